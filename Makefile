@@ -1,0 +1,44 @@
+# `make audit` and `make test` do everything on a fresh machine; `make help` lists the rest.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+AUDIT_ARGS ?=
+
+.PHONY: help setup audit test test-mps lint format bench clean
+.DEFAULT_GOAL := help
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMP)  ## a virtual environment in .venv with mpsmith and what it needs
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+audit: $(STAMP)  ## audit the mps device (simulated where there is no Mac), sync the registry, write the report
+	$(BIN)/mpsmith audit --sync --report $(AUDIT_ARGS)
+
+test: $(STAMP) lint  ## lint, types and all tests that this machine can run
+	$(BIN)/python -m pytest tests/unit tests/simulated
+
+test-mps: $(STAMP)  ## the tests that need a real mps device (a Mac with Apple silicon)
+	$(BIN)/python -m pytest tests/mps
+
+lint: $(STAMP)  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	@mkdir -p build/mypy && ln -sfn ../.. build/mypy/mpsmith
+	$(BIN)/mypy
+
+format: $(STAMP)  ## let ruff format and sort the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP)  ## the benchmarks: ratios measured side by side in one run
+	$(BIN)/python -m benchmarks
+
+clean:  ## remove the virtual environment and what was built
+	rm -rf $(VENV) build dist *.egg-info

@@ -1,0 +1,5 @@
+"""mpsmith: find, track and replace the operators that PyTorch's ``mps`` device lacks, sends to the CPU or gets wrong."""
+
+from ._version import __version__
+
+__all__ = ["__version__"]

@@ -1,0 +1,4 @@
+"""The ``mpsmith`` command line."""
+
+def main() -> None:
+    """Run the command line."""
