@@ -1,4 +1,4 @@
-"""mpsmith: find, track and replace the operators that PyTorch's ``mps`` device lacks, sends to the CPU or gets wrong."""
+"""mpsmith: find, track and replace what PyTorch's ``mps`` device lacks, sends to the CPU or gets wrong."""
 
 from ._version import __version__
 
