@@ -1,1 +1,1 @@
-"""audit"""
+"""What works? The surface of torch's operators, cases that exercise them, verdicts, and the store of results."""

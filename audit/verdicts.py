@@ -1,0 +1,91 @@
+"""The words in which the auditor speaks: what one case showed, and what all cases together say of an overload."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+
+class CaseVerdict(str, Enum):
+    """What one executed case showed on the mps device."""
+
+    PASSED = "passed"
+    FALLBACK = "fallback"
+    MISSING = "missing"
+    WRONG = "wrong"
+    DTYPE_GAP = "dtype gap"
+    CRASH = "crash"
+    TIMEOUT = "timeout"
+    REFERENCE_FAILED = "reference failed"
+    SKIPPED = "skipped"
+
+    @property
+    def executed(self) -> bool:
+        """Whether the mps device was asked at all: a failed reference and a skip are not evidence."""
+        return self not in (CaseVerdict.REFERENCE_FAILED, CaseVerdict.SKIPPED)
+
+
+class OverloadVerdict(str, Enum):
+    """What the evidence says of one overload. Every overload of the surface ends with exactly one of these."""
+
+    NATIVE = "native"
+    COMPOSITE = "composite"
+    FALLBACK = "fallback"
+    MISSING = "missing"
+    WRONG = "wrong"
+    DTYPE_GAP = "dtype gap"
+    CRASH = "crash"
+    TIMEOUT = "timeout"
+    REFERENCE_FAILED = "reference failed"
+    UNREACHABLE = "unreachable"
+
+    @property
+    def is_support(self) -> bool:
+        """Whether a user gets correct results from the device itself. A fallback is not support."""
+        return self in (OverloadVerdict.NATIVE, OverloadVerdict.COMPOSITE)
+
+
+# From the worst finding to the mildest: one bad case outweighs any number of good ones.
+CASE_SEVERITY: tuple[CaseVerdict, ...] = (
+    CaseVerdict.CRASH,
+    CaseVerdict.TIMEOUT,
+    CaseVerdict.WRONG,
+    CaseVerdict.MISSING,
+    CaseVerdict.FALLBACK,
+    CaseVerdict.DTYPE_GAP,
+    CaseVerdict.PASSED,
+    CaseVerdict.REFERENCE_FAILED,
+    CaseVerdict.SKIPPED,
+)
+
+
+def worst(verdicts: Iterable[CaseVerdict]) -> CaseVerdict | None:
+    """The most severe of `verdicts`, or None when there are none (which is never a pass)."""
+    present = set(verdicts)
+    return next((verdict for verdict in CASE_SEVERITY if verdict in present), None)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What running one case gave.
+
+    Attributes:
+        verdict: the case's verdict, over forward and backward.
+        stage: "forward" or "backward", where the verdict was decided; "samples" when none could be made.
+        message: one line for a person: the error, or what differs. Empty when the case passed in full.
+        fallbacks: operators that ran on the CPU inside the call, in order of first occurrence, backward included.
+        compared: "values", or why only shape, dtype and device were compared ("random", "uninitialised").
+        max_error: the largest deviation in units of the tolerance (1.0 is the limit); None if nothing was measured.
+        backward: whether gradients were computed and compared.
+        seconds: wall time of the case.
+    """
+
+    verdict: CaseVerdict
+    stage: str = "forward"
+    message: str = ""
+    fallbacks: tuple[str, ...] = ()
+    compared: str = "values"
+    max_error: float | None = None
+    backward: bool = False
+    seconds: float = 0.0
