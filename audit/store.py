@@ -169,9 +169,7 @@ class Store:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
             except OSError as error:
-                raise StoreError(
-                    f"{path.parent}: {error.strerror} (choose another place with --store)"
-                ) from error
+                raise StoreError(f"{path.parent}: {error.strerror} (choose another place with --store)") from error
             connection = _connect(path)
             connection.executescript(
                 f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT}; BEGIN; {SCHEMA} COMMIT;"
@@ -192,9 +190,7 @@ class Store:
                 raise StoreError(f"{path}: not a store of mpsmith (choose another file with --store)")
             if version != FORMAT:
                 connection.close()
-                raise StoreError(
-                    f"{path}: store format {version}, this mpsmith reads {FORMAT} (audit into a new file)"
-                )
+                raise StoreError(f"{path}: store format {version}, this mpsmith reads {FORMAT} (audit into a new file)")
             connection.execute("SELECT count(*) FROM runs").fetchone()
         return cls(path, connection)
 
@@ -310,12 +306,7 @@ class Store:
     def positions(self, group: int) -> set[int]:
         """The positions of the group's cases that are recorded."""
         with clear_errors(self.path):
-            return {
-                p
-                for (p,) in self._connection.execute(
-                    "SELECT position FROM cases WHERE group_id = ?", (group,)
-                )
-            }
+            return {p for (p,) in self._connection.execute("SELECT position FROM cases WHERE group_id = ?", (group,))}
 
     def positions_with_fallback(self, run: int) -> dict[GroupKey, list[int]]:
         """For each group in fallback mode, the cases in which something fell back."""
@@ -331,9 +322,7 @@ class Store:
                 "SELECT g.run FROM cases c JOIN groups g ON g.id = c.group_id WHERE c.id = ?", (number,)
             ).fetchone()
         if row is None:
-            raise StoreError(
-                f"{self.path}: no case {number} (the report and `mpsmith report --cases` list them)"
-            )
+            raise StoreError(f"{self.path}: no case {number} (the report and `mpsmith report --cases` list them)")
         return self.run(row[0]), next(self.cases(row[0], "c.id = ?", (number,)))
 
     def cases(self, run: int, where: str = "1", parameters: Sequence[object] = ()) -> Iterator[StoredCase]:
