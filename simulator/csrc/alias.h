@@ -1,0 +1,52 @@
+// CPU aliases of mps tensors: how an operator of the simulated device is run by the CPU's kernel on the same bytes.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Storage.h>
+#include <c10/util/SmallVector.h>
+
+namespace mpsmith {
+
+// The aliases of one operator call. Tensors that share a storage get aliases that share one, and the same tensor
+// passed twice gets the same alias, so that the CPU kernel sees every overlap that an mps kernel would see.
+class AliasScope {
+ public:
+  AliasScope() = default;
+  AliasScope(const AliasScope&) = delete;
+  AliasScope& operator=(const AliasScope&) = delete;
+
+  // The CPU alias of an mps tensor; a CPU tensor or an undefined one comes back as it is.
+  at::Tensor to_host(const at::Tensor& tensor);
+  c10::Storage to_host(const c10::Storage& storage);
+
+  // The mps tensor for what the CPU kernel returned: the original of an alias, a view of an original's storage, or
+  // a new mps tensor that keeps the kernel's own memory.
+  at::Tensor to_device(const at::Tensor& result);
+
+  // Gives the originals what the CPU kernel changed besides values: sizes, strides, storage (resize_, set_, out=).
+  void propagate_changes();
+
+  bool has_device_tensor() const {
+    return !tensors_.empty();
+  }
+
+ private:
+  struct AliasedTensor {
+    at::Tensor original;
+    at::Tensor alias;
+  };
+  struct AliasedStorage {
+    c10::Storage original;
+    c10::Storage alias;
+  };
+
+  c10::Storage to_device(const c10::Storage& storage);
+  void propagate_storage(const AliasedStorage& pair);
+  void propagate_tensor(const AliasedTensor& pair);
+
+  c10::SmallVector<AliasedTensor, 4> tensors_;
+  c10::SmallVector<AliasedStorage, 4> storages_;
+  c10::SmallVector<c10::TensorImpl*, 2> host_arguments_;
+};
+
+} // namespace mpsmith

@@ -1,0 +1,159 @@
+#include "native_kernel.h"
+
+#include "alias.h"
+#include "device.h"
+#include "generator.h"
+
+#include <ATen/core/List.h>
+#include <ATen/core/enum_tag.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include <unordered_set>
+
+namespace mpsmith {
+namespace {
+
+using torch::jit::Stack;
+
+// Operators that take cpu tensors beside mps ones: copies between the two, and indices, which live where they like.
+const std::unordered_set<std::string>& operators_that_mix_devices() {
+  static const auto* names = new std::unordered_set<std::string>{
+      "aten::copy_",
+      "aten::_foreach_copy_",
+      "aten::index.Tensor",
+      "aten::index.Tensor_out",
+      "aten::index_put",
+      "aten::index_put_",
+      "aten::_index_put_impl_",
+  };
+  return *names;
+}
+
+bool can_hold_device_value(const c10::Argument& argument) {
+  const std::string type = argument.type()->str();
+  for (const char* word : {"Tensor", "Device", "Generator", "Storage"}) {
+    if (type.find(word) != std::string::npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Replaces what belongs to the mps device in the arguments of one call.
+class ArgumentConversion {
+ public:
+  explicit ArgumentConversion(AliasScope& scope) : scope_(scope) {}
+
+  void convert(c10::IValue& value) {
+    if (value.isTensor()) {
+      value = convert_tensor(value.toTensor());
+    } else if (value.isTensorList()) {
+      std::vector<at::Tensor> tensors = value.toTensorVector();
+      for (at::Tensor& tensor : tensors) {
+        tensor = convert_tensor(tensor);
+      }
+      value = c10::List<at::Tensor>(std::move(tensors));
+    } else if (value.isOptionalTensorList()) {
+      c10::List<std::optional<at::Tensor>> tensors;
+      for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorVector()) {
+        tensors.push_back(tensor ? std::optional<at::Tensor>(convert_tensor(*tensor)) : std::nullopt);
+      }
+      value = std::move(tensors);
+    } else if (value.isDevice()) {
+      if (value.toDevice().is_mps()) {
+        value = host_device();
+      }
+    } else if (value.isGenerator()) {
+      if (value.toGenerator().device().is_mps()) {
+        value = host_generator(value.toGenerator());
+      }
+    } else if (value.isStorage()) {
+      if (value.toStorage().device().is_mps()) {
+        value = scope_.to_host(value.toStorage());
+      }
+    }
+  }
+
+  // A cpu tensor of no dimensions counts as a number, which may go with tensors of any device.
+  bool mixes_devices() const {
+    return has_host_tensor_ && scope_.has_device_tensor();
+  }
+
+ private:
+  at::Tensor convert_tensor(const at::Tensor& tensor) {
+    if (tensor.defined() && tensor.device().is_cpu() && tensor.dim() > 0) {
+      has_host_tensor_ = true;
+    }
+    return scope_.to_host(tensor);
+  }
+
+  AliasScope& scope_;
+  bool has_host_tensor_ = false;
+};
+
+// Runs the host's kernel below autograd and autocast: both have done their part on the mps tensors already.
+void run_on_host(const c10::OperatorHandle& op, c10::DispatchKeySet host, Stack* stack) {
+  static const c10::DispatchKeySet done =
+      c10::autograd_dispatch_keyset_with_ADInplaceOrView | c10::autocast_dispatch_keyset;
+  const c10::impl::ExcludeDispatchKeyGuard guard(done);
+  op.redispatchBoxed(host, stack);
+}
+
+void convert_results(AliasScope& scope, size_t count, Stack* stack) {
+  for (size_t i = stack->size() - count; i < stack->size(); i++) {
+    c10::IValue& value = (*stack)[i];
+    if (value.isTensor()) {
+      value = scope.to_device(value.toTensor());
+    } else if (value.isTensorList()) {
+      std::vector<at::Tensor> tensors = value.toTensorVector();
+      for (at::Tensor& tensor : tensors) {
+        tensor = scope.to_device(tensor);
+      }
+      value = c10::List<at::Tensor>(std::move(tensors));
+    }
+  }
+}
+
+} // namespace
+
+NativeKernel::NativeKernel(const c10::OperatorHandle& op, c10::DispatchKey host)
+    : counter_(counter_for(c10::toString(op.operator_name()))), host_(host) {
+  const auto& arguments = op.schema().arguments();
+  for (size_t i = 0; i < arguments.size(); i++) {
+    if (can_hold_device_value(arguments[i])) {
+      convertible_.push_back(i);
+      if (arguments[i].type()->str().find("Generator") != std::string::npos) {
+        generator_ = i;
+      }
+    }
+  }
+  draws_without_generator_ = !generator_ && op.hasTag(at::Tag::nondeterministic_seeded);
+  mixes_devices_ = operators_that_mix_devices().count(c10::toString(op.operator_name())) > 0;
+}
+
+void NativeKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, Stack* stack) {
+  counter_.count(Outcome::native);
+  const size_t first = stack->size() - op.schema().arguments().size();
+  AliasScope scope;
+  ArgumentConversion arguments(scope);
+  for (const size_t i : convertible_) {
+    arguments.convert((*stack)[first + i]);
+  }
+  TORCH_CHECK(
+      mixes_devices_ || !arguments.mixes_devices(),
+      "Expected all tensors to be on the same device, but found at least two devices, mps:0 and cpu!");
+  if (generator_ && (*stack)[first + *generator_].isNone() && scope.has_device_tensor()) {
+    (*stack)[first + *generator_] = host_generator(default_generator());
+  }
+  {
+    std::optional<LendSequenceToHost> lent;
+    if (draws_without_generator_) {
+      lent.emplace();
+    }
+    run_on_host(op, host_, stack);
+  }
+  scope.propagate_changes();
+  convert_results(scope, op.schema().returns().size(), stack);
+}
+
+} // namespace mpsmith

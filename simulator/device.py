@@ -1,0 +1,146 @@
+"""The simulated mps device: `device="mps"` on a machine that has none, backed by host memory and the CPU's kernels.
+
+Load it once a process, before the first backward. Results are the CPU's: mark them `simulated` wherever they are shown.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from .coverage_profile import CoverageProfile
+from .errors import SimulatorError
+
+FALLBACK_VARIABLE = "PYTORCH_ENABLE_MPS_FALLBACK"
+OLDEST_TORCH = (2, 7)
+
+_loading = threading.Lock()
+_profile: CoverageProfile | None = None
+
+
+@dataclass(frozen=True)
+class OperatorCalls:
+    """How often an operator reached the simulated device, and how it ended there.
+
+    Attributes:
+        native: calls that an operator listed as native took.
+        fallback: calls that ran on the CPU through torch's CPU fallback.
+        error: calls refused with NotImplementedError, the fallback being off.
+    """
+
+    native: int
+    fallback: int
+    error: int
+
+
+def load(profile: CoverageProfile) -> None:
+    """Put the simulated mps device in place for the rest of this process; loading an equal profile again does nothing.
+
+    Raises:
+        SimulatorError: another profile is loaded; torch has a real mps device or is too old; a backward has run
+            already; PYTORCH_ENABLE_MPS_FALLBACK is no number; or the device cannot be built (see `device_build`).
+    """
+    global _profile
+    with _loading:
+        if _profile == profile:
+            return
+        if _profile is not None:
+            raise SimulatorError(
+                f"the simulated mps device is loaded with the coverage of {_profile.release}; "
+                f"start another process for that of {profile.release}"
+            )
+        fallback = _fallback_from_environment()
+        _check_torch()
+        _activate(profile, fallback)
+        _profile = profile
+
+
+def is_loaded() -> bool:
+    """Whether this process has the simulated mps device."""
+    return _profile is not None
+
+
+def loaded_profile() -> CoverageProfile | None:
+    """The coverage profile that the simulated device was loaded with, or None."""
+    return _profile
+
+
+def set_fallback_enabled(enabled: bool) -> None:
+    """Let operators without a kernel run on the CPU, or refuse them; until then the environment decides, as on a Mac."""
+    _control().set_fallback_enabled(enabled)
+
+
+def counters() -> dict[str, OperatorCalls]:
+    """The exact calls of every operator ("aten::add.Tensor") since the last reset."""
+    return _table(_control().all_calls())
+
+
+def reset_counters() -> None:
+    """Set every count to zero and forget what the drains have not reported."""
+    _control().reset_counters()
+
+
+def drain_calls() -> dict[str, OperatorCalls]:
+    """The calls since the last `drain_calls`, in order of first call; costs only what was touched.
+
+    Does not change `counters()`, and is independent of `drain_fallbacks`.
+    """
+    return _table(_control().drain_calls())
+
+
+def drain_fallbacks() -> list[str]:
+    """The operators that fell back to the CPU since the last `drain_fallbacks`, in order of first fallback."""
+    names: list[str] = _control().drain_fallbacks()
+    return names
+
+
+def _table(columns: tuple[list[str], list[int], list[int], list[int]]) -> dict[str, OperatorCalls]:
+    return {name: OperatorCalls(*calls) for name, *calls in zip(*columns, strict=True)}
+
+
+def _control() -> Any:
+    """The operators by which the C++ side is driven."""
+    import torch
+
+    if _profile is None:
+        raise SimulatorError("the simulated mps device is not loaded in this process; call load() first")
+    return torch.ops.mpsmith_simulator
+
+
+def _fallback_from_environment() -> bool:
+    text = os.environ.get(FALLBACK_VARIABLE)
+    if text is None:
+        return False
+    try:
+        return int(text) != 0
+    except ValueError:
+        raise SimulatorError(f"{FALLBACK_VARIABLE} should be 0 or 1, not {text!r}") from None
+
+
+def _check_torch() -> None:
+    import torch
+
+    if torch.backends.mps.is_built():
+        raise SimulatorError("this torch has a real mps device; the simulated one is for machines without")
+    version = re.match(r"(\d+)\.(\d+)", torch.__version__)
+    if version is None or (int(version[1]), int(version[2])) < OLDEST_TORCH:
+        oldest = ".".join(map(str, OLDEST_TORCH))
+        raise SimulatorError(f"the simulated mps device needs torch {oldest} or newer, not {torch.__version__}")
+
+
+def _activate(profile: CoverageProfile, fallback: bool) -> None:
+    import torch
+
+    from . import device_build, kernel_plan, python_surface
+
+    device_build.load_library()
+    known = {name.removeprefix("aten::") for name in torch._C._dispatch_get_all_op_names() if name.startswith("aten::")}
+    kernels = kernel_plan.plan(profile, known)
+    control = torch.ops.mpsmith_simulator
+    control.set_fallback_enabled(fallback)
+    control.set_torch_commit(torch.version.git_version or "unknown")
+    control.activate(kernels.native, kernels.sparse, kernels.always_fallback)
+    python_surface.install()

@@ -1,0 +1,131 @@
+"""Builds the simulated device's C++ on first use and keeps the library for the next time."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from .errors import SimulatorError
+
+SOURCE_FOLDER = Path(__file__).with_name("csrc")
+# Also the file name of the library; it must not be the name of a python module.
+LIBRARY_NAME = "mpsmith_simulated_device"
+# The optimizer hardly costs anything beside the front end. Per-operator headers keep <ATen/Functions.h> out.
+COMPILER_FLAGS = ["-O1", "-g0", "-DAT_PER_OPERATOR_HEADERS"]
+
+
+def load_library() -> None:
+    """Load the simulated device's library into this process, building it first where no built one is kept.
+
+    Raises:
+        SimulatorError: no C++ compiler, a failed compilation (with the path of its log), or an unusable cache folder.
+    """
+    import torch
+
+    folder = cache_folder()
+    library = folder / _build_key() / f"{LIBRARY_NAME}.so"
+    try:
+        library.parent.mkdir(parents=True, exist_ok=True)
+        if not library.exists():
+            with _only_process_in(library.parent):
+                if not library.exists():
+                    _build_and_load(library)
+                    return
+    except OSError as error:
+        raise SimulatorError(
+            f"cannot keep the simulated device in {folder}: {error.strerror}; "
+            "set MPSMITH_CACHE to a folder that can be written"
+        ) from error
+    try:
+        torch.ops.load_library(str(library))
+    except OSError as error:
+        raise SimulatorError(f"cannot load {library}: {error}; delete it to build it anew") from error
+
+
+def cache_folder() -> Path:
+    """Where built libraries are kept: MPSMITH_CACHE, or the user's cache folder."""
+    from platformdirs import user_cache_dir
+
+    root = os.environ.get("MPSMITH_CACHE") or user_cache_dir("mpsmith")
+    return Path(root) / "simulated-device"
+
+
+def source_files() -> list[Path]:
+    """Every C++ file of the simulated device, headers included, sorted."""
+    return sorted([*SOURCE_FOLDER.glob("*.cpp"), *SOURCE_FOLDER.glob("*.h")])
+
+
+def _build_key() -> str:
+    """A name for what the library depends on: torch, the sources, the flags and the compiler."""
+    import torch
+
+    digest = hashlib.sha256()
+    for source in source_files():
+        digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
+    digest.update(" ".join(COMPILER_FLAGS).encode() + _compiler_version())
+    return f"torch-{torch.__version__}-{digest.hexdigest()[:16]}"
+
+
+def _compiler_version() -> bytes:
+    from torch.utils.cpp_extension import get_cxx_compiler
+
+    compiler = shutil.which(get_cxx_compiler())
+    if compiler is None:
+        raise SimulatorError(
+            f"the simulated mps device needs a C++ compiler, and there is no `{get_cxx_compiler()}` here; "
+            "install one (Debian, Ubuntu: apt install g++) or name it in the CXX environment variable"
+        )
+    version = subprocess.run([compiler, "--version"], capture_output=True, check=False)
+    return compiler.encode() + version.stdout
+
+
+@contextmanager
+def _only_process_in(folder: Path) -> Iterator[None]:
+    """Hold the folder's lock; the system lets go of it when a process dies, so that no stale lock remains."""
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _build_and_load(library: Path) -> None:
+    """Build in a folder of our own and move the finished library into place in one step."""
+    from torch.utils import cpp_extension
+
+    print("mpsmith: building the simulated mps device (once per torch version)", file=sys.stderr, flush=True)
+    with tempfile.TemporaryDirectory(prefix="build-", dir=library.parent) as folder, _ninja_on_path():
+        try:
+            built = cpp_extension.load(
+                LIBRARY_NAME,
+                [str(source) for source in source_files() if source.suffix == ".cpp"],
+                extra_cflags=COMPILER_FLAGS,
+                build_directory=folder,
+                is_python_module=False,
+            )
+        except RuntimeError as error:
+            log = library.with_name("build.log")
+            log.write_text(f"{error}\n", encoding="utf-8")
+            raise SimulatorError(
+                f"the simulated mps device does not compile here; the compiler's messages are in {log}"
+            ) from error
+        Path(built).replace(library)
+
+
+@contextmanager
+def _ninja_on_path() -> Iterator[None]:
+    """torch looks for ninja on PATH, where it is missing when the virtual environment is not activated."""
+    import ninja
+
+    before = os.environ.get("PATH", "")
+    os.environ["PATH"] = os.pathsep.join(filter(None, [ninja.BIN_DIR, before]))
+    try:
+        yield
+    finally:
+        os.environ["PATH"] = before

@@ -1,0 +1,54 @@
+"""What `torch.mps` and `torch.backends.mps` find in torch's C module on a Mac and miss on Linux."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def install() -> None:
+    """Make torch's python side see the simulated device: availability, storages, save and load."""
+    import torch
+
+    setattr(torch._C, "_has_mps", True)  # noqa: B010
+    for name, value in {
+        "_mps_get_name": "Simulated mps device",
+        "_mps_get_core_count": 1,
+        "_mps_isCaptureEnabled": False,
+        "_mps_isCapturing": False,
+    }.items():
+        if not hasattr(torch._C, name):
+            setattr(torch._C, name, _returning(value))
+    # Somebody may have asked before the device was there.
+    for cached in (
+        torch.backends.mps.is_available,
+        torch.backends.mps.is_macos_or_newer,
+        torch.backends.mps.is_macos13_or_newer,
+    ):
+        if hasattr(cached, "cache_clear"):
+            cached.cache_clear()
+    # UntypedStorage(device="mps") is compiled out of this torch.
+    torch.UntypedStorage.mps = _storage_to_mps  # type: ignore[method-assign]
+    torch.serialization.register_package(5, _location_tag, _restore)
+
+
+def _returning(value: object) -> Any:
+    return lambda *_: value
+
+
+def _storage_to_mps(storage: Any) -> Any:
+    """A copy of the storage in mps memory (bytes), or the storage itself if it is there."""
+    import torch
+
+    if storage.device.type == "mps":
+        return storage
+    copy = torch.empty(storage.nbytes(), dtype=torch.uint8, device="mps")
+    copy.copy_(torch.empty(0, dtype=torch.uint8).set_(storage))
+    return copy.untyped_storage()
+
+
+def _location_tag(storage: Any) -> str | None:
+    return "mps" if storage.device.type == "mps" else None
+
+
+def _restore(storage: Any, location: str) -> Any:
+    return _storage_to_mps(storage) if location.startswith("mps") else None
