@@ -1,4 +1,46 @@
-"""The ``mpsmith`` command line."""
+"""The ``mpsmith`` command line: one module a command or group of commands, each importing what it needs when run."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from .._version import __version__
+from ..errors import MpsmithError
+from . import audit, doctor
+
+app = typer.Typer(
+    name="mpsmith",
+    help="Find, track and replace what PyTorch's mps device lacks, sends to the CPU or gets wrong.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command(name="audit")(audit.audit)
+app.command(name="doctor")(doctor.doctor)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"mpsmith {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Print the version."),
+) -> None:
+    pass
+
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line; a user's error is one line on stderr and a non-zero exit."""
+    try:
+        app()
+    except MpsmithError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of a pipe (head, less) has gone; nothing is wrong
+        sys.exit(0)

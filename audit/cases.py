@@ -1,0 +1,121 @@
+"""What a case is, where cases come from, and how a selection of them is made reproducible.
+
+A case source yields groups (one operator entry and one dtype) without making any input; the inputs of a group are
+made together from a seed that depends on nothing but the user's seed and the group's name. So a case is identified
+by its group and position, on every machine, and a worker can make it anew from those alone.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any, Protocol
+
+import numpy
+import torch
+
+from ..errors import MpsmithError
+from .selection import DTYPES, Samples
+from .store import GroupKey
+
+
+@dataclass
+class Case:
+    """One call with its inputs on the CPU.
+
+    Attributes:
+        call: the operator as a user calls it; receives `args` and `kwargs` after they were moved to a device.
+        args, kwargs: the inputs; tensors, lists of tensors and plain values.
+        differentiable: whether gradients of the outputs with respect to the inputs are defined.
+        process_output: picks from the outputs what may be differentiated.
+        uninitialised: why the values of the outputs are undefined, or "" when they are defined.
+        skipped: why the case is not executed, or "".
+    """
+
+    call: Callable[..., Any]
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    differentiable: bool = False
+    process_output: Callable[[Any], Any] = lambda output: output
+    uninitialised: str = ""
+    skipped: str = ""
+
+
+class CaseSource(Protocol):
+    """Something that knows operators and how to make inputs for them."""
+
+    name: str
+
+    def groups(self) -> Iterable[GroupKey]:
+        """Every group that this source can make, its mode left at "fallback". Cheap: makes no input."""
+
+    def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
+        """The cases of one group; called with all random generators seeded."""
+
+
+def make_cases(source: CaseSource, key: GroupKey, samples: Samples, seed: int) -> list[Case]:
+    """All cases of the group, the same ones on every machine for the same `samples` and `seed`.
+
+    The level `quick` keeps the first, the last and evenly spread ones between: samplers put the plain cases first
+    and the odd ones last.
+    """
+    seed_generators(seed, key.label)
+    cases = list(source.cases(key, samples))
+    if samples is Samples.QUICK and len(cases) > samples.per_group:
+        last = len(cases) - 1
+        kept = sorted({round(i * last / (samples.per_group - 1)) for i in range(samples.per_group)})
+        for position, case in enumerate(cases):
+            if position not in kept:
+                case.skipped = NOT_SELECTED
+    return cases
+
+
+NOT_SELECTED = "not selected at this level"
+
+
+def seed_generators(seed: int, label: str) -> None:
+    """Seed torch's CPU generator, numpy and random from the user's seed and a name."""
+    digest = hashlib.blake2b(f"{seed}:{label}".encode(), digest_size=8).digest()
+    value = int.from_bytes(digest, "little") >> 1
+    torch.default_generator.manual_seed(value)
+    random.seed(value)
+    numpy.random.seed(value & 0xFFFFFFFF)
+
+
+def select(groups: Iterable[GroupKey], ops: Sequence[str], dtypes: Sequence[str]) -> list[GroupKey]:
+    """Keep the groups that match any of the patterns `ops` and have one of `dtypes`; empty means all.
+
+    A pattern is an operator's name as its source spells it, its last part ("softshrink" finds
+    "nn.functional.softshrink"), an ATen name ("aten::softshrink"), or a shell pattern of those ("linalg.*").
+    Raises MpsmithError when a pattern or dtype finds nothing.
+    """
+    groups = list(groups)
+    unknown = [d for d in dtypes if d not in DTYPES]
+    if unknown:
+        raise MpsmithError(f"unknown dtype {unknown[0]!r} (mps has {', '.join(DTYPES)})")
+    kept = {name for pattern in ops for name in _matching(pattern, groups)} if ops else None
+    chosen = [g for g in groups if (kept is None or g.operator in kept) and (not dtypes or g.dtype in dtypes)]
+    if not chosen:
+        raise MpsmithError(f"nothing to audit: no case of {', '.join(ops) or 'any operator'} has {', '.join(dtypes)}")
+    return chosen
+
+
+def _matching(pattern: str, groups: list[GroupKey]) -> set[str]:
+    wanted = pattern.removeprefix("aten::")
+    names = {g.operator for g in groups}
+    found = {n for n in names if any(fnmatch.fnmatchcase(form, wanted) for form in _spellings(n))}
+    if not found:
+        spellings = {form for n in names for form in _spellings(n)}
+        near = get_close_matches(wanted, sorted(spellings), n=4, cutoff=0.6)
+        hint = f"did you mean {', '.join(near)}?" if near else "`mpsmith surface` lists the operators"
+        raise MpsmithError(f"no cases for operator {pattern!r} ({hint})")
+    return found
+
+
+def _spellings(name: str) -> set[str]:
+    last = name.rsplit(".", 1)[-1]
+    return {name, name.replace(".", "_"), last} if name.startswith("nn.functional.") else {name, name.replace(".", "_")}

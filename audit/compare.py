@@ -1,0 +1,111 @@
+"""Whether a result of the device is right, given the CPU's result and, when it matters, a float64 reference.
+
+The tolerance of a dtype is `torch.testing.assert_close`'s default (rtol, atol). Where the CPU itself misses the
+float64 reference by more than that, the operator is that ill-conditioned for these inputs, and the device may miss
+it by `SLACK` times as much. An element that equals the CPU's to the bit is right by definition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+# (relative, absolute), the defaults of torch.testing.assert_close
+TOLERANCES: dict[torch.dtype, tuple[float, float]] = {
+    torch.float16: (1e-3, 1e-5),
+    torch.bfloat16: (1.6e-2, 1e-5),
+    torch.float32: (1.3e-6, 1e-5),
+    torch.complex64: (1.3e-6, 1e-5),
+}
+SLACK = 4.0
+
+Reference = Callable[[], "Tensor | None"]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How a tensor differs from what it should be: one line for a person, and the error in units of tolerance."""
+
+    text: str
+    max_error: float | None = None
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The tensor is right; the largest error in units of the tolerance, 0.0 when equal to the CPU's to the bit."""
+
+    max_error: float
+
+
+def compare(
+    actual: Tensor, expected: Tensor, reference: Reference, *, device: str = "mps", values: bool = True
+) -> Agreement | Difference:
+    """Compare a result of the device with the CPU's.
+
+    Args:
+        actual: the device's result.
+        expected: the CPU's result for the same inputs in the same dtype.
+        reference: gives the float64 (or complex128) result when asked, or None where the operator has none.
+        device: where `actual` must be.
+        values: False compares device, layout, dtype and shape only.
+    """
+    if actual.device.type != device:
+        return Difference(f"device is {actual.device.type}, not {device}")
+    if actual.layout is not expected.layout:
+        return Difference(f"layout is {actual.layout}, not {expected.layout}")
+    if actual.dtype is not expected.dtype:
+        return Difference(f"dtype is {actual.dtype}, not {expected.dtype}")
+    if actual.shape != expected.shape:
+        return Difference(f"shape is {list(actual.shape)}, not {list(expected.shape)}")
+    if not values or actual.numel() == 0:
+        return Agreement(0.0)
+    return _compare_values(_on_cpu(actual), _on_cpu(expected), reference)
+
+
+def _on_cpu(tensor: Tensor) -> Tensor:
+    tensor = tensor.detach()
+    tensor = tensor if tensor.layout is torch.strided else tensor.to_dense()
+    return tensor.cpu().resolve_conj().resolve_neg()
+
+
+def _compare_values(actual: Tensor, expected: Tensor, reference: Reference) -> Agreement | Difference:
+    if torch.equal(actual, expected):
+        return Agreement(0.0)
+    same = (actual == expected) | (actual.isnan() & expected.isnan())
+    if bool(same.all()):
+        return Agreement(0.0)
+    if actual.dtype not in TOLERANCES:
+        return Difference(_describe_mismatch(actual, expected, ~same))
+    wide = reference()
+    if wide is None or wide.shape != expected.shape:
+        wide = expected
+    wide = _on_cpu(wide).to(torch.complex128 if actual.is_complex() else torch.float64)
+    return _compare_floating(actual, expected, wide, same)
+
+
+def _compare_floating(actual: Tensor, expected: Tensor, wide: Tensor, same: Tensor) -> Agreement | Difference:
+    rtol, atol = TOLERANCES[actual.dtype]
+    unit = atol + rtol * wide.abs()
+    own_error = ((expected.to(wide.dtype) - wide).abs() / unit).nan_to_num(0.0, 0.0, 0.0)
+    allowed = max(1.0, SLACK * float(own_error.max()))
+    error = (actual.to(wide.dtype) - wide).abs() / unit
+    # NaN and infinities never pass by closeness: only by being what the CPU or the reference says.
+    comparable = actual.isfinite() & wide.isfinite()
+    right = (
+        same | (comparable & (error <= allowed)) | (actual == wide.to(actual.dtype)) | (actual.isnan() & wide.isnan())
+    )
+    finite_errors = torch.where(comparable & ~same, error, torch.zeros_like(error))
+    max_error = float(finite_errors.max()) / allowed
+    if bool(right.all()):
+        return Agreement(max_error)
+    return Difference(_describe_mismatch(actual, expected, ~right, wide), max_error)
+
+
+def _describe_mismatch(actual: Tensor, expected: Tensor, wrong: Tensor, wide: Tensor | None = None) -> str:
+    first = tuple(int(i) for i in wrong.nonzero()[0])
+    text = f"{int(wrong.sum())} of {wrong.numel()} elements differ; at {list(first)}: {actual[first].item()}"
+    text += f", CPU {expected[first].item()}"
+    return text if wide is None or wide is expected else f"{text}, float64 {wide[first].item()}"

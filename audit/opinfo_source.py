@@ -1,0 +1,96 @@
+"""Cases from torch's own OpInfos: `op_db`, the foreach functions, and the sparse samples of both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import Any
+
+import torch
+
+from .cases import Case
+from .selection import DTYPES, Samples
+from .store import GroupKey
+
+# The values of these outputs are whatever the memory held.
+UNINITIALISED = frozenset(
+    {
+        "empty",
+        "empty_like",
+        "empty_permuted",
+        "empty_strided",
+        "new_empty",
+        "new_empty_strided",
+        "resize_",
+        "resize_as_",
+    }
+)
+
+SPARSE_COO = "sparse_coo"
+# A marker for what the in-place form of a foreach function is called with.
+INPLACE = "inplace"
+COMPRESSED = ("sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
+
+
+class OpInfoSource:
+    """The OpInfos of the installed torch, every sample of every dtype that mps and the CPU both have."""
+
+    name = "opinfo"
+
+    def groups(self) -> Iterable[GroupKey]:
+        """One group for each OpInfo, variant, form and dtype."""
+        for operator, variant in self._entries:
+            op = self._entries[operator, variant]
+            supported = op.supported_dtypes("cpu")
+            for dtype in DTYPES:
+                if getattr(torch, dtype) in supported:
+                    yield GroupKey(self.name, operator, variant, dtype, "fallback")
+
+    def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
+        """The samples of one OpInfo for one dtype, on the CPU, as the OpInfo's own sampler makes them."""
+        op = self._entries[key.operator, key.variant]
+        dtype = getattr(torch, key.dtype)
+        differentiable = bool(op.supports_autograd) and dtype in op.supported_backward_dtypes("cpu")
+        uninitialised = "uninitialised" if key.operator in UNINITIALISED else ""
+        call = op.op
+        form = key.variant.rsplit("/", 1)[-1]
+        if form == INPLACE:
+            call, differentiable = op.inplace_variant, False
+        for sample in self._samples(op, form, dtype, differentiable, samples):
+            yield Case(
+                call,
+                (sample.input, *sample.args),
+                dict(sample.kwargs),
+                differentiable,
+                sample.output_process_fn_grad,
+                uninitialised,
+            )
+
+    def _samples(self, op: Any, form: str, dtype: torch.dtype, differentiable: bool, samples: Samples) -> Iterable[Any]:
+        if form == SPARSE_COO:
+            return op.sample_inputs_sparse(torch.sparse_coo, "cpu", dtype, requires_grad=differentiable)  # type: ignore[no-any-return]
+        if form in COMPRESSED:
+            return op.sample_inputs_sparse(getattr(torch, form), "cpu", dtype, requires_grad=differentiable)  # type: ignore[no-any-return]
+        sampler = op.reference_inputs if samples is Samples.FULL else op.sample_inputs
+        # set_seed=False: our own seed rules; torch would set its one fixed seed before every sample.
+        return sampler("cpu", dtype, requires_grad=differentiable, set_seed=False)  # type: ignore[no-any-return]
+
+    @cached_property
+    def _entries(self) -> dict[tuple[str, str], Any]:
+        """OpInfos by (name, variant); a form of the call that is not the plain one ends the variant after a slash."""
+        from torch.testing._internal import common_methods_invocations as invocations
+
+        entries: dict[tuple[str, str], Any] = {}
+        for op in invocations.op_db:
+            variant = op.variant_test_name
+            entries[op.name, variant] = op
+            for layout in (SPARSE_COO, *COMPRESSED):
+                if op.supports_sparse_layout(getattr(torch, layout)):
+                    entries[op.name, f"{variant}/{layout}"] = op
+        for kind in ("unary", "binary", "pointwise", "reduce", "other"):
+            for op in getattr(invocations, f"foreach_{kind}_op_db", ()):
+                if op.op is not None:
+                    entries[op.name, op.variant_test_name] = op
+                if op.inplace_variant is not None and op.inplace_variant is not op.op:
+                    entries[op.name, f"{op.variant_test_name}/{INPLACE}"] = op
+        return entries

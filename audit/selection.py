@@ -1,0 +1,103 @@
+"""What a user asks of an audit: which cases, in which modes, within which limits. Imports no torch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import Enum
+from typing import Any
+
+# Every dtype that a tensor on mps can have, by torch's names.
+DTYPES: tuple[str, ...] = (
+    "float32",
+    "float16",
+    "bfloat16",
+    "complex64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "bool",
+)
+
+
+class Samples(str, Enum):
+    """How many cases of each group are executed."""
+
+    QUICK = "quick"
+    DEFAULT = "default"
+    FULL = "full"
+
+    @property
+    def per_group(self) -> int:
+        """At the level `quick`, how many cases a group keeps."""
+        return 4
+
+
+class DeviceKind(str, Enum):
+    """Which mps device is audited: the real one where there is one, unless the simulated one is asked for."""
+
+    AUTO = "auto"
+    MPS = "mps"
+    SIMULATED = "simulated"
+
+
+MODES: tuple[str, ...] = ("fallback", "strict")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One audit as the user asked for it. What decides the cases and their verdicts is recorded with the results.
+
+    Attributes:
+        samples: the level of sampling.
+        seed: makes the inputs; the same seed gives the same cases on every machine.
+        ops, dtypes: filters; empty means all.
+        device: which mps device.
+        profile: for the simulated device, the torch release whose coverage it has; None is the installed one.
+        workers: how many processes execute cases.
+        timeout: seconds one case may take before its process is killed.
+        memory_limit: bytes of data a worker may hold, or 0 for no limit.
+        imports: packages to import for operators outside aten, or for their own OpInfos.
+    """
+
+    samples: Samples = Samples.DEFAULT
+    seed: int = 0
+    ops: tuple[str, ...] = ()
+    dtypes: tuple[str, ...] = ()
+    device: DeviceKind = DeviceKind.AUTO
+    profile: str | None = None
+    workers: int = os.cpu_count() or 1
+    timeout: float = 60.0
+    memory_limit: int = 8 << 30
+    imports: tuple[str, ...] = ()
+
+    def recorded(self) -> dict[str, Any]:
+        """The settings that decide what is executed, as plain data for the store."""
+        fields = asdict(self)
+        del fields["workers"], fields["timeout"], fields["memory_limit"]
+        return {
+            k: v.value if isinstance(v, Enum) else list(v) if isinstance(v, tuple) else v for k, v in fields.items()
+        }
+
+    @classmethod
+    def from_recorded(cls, fields: Mapping[str, Any], **others: Any) -> Settings:
+        """The settings of a recorded run, with what is not recorded (workers, limits) given anew."""
+        return cls(
+            samples=Samples(fields["samples"]),
+            seed=int(fields["seed"]),
+            ops=tuple(fields["ops"]),
+            dtypes=tuple(fields["dtypes"]),
+            device=DeviceKind(fields["device"]),
+            profile=fields["profile"],
+            imports=tuple(fields["imports"]),
+            **others,
+        )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return value.value
+    return list(value) if isinstance(value, tuple) else value

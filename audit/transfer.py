@@ -1,0 +1,162 @@
+"""Copies of a case's inputs, on any device, that keep what an operator can see of them.
+
+Strides, storage offsets, conjugate and negative bits, shared storages (one argument a view of another) and the
+identity of an argument given twice all survive. Copies are leaves of autograd wherever the original was one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_flatten, tree_map
+
+WIDER: dict[torch.dtype, torch.dtype] = {
+    torch.float16: torch.float64,
+    torch.bfloat16: torch.float64,
+    torch.float32: torch.float64,
+    torch.complex64: torch.complex128,
+}
+
+
+Inputs = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+def move(args: tuple[Any, ...], kwargs: dict[str, Any], device: str) -> Inputs:
+    """Copies of the inputs on `device`; a keyword `device`, a torch.device and generators are replaced as well."""
+    transfer = _Transfer(torch.device(device), _shared_storages((args, kwargs)))
+    moved_args, moved_kwargs = tree_map(transfer.leaf, (args, kwargs))
+    if isinstance(kwargs.get("device"), str):
+        moved_kwargs["device"] = device
+    return moved_args, moved_kwargs
+
+
+def _shared_storages(tree: Any) -> frozenset[int]:
+    """The storages that more than one tensor of the tree looks into."""
+    tensors = {id(t): t for t in tree_flatten(tree)[0] if isinstance(t, Tensor) and t.layout is torch.strided}
+    if len(tensors) < 2:
+        return frozenset()
+    counts = Counter(t.untyped_storage()._cdata for t in tensors.values())
+    return frozenset(storage for storage, count in counts.items() if count > 1)
+
+
+class _Transfer:
+    """Copies leaf after leaf of one tree, remembering which storages and tensors it has copied."""
+
+    def __init__(self, device: torch.device, shared: frozenset[int]) -> None:
+        self._device = device
+        self._shared = shared
+        self._storages: dict[int, Tensor] = {}
+        self._tensors: dict[int, Tensor] = {}
+
+    def leaf(self, leaf: Any) -> Any:
+        if isinstance(leaf, Tensor):
+            copy = self._tensors.get(id(leaf))
+            if copy is None:
+                copy = self._tensors[id(leaf)] = self._tensor(leaf)
+            return copy
+        if isinstance(leaf, torch.device) and leaf.type == "cpu":
+            return self._device
+        if isinstance(leaf, torch.Generator):
+            return torch.Generator(self._device).manual_seed(leaf.initial_seed())
+        if isinstance(leaf, slice):
+            return slice(self.leaf(leaf.start), self.leaf(leaf.stop), self.leaf(leaf.step))
+        return leaf
+
+    def _tensor(self, tensor: Tensor) -> Tensor:
+        plain = tensor.detach()
+        if plain.layout is not torch.strided or self._owns_its_storage(plain):
+            copy = plain.to(self._device, copy=True)
+        else:
+            copy = self._view_of_copied_storage(plain)
+        return copy.requires_grad_() if tensor.requires_grad else copy
+
+    def _owns_its_storage(self, tensor: Tensor) -> bool:
+        """Whether the tensor is contiguous and alone in a storage of exactly its size, so that `to` keeps it all."""
+        storage = tensor.untyped_storage()
+        return (
+            tensor.is_contiguous()
+            and storage.nbytes() == tensor.numel() * tensor.element_size()
+            and storage._cdata not in self._shared
+            and not tensor.is_conj()
+            and not tensor.is_neg()
+        )
+
+    def _view_of_copied_storage(self, tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        if storage._cdata not in self._storages:
+            flat = torch.empty(0, dtype=torch.uint8).set_(storage)
+            self._storages[storage._cdata] = flat.to(self._device, copy=True)
+        copied = self._storages[storage._cdata].untyped_storage()
+        view = torch.empty(0, dtype=tensor.dtype, device=self._device)
+        view.set_(copied, tensor.storage_offset(), tensor.size(), tensor.stride())
+        if tensor.is_conj():
+            view = torch._conj(view)
+        if tensor.is_neg():
+            view = torch._neg_view(view)
+        return view
+
+
+def widened(tree: Any) -> Any:
+    """The tree on the CPU with floating tensors and dtypes in float64, complex ones in complex128."""
+    copies: dict[int, Tensor] = {}
+
+    def widen(leaf: Any) -> Any:
+        if isinstance(leaf, torch.dtype):
+            return WIDER.get(leaf, leaf)
+        if not isinstance(leaf, Tensor):
+            return leaf
+        if id(leaf) not in copies:
+            copy = leaf.detach().to(WIDER.get(leaf.dtype, leaf.dtype), copy=True)
+            copies[id(leaf)] = copy.requires_grad_() if leaf.requires_grad else copy
+        return copies[id(leaf)]
+
+    return tree_map(widen, tree)
+
+
+def differentiable_leaves(tree: Any) -> list[Tensor]:
+    """The tensors of the tree that want a gradient, each once, in the tree's order."""
+    found: dict[int, Tensor] = {}
+    for leaf in tree_flatten(tree)[0]:
+        if isinstance(leaf, Tensor) and leaf.requires_grad:
+            found.setdefault(id(leaf), leaf)
+    return list(found.values())
+
+
+def describe(tree: Any, limit: int = 240) -> str:
+    """The inputs in one line: float32[2, 3] for a tensor, with its layout where it is not contiguous."""
+    text = _describe(tree)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, Tensor):
+        return _describe_tensor(value)
+    if isinstance(value, dict):
+        return ", ".join(f"{k}={_describe(v)}" for k, v in value.items())
+    if isinstance(value, (list, tuple)):
+        brackets: tuple[str, str] = ("[", "]") if isinstance(value, list) else ("(", ")")
+        if len(value) > 6:
+            inner = ", ".join(map(_describe, value[:3])) + f", … {len(value)} in all"
+        else:
+            inner = ", ".join(map(_describe, value))
+        return brackets[0] + inner + brackets[1]
+    if callable(value):
+        return getattr(value, "__name__", type(value).__name__)
+    return repr(value)
+
+
+def _describe_tensor(tensor: Tensor) -> str:
+    text = f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
+    notes: list[str] = []
+    if tensor.layout is not torch.strided:
+        notes.append(str(tensor.layout).removeprefix("torch."))
+    else:
+        if not tensor.is_contiguous():
+            notes.append(f"stride {tensor.stride()}")
+        if tensor.storage_offset():
+            notes.append(f"offset {tensor.storage_offset()}")
+        notes += [name for name, bit in (("conj", tensor.is_conj()), ("neg", tensor.is_neg())) if bit]
+    return f"{text}({', '.join(notes)})" if notes else text

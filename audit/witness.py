@@ -1,0 +1,48 @@
+"""Which overloads a call went through, as the dispatcher's own profiler hooks saw them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from torch._C._profiler import _ExperimentalConfig
+from torch.autograd.profiler import profile
+
+
+@dataclass
+class Witness:
+    """The overloads seen so far ("aten::add.Tensor"); True for those that the user's own code called."""
+
+    overloads: dict[str, bool] = field(default_factory=dict)
+
+    def add(self, overload: str, outermost: bool) -> None:
+        """Record one call."""
+        self.overloads[overload] = self.overloads.get(overload, False) or outermost
+
+    @contextmanager
+    def watching(self, forward: bool) -> Iterator[None]:
+        """Record the calls made in this context; in backward nothing is called by the user's own code."""
+        config = _ExperimentalConfig(capture_overload_names=True)
+        profiler = profile(use_cpu=True, use_kineto=True, experimental_config=config)
+        try:
+            with profiler:
+                yield
+        finally:
+            self._collect(profiler, forward)
+
+    def _collect(self, profiler: profile, forward: bool) -> None:
+        results = profiler.kineto_results
+        if results is None:
+            return
+        until = -1
+        for event in sorted(results.events(), key=lambda e: (e.start_ns(), -e.duration_ns())):
+            name: str = event.name()
+            if "::" not in name or " " in name or name.startswith("torch::"):
+                continue  # autograd nodes and profiler marks, not operators
+            end = event.start_ns() + event.duration_ns()
+            outermost = event.start_ns() >= until
+            if outermost:
+                until = end
+            overload: str = event.overload_name()
+            self.add(f"{name}.{overload}" if overload else name, forward and outermost)

@@ -1,0 +1,271 @@
+"""What runs inside a worker process: it makes the cases of a group, judges them and stores each result at once.
+
+A case may abort, hang or eat all memory; then this process dies and the parent learns from the marker file which
+case it was. The time limit is the kernel's own alarm (SIGALRM with its default action), because code that hangs in
+C never returns to Python. Nothing here may be imported before `start` has set the fallback variable: libtorch reads
+it once, when it loads.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import threading
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import MpsmithError
+from .selection import Settings
+from .store import GroupKey, Store
+from .verdicts import CaseVerdict, Outcome
+
+if TYPE_CHECKING:
+    from .cases import Case, CaseSource
+    from .device import AuditedDevice
+    from .judge import Execution
+
+# Cases of a group whose calls are traced to the overloads that they reach; tracing every case would cost too much.
+TRACED_CASES = 3
+# Making all samples of a group may take longer than running one of them.
+GENERATION_TIMEOUT_FACTOR = 5.0
+MAKING_SAMPLES = -1
+
+
+@dataclass(frozen=True)
+class WorkerOptions:
+    """What a worker process is started with."""
+
+    settings: Settings
+    mode: str
+    store: Path
+    logs: Path
+    parent: int
+
+
+@dataclass(frozen=True)
+class Task:
+    """One group to execute: all its cases, or only some positions."""
+
+    group: int
+    key: GroupKey
+    marker: Path
+    positions: frozenset[int] | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What there is to execute, as a worker found it: the parent itself never loads torch."""
+
+    groups: list[GroupKey]
+    environment: dict[str, Any]
+    problems: list[str]
+
+
+@dataclass(frozen=True)
+class Replay:
+    """One case executed again: its outcome, and both results as text."""
+
+    outcome: Outcome
+    inputs: str
+    cpu: str
+    mps: str
+    simulated: bool
+
+
+@dataclass
+class _Worker:
+    options: WorkerOptions
+    sources: dict[str, CaseSource]
+    device: AuditedDevice
+    store: Store
+    problems: list[str]
+
+
+_worker: _Worker | None = None
+_failure: MpsmithError | None = None
+
+
+def start(options: WorkerOptions) -> None:
+    """Prepare this process: called once by the pool before any task.
+
+    A pool starts a worker whose initializer fails again and again, so a failure is kept for the first task to raise.
+    """
+    global _worker, _failure
+    try:
+        _worker = _prepare(options)
+    except MpsmithError as error:
+        _failure = error
+    except Exception as error:
+        _failure = MpsmithError(f"a worker cannot start: {type(error).__name__}: {error}")
+
+
+def _prepare(options: WorkerOptions) -> _Worker:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; the parent handles it
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    os.environ["PYTORCH_ENABLE_MPS_FALLBACK"] = "1" if options.mode == "fallback" else "0"
+    warnings.simplefilter("ignore")
+    threading.Thread(target=_end_with_parent, args=(options.parent,), daemon=True).start()
+
+    import torch
+
+    from .device import open_device
+    from .sources import case_sources
+
+    torch.set_num_threads(1)
+    device = open_device(options.settings.device, options.settings.profile)
+    sources, problems = case_sources(options.settings.imports)
+    store = Store.open(options.store)
+    _redirect_errors(options.logs / f"{os.getpid()}.log")
+    _limit_memory(options.settings.memory_limit)
+    return _Worker(options, sources, device, store, problems)
+
+
+def plan() -> Plan:
+    """All groups that the settings select, from every source."""
+    from .cases import select
+    from .device import environment
+
+    worker = _started()
+    settings = worker.options.settings
+    groups = [key for source in worker.sources.values() for key in source.groups()]
+    return Plan(select(groups, settings.ops, settings.dtypes), environment(worker.device), worker.problems)
+
+
+def run_group(task: Task) -> int:
+    """Execute the cases of one group that the store does not hold yet; returns how many were executed."""
+    from .judge import one_line
+
+    worker = _started()
+    marker = os.open(task.marker, os.O_WRONLY | os.O_CREAT, 0o600)
+    try:
+        _announce(marker, MAKING_SAMPLES, worker.options.settings.timeout * GENERATION_TIMEOUT_FACTOR)
+        try:
+            cases = _make_cases(worker, task)
+        except Exception as error:
+            _disarm()
+            message = f"no samples: {type(error).__name__}: {one_line(error)}"
+            outcome = Outcome(CaseVerdict.REFERENCE_FAILED, "samples", message)
+            worker.store.add_case(task.group, MAKING_SAMPLES, outcome, "")
+            cases = []
+        executed = _run_cases(worker, task, cases, marker)
+        worker.store.mark_done(task.group)
+        return executed
+    finally:
+        _disarm()
+        os.close(marker)
+
+
+def replay(task: Task) -> Replay:
+    """Execute one case and describe what both devices gave; the case is the only position of the task."""
+    from .cases import make_cases
+    from .judge import Trial
+    from .transfer import describe
+
+    worker = _started()
+    settings = worker.options.settings
+    assert task.positions is not None
+    (position,) = task.positions
+    cases = make_cases(worker.sources[task.key.source], task.key, settings.samples, settings.seed)
+    if position >= len(cases):
+        raise MpsmithError(f"{task.key.label} has {len(cases)} cases here, not a case {position}: is torch the same?")
+    case = cases[position]
+    signal.setitimer(signal.ITIMER_REAL, settings.timeout)
+    trial = Trial(case, worker.device.recorder, settings.seed, f"{task.key.label}:{position}", None)
+    outcome = trial.outcome()
+    _disarm()
+    inputs = f"{describe(case.args)}, {describe(case.kwargs)}" if case.kwargs else describe(case.args)
+    return Replay(outcome, inputs, _shown(trial.cpu), _shown(trial.mps), worker.device.simulated)
+
+
+def _shown(execution: Execution | None) -> str:
+    if execution is None:
+        return "(nothing)"
+    lines = [f"output {i}: {output!r}" for i, output in enumerate(execution.outputs)]
+    return "\n".join(lines + [f"gradient {i}: {gradient!r}" for i, gradient in enumerate(execution.gradients)])
+
+
+def _make_cases(worker: _Worker, task: Task) -> list[tuple[int, Case]]:
+    from .cases import make_cases
+
+    settings = worker.options.settings
+    recorded = worker.store.positions(task.group)
+    cases = make_cases(worker.sources[task.key.source], task.key, settings.samples, settings.seed)
+    return [
+        (position, case)
+        for position, case in enumerate(cases)
+        if position not in recorded and (task.positions is None or position in task.positions)
+    ]
+
+
+def _run_cases(worker: _Worker, task: Task, cases: list[tuple[int, Case]], marker: int) -> int:
+    from .judge import judge
+    from .transfer import describe
+    from .witness import Witness
+
+    settings = worker.options.settings
+    witness = Witness()
+    executed = 0
+    for position, case in cases:
+        if case.skipped:
+            continue
+        _announce(marker, position, settings.timeout)
+        traced = witness if executed < TRACED_CASES else None
+        label = f"{task.key.label}:{position}"
+        inputs = describe(case.args) if not case.kwargs else f"{describe(case.args)}, {describe(case.kwargs)}"
+        outcome = judge(case, worker.device.recorder, settings.seed, label, traced)
+        worker.store.add_case(task.group, position, outcome, inputs)
+        executed += 1
+    worker.store.add_witnesses(task.group, witness.overloads)
+    return executed
+
+
+def _announce(marker: int, position: int, timeout: float) -> None:
+    """Say which case comes next, and let the kernel end this process if it takes too long."""
+    os.pwrite(marker, position.to_bytes(8, "little", signed=True), 0)
+    signal.setitimer(signal.ITIMER_REAL, timeout)
+
+
+def announced(marker: Path) -> int | None:
+    """The position that a worker announced last, or None if it had announced nothing."""
+    try:
+        data = marker.read_bytes()
+    except FileNotFoundError:
+        return None
+    return int.from_bytes(data, "little", signed=True) if len(data) == 8 else None
+
+
+def _disarm() -> None:
+    signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _started() -> _Worker:
+    if _failure is not None:
+        raise _failure
+    if _worker is None:
+        raise RuntimeError("the worker process was not started")
+    return _worker
+
+
+def _end_with_parent(parent: int) -> None:
+    """A worker whose parent was killed would wait for tasks for ever."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(3)
+
+
+def _redirect_errors(log: Path) -> None:
+    """What the operators' libraries print on their way down explains a crash: keep it in a file."""
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(descriptor, 2)
+    os.close(descriptor)
+
+
+def _limit_memory(limit: int) -> None:
+    """Let allocations beyond the limit fail instead of filling the machine (Linux; macOS does not enforce this)."""
+    if limit:
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))

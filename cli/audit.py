@@ -1,0 +1,127 @@
+"""``mpsmith audit``: execute operators on the mps device and store what each case showed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..audit.selection import DeviceKind, Samples, Settings
+
+DEFAULT_STORE = Path("audit.sqlite")
+
+
+def audit(
+    samples: Annotated[Samples, typer.Option(help="How many cases of each operator and dtype.")] = Samples.DEFAULT,
+    ops: Annotated[
+        list[str] | None,
+        typer.Option(help="Only these operators: a name, aten::name or a pattern such as 'linalg.*'; may be repeated."),
+    ] = None,
+    dtypes: Annotated[list[str] | None, typer.Option(help="Only these dtypes; may be repeated.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the inputs: the same seed gives the same cases anywhere.")] = 0,
+    device: Annotated[
+        DeviceKind, typer.Option(help="The real mps device, the simulated one, or the real one where there is one.")
+    ] = DeviceKind.AUTO,
+    profile: Annotated[
+        str | None,
+        typer.Option(help="Simulated device: a torch release, or a native_functions.yaml, whose coverage it has."),
+    ] = None,
+    store: Annotated[Path, typer.Option(help="The results store, an SQLite file.")] = DEFAULT_STORE,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the audit that was stopped.")] = False,
+    workers: Annotated[int, typer.Option(min=1, help="Worker processes.")] = os.cpu_count() or 1,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that one case may take.")] = 60.0,
+    memory_limit: Annotated[
+        float, typer.Option(min=0, help="GiB of data that a worker may hold, 0 for no limit (Linux).")
+    ] = 8.0,
+    imports: Annotated[
+        list[str] | None, typer.Option("--import", help="A package to import in the workers; may be repeated.")
+    ] = None,
+    sync: Annotated[bool, typer.Option("--sync", help="Then bring the registry's measured fields up to date.")] = False,
+    report: Annotated[bool, typer.Option("--report", help="Then write the reports under reports/published.")] = False,
+    replay: Annotated[
+        int | None, typer.Option(metavar="CASE_ID", help="Instead, run one stored case again and show both results.")
+    ] = None,
+) -> None:
+    """Audit the mps device: run operators on it, compare with the CPU, and store a verdict for every case.
+
+    Without a Mac the device is simulated, and everything that comes out says so.
+    """
+    if replay is not None:
+        _replay(store, replay, timeout)
+        return
+    settings = Settings(
+        samples=samples,
+        seed=seed,
+        ops=_split(ops),
+        dtypes=_split(dtypes),
+        device=device,
+        profile=profile,
+        workers=workers,
+        timeout=timeout,
+        memory_limit=int(memory_limit * 2**30),
+        imports=_split(imports),
+    )
+    _audit(settings, store, resume)
+    if sync:
+        from .registry import sync as sync_registry
+
+        sync_registry(store=store)
+    if report:
+        from .report import publish
+
+        publish(store)
+
+
+def _audit(settings: Settings, store: Path, resume: bool) -> None:
+    from ..audit.runner import run_audit
+
+    try:
+        result = run_audit(settings, store, resume=resume, say=_say)
+    except KeyboardInterrupt:
+        _say(f"stopped; what had finished is in {store}, go on with: mpsmith audit --resume --store {store}")
+        raise typer.Exit(130) from None
+    from ..audit.store import Store
+    from ..audit.tally import tally
+
+    with Store.open(store) as opened:
+        counts = tally(opened, result.run)
+    for line in counts.lines():
+        print(line)
+    if counts.executed == 0:
+        _say("error: no case was executed, so nothing is known")
+        raise typer.Exit(1)
+
+
+def _replay(store: Path, number: int, timeout: float) -> None:
+    from ..audit.replay import replay_case
+
+    replayed = replay_case(store, number, timeout)
+    recorded = replayed.recorded
+    print(f"case {number}: {recorded.label}, {recorded.group.mode} mode, run {replayed.run.id}")
+    if replayed.run.simulated:
+        print("on the SIMULATED mps device: not evidence about a Mac")
+    print(f"recorded: {recorded.outcome.verdict.value} {recorded.outcome.message}".rstrip())
+    if replayed.replay is None:
+        print(f"now:      {replayed.verdict} {replayed.death}")
+        return
+    outcome = replayed.replay.outcome
+    print(f"now:      {outcome.verdict.value} {outcome.message}".rstrip())
+    print(f"inputs:   {replayed.replay.inputs}")
+    if outcome.fallbacks:
+        print(f"on the CPU: {', '.join(outcome.fallbacks)}")
+    if outcome.max_error is not None:
+        print(f"largest error: {outcome.max_error:.3g} of the tolerance, {outcome.stage}, compared: {outcome.compared}")
+    print(f"--- cpu\n{replayed.replay.cpu}\n--- mps{' (simulated)' if replayed.run.simulated else ''}")
+    print(replayed.replay.mps)
+
+
+def _split(values: list[str] | None) -> tuple[str, ...]:
+    """Options may be repeated or joined by commas."""
+    return tuple(part.strip() for value in values or () for part in value.split(",") if part.strip())
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,106 @@
+"""``mpsmith doctor``: what this machine can do."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import sys
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from typing import Annotated
+
+import typer
+
+PACKAGES = ("torch", "numpy", "pebble", "pydantic", "ruamel.yaml", "ninja", "ziglang", "hypothesis", "scipy")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at: whether it is there, what was found, and what to do where it is not."""
+
+    what: str
+    ok: bool
+    found: str
+    advice: str = ""
+
+
+def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """Say what this machine can do: a real or a simulated mps device, compilers, versions."""
+    findings = [*_versions(), *_devices(), _compiler(), _metal()]
+    if as_json:
+        print(json.dumps([asdict(finding) for finding in findings], indent=2))
+    else:
+        _print_table(findings)
+    if not any(f.ok for f in findings if f.what in ("real mps device", "simulated mps device")):
+        print("error: there is no mps device to audit, neither a real nor a simulated one", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+def _print_table(findings: list[Finding]) -> None:
+    from tabulate import tabulate
+
+    rows = [(f.what, "yes" if f.ok else "no", f.found, f.advice) for f in findings]
+    print(tabulate(rows, headers=("what", "here", "found", "what to do"), maxcolwidths=(None, None, 60, 60)))
+
+
+def _versions() -> list[Finding]:
+    from .._version import __version__
+
+    system = f"{platform.system()} {platform.release()}, {platform.machine()}, {os.cpu_count()} cores"
+    findings = [
+        Finding("mpsmith", True, __version__),
+        Finding("python", True, platform.python_version()),
+        Finding("system", True, system),
+    ]
+    for package in PACKAGES:
+        try:
+            findings.append(Finding(package, True, metadata.version(package)))
+        except metadata.PackageNotFoundError:
+            findings.append(Finding(package, False, "not installed", f"pip install {package}"))
+    return findings
+
+
+def _devices() -> list[Finding]:
+    from ..audit.device import import_torch
+    from ..errors import MpsmithError
+
+    try:
+        torch = import_torch()
+    except MpsmithError as error:
+        return [Finding("real mps device", False, str(error)), Finding("simulated mps device", False, str(error))]
+    if torch.backends.mps.is_available():
+        return [
+            Finding("real mps device", True, "torch.backends.mps.is_available()"),
+            Finding("simulated mps device", False, "not needed: this machine has the real one"),
+        ]
+    real = Finding("real mps device", False, f"torch {torch.__version__} has none here", "a Mac with Apple silicon")
+    return [real, _simulated()]
+
+
+def _simulated() -> Finding:
+    from ..audit.device import open_device
+    from ..audit.selection import DeviceKind
+    from ..errors import MpsmithError
+
+    try:
+        device = open_device(DeviceKind.SIMULATED, None)
+    except MpsmithError as error:
+        return Finding("simulated mps device", False, str(error))
+    return Finding("simulated mps device", True, f"loads, with the coverage of torch {device.profile}")
+
+
+def _compiler() -> Finding:
+    compiler = os.environ.get("CXX") or "c++"
+    path = shutil.which(compiler) or shutil.which("g++") or shutil.which("clang++")
+    if path is None:
+        return Finding("C++ compiler", False, "none found", "apt-get install g++, or xcode-select --install")
+    return Finding("C++ compiler", True, path)
+
+
+def _metal() -> Finding:
+    try:
+        return Finding("Metal on the host", True, f"ziglang {metadata.version('ziglang')}")
+    except metadata.PackageNotFoundError:
+        return Finding("Metal on the host", False, "needs ziglang", "pip install 'mpsmith[metal]'")
