@@ -130,6 +130,23 @@ class StoredCase:
         return f"{self.group.label}:{self.position}"
 
 
+@dataclass(frozen=True)
+class CaseCount:
+    """How many cases of a group had one verdict; skipped ones are counted by `reason`.
+
+    `gradients` is the number of cases whose gradients were compared, `with_fallbacks` of those in which something
+    fell back, `seconds` their wall time together.
+    """
+
+    group: GroupKey
+    verdict: CaseVerdict
+    reason: str
+    cases: int
+    with_fallbacks: int
+    gradients: int
+    seconds: float
+
+
 def now() -> str:
     """The current time in UTC, ISO 8601 to the second."""
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
@@ -357,6 +374,20 @@ class Store:
                     ),
                     inputs,
                 )
+
+    def case_counts(self, run: int) -> Iterator[CaseCount]:
+        """The cases of a run counted by group and verdict (and by reason, where they were skipped)."""
+        with clear_errors(self.path):
+            cursor = self._connection.execute(
+                "SELECT g.source, g.operator, g.variant, g.dtype, g.mode, c.verdict,"
+                " CASE c.verdict WHEN 'skipped' THEN c.message ELSE '' END AS reason,"
+                " count(*), sum(c.fallbacks != '[]'), sum(c.backward), sum(c.seconds)"
+                " FROM cases c JOIN groups g ON g.id = c.group_id WHERE g.run = ?"
+                " GROUP BY g.id, c.verdict, reason ORDER BY g.id",
+                (run,),
+            )
+            for source, operator, variant, dtype, mode, verdict, *counts in cursor:
+                yield CaseCount(GroupKey(source, operator, variant, dtype, mode), CaseVerdict(verdict), *counts)
 
     # ---- witnesses
 

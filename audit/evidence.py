@@ -1,0 +1,265 @@
+"""What the executed cases of a run say of each overload, before it is put into one verdict.
+
+Memory depends on the number of overloads, not of cases: cases that passed are only counted, and of the others the
+worst of each verdict is kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from .attribution import Attribution, Entry
+from .overloads import Surface
+from .store import CaseCount, GroupKey, Store, StoredCase
+from .verdicts import CASE_SEVERITY, CaseVerdict
+
+# Verdicts that name no operator: they are put down to what the entry calls.
+UNNAMED = (CaseVerdict.CRASH, CaseVerdict.TIMEOUT, CaseVerdict.WRONG, CaseVerdict.DTYPE_GAP)
+
+
+@dataclass(frozen=True)
+class CaseReference:
+    """A recorded case that stands for others: enough to show it and to run it again.
+
+    `label` is the same in every run with these settings; `id` is the store's number, which `--replay` takes.
+    `max_error` is in units of the tolerance; None where nothing was measured or the error is not finite.
+    """
+
+    id: int
+    label: str
+    mode: str
+    verdict: CaseVerdict
+    stage: str
+    message: str
+    inputs: str
+    max_error: float | None
+
+    @classmethod
+    def of(cls, case: StoredCase) -> CaseReference:
+        """The reference to a stored case."""
+        o = case.outcome
+        error = o.max_error if o.max_error is not None and math.isfinite(o.max_error) else None
+        return cls(case.id, case.label, case.group.mode, o.verdict, o.stage, o.message, case.inputs, error)
+
+    @property
+    def replay(self) -> str:
+        """The command that runs exactly this case again."""
+        return f"mpsmith audit --replay {self.id}"
+
+
+@dataclass
+class DtypeFindings:
+    """What cases of one dtype showed of one overload: how many of each verdict, and the worst of each."""
+
+    cases: Counter[CaseVerdict] = field(default_factory=Counter)
+    worst: dict[CaseVerdict, CaseReference] = field(default_factory=dict)
+
+    def add(self, verdict: CaseVerdict, case: StoredCase) -> None:
+        """Count a case and keep it if it is worse than the one kept; of equals the first stays."""
+        self.cases[verdict] += 1
+        kept = self.worst.get(verdict)
+        if kept is None or _error_size(case.outcome.max_error) > _error_size(kept.max_error):
+            self.worst[verdict] = CaseReference.of(case)
+
+
+@dataclass
+class OverloadFindings:
+    """Everything that the run showed of one overload.
+
+    Attributes:
+        dtypes: the findings by dtype.
+        entries: entries that called it or whose findings it answers for.
+        through: operators inside it that fell back or are missing, when it is composed of them.
+        shared: the other suspects, where a finding could not be pinned on one overload.
+        beside: verdicts of cases in which it was called but which say nothing of it.
+    """
+
+    dtypes: dict[str, DtypeFindings] = field(default_factory=dict)
+    entries: set[str] = field(default_factory=set)
+    through: dict[str, None] = field(default_factory=dict)
+    shared: dict[str, None] = field(default_factory=dict)
+    beside: set[CaseVerdict] = field(default_factory=set)
+
+    def at(self, dtype: str) -> DtypeFindings:
+        """The findings for one dtype, made empty on first use."""
+        return self.dtypes.setdefault(dtype, DtypeFindings())
+
+
+@dataclass
+class FallbackFindings:
+    """What was reported under one operator's name: cases that fell back, cases that were refused in strict mode."""
+
+    fell_back: int = 0
+    refused: int = 0
+    dtypes: set[str] = field(default_factory=set)
+    entries: set[str] = field(default_factory=set)
+    example: CaseReference | None = None
+
+
+@dataclass
+class EntryFindings:
+    """What the cases of one entry showed, by dtype, both modes together."""
+
+    dtypes: dict[str, DtypeFindings] = field(default_factory=dict)
+
+    def at(self, dtype: str) -> DtypeFindings:
+        """The findings for one dtype, made empty on first use."""
+        return self.dtypes.setdefault(dtype, DtypeFindings())
+
+
+class Evidence:
+    """Reads the cases of a run once and attributes what they showed."""
+
+    def __init__(self, store: Store, run: int, surface: Surface) -> None:
+        self._surface = surface
+        self.attribution = Attribution(surface, store.witnesses(run))
+        self.overloads: dict[str, OverloadFindings] = {}
+        self.fallbacks: dict[str, FallbackFindings] = {}
+        self.entries: dict[Entry, EntryFindings] = {}
+        self.unattributed: dict[tuple[Entry, str, CaseVerdict], DtypeFindings] = {}
+        self.counts: list[CaseCount] = list(store.case_counts(run))
+        self._named: dict[tuple[Entry, str], set[str]] = {}
+        for count in self.counts:
+            if count.verdict in (CaseVerdict.PASSED, CaseVerdict.SKIPPED):
+                found = self.entry(count.group).at(count.group.dtype)
+                found.cases[count.verdict] += count.cases - count.with_fallbacks
+        for case in store.cases(run, "c.verdict NOT IN ('passed', 'skipped') OR c.fallbacks != '[]'"):
+            self.entry(case.group).at(case.group.dtype).add(case.outcome.verdict, case)
+            self._attribute(case)
+        for entry, findings in self.entries.items():
+            for dtype, found in findings.dtypes.items():
+                self._credit(entry, dtype, found.cases)
+
+    def of(self, overload: str) -> OverloadFindings:
+        """The findings on one overload, made empty on first use."""
+        return self.overloads.setdefault(overload, OverloadFindings())
+
+    def entry(self, key: GroupKey) -> EntryFindings:
+        """The findings on the entry of a group, made empty on first use."""
+        return self.entries.setdefault(Entry.of(key), EntryFindings())
+
+    # ---- faults
+
+    def _attribute(self, case: StoredCase) -> None:
+        verdict, entry, dtype = case.outcome.verdict, Entry.of(case.group), case.group.dtype
+        fell_back, refused = _named_operators(case)
+        self._attribute_named(case, fell_back, CaseVerdict.FALLBACK)
+        self._attribute_named(case, refused, CaseVerdict.MISSING)
+        named = (*fell_back, *refused)
+        if named and verdict in (CaseVerdict.FALLBACK, CaseVerdict.MISSING):
+            self._attribute_to_composition(case, named)
+        elif verdict in UNNAMED or (not named and verdict is not CaseVerdict.PASSED):
+            self._attribute_to_suspects(case, entry, dtype)
+
+    def _attribute_named(self, case: StoredCase, named: tuple[str, ...], verdict: CaseVerdict) -> None:
+        entry, dtype = Entry.of(case.group), case.group.dtype
+        for name in named:
+            found = self.fallbacks.setdefault(name, FallbackFindings())
+            if verdict is CaseVerdict.FALLBACK:
+                found.fell_back += 1
+            else:
+                found.refused += 1
+            found.dtypes.add(dtype)
+            found.entries.add(entry.name)
+            found.example = found.example or CaseReference.of(case)
+        for overload in self.attribution.fallen_back(entry, dtype, named):
+            self._add(overload, verdict, case)
+            self._named.setdefault((entry, dtype), set()).add(overload)
+
+    def _attribute_to_composition(self, case: StoredCase, named: tuple[str, ...]) -> None:
+        """A composite operator whose parts fell back did not run on the device, though no report names it."""
+        in_backward = case.outcome.stage == "backward" or all("backward" in name for name in named)
+        entry, dtype = Entry.of(case.group), case.group.dtype
+        suspects = self.attribution.suspects(entry, dtype)
+        if in_backward or not suspects.certain:
+            return
+        (overload,) = suspects.overloads
+        known = self._surface.by_name.get(overload)
+        if known and known.dispatch.is_composite and overload not in self._named[entry, dtype]:
+            self._add(overload, CaseVerdict.FALLBACK, case)
+            self.of(overload).through.update(dict.fromkeys(named))
+
+    def _attribute_to_suspects(self, case: StoredCase, entry: Entry, dtype: str) -> None:
+        verdict = case.outcome.verdict
+        suspects = self.attribution.suspects(entry, dtype)
+        for overload in suspects.overloads:
+            self._add(overload, verdict, case)
+            if not suspects.certain:
+                self.of(overload).shared.update(dict.fromkeys(o for o in suspects.overloads if o != overload))
+        if not suspects.overloads:
+            self.unattributed.setdefault((entry, dtype, verdict), DtypeFindings()).add(verdict, case)
+
+    def _add(self, overload: str, verdict: CaseVerdict, case: StoredCase) -> None:
+        findings = self.of(overload)
+        findings.at(case.group.dtype).add(verdict, case)
+        findings.entries.add(Entry.of(case.group).name)
+
+    # ---- credit
+
+    def _credit(self, entry: Entry, dtype: str, cases: Mapping[CaseVerdict, int]) -> None:
+        """Credit the overloads that the entry called with the cases that passed.
+
+        What a case that fell back called further inside may have run on the CPU, within the fallback; only an
+        operator with a kernel of its own that the user's code called is known to have run on the device.
+        """
+        named = self._named.get((entry, dtype), set())
+        for overload, outermost in self.attribution.witnesses(entry, dtype).items():
+            findings = self.of(overload)
+            findings.entries.add(entry.name)
+            if overload in named:
+                continue
+            credited = cases.get(CaseVerdict.PASSED, 0)
+            if outermost and self._has_kernel(overload):
+                credited += cases.get(CaseVerdict.FALLBACK, 0)
+            if credited:
+                findings.at(dtype).cases[CaseVerdict.PASSED] += credited
+            else:
+                findings.beside.update(verdict for verdict in cases if verdict is not CaseVerdict.SKIPPED)
+
+    def _has_kernel(self, overload: str) -> bool:
+        known = self._surface.by_name.get(overload)
+        return known is not None and known.dispatch.has_kernel
+
+    # ---- totals
+
+    def by_mode(self) -> dict[str, Counter[CaseVerdict]]:
+        """How many cases of each verdict there are, by mode."""
+        return self._totals((count.group.mode, count) for count in self.counts)
+
+    def by_dtype(self) -> dict[str, Counter[CaseVerdict]]:
+        """How many cases of each verdict there are, by dtype."""
+        return self._totals((count.group.dtype, count) for count in self.counts)
+
+    def skips(self) -> Counter[str]:
+        """How many cases were not executed, by reason."""
+        found: Counter[str] = Counter()
+        for count in self.counts:
+            if count.verdict is CaseVerdict.SKIPPED:
+                found[count.reason] += count.cases
+        return found
+
+    @staticmethod
+    def _totals(counts: Iterator[tuple[str, CaseCount]]) -> dict[str, Counter[CaseVerdict]]:
+        found: dict[str, Counter[CaseVerdict]] = {}
+        for name, count in counts:
+            found.setdefault(name, Counter())[count.verdict] += count.cases
+        return found
+
+
+def in_order_of_severity(cases: Mapping[CaseVerdict, int]) -> dict[CaseVerdict, int]:
+    """The counts that are not zero, the most severe verdict first."""
+    return {verdict: cases[verdict] for verdict in CASE_SEVERITY if cases.get(verdict)}
+
+
+def _named_operators(case: StoredCase) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The operators that ran on the CPU, and the one that the device refused: the last named by a missing case."""
+    names = case.outcome.fallbacks
+    return (names[:-1], names[-1:]) if case.outcome.verdict is CaseVerdict.MISSING else (names, ())
+
+
+def _error_size(max_error: float | None) -> float:
+    """Nothing measured means that the device raised or the shape differs: worse than any number."""
+    return math.inf if max_error is None else max_error
