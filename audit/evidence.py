@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from .attribution import Attribution, Entry
-from .overloads import Surface
+from .overloads import Overload, Surface
 from .store import CaseCount, GroupKey, Store, StoredCase
 from .verdicts import CASE_SEVERITY, CaseVerdict
 
@@ -58,11 +58,19 @@ class DtypeFindings:
     worst: dict[CaseVerdict, CaseReference] = field(default_factory=dict)
 
     def add(self, verdict: CaseVerdict, case: StoredCase) -> None:
-        """Count a case and keep it if it is worse than the one kept; of equals the first stays."""
+        """Count a case, and keep it if it is worse than the one kept."""
         self.cases[verdict] += 1
         kept = self.worst.get(verdict)
         if kept is None or _error_size(case.outcome.max_error) > _error_size(kept.max_error):
             self.worst[verdict] = CaseReference.of(case)
+
+    def add_all(self, others: DtypeFindings) -> None:
+        """Count the cases of other findings too, and keep the worse of both."""
+        self.cases.update(others.cases)
+        for verdict, case in others.worst.items():
+            kept = self.worst.get(verdict)
+            if kept is None or _error_size(case.max_error) > _error_size(kept.max_error):
+                self.worst[verdict] = case
 
 
 @dataclass
@@ -75,6 +83,9 @@ class OverloadFindings:
         through: operators inside it that fell back or are missing, when it is composed of them.
         shared: the other suspects, where a finding could not be pinned on one overload.
         beside: verdicts of cases in which it was called but which say nothing of it.
+        inside_simulation: it was seen inside kernels of the simulated device, which run on the CPU.
+        passed_in: the entries whose passing cases count for it.
+        at_fault: a finding was put down to it with certainty.
     """
 
     dtypes: dict[str, DtypeFindings] = field(default_factory=dict)
@@ -82,6 +93,9 @@ class OverloadFindings:
     through: dict[str, None] = field(default_factory=dict)
     shared: dict[str, None] = field(default_factory=dict)
     beside: set[CaseVerdict] = field(default_factory=set)
+    inside_simulation: bool = False
+    passed_in: set[str] = field(default_factory=set)
+    at_fault: bool = False
 
     def at(self, dtype: str) -> DtypeFindings:
         """The findings for one dtype, made empty on first use."""
@@ -111,10 +125,17 @@ class EntryFindings:
 
 
 class Evidence:
-    """Reads the cases of a run once and attributes what they showed."""
+    """Reads the cases of a run once and attributes what they showed.
 
-    def __init__(self, store: Store, run: int, surface: Surface) -> None:
+    Args:
+        store, run: the cases.
+        surface: the overloads that exist.
+        simulated: the device was the simulated one, whose native kernels call CPU operators inside.
+    """
+
+    def __init__(self, store: Store, run: int, surface: Surface, *, simulated: bool) -> None:
         self._surface = surface
+        self._simulated = simulated
         self.attribution = Attribution(surface, store.witnesses(run))
         self.overloads: dict[str, OverloadFindings] = {}
         self.fallbacks: dict[str, FallbackFindings] = {}
@@ -122,6 +143,7 @@ class Evidence:
         self.unattributed: dict[tuple[Entry, str, CaseVerdict], DtypeFindings] = {}
         self.counts: list[CaseCount] = list(store.case_counts(run))
         self._named: dict[tuple[Entry, str], set[str]] = {}
+        self._ambiguous: dict[tuple[Entry, str], DtypeFindings] = {}
         for count in self.counts:
             if count.verdict in (CaseVerdict.PASSED, CaseVerdict.SKIPPED):
                 found = self.entry(count.group).at(count.group.dtype)
@@ -132,6 +154,8 @@ class Evidence:
         for entry, findings in self.entries.items():
             for dtype, found in findings.dtypes.items():
                 self._credit(entry, dtype, found.cases)
+        for (entry, dtype), found in self._ambiguous.items():
+            self._attribute_ambiguous(entry, dtype, found)
 
     def of(self, overload: str) -> OverloadFindings:
         """The findings on one overload, made empty on first use."""
@@ -184,13 +208,32 @@ class Evidence:
 
     def _attribute_to_suspects(self, case: StoredCase, entry: Entry, dtype: str) -> None:
         verdict = case.outcome.verdict
-        suspects = self.attribution.suspects(entry, dtype)
-        for overload in suspects.overloads:
-            self._add(overload, verdict, case)
-            if not suspects.certain:
-                self.of(overload).shared.update(dict.fromkeys(o for o in suspects.overloads if o != overload))
-        if not suspects.overloads:
+        suspects = self.attribution.suspects(entry, dtype).overloads
+        if len(suspects) == 1:
+            self._add(suspects[0], verdict, case)
+            self.of(suspects[0]).at_fault |= verdict in UNNAMED
+        elif suspects:
+            self._ambiguous.setdefault((entry, dtype), DtypeFindings()).add(verdict, case)
+        else:
             self.unattributed.setdefault((entry, dtype, verdict), DtypeFindings()).add(verdict, case)
+
+    def _attribute_ambiguous(self, entry: Entry, dtype: str, found: DtypeFindings) -> None:
+        """Put findings down to those of several suspects that nothing clears.
+
+        Passing cases of other entries clear an overload that is at fault in no certain finding, unless that would
+        clear all of them.
+        """
+        suspects = self.attribution.suspects(entry, dtype).overloads
+        left = [overload for overload in suspects if not self._cleared(self.of(overload), entry)] or suspects
+        for overload in left:
+            findings = self.of(overload)
+            findings.at(dtype).add_all(found)
+            findings.entries.add(entry.name)
+            findings.shared.update(dict.fromkeys(other for other in suspects if other != overload))
+
+    @staticmethod
+    def _cleared(findings: OverloadFindings, entry: Entry) -> bool:
+        return not findings.at_fault and bool(findings.passed_in - {entry.name})
 
     def _add(self, overload: str, verdict: CaseVerdict, case: StoredCase) -> None:
         findings = self.of(overload)
@@ -211,17 +254,25 @@ class Evidence:
             findings.entries.add(entry.name)
             if overload in named:
                 continue
+            if self._simulated and not outermost and self._lacks_kernel(overload):
+                findings.inside_simulation = True
+                continue
             credited = cases.get(CaseVerdict.PASSED, 0)
             if outermost and self._has_kernel(overload):
                 credited += cases.get(CaseVerdict.FALLBACK, 0)
             if credited:
                 findings.at(dtype).cases[CaseVerdict.PASSED] += credited
+                findings.passed_in.add(entry.name)
             else:
                 findings.beside.update(verdict for verdict in cases if verdict is not CaseVerdict.SKIPPED)
 
     def _has_kernel(self, overload: str) -> bool:
         known = self._surface.by_name.get(overload)
         return known is not None and known.dispatch.has_kernel
+
+    def _lacks_kernel(self, overload: str) -> bool:
+        known = self._surface.by_name.get(overload)
+        return known is not None and lacks_kernel(known)
 
     # ---- totals
 
@@ -247,6 +298,12 @@ class Evidence:
         for name, count in counts:
             found.setdefault(name, Counter())[count.verdict] += count.cases
         return found
+
+
+def lacks_kernel(overload: Overload) -> bool:
+    """Whether the surface has no kernel of any layout for the overload on mps, and it is not composite either."""
+    has_one = overload.dispatch.has_kernel or overload.sparse or overload.sparse_compressed
+    return not has_one and not overload.dispatch.is_composite
 
 
 def in_order_of_severity(cases: Mapping[CaseVerdict, int]) -> dict[CaseVerdict, int]:

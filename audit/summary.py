@@ -11,7 +11,15 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TypeVar
 
-from .evidence import CaseReference, DtypeFindings, EntryFindings, Evidence, OverloadFindings, in_order_of_severity
+from .evidence import (
+    CaseReference,
+    DtypeFindings,
+    EntryFindings,
+    Evidence,
+    OverloadFindings,
+    in_order_of_severity,
+    lacks_kernel,
+)
 from .overloads import Dispatch, Overload, Surface
 from .reachability import Unreachable
 from .results import (
@@ -37,8 +45,6 @@ __all__ = ["AuditSummary", "summarize"]
 
 T = TypeVar("T")
 
-NO_KERNEL = (Dispatch.MISSING, Dispatch.MISSING_EVERYWHERE, Dispatch.ALWAYS_FALLS_BACK)
-
 # The case verdict that decides each fault; both vocabularies spell them alike.
 FAULT_CASES: dict[OverloadVerdict, CaseVerdict] = {fault: CaseVerdict(fault.value) for fault in FAULTS}
 
@@ -53,7 +59,7 @@ def summarize(
         surface: the overloads of the audited torch.
         registered: what the registry says, by operator ("aten::mode"); shown beside the verdicts, never part of them.
     """
-    evidence = Evidence(store, run.id, surface)
+    evidence = Evidence(store, run.id, surface, simulated=bool(run.environment.get("simulated", False)))
     groups = store.groups(run.id)
     overloads = _overloads(evidence, surface, _selection(run, evidence.counts))
     return AuditSummary(
@@ -202,27 +208,32 @@ def _reason(
     if verdict.is_support:
         return f"{cases[CaseVerdict.PASSED]} cases passed"
     assert deciding is not None
-    total = sum(cases.values())
-    parts = [f"{cases[deciding.verdict]} of {total} cases"]
-    if verdict is OverloadVerdict.MISSING and deciding.verdict is CaseVerdict.DTYPE_GAP:
+    decided_by = next(wanted for wanted in _shown_by(verdict) if cases.get(wanted))
+    parts = [f"{cases[decided_by]} of {sum(cases.values())} cases"]
+    if decided_by is CaseVerdict.MISSING:
+        parts.append("refused in strict mode" if deciding.mode == "strict" else "refused")
+    if verdict is OverloadVerdict.MISSING and decided_by is CaseVerdict.DTYPE_GAP:
         parts.append("every dtype of this run is refused")
     if deciding.stage == "backward":
         parts.append("in the backward")
     if verdict is OverloadVerdict.FALLBACK and findings.through:
         parts.append(f"through {', '.join(sorted(findings.through))}")
-    if findings.shared and verdict is not OverloadVerdict.FALLBACK:
+    if findings.shared and decided_by not in (CaseVerdict.FALLBACK, CaseVerdict.MISSING):
         parts.append(f"this or one of {', '.join(sorted(findings.shared))}")
-    return ", ".join(parts) + (f": {deciding.message}" if deciding.message else "")
+    says_more = decided_by not in (CaseVerdict.FALLBACK, CaseVerdict.MISSING) and deciding.message
+    return ", ".join(parts) + (f": {deciding.message}" if says_more else "")
 
 
 def _reason_for_nothing(findings: OverloadFindings, known: Overload | None, selection: str) -> str:
     """Why there is no evidence. What the surface says is not evidence: it is told, and the verdict stays."""
+    if findings.inside_simulation:
+        return "seen only inside kernels of the simulated device, which run on the CPU"
     if findings.beside:
         beside = ", ".join(sorted(verdict.value for verdict in findings.beside))
         return f"called only inside cases that say nothing of it ({beside})"
     if known and isinstance(known.reach, Unreachable):
         return f"{known.reach.rule}: {known.reach.reason}"
-    if known and known.dispatch in NO_KERNEL:
+    if known and lacks_kernel(known):
         return f"not executed; the surface says {known.dispatch.value}"
     return f"no case of this run calls it ({selection})"
 
@@ -310,12 +321,13 @@ def _disagreements(
 ) -> Iterable[Disagreement]:
     """Overloads that fell back although the surface has a kernel for them, or ran although it has none."""
     for name, found in sorted(evidence.fallbacks.items()):
-        dispatch = _dispatch(surface, name)
-        if dispatch not in NO_KERNEL:
+        known = surface.by_name.get(name)
+        if known is None or known.dispatch.has_kernel or known.dispatch.is_composite:
             observed = f"fell back in {found.fell_back} cases, refused in {found.refused}"
-            yield Disagreement(name, dispatch, observed, tuple(sorted(found.entries)))
+            yield Disagreement(name, known.dispatch if known else None, observed, tuple(sorted(found.entries)))
     for overload in overloads:
-        if overload.dispatch in NO_KERNEL and overload.verdict.is_support:
+        known = surface.by_name.get(overload.name)
+        if known and lacks_kernel(known) and overload.verdict.is_support:
             observed = f"ran in {overload.cases[CaseVerdict.PASSED]} cases without a fallback"
             yield Disagreement(overload.name, overload.dispatch, observed, overload.entries)
 

@@ -170,7 +170,7 @@ def test_a_refused_dtype_is_a_gap_only_where_another_works(built: Built) -> None
 
 def test_a_fallback_is_put_down_to_the_named_overload_alone(built: Built) -> None:
     fell_back = fault(CaseVerdict.FALLBACK, "", fallbacks=("aten::mode",))
-    built.case("mode", fell_back, PASSED, calls={"mode": True, "mode.values": False, "sum": True})
+    built.case("mode", fell_back, PASSED, calls={"mode": True, "mode.values": True, "sum": True})
     assert built.overload("mode").verdict is OverloadVerdict.FALLBACK
     assert built.overload("mode").cases == {CaseVerdict.FALLBACK: 1}
     assert built.overload("mode.values").verdict is OverloadVerdict.NATIVE  # disagrees with the surface, see below
@@ -188,10 +188,12 @@ def test_a_structured_fallback_covers_the_overloads_that_hand_over_to_the_out_ov
 
 def test_strict_mode_tells_missing_from_fallback(built: Built) -> None:
     built.case("mode", fault(CaseVerdict.FALLBACK, "", fallbacks=("aten::mode",)), calls={"mode": True})
+    assert built.overload("mode").reason == "1 of 1 cases"
     refused = fault(CaseVerdict.MISSING, fallbacks=("aten::_linalg_svd", "aten::mode"))
     built.case("mode", refused, mode="strict")
     assert built.overload("mode").verdict is OverloadVerdict.MISSING
     assert built.overload("mode").cases == {CaseVerdict.MISSING: 1, CaseVerdict.FALLBACK: 1}
+    assert built.overload("mode").reason == "1 of 2 cases, refused in strict mode"
     assert built.overload("_linalg_svd").verdict is OverloadVerdict.FALLBACK
     (svd, mode) = built.summary().fallbacks
     assert (mode.overload, mode.fell_back, mode.refused) == ("aten::mode", 1, 1)
@@ -253,6 +255,40 @@ def test_without_a_namesake_every_outermost_overload_answers_and_says_so(built: 
     assert found.shared_with == ("aten::sum",)
     assert "this or one of aten::sum" in found.reason
     assert built.overload("sum").shared_with == ("aten::where.self",)
+
+
+def test_suspects_that_pass_elsewhere_are_cleared_unless_that_clears_all(built: Built) -> None:
+    built.case("masked.mean", fault(CaseVerdict.WRONG), calls={"where.self": True, "sum": True})
+    built.case("where", PASSED, calls={"where.self": True})
+    assert built.overload("where.self").verdict is OverloadVerdict.NATIVE
+    assert built.overload("sum").verdict is OverloadVerdict.WRONG
+    assert built.overload("sum").shared_with == ("aten::where.self",)
+    built.case("sum", PASSED, calls={"sum": True})
+    assert built.overload("where.self").verdict is OverloadVerdict.WRONG
+    assert built.overload("sum").verdict is OverloadVerdict.WRONG
+
+
+def test_a_suspect_that_is_surely_at_fault_elsewhere_is_not_cleared(built: Built) -> None:
+    built.case("masked.mean", fault(CaseVerdict.WRONG), calls={"where.self": True, "sum": True, "relu": True})
+    built.case("where", PASSED, fault(CaseVerdict.WRONG), calls={"where.self": True})
+    built.case("sum", PASSED, calls={"sum": True})
+    built.case("relu", PASSED, calls={"relu": True})
+    assert built.overload("where.self").cases[CaseVerdict.WRONG] == 2
+    assert built.overload("sum").verdict is OverloadVerdict.NATIVE
+
+
+def test_cpu_operators_inside_simulated_kernels_are_no_evidence(built: Built) -> None:
+    built.case("relu", PASSED, calls={"relu": True, "mode": False})
+    found = built.overload("mode")
+    assert found.verdict is OverloadVerdict.UNREACHABLE
+    assert found.reason == "seen only inside kernels of the simulated device, which run on the CPU"
+
+
+def test_on_a_real_device_an_inner_call_without_a_fallback_is_evidence(built: Built) -> None:
+    built.run = built.store.begin_run({}, {"simulated": False}).id
+    built.case("relu", PASSED, calls={"relu": True, "mode": False})
+    assert built.overload("mode").verdict is OverloadVerdict.NATIVE
+    assert [d.overload for d in built.summary().disagreements] == ["aten::mode"]
 
 
 def test_a_crash_before_anything_was_traced_is_found_by_other_dtypes_then_by_name(built: Built) -> None:
