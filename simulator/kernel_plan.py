@@ -2,48 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
 from dataclasses import dataclass
 
 from .coverage_profile import CoverageProfile
 
+_STUB = "composite, but asks a DispatchStub for mps, which a torch built without mps does not know"
+_MEMORY = "tensors cannot be made, viewed, filled or read without it"
+_RENAMED = "older releases had it under another name"
+_CHOSEN_LATER = "today's composite code chooses it where that of older releases chose other operators"
+
 # Native whatever the profile says: overload -> why.
 ALWAYS_NATIVE: dict[str, str] = {
-    "copy_": "composite; asks a DispatchStub for mps, which a torch built without mps does not know",
-    "conj_physical_": "composite; asks a DispatchStub for mps, as copy_ does",
-    "convolution": "composite; its branch for mps is compiled out of this torch",
-    "_convolution": "composite; its branch for mps is compiled out of this torch",
-    "convolution_backward": "composite; its branch for mps is compiled out of this torch",
+    "copy_": _STUB,
+    "conj_physical_": _STUB,
+    "as_strided": _MEMORY,
+    "view": _MEMORY,
+    "_reshape_alias": _MEMORY,
+    "resize_": _MEMORY,
+    "set_": _MEMORY,
+    "set_.source_Storage": _MEMORY,
+    "set_.source_Storage_storage_offset": _MEMORY,
+    "set_.source_Tensor": _MEMORY,
+    "fill_.Scalar": _MEMORY,
+    "fill_.Tensor": _MEMORY,
+    "zero_": _MEMORY,
+    "_local_scalar_dense": _MEMORY,
+    "_mps_convolution": _RENAMED,
+    "mps_convolution_backward": _RENAMED,
+    "_mps_convolution_transpose": _RENAMED,
+    "mps_convolution_transpose_backward": _RENAMED,
+    "linear": _RENAMED,
+    "linear_backward": _RENAMED,
+    "max_pool2d": _RENAMED,
+    "max_pool2d_backward": _RENAMED,
+    "_scaled_dot_product_attention_math_for_mps": _CHOSEN_LATER,
+    "native_dropout": _CHOSEN_LATER,
+    "native_dropout_backward": _CHOSEN_LATER,
 }
 
 # Left to the composite kernel even if the profile lists it: overload -> why.
 NEVER_NATIVE: dict[str, str] = {
-    "_fused_rms_norm": "its backward has no kernel on the CPU either",
+    "_fused_rms_norm": "its backward has no kernel, neither on mps nor on the CPU",
 }
 
 # Written out in C++ (csrc/factories.cpp), native in every profile.
-WRITTEN_OUT: frozenset[str] = frozenset({"empty.memory_format", "empty_strided", "_copy_from", "_copy_from_and_resize"})
+WRITTEN_OUT = frozenset({"empty.memory_format", "empty_strided", "_copy_from", "_copy_from_and_resize"})
 
 
 @dataclass(frozen=True)
 class KernelPlan:
-    """The overloads to register with each kind of kernel, sorted, all known to the running torch."""
+    """The aten overloads to register with each kind of kernel, sorted, all known to the running torch."""
 
     native: list[str]
     sparse: list[str]
     always_fallback: list[str]
 
 
-def plan(profile: CoverageProfile, known: Set[str]) -> KernelPlan:
-    """The plan for `profile` in a torch that has the aten overloads `known` (no namespace).
+def plan(profile: CoverageProfile) -> KernelPlan:
+    """The kernels that `profile` asks for in the running torch.
 
-    A profile of another release may name overloads that this torch does not have; they are left out, as nothing can
-    call them.
+    A profile of another release may name overloads that this torch does not have: nothing can call them. It may also
+    name one that this torch composes of others: a kernel there would cut off its gradient, so it stays composite and
+    its parts are what counts.
     """
+    known = _known_overloads()
     native = (profile.native | set(ALWAYS_NATIVE)) - set(NEVER_NATIVE) - WRITTEN_OUT
-    always_fallback = profile.always_fallback - native
     return KernelPlan(
-        native=sorted(native & known),
+        native=sorted(name for name in native & known if not _is_composed(name)),
         sparse=sorted(profile.sparse & known),
-        always_fallback=sorted(always_fallback & known),
+        always_fallback=sorted((profile.always_fallback - native) & known),
     )
+
+
+def _known_overloads() -> set[str]:
+    import torch
+
+    names: list[str] = torch._C._dispatch_get_all_op_names()
+    return {name.removeprefix("aten::") for name in names if name.startswith("aten::")}
+
+
+def _is_composed(overload: str) -> bool:
+    """Whether the running torch composes the overload of others and has no gradient formula of its own for it."""
+    import torch
+
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+    name = f"aten::{overload}"
+    return has_kernel(name, "CompositeImplicitAutograd") and not has_kernel(name, "Autograd")

@@ -1,6 +1,14 @@
+// Composite operators that choose their kernel by the backend. Their branch for mps is compiled out of a torch
+// without mps, so the choice that a Mac makes is made here.
 #include "registration.h"
 
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_mps_convolution.h>
+#include <ATen/ops/_mps_convolution_transpose.h>
 #include <ATen/ops/_scaled_dot_product_attention_math.h>
+#include <ATen/ops/_scaled_dot_product_attention_math_for_mps.h>
+#include <ATen/ops/mps_convolution_backward.h>
+#include <ATen/ops/mps_convolution_transpose_backward.h>
 #include <ATen/ops/zeros_like.h>
 
 #include <limits>
@@ -8,20 +16,85 @@
 namespace mpsmith {
 namespace {
 
-// torch's own asks a DispatchStub whether it knows mps, which a build without mps refuses to answer.
-at::Tensor scaled_dot_product_attention(
-    const at::Tensor& query,
-    const at::Tensor& key,
-    const at::Tensor& value,
-    const std::optional<at::Tensor>& mask,
+using at::Tensor;
+using c10::SymInt;
+using c10::SymIntArrayRef;
+
+// aten::convolution checks its arguments and hands them to the "overrideable" operator of an unknown backend.
+Tensor convolution(
+    const Tensor& input,
+    const Tensor& weight,
+    const std::optional<Tensor>& bias,
+    SymIntArrayRef stride,
+    SymIntArrayRef padding,
+    SymIntArrayRef dilation,
+    bool transposed,
+    SymIntArrayRef output_padding,
+    SymInt groups) {
+  if (!transposed) {
+    return at::_mps_convolution_symint(input, weight, bias, padding, stride, dilation, std::move(groups));
+  }
+  Tensor output = at::_mps_convolution_transpose_symint(
+      input, weight, padding, output_padding, stride, dilation, std::move(groups));
+  if (bias && bias->defined()) {
+    std::vector<SymInt> one_value_a_channel(output.dim(), 1);
+    one_value_a_channel[1] = -1;
+    output.add_(bias->reshape_symint(one_value_a_channel));
+  }
+  return output;
+}
+
+std::tuple<Tensor, Tensor, Tensor> convolution_backward(
+    const Tensor& grad,
+    const Tensor& input,
+    const Tensor& weight,
+    SymIntArrayRef stride,
+    SymIntArrayRef padding,
+    SymIntArrayRef dilation,
+    bool transposed,
+    SymIntArrayRef output_padding,
+    SymInt groups,
+    std::array<bool, 3> wanted) {
+  if (!transposed) {
+    return at::mps_convolution_backward_symint(
+        input, grad, weight, padding, stride, dilation, std::move(groups), wanted);
+  }
+  auto [grad_input, grad_weight] = at::mps_convolution_transpose_backward_symint(
+      input, grad, weight, padding, output_padding, stride, dilation, std::move(groups), {wanted[0], wanted[1]});
+  Tensor grad_bias;
+  if (wanted[2]) {
+    std::vector<int64_t> all_but_channels{0};
+    for (int64_t dim = 2; dim < grad.dim(); dim++) {
+      all_but_channels.push_back(dim);
+    }
+    grad_bias = grad.sum(all_but_channels);
+  }
+  return {grad_input, grad_weight, grad_bias};
+}
+
+bool needs_gradient(const Tensor& query, const Tensor& key, const Tensor& value) {
+  return at::GradMode::is_enabled() && (query.requires_grad() || key.requires_grad() || value.requires_grad());
+}
+
+// torch's own asks a DispatchStub whether it knows mps, which a build without mps refuses to answer. A Mac with
+// macOS 15 takes the operator of its own unless a gradient or dropout is wanted.
+Tensor scaled_dot_product_attention(
+    const Tensor& query,
+    const Tensor& key,
+    const Tensor& value,
+    const std::optional<Tensor>& mask,
     double dropout,
     bool is_causal,
     std::optional<double> scale,
     bool enable_gqa) {
-  std::optional<at::Tensor> bias = mask;
+  std::optional<Tensor> bias = mask;
   if (mask && mask->defined() && mask->scalar_type() == at::kBool) {
     bias = at::zeros_like(*mask, query.dtype())
                .masked_fill_(mask->logical_not(), -std::numeric_limits<double>::infinity());
+  }
+  if (dropout == 0.0 && !enable_gqa && !needs_gradient(query, key, value)) {
+    return std::get<0>(at::_scaled_dot_product_attention_math_for_mps(
+        query, key, value, bias, dropout, is_causal, {}, scale));
   }
   return std::get<0>(at::_scaled_dot_product_attention_math(
       query, key, value, bias, dropout, is_causal, {}, scale, enable_gqa));
@@ -30,6 +103,8 @@ at::Tensor scaled_dot_product_attention(
 } // namespace
 
 void register_composites(torch::Library& mps, torch::Library& autograd_mps) {
+  mps.impl("convolution_overrideable", TORCH_FN(convolution));
+  mps.impl("convolution_backward_overrideable", TORCH_FN(convolution_backward));
   mps.impl("scaled_dot_product_attention", TORCH_FN(scaled_dot_product_attention));
   autograd_mps.impl("scaled_dot_product_attention", TORCH_FN(scaled_dot_product_attention));
 }

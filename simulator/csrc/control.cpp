@@ -1,6 +1,7 @@
 // How python drives the simulated device: torch.ops.mpsmith_simulator.*
 // Loading the library changes nothing but this; activate() puts the device in place.
 #include "allocator.h"
+#include "autograd_threads.h"
 #include "counters.h"
 #include "device_guard.h"
 #include "fallback.h"
@@ -45,8 +46,12 @@ c10::OperatorHandle find_operator(const std::string& overload) {
 
 void register_native(torch::Library& kernels, const Names& overloads, c10::DispatchKey host) {
   for (const auto& overload : overloads) {
-    auto kernel = std::make_unique<NativeKernel>(find_operator(overload), host);
-    kernels.impl(overload.c_str(), torch::CppFunction::makeFromBoxedFunctor(std::move(kernel)));
+    const c10::OperatorHandle op = find_operator(overload);
+    kernels.impl(
+        overload.c_str(),
+        op.hasComputedKernelForDispatchKey(host)
+            ? torch::CppFunction::makeFromBoxedFunctor(std::make_unique<NativeKernel>(op, host))
+            : torch::CppFunction::makeFromBoxedFunction<&not_simulated_kernel>());
   }
 }
 
@@ -89,6 +94,7 @@ TORCH_LIBRARY(mpsmith_simulator, m) {
   m.def("drain_calls() -> (str[], int[], int[], int[])", [] { return columns(drain_calls()); });
   m.def("drain_fallbacks() -> str[]", [] { return drain_fallbacks(); });
   m.def("reset_counters() -> ()", [] { reset_counters(); });
+  m.def("stop_autograd_threads() -> ()", [] { stop_autograd_threads(); });
 }
 
 } // namespace mpsmith

@@ -38,6 +38,14 @@ void always_fallback_kernel(const c10::OperatorHandle& op, torch::jit::Stack* st
   at::native::cpu_fallback(op, stack);
 }
 
+void not_simulated_kernel(const c10::OperatorHandle& op, torch::jit::Stack*) {
+  counter_of(op).count(Outcome::native);
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      false,
+      "The operator '", op.schema().operator_name(), "' is native on the MPS device, but the simulated one cannot run it: ",
+      "there is no CPU kernel to run it with.");
+}
+
 void missing_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   if (fallback_enabled) {
     always_fallback_kernel(op, stack);

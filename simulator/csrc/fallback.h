@@ -14,6 +14,9 @@ void set_fallback_enabled(bool enabled);
 // The commit of torch, which the error text names.
 void set_torch_commit(std::string commit);
 
+// An operator that is native on a Mac but that nothing here can compute: counts as native, then raises.
+void not_simulated_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack);
+
 // Behind the whole MPS key: every operator without a kernel of its own.
 void missing_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 

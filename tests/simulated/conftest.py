@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torchgen
 import yaml
+
 from mpsmith.simulator import device
 from mpsmith.simulator.coverage_profile import CoverageProfile
 
