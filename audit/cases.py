@@ -33,6 +33,8 @@ class Case:
         differentiable: whether gradients of the outputs with respect to the inputs are defined.
         process_output: picks from the outputs what may be differentiated.
         uninitialised: why the values of the outputs are undefined, or "" when they are defined.
+        on_host: positions of arguments that the operator wants on the CPU whatever the device.
+        default_device: the call names no device and has no tensor: it runs with mps as the default device.
         skipped: why the case is not executed, or "".
     """
 
@@ -42,6 +44,8 @@ class Case:
     differentiable: bool = False
     process_output: Callable[[Any], Any] = lambda output: output
     uninitialised: str = ""
+    on_host: frozenset[int] = frozenset()
+    default_device: bool = False
     skipped: str = ""
 
 
@@ -57,24 +61,23 @@ class CaseSource(Protocol):
         """The cases of one group; called with all random generators seeded."""
 
 
-def make_cases(source: CaseSource, key: GroupKey, samples: Samples, seed: int) -> list[Case]:
-    """All cases of the group, the same ones on every machine for the same `samples` and `seed`.
+def make_cases(source: CaseSource, key: GroupKey, samples: Samples, seed: int) -> dict[int, Case]:
+    """The cases of the group by position, the same ones on every machine for the same `samples` and `seed`.
 
     The level `quick` keeps the first, the last and evenly spread ones between: samplers put the plain cases first
     and the odd ones last.
     """
     seed_generators(seed, key.label)
-    cases = list(source.cases(key, samples))
-    if samples is Samples.QUICK and len(cases) > samples.per_group:
-        last = len(cases) - 1
-        kept = sorted({round(i * last / (samples.per_group - 1)) for i in range(samples.per_group)})
-        for position, case in enumerate(cases):
-            if position not in kept:
-                case.skipped = NOT_SELECTED
-    return cases
+    cases = dict(enumerate(source.cases(key, samples)))
+    if samples is not Samples.QUICK or len(cases) <= QUICK_CASES:
+        return cases
+    last = len(cases) - 1
+    kept = {round(i * last / (QUICK_CASES - 1)) for i in range(QUICK_CASES)}
+    return {position: case for position, case in cases.items() if position in kept}
 
 
-NOT_SELECTED = "not selected at this level"
+# How many cases of each group the level `quick` keeps.
+QUICK_CASES = 4
 
 
 def seed_generators(seed: int, label: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from .judge import Recorder
 from .selection import DeviceKind
 
 OLDEST_TORCH = (2, 7)
+COMPRESSED_LAYOUTS = ("sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,15 @@ class AuditedDevice:
     simulated: bool
     profile: str | None
     recorder: Recorder
+
+    def cannot_run(self, inputs: Iterable[Any]) -> str:
+        """Why this device cannot be asked about a case with these inputs, or "" when it can."""
+        if self.simulated:
+            for value in inputs:
+                layout = str(getattr(value, "layout", "")).removeprefix("torch.")
+                if layout in COMPRESSED_LAYOUTS:
+                    return f"the simulated device has no {layout} tensors"
+        return ""
 
 
 def open_device(kind: DeviceKind, profile_name: str | None) -> AuditedDevice:

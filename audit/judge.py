@@ -11,12 +11,12 @@ from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_flatten
 
 from .cases import Case, seed_generators
 from .compare import Difference, compare
 from .fallbacks import missing_operator
 from .transfer import differentiable_leaves, move, widened
+from .tree import leaves
 from .verdicts import CaseVerdict, Outcome
 from .witness import Witness
 
@@ -142,10 +142,14 @@ class Trial:
         return execution
 
     def _run_on_device(self) -> Execution:
-        inputs = self._guarded("inputs", lambda: move(self._case.args, self._case.kwargs, DEVICE))
+        case = self._case
+        inputs = self._guarded("inputs", lambda: move(case.args, case.kwargs, DEVICE, case.on_host))
         if self._random:
             torch.mps.manual_seed(self._seed)
-        return self._guarded("forward", lambda: self._run(inputs))
+        if not case.default_device:
+            return self._guarded("forward", lambda: self._run(inputs))
+        with torch.device(DEVICE):
+            return self._guarded("forward", lambda: self._run(inputs))
 
     def _gradients_on_device(self, mps: Execution) -> list[Tensor | None]:
         cotangents = self._guarded("backward", lambda: [move((c,), {}, DEVICE)[0][0] for c in self._cotangents])
@@ -155,8 +159,8 @@ class Trial:
         args, kwargs = inputs
         output = self._case.call(*args, **kwargs)
         processed = self._case.process_output(output) if self._case.differentiable else ()
-        differentiable = [t for t in tree_flatten(processed)[0] if isinstance(t, Tensor) and t.grad_fn is not None]
-        return Execution(tree_flatten(output)[0], differentiable, differentiable_leaves((args, kwargs)))
+        differentiable = [t for t in leaves(processed) if isinstance(t, Tensor) and t.grad_fn is not None]
+        return Execution(list(leaves(output)), differentiable, differentiable_leaves((args, kwargs)))
 
     def _guarded(self, stage: str, run: Callable[[], Result]) -> Result:
         """Run on the device: record fallbacks and overloads, and turn an exception into its verdict."""
@@ -290,7 +294,7 @@ def classify(error: Exception, stage: str) -> DeviceError:
     operator = missing_operator(error)
     text = one_line(error)
     if operator is not None:
-        return DeviceError(CaseVerdict.MISSING, stage, text, operator)
+        return DeviceError(CaseVerdict.MISSING, stage, f"{operator} has no kernel for mps", operator)
     if isinstance(error, MemoryError) or OUT_OF_MEMORY.search(text):
         return DeviceError(CaseVerdict.CRASH, stage, f"out of memory: {text}")
     raised = f"raises {type(error).__name__}: {text}"

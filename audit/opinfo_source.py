@@ -11,6 +11,7 @@ import torch
 from .cases import Case
 from .selection import DTYPES, Samples
 from .store import GroupKey
+from .tree import leaves
 
 # The values of these outputs are whatever the memory held.
 UNINITIALISED = frozenset(
@@ -25,6 +26,9 @@ UNINITIALISED = frozenset(
         "resize_as_",
     }
 )
+
+# Arguments that stay on the CPU: (operator, position). tensor_split reads its indices on the host, on every device.
+ON_HOST = {"tensor_split": frozenset({1})}
 
 SPARSE_COO = "sparse_coo"
 # A marker for what the in-place form of a foreach function is called with.
@@ -57,14 +61,24 @@ class OpInfoSource:
         if form == INPLACE:
             call, differentiable = op.inplace_variant, False
         for sample in self._samples(op, form, dtype, differentiable, samples):
-            yield Case(
+            case = Case(
                 call,
                 (sample.input, *sample.args),
                 dict(sample.kwargs),
                 differentiable,
                 sample.output_process_fn_grad,
                 uninitialised,
+                ON_HOST.get(key.operator, frozenset()),
             )
+            inputs = list(leaves((case.args, case.kwargs)))
+            case.default_device = "device" not in case.kwargs and not any(isinstance(i, torch.Tensor) for i in inputs)
+            if any(asks_for_double(value) for value in inputs):
+                case.skipped = "asks for float64, a dtype that mps refuses by design"
+            yield case
+
+    @staticmethod
+    def _has_sampler(op: Any, layout: str) -> bool:
+        return getattr(op, f"sample_inputs_{layout}_func").__name__ != "_sample_inputs_unspecified"
 
     def _samples(self, op: Any, form: str, dtype: torch.dtype, differentiable: bool, samples: Samples) -> Iterable[Any]:
         if form == SPARSE_COO:
@@ -85,7 +99,7 @@ class OpInfoSource:
             variant = op.variant_test_name
             entries[op.name, variant] = op
             for layout in (SPARSE_COO, *COMPRESSED):
-                if op.supports_sparse_layout(getattr(torch, layout)):
+                if op.supports_sparse_layout(getattr(torch, layout)) and self._has_sampler(op, layout):
                     entries[op.name, f"{variant}/{layout}"] = op
         for kind in ("unary", "binary", "pointwise", "reduce", "other"):
             for op in getattr(invocations, f"foreach_{kind}_op_db", ()):
@@ -94,3 +108,9 @@ class OpInfoSource:
                 if op.inplace_variant is not None and op.inplace_variant is not op.op:
                     entries[op.name, f"{op.variant_test_name}/{INPLACE}"] = op
         return entries
+
+
+def asks_for_double(value: Any) -> bool:
+    """Whether an input is, or names, a float64 or complex128."""
+    dtype = value.dtype if isinstance(value, torch.Tensor) else value
+    return dtype in (torch.float64, torch.complex128)

@@ -30,11 +30,6 @@ class Samples(str, Enum):
     DEFAULT = "default"
     FULL = "full"
 
-    @property
-    def per_group(self) -> int:
-        """At the level `quick`, how many cases a group keeps."""
-        return 4
-
 
 class DeviceKind(str, Enum):
     """Which mps device is audited: the real one where there is one, unless the simulated one is asked for."""

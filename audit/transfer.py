@@ -11,7 +11,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_flatten, tree_map
+
+from .tree import leaves, map_leaves
 
 WIDER: dict[torch.dtype, torch.dtype] = {
     torch.float16: torch.float64,
@@ -24,10 +25,14 @@ WIDER: dict[torch.dtype, torch.dtype] = {
 Inputs = tuple[tuple[Any, ...], dict[str, Any]]
 
 
-def move(args: tuple[Any, ...], kwargs: dict[str, Any], device: str) -> Inputs:
-    """Copies of the inputs on `device`; a keyword `device`, a torch.device and generators are replaced as well."""
+def move(args: tuple[Any, ...], kwargs: dict[str, Any], device: str, on_host: frozenset[int] = frozenset()) -> Inputs:
+    """Copies of the inputs on `device`; a keyword `device`, a torch.device and generators are replaced as well.
+
+    The positional arguments in `on_host` stay on the CPU, because the operator wants them there.
+    """
     transfer = _Transfer(torch.device(device), _shared_storages((args, kwargs)))
-    moved_args, moved_kwargs = tree_map(transfer.leaf, (args, kwargs))
+    moved_args = tuple(arg if i in on_host else map_leaves(transfer.leaf, arg) for i, arg in enumerate(args))
+    moved_kwargs = map_leaves(transfer.leaf, kwargs)
     if isinstance(kwargs.get("device"), str):
         moved_kwargs["device"] = device
     return moved_args, moved_kwargs
@@ -35,7 +40,7 @@ def move(args: tuple[Any, ...], kwargs: dict[str, Any], device: str) -> Inputs:
 
 def _shared_storages(tree: Any) -> frozenset[int]:
     """The storages that more than one tensor of the tree looks into."""
-    tensors = {id(t): t for t in tree_flatten(tree)[0] if isinstance(t, Tensor) and t.layout is torch.strided}
+    tensors = {id(t): t for t in leaves(tree) if isinstance(t, Tensor) and t.layout is torch.strided}
     if len(tensors) < 2:
         return frozenset()
     counts = Counter(t.untyped_storage()._cdata for t in tensors.values())
@@ -113,13 +118,13 @@ def widened(tree: Any) -> Any:
             copies[id(leaf)] = copy.requires_grad_() if leaf.requires_grad else copy
         return copies[id(leaf)]
 
-    return tree_map(widen, tree)
+    return map_leaves(widen, tree)
 
 
 def differentiable_leaves(tree: Any) -> list[Tensor]:
     """The tensors of the tree that want a gradient, each once, in the tree's order."""
     found: dict[int, Tensor] = {}
-    for leaf in tree_flatten(tree)[0]:
+    for leaf in leaves(tree):
         if isinstance(leaf, Tensor) and leaf.requires_grad:
             found.setdefault(id(leaf), leaf)
     return list(found.values())

@@ -170,7 +170,7 @@ def replay(task: Task) -> Replay:
     assert task.positions is not None
     (position,) = task.positions
     cases = make_cases(worker.sources[task.key.source], task.key, settings.samples, settings.seed)
-    if position >= len(cases):
+    if position not in cases:
         raise MpsmithError(f"{task.key.label} has {len(cases)} cases here, not a case {position}: is torch the same?")
     case = cases[position]
     signal.setitimer(signal.ITIMER_REAL, settings.timeout)
@@ -196,27 +196,31 @@ def _make_cases(worker: _Worker, task: Task) -> list[tuple[int, Case]]:
     cases = make_cases(worker.sources[task.key.source], task.key, settings.samples, settings.seed)
     return [
         (position, case)
-        for position, case in enumerate(cases)
+        for position, case in cases.items()
         if position not in recorded and (task.positions is None or position in task.positions)
     ]
 
 
 def _run_cases(worker: _Worker, task: Task, cases: list[tuple[int, Case]], marker: int) -> int:
-    from .judge import judge
+    from .judge import judge, one_line
     from .transfer import describe
+    from .tree import leaves
     from .witness import Witness
 
     settings = worker.options.settings
     witness = Witness()
     executed = 0
     for position, case in cases:
-        if case.skipped:
-            continue
         _announce(marker, position, settings.timeout)
+        case.skipped = case.skipped or worker.device.cannot_run(leaves((case.args, case.kwargs)))
         traced = witness if executed < TRACED_CASES else None
         label = f"{task.key.label}:{position}"
         inputs = describe(case.args) if not case.kwargs else f"{describe(case.args)}, {describe(case.kwargs)}"
-        outcome = judge(case, worker.device.recorder, settings.seed, label, traced)
+        try:
+            outcome = judge(case, worker.device.recorder, settings.seed, label, traced)
+        except Exception as error:  # a flaw of the auditor costs one case, and is seen
+            message = f"not judged, {type(error).__name__}: {one_line(error)}"
+            outcome = Outcome(CaseVerdict.REFERENCE_FAILED, "judge", message)
         worker.store.add_case(task.group, position, outcome, inputs)
         executed += 1
     worker.store.add_witnesses(task.group, witness.overloads)

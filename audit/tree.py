@@ -1,0 +1,33 @@
+"""Walks through nested inputs and outputs: lists, tuples, named tuples and dictionaries of anything.
+
+`torch.utils._pytree` does this for any registered type; a case holds only these, and is walked a dozen times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+
+def leaves(tree: Any) -> Iterator[Any]:
+    """Every value that is not a container, from left to right; torch's named returns count as tuples."""
+    if isinstance(tree, (tuple, list)):
+        for branch in tree:
+            yield from leaves(branch)
+    elif isinstance(tree, dict):
+        for branch in tree.values():
+            yield from leaves(branch)
+    else:
+        yield tree
+
+
+def map_leaves(change: Callable[[Any], Any], tree: Any) -> Any:
+    """A tree of the same shape whose leaves went through `change`."""
+    if isinstance(tree, tuple):
+        branches = [map_leaves(change, branch) for branch in tree]
+        return type(tree)(*branches) if hasattr(tree, "_fields") else tuple(branches)
+    if isinstance(tree, list):
+        return [map_leaves(change, branch) for branch in tree]
+    if isinstance(tree, dict):
+        return {key: map_leaves(change, branch) for key, branch in tree.items()}
+    return change(tree)

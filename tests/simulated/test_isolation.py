@@ -1,0 +1,164 @@
+"""A case that aborts, hangs or eats memory costs one case; a killed audit resumes to the undisturbed result."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mpsmith.audit.store import Store
+from mpsmith.audit.verdicts import CaseVerdict
+
+HERE = Path(__file__).parent
+
+
+def audit_command(store: Path, *options: str) -> list[str]:
+    return [sys.executable, "-m", "mpsmith", "audit", "--device", "simulated", "--store", str(store), *options]
+
+
+def run(command: list[str], **keywords) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(HERE)}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300, **keywords)
+
+
+@pytest.fixture(scope="module")
+def hostile_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    store = tmp_path_factory.mktemp("hostile") / "store.sqlite"
+    ops = "aborts,segfaults,exits,hangs,hangs_with_gil,eats_memory,raises,sampler_raises,sampler_aborts"
+    result = run(
+        audit_command(store, "--import", "hostile_cases", "--ops", ops, "--timeout", "3", "--memory-limit", "3")
+    )
+    assert result.returncode == 0, result.stderr
+    return store
+
+
+def outcomes(store: Path, operator: str) -> dict[int, tuple[CaseVerdict, str]]:
+    with Store.open(store) as opened:
+        cases = opened.cases(opened.latest_run().id, "g.operator = ?", (operator,))
+        return {case.position: (case.outcome.verdict, case.outcome.message) for case in cases}
+
+
+@pytest.mark.parametrize(
+    ("operator", "verdict", "text"),
+    [
+        ("aborts", CaseVerdict.CRASH, "SIGABRT"),
+        ("segfaults", CaseVerdict.CRASH, "SIGSEGV"),
+        ("exits", CaseVerdict.CRASH, "exit code 7"),
+        ("hangs", CaseVerdict.TIMEOUT, "time-out"),
+        ("hangs_with_gil", CaseVerdict.TIMEOUT, "time-out"),
+        ("eats_memory", CaseVerdict.CRASH, "out of memory"),
+        ("raises", CaseVerdict.WRONG, "the kernel says no"),
+    ],
+)
+def test_a_bad_case_costs_one_case(hostile_store: Path, operator: str, verdict: CaseVerdict, text: str) -> None:
+    found = outcomes(hostile_store, operator)
+    assert sorted(found) == [0, 1, 2, 3, 4]
+    assert found[2][0] is verdict
+    assert text in found[2][1]
+    assert {found[position][0] for position in (0, 1, 3, 4)} == {CaseVerdict.PASSED}
+
+
+@pytest.mark.parametrize(("operator", "text"), [("sampler_raises", "no samples today"), ("sampler_aborts", "SIGABRT")])
+def test_samples_that_cannot_be_made_are_no_pass(hostile_store: Path, operator: str, text: str) -> None:
+    ((verdict, message),) = outcomes(hostile_store, operator).values()
+    assert verdict is CaseVerdict.REFERENCE_FAILED
+    assert text in message
+
+
+def test_the_replay_of_a_crash_survives_it(hostile_store: Path) -> None:
+    with Store.open(hostile_store) as opened:
+        (case,) = opened.cases(opened.latest_run().id, "g.operator = 'aborts' AND c.position = 2")
+    result = run(audit_command(hostile_store, "--replay", str(case.id)))
+    assert "now:      crash SIGABRT" in result.stdout
+    assert "SIMULATED" in result.stdout
+
+
+RESUMED_OPS = "softshrink,mode,heaviside,logit,median,nn.functional.pad,put,lerp,hypot,linalg.svd"
+
+
+def contents(store: Path) -> list[tuple[object, ...]]:
+    """What an audit found, without what differs from run to run: ids and times."""
+    connection = sqlite3.connect(store)
+    query = (
+        "SELECT g.source, g.operator, g.variant, g.dtype, g.mode, c.position, c.verdict, c.stage, c.message,"
+        " c.fallbacks, c.compared, c.max_error, c.backward, c.inputs"
+        " FROM cases c JOIN groups g ON g.id = c.group_id ORDER BY 1, 2, 3, 4, 5, 6"
+    )
+    return connection.execute(query).fetchall()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[object, ...]]:
+    store = tmp_path_factory.mktemp("undisturbed") / "store.sqlite"
+    result = run(audit_command(store, "--ops", RESUMED_OPS))
+    assert result.returncode == 0, result.stderr
+    found = contents(store)
+    assert len(found) > 1000
+    return found
+
+
+@pytest.mark.timeout(900)
+def test_an_audit_killed_at_random_moments_resumes_to_the_same_result(
+    tmp_path: Path, undisturbed: list[tuple[object, ...]]
+) -> None:
+    moments = random.Random(20261121)
+    store = tmp_path / "store.sqlite"
+    wanted = moments.sample(range(1, len(undisturbed) - 1), 20)
+    options: tuple[str, ...] = ("--ops", RESUMED_OPS)
+    for kill_at in sorted(wanted):
+        before = contents(store) if store.exists() else []
+        _run_until(store, options, kill_at)
+        options = ("--resume",)
+        after = contents(store)
+        assert set(before) <= set(after), "a finished case was lost"
+    result = run(audit_command(store, "--resume"))
+    assert result.returncode == 0, result.stderr
+    assert contents(store) == undisturbed
+
+
+def _run_until(store: Path, options: tuple[str, ...], cases: int) -> None:
+    """Start the audit and kill its parent, without any warning, once the store holds so many cases."""
+    with subprocess.Popen(
+        audit_command(store, *options), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as parent:
+        while parent.poll() is None and _count(store) < cases:
+            os.sched_yield()
+        parent.send_signal(signal.SIGKILL)
+
+
+def _count(store: Path) -> int:
+    try:
+        connection = sqlite3.connect(f"file:{store}?mode=ro", uri=True)
+        return int(connection.execute("SELECT count(*) FROM cases").fetchone()[0])
+    except sqlite3.OperationalError:
+        return 0
+
+
+def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(tmp_path: Path) -> None:
+    store = tmp_path / "store.sqlite"
+    command = audit_command(store, "--ops", RESUMED_OPS)
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as parent:
+        while parent.poll() is None and _count(store) < 50:
+            os.sched_yield()
+        os.killpg(parent.pid, signal.SIGINT)
+        _, errors = parent.communicate(timeout=60)
+    assert parent.returncode == 130
+    assert "--resume" in errors
+    assert "Traceback" not in errors
+
+
+def test_two_audits_do_not_share_a_store(tmp_path: Path) -> None:
+    store = tmp_path / "store.sqlite"
+    with subprocess.Popen(audit_command(store, "--ops", RESUMED_OPS), stderr=subprocess.DEVNULL) as first:
+        while first.poll() is None and _count(store) < 1:
+            os.sched_yield()
+        second = run(audit_command(store, "--ops", "add"))
+        first.send_signal(signal.SIGINT)
+    assert second.returncode == 2
+    assert "another audit is writing" in second.stderr
