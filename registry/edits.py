@@ -1,0 +1,202 @@
+"""Changes entries in the text of a registry file and leaves every other character as it stands.
+
+YAML libraries that keep comments write the whole document anew: quotes, wrapped lines and indentation come out in
+their style. Here the parser gives the places, and only the lines of the fields that change are replaced. A comment is
+never lost: where the line that carried it goes, it stays on a line of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import yaml
+
+from .parsing import Plain, compose, plain
+
+_DUMPER = yaml.CSafeDumper if yaml.__with_libyaml__ else yaml.SafeDumper
+_WIDTH = 110
+_LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+_COMMENT = re.compile(r"(?:(?<=\s)|^)#[^\r\n]*", re.MULTILINE)
+_Pair: TypeAlias = tuple[yaml.Node, yaml.Node]
+
+
+@dataclass(frozen=True)
+class _Edit:
+    """`text[start:end]` becomes `replacement`."""
+
+    start: int
+    end: int
+    replacement: str
+
+
+def with_entries(text: str, entries: Mapping[str, dict[str, Plain]]) -> str:
+    """The text of a file in which each operator of `entries` has exactly these fields; other entries stay as they are.
+
+    New entries go where the order of names puts them, new fields where the order of the given mapping does.
+    The text must parse (`registry.parsing.parse` finds no problem in it). A text that changes ends with a line break.
+    """
+    newline = "\r\n" if "\r\n" in text else "\n"
+    ended = text if not text or _LINE_BREAK.search(text[-1]) else text + newline
+    root = compose(ended)
+    pairs: list[_Pair] = list(root.value) if isinstance(root, yaml.MappingNode) else []
+    present = {key.value for key, _ in pairs}
+    edits: list[_Edit] = []
+    for pair in pairs:
+        if pair[0].value in entries:
+            edits += _of_pair(ended, pair, entries[pair[0].value])
+    edits += _new_entries(ended, pairs, {name: fields for name, fields in entries.items() if name not in present})
+    return _applied(ended, edits, newline) if edits else text
+
+
+def _applied(text: str, edits: list[_Edit], newline: str) -> str:
+    pieces: list[str] = []
+    position = 0
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+        pieces += (text[position : edit.start], edit.replacement.replace("\n", newline))
+        position = edit.end
+    return "".join([*pieces, text[position:]])
+
+
+def _of_pair(text: str, pair: _Pair, new: Plain) -> list[_Edit]:
+    """The edits that give the key of `pair` the value `new`."""
+    key, value = pair
+    if plain(value) == new:
+        return []
+    if isinstance(value, yaml.MappingNode) and not value.flow_style and isinstance(new, dict) and new:
+        return _of_mapping(text, key, value, new)
+    in_line = _written({"": new}).removeprefix("'':")
+    if _stands_in_line(pair) and "\n" not in in_line:
+        start, end = value.start_mark.index, value.end_mark.index
+        return [_Edit(start, end, in_line.lstrip() if start < end else in_line)]
+    return [_instead_of(text, pair, _written({key.value: new}) + "\n")]
+
+
+def _of_mapping(text: str, parent: yaml.Node, mapping: yaml.MappingNode, new: dict[str, Plain]) -> list[_Edit]:
+    """The edits that give a block mapping, the value of `parent`, exactly the keys and values of `new`."""
+    pairs = {key.value: (key, value) for key, value in mapping.value}
+    edits = [
+        edit
+        for name, pair in pairs.items()
+        for edit in (_of_pair(text, pair, new[name]) if name in new else [_instead_of(text, pair, "")])
+    ]
+    indent = mapping.value[0][0].start_mark.column
+    before: _Pair | None = None
+    added: dict[int, str] = {}
+    for name, value in new.items():
+        if name in pairs:
+            before = pairs[name]
+            continue
+        position = _line_end(text, _content_end(text, before) if before else parent.end_mark.index)
+        added[position] = added.get(position, "") + _indented(_written({name: value}) + "\n", indent)
+    return edits + [_Edit(position, position, lines) for position, lines in added.items()]
+
+
+def _new_entries(text: str, pairs: list[_Pair], entries: dict[str, dict[str, Plain]]) -> list[_Edit]:
+    """The edits that insert whole entries, a blank line between each two."""
+    added: dict[int, list[str]] = {}
+    for name in sorted(entries):
+        following = next((key for key, _ in pairs if key.value > name), None)
+        position = len(text) if following is None else _above_comments(text, following.start_mark.index)
+        added.setdefault(position, []).append(_written({name: entries[name]}) + "\n")
+    edits = []
+    for position, blocks in added.items():
+        before = text[:position]
+        gap = "" if not before or re.search(r"(^|\n)\r?\n$", before) else "\n" if before.endswith("\n") else "\n\n"
+        edits.append(_Edit(position, position, gap + "\n".join(blocks) + ("\n" if position < len(text) else "")))
+    return edits
+
+
+def _instead_of(text: str, pair: _Pair, written: str) -> _Edit:
+    """Whole lines instead of those of a field; the comments on them go above."""
+    key = pair[0]
+    start = key.start_mark.index - key.start_mark.column
+    end = _line_end(text, _content_end(text, pair))
+    comments = "".join(f"{comment}\n" for comment in _comments(text, start, end, pair))
+    return _Edit(start, end, _indented(comments + written, key.start_mark.column))
+
+
+def _stands_in_line(pair: _Pair) -> bool:
+    """Whether the value stands behind its key on one line, where another value can take its place."""
+    key, value = pair
+    in_line = value.flow_style if isinstance(value, yaml.CollectionNode) else not _is_block_scalar(value)
+    return bool(in_line) and key.start_mark.line == value.end_mark.line
+
+
+def _comments(text: str, start: int, end: int, pair: _Pair) -> Iterator[str]:
+    """The comments in a part of the text that holds `pair` and nothing else: what `#` begins between the scalars."""
+    position = start
+    for scalar in (*_scalars(pair[0]), *_scalars(pair[1])):
+        yield from _COMMENT.findall(text[position : scalar.start_mark.index])
+        if _is_block_scalar(scalar):
+            first_line = scalar.start_mark.index, _line_end(text, scalar.start_mark.index)
+            yield from _COMMENT.findall(text[slice(*first_line)])
+        position = scalar.end_mark.index
+    yield from _COMMENT.findall(text[position:end])
+
+
+def _scalars(node: yaml.Node) -> Iterator[yaml.ScalarNode]:
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            yield from _scalars(key)
+            yield from _scalars(value)
+    elif isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            yield from _scalars(item)
+    elif isinstance(node, yaml.ScalarNode):
+        yield node
+
+
+def _content_end(text: str, pair: _Pair) -> int:
+    """Where the last character of a value stands: libyaml lets a block end where the next token starts."""
+    key, value = pair
+    while isinstance(value, yaml.CollectionNode) and not value.flow_style:
+        last = value.value[-1]
+        key, value = last if isinstance(value, yaml.MappingNode) else (last, last)
+    end: int = max(key.end_mark.index, value.end_mark.index)
+    return len(text[:end].rstrip()) if _is_block_scalar(value) else end
+
+
+def _is_block_scalar(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.ScalarNode) and node.style in ("|", ">")
+
+
+def _above_comments(text: str, index: int) -> int:
+    """The start of the comment lines that stand directly above the line at `index` and belong to it."""
+    lines = text[:index].splitlines(keepends=True)
+    while lines and lines[-1].startswith("#"):
+        index -= len(lines.pop())
+    return index
+
+
+def _line_end(text: str, index: int) -> int:
+    found = _LINE_BREAK.search(text, index)
+    return found.end() if found else len(text)
+
+
+def _indented(lines: str, indent: int) -> str:
+    return "".join(" " * indent + line if line.strip() else line for line in lines.splitlines(keepends=True))
+
+
+def _written(data: Plain) -> str:
+    """Data in the registry's style, without the last line break: mappings in block style, lists in one line."""
+    written: str = yaml.serialize(_node(data), Dumper=_DUMPER, allow_unicode=True, width=_WIDTH)
+    return written.removesuffix("\n")
+
+
+def _node(data: Plain) -> yaml.Node:
+    if isinstance(data, dict):
+        pairs = [(_node(key), _node(value)) for key, value in data.items()]
+        return yaml.MappingNode("tag:yaml.org,2002:map", pairs, flow_style=False)
+    if isinstance(data, list):
+        return yaml.SequenceNode("tag:yaml.org,2002:seq", [_node(item) for item in data], flow_style=True)
+    if data is None:
+        return yaml.ScalarNode("tag:yaml.org,2002:null", "null")
+    if data.isascii() and data.isdigit() and not data.startswith("0"):
+        return yaml.ScalarNode("tag:yaml.org,2002:int", data)
+    # Text stays text for every YAML reader: by the tag the dumper knows to quote what looks like a number or a date.
+    # Line breaks at the end of a literal block would run into the blank line after the entry, so they are quoted.
+    style = None if "\n" not in data else '"' if data.endswith("\n\n") or data == "\n" else "|"
+    return yaml.ScalarNode("tag:yaml.org,2002:str", data, style=style)

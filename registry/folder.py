@@ -1,0 +1,41 @@
+"""Where the registry's files are, and which of them an operator belongs to. Imports the standard library alone."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+PACKAGED = Path(__file__).parent / "operators"
+VARIABLE = "MPSMITH_REGISTRY"
+
+# Name prefixes that have a file of their own; without them the files of their letters would be twice as long.
+FAMILIES = ("fft", "foreach", "linalg", "nested", "sparse", "special", "upsample")
+
+
+def registry_folder(chosen: Path | None = None) -> Path:
+    """The folder in use: the one chosen, else that of the variable MPSMITH_REGISTRY, else the package's own."""
+    if chosen is not None:
+        return chosen
+    named = os.environ.get(VARIABLE)
+    return Path(named) if named else PACKAGED
+
+
+def registry_files(folder: Path) -> list[Path]:
+    """The registry's files in their stable order; none where the folder does not exist.
+
+    Raises OSError when the folder cannot be listed.
+    """
+    return sorted(path for path in folder.iterdir() if path.suffix == ".yaml") if folder.exists() else []
+
+
+def file_name(operator: str) -> str:
+    """The file that a new entry goes to: its family's, else its first letter's, else that of its namespace.
+
+    An entry that stands in another file stays there: people may move entries as they like.
+    """
+    namespace, _, name = operator.partition("::")
+    if namespace != "aten":
+        return f"{namespace}.yaml"
+    bare = name.strip("_").lower()
+    family = bare.split("_")[0]
+    return f"{family if family in FAMILIES else bare[:1] or 'other'}.yaml"

@@ -1,0 +1,61 @@
+"""Which operators have a replacement kernel, read in a few milliseconds: `import mpsmith.kernels` asks this.
+
+A scan of lines instead of a YAML parse. `registry.files.load` refuses an entry whose kernel the scan would misread.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from .folder import registry_files, registry_folder
+from .problems import RegistryError, shown
+
+
+@dataclass(frozen=True)
+class KernelEntry:
+    """An operator that has a kernel: its name, the module in `mpsmith.kernels`, and the status that people gave."""
+
+    operator: str
+    kernel: str
+    status: str | None
+
+
+_LINE = re.compile(
+    r"^(?:(?P<operator>\w+::\w+):|  kernel: +(?P<kernel>\w+)|  status: +(?P<status>[a-z]+(?: [a-z]+)*))"
+    r"[ \t]*(?:#.*)?\r?$",
+    re.MULTILINE,
+)
+
+
+def kernel_entries(folder: Path | None = None) -> dict[str, KernelEntry]:
+    """The operators that have a kernel, by name. `folder`: as for `registry.files.load`.
+
+    Raises RegistryError when a file cannot be read; what is written in the files is not validated here.
+    """
+    chosen = registry_folder(folder)
+    try:
+        texts = [path.read_text(encoding="utf-8") for path in registry_files(chosen)]
+    except (OSError, UnicodeDecodeError) as error:
+        raise RegistryError(f"cannot read the registry in {shown(chosen)}: {error}") from error
+    return {entry.operator: entry for text in texts for entry in scan(text)}
+
+
+def scan(text: str) -> list[KernelEntry]:
+    """The entries with a kernel in the text of one file."""
+    if "\n  kernel:" not in text:
+        return []
+    found: list[KernelEntry] = []
+    operator = kernel = status = None
+    for match in _LINE.finditer(text):
+        if match["operator"]:
+            found += _finished(operator, kernel, status)
+            operator, kernel, status = match["operator"], None, None
+        kernel = match["kernel"] or kernel
+        status = match["status"] or status
+    return found + _finished(operator, kernel, status)
+
+
+def _finished(operator: str | None, kernel: str | None, status: str | None) -> list[KernelEntry]:
+    return [KernelEntry(operator, kernel, status)] if operator and kernel else []

@@ -1,0 +1,80 @@
+"""Writes registry files so that nothing is lost: one writer at a time, all files or none, each replaced in one step."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from .folder import VARIABLE
+from .problems import RegistryError, shown
+
+
+@contextmanager
+def exclusive(folder: Path) -> Iterator[None]:
+    """Hold the folder against other writers of this registry; it is made where it does not exist.
+
+    Waits while another process writes, which takes seconds at most. Raises RegistryError when the folder cannot be
+    made or opened.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise _refused(folder, error) from error
+    try:
+        with suppress(OSError):  # a file system without locks: writers then only see each other's whole files
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def write(folder: Path, before: Mapping[Path, str | None], after: Mapping[Path, str]) -> None:
+    """Replace files of the registry; `before` is what was read of each, None for a file that is new.
+
+    All new texts are on the disk before the first file is replaced, so that a full disk or a crash leaves every file
+    whole and, but for a crash between two replacements, all as they were.
+
+    Raises RegistryError when the disk refuses or when a file was changed meanwhile.
+    """
+    written: dict[Path, Path] = {}
+    try:
+        try:
+            for path, text in after.items():
+                temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+                written[path] = temporary
+                _write_through(temporary, text, like=path)
+            for path in after:
+                if _current(path) != before[path]:
+                    raise RegistryError(f"{shown(path)} was changed while mpsmith worked on it: try again")
+            for path, temporary in written.items():
+                temporary.replace(path)
+        except OSError as error:
+            raise _refused(folder, error) from error
+    finally:
+        for temporary in written.values():
+            temporary.unlink(missing_ok=True)
+
+
+def _write_through(temporary: Path, text: str, *, like: Path) -> None:
+    with temporary.open("wb") as file:
+        file.write(text.encode("utf-8"))
+        file.flush()
+        os.fsync(file.fileno())
+    if like.exists():
+        temporary.chmod(like.stat().st_mode & 0o777)
+
+
+def _current(path: Path) -> str | None:
+    return path.read_bytes().decode("utf-8", errors="replace") if path.exists() else None
+
+
+def _refused(folder: Path, error: OSError) -> RegistryError:
+    why = error.strerror or str(error)
+    return RegistryError(
+        f"cannot write the registry in {shown(folder)}: {why}; nothing was changed. "
+        f"Choose another folder with --registry DIR or the variable {VARIABLE}"
+    )
