@@ -71,6 +71,7 @@ class Attribution:
                 for name, outermost in overloads.items():
                     known[name] = known.get(name, False) or outermost
         self._suspects: dict[tuple[Entry, str], Suspects] = {}
+        self._delegating: dict[tuple[Entry, str, str], tuple[str, ...]] = {}
 
     def witnesses(self, entry: Entry, dtype: str) -> Mapping[str, bool]:
         """The overloads that the entry called with this dtype, over both modes; True for outermost calls."""
@@ -95,7 +96,10 @@ class Attribution:
         """
         found = dict.fromkeys(named)
         for name in tuple(found):
-            found.update(dict.fromkeys(self._delegating_to(name, self.witnesses(entry, dtype))))
+            key = (entry, dtype, name)
+            if key not in self._delegating:
+                self._delegating[key] = tuple(self._delegating_to(name, self.witnesses(entry, dtype)))
+            found.update(dict.fromkeys(self._delegating[key]))
         return tuple(found)
 
     def _delegating_to(self, name: str, witnesses: Iterable[str]) -> list[str]:
