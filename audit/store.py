@@ -188,6 +188,7 @@ class Store:
             except OSError as error:
                 raise StoreError(f"{path.parent}: {error.strerror} (choose another place with --store)") from error
             connection = _connect(path)
+            _write_ahead(connection)
             connection.executescript(
                 f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT}; BEGIN; {SCHEMA} COMMIT;"
             )
@@ -208,6 +209,7 @@ class Store:
             if version != FORMAT:
                 connection.close()
                 raise StoreError(f"{path}: store format {version}, this mpsmith reads {FORMAT} (audit into a new file)")
+            _write_ahead(connection)
             connection.execute("SELECT count(*) FROM runs").fetchone()
         return cls(path, connection)
 
@@ -416,11 +418,15 @@ class Store:
 
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=30)
+    connection.execute("PRAGMA foreign_keys=ON")
+    return connection
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Let several processes write; this changes the file, so it must be known to be ours."""
     connection.execute("PRAGMA journal_mode=WAL")
     # A crash of the process loses nothing at this level; only a power cut may lose the last transactions.
     connection.execute("PRAGMA synchronous=NORMAL")
-    connection.execute("PRAGMA foreign_keys=ON")
-    return connection
 
 
 def outcome_fields(outcome: Outcome) -> dict[str, Any]:

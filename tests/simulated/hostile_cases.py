@@ -37,7 +37,7 @@ def hold_gil_forever() -> None:
 
 
 def eat_memory() -> None:
-    hoard = [torch.ones(1 << 26, device="mps") for _ in range(1 << 10)]
+    hoard = [torch.empty(1 << 26, device="mps") for _ in range(1 << 10)]
     raise AssertionError(f"{len(hoard)} tensors fitted")
 
 

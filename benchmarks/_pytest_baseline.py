@@ -1,0 +1,35 @@
+"""The way OpInfo samples are run with pytest: one test a sample, all in one process, the same comparison.
+
+Run by `audit_throughput` as a test file; the operators come from the environment.
+"""
+
+import os
+
+import pytest
+import torch
+
+from mpsmith.audit.cases import Case, make_cases, select
+from mpsmith.audit.device import open_device
+from mpsmith.audit.judge import judge
+from mpsmith.audit.opinfo_source import OpInfoSource
+from mpsmith.audit.selection import DeviceKind, Samples
+from mpsmith.audit.verdicts import CaseVerdict
+
+torch.set_num_threads(1)
+DEVICE = open_device(DeviceKind.AUTO, None)
+SOURCE = OpInfoSource()
+
+
+def samples() -> list[tuple[str, Case]]:
+    groups = select(SOURCE.groups(), os.environ["BENCHMARK_OPS"].split(","), ())
+    return [
+        (f"{key.label}:{position}", case)
+        for key in groups
+        for position, case in make_cases(SOURCE, key, Samples.DEFAULT, 0).items()
+    ]
+
+
+@pytest.mark.parametrize(("label", "case"), [pytest.param(*s, id=s[0]) for s in samples()])
+def test_sample(label: str, case: Case) -> None:
+    outcome = judge(case, DEVICE.recorder, 0, label)
+    assert outcome.verdict is not CaseVerdict.CRASH

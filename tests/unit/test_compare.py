@@ -1,0 +1,136 @@
+"""The judge of values: what is within tolerance, and what never is."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mpsmith.audit.compare import SLACK, TOLERANCES, Agreement, Difference, compare
+
+
+def check(actual, expected, wide=None, **keywords):
+    return compare(actual, expected, lambda: wide, device="cpu", **keywords)
+
+
+FLOATS = [torch.float32, torch.float16, torch.bfloat16, torch.complex64]
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_equal_bits_agree_without_asking_for_the_reference(dtype: torch.dtype) -> None:
+    def refuse() -> None:
+        raise AssertionError("the reference costs time and was not needed")
+
+    value = torch.tensor([1.0, math.inf, -0.0, 3.5]).to(dtype)
+    assert compare(value, value.clone(), refuse, device="cpu") == Agreement(0.0)
+
+
+def test_nan_agrees_with_nan_only() -> None:
+    nan = torch.tensor([math.nan])
+    assert isinstance(check(nan, nan.clone()), Agreement)
+    assert isinstance(check(nan, torch.tensor([1.0])), Difference)
+    assert isinstance(check(torch.tensor([1.0]), nan), Difference)
+
+
+@pytest.mark.parametrize("bad", [math.inf, -math.inf, math.nan, 1e30])
+def test_no_tolerance_lets_infinity_or_nan_pass(bad: float) -> None:
+    expected = torch.tensor([1.0, 2.0])
+    # The CPU itself is far from the reference here, which widens the tolerance for finite values.
+    wide = torch.tensor([1.5, 2.5], dtype=torch.float64)
+    assert isinstance(check(torch.tensor([bad, 2.0]), expected, wide), Difference)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(("units", "right"), [(0.8, True), (1.3, False)])
+def test_the_limit_is_one_tolerance_of_the_dtype(dtype: torch.dtype, units: float, right: bool) -> None:
+    rtol, atol = TOLERANCES[dtype]
+    wide_dtype = torch.complex128 if dtype.is_complex else torch.float64
+    expected = torch.full((3,), 1000.0).to(dtype)
+    wide = expected.to(wide_dtype)
+    actual = (wide * (1 + units * rtol) + atol * units).to(dtype)
+    found = check(actual, expected, wide)
+    assert isinstance(found, Agreement if right else Difference)
+    assert found.max_error == pytest.approx(units, rel=0.25)
+
+
+@pytest.mark.parametrize(("factor", "right"), [(0.9 * SLACK, True), (1.2 * SLACK, False)])
+def test_where_the_cpu_itself_is_off_the_device_may_be_off_by_slack_times_as_much(factor: float, right: bool) -> None:
+    wide = torch.ones(4, dtype=torch.float64)
+    own_error = 1e-3
+    expected = (wide + own_error).float()
+    actual = (wide - factor * own_error).float()
+    assert isinstance(check(actual, expected, wide), Agreement if right else Difference)
+
+
+def test_closer_to_the_reference_than_the_cpu_is_right() -> None:
+    wide = torch.tensor([math.pi], dtype=torch.float64)
+    assert isinstance(check(wide.float(), torch.tensor([3.2]), wide), Agreement)
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int64, torch.uint8, torch.bool])
+def test_integers_are_exact(dtype: torch.dtype) -> None:
+    expected = torch.tensor([0, 1, 1]).to(dtype)
+    assert isinstance(check(expected.clone(), expected), Agreement)
+    found = check(torch.tensor([0, 1, 0]).to(dtype), expected)
+    assert isinstance(found, Difference)
+    assert "1 of 3 elements differ; at [2]" in found.text
+
+
+def test_large_integers_are_not_compared_as_floats() -> None:
+    big = torch.tensor([2**53 + 1])
+    assert isinstance(check(big - 1, big), Difference)
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "text"),
+    [
+        (torch.zeros(2, 3), torch.zeros(3, 2), "shape is [2, 3], not [3, 2]"),
+        (torch.zeros(2), torch.zeros(2, dtype=torch.float16), "dtype is torch.float32, not torch.float16"),
+        (torch.zeros(2), torch.zeros(2).to_sparse(), "layout is torch.strided, not torch.sparse_coo"),
+        (torch.zeros(0, 3), torch.zeros(0, 2), "shape is [0, 3], not [0, 2]"),
+    ],
+)
+def test_metadata_is_compared_even_without_values(actual, expected, text: str) -> None:
+    for values in (True, False):
+        found = check(actual, expected, values=values)
+        assert isinstance(found, Difference)
+        assert found.text == text
+
+
+def test_the_device_is_compared() -> None:
+    found = compare(torch.zeros(1), torch.zeros(1), lambda: None, device="mps")
+    assert found == Difference("device is cpu, not mps")
+
+
+def test_values_are_left_alone_when_told_so() -> None:
+    assert isinstance(check(torch.zeros(2), torch.ones(2), values=False), Agreement)
+
+
+def test_sparse_tensors_are_compared_by_value() -> None:
+    expected = torch.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse()
+    assert isinstance(check(expected.clone(), expected), Agreement)
+    assert isinstance(check(expected * 2, expected), Difference)
+
+
+@pytest.mark.parametrize("view", [torch.conj, lambda t: torch._neg_view(t.real)])
+def test_conjugate_and_negative_views_are_resolved(view) -> None:
+    base = torch.tensor([1 + 2j, 3 - 4j])
+    lazy = view(base)
+    plain = lazy.resolve_conj().resolve_neg().clone()
+    assert isinstance(check(lazy, plain), Agreement)
+    assert isinstance(check(lazy, plain + 1), Difference)
+
+
+@given(st.lists(st.floats(width=32), min_size=1, max_size=20), st.integers(0, 19))
+def test_one_changed_element_is_always_found(values: list[float], at: int) -> None:
+    expected = torch.tensor(values)
+    actual = expected.clone()
+    position = at % len(values)
+    old = actual[position].item()
+    actual[position] = 1.0 if not math.isfinite(old) else old * 2 + 1
+    found = check(actual, expected, expected.double())
+    assert isinstance(found, Difference)
+    assert found.text.startswith("1 of ")
