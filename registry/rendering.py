@@ -1,0 +1,94 @@
+"""Entries for readers: JSON for programs, plain text for a terminal. What the simulated device showed says so."""
+
+from __future__ import annotations
+
+from .files import Place
+from .model import HUMAN_FIELDS, Device, Entry, Evidence, Measured, data_of
+
+
+def as_json(entry: Entry, place: Place) -> dict[str, object]:
+    """All of an entry as plain data.
+
+    `status` is the current one, `status_from` says whose word it is: "people", "mps", "simulated", or None when no
+    status is known.
+    """
+    data: dict[str, object] = {
+        "operator": entry.operator,
+        "status": entry.current_status.value if entry.current_status else None,
+        "status_from": status_source(entry),
+    }
+    data |= {name: getattr(entry, name) for name in HUMAN_FIELDS if name != "status"}
+    data["evidence"] = {device: data_of(evidence) for device, evidence in entry.evidence.items()}
+    data["measured"] = {device: data_of(measured) for device, measured in entry.measured.items()}
+    return data | {"file": str(place.path), "line": place.line}
+
+
+def status_source(entry: Entry) -> str | None:
+    """Whose word the current status is: "people", or the device whose measurement it follows; None without a status."""
+    if entry.status is not None:
+        return "people"
+    return entry.ranking_device if entry.current_status else None
+
+
+def status_in_words(entry: Entry) -> str:
+    """The current status, marked as simulated where it follows a simulated measurement."""
+    if entry.current_status is None:
+        return "not known"
+    return entry.current_status.value + (" (simulated)" if status_source(entry) == "simulated" else "")
+
+
+def measured_in_words(entry: Entry) -> str:
+    """The verdict that counts, where it was measured and with which coverage; empty without a measurement."""
+    device, measured = entry.ranking_device, entry.ranking_measurement
+    return f"{measured.verdict}, {_where(device, measured)}" if device and measured else ""
+
+
+def as_text(entry: Entry, place: Place) -> str:
+    """All of an entry for a terminal, a line for each field that it has."""
+    lines = [entry.operator, _line("status", f"{status_in_words(entry)}, {_origin(entry)}")]
+    lines += [_line(name.replace("_", " "), value) for name in HUMAN_FIELDS[1:] if (value := getattr(entry, name))]
+    for device, evidence in entry.evidence.items():
+        lines += _evidence_lines(device, evidence)
+    for device, measured in entry.measured.items():
+        lines += _measured_lines(device, measured)
+    return "\n".join([*lines, _line("file", str(place))])
+
+
+def _origin(entry: Entry) -> str:
+    match status_source(entry):
+        case None:
+            return "not measured" if not entry.measured else "the measurement is no evidence"
+        case "people":
+            return "set by people"
+        case _:
+            return "as measured"
+
+
+def _line(name: str, value: str, indent: int = 2) -> str:
+    first, *more = value.splitlines() or [""]
+    margin = " " * (indent + 14)
+    return "\n".join([f"{' ' * indent}{name:<14}{first}", *(margin + line for line in more)])
+
+
+def _where(device: Device, measured: Measured) -> str:
+    if device == "mps":
+        return f"on mps, torch {measured.torch}"
+    return f"simulated, coverage of torch {measured.release}"
+
+
+def _evidence_lines(device: Device, evidence: Evidence) -> list[str]:
+    where = "simulated" if device == "simulated" else "on mps"
+    lines = [
+        _line("verified", f"{where}, torch {evidence.torch}, sources {evidence.source}"),
+        _line("checks", ", ".join(evidence.checks), 4),
+    ]
+    return [*lines, _line("dtypes", ", ".join(evidence.dtypes), 4)] if evidence.dtypes else lines
+
+
+def _measured_lines(device: Device, measured: Measured) -> list[str]:
+    lines = [_line("measured", f"{measured.verdict}, {_where(device, measured)}")]
+    if measured.reason:
+        lines.append(_line("reason", measured.reason, 4))
+    width = max((len(overload) for overload in measured.overloads), default=0)
+    lines += [f"    {overload:<{width}}  {dispatch}" for overload, dispatch in measured.overloads.items()]
+    return lines + [_line(verdict, ", ".join(names), 4) for verdict, names in measured.dtypes.items()]
