@@ -50,9 +50,15 @@ class Case:
 
 
 class CaseSource(Protocol):
-    """Something that knows operators and how to make inputs for them."""
+    """Something that knows operators and how to make inputs for them.
+
+    Attributes:
+        name: the source's name, part of every case's identity.
+        slowest: operators that should be started first, because one group of theirs takes very long.
+    """
 
     name: str
+    slowest: frozenset[str]
 
     def groups(self) -> Iterable[GroupKey]:
         """Every group that this source can make, its mode left at "fallback". Cheap: makes no input."""
@@ -78,6 +84,15 @@ def make_cases(source: CaseSource, key: GroupKey, samples: Samples, seed: int) -
 
 # How many cases of each group the level `quick` keeps.
 QUICK_CASES = 4
+
+
+def in_order_of_execution(source: CaseSource) -> list[GroupKey]:
+    """The source's groups, the slowest first, then heavy and light ones mixed so that the time left is foreseeable."""
+
+    def rank(key: GroupKey) -> tuple[bool, bytes]:
+        return key.operator not in source.slowest, hashlib.blake2b(key.label.encode()).digest()
+
+    return sorted(source.groups(), key=rank)
 
 
 def seed_generators(seed: int, label: str) -> None:

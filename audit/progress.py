@@ -24,6 +24,7 @@ class AuditProgress:
         self._done = 0
         self._cases = 0
         self._findings = 0
+        self._printed = -1
         self._start = time.monotonic()
         self._last_line = self._start
         self._stream = stream or sys.stderr
@@ -38,7 +39,7 @@ class AuditProgress:
     def __exit__(self, *exc_info: object) -> None:
         if self._bar is not None:
             self._bar.stop()
-        elif self._groups:
+        elif self._groups and self._printed != self._done:
             self._print_line()
 
     def advance(self, cases: int, *, group_done: bool = True, crashed: bool = False) -> None:
@@ -63,6 +64,7 @@ class AuditProgress:
         line = f"{self._title}: {self._done}/{self._groups} groups, {self._status()}{rest}"
         print(line, file=self._stream, flush=True)
         self._last_line = now
+        self._printed = self._done
 
 
 def _bar(stream: TextIO) -> Progress:

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -76,7 +75,7 @@ class _Audit:
             run = unfinished or self._store.begin_run(self._settings.recorded(), plan.environment)
             _same_environment(run, plan.environment)
             self._say(_announcement(run, len(plan.groups)))
-            self._store.plan(run.id, _spread(plan.groups))
+            self._store.plan(run.id, plan.groups)
             self._execute(pool, self._open_groups(run, "fallback"), "audit", {})
         self._run_strict(run)
         self._store.finish_run(run.id)
@@ -226,11 +225,6 @@ def _announcement(run: Run, groups: int) -> str:
     else:
         device = f"mps device of this machine ({environment['chip']})"
     return f"run {run.id}: torch {environment['torch']}, {device}; {groups:,} groups of cases"
-
-
-def _spread(groups: Sequence[GroupKey]) -> list[GroupKey]:
-    """The groups in a fixed order that mixes heavy and light ones, so that the time left is estimated well."""
-    return sorted(groups, key=lambda group: blake2b(group.label.encode()).digest())
 
 
 @contextmanager

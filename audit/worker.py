@@ -126,12 +126,12 @@ def _prepare(options: WorkerOptions) -> _Worker:
 
 def plan() -> Plan:
     """All groups that the settings select, from every source."""
-    from .cases import select
+    from .cases import in_order_of_execution, select
     from .device import environment
 
     worker = _started()
     settings = worker.options.settings
-    groups = [key for source in worker.sources.values() for key in source.groups()]
+    groups = [key for source in worker.sources.values() for key in in_order_of_execution(source)]
     return Plan(select(groups, settings.ops, settings.dtypes), environment(worker.device), worker.problems)
 
 

@@ -58,6 +58,7 @@ DEEDS = {
 
 class HostileSource:
     name = "hostile"
+    slowest: frozenset[str] = frozenset()
 
     def groups(self) -> Iterable[GroupKey]:
         for deed in DEEDS:
@@ -73,6 +74,7 @@ class UnmakeableSource:
     """Its samples cannot be made: one group raises, one kills the process."""
 
     name = "unmakeable"
+    slowest: frozenset[str] = frozenset()
 
     def groups(self) -> Iterable[GroupKey]:
         yield GroupKey(self.name, "sampler_raises", "", "float32", "fallback")

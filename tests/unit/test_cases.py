@@ -29,6 +29,7 @@ class RandomSource:
     """Draws from every generator that samplers use."""
 
     name = "opinfo"
+    slowest: frozenset[str] = frozenset()
 
     def groups(self) -> list[GroupKey]:
         return GROUPS
