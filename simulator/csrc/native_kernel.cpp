@@ -64,9 +64,7 @@ class ArgumentConversion {
         value = host_device();
       }
     } else if (value.isGenerator()) {
-      if (value.toGenerator().device().is_mps()) {
-        value = host_generator(value.toGenerator());
-      }
+      value = convert_generator(value.toGenerator());
     } else if (value.isStorage()) {
       if (value.toStorage().device().is_mps()) {
         value = scope_.to_host(value.toStorage());
@@ -85,6 +83,17 @@ class ArgumentConversion {
       has_host_tensor_ = true;
     }
     return scope_.to_host(tensor);
+  }
+
+  // The generator comes after the tensors in every schema, so it is known by now where the numbers are to go.
+  at::Generator convert_generator(const at::Generator& generator) {
+    if (generator.device().is_mps()) {
+      return host_generator(generator);
+    }
+    TORCH_CHECK(
+        !scope_.has_device_tensor(),
+        "Expected a 'mps' device type for generator but found '", generator.device().type(), "'");
+    return generator;
   }
 
   AliasScope& scope_;

@@ -2,44 +2,61 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
 
 import pytest
-import torchgen
-import yaml
-
+from mpsmith.audit.profiles import profile
 from mpsmith.simulator import device
 from mpsmith.simulator.coverage_profile import CoverageProfile
 
-ALWAYS_FALLBACK = frozenset({"embedding_renorm_", "linalg_svd", "linalg_svd.U", "upsample_nearest3d.vec"})
-
-
-def installed_profile(without: frozenset[str] = frozenset()) -> CoverageProfile:
-    """The coverage that the installed torch's native_functions.yaml lists, less the overloads `without`."""
-    import torch
-
-    path = Path(torchgen.__file__).parent / "packaged/ATen/native/native_functions.yaml"
-    functions = yaml.load(path.read_text(), yaml.CSafeLoader)
-    delegates = {}
-    covered: dict[str, set[str]] = {"MPS": set(), "SparseMPS": set()}
-    for function in functions:
-        name = function["func"].split("(")[0]
-        delegates[name] = function.get("structured_delegate")
-        keys = {key.strip() for joined in function.get("dispatch", {}) for key in joined.split(",")}
-        for key, names in covered.items():
-            if key in keys:
-                names.add(name)
-    native = covered["MPS"] | {name for name, out in delegates.items() if out in covered["MPS"]}
-    return CoverageProfile(
-        release=torch.__version__.split("+")[0],
-        native=frozenset(native - without),
-        sparse=frozenset(covered["SparseMPS"]),
-        always_fallback=ALWAYS_FALLBACK,
-    )
+FreshPython = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="session", autouse=True)
 def simulated_device() -> CoverageProfile:
-    profile = installed_profile()
-    device.load(profile)
-    return profile
+    """The simulated device with the coverage of the installed torch, missing operators refused."""
+    installed = profile(None)
+    os.environ.pop(device.FALLBACK_VARIABLE, None)
+    device.load(installed)
+    return installed
+
+
+@pytest.fixture
+def fallback_enabled() -> Iterator[None]:
+    """Missing operators run on the CPU, for one test."""
+    device.set_fallback_enabled(True)
+    yield
+    device.set_fallback_enabled(False)
+
+
+@pytest.fixture(scope="session")
+def fresh_python() -> FreshPython:
+    """Runs a script in an interpreter of its own, for what needs another profile or environment.
+
+    `fresh_python(script, NAME="value", ...)` sets the variables (None removes one) and returns the finished process,
+    which failed unless the test says `check=False`.
+    """
+
+    def run(script: str, check: bool = True, **variables: str | None) -> subprocess.CompletedProcess[str]:
+        environment = {name: value for name, value in os.environ.items() if name != device.FALLBACK_VARIABLE}
+        for name, value in variables.items():
+            environment.pop(name, None)
+            if value is not None:
+                environment[name] = value
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(script)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        if check:
+            assert done.returncode == 0, done.stderr
+        return done
+
+    return run
