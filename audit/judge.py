@@ -6,17 +6,18 @@ import re
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import Tensor
 
 from .cases import Case, seed_generators
-from .compare import Difference, compare
+from .compare import Difference, NoReference, compare
+from .execution import Execution, execute, gradients
 from .fallbacks import missing_operator
-from .transfer import differentiable_leaves, move, widened
-from .tree import leaves
+from .reference import WideGradient, WideOutput, WideRuns
+from .transfer import move
 from .verdicts import CaseVerdict, Outcome
 from .witness import Witness
 
@@ -42,16 +43,6 @@ class Recorder(Protocol):
 
     def recording(self) -> AbstractContextManager[list[str]]:
         """The context; its value is filled when it ends."""
-
-
-@dataclass
-class Execution:
-    """One run of a case on one device: the flat outputs, and what is needed for a backward through them."""
-
-    outputs: list[Any]
-    differentiable: list[Tensor]
-    leaves: list[Tensor]
-    gradients: list[Tensor | None] = field(default_factory=list)
 
 
 class DeviceError(Exception):
@@ -86,8 +77,8 @@ class Trial:
         self._label = label
         self._witness = witness
         self._random = False
-        self._wide: tuple[Execution | None, list[Tensor | None]] | None = None
         self._cotangents: list[Tensor] = []
+        self._wide = WideRuns(case, self._cotangents, self._seed_cpu)
         self.fallbacks: list[str] = []
         self.cpu: Execution | None = None
         self.mps: Execution | None = None
@@ -115,12 +106,12 @@ class Trial:
         difference, forward_error = self._compare_outputs(mps, cpu)
         if difference is not None:
             return self._finish(difference, "forward", forward_error, backward=False)
-        if not cpu.differentiable or not cpu.leaves:
+        if not cpu.differentiable or not cpu.inputs:
             return self._finish(None, "forward", forward_error, backward=False)
         return self._judge_backward(cpu, mps, forward_error)
 
     def _judge_backward(self, cpu: Execution, mps: Execution, forward_error: float) -> Outcome:
-        self._cotangents = self._make_cotangents(cpu.differentiable)
+        self._cotangents.extend(self._make_cotangents(cpu.differentiable))
         try:
             expected = cpu.gradients = gradients(cpu, self._cotangents)
         except Exception as error:
@@ -135,11 +126,14 @@ class Trial:
 
     def _run_on_cpu(self) -> Execution:
         inputs = move(self._case.args, self._case.kwargs, "cpu")
-        seed_generators(self._seed, self._label)
+        self._seed_cpu()
         before = torch.default_generator.get_state()
-        execution = self._run(inputs)
+        execution = execute(self._case, inputs)
         self._random = not torch.equal(before, torch.default_generator.get_state())
         return execution
+
+    def _seed_cpu(self) -> None:
+        seed_generators(self._seed, self._label)
 
     def _run_on_device(self) -> Execution:
         case = self._case
@@ -147,20 +141,13 @@ class Trial:
         if self._random:
             torch.mps.manual_seed(self._seed)
         if not case.default_device:
-            return self._guarded("forward", lambda: self._run(inputs))
+            return self._guarded("forward", lambda: execute(case, inputs))
         with torch.device(DEVICE):
-            return self._guarded("forward", lambda: self._run(inputs))
+            return self._guarded("forward", lambda: execute(case, inputs))
 
     def _gradients_on_device(self, mps: Execution) -> list[Tensor | None]:
         cotangents = self._guarded("backward", lambda: [move((c,), {}, DEVICE)[0][0] for c in self._cotangents])
         return self._guarded("backward", lambda: gradients(mps, cotangents))
-
-    def _run(self, inputs: tuple[tuple[Any, ...], dict[str, Any]]) -> Execution:
-        args, kwargs = inputs
-        output = self._case.call(*args, **kwargs)
-        processed = self._case.process_output(output) if self._case.differentiable else ()
-        differentiable = [t for t in leaves(processed) if isinstance(t, Tensor) and t.grad_fn is not None]
-        return Execution(list(leaves(output)), differentiable, differentiable_leaves((args, kwargs)))
 
     def _guarded(self, stage: str, run: Callable[[], Result]) -> Result:
         """Run on the device: record fallbacks and overloads, and turn an exception into its verdict."""
@@ -200,7 +187,7 @@ class Trial:
     def _compare_output(self, position: int, actual: Any, expected: Any) -> Difference | float:
         if isinstance(expected, Tensor) and isinstance(actual, Tensor):
             values = not self._random and not self._case.uninitialised
-            found = compare(actual, expected, lambda: self._wide_output(position), device=DEVICE, values=values)
+            found = compare(actual, expected, WideOutput(self._wide, position), device=DEVICE, values=values)
             return found if isinstance(found, Difference) else found.max_error
         if type(actual) is not type(expected):
             return Difference(f"is {type(actual).__name__}, not {type(expected).__name__}")
@@ -213,7 +200,7 @@ class Trial:
             found = compare(
                 torch.as_tensor(actual, dtype=torch.complex64 if isinstance(expected, complex) else torch.float32),
                 torch.as_tensor(expected, dtype=torch.complex64 if isinstance(expected, complex) else torch.float32),
-                lambda: None,
+                NoReference(),
                 device="cpu",
             )
             return found if isinstance(found, Difference) else found.max_error
@@ -234,7 +221,7 @@ class Trial:
             found = compare(
                 device_gradient,
                 cpu_gradient,
-                lambda position=position: self._wide_gradient(position),  # type: ignore[misc]
+                WideGradient(self._wide, position),
                 device=DEVICE,
                 values=not self._random and not self._case.uninitialised,
             )
@@ -242,36 +229,6 @@ class Trial:
                 return Difference(name + found.text, found.max_error), found.max_error or 0.0
             largest = max(largest, found.max_error)
         return None, largest
-
-    # ---- the float64 reference, made only when the device's bits differ from the CPU's
-
-    def _wide_output(self, position: int) -> Tensor | None:
-        execution, _ = self._wide_execution()
-        if execution is None or position >= len(execution.outputs):
-            return None
-        output = execution.outputs[position]
-        return output if isinstance(output, Tensor) else None
-
-    def _wide_gradient(self, position: int) -> Tensor | None:
-        _, found = self._wide_execution()
-        return found[position] if position < len(found) else None
-
-    def _wide_execution(self) -> tuple[Execution | None, list[Tensor | None]]:
-        if self._wide is None or (self._cotangents and not self._wide[1]):
-            self._wide = self._run_wide()
-        return self._wide
-
-    def _run_wide(self) -> tuple[Execution | None, list[Tensor | None]]:
-        default = torch.get_default_dtype()
-        torch.set_default_dtype(torch.float64)  # integers then promote to float64 as well
-        try:
-            execution = self._run(widened((self._case.args, self._case.kwargs)))
-            found = gradients(execution, [widened(c) for c in self._cotangents]) if self._cotangents else []
-            return execution, found
-        except Exception:
-            return None, []
-        finally:
-            torch.set_default_dtype(default)
 
     def _finish(self, difference: Difference | None, stage: str, max_error: float, *, backward: bool) -> Outcome:
         if difference is not None:
@@ -281,12 +238,6 @@ class Trial:
         message = "" if difference is None else difference.text
         compared = "random" if self._random else self._case.uninitialised or "values"
         return Outcome(verdict, stage, message, tuple(self.fallbacks), compared, max_error, backward)
-
-
-def gradients(execution: Execution, cotangents: list[Tensor]) -> list[Tensor | None]:
-    """Gradients of the execution's outputs with respect to its inputs, None where an input is not used."""
-    outputs = [t if t.layout is torch.strided else t.to_dense() for t in execution.differentiable]
-    return list(torch.autograd.grad(outputs, execution.leaves, cotangents, allow_unused=True))
 
 
 def classify(error: Exception, stage: str) -> DeviceError:

@@ -84,7 +84,8 @@ class OpInfoSource:
 
     @staticmethod
     def _has_sampler(op: Any, layout: str) -> bool:
-        return getattr(op, f"sample_inputs_{layout}_func").__name__ != "_sample_inputs_unspecified"
+        sampler = getattr(op, f"sample_inputs_{layout}_func")
+        return getattr(sampler, "__name__", "") != "_sample_inputs_unspecified"
 
     def _samples(self, op: Any, form: str, dtype: torch.dtype, differentiable: bool, samples: Samples) -> Iterable[Any]:
         if form == SPARSE_COO:
@@ -131,7 +132,7 @@ def _unseed_random_operators() -> None:
     """
     for name, module in list(sys.modules.items()):
         if name.startswith("torch.testing._internal.") and hasattr(module, "wrapper_set_seed"):
-            module.wrapper_set_seed = _call
+            setattr(module, "wrapper_set_seed", _call)  # noqa: B010 - not an attribute that mypy can know
 
 
 def _call(operator: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -26,7 +26,7 @@ from .verdicts import CaseVerdict, Outcome
 if TYPE_CHECKING:
     from .cases import Case, CaseSource
     from .device import AuditedDevice
-    from .judge import Execution
+    from .execution import Execution
 
 # Cases of a group whose calls are traced to the overloads that they reach; tracing every case would cost too much.
 TRACED_CASES = 3
