@@ -1,0 +1,25 @@
+"""Metal compute kernels on the host: compiled with clang, run on the CPU, called as `torch.mps.compile_shader` is.
+
+What runs here is simulated: it shows a kernel's logic, and says nothing about Apple's mathematics, speed or hardware.
+"""
+
+from .diagnostics import Diagnostic
+from .errors import CompilerMissingError, MetalRuntimeError, MetalSyntaxError, MetalValueError
+from .library import Kernel, ShaderLibrary
+from .library import compile_library as compile
+from .modes import Mode, checking
+from .torch_hook import install
+
+__all__ = [
+    "CompilerMissingError",
+    "Diagnostic",
+    "Kernel",
+    "MetalRuntimeError",
+    "MetalSyntaxError",
+    "MetalValueError",
+    "Mode",
+    "ShaderLibrary",
+    "checking",
+    "compile",
+    "install",
+]

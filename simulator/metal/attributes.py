@@ -1,0 +1,73 @@
+"""Metal's `[[attributes]]`: cut out of the tokens and remembered, because C++ would reject them."""
+
+from __future__ import annotations
+
+import re
+
+from .tokens import Tokens
+
+BUILTINS = frozenset(
+    """
+    thread_position_in_grid thread_position_in_threadgroup threadgroup_position_in_grid threads_per_threadgroup
+    dispatch_threads_per_threadgroup threadgroups_per_grid threads_per_grid grid_size grid_origin
+    thread_index_in_threadgroup thread_index_in_simdgroup simdgroup_index_in_threadgroup simdgroups_per_threadgroup
+    dispatch_simdgroups_per_threadgroup threads_per_simdgroup thread_execution_width quadgroup_index_in_threadgroup
+    thread_index_in_quadgroup quadgroups_per_threadgroup dispatch_quadgroups_per_threadgroup
+    """.split()
+)
+"""Attributes that give a kernel parameter the position of its thread."""
+
+_KNOWN_ELSEWHERE = ("host_name", "kernel", "function_constant", "max_total_threads_per_threadgroup")
+
+Attributes = dict[int, list[str]]
+"""Attributes by the index of the token that follows them."""
+
+
+def cut_attributes(tokens: Tokens) -> tuple[Tokens, Attributes]:
+    """Tokens without `[[...]]` (the lines stay), brackets matched, and what was cut.
+
+    Raises:
+        UnbalancedError: a bracket has no partner.
+    """
+    tokens.match_brackets()
+    text, space, pair = tokens.text, tokens.space, tokens.pair
+    if not any(token == "[" and text[i + 1] == "[" for i, token in enumerate(text) if token == "["):
+        return tokens, {}
+    kept_text: list[str] = []
+    kept_space: list[str] = []
+    attributes: Attributes = {}
+    carried = ""  # lines of what was cut go in front of the next token
+    i = 0
+    while i < len(text):
+        if text[i] == "[" and text[i + 1] == "[" and pair[i] == pair[i + 1] + 1:
+            end = pair[i + 1]
+            attributes.setdefault(len(kept_text), []).append(tokens.span(i + 2, end).strip())
+            carried += "".join(space[i : end + 2])
+            i = end + 2
+            continue
+        kept_text.append(text[i])
+        kept_space.append(carried + space[i])
+        carried = ""
+        i += 1
+    kept = Tokens(kept_text, kept_space)
+    kept.match_brackets()
+    return kept, attributes
+
+
+def attribute_name(attribute: str) -> str:
+    """`buffer` of `buffer(3)`."""
+    return attribute.split("(", 1)[0].strip()
+
+
+def attribute_argument(attribute: str) -> str:
+    """`3` of `buffer(3)`; empty if there is none."""
+    match = re.fullmatch(r"\w+\s*\((.*)\)", attribute, re.DOTALL)
+    return match[1].strip() if match else ""
+
+
+def host_name(attributes: list[str]) -> str | None:
+    """The name that `[[host_name("...")]]` gives; adjacent string literals are one."""
+    for attribute in attributes:
+        if attribute_name(attribute) == "host_name":
+            return "".join(re.findall(r'"([^"]*)"', attribute))
+    return None

@@ -1,0 +1,198 @@
+"""Arguments of a call to buffers, as torch's `compile_shader` binds them.
+
+A tensor is its storage from its offset on, strides are not passed. An int or a bool is an int64, a float a float32, a
+list is typed by its first element; `arg_casts` narrows scalars and lists.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from .errors import MetalRuntimeError
+from .limits import MAX_INLINE_BYTES
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+
+ArgCasts = str | Mapping[int, str] | None
+Device = Literal["cpu", "mps"]
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """Bytes bound to an index: `address` lies in the memory from `base` on, `size` bytes long."""
+
+    address: int
+    base: int
+    size: int
+    owner: object  # keeps the memory alive
+
+    @property
+    def available(self) -> int:
+        """Bytes from `address` to the end."""
+        return self.base + self.size - self.address
+
+
+def _bits(value: int, width: int) -> int:
+    """`value` wrapped to `width` bits, as a C cast does."""
+    return value & ((1 << width) - 1)
+
+
+def _bfloat16(value: float) -> int:
+    (bits,) = struct.unpack("<I", struct.pack("<f", _float32(value)))
+    if value != value:
+        return 0x7FC0
+    return int((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16)
+
+
+def _float32(value: float) -> float:
+    try:
+        return float(struct.unpack("<f", struct.pack("<f", value))[0])
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+
+
+def _float16(value: float) -> bytes:
+    try:
+        return struct.pack("<e", _float32(value))
+    except OverflowError:
+        return struct.pack("<e", float("inf") if value > 0 else float("-inf"))
+
+
+_PACK_CAST: dict[str, Callable[[float], bytes]] = {
+    "fp16": _float16,
+    "bf16": lambda v: struct.pack("<H", _bfloat16(v)),
+    "int32": lambda v: struct.pack("<I", _bits(int(v), 32)),
+    "int16": lambda v: struct.pack("<H", _bits(int(v), 16)),
+    "int8": lambda v: struct.pack("<B", _bits(int(v), 8)),
+    "uint8": lambda v: struct.pack("<B", _bits(int(v), 8)),
+}
+
+
+def cast_for(arg_casts: ArgCasts, index: int) -> str:
+    """The cast for argument `index`: "" for none.
+
+    Raises:
+        MetalRuntimeError: `arg_casts` is neither a string nor a dictionary.
+    """
+    if arg_casts is None:
+        return ""
+    if isinstance(arg_casts, str):
+        return arg_casts
+    if isinstance(arg_casts, Mapping):
+        return arg_casts.get(index, "")
+    raise MetalRuntimeError(f"arg_casts must be a string or a dictionary of {{index: string}}, not {arg_casts!r}")
+
+
+def _pack(values: Sequence[int] | Sequence[float], is_int: bool, cast: str) -> bytes:
+    if cast:
+        pack = _PACK_CAST.get(cast)
+        if pack is None:
+            raise MetalRuntimeError(f"Unsupported cast instruction {cast}; known are {', '.join(_PACK_CAST)}")
+        return b"".join(map(pack, values))
+    if is_int:
+        try:
+            return struct.pack(f"<{len(values)}q", *values)
+        except struct.error:
+            raise MetalRuntimeError(f"an argument does not fit into int64: {list(values)}") from None
+    return struct.pack(f"<{len(values)}f", *map(_float32, values))
+
+
+def bind(argument: object, index: int, arg_casts: ArgCasts, device: Device, tight: bool) -> Buffer:
+    """The buffer for positional argument `index`.
+
+    Args:
+        argument: a tensor, a numpy array (device "cpu" only), a number, or a list of numbers or tensors.
+        index: the argument's position, and so its buffer index.
+        arg_casts: torch's `arg_casts`.
+        device: where tensors must be.
+        tight: a tensor's memory ends with its last element instead of with its storage.
+
+    Raises:
+        MetalRuntimeError: torch would not accept the argument either.
+    """
+    torch = sys.modules.get("torch")  # a tensor cannot exist before torch is imported
+    if torch is not None and isinstance(argument, torch.Tensor):
+        return _bind_tensor(argument, index, device, tight)
+    if isinstance(argument, int):
+        return _inline(_pack([argument], True, cast_for(arg_casts, index)), index)
+    if isinstance(argument, float):
+        return _inline(_pack([argument], False, cast_for(arg_casts, index)), index)
+    if isinstance(argument, list | tuple):
+        return _bind_list(argument, index, arg_casts, device)
+    numpy = sys.modules.get("numpy")
+    if device == "cpu" and numpy is not None and isinstance(argument, numpy.ndarray):
+        return _bind_array(argument, index)
+    raise MetalRuntimeError(f"Unsupported argument type: argument {index} is {_describe(argument)}")
+
+
+def _describe(argument: object) -> str:
+    return "None" if argument is None else f"a {type(argument).__name__}"
+
+
+def _inline(data: bytes, index: int) -> Buffer:
+    import ctypes
+
+    if len(data) > MAX_INLINE_BYTES:
+        raise MetalRuntimeError(
+            f"argument {index} takes {len(data)} bytes; Metal passes at most {MAX_INLINE_BYTES} bytes by value: "
+            "use a tensor"
+        )
+    memory = ctypes.create_string_buffer(data, len(data))
+    address = ctypes.addressof(memory)
+    return Buffer(address, address, len(data), memory)
+
+
+def _bind_list(argument: Sequence[Any], index: int, arg_casts: ArgCasts, device: Device) -> Buffer:
+    if not argument:
+        raise MetalRuntimeError(f"Empty list/tuple can not be an argument to metal kernel (argument {index})")
+    first = argument[0]
+    torch = sys.modules.get("torch")
+    if isinstance(first, int):
+        if not all(isinstance(v, int) for v in argument):
+            raise MetalRuntimeError(f"argument {index}: a list that starts with an int must hold ints alone")
+        return _inline(_pack(argument, True, cast_for(arg_casts, index)), index)
+    if isinstance(first, float):
+        if not all(isinstance(v, int | float) for v in argument):
+            raise MetalRuntimeError(f"argument {index}: a list that starts with a float must hold numbers alone")
+        return _inline(_pack(argument, False, cast_for(arg_casts, index)), index)
+    if torch is not None and isinstance(first, torch.Tensor):
+        bound = [_bind_tensor(t, index, device, tight=False) for t in argument]
+        pointers = _inline(struct.pack(f"<{len(bound)}Q", *(b.address for b in bound)), index)
+        return Buffer(pointers.address, pointers.base, pointers.size, (pointers.owner, bound))
+    raise MetalRuntimeError(f"Unexpected argument types: argument {index} is a list of {type(first).__name__}")
+
+
+def _bind_tensor(tensor: torch.Tensor, index: int, device: Device, tight: bool) -> Buffer:
+    import torch
+
+    place = tensor.device.type
+    if place == "cpu" and device == "mps":
+        if tensor.dim() != 0:
+            raise MetalRuntimeError(f"Passed CPU tensor to MPS op (argument {index} of shape {tuple(tensor.shape)})")
+        narrowed = {torch.float64: torch.float32, torch.complex128: torch.complex64}.get(tensor.dtype, tensor.dtype)
+        data = bytes(tensor.detach().to(narrowed).reshape(1).view(torch.uint8).tolist())
+        return _inline(data, index)
+    if place != device:
+        raise MetalRuntimeError(f"argument {index} is on {place}, and the kernel runs on {device}")
+    if tensor.layout is not torch.strided:
+        raise MetalRuntimeError(f"argument {index} has the layout {tensor.layout}; a kernel takes strided tensors")
+    storage = tensor.untyped_storage()
+    base, size = storage.data_ptr(), storage.nbytes()
+    offset = tensor.storage_offset() * tensor.element_size()
+    if tight:
+        last = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True)) if tensor.numel() else -1
+        return Buffer(base + offset, base + offset, (last + 1) * tensor.element_size(), tensor)
+    return Buffer(base + offset, base, size, tensor)
+
+
+def _bind_array(array: np.ndarray[Any, Any], index: int) -> Buffer:
+    if not array.flags.c_contiguous or not array.flags.writeable:
+        raise MetalRuntimeError(f"argument {index}: a numpy array must be contiguous and writable")
+    address = array.ctypes.data
+    return Buffer(address, address, array.nbytes, array)

@@ -1,0 +1,72 @@
+"""Built files, kept between processes.
+
+A file's name holds the key of what it was built from and the hash of its content. So a damaged entry is seen and built
+again, and two processes that build the same thing at once replace each other's equal file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+import platformdirs
+
+
+def default_folder() -> Path:
+    """Where compiled Metal kernels are kept: `MPSMITH_METAL_CACHE`, or the user's cache folder."""
+    chosen = os.environ.get("MPSMITH_METAL_CACHE")
+    return Path(chosen) if chosen else Path(platformdirs.user_cache_dir("mpsmith")) / "metal"
+
+
+def fingerprint(*parts: str | bytes) -> str:
+    """A key from texts whose order and borders count."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return digest.hexdigest()[:32]
+
+
+class BuildCache:
+    """Files by key and suffix below `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def find(self, key: str, suffix: str) -> tuple[Path, bytes] | None:
+        """The intact file for `key` and its content; a damaged one is removed."""
+        folder = self.folder / key[:2]
+        if not folder.is_dir():
+            return None
+        for path in folder.glob(f"{key}-*{suffix}"):
+            try:
+                content = path.read_bytes()
+            except OSError:
+                continue
+            if path.name == self._name(key, content, suffix):
+                return path, content
+            with contextlib.suppress(OSError):
+                path.unlink()
+        return None
+
+    def store(self, key: str, suffix: str, content: bytes) -> Path:
+        """Writes `content` under `key`, whole or not at all."""
+        folder = self.folder / key[:2]
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / self._name(key, content, suffix)
+        handle, temporary = tempfile.mkstemp(dir=folder, prefix=".new-")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+            os.replace(temporary, path)  # noqa: PTH105  (atomic on every platform)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+        return path
+
+    @staticmethod
+    def _name(key: str, content: bytes, suffix: str) -> str:
+        return f"{key}-{hashlib.sha256(content).hexdigest()[:16]}{suffix}"

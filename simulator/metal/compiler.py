@@ -1,0 +1,207 @@
+"""The clang inside the `ziglang` wheel: preprocesses, checks and builds, and needs nothing of the system."""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import importlib.util
+import platform
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from .cache import BuildCache, default_folder, fingerprint
+from .errors import CompilerMissingError, InternalCompilerError
+
+_HERE = Path(__file__).parent
+INCLUDE = _HERE / "include"
+RUNTIME = _HERE / "runtime"
+METAL_VERSION = 320
+
+Build = Literal["fast", "checked", "strict"]
+
+_COMMON = ("-nostdinc", "-nostdinc++", "-fno-exceptions", "-fno-rtti", "-Wno-everything")
+_HOST = (
+    *("-x", "c++", "-std=c++17", *_COMMON, "-fPIC", "-fvisibility=hidden", "-fconvergent-functions"),
+    # Apple rounds after each operation and so do we: no fused multiply-add, no excess precision in half.
+    "-ffp-contract=off",
+    *("-Xclang", "-ffloat16-excess-precision=none", "-Xclang", "-fbfloat16-excess-precision=none"),
+    *("-fno-threadsafe-statics", "-fno-strict-aliasing", "-ffunction-sections", "-fno-math-errno", "-fno-stack-protector"),
+    *("-Xclang", "-cl-single-precision-constant"),  # a literal without suffix is float in Metal
+)
+_FLAGS: dict[Build, tuple[str, ...]] = {
+    "fast": (*_HOST, "-O2"),
+    "checked": (
+        *(*_HOST, "-O1", "-DMSL_CHECKED"),
+        "-fsanitize-coverage=trace-loads,trace-stores,func,trace-pc-guard",
+    ),
+    "strict": (
+        *("-x", "cl", "-cl-std=clc++2021", "-cl-no-stdinc", "-DMSL_STRICT", "-cl-single-precision-constant"),
+        *("-Xclang", "-cl-ext=-cl_khr_fp64,-__opencl_c_fp64,+cl_khr_fp16,+__cl_clang_function_pointers,"),
+        *("-nostdinc", "-fno-builtin-printf", "-Wno-everything"),
+    ),
+}
+_FLAGS["strict"] = tuple(
+    f + "+__cl_clang_variadic_functions,+__cl_clang_bitfields" if f.startswith("-cl-ext=") else f
+    for f in _FLAGS["strict"]
+)
+_DEFINES = (
+    *("-D__METAL__=1", f"-D__METAL_VERSION__={METAL_VERSION}", "-D__METAL_MACOS__=1", "-D__HAVE_BFLOAT__=1"),
+    *("-D__clang__=1", "-D__FINITE_MATH_ONLY__=0"),
+)
+
+
+class Compiler:
+    """Runs clang and its linker; what is costly is built once and kept in `cache`."""
+
+    def __init__(self, zig: Path, version: str, cache: BuildCache) -> None:
+        self._zig = zig
+        self.cache = cache
+        self.identity = fingerprint(version, platform.machine(), *(f.read_bytes() for f in _own_sources()))
+
+    def preprocess(self, source: str) -> tuple[str, str]:
+        """Metal source with macros expanded, and clang's messages.
+
+        The result is empty if there was an error.
+        """
+        done = self._run(
+            *("clang", "-E", "-undef", "-x", "c++", "-std=c++17", "-nostdinc", "-nostdinc++", *_DEFINES),
+            *("-fno-caret-diagnostics", "-fno-color-diagnostics", "-I", str(INCLUDE), "-"),
+            source=source,
+        )
+        return (done.stdout if done.returncode == 0 else ""), done.stderr
+
+    def check(self, source: str, build: Build, warnings: Sequence[str] = ()) -> str:
+        """Clang's messages about rewritten source."""
+        done = self._run(
+            *("clang", *self._flags(build), *warnings, "-ferror-limit=20", "-fno-caret-diagnostics"),
+            *("-fno-color-diagnostics", "-fsyntax-only", "-include-pch", str(self._precompiled(build)), "-"),
+            source=source,
+        )
+        return done.stderr
+
+    def build(self, source: str, build: Build) -> bytes:
+        """A shared library from rewritten source.
+
+        Raises:
+            InternalCompilerError: source that passed the check does not build.
+        """
+        with tempfile.TemporaryDirectory(prefix="mpsmith-metal-") as folder:
+            library = self._link(
+                Path(folder), [([*self._flags(build), "-include-pch", str(self._precompiled(build)), "-"], source)]
+            )
+            return library.read_bytes()
+
+    @functools.cached_property
+    def runtime(self) -> Path:
+        """The scheduler and the checker as a shared library."""
+        key = fingerprint(self.identity, "runtime")
+        found = self.cache.find(key, ".so")
+        if found:
+            return found[0]
+        machine = platform.machine()
+        headers = self._zig.parent / "lib"
+        family = "x86" if machine == "x86_64" else machine
+        system = [headers / "include"] + [
+            headers / "libc" / "include" / name
+            for name in (f"{family}-linux-gnu", "generic-glibc", f"{family}-linux-any", "any-linux-any")
+        ]
+        flags = [
+            *("-x", "c++", "-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti"),
+            *(*self._target(), "-nostdinc", "-D__GLIBC_MINOR__=17", "-D_GNU_SOURCE"),
+            *(word for folder in system for word in ("-isystem", str(folder))),
+        ]
+        with tempfile.TemporaryDirectory(prefix="mpsmith-metal-") as folder:
+            units = [([*flags, str(file)], "") for file in sorted(RUNTIME.glob("*.cpp"))]
+            library = self._link(Path(folder), units)
+            return self.cache.store(key, ".so", library.read_bytes())
+
+    def _link(self, folder: Path, units: Sequence[tuple[Sequence[str], str]]) -> Path:
+        objects: list[str] = []
+        for number, (arguments, source) in enumerate(units):
+            target = str(folder / f"{number}.o")
+            done = self._run("clang", *arguments, "-c", "-o", target, source=source)
+            if done.returncode:
+                raise InternalCompilerError(f"clang failed on code that had passed its check: {done.stderr.strip()}")
+            objects.append(target)
+        library = folder / "library.so"
+        # The symbols that are missing here (the runtime's and libm's) are found when the library is loaded.
+        done = self._run("ld.lld", "-shared", "--gc-sections", "-z", "nostart-stop-gc", *objects, "-o", str(library))
+        if done.returncode:
+            raise InternalCompilerError(f"the linker failed: {done.stderr.strip()}")
+        return library
+
+    def _precompiled(self, build: Build) -> Path:
+        """msl/kernel.h, read once and for all."""
+        if build in self._headers:
+            return self._headers[build]
+        key = fingerprint(self.identity, "header", build, *self._flags(build))
+        found = self.cache.find(key, ".pch")
+        if found:
+            path = found[0]
+        else:
+            flags = [f"{f}-header" if f in ("c++", "cl") else f for f in self._flags(build)]
+            emit = ["-Xclang", "-emit-pch"] if build == "strict" else []
+            if build == "strict":
+                flags = list(self._flags(build))
+            with tempfile.TemporaryDirectory(prefix="mpsmith-metal-") as folder:
+                target = Path(folder) / "kernel.pch"
+                done = self._run(
+                    *("clang", *flags, "-Xclang", "-fno-pch-timestamp", *emit, *(["-c"] if emit else [])),
+                    *(str(INCLUDE / "msl" / "kernel.h"), "-o", str(target)),
+                )
+                if done.returncode:
+                    raise InternalCompilerError(f"the simulator's own Metal headers do not compile: {done.stderr}")
+                path = self.cache.store(key, ".pch", target.read_bytes())
+        self._headers[build] = path
+        return path
+
+    @functools.cached_property
+    def _headers(self) -> dict[Build, Path]:
+        return {}
+
+    def _flags(self, build: Build) -> tuple[str, ...]:
+        return (*self._target(), *_FLAGS[build])
+
+    @staticmethod
+    def _target() -> tuple[str, ...]:
+        machine = platform.machine()
+        # v3 (2013 and newer) has the half conversions; with less, each one would be a library call that is not there.
+        level = ("-march=x86-64-v3",) if machine == "x86_64" else ()
+        return (f"--target={machine}-linux-gnu", *level)
+
+    def _run(self, *arguments: str, source: str | None = None) -> subprocess.CompletedProcess[str]:
+        try:
+            return subprocess.run(
+                [str(self._zig), *arguments], input=source or "", capture_output=True, text=True, check=False
+            )
+        except OSError as error:
+            raise CompilerMissingError(f"the compiler of the ziglang package does not start: {error}") from error
+
+
+def _own_sources() -> list[Path]:
+    files = [*INCLUDE.rglob("*"), *RUNTIME.iterdir(), *_HERE.glob("*.py")]
+    return sorted(f for f in files if f.is_file())
+
+
+@functools.cache
+def default_compiler() -> Compiler:
+    """The installed compiler with the user's cache.
+
+    Raises:
+        CompilerMissingError: ziglang is not installed, or this machine is not Linux.
+    """
+    if platform.system() != "Linux" or platform.machine() not in ("x86_64", "aarch64"):
+        raise CompilerMissingError(
+            f"Metal source runs on the host on Linux (x86_64, aarch64) only, not on {platform.system()} "
+            f"{platform.machine()}; on a Mac, torch.mps.compile_shader is the real one"
+        )
+    spec = importlib.util.find_spec("ziglang")
+    if spec is None or not spec.submodule_search_locations:
+        raise CompilerMissingError("no compiler for Metal source: run pip install 'mpsmith[metal]'")
+    zig = Path(next(iter(spec.submodule_search_locations))) / "zig"
+    if not zig.is_file():
+        raise CompilerMissingError(f"{zig} is missing: run pip install --force-reinstall 'mpsmith[metal]'")
+    return Compiler(zig, importlib.metadata.version("ziglang"), BuildCache(default_folder()))

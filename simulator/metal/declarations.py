@@ -1,0 +1,353 @@
+"""The structure of a Metal program: its namespaces, classes, functions and kernels.
+
+Bodies are skipped bracket by bracket, so the walk costs little whatever the functions hold.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from .attributes import Attributes, attribute_argument, attribute_name, host_name
+from .tokens import Tokens
+
+ADDRESS_SPACES = frozenset({"device", "constant", "threadgroup", "thread", "threadgroup_imageblock"})
+_CLASS_WORDS = frozenset({"struct", "class", "union"})
+_NOT_IN_SIGNATURE = frozenset({"inline", "static", "METAL_FUNC", "constexpr", ""})
+_SWIZZLE = re.compile(r"[xyzw]{2,4}|[rgba]{2,4}")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a kernel: its tokens' range, its name and the one attribute that binds it (or "")."""
+
+    begin: int
+    end: int
+    name: str
+    attribute: str
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function definition. Token indices: `start` (template header included), `head` (return type), the brackets."""
+
+    name: str
+    scope: str
+    start: int
+    head: int
+    parameters_begin: int
+    parameters_end: int
+    body_begin: int
+    body_end: int
+    is_template: bool
+    is_kernel: bool
+    in_class: bool
+    host_name: str | None
+    parameters: tuple[Parameter, ...]
+
+
+@dataclass(frozen=True)
+class Instantiation:
+    """`template [[host_name("n")]] kernel void f<T>(...);`: which function, under which name."""
+
+    host_name: str | None
+    scope: str
+    start: int
+    end: int
+    function: str  # as an expression, such as `ns::f<float>`
+    base: str  # the function's name without scope and template arguments
+    signature: str | None  # its parameter list, where it is restated
+    parameters: tuple[Parameter, ...] | None
+
+
+@dataclass
+class Program:
+    """What the walk found."""
+
+    functions: list[Function] = field(default_factory=list)
+    instantiations: list[Instantiation] = field(default_factory=list)
+    swizzle_like_members: set[str] = field(default_factory=set)
+    function_constants: list[int] = field(default_factory=list)  # index of the `;` that ends each
+
+
+class DeclarationWalk:
+    """Walks one program's tokens; `program` has the result. Duplicates are erased from the tokens on the way.
+
+    Overloads and specialisations that differ only by address space are the same once address spaces are erased: with
+    `drop_duplicates` all but the first go.
+    """
+
+    def __init__(self, tokens: Tokens, attributes: Attributes, drop_duplicates: bool) -> None:
+        self.tokens = tokens
+        self.attributes = attributes
+        self.drop_duplicates = drop_duplicates
+        self.program = Program()
+        self._seen: set[str] = set()
+        self._walk(0, len(tokens), "", in_class=False)
+
+    # ------------------------------------------------------------------------------------------ scopes
+    def _walk(self, i: int, end: int, scope: str, in_class: bool) -> None:
+        text, pair = self.tokens.text, self.tokens.pair
+        while i < end:
+            token = text[i]
+            if token in (";", ""):
+                i += 1
+            elif token == "namespace" or (token == "inline" and text[i + 1] == "namespace"):
+                i = self._namespace(i, scope)
+            elif token == "extern" and text[i + 1].startswith('"') and text[i + 2] == "{":
+                self._walk(i + 3, pair[i + 2], scope, in_class=False)
+                i = pair[i + 2] + 1
+            elif in_class and token in ("public", "private", "protected") and text[i + 1] == ":":
+                i += 2
+            else:
+                i = self._declaration(i, end, scope, in_class)
+
+    def _namespace(self, i: int, scope: str) -> int:
+        text, pair = self.tokens.text, self.tokens.pair
+        j = i + 1
+        while text[j] not in ("{", ";", "="):
+            j += 1
+        if text[j] == "{":
+            name = "".join(text[i + 1 : j]).removeprefix("namespace")
+            self._walk(j + 1, pair[j], f"{scope}{name}::" if name else scope, in_class=False)
+            return pair[j] + 1
+        return self._statement_end(j) + 1
+
+    def _statement_end(self, i: int) -> int:
+        """Index of the `;` that ends the statement around `i`."""
+        text, pair = self.tokens.text, self.tokens.pair
+        while i < len(text) and text[i] != ";":
+            i = pair[i] + 1 if text[i] in ("(", "[", "{") else i + 1
+        return i
+
+    # ------------------------------------------------------------------------------------------ declarations
+    def _declaration(self, i: int, end: int, scope: str, in_class: bool) -> int:
+        """Handles the declaration that starts at `i`; returns the index behind it."""
+        text, pair = self.tokens.text, self.tokens.pair
+        start, is_template = i, False
+        while text[i] == "template":
+            if text[i + 1] != "<":
+                return self._instantiation(start, scope)
+            close = self.tokens.close_angle(i + 1)
+            if close is None:
+                return self._statement_end(i) + 1
+            is_template = True
+            i = close + 1
+        j, parameters = i, -1
+        while j < end:
+            token = text[j]
+            if token == "(":
+                if parameters < 0 and text[j - 1] not in ("alignas", "__attribute__", "decltype", "noexcept"):
+                    parameters = j
+                j = pair[j] + 1
+            elif token == "[":
+                j = pair[j] + 1
+            elif token == "operator":  # operator() and operator= have tokens that mean something else here
+                j += 3 if text[j + 1] in ("(", "[") else 2
+            elif token == "=" or token == ";":
+                return self._statement(start, i, self._statement_end(j), parameters, scope, in_class)
+            elif token == ":" and parameters >= 0:
+                j = self._constructor_body(j)
+            elif token == "{":
+                break
+            else:
+                j += 1
+        if j >= end:
+            return end
+        if parameters >= 0:
+            return self._function(start, i, parameters, j, scope, is_template, in_class)
+        words = set(text[i:j])
+        if words & _CLASS_WORDS and "enum" not in words:
+            return self._class(start, i, j, scope)
+        return self._statement(start, i, self._statement_end(j), -1, scope, in_class)
+
+    def _constructor_body(self, i: int) -> int:
+        """Index of the `{` that opens the body behind the member initialisers that start at `i`."""
+        text, pair = self.tokens.text, self.tokens.pair
+        i += 1
+        while i < len(text):
+            if text[i] == "(":
+                i = pair[i] + 1
+            elif text[i] == "{":
+                if not (text[i - 1].isidentifier() or text[i - 1] == ">"):
+                    return i
+                i = pair[i] + 1
+                if text[i] not in (",", "{"):
+                    return i
+            else:
+                i += 1
+        return i
+
+    def _statement(self, start: int, head: int, end: int, parameters: int, scope: str, in_class: bool) -> int:
+        """A declaration that ends with `;` at `end`: a variable, an alias, a prototype."""
+        text = self.tokens.text
+        for attribute in self.attributes.get(end, ()):
+            if attribute_name(attribute) == "function_constant":
+                self.program.function_constants.append(end)
+        if in_class:
+            for i in range(head, end):
+                if _SWIZZLE.fullmatch(text[i]) and text[i + 1] in (";", ",", "=", "["):
+                    self.program.swizzle_like_members.add(text[i])
+            if parameters >= 0 and self._is_duplicate(start, end, scope):
+                self.tokens.erase(start, end + 1)
+        return end + 1
+
+    def _class(self, start: int, head: int, body: int, scope: str) -> int:
+        text, pair = self.tokens.text, self.tokens.pair
+        is_specialisation = "<" in text[head:body]
+        end = self._statement_end(pair[body])
+        if is_specialisation and self._is_duplicate(start, body, scope):
+            self.tokens.erase(start, end + 1)
+            return end + 1
+        name = next((t for t in text[head:body] if t.isidentifier() and t not in _CLASS_WORDS), "")
+        unique = f"{scope}{name}::" if not is_specialisation else f"{scope}{''.join(text[head:body])}::"
+        self._walk(body + 1, pair[body], unique, in_class=True)
+        return end + 1
+
+    def _function(
+        self, start: int, head: int, parameters: int, body: int, scope: str, is_template: bool, in_class: bool
+    ) -> int:
+        text, pair = self.tokens.text, self.tokens.pair
+        end = pair[body]
+        if self._is_duplicate(start, self._signature_end(parameters, body), scope):
+            self.tokens.erase(start, end + 1)
+            return end + 1
+        attributes = [a for i in range(start, parameters) for a in self.attributes.get(i, ())]
+        is_kernel = "kernel" in text[start:parameters] or any(attribute_name(a) == "kernel" for a in attributes)
+        self.program.functions.append(
+            Function(
+                name=text[parameters - 1],
+                scope=scope,
+                start=start,
+                head=head,
+                parameters_begin=parameters,
+                parameters_end=pair[parameters],
+                body_begin=body,
+                body_end=end,
+                is_template=is_template,
+                is_kernel=is_kernel,
+                in_class=in_class,
+                host_name=host_name(attributes),
+                parameters=tuple(self._parameters(parameters)) if is_kernel else (),
+            )
+        )
+        return end + 1
+
+    def _signature_end(self, parameters: int, body: int) -> int:
+        """Where the signature ends: in front of a constructor's member initialisers, or of the body."""
+        text = self.tokens.text
+        i = self.tokens.pair[parameters] + 1
+        while i < body and text[i] != ":":
+            i += 1
+        return i
+
+    # ------------------------------------------------------------------------------------------ duplicates
+    def _is_duplicate(self, start: int, end: int, scope: str) -> bool:
+        """Whether tokens `start` to `end - 1` declare what was declared before, address spaces aside."""
+        if not self.drop_duplicates:
+            return False
+        words: list[str] = [scope]
+        text = self.tokens.text
+        skipped = {i for p in self._parameter_lists(start, end) for i in self._name_of_parameter(p)}
+        for i in range(start, end):
+            word = text[i]
+            if word == "constant":
+                word = "const"
+            if word in ADDRESS_SPACES or word in _NOT_IN_SIGNATURE or i in skipped:
+                continue
+            if word == "const" and words[-1] == "const":
+                continue
+            words.append(word)
+        key = " ".join(words)
+        if key in self._seen:
+            return True
+        self._seen.add(key)
+        return False
+
+    def _parameter_lists(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        text = self.tokens.text
+        for i in range(start, end):
+            if text[i] == "(" and text[i - 1] not in ("alignas", "decltype", "noexcept", "sizeof"):
+                yield from self._split(i)
+                return
+
+    def _name_of_parameter(self, parameter: tuple[int, int]) -> Iterator[int]:
+        """The token that names the parameter, if it has a type in front: names do not tell overloads apart."""
+        begin, end = parameter
+        text = self.tokens.text
+        last = end - 1
+        kinds = [t for t in text[begin:end] if t and t not in ADDRESS_SPACES and t not in ("const", "constant")]
+        if len(kinds) > 1 and text[last].isidentifier() and text[last - 1] != "::" and "=" not in text[begin:end]:
+            yield last
+
+    # ------------------------------------------------------------------------------------------ kernels
+    def _split(self, opening: int) -> Iterator[tuple[int, int]]:
+        """Ranges between the commas of the bracket at `opening`."""
+        text, pair = self.tokens.text, self.tokens.pair
+        begin, close = opening + 1, pair[opening]
+        i = begin
+        while i < close:
+            token = text[i]
+            if token in ("(", "[", "{"):
+                i = pair[i]
+            elif token == "<":
+                i = self.tokens.close_angle(i) or i
+            elif token == ",":
+                yield begin, i
+                begin = i + 1
+            i += 1
+        if begin < close:
+            yield begin, close
+
+    def _parameters(self, opening: int) -> Iterator[Parameter]:
+        for begin, end in self._split(opening):
+            found = [a for i in range(begin, end + 1) for a in self.attributes.get(i, ())]
+            binding = [a for a in found if attribute_name(a) not in ("function_constant", "maybe_unused")]
+            names = [t for t in self.tokens.text[begin:end] if t.isidentifier()]
+            yield Parameter(begin, end, names[-1] if names else "", binding[0] if binding else "")
+
+    def _instantiation(self, start: int, scope: str) -> int:
+        text, pair = self.tokens.text, self.tokens.pair
+        end = self._statement_end(start)
+        attributes = [a for i in range(start, end + 1) for a in self.attributes.get(i, ())]
+        name = host_name(attributes)
+        is_kernel = name is not None or "kernel" in text[start:end]
+        if not is_kernel:
+            return end + 1
+        for i in range(start, end):
+            if text[i] == "kernel":
+                text[i] = ""
+        first = start + 1
+        while text[first] in ("void", "inline", "static", ""):
+            first += 1
+        signature: str | None = None
+        parameters: tuple[Parameter, ...] | None = None
+        if text[first] == "decltype":  # template decltype(f<T>) f<T>;
+            opening = first + 1
+            function = self.tokens.span(opening + 1, pair[opening])
+        else:  # template void f<T>(...);   or   template type_name f<T>;
+            last = end - 1
+            if text[last] == ")":
+                opening = pair[last]
+                signature = self.tokens.span(opening, end)
+                parameters = tuple(self._parameters(opening))
+                function = self.tokens.span(first, opening)
+            else:
+                while text[first + 1] not in ("<", "::") and first + 1 < end:
+                    first += 1
+                function = self.tokens.span(first, end)
+        base = re.match(r"[\w\s:]*", function)
+        bare = (base[0] if base else function).replace(" ", "").split("::")[-1]
+        self.program.instantiations.append(
+            Instantiation(name, scope, start, end, f"{scope}{function}", bare, signature, parameters)
+        )
+        return end + 1
+
+
+def buffer_index(parameter: Parameter) -> int | None:
+    """The index in `[[buffer(n)]]`, or None."""
+    if attribute_name(parameter.attribute) != "buffer":
+        return None
+    argument = attribute_argument(parameter.attribute)
+    return int(argument) if argument.isdigit() else None

@@ -1,0 +1,100 @@
+"""What the checker and the compiler have to say about a program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+Severity = Literal["error", "warning", "note"]
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One finding. `column` counts from 1; 0 means that only the line is known."""
+
+    file: str
+    line: int
+    column: int
+    severity: Severity
+    message: str
+    rule: str
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}:" + (f"{self.column}:" if self.column else "")
+        return f"{place} {self.severity}: {self.message} [{self.rule}]"
+
+
+_CLANG_LINE = re.compile(r"^(.+?):(\d+):(\d+): (fatal error|error|warning|note): (.*?)(?: \[-W([\w+-]+)\])?$")
+_QUOTED = re.compile(r"'([A-Za-z_]\w*)'")
+_OWN_WORDS = (
+    # what the rewriter wrote, and what the programmer wrote
+    (re.compile(r"\bmsl_(memory_order\w*|atomic_\w+)\b"), r"\1"),
+    (re.compile(r"\bmsl_cast\b"), "static_cast"),
+    (re.compile(r"\b_Float16\b"), "half"),
+    (re.compile(r"\b__bf16\b"), "bfloat"),
+    (re.compile(r"\bunsigned (char|short|int|long)\b"), r"u\1"),
+    (re.compile(r"\bvec<(\w+), (\d)>"), r"\1\2"),
+    (re.compile(r"\bmetal::(?=\w+[234]\b)"), ""),
+)
+
+
+def parse_clang(stderr: str, sources: Mapping[str, list[str]]) -> Iterator[Diagnostic]:
+    """Diagnostics from clang's messages; a note becomes part of the finding that it explains.
+
+    Args:
+        stderr: clang's output, without carets.
+        sources: the lines of the Metal files by name, to find the column that the rewriting moved.
+    """
+    current: Diagnostic | None = None
+    for line in stderr.splitlines():
+        match = _CLANG_LINE.match(line)
+        if match is None:
+            continue
+        file, row, column, severity, message, flag = match.groups()
+        for pattern, replacement in _OWN_WORDS:
+            message = pattern.sub(replacement, message)
+        if severity == "note":
+            if current is not None and message.startswith("in instantiation") and file in sources:
+                current = replace(current, message=f"{current.message} ({message} at {file}:{row})")
+            continue
+        if current is not None:
+            yield current
+        current = Diagnostic(
+            file,
+            int(row),
+            _column(sources.get(file), int(row), int(column), message),
+            "warning" if severity == "warning" else "error",
+            message,
+            flag or "compile",
+        )
+    if current is not None:
+        yield current
+
+
+def _column(lines: list[str] | None, row: int, column: int, message: str) -> int:
+    """The column in the Metal source: where the name that the message quotes stands, or what clang said."""
+    if not lines or not 0 < row <= len(lines):
+        return column
+    line = lines[row - 1]
+    for name in _QUOTED.findall(message):
+        found = [m.start() + 1 for m in re.finditer(rf"\b{re.escape(name)}\b", line)]
+        if found:
+            return min(found, key=lambda c: abs(c - column))
+    return column if column <= len(line) else 0
+
+
+def format_report(diagnostics: Iterable[Diagnostic], sources: Mapping[str, list[str]]) -> str:
+    """Compiler-style text: the finding, the source line, a caret."""
+    parts: list[str] = []
+    for diagnostic in diagnostics:
+        parts.append(str(diagnostic))
+        lines = sources.get(diagnostic.file)
+        if lines and 0 < diagnostic.line <= len(lines):
+            line = lines[diagnostic.line - 1].rstrip()
+            parts.append(f"    {line}")
+            if diagnostic.column:
+                lead = re.sub(r"[^\t]", " ", line[: diagnostic.column - 1])
+                parts.append(f"    {lead}^")
+    return "\n".join(parts)

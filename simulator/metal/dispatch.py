@@ -1,0 +1,196 @@
+"""Runs a built kernel: ctypes structures that the C++ runtime shares, and the lock around it."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from .compiler import Compiler
+
+Order = Literal["forward", "reverse", "random"]
+_ORDERS: dict[Order, int] = {"forward": 0, "reverse": 1, "random": 2}
+_ARGUMENT_SLOTS = 48  # 32 buffers, then threadgroup arguments
+_MESSAGE_BYTES = 8192
+
+
+class Region(ctypes.Structure):
+    """Memory that a kernel may touch (struct Region of runtime.h)."""
+
+    _fields_ = (
+        ("source", ctypes.c_uint64),
+        ("size", ctypes.c_uint64),
+        ("guarded", ctypes.c_uint64),
+        ("argument", ctypes.c_uint32),
+        ("writable", ctypes.c_uint32),
+    )
+
+
+class _Dispatch(ctypes.Structure):
+    """One call (struct Dispatch of runtime.h)."""
+
+    _fields_ = (
+        ("kernel", ctypes.c_void_p),
+        ("grid", ctypes.c_uint32 * 3),
+        ("group", ctypes.c_uint32 * 3),
+        ("blocking", ctypes.c_uint32),
+        ("one_by_one", ctypes.c_uint32),
+        ("checked", ctypes.c_uint32),
+        ("order", ctypes.c_uint32),
+        ("seed", ctypes.c_uint64),
+        ("arguments", ctypes.c_void_p),
+        ("argument_count", ctypes.c_uint32),
+        ("region_count", ctypes.c_uint32),
+        ("regions", ctypes.c_void_p),
+        ("shared", ctypes.c_void_p),
+        ("shared_size", ctypes.c_uint64),
+        ("variables", ctypes.c_void_p),
+        ("variable_count", ctypes.c_uint64),
+        ("message", ctypes.c_char_p),
+        ("message_size", ctypes.c_uint64),
+        ("error_count", ctypes.c_uint32),
+    )
+
+
+class _ParameterRow(ctypes.Structure):
+    _fields_ = (
+        ("index", ctypes.c_uint32),
+        ("size", ctypes.c_uint32),
+        ("element", ctypes.c_uint32),
+        ("writable", ctypes.c_uint32),
+    )
+
+
+class _Sections(ctypes.Structure):
+    _fields_ = (
+        ("shared_begin", ctypes.c_uint64),
+        ("shared_end", ctypes.c_uint64),
+        ("variables_begin", ctypes.c_uint64),
+        ("variables_end", ctypes.c_uint64),
+    )
+
+
+@dataclass(frozen=True)
+class KernelParameter:
+    """What a kernel needs at a buffer index: bytes for a reference (0: a pointer), and whether it writes."""
+
+    index: int
+    size: int
+    element: int
+    writable: bool
+
+
+@dataclass(frozen=True)
+class LoadedKernel:
+    """A kernel's machine code and what is known of it."""
+
+    address: int
+    blocking: bool
+    uses_atomics: bool
+    checked: bool
+    parameters: dict[int, KernelParameter]
+    shared_address: int
+    shared_size: int
+    variables_address: int
+    variable_count: int
+    library: ctypes.CDLL
+
+
+def load_kernel(path: str, content: bytes, symbol: str, checked: bool) -> LoadedKernel:
+    """Loads a built kernel. The runtime must be loaded."""
+    library = ctypes.CDLL(path)
+    count = ctypes.c_uint32()
+    table = getattr(library, f"msl_parameters_{symbol}")
+    table.restype = ctypes.POINTER(_ParameterRow)
+    rows = table(ctypes.byref(count))
+    parameters = {
+        rows[i].index: KernelParameter(rows[i].index, rows[i].size, rows[i].element, bool(rows[i].writable))
+        for i in range(count.value)
+    }
+    sections = _Sections()
+    getattr(library, f"msl_sections_{symbol}")(ctypes.byref(sections))
+    address = ctypes.cast(getattr(library, f"msl_run_{symbol}"), ctypes.c_void_p).value
+    assert address is not None
+    return LoadedKernel(
+        address=address,
+        blocking=any(name in content for name in (b"msl_threadgroup_barrier", b"msl_simdgroup_barrier", b"msl_exchange")),
+        uses_atomics=b"msl_atomic_note" in content,
+        checked=checked,
+        parameters=parameters,
+        shared_address=sections.shared_begin,
+        shared_size=sections.shared_end - sections.shared_begin,
+        variables_address=sections.variables_begin,
+        variable_count=(sections.variables_end - sections.variables_begin) // 24,
+        library=library,
+    )
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Everything about one run but the code: grid and group in threads, addresses by slot, memory to guard."""
+
+    grid: tuple[int, int, int]
+    group: tuple[int, int, int]
+    addresses: Sequence[int]
+    regions: Sequence[tuple[int, int, int, bool]]  # address, bytes, first argument, writable
+    order: Order = "forward"
+    seed: int = 0
+    one_by_one: bool = False
+
+
+class Runtime:
+    """The C++ runtime. One dispatch runs at a time in the process; the GIL is free meanwhile."""
+
+    def __init__(self, path: str) -> None:
+        ctypes.CDLL("libm.so.6", mode=ctypes.RTLD_GLOBAL)  # kernels call sinf and friends
+        library = ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
+        self._dispatch = library.msl_dispatch
+        self._dispatch.argtypes = (ctypes.c_void_p,)
+        self._dispatch.restype = None
+        self._lock = threading.Lock()
+
+    def run(self, kernel: LoadedKernel, launch: Launch) -> list[str]:
+        """Runs the kernel; returns the errors it made, one a line. With errors, guarded memory is left as it was."""
+        messages = self._run(kernel, launch)
+        if messages and not launch.one_by_one and launch.regions and "a thread of" in messages[0]:
+            # The copies kept the caller's memory whole: run again, slowly, to learn which thread it was.
+            return self._run(kernel, replace(launch, one_by_one=True)) or messages
+        return messages
+
+    def _run(self, kernel: LoadedKernel, launch: Launch) -> list[str]:
+        addresses = (ctypes.c_uint64 * _ARGUMENT_SLOTS)(*launch.addresses)
+        count = len(launch.regions)
+        regions = (Region * max(count, 1))(*(Region(a, n, 0, index, w) for a, n, index, w in launch.regions))
+        message = ctypes.create_string_buffer(_MESSAGE_BYTES)
+        call = _Dispatch(
+            kernel=kernel.address,
+            grid=launch.grid,
+            group=launch.group,
+            blocking=kernel.blocking,
+            one_by_one=launch.one_by_one,
+            checked=kernel.checked,
+            order=_ORDERS[launch.order],
+            seed=launch.seed,
+            arguments=ctypes.addressof(addresses),
+            argument_count=len(launch.addresses),
+            region_count=count,
+            regions=ctypes.addressof(regions),
+            shared=kernel.shared_address,
+            shared_size=kernel.shared_size,
+            variables=kernel.variables_address,
+            variable_count=kernel.variable_count,
+            message=ctypes.cast(message, ctypes.c_char_p),
+            message_size=_MESSAGE_BYTES,
+        )
+        with self._lock:
+            self._dispatch(ctypes.addressof(call))
+        return message.value.decode(errors="replace").split("\n") if call.error_count else []
+
+
+@functools.cache
+def runtime_of(compiler: Compiler) -> Runtime:
+    """The runtime, built if need be and loaded once."""
+    return Runtime(str(compiler.runtime))

@@ -1,0 +1,34 @@
+"""What can go wrong between a piece of Metal source and its result, and as which exception."""
+
+from ...errors import MpsmithError
+
+
+class CompilerMissingError(MpsmithError, RuntimeError):
+    """No compiler for Metal source is installed."""
+
+
+class MetalSyntaxError(MpsmithError, SyntaxError):
+    """The Metal source does not compile; `filename` and `lineno` are those of the Metal source.
+
+    torch raises SyntaxError from `compile_shader`, so this is one.
+    """
+
+    def __init__(self, message: str, filename: str | None = None, line: int | None = None) -> None:
+        super().__init__(message)
+        self.filename = filename
+        self.lineno = line
+
+    def __str__(self) -> str:
+        return self.msg
+
+
+class MetalRuntimeError(MpsmithError, RuntimeError):
+    """A kernel cannot be called this way, or did something that a GPU would not forgive."""
+
+
+class MetalValueError(MpsmithError, ValueError):
+    """An argument's value is out of range, such as a threadgroup that is too large."""
+
+
+class InternalCompilerError(MpsmithError, RuntimeError):
+    """The compiler or the runtime of the simulator failed: a fault of mpsmith, not of the Metal source."""

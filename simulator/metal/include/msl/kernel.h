@@ -1,0 +1,161 @@
+// What a kernel's wrapper needs: the position of a thread, and arguments bound by the parameter's own type.
+#pragma once
+#include "atomic.h"
+#include "simdgroup_matrix.h"
+
+extern "C" {
+// One threadgroup, as the scheduler describes it (runtime/runtime.h has the same layout).
+struct msl_group {
+  uint threads[3];       // in this group: fewer at the edge of the grid
+  uint full_threads[3];  // in a group that is not cut off
+  uint position[3];
+  uint groups[3];
+  uint grid[3];
+  const ulong* arguments;
+};
+// What the binder is told about a parameter (library.py reads it).
+struct msl_parameter {
+  uint index;
+  uint size;      // bytes that a reference needs; 0 for a pointer
+  uint element;   // size of what it points at
+  uint writable;
+};
+}
+
+namespace metal {
+struct msl_thread {
+  const msl_group& g;
+  uint x, y, z;
+  uint count() const { return g.threads[0] * g.threads[1] * g.threads[2]; }
+  uint full_count() const { return g.full_threads[0] * g.full_threads[1] * g.full_threads[2]; }
+  uint index() const { return x + g.threads[0] * (y + g.threads[1] * z); }
+  static uint3 triple(const uint* v) { return uint3(v[0], v[1], v[2]); }
+
+  uint3 thread_position_in_grid() const {
+    return uint3(g.position[0] * g.full_threads[0] + x, g.position[1] * g.full_threads[1] + y,
+                 g.position[2] * g.full_threads[2] + z);
+  }
+  uint3 thread_position_in_threadgroup() const { return uint3(x, y, z); }
+  uint3 threadgroup_position_in_grid() const { return triple(g.position); }
+  uint3 threads_per_threadgroup() const { return triple(g.threads); }
+  uint3 dispatch_threads_per_threadgroup() const { return triple(g.full_threads); }
+  uint3 threadgroups_per_grid() const { return triple(g.groups); }
+  uint3 threads_per_grid() const { return triple(g.grid); }
+  uint3 grid_size() const { return triple(g.grid); }
+  uint3 grid_origin() const { return uint3(0u); }
+  uint thread_index_in_threadgroup() const { return index(); }
+  uint thread_index_in_simdgroup() const { return index() % 32; }
+  uint simdgroup_index_in_threadgroup() const { return index() / 32; }
+  uint simdgroups_per_threadgroup() const { return (count() + 31) / 32; }
+  uint dispatch_simdgroups_per_threadgroup() const { return (full_count() + 31) / 32; }
+  uint threads_per_simdgroup() const { return 32; }
+  uint thread_execution_width() const { return 32; }
+  uint quadgroup_index_in_threadgroup() const { return index() / 4; }
+  uint thread_index_in_quadgroup() const { return index() % 4; }
+  uint quadgroups_per_threadgroup() const { return (count() + 3) / 4; }
+  uint dispatch_quadgroups_per_threadgroup() const { return (full_count() + 3) / 4; }
+};
+
+template <int I, class F> struct msl_argument;
+template <int I, class R, class A, class... B> struct msl_argument<I, R(A, B...)> {
+  typedef typename msl_argument<I - 1, R(B...)>::type type;
+};
+template <class R, class A, class... B> struct msl_argument<0, R(A, B...)> { typedef A type; };
+
+template <class P> struct msl_binding {
+  static_assert(sizeof(P) == 0, "a kernel parameter must be a buffer (pointer or reference) or have an attribute such "
+                                "as [[thread_position_in_grid]]");
+};
+template <class T> struct msl_binding<T*> {
+  static MSL_INLINE T* bind(ulong address) { return (T*)address; }
+  static constexpr msl_parameter describe(uint index) {
+    return msl_parameter{index, 0, sizeof(T), !is_const<T>::value};
+  }
+};
+template <> struct msl_binding<void*> {
+  static MSL_INLINE void* bind(ulong address) { return (void*)address; }
+  static constexpr msl_parameter describe(uint index) { return msl_parameter{index, 0, 1, 1}; }
+};
+template <> struct msl_binding<const void*> {
+  static MSL_INLINE const void* bind(ulong address) { return (const void*)address; }
+  static constexpr msl_parameter describe(uint index) { return msl_parameter{index, 0, 1, 0}; }
+};
+template <class T> struct msl_binding<T&> {
+  static MSL_INLINE T& bind(ulong address) { return *(T*)address; }
+  static constexpr msl_parameter describe(uint index) {
+    return msl_parameter{index, sizeof(T), sizeof(T), !is_const<T>::value};
+  }
+};
+
+template <class P> MSL_INLINE P msl_builtin(uint v) {
+  static_assert(is_scalar<P>::value, "this attribute needs a scalar parameter: uint or ushort");
+  return (P)v;
+}
+template <class P> MSL_INLINE P msl_builtin(uint3 v) {
+  typedef msl_parts<remove_cv_t<P>> parts;
+  typedef typename parts::scalar S;
+  if constexpr ((int)parts::count == 1) return (P)v.x;
+  else if constexpr ((int)parts::count == 2) return P((S)v.x, (S)v.y);
+  else return P((S)v.x, (S)v.y, (S)v.z);
+}
+} // namespace metal
+
+// A `threadgroup` variable of a kernel is one object for all threads of the group. Groups run one after another, so a
+// static object in a section of its own does it; the scheduler poisons the section before each group.
+#ifdef MSL_CHECKED
+extern "C" {
+// One threadgroup variable, listed in a section of its own, and a gap after each, so that overruns are seen.
+struct msl_shared_variable {
+  const void* address;
+  ulong size;
+  const char* name;
+};
+}
+#define MSL_SHARED_END(name) \
+  static __attribute__((section("msl_shared"), aligned(16), used)) char msl_gap_##name[64]; \
+  static __attribute__((section("msl_variables"), used)) msl_shared_variable msl_variable_##name = { \
+      &name, sizeof(name), #name};
+#else
+#define MSL_SHARED_END(name)
+#endif
+#define MSL_SHARED static __attribute__((section("msl_shared"), aligned(16)))
+extern "C" {
+struct msl_sections {
+  char *shared_begin, *shared_end;
+  const void *variables_begin, *variables_end;
+};
+extern char __start_msl_shared[] __attribute__((weak, visibility("hidden")));
+extern char __stop_msl_shared[] __attribute__((weak, visibility("hidden")));
+#ifdef MSL_CHECKED
+extern const char __start_msl_variables[] __attribute__((weak, visibility("hidden")));
+extern const char __stop_msl_variables[] __attribute__((weak, visibility("hidden")));
+#define MSL_SECTIONS {__start_msl_shared, __stop_msl_shared, __start_msl_variables, __stop_msl_variables}
+#else
+#define MSL_SECTIONS {__start_msl_shared, __stop_msl_shared, nullptr, nullptr}
+#endif
+}
+
+// Names that MSL programs use without `metal::` even where they do not say `using namespace metal`.
+#define MSL_GLOBAL_NAMES(t) \
+  using metal::t##2; \
+  using metal::t##3; \
+  using metal::t##4;
+MSL_EACH_SCALAR(MSL_GLOBAL_NAMES) MSL_GLOBAL_NAMES(bool)
+#undef MSL_GLOBAL_NAMES
+#define MSL_GLOBAL_NAMES(t) \
+  using metal::packed_##t##2; \
+  using metal::packed_##t##3; \
+  using metal::packed_##t##4;
+MSL_EACH_SCALAR(MSL_GLOBAL_NAMES)
+#undef MSL_GLOBAL_NAMES
+using metal::as_type;
+using metal::mem_flags;
+using metal::msl_c_cast;
+using metal::msl_cast;
+using metal::vec;
+#define MSL_GLOBAL_NAMES(t) \
+  using metal::t##2x2; \
+  using metal::t##3x3; \
+  using metal::t##4x4;
+MSL_GLOBAL_NAMES(float) MSL_GLOBAL_NAMES(half)
+#undef MSL_GLOBAL_NAMES

@@ -1,0 +1,346 @@
+// metal_math, metal_common, metal_geometric, metal_integer, metal_relational and metal_pack.
+//
+// half and bfloat are computed in float and rounded once. The bfloat overloads are templates that accept bfloat
+// alone, so that an int argument stays ambiguous, as it is in Metal.
+#pragma once
+#include "vector.h"
+
+#define MSL_IF_BFLOAT class B, enable_if_t<is_same<B, bfloat>::value, int> = 0
+#define MSL_IF_MIXED(A, B) \
+  class A, class B, enable_if_t<is_scalar<A>::value && is_scalar<B>::value && !is_same<A, B>::value, int> = 0
+
+#define MSL_UNARY(name, expression) \
+  MSL_INLINE float name(float x) { return expression; } \
+  MSL_INLINE half name(half h) { float x = h; return (half)(expression); } \
+  template <MSL_IF_BFLOAT> MSL_INLINE B name(B h) { float x = h; return (bfloat)(expression); } \
+  template <class T, int N> MSL_INLINE vec<T, N> name(vec<T, N> v) { \
+    for (int i = 0; i < N; i++) v[i] = name((T)v[i]); \
+    return v; \
+  }
+#define MSL_BINARY(name, expression) \
+  MSL_INLINE float name(float x, float y) { return expression; } \
+  MSL_INLINE half name(half a, half b) { float x = a, y = b; return (half)(expression); } \
+  template <MSL_IF_BFLOAT> MSL_INLINE B name(B a, B b) { float x = a, y = b; return (bfloat)(expression); } \
+  template <class T, int N> MSL_INLINE vec<T, N> name(vec<T, N> a, vec<T, N> b) { \
+    for (int i = 0; i < N; i++) a[i] = name((T)a[i], (T)b[i]); \
+    return a; \
+  }
+#define MSL_REDUCE_PERIOD(f, period) __builtin_##f(M_PI_F * __builtin_fmodf(x, period))
+
+#define MSL_FUNCTIONS \
+  MSL_UNARY(sin, __builtin_sinf(x)) MSL_UNARY(cos, __builtin_cosf(x)) MSL_UNARY(tan, __builtin_tanf(x)) \
+  MSL_UNARY(asin, __builtin_asinf(x)) MSL_UNARY(acos, __builtin_acosf(x)) MSL_UNARY(atan, __builtin_atanf(x)) \
+  MSL_UNARY(sinh, __builtin_sinhf(x)) MSL_UNARY(cosh, __builtin_coshf(x)) MSL_UNARY(tanh, __builtin_tanhf(x)) \
+  MSL_UNARY(asinh, __builtin_asinhf(x)) MSL_UNARY(acosh, __builtin_acoshf(x)) \
+  MSL_UNARY(atanh, __builtin_atanhf(x)) \
+  MSL_UNARY(exp, __builtin_expf(x)) MSL_UNARY(exp2, __builtin_exp2f(x)) MSL_UNARY(exp10, __builtin_exp10f(x)) \
+  MSL_UNARY(log, __builtin_logf(x)) MSL_UNARY(log2, __builtin_log2f(x)) MSL_UNARY(log10, __builtin_log10f(x)) \
+  MSL_UNARY(sqrt, __builtin_sqrtf(x)) MSL_UNARY(rsqrt, 1.0f / __builtin_sqrtf(x)) \
+  MSL_UNARY(floor, __builtin_floorf(x)) MSL_UNARY(ceil, __builtin_ceilf(x)) MSL_UNARY(trunc, __builtin_truncf(x)) \
+  MSL_UNARY(round, __builtin_roundf(x)) MSL_UNARY(rint, __builtin_rintf(x)) MSL_UNARY(fabs, __builtin_fabsf(x)) \
+  MSL_UNARY(sinpi, MSL_REDUCE_PERIOD(sinf, 2.0f)) MSL_UNARY(cospi, MSL_REDUCE_PERIOD(cosf, 2.0f)) \
+  MSL_UNARY(tanpi, MSL_REDUCE_PERIOD(tanf, 1.0f)) \
+  MSL_UNARY(fract, __builtin_fminf(x - __builtin_floorf(x), 0.99999994f)) \
+  MSL_UNARY(saturate, __builtin_fminf(__builtin_fmaxf(x, 0.0f), 1.0f)) \
+  MSL_UNARY(sign, x > 0 ? 1.0f : (x < 0 ? -1.0f : 0.0f)) \
+  MSL_BINARY(pow, __builtin_powf(x, y)) MSL_BINARY(powr, __builtin_powf(x, y)) \
+  MSL_BINARY(atan2, __builtin_atan2f(x, y)) MSL_BINARY(fmod, __builtin_fmodf(x, y)) \
+  MSL_BINARY(fmin, __builtin_fminf(x, y)) MSL_BINARY(fmax, __builtin_fmaxf(x, y)) \
+  MSL_BINARY(copysign, __builtin_copysignf(x, y)) MSL_BINARY(fdim, __builtin_fdimf(x, y)) \
+  MSL_BINARY(step, y < x ? 0.0f : 1.0f) MSL_BINARY(nextafter, __builtin_nextafterf(x, y)) MSL_BINARY(divide, x / y)
+
+namespace metal {
+MSL_FUNCTIONS
+
+// Mixed arithmetic arguments meet in float, as they do in Metal for these functions.
+#define MSL_MIXED(name) \
+  template <MSL_IF_MIXED(A, B)> MSL_INLINE float name(A a, B b) { return name((float)a, (float)b); } \
+  template <class T, int N> MSL_INLINE vec<T, N> name(vec<T, N> a, T b) { return name(a, vec<T, N>(b)); } \
+  template <class T, int N> MSL_INLINE vec<T, N> name(T a, vec<T, N> b) { return name(vec<T, N>(a), b); }
+MSL_MIXED(fmin) MSL_MIXED(fmax) MSL_MIXED(pow) MSL_MIXED(powr) MSL_MIXED(fmod) MSL_MIXED(atan2) MSL_MIXED(copysign)
+#undef MSL_MIXED
+template <class T, int N> MSL_INLINE vec<T, N> fmin(vec<T, N> a, int b) { return fmin(a, vec<T, N>(b)); }
+template <class T, int N> MSL_INLINE vec<T, N> fmin(int a, vec<T, N> b) { return fmin(vec<T, N>(a), b); }
+template <class T, int N> MSL_INLINE vec<T, N> fmax(vec<T, N> a, int b) { return fmax(a, vec<T, N>(b)); }
+template <class T, int N> MSL_INLINE vec<T, N> fmax(int a, vec<T, N> b) { return fmax(vec<T, N>(a), b); }
+template <class T, int N> MSL_INLINE vec<T, N> step(T a, vec<T, N> b) { return step(vec<T, N>(a), b); }
+
+MSL_INLINE float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+MSL_INLINE half fma(half a, half b, half c) { return (half)__builtin_fmaf(a, b, c); }
+template <MSL_IF_BFLOAT> MSL_INLINE B fma(B a, B b, B c) { return (bfloat)__builtin_fmaf(a, b, c); }
+template <class T, int N> MSL_INLINE vec<T, N> fma(vec<T, N> a, vec<T, N> b, vec<T, N> c) {
+  for (int i = 0; i < N; i++) a[i] = fma((T)a[i], (T)b[i], (T)c[i]);
+  return a;
+}
+template <class T> MSL_INLINE T mad(T a, T b, T c) { return a * b + c; }
+
+MSL_INLINE float ldexp(float a, int e) { return __builtin_ldexpf(a, e); }
+MSL_INLINE half ldexp(half a, int e) { return (half)__builtin_ldexpf(a, e); }
+MSL_INLINE int ilogb(float x) { return __builtin_ilogbf(x); }
+MSL_INLINE int ilogb(half x) { return __builtin_ilogbf(x); }
+MSL_INLINE float frexp(float a, MSL_GENERIC int& e) { int k; float r = __builtin_frexpf(a, &k); e = k; return r; }
+MSL_INLINE half frexp(half a, MSL_GENERIC int& e) { return (half)frexp((float)a, e); }
+MSL_INLINE float modf(float a, MSL_GENERIC float& whole) { whole = __builtin_truncf(a); return __builtin_copysignf(__builtin_isinf(a) ? 0.0f : a - whole, a); }
+MSL_INLINE half modf(half a, MSL_GENERIC half& whole) { float w; float r = modf((float)a, w); whole = (half)w; return (half)r; }
+MSL_INLINE float sincos(float x, MSL_GENERIC float& c) { c = __builtin_cosf(x); return __builtin_sinf(x); }
+MSL_INLINE half sincos(half x, MSL_GENERIC half& c) { c = (half)__builtin_cosf(x); return (half)__builtin_sinf(x); }
+template <class T, int N> MSL_INLINE vec<T, N> sincos(vec<T, N> x, MSL_GENERIC vec<T, N>& c) { c = cos(x); return sin(x); }
+
+MSL_INLINE float mix(float a, float b, float t) { return a + (b - a) * t; }
+MSL_INLINE half mix(half a, half b, half t) { return a + (b - a) * t; }
+template <class T, int N> MSL_INLINE vec<T, N> mix(vec<T, N> a, vec<T, N> b, vec<T, N> t) { return a + (b - a) * t; }
+template <class T, int N> MSL_INLINE vec<T, N> mix(vec<T, N> a, vec<T, N> b, T t) { return a + (b - a) * t; }
+MSL_INLINE float smoothstep(float a, float b, float x) { float t = saturate((x - a) / (b - a)); return t * t * (3 - 2 * t); }
+
+// ---- relational
+#define MSL_PREDICATE(name, expression) \
+  MSL_INLINE bool name(float x) { return expression; } \
+  MSL_INLINE bool name(half h) { float x = h; return expression; } \
+  template <MSL_IF_BFLOAT> MSL_INLINE bool name(B h) { float x = h; return expression; } \
+  template <class T, int N> MSL_INLINE vec<bool, N> name(vec<T, N> v) { \
+    vec<bool, N> r; \
+    for (int i = 0; i < N; i++) r[i] = name((T)v[i]); \
+    return r; \
+  }
+MSL_PREDICATE(isnan, x != x) MSL_PREDICATE(isinf, __builtin_isinf(x)) MSL_PREDICATE(isfinite, __builtin_isfinite(x))
+MSL_PREDICATE(isnormal, __builtin_isnormal(x)) MSL_PREDICATE(signbit, __builtin_signbit(x))
+#undef MSL_PREDICATE
+template <class A> MSL_INLINE bool isunordered(A a, A b) { return a != a || b != b; }
+template <class A> MSL_INLINE bool isordered(A a, A b) { return a == a && b == b; }
+MSL_INLINE bool any(bool b) { return b; }
+MSL_INLINE bool all(bool b) { return b; }
+template <class T, int N> MSL_INLINE bool any(vec<T, N> v) {
+  bool r = false;
+  for (int i = 0; i < N; i++) r |= v[i] != 0;
+  return r;
+}
+template <class T, int N> MSL_INLINE bool all(vec<T, N> v) {
+  bool r = true;
+  for (int i = 0; i < N; i++) r &= v[i] != 0;
+  return r;
+}
+
+// ---- min, max, clamp, select: one overload a scalar type, so that mixed arguments are ambiguous as in Metal
+#define MSL_ORDER(t, lesser, greater) \
+  constexpr MSL_INLINE t min(t a, t b) { return lesser; } \
+  constexpr MSL_INLINE t max(t a, t b) { return greater; } \
+  constexpr MSL_INLINE t clamp(t x, t lo, t hi) { return min(max(x, lo), hi); } \
+  constexpr MSL_INLINE t select(t a, t b, bool c) { return c ? b : a; } \
+  template <int N> MSL_INLINE vec<t, N> min(vec<t, N> a, vec<t, N> b) { \
+    for (int i = 0; i < N; i++) a[i] = min((t)a[i], (t)b[i]); \
+    return a; \
+  } \
+  template <int N> MSL_INLINE vec<t, N> max(vec<t, N> a, vec<t, N> b) { \
+    for (int i = 0; i < N; i++) a[i] = max((t)a[i], (t)b[i]); \
+    return a; \
+  } \
+  template <int N> MSL_INLINE vec<t, N> min(vec<t, N> a, t b) { return min(a, vec<t, N>(b)); } \
+  template <int N> MSL_INLINE vec<t, N> max(vec<t, N> a, t b) { return max(a, vec<t, N>(b)); } \
+  template <int N> MSL_INLINE vec<t, N> min(t a, vec<t, N> b) { return min(vec<t, N>(a), b); } \
+  template <int N> MSL_INLINE vec<t, N> max(t a, vec<t, N> b) { return max(vec<t, N>(a), b); } \
+  template <int N> MSL_INLINE vec<t, N> clamp(vec<t, N> x, vec<t, N> lo, vec<t, N> hi) { return min(max(x, lo), hi); } \
+  template <int N> MSL_INLINE vec<t, N> clamp(vec<t, N> x, t lo, t hi) { return min(max(x, lo), hi); }
+#define MSL_INTEGER_ORDER(t) MSL_ORDER(t, b < a ? b : a, a < b ? b : a)
+// A NaN gives way to the number, as with fmin and fmax.
+#define MSL_FLOAT_ORDER(t) MSL_ORDER(t, a != a ? b : (b < a ? b : a), a != a ? b : (a < b ? b : a))
+MSL_EACH_INTEGER(MSL_INTEGER_ORDER)
+MSL_FLOAT_ORDER(float)
+MSL_FLOAT_ORDER(half)
+#undef MSL_ORDER
+#undef MSL_INTEGER_ORDER
+#undef MSL_FLOAT_ORDER
+MSL_INLINE bool min(bool a, bool b) { return a && b; }
+MSL_INLINE bool max(bool a, bool b) { return a || b; }
+MSL_INLINE bool select(bool a, bool b, bool c) { return c ? b : a; }
+template <MSL_IF_BFLOAT> MSL_INLINE B min(B a, B b) { return a != a ? b : (b < a ? b : a); }
+template <MSL_IF_BFLOAT> MSL_INLINE B max(B a, B b) { return a != a ? b : (a < b ? b : a); }
+template <MSL_IF_BFLOAT> MSL_INLINE B clamp(B x, B lo, B hi) { return min(max(x, lo), hi); }
+template <MSL_IF_BFLOAT> MSL_INLINE B select(B a, B b, bool c) { return c ? b : a; }
+template <int N> MSL_INLINE vec<bfloat, N> min(vec<bfloat, N> a, vec<bfloat, N> b) { return fmin(a, b); }
+template <int N> MSL_INLINE vec<bfloat, N> max(vec<bfloat, N> a, vec<bfloat, N> b) { return fmax(a, b); }
+template <class T> MSL_INLINE T min3(T a, T b, T c) { return min(min(a, b), c); }
+template <class T> MSL_INLINE T max3(T a, T b, T c) { return max(max(a, b), c); }
+template <class T> MSL_INLINE T fmin3(T a, T b, T c) { return fmin(fmin(a, b), c); }
+template <class T> MSL_INLINE T fmax3(T a, T b, T c) { return fmax(fmax(a, b), c); }
+template <class T> MSL_INLINE T median3(T a, T b, T c) { return max(min(a, b), min(max(a, b), c)); }
+template <class T, int N, class C> MSL_INLINE vec<T, N> select(vec<T, N> a, vec<T, N> b, vec<C, N> c) {
+  for (int i = 0; i < N; i++) a[i] = c[i] ? b[i] : a[i];
+  return a;
+}
+template <class T, int N> MSL_INLINE vec<T, N> select(vec<T, N> a, vec<T, N> b, bool c) { return c ? b : a; }
+
+// ---- integers
+#define MSL_SIGNED_ABS(t) constexpr MSL_INLINE t abs(t x) { return x < 0 ? (t)-x : x; }
+#define MSL_UNSIGNED_ABS(t) constexpr MSL_INLINE t abs(t x) { return x; }
+MSL_EACH_SIGNED(MSL_SIGNED_ABS) MSL_EACH_UNSIGNED(MSL_UNSIGNED_ABS)
+#undef MSL_SIGNED_ABS
+#undef MSL_UNSIGNED_ABS
+MSL_INLINE float abs(float x) { return __builtin_fabsf(x); }
+MSL_INLINE half abs(half x) { return (half)__builtin_fabsf(x); }
+template <MSL_IF_BFLOAT> MSL_INLINE B abs(B x) { return (bfloat)__builtin_fabsf(x); }
+template <class T, int N> MSL_INLINE vec<T, N> abs(vec<T, N> v) {
+  for (int i = 0; i < N; i++) v[i] = abs((T)v[i]);
+  return v;
+}
+MSL_INLINE uint mulhi(uint a, uint b) { return ((ulong)a * b) >> 32; }
+MSL_INLINE int mulhi(int a, int b) { return ((long)a * b) >> 32; }
+MSL_INLINE ulong mulhi(ulong a, ulong b) { return ((unsigned __int128)a * b) >> 64; }
+MSL_INLINE long mulhi(long a, long b) { return ((__int128)a * b) >> 64; }
+template <class T> MSL_INLINE T madhi(T a, T b, T c) { return mulhi(a, b) + c; }
+MSL_INLINE int mul24(int a, int b) { return a * b; }
+MSL_INLINE uint mul24(uint a, uint b) { return a * b; }
+MSL_INLINE int mad24(int a, int b, int c) { return a * b + c; }
+MSL_INLINE uint mad24(uint a, uint b, uint c) { return a * b + c; }
+template <class T> MSL_INLINE make_unsigned_t<T> absdiff(T a, T b) { return a > b ? a - b : b - a; }
+
+template <class T> MSL_INLINE T msl_popcount(T x) { return (T)__builtin_popcountl((ulong)(make_unsigned_t<T>)x); }
+template <class T> MSL_INLINE T msl_clz(T x) {
+  ulong u = (make_unsigned_t<T>)x;
+  return (T)(u == 0 ? sizeof(T) * 8 : __builtin_clzl(u) - (64 - sizeof(T) * 8));
+}
+template <class T> MSL_INLINE T msl_ctz(T x) {
+  ulong u = (make_unsigned_t<T>)x;
+  return (T)(u == 0 ? sizeof(T) * 8 : __builtin_ctzl(u));
+}
+template <class T> MSL_INLINE T msl_rotate(T x, T n) {
+  typedef make_unsigned_t<T> U;
+  constexpr uint bits = sizeof(T) * 8;
+  uint s = (uint)n & (bits - 1);
+  return s ? (T)(U)(((U)x << s) | ((U)x >> (bits - s))) : x;
+}
+template <class T> MSL_INLINE T msl_reverse_bits(T x) {
+  typedef make_unsigned_t<T> U;
+  constexpr int bits = sizeof(T) * 8;
+  U r = 0;
+  for (int i = 0; i < bits; i++)
+    if (((U)x >> i) & 1) r |= (U)((U)1 << (bits - 1 - i));
+  return (T)r;
+}
+template <class T> MSL_INLINE T msl_extract_bits(T x, uint offset, uint count) {
+  constexpr uint bits = sizeof(T) * 8;
+  return count == 0 ? (T)0 : (T)((T)((make_unsigned_t<T>)x << (bits - count - offset)) >> (bits - count));
+}
+template <class T> MSL_INLINE T msl_insert_bits(T base, T insert, uint offset, uint count) {
+  typedef make_unsigned_t<T> U;
+  U mask = count >= sizeof(T) * 8 ? (U)-1 : (U)((((U)1 << count) - 1) << offset);
+  return (T)(((U)base & ~mask) | (((U)insert << offset) & mask));
+}
+template <class T> MSL_INLINE T msl_addsat(T a, T b) {
+  T r;
+  if (!__builtin_add_overflow(a, b, &r)) return r;
+  return is_signed<T>::value && a < 0 ? numeric_limits<T>::min() : numeric_limits<T>::max();
+}
+template <class T> MSL_INLINE T msl_subsat(T a, T b) {
+  T r;
+  if (!__builtin_sub_overflow(a, b, &r)) return r;
+  return !is_signed<T>::value || a < 0 ? numeric_limits<T>::min() : numeric_limits<T>::max();
+}
+#define MSL_BITS(t) \
+  MSL_INLINE t popcount(t x) { return msl_popcount(x); } \
+  MSL_INLINE t clz(t x) { return msl_clz(x); } \
+  MSL_INLINE t ctz(t x) { return msl_ctz(x); } \
+  MSL_INLINE t rotate(t x, t n) { return msl_rotate(x, n); } \
+  MSL_INLINE t reverse_bits(t x) { return msl_reverse_bits(x); } \
+  MSL_INLINE t extract_bits(t x, uint offset, uint count) { return msl_extract_bits(x, offset, count); } \
+  MSL_INLINE t insert_bits(t a, t b, uint offset, uint count) { return msl_insert_bits(a, b, offset, count); } \
+  MSL_INLINE t addsat(t a, t b) { return msl_addsat(a, b); } \
+  MSL_INLINE t subsat(t a, t b) { return msl_subsat(a, b); } \
+  MSL_INLINE t hadd(t a, t b) { return (t)((a & b) + ((a ^ b) >> 1)); } \
+  MSL_INLINE t rhadd(t a, t b) { return (t)((a | b) - ((a ^ b) >> 1)); }
+MSL_EACH_INTEGER(MSL_BITS)
+#undef MSL_BITS
+template <class T, int N> MSL_INLINE vec<T, N> popcount(vec<T, N> v) {
+  for (int i = 0; i < N; i++) v[i] = popcount((T)v[i]);
+  return v;
+}
+
+// ---- geometry
+template <class T, int N> MSL_INLINE T dot(vec<T, N> a, vec<T, N> b) {
+  T s = 0;
+  for (int i = 0; i < N; i++) s += a[i] * b[i];
+  return s;
+}
+template <class T, int N> MSL_INLINE T length_squared(vec<T, N> a) { return dot(a, a); }
+template <class T, int N> MSL_INLINE T length(vec<T, N> a) { return sqrt(dot(a, a)); }
+template <class T, int N> MSL_INLINE T distance(vec<T, N> a, vec<T, N> b) { return length(a - b); }
+template <class T, int N> MSL_INLINE T distance_squared(vec<T, N> a, vec<T, N> b) { return dot(a - b, a - b); }
+template <class T, int N> MSL_INLINE vec<T, N> normalize(vec<T, N> a) { return a * rsqrt(dot(a, a)); }
+template <class T> MSL_INLINE vec<T, 3> cross(vec<T, 3> a, vec<T, 3> b) {
+  return vec<T, 3>(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x);
+}
+
+// ---- pack and unpack
+MSL_INLINE uint msl_quantize(float x, float lo, float scale) {
+  float c = x != x ? 0.0f : __builtin_fminf(__builtin_fmaxf(x, lo), 1.0f);
+  return (uint)(int)__builtin_rintf(c * scale);
+}
+MSL_INLINE uint pack_float_to_unorm4x8(float4 v) {
+  uint r = 0;
+  for (int i = 0; i < 4; i++) r |= msl_quantize(v[i], 0.0f, 255.0f) << (8 * i);
+  return r;
+}
+MSL_INLINE uint pack_float_to_snorm4x8(float4 v) {
+  uint r = 0;
+  for (int i = 0; i < 4; i++) r |= (msl_quantize(v[i], -1.0f, 127.0f) & 0xff) << (8 * i);
+  return r;
+}
+MSL_INLINE uint pack_float_to_unorm2x16(float2 v) {
+  return msl_quantize(v.x, 0.0f, 65535.0f) | msl_quantize(v.y, 0.0f, 65535.0f) << 16;
+}
+MSL_INLINE uint pack_float_to_snorm2x16(float2 v) {
+  return (msl_quantize(v.x, -1.0f, 32767.0f) & 0xffff) | msl_quantize(v.y, -1.0f, 32767.0f) << 16;
+}
+MSL_INLINE float4 unpack_unorm4x8_to_float(uint x) {
+  float4 r;
+  for (int i = 0; i < 4; i++) r[i] = (float)((x >> (8 * i)) & 0xff) / 255.0f;
+  return r;
+}
+MSL_INLINE float4 unpack_snorm4x8_to_float(uint x) {
+  float4 r;
+  for (int i = 0; i < 4; i++) r[i] = __builtin_fmaxf((float)(int8_t)(x >> (8 * i)) / 127.0f, -1.0f);
+  return r;
+}
+MSL_INLINE float2 unpack_unorm2x16_to_float(uint x) { return float2((x & 0xffff) / 65535.0f, (x >> 16) / 65535.0f); }
+MSL_INLINE float2 unpack_snorm2x16_to_float(uint x) {
+  return float2(__builtin_fmaxf((short)(x & 0xffff) / 32767.0f, -1.0f), __builtin_fmaxf((short)(x >> 16) / 32767.0f, -1.0f));
+}
+MSL_INLINE half4 unpack_unorm4x8_to_half(uint x) { return half4(unpack_unorm4x8_to_float(x)); }
+MSL_INLINE half4 unpack_snorm4x8_to_half(uint x) { return half4(unpack_snorm4x8_to_float(x)); }
+MSL_INLINE half2 unpack_unorm2x16_to_half(uint x) { return half2(unpack_unorm2x16_to_float(x)); }
+MSL_INLINE uint pack_half_to_unorm4x8(half4 v) { return pack_float_to_unorm4x8(float4(v)); }
+MSL_INLINE uint pack_half_to_snorm4x8(half4 v) { return pack_float_to_snorm4x8(float4(v)); }
+
+// ---- precise:: and fast:: have the same functions; the host computes both precisely
+#undef MSL_UNARY
+#undef MSL_BINARY
+#define MSL_UNARY(name, expression) using metal::name;
+#define MSL_BINARY(name, expression) using metal::name;
+#define MSL_VARIANT(variant) \
+  namespace variant { \
+  using namespace metal; \
+  MSL_FUNCTIONS \
+  using metal::fma; \
+  using metal::min; \
+  using metal::max; \
+  using metal::clamp; \
+  using metal::abs; \
+  using metal::isnan; \
+  using metal::isinf; \
+  using metal::frexp; \
+  using metal::ldexp; \
+  using metal::modf; \
+  using metal::sincos; \
+  using metal::normalize; \
+  using metal::length; \
+  using metal::distance; \
+  using metal::dot; \
+  using metal::mix; \
+  using metal::smoothstep; \
+  }
+MSL_VARIANT(precise)
+MSL_VARIANT(fast)
+#undef MSL_VARIANT
+#undef MSL_UNARY
+#undef MSL_BINARY
+#undef MSL_FUNCTIONS
+} // namespace metal

@@ -1,0 +1,203 @@
+// metal_compute, metal_simdgroup, metal_quadgroup: barriers and what lanes tell each other.
+//
+// Everything here ends in two calls that the scheduler provides (runtime/scheduler.cpp). They are convergent and the
+// wrappers always inline, so that each use in the source is its own call site: lanes that wait at the same site form
+// the active set.
+#pragma once
+#include "math.h"
+
+extern "C" {
+struct msl_exchange_t {
+  uint mask;    // lanes that take part
+  uint folded;  // one bit a quad (or bit 0): the fold below is already computed
+  char pad[56];
+  char values[32 * 64];  // lane l's value at l * its size
+  char folds[8 * 64];    // a reduction's result, one for each quad or one in all
+};
+extern uint msl_current_lane;
+__attribute__((convergent)) void msl_threadgroup_barrier(uint flags);
+__attribute__((convergent)) void msl_simdgroup_barrier(uint flags);
+__attribute__((convergent)) MSL_GENERIC msl_exchange_t* msl_exchange(MSL_GENERIC const void* value, uint size);
+}
+
+namespace metal {
+enum class mem_flags : uint {
+  mem_none = 0,
+  mem_device = 1,
+  mem_threadgroup = 2,
+  mem_texture = 4,
+  mem_threadgroup_imageblock = 8,
+  mem_object_data = 16,
+  mem_device_and_threadgroup = 3
+};
+MSL_INLINE constexpr mem_flags operator|(mem_flags a, mem_flags b) { return (mem_flags)((uint)a | (uint)b); }
+MSL_INLINE constexpr mem_flags operator&(mem_flags a, mem_flags b) { return (mem_flags)((uint)a & (uint)b); }
+enum MSL_NAME(memory_order) {
+  MSL_NAME(memory_order_relaxed) = 0,
+  MSL_NAME(memory_order_acquire) = 2,
+  MSL_NAME(memory_order_release) = 3,
+  MSL_NAME(memory_order_acq_rel) = 4,
+  MSL_NAME(memory_order_seq_cst) = 5
+};
+enum thread_scope {
+  thread_scope_thread,
+  thread_scope_simdgroup,
+  thread_scope_threadgroup,
+  thread_scope_device,
+};
+
+MSL_INLINE void threadgroup_barrier(mem_flags f) { msl_threadgroup_barrier((uint)f); }
+MSL_INLINE void threadgroup_barrier(mem_flags f, thread_scope) { msl_threadgroup_barrier((uint)f); }
+MSL_INLINE void simdgroup_barrier(mem_flags f) { msl_simdgroup_barrier((uint)f); }
+MSL_INLINE void simdgroup_barrier(mem_flags f, thread_scope) { msl_simdgroup_barrier((uint)f); }
+MSL_INLINE void atomic_thread_fence(mem_flags, MSL_NAME(memory_order), thread_scope = thread_scope_device) {}
+
+template <class T> struct msl_lanes {
+  MSL_GENERIC msl_exchange_t* shared;
+  uint lane;
+  T operator[](uint i) const { return ((MSL_GENERIC const T*)shared->values)[i]; }
+  bool active(uint i) const { return i < 32 && (shared->mask >> i & 1); }
+  // The first lane to come folds for all lanes of its simdgroup or quad.
+  template <class F> MSL_INLINE T fold(uint width, F f) const {
+    uint part = width == 32 ? 0 : lane / width, begin = part * width;
+    MSL_GENERIC T* result = (MSL_GENERIC T*)(shared->folds + part * 64);
+    if (!(shared->folded >> part & 1)) {
+      uint i = begin;
+      while (!active(i)) i++;
+      T r = (*this)[i];
+      for (i++; i < begin + width; i++)
+        if (active(i)) r = f(r, (*this)[i]);
+      *result = r;
+      shared->folded |= 1u << part;
+    }
+    return *result;
+  }
+};
+template <class T> MSL_INLINE msl_lanes<T> msl_share(T x) {
+  static_assert(sizeof(T) <= 64, "SIMD-group functions take values of at most 64 bytes");
+  msl_lanes<T> r;
+  r.shared = msl_exchange(&x, sizeof(T));
+  r.lane = msl_current_lane;
+  return r;
+}
+
+#define MSL_FOLD(prefix, W, name, expression) \
+  template <class T> MSL_INLINE T prefix##_##name(T x) { \
+    return msl_share(x).fold(W, [](T a, T b) { return (T)(expression); }); \
+  }
+#define MSL_SCAN(prefix, W, name, start, last, expression) \
+  template <class T> MSL_INLINE T prefix##_prefix_##name(T x) { \
+    auto v = msl_share(x); \
+    T a = (T)(start); \
+    for (uint i = v.lane & ~(W - 1); i last v.lane; i++) \
+      if (v.active(i)) { T b = v[i]; a = (T)(expression); } \
+    return a; \
+  }
+#define MSL_LANE_OPERATIONS(prefix, W) \
+  MSL_FOLD(prefix, W, sum, a + b) \
+  MSL_FOLD(prefix, W, product, a * b) \
+  MSL_FOLD(prefix, W, min, min(a, b)) \
+  MSL_FOLD(prefix, W, max, max(a, b)) \
+  MSL_FOLD(prefix, W, and, a & b) \
+  MSL_FOLD(prefix, W, or, a | b) \
+  MSL_FOLD(prefix, W, xor, a ^ b) \
+  MSL_SCAN(prefix, W, inclusive_sum, 0, <=, a + b) \
+  MSL_SCAN(prefix, W, exclusive_sum, 0, <, a + b) \
+  MSL_SCAN(prefix, W, inclusive_product, 1, <=, a * b) \
+  MSL_SCAN(prefix, W, exclusive_product, 1, <, a * b) \
+  template <class T> MSL_INLINE T prefix##_shuffle(T x, ushort from) { \
+    auto v = msl_share(x); \
+    return v[(v.lane & ~(W - 1)) | (from & (W - 1))]; \
+  } \
+  template <class T> MSL_INLINE T prefix##_broadcast(T x, ushort from) { return prefix##_shuffle(x, from); } \
+  template <class T> MSL_INLINE T prefix##_broadcast_first(T x) { \
+    auto v = msl_share(x); \
+    uint first = v.lane & ~(W - 1); \
+    while (!v.active(first)) first++; \
+    return v[first]; \
+  } \
+  template <class T> MSL_INLINE T prefix##_shuffle_up(T x, ushort d) { \
+    auto v = msl_share(x); \
+    return (v.lane & (W - 1)) >= d ? v[v.lane - d] : x; \
+  } \
+  template <class T> MSL_INLINE T prefix##_shuffle_down(T x, ushort d) { \
+    auto v = msl_share(x); \
+    return (v.lane & (W - 1)) + d < W ? v[v.lane + d] : x; \
+  } \
+  template <class T> MSL_INLINE T prefix##_shuffle_xor(T x, ushort d) { \
+    auto v = msl_share(x); \
+    return v[(v.lane ^ d) & 31]; \
+  } \
+  template <class T> MSL_INLINE T prefix##_shuffle_rotate_up(T x, ushort d) { \
+    auto v = msl_share(x); \
+    return v[(v.lane & ~(W - 1)) | ((v.lane - d) & (W - 1))]; \
+  } \
+  template <class T> MSL_INLINE T prefix##_shuffle_rotate_down(T x, ushort d) { \
+    auto v = msl_share(x); \
+    return v[(v.lane & ~(W - 1)) | ((v.lane + d) & (W - 1))]; \
+  } \
+  template <class T> MSL_INLINE T prefix##_shuffle_and_fill_up(T x, T fill, ushort d) { \
+    uint k = msl_current_lane & (W - 1); \
+    T up = prefix##_shuffle_rotate_up(x, d), from_fill = prefix##_shuffle_rotate_up(fill, d); \
+    return k >= d ? up : from_fill; \
+  } \
+  template <class T> MSL_INLINE T prefix##_shuffle_and_fill_down(T x, T fill, ushort d) { \
+    uint k = msl_current_lane & (W - 1); \
+    T down = prefix##_shuffle_rotate_down(x, d), from_fill = prefix##_shuffle_rotate_down(fill, d); \
+    return k + d < W ? down : from_fill; \
+  } \
+  MSL_INLINE bool prefix##_all(bool b) { return prefix##_and((uint)b) != 0; } \
+  MSL_INLINE bool prefix##_any(bool b) { return prefix##_or((uint)b) != 0; } \
+  MSL_INLINE bool prefix##_is_first() { \
+    auto v = msl_share(0u); \
+    uint first = v.lane & ~(W - 1); \
+    while (!v.active(first)) first++; \
+    return v.lane == first; \
+  }
+MSL_LANE_OPERATIONS(simd, 32u)
+MSL_LANE_OPERATIONS(quad, 4u)
+#undef MSL_LANE_OPERATIONS
+#undef MSL_FOLD
+#undef MSL_SCAN
+
+struct simd_vote {
+  typedef ulong vote_t;
+  ulong votes;
+  uint active;
+  simd_vote() = default;
+  explicit simd_vote(ulong v) : votes(v), active(0xffffffffu) {}
+  explicit operator vote_t() const { return votes; }
+  bool all() const { return (uint)votes == active; }
+  bool any() const { return votes != 0; }
+};
+MSL_INLINE simd_vote simd_ballot(bool b) {
+  auto v = msl_share((uint)b);
+  simd_vote r;
+  r.votes = 0;
+  r.active = v.shared->mask;
+  for (uint i = 0; i < 32; i++)
+    if (v.active(i) && v[i]) r.votes |= 1ul << i;
+  return r;
+}
+MSL_INLINE simd_vote simd_active_threads_mask() { return simd_ballot(true); }
+MSL_INLINE bool simd_is_helper_thread() { return false; }
+
+// torch cannot set function constants, so none is ever defined.
+#define is_function_constant_defined(x) false
+
+template <class T> struct uniform {
+  T value;
+  uniform() = default;
+  constexpr uniform(T x) : value(x) {}
+  constexpr operator T() const { return value; }
+};
+template <class T> constexpr MSL_INLINE uniform<T> make_uniform(T x) { return uniform<T>(x); }
+
+struct os_log {
+  template <class A, class B> constexpr os_log(A, B) {}
+  template <class... A> void log(A...) const {}
+  template <class... A> void log_debug(A...) const {}
+  template <class... A> void log_info(A...) const {}
+  template <class... A> void log_error(A...) const {}
+};
+} // namespace metal

@@ -1,0 +1,319 @@
+"""Shader libraries and kernels with the calling convention of `torch.mps.compile_shader`."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from .binding import ArgCasts, Buffer, Device, bind
+from .compiler import Build, Compiler, default_compiler
+from .dispatch import Launch, LoadedKernel, load_kernel, runtime_of
+from .error_buffer import ErrorBuffer
+from .errors import MetalRuntimeError, MetalValueError
+from .includes import PROGRAM, torch_include
+from .limits import MAX_BUFFERS, MAX_THREADGROUP_MEMORY, MAX_THREADS_PER_THREADGROUP, SIMD_WIDTH
+from .modes import Mode, current_mode, validate_mode
+from .rewriter import KernelEntry
+from .translation import Translation, translate
+from .wrappers import symbol
+
+GUARDED_BYTES = 256 * 1024
+"""Calls that bind no more than this run on guarded copies in `fast` mode: a stray access is an error."""
+
+
+class ShaderLibrary:
+    """The kernels of one Metal program, as attributes; `dir()` lists them. They are built on first use."""
+
+    def __init__(self, translation: Translation, compiler: Compiler, mode: Mode, device: Device) -> None:
+        self._translation = translation
+        self._compiler = compiler
+        self._mode = mode
+        self._device = device
+        self._kernels: dict[str, Kernel] = {}
+
+    def __getattr__(self, name: str) -> Kernel:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name not in self._kernels:
+            entry = self._translation.kernels.get(name)
+            if entry is None:
+                raise MetalRuntimeError(f"Failed to create function state object for: {name}")
+            self._kernels[name] = Kernel(entry, self._translation, self._compiler, self._mode, self._device)
+        return self._kernels[name]
+
+    def __dir__(self) -> list[str]:
+        return list(self._translation.kernels)
+
+    def __repr__(self) -> str:
+        return f"<simulated Metal library of {len(self._translation.kernels)} kernels>"
+
+
+class Kernel:
+    """One kernel, built for the CPU."""
+
+    def __init__(
+        self, entry: KernelEntry, translation: Translation, compiler: Compiler, mode: Mode, device: Device
+    ) -> None:
+        self._entry = entry
+        self._translation = translation
+        self._compiler = compiler
+        self._mode = mode
+        self._device = device
+        self._loaded: dict[Build, LoadedKernel] = {}
+        self._building = threading.Lock()
+        if self.static_thread_group_memory_length > MAX_THREADGROUP_MEMORY:
+            raise MetalRuntimeError(
+                f"Failed to created pipeline state object, error: kernel '{entry.name}' ({entry.location.file}:"
+                f"{entry.location.line}) uses {self.static_thread_group_memory_length} bytes of threadgroup memory; "
+                f"the limit is {MAX_THREADGROUP_MEMORY}"
+            )
+
+    @property
+    def max_threads_per_threadgroup(self) -> int:
+        """The largest threadgroup: 1,024 threads (a GPU may allow fewer for a kernel with many registers)."""
+        return MAX_THREADS_PER_THREADGROUP
+
+    @property
+    def thread_execution_width(self) -> int:
+        """Threads in a SIMD group."""
+        return SIMD_WIDTH
+
+    @property
+    def static_thread_group_memory_length(self) -> int:
+        """Bytes of threadgroup memory that the kernel declares, each variable rounded up to 16."""
+        return (self._load("fast").shared_size + 15) // 16 * 16
+
+    def __repr__(self) -> str:
+        return f"<simulated Metal kernel {self._entry.name}>"
+
+    def __call__(
+        self,
+        *args: object,
+        threads: int | Sequence[int] | None = None,
+        group_size: int | Sequence[int] | None = None,
+        arg_casts: ArgCasts = None,
+        error_buf_idx: int | None = None,
+    ) -> None:
+        """Runs the kernel and waits for it.
+
+        Args:
+            args: argument i is buffer i: a tensor, a number, or a list of numbers or tensors.
+            threads: how many threads in all, in one to three dimensions; by default one for each element of the first
+                tensor.
+            group_size: threads of a threadgroup, in as many dimensions as `threads`.
+            arg_casts: "fp16", "bf16", "int32", "int16", "int8" or "uint8" for all numbers, or a cast by index.
+            error_buf_idx: the buffer through which TORCH_REPORT_ERROR reports.
+
+        Raises:
+            MetalRuntimeError: arguments do not fit, or the kernel did something that a GPU would not forgive.
+            MetalValueError: the threadgroup is too large.
+        """
+        mode = current_mode(self._mode)
+        tight = mode == "checked"
+        buffers = {i: bind(a, i, arg_casts, self._device, tight) for i, a in enumerate(args)}
+        errors = ErrorBuffer() if error_buf_idx is not None else None
+        if errors is not None and error_buf_idx is not None:
+            buffers[error_buf_idx] = errors.buffer
+        grid, group = _grid(args, threads, group_size, self._device)
+        kernel = self._load("checked" if mode == "checked" else "fast")
+        self._check_buffers(kernel, buffers)
+        if 0 in grid:
+            return
+        addresses = [buffers[i].address if i in buffers else 0 for i in range(max(buffers, default=-1) + 1)]
+        guarded = mode != "fast" or sum(b.size for b in buffers.values()) <= GUARDED_BYTES
+        regions = _regions(buffers, kernel) if guarded else []
+        launch = Launch(grid, group, addresses, regions, one_by_one=mode != "fast")
+        if mode == "schedules":
+            self._run_schedules(kernel, launch)
+        else:
+            self._run(kernel, launch)
+        if errors is not None:
+            errors.raise_first()
+
+    # ------------------------------------------------------------------------------------------ building
+    def _load(self, build: Build) -> LoadedKernel:
+        loaded = self._loaded.get(build)
+        if loaded is None:
+            with self._building:
+                loaded = self._loaded.get(build) or self._build(build)
+                self._loaded[build] = loaded
+        return loaded
+
+    def _build(self, build: Build) -> LoadedKernel:
+        from .cache import fingerprint
+
+        compiler, name = self._compiler, self._entry.name
+        runtime_of(compiler)
+        key = fingerprint(self._translation.key, "kernel", name, build)
+        found = compiler.cache.find(key, ".so")
+        if found is None:
+            content = compiler.build(self._translation.unit(name), build)
+            found = compiler.cache.store(key, ".so", content), content
+        path, content = found
+        return load_kernel(str(path), content, symbol(name), checked=build == "checked")
+
+    # ------------------------------------------------------------------------------------------ running
+    def _run(self, kernel: LoadedKernel, launch: Launch) -> None:
+        messages = runtime_of(self._compiler).run(kernel, launch)
+        if messages:
+            raise MetalRuntimeError(self._explain(messages))
+
+    def _run_schedules(self, kernel: LoadedKernel, launch: Launch) -> None:
+        """Forward last, so that its result is the one that stays."""
+        written = [(address, size, index) for address, size, index, writable in launch.regions if writable]
+        before = [ctypes.string_at(address, size) for address, size, _ in written]
+        results: list[tuple[str, list[bytes]]] = []
+        schedules: list[tuple[str, Launch]] = [
+            ("in reverse", replace(launch, order="reverse")),
+            ("in a random order", replace(launch, order="random", seed=20240229)),
+            ("forward", launch),
+        ]
+        for name, schedule in schedules:
+            for (address, size, _), content in zip(written, before, strict=True):
+                ctypes.memmove(address, content, size)
+            self._run(kernel, schedule)
+            results.append((name, [ctypes.string_at(address, size) for address, size, _ in written]))
+        if kernel.uses_atomics:
+            return  # which thread comes first may show in the result, and is allowed to
+        _, forward = results[-1]
+        for name, outcome in results[:-1]:
+            for (_, _, index), a, b in zip(written, forward, outcome, strict=True):
+                if a != b:
+                    byte = next(i for i, (x, y) in enumerate(zip(a, b, strict=True)) if x != y)
+                    raise MetalRuntimeError(
+                        self._explain(
+                            [
+                                f"argument {index} depends on the order of the threads: byte {byte} differs between a "
+                                f"run forward and a run {name}; a barrier is missing or threads write the same place"
+                            ]
+                        )
+                    )
+
+    def _explain(self, messages: list[str]) -> str:
+        names = {a.index: a.name for a in self._entry.arguments if a.kind == "buffer"}
+
+        def with_name(match: re.Match[str]) -> str:
+            name = names.get(int(match[1]))
+            return f"argument {match[1]} ('{name}')" if name else match[0]
+
+        place = self._entry.location
+        text = "\n  ".join(re.sub(r"\bargument (\d+)", with_name, m) for m in messages)
+        return f"simulated Metal kernel '{self._entry.name}' ({place.file}:{place.line}): {text}"
+
+    def _check_buffers(self, kernel: LoadedKernel, buffers: dict[int, Buffer]) -> None:
+        if any(i >= MAX_BUFFERS for i in buffers):
+            raise MetalRuntimeError(self._explain([f"{max(buffers) + 1} arguments; Metal has {MAX_BUFFERS} buffers"]))
+        for index, parameter in kernel.parameters.items():
+            if index >= 32:
+                raise MetalRuntimeError(
+                    self._explain([f"[[threadgroup({index - 32})]] needs a length, which compile_shader cannot set"])
+                )
+            buffer = buffers.get(index)
+            if buffer is None:
+                raise MetalRuntimeError(self._explain([f"no argument {index} is passed"]))
+            if parameter.size > buffer.available:
+                raise MetalRuntimeError(
+                    self._explain(
+                        [f"argument {index} holds {buffer.available} bytes, and the kernel reads {parameter.size}"]
+                    )
+                )
+
+
+def _regions(buffers: dict[int, Buffer], kernel: LoadedKernel) -> list[tuple[int, int, int, bool]]:
+    """Memory to guard: buffers that overlap share a region, so that writes through one show in the other."""
+    ranges = sorted((b.base, b.base + b.size, i) for i, b in buffers.items())
+    merged: list[tuple[int, int, int, bool]] = []
+    for begin, end, index in ranges:
+        parameter = kernel.parameters.get(index)
+        writable = parameter is not None and parameter.writable
+        if merged and begin < merged[-1][0] + merged[-1][1]:
+            start, size, first, was_writable = merged[-1]
+            merged[-1] = (start, max(start + size, end) - start, min(first, index), writable or was_writable)
+        else:
+            merged.append((begin, end - begin, index, writable))
+    return merged
+
+
+def _dimensions(value: int | Sequence[int] | None, name: str) -> list[int] | None:
+    if value is None:
+        return None
+    numbers = [value] if isinstance(value, int) else list(value)
+    if not all(isinstance(n, int) and 0 <= n < 2**32 for n in numbers):
+        raise MetalValueError(f"{name} must hold whole numbers from 0 to 2^32-1, not {value!r}")
+    return numbers
+
+
+def _grid(
+    args: Sequence[Any], threads: int | Sequence[int] | None, group_size: int | Sequence[int] | None, device: Device
+) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    """Threads in all and threads of a group, in three dimensions each."""
+    grid = _dimensions(threads, "threads")
+    group = _dimensions(group_size, "group_size")
+    if grid is None:
+        grid = _default_threads(args, device)
+    if grid is None or not 0 < len(grid) < 4:
+        raise MetalRuntimeError("Number of threads is undefined or has wrong dimension: pass threads=")
+    if group is not None and len(group) != len(grid):
+        raise MetalRuntimeError(
+            f"threads and group_size must have the same number of dimensions, not {len(grid)} and {len(group)}"
+        )
+    limit = MAX_THREADS_PER_THREADGROUP
+    if group is None:
+        group = [min(grid[0], limit) if len(grid) == 1 else limit] + [1] * (len(grid) - 1)
+    total = 1
+    for n in group:
+        total *= n
+    if total > limit:
+        raise MetalValueError(f"Threadgroup size exceeds {limit} limit")
+    if total == 0 and 0 not in grid:
+        raise MetalValueError("group_size must be at least 1 in each dimension")
+    padding = [1] * (3 - len(grid))
+    x, y, z = [*grid, *padding]
+    gx, gy, gz = [*group, *padding]
+    return (x, y, z), (gx, gy, gz)
+
+
+def _default_threads(args: Sequence[Any], device: Device) -> list[int] | None:
+    torch = sys.modules.get("torch")
+    for argument in args:
+        if torch is not None and isinstance(argument, torch.Tensor):
+            return [argument.numel()]
+        if device == "cpu" and type(argument).__name__ == "ndarray":
+            return [argument.size]
+    return None
+
+
+def compile_library(
+    source: str,
+    *,
+    mode: Mode = "fast",
+    filename: str | Path | None = None,
+    device: Device = "cpu",
+    embed_headers: bool = True,
+) -> ShaderLibrary:
+    """Compiles Metal source.
+
+    Args:
+        source: the program. `#include` finds the headers of the installed torch, and files beside `filename`.
+        mode: how carefully its kernels run; see `checking`.
+        filename: where the source comes from, for messages and includes.
+        device: "cpu" for CPU tensors and numpy arrays, "mps" for tensors of the simulated device.
+        embed_headers: whether `#include`s are followed.
+
+    Raises:
+        MetalSyntaxError: the source does not compile.
+        CompilerMissingError: there is no compiler on this machine.
+    """
+    compiler = default_compiler()
+    folders: list[Path] = []
+    if embed_headers:
+        include = torch_include()
+        folders = [*([Path(filename).parent] if filename else []), *([include] if include else [])]
+    translation = translate(source, str(filename) if filename else PROGRAM, folders, compiler)
+    return ShaderLibrary(translation, compiler, validate_mode(mode), device)

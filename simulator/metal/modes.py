@@ -1,0 +1,51 @@
+"""How carefully kernels run: `fast`, `schedules` or `checked`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from contextvars import ContextVar
+from typing import Literal, cast, get_args
+
+from .errors import MetalValueError
+
+Mode = Literal["fast", "schedules", "checked"]
+
+_current: ContextVar[Mode | None] = ContextVar("mpsmith_metal_mode", default=None)
+
+
+def validate_mode(mode: str) -> Mode:
+    """The mode, if it is one.
+
+    Raises:
+        MetalValueError: it is not.
+    """
+    if mode not in get_args(Mode):
+        raise MetalValueError(f"{mode!r} is no checking mode: use {', '.join(get_args(Mode))}")
+    return cast(Mode, mode)
+
+
+@contextlib.contextmanager
+def checking(mode: Mode) -> Iterator[None]:
+    """Kernels called inside run in this mode, whatever their library was compiled for.
+
+    * `fast`: one forward run; small buffers are guarded.
+    * `schedules`: threads forward, in reverse and in a random order must agree bit for bit.
+    * `checked`: every load and store is checked for bounds and races, every barrier for divergence.
+    """
+    token = _current.set(validate_mode(mode))
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def current_mode(library_mode: Mode) -> Mode:
+    """The mode of the innermost `checking`, or that of the library."""
+    return _current.get() or library_mode
+
+
+def mode_from_environment() -> Mode:
+    """`MPSMITH_METAL_MODE`, or `fast`."""
+    return validate_mode(os.environ.get("MPSMITH_METAL_MODE", "fast"))

@@ -1,0 +1,181 @@
+// The `checked` mode: every load and store of an instrumented kernel comes here.
+//
+// Each byte that a kernel can share has a record of its last accesses. Two accesses conflict if at least one writes,
+// they are by different items, they are not both atomic and nothing orders them. Orders: a threadgroup_barrier with
+// the right mem_flags within a threadgroup, a simdgroup_barrier within a SIMD group; nothing orders two threadgroups.
+#include "runtime.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct Access {
+  uint32_t group;            // threadgroup in turn + 1; 0: none yet
+  uint16_t item;
+  uint16_t atomic;
+  uint32_t barrier_epoch;    // threadgroup barriers passed, of the matching mem_flags
+  uint32_t simdgroup_epoch;
+};
+struct Record {
+  Access write;
+  Access read;
+  Access other_read;         // by another item than `read`
+};
+struct Memory {
+  const uint8_t* base;
+  uint64_t size;
+  Record* records;
+  const char* kind;          // "argument" or "threadgroup variable"
+  const char* name;
+  uint32_t argument;
+  bool shared;
+};
+
+enum { kMaxVariables = 64 };
+static Memory s_memory[kMaxRegions + kMaxVariables];
+static uint32_t s_memory_count;
+static uint32_t s_turn;
+static uint32_t s_device_epoch, s_shared_epoch;
+static uint32_t s_device_simd_epoch[32], s_shared_simd_epoch[32];
+static const uint8_t* s_shared_begin;
+static const uint8_t* s_shared_end;
+
+static void add_memory(const uint8_t* base, uint64_t size, const char* name, uint32_t argument, bool shared) {
+  if (s_memory_count == kMaxRegions + kMaxVariables) return;
+  Memory& m = s_memory[s_memory_count++];
+  m.base = base;
+  m.size = size;
+  m.records = (Record*)calloc(size ? size : 1, sizeof(Record));
+  m.name = name;
+  m.argument = argument;
+  m.shared = shared;
+}
+
+void checker_begin(Dispatch* d) {
+  s_memory_count = 0;
+  s_turn = 0;
+  s_device_epoch = s_shared_epoch = 1;
+  for (uint32_t k = 0; k < d->region_count; k++)
+    add_memory(d->regions[k].guarded, d->regions[k].size, nullptr, d->regions[k].argument, false);
+  for (uint64_t k = 0; k < d->variable_count; k++)
+    if (d->variables[k].address)
+      add_memory(d->variables[k].address, d->variables[k].size, d->variables[k].name, 0, true);
+  s_shared_begin = d->shared;
+  s_shared_end = d->shared + d->shared_size;
+}
+void checker_group_begin() {
+  s_turn++;
+  s_device_epoch++;
+  s_shared_epoch++;
+}
+void checker_threadgroup_barrier(uint32_t flags) {
+  if (flags & 1) s_device_epoch++;
+  if (flags & 2) s_shared_epoch++;
+}
+void checker_simdgroup_barrier(uint32_t simdgroup, uint32_t flags) {
+  if (flags & 1) s_device_simd_epoch[simdgroup]++;
+  if (flags & 2) s_shared_simd_epoch[simdgroup]++;
+}
+void checker_end() {
+  for (uint32_t k = 0; k < s_memory_count; k++) free(s_memory[k].records);
+  s_memory_count = 0;
+}
+
+static void name_memory(char* buffer, size_t size, const Memory& m) {
+  if (m.shared) snprintf(buffer, size, "threadgroup variable '%s'", m.name);
+  else snprintf(buffer, size, "argument %u", m.argument);
+}
+
+static bool conflict(const Access& before, const Access& now, bool shared) {
+  if (!before.group || (before.atomic && now.atomic)) return false;
+  if (before.group != now.group) return !shared;
+  if (before.item == now.item || before.barrier_epoch != now.barrier_epoch) return false;
+  return before.item / 32 != now.item / 32 || before.simdgroup_epoch == now.simdgroup_epoch;
+}
+
+static void report_race(const Memory& m, uint64_t offset, const char* before_kind, const Access& before,
+                        const char* now_kind, const Access& now) {
+  char where[96], who[160];
+  name_memory(where, sizeof where, m);
+  describe_item(who, sizeof who, now.item);
+  if (before.group == now.group)
+    report("data race on byte %lu of %s: %s by %s, %s by item %u of the same threadgroup, and no barrier with the "
+           "matching mem_flags between", (unsigned long)offset, where, now_kind, who, before_kind, before.item);
+  else
+    report("data race on byte %lu of %s: %s by %s, %s by item %u of another threadgroup; nothing orders threadgroups",
+           (unsigned long)offset, where, now_kind, who, before_kind, before.item);
+}
+
+static void check(const uint8_t* p, uint32_t size, bool write, bool atomic) {
+  if (is_fiber_stack(p)) return;
+  Memory* m = nullptr;
+  for (uint32_t k = 0; k < s_memory_count; k++) {
+    Memory& candidate = s_memory[k];
+    if (p >= candidate.base && p < candidate.base + candidate.size) {
+      m = &candidate;
+      break;
+    }
+  }
+  char who[160];
+  if (!m) {
+    if (p >= s_shared_begin && p < s_shared_end) {
+      const Memory* near = nullptr;  // the variable that ends before the address
+      for (uint32_t k = 0; k < s_memory_count; k++)
+        if (s_memory[k].shared && s_memory[k].base <= p && (!near || s_memory[k].base > near->base)) near = &s_memory[k];
+      describe_item(who, sizeof who, g_item);
+      report("out of bounds %s %lu bytes past the end of threadgroup variable '%s' (%lu bytes) by %s",
+             write ? "store" : "load", near ? (unsigned long)(p - near->base - near->size) : 0ul,
+             near ? near->name : "?", near ? (unsigned long)near->size : 0ul, who);
+      abandon();
+    }
+    return;  // a constant of the program, or an address that the guard pages will catch
+  }
+  uint64_t offset = p - m->base;
+  if (offset + size > m->size) {
+    char where[96];
+    name_memory(where, sizeof where, *m);
+    describe_item(who, sizeof who, g_item);
+    report("out of bounds %s of %u bytes at byte %lu of %s (%lu bytes) by %s", write ? "store" : "load", size,
+           (unsigned long)offset, where, (unsigned long)m->size, who);
+    abandon();
+  }
+  uint32_t simdgroup = g_item / 32;
+  Access now = {s_turn, (uint16_t)g_item, atomic, m->shared ? s_shared_epoch : s_device_epoch,
+                m->shared ? s_shared_simd_epoch[simdgroup] : s_device_simd_epoch[simdgroup]};
+  for (uint32_t i = 0; i < size; i++) {
+    Record& r = m->records[offset + i];
+    if (conflict(r.write, now, m->shared)) {
+      report_race(*m, offset + i, "a store", r.write, write ? "a store" : "a load", now);
+      memset(&r, 0, sizeof r);
+      return;
+    }
+    if (!write) {
+      if (r.read.group != now.group || r.read.item != now.item) r.other_read = r.read;
+      r.read = now;
+      continue;
+    }
+    const Access* reads[2] = {&r.read, &r.other_read};
+    for (const Access* read : reads)
+      if (conflict(*read, now, m->shared)) {
+        report_race(*m, offset + i, "a load", *read, "a store", now);
+        memset(&r, 0, sizeof r);
+        return;
+      }
+    r.write = now;
+  }
+}
+
+#define HOOK extern "C" __attribute__((visibility("default")))
+#define HOOKS(n) \
+  HOOK void __sanitizer_cov_load##n(const uint8_t* p) { check(p, n, false, false); } \
+  HOOK void __sanitizer_cov_store##n(const uint8_t* p) { check(p, n, true, false); }
+HOOKS(1) HOOKS(2) HOOKS(4) HOOKS(8) HOOKS(16)
+HOOK void __sanitizer_cov_trace_pc_guard(void*) {}
+HOOK void __sanitizer_cov_trace_pc_guard_init(void*, void*) {}
+HOOK void msl_atomic_access(const uint8_t* p, uint32_t size, bool write) {
+  if (p && (uintptr_t)p % size) {
+    char who[160];
+    report("misaligned atomic access of %u bytes by %s", size, describe_item(who, sizeof who, g_item));
+  }
+  check(p, size, write, true);
+}

@@ -1,0 +1,470 @@
+// Runs the items (threads) of a dispatch, threadgroup after threadgroup, on one CPU thread.
+//
+// An item that never waits needs no stack of its own. So items start on the fiber that is running, one after another,
+// and only when one waits does another fiber go on with the rest. A waiting item hands over straight to the next one:
+// one stack switch for each wait. A SIMD group runs until all its lanes wait; then the lanes that wait at one call
+// site take part in that exchange together, the lowest address first, which is how diverged lanes meet again.
+#include "runtime.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+extern "C" void msl_switch(void** save_stack, void* load_stack);
+#if defined(__x86_64__)
+asm(R"(
+.text
+.globl msl_switch
+.hidden msl_switch
+.type msl_switch,@function
+msl_switch:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+)");
+enum { kSavedWords = 6 };
+#elif defined(__aarch64__)
+asm(R"(
+.text
+.globl msl_switch
+.hidden msl_switch
+.type msl_switch,@function
+msl_switch:
+  sub sp, sp, #176
+  stp x19, x20, [sp, #0]
+  stp x21, x22, [sp, #16]
+  stp x23, x24, [sp, #32]
+  stp x25, x26, [sp, #48]
+  stp x27, x28, [sp, #64]
+  stp x29, x30, [sp, #80]
+  stp d8, d9, [sp, #96]
+  stp d10, d11, [sp, #112]
+  stp d12, d13, [sp, #128]
+  stp d14, d15, [sp, #144]
+  mov x9, sp
+  str x9, [x0]
+  mov sp, x1
+  ldp x19, x20, [sp, #0]
+  ldp x21, x22, [sp, #16]
+  ldp x23, x24, [sp, #32]
+  ldp x25, x26, [sp, #48]
+  ldp x27, x28, [sp, #64]
+  ldp x29, x30, [sp, #80]
+  ldp d8, d9, [sp, #96]
+  ldp d10, d11, [sp, #112]
+  ldp d12, d13, [sp, #128]
+  ldp d14, d15, [sp, #144]
+  add sp, sp, #176
+  ret
+)");
+#endif
+
+struct Exchange {  // same layout as msl_exchange_t in include/msl/sync.h
+  uint32_t mask, folded;
+  char pad[56];
+  char values[32 * 64];
+  char folds[8 * 64];
+};
+
+struct Item {
+  void* stack;
+  const void* site;  // the call it waits at
+  const void* value;
+  uint32_t size;
+  uint32_t flags;
+};
+// One bit for each lane; a lane is in exactly one of the masks.
+struct SimdGroup {
+  uint32_t fresh, ready, at_barrier, at_exchange, at_simd_barrier, done;
+  Exchange exchange;
+};
+
+Dispatch* g_dispatch;
+Group g_group;
+uint32_t g_item;
+bool g_item_known;
+extern "C" __attribute__((visibility("default"))) uint32_t msl_current_lane = 0;
+
+static Item s_items[kMaxThreads];
+static SimdGroup s_simdgroups[kMaxThreads / kSimdWidth];
+static uint32_t s_simdgroup_order[kMaxThreads / kSimdWidth];
+static uint32_t s_simdgroup_count, s_simdgroup_turn, s_active;
+static uint32_t s_thread_count;
+static uint64_t s_group_count, s_group_turn;
+static uint64_t s_random;
+
+// ---------------------------------------------------------------------------------------------------- fibers
+// An odd number of cache lines apart, so that the tops of the stacks do not all fall into the same cache sets.
+static const size_t kStackSpacing = 256 * 1024 + 4096 + 192 * 64;
+static const size_t kStackSize = (kStackSpacing & ~(size_t)4095) - 4096;
+static char* s_stacks;
+static void* s_idle[kMaxThreads + 1];
+static uint32_t s_idle_count, s_stack_count;
+static void* s_main_stack;
+static char* s_guard_pages[kMaxThreads + 1];
+
+static void fiber_main();
+
+static char* stack_bottom(uint32_t k) {
+  return (char*)(((uintptr_t)s_stacks + k * kStackSpacing + 4095) & ~(uintptr_t)4095);
+}
+static void* prime_stack(uint32_t k) {
+  uintptr_t top = ((uintptr_t)s_stacks + k * kStackSpacing + kStackSize) & ~(uintptr_t)63;
+  void** word = (void**)top;
+#if defined(__x86_64__)
+  *--word = nullptr;  // keeps the stack aligned as after a call
+  *--word = (void*)fiber_main;
+  for (int i = 0; i < kSavedWords; i++) *--word = nullptr;
+#elif defined(__aarch64__)
+  word -= 22;
+  for (int i = 0; i < 22; i++) word[i] = nullptr;
+  word[11] = (void*)fiber_main;  // x30
+#endif
+  return word;
+}
+static void* take_fiber() {
+  if (s_idle_count) return s_idle[--s_idle_count];
+  if (!s_stacks) {
+    void* m = mmap(nullptr, kStackSpacing * (kMaxThreads + 2), PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    s_stacks = (char*)m;
+  }
+  uint32_t k = s_stack_count++;
+  s_guard_pages[k] = stack_bottom(k);
+  mprotect(s_guard_pages[k], 4096, PROT_NONE);
+  return prime_stack(k);
+}
+bool is_fiber_stack(const void* p) {
+  return s_stacks && (const char*)p >= s_stacks && (const char*)p < s_stacks + kStackSpacing * (kMaxThreads + 2);
+}
+bool is_fiber_guard_page(const void* p) {
+  for (uint32_t k = 0; k < s_stack_count; k++)
+    if ((const char*)p >= s_guard_pages[k] && (const char*)p < s_guard_pages[k] + 4096) return true;
+  return false;
+}
+// After an abandoned dispatch the stacks hold half-run items: start them all afresh.
+static void reset_fibers() {
+  s_idle_count = 0;
+  for (uint32_t k = 0; k < s_stack_count; k++) s_idle[s_idle_count++] = prime_stack(k);
+}
+
+// ---------------------------------------------------------------------------------------------------- errors
+void report(const char* format, ...) {
+  Dispatch* d = g_dispatch;
+  if (d->error_count++ >= 16) return;
+  size_t used = strlen(d->message);
+  if (used + 2 >= d->message_size) return;
+  if (used) d->message[used++] = '\n';
+  va_list list;
+  va_start(list, format);
+  vsnprintf(d->message + used, d->message_size - used, format, list);
+  va_end(list);
+}
+const char* describe_item(char* buffer, size_t size, uint32_t item) {
+  const Group& g = g_group;
+  if (g_item_known)
+    snprintf(buffer, size, "thread (%u, %u, %u) of threadgroup (%u, %u, %u)", item % g.threads[0],
+             item / g.threads[0] % g.threads[1], item / g.threads[0] / g.threads[1], g.position[0], g.position[1],
+             g.position[2]);
+  else
+    snprintf(buffer, size, "a thread of threadgroup (%u, %u, %u)", g.position[0], g.position[1], g.position[2]);
+  return buffer;
+}
+void abandon() {
+  static void* lost;
+  msl_switch(&lost, s_main_stack);
+  __builtin_unreachable();
+}
+
+// ---------------------------------------------------------------------------------------------------- order
+static uint32_t random_below(uint32_t n) {  // xorshift64*
+  s_random ^= s_random >> 12;
+  s_random ^= s_random << 25;
+  s_random ^= s_random >> 27;
+  return (uint32_t)((s_random * 2685821657736338717ull) >> 33) % n;
+}
+static inline uint32_t pick_lane(uint32_t mask) {
+  if (g_dispatch->order == kForward) return __builtin_ctz(mask);
+  if (g_dispatch->order == kReverse) return 31 - __builtin_clz(mask);
+  for (uint32_t skip = random_below(__builtin_popcount(mask)); skip; skip--) mask &= mask - 1;
+  return __builtin_ctz(mask);
+}
+static uint32_t s_group_stride;  // coprime to the number of groups: a cheap random order of them
+static uint64_t group_in_turn(uint64_t turn) {
+  if (g_dispatch->order == kForward) return turn;
+  if (g_dispatch->order == kReverse) return s_group_count - 1 - turn;
+  return (turn * s_group_stride + g_dispatch->seed) % s_group_count;
+}
+static void choose_group_stride() {
+  s_group_stride = 1;
+  for (uint32_t k = 7919; k > 1; k--) {
+    uint64_t a = s_group_count, b = k;
+    while (b) { uint64_t r = a % b; a = b; b = r; }
+    if (a == 1) { s_group_stride = k; return; }
+  }
+}
+static void order_simdgroups() {
+  uint32_t n = s_simdgroup_count;
+  for (uint32_t i = 0; i < n; i++) s_simdgroup_order[i] = g_dispatch->order == kReverse ? n - 1 - i : i;
+  if (g_dispatch->order == kRandom)
+    for (uint32_t i = n; i > 1; i--) {
+      uint32_t j = random_below(i), t = s_simdgroup_order[i - 1];
+      s_simdgroup_order[i - 1] = s_simdgroup_order[j];
+      s_simdgroup_order[j] = t;
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------- groups
+static bool begin_group() {
+  if (s_group_turn == s_group_count) return false;
+  const Dispatch& d = *g_dispatch;
+  uint64_t k = group_in_turn(s_group_turn++);
+  Group& g = g_group;
+  g.position[0] = k % g.groups[0];
+  g.position[1] = k / g.groups[0] % g.groups[1];
+  g.position[2] = k / g.groups[0] / g.groups[1];
+  s_thread_count = 1;
+  for (int i = 0; i < 3; i++) {
+    uint32_t rest = d.grid[i] - g.position[i] * d.group[i];
+    g.threads[i] = rest < d.group[i] ? rest : d.group[i];
+    s_thread_count *= g.threads[i];
+  }
+  if (d.shared_size) memset(d.shared, 0xFF, d.shared_size);  // NaN to every float type: a missing write shows
+  if (d.checked) checker_group_begin();
+  if (!d.blocking) return true;
+  s_simdgroup_count = (s_thread_count + 31) / 32;
+  for (uint32_t i = 0; i < s_simdgroup_count; i++) {
+    SimdGroup& s = s_simdgroups[i];
+    uint32_t lanes = s_thread_count - i * 32;
+    s.fresh = lanes >= 32 ? ~0u : (1u << lanes) - 1;
+    s.ready = s.at_barrier = s.at_exchange = s.at_simd_barrier = s.done = 0;
+  }
+  order_simdgroups();
+  s_simdgroup_turn = 0;
+  s_active = s_simdgroup_order[0];
+  return true;
+}
+
+// All lanes of the SIMD group wait or are done: let those go on that wait at the lowest site.
+static void resolve(SimdGroup& s) {
+  uint32_t waiting = s.at_exchange | s.at_simd_barrier;
+  const Item* lanes = s_items + s_active * 32;
+  const void* site = (const void*)~(uintptr_t)0;
+  for (uint32_t m = waiting; m; m &= m - 1) {
+    const void* other = lanes[__builtin_ctz(m)].site;
+    if (other < site) site = other;
+  }
+  uint32_t meet = 0;
+  for (uint32_t m = waiting; m; m &= m - 1) {
+    uint32_t lane = __builtin_ctz(m);
+    if (lanes[lane].site == site) meet |= 1u << lane;
+  }
+  uint32_t first = __builtin_ctz(meet);
+  if (s.at_exchange >> first & 1) {
+    s.exchange.mask = meet;
+    s.exchange.folded = 0;
+    uint32_t size = lanes[first].size;
+    for (uint32_t m = meet; m; m &= m - 1) {
+      uint32_t lane = __builtin_ctz(m);
+      if (size == 4) memcpy(s.exchange.values + lane * 4, lanes[lane].value, 4);
+      else memcpy(s.exchange.values + lane * size, lanes[lane].value, size);
+    }
+    if (meet != ~0u)  // what an inactive lane "holds" is undefined: make it look so
+      for (uint32_t m = ~meet; m; m &= m - 1) memset(s.exchange.values + __builtin_ctz(m) * size, 0xFF, size);
+  } else if (g_dispatch->checked) {
+    checker_simdgroup_barrier(s_active, lanes[first].flags);
+  }
+  s.at_exchange &= ~meet;
+  s.at_simd_barrier &= ~meet;
+  s.ready = meet;
+}
+
+// Every SIMD group waits at a threadgroup barrier or is done: let the barrier open.
+static bool open_barrier() {
+  uint32_t waiting = 0, done = 0;
+  const Item* first = nullptr;
+  bool same_site = true;
+  for (uint32_t i = 0; i < s_simdgroup_count; i++) {
+    SimdGroup& s = s_simdgroups[i];
+    waiting += __builtin_popcount(s.at_barrier);
+    done += __builtin_popcount(s.done);
+    for (uint32_t m = s.at_barrier; m; m &= m - 1) {
+      const Item* item = s_items + i * 32 + __builtin_ctz(m);
+      if (!first) first = item;
+      if (item->site != first->site) same_site = false;
+    }
+    s.ready = s.at_barrier;
+    s.at_barrier = 0;
+  }
+  if (!waiting) return false;
+  if (g_dispatch->one_by_one || g_dispatch->checked) {
+    const uint32_t* p = g_group.position;
+    if (done)
+      report("diverged barrier: %u of %u threads of threadgroup (%u, %u, %u) returned before a threadgroup_barrier "
+             "that the others wait at", done, s_thread_count, p[0], p[1], p[2]);
+    if (!same_site)
+      report("diverged barrier: threads of threadgroup (%u, %u, %u) wait at different threadgroup_barrier calls", p[0],
+             p[1], p[2]);
+    if (g_dispatch->checked) checker_threadgroup_barrier(first->flags);
+  }
+  s_simdgroup_turn = 0;
+  s_active = s_simdgroup_order[0];
+  return true;
+}
+
+// Makes g_item an item that can run; false when the whole dispatch is done.
+static inline bool advance() {
+  for (;;) {
+    SimdGroup& s = s_simdgroups[s_active];
+    if (uint32_t mask = s.ready | s.fresh) {
+      uint32_t lane = pick_lane(mask);
+      msl_current_lane = lane;
+      g_item = s_active * 32 + lane;
+      return true;
+    }
+    if (s.at_exchange | s.at_simd_barrier) {
+      resolve(s);
+    } else if (++s_simdgroup_turn < s_simdgroup_count) {
+      s_active = s_simdgroup_order[s_simdgroup_turn];
+    } else if (!open_barrier() && !begin_group()) {
+      return false;
+    }
+  }
+}
+
+static void run_item(uint32_t item) {
+  const Group& g = g_group;
+  uint32_t x = item % g.threads[0], rest = item / g.threads[0];
+  g_dispatch->kernel(&g, x, x + 1, rest % g.threads[1], rest / g.threads[1]);
+}
+
+static void run_rows() {
+  const Group& g = g_group;
+  for (uint32_t z = 0; z < g.threads[2]; z++)
+    for (uint32_t y = 0; y < g.threads[1]; y++) g_dispatch->kernel(&g, 0, g.threads[0], y, z);
+}
+
+static void run_without_waits() {
+  const Dispatch& d = *g_dispatch;
+  bool rows = !d.one_by_one && !d.checked && d.order == kForward;
+  g_item_known = !rows;
+  while (begin_group()) {
+    if (rows) {
+      run_rows();
+      continue;
+    }
+    uint32_t start = d.order == kRandom ? random_below(s_thread_count) : 0;
+    for (uint32_t i = 0; i < s_thread_count; i++) {
+      uint32_t turn = (i + start) % s_thread_count;
+      g_item = d.order == kForward ? turn : s_thread_count - 1 - turn;
+      run_item(g_item);
+    }
+  }
+}
+
+// The life of a fiber: run items as long as there are fresh ones, then lend the CPU to waiting ones.
+static void fiber_main() {
+  for (;;) {
+    if (!g_dispatch->blocking) {
+      run_without_waits();
+    } else {
+      uint32_t item = g_item;
+      s_simdgroups[item / 32].fresh &= ~(1u << item % 32);
+      run_item(item);
+      s_simdgroups[item / 32].done |= 1u << item % 32;
+      if (advance()) {
+        SimdGroup& s = s_simdgroups[g_item / 32];
+        uint32_t bit = 1u << g_item % 32;
+        if (s.fresh & bit) continue;
+        s.ready &= ~bit;
+        msl_switch(&s_idle[s_idle_count++], s_items[g_item].stack);
+        continue;
+      }
+    }
+    msl_switch(&s_idle[s_idle_count++], s_main_stack);
+  }
+}
+
+static inline void wait() {
+  uint32_t me = g_item;
+  advance();  // never false: this item itself is waiting
+  SimdGroup& s = s_simdgroups[g_item / 32];
+  uint32_t bit = 1u << g_item % 32;
+  if (s.fresh & bit) {
+    msl_switch(&s_items[me].stack, take_fiber());
+    return;
+  }
+  s.ready &= ~bit;
+  if (g_item != me) msl_switch(&s_items[me].stack, s_items[g_item].stack);
+}
+
+// ---------------------------------------------------------------------------------------------------- kernels call
+#define EXPORT extern "C" __attribute__((visibility("default"), noinline))
+
+EXPORT void msl_threadgroup_barrier(uint32_t flags) {
+  Item& item = s_items[g_item];
+  item.site = __builtin_return_address(0);
+  item.flags = flags;
+  s_simdgroups[g_item / 32].at_barrier |= 1u << g_item % 32;
+  wait();
+}
+EXPORT void msl_simdgroup_barrier(uint32_t flags) {
+  Item& item = s_items[g_item];
+  item.site = __builtin_return_address(0);
+  item.flags = flags;
+  s_simdgroups[g_item / 32].at_simd_barrier |= 1u << g_item % 32;
+  wait();
+}
+EXPORT Exchange* msl_exchange(const void* value, uint32_t size) {
+  Item& item = s_items[g_item];
+  item.site = __builtin_return_address(0);
+  item.value = value;
+  item.size = size;
+  SimdGroup& s = s_simdgroups[g_item / 32];
+  s.at_exchange |= 1u << g_item % 32;
+  wait();
+  return &s.exchange;
+}
+
+// ---------------------------------------------------------------------------------------------------- Python calls
+// Runs one dispatch; errors are in d->message. Not re-entrant: the caller holds a lock.
+EXPORT void msl_dispatch(Dispatch* d) {
+  g_dispatch = d;
+  d->error_count = 0;
+  d->message[0] = 0;
+  Group& g = g_group;
+  s_group_count = 1;
+  for (int i = 0; i < 3; i++) {
+    g.grid[i] = d->grid[i];
+    g.full_threads[i] = d->group[i];
+    g.groups[i] = (d->grid[i] + d->group[i] - 1) / d->group[i];
+    s_group_count *= g.groups[i];
+  }
+  if (!s_group_count) return;
+  s_group_turn = 0;
+  s_random = d->seed * 2654435761u + 88172645463325252ull;
+  if (d->order == kRandom) choose_group_stride();
+  guard_enter(d);
+  g.arguments = d->arguments;
+  if (d->checked) checker_begin(d);
+  g_item_known = true;
+  bool start = true;
+  if (d->blocking) start = begin_group() && advance();
+  if (start) msl_switch(&s_main_stack, take_fiber());
+  if (s_idle_count != s_stack_count) reset_fibers();
+  if (d->checked) checker_end();
+  guard_leave(d);
+}

@@ -1,0 +1,64 @@
+"""Puts the simulated `compile_shader` under `torch.mps`, where the simulated device is loaded."""
+
+from __future__ import annotations
+
+import os
+from typing import NoReturn
+
+from .errors import MetalRuntimeError
+from .library import ShaderLibrary, compile_library
+from .modes import mode_from_environment
+
+
+def compile_shader(source: str) -> ShaderLibrary:
+    """Compiles Metal source for the simulated mps device: `torch.mps.compile_shader` once `install` was called.
+
+    Raises:
+        MetalSyntaxError: the source does not compile (a SyntaxError, as on a Mac).
+    """
+    return compile_library(source, mode=mode_from_environment(), device="mps")
+
+
+def _compile_embedded(source: str) -> ShaderLibrary:
+    """`torch._C._mps_compileShader`: torch has embedded its headers already."""
+    return compile_library(source, mode=mode_from_environment(), device="mps", embed_headers=False)
+
+
+def load_metallib(source: bytes | bytearray | str | os.PathLike[str]) -> NoReturn:
+    """Refuses: a .metallib holds code for Apple GPUs, which nothing here can run.
+
+    Raises:
+        MetalRuntimeError: always.
+    """
+    if not isinstance(source, bytes | bytearray | str | os.PathLike):
+        raise TypeError(f"expected bytes or path, got {type(source).__name__}")
+    raise MetalRuntimeError(
+        "the simulated mps device cannot load a .metallib, which holds code for Apple GPUs: "
+        "give the Metal source to torch.mps.compile_shader"
+    )
+
+
+def install() -> None:
+    """Makes `torch.mps.compile_shader` run Metal source on the host; `MPSMITH_METAL_MODE` chooses the checking mode.
+
+    Call it once the simulated device is loaded. Calling it again changes nothing.
+
+    Raises:
+        MetalRuntimeError: this torch has the real function: it is a Mac.
+    """
+    import torch
+    import torch.mps
+
+    if getattr(torch._C, "_mps_compileShader", _compile_embedded) is not _compile_embedded:
+        raise MetalRuntimeError("torch has a real mps device here: its own compile_shader stays")
+    torch.mps.compile_shader = compile_shader
+    if hasattr(torch.mps, "load_metallib"):
+        torch.mps.load_metallib = load_metallib
+    # Code that kept a reference to torch's own functions ends up in these.
+    for name, function in (
+        ("_mps_compileShader", _compile_embedded),
+        ("_mps_loadMetalllib", load_metallib),
+        ("_mps_loadMetallibFromPath", load_metallib),
+        ("_mps_ShaderLibrary", ShaderLibrary),
+    ):
+        setattr(torch._C, name, function)

@@ -1,0 +1,88 @@
+"""From Metal source to C++ that passed the compiler's check, kept in the cache."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from .cache import fingerprint
+from .compiler import Compiler
+from .diagnostics import Diagnostic, format_report, parse_clang
+from .errors import MetalSyntaxError
+from .includes import EmbeddedSource, embed
+from .rewriter import KernelArgument, KernelEntry, Rewritten, rewrite
+from .tokens import Location
+from .wrappers import wrap
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A program that compiles: its C++ text and its kernels by name."""
+
+    key: str
+    body: str
+    kernels: dict[str, KernelEntry]
+
+    def unit(self, kernel: str) -> str:
+        """The C++ of one kernel alone."""
+        return self.body + wrap(self.kernels[kernel])
+
+
+def translate(source: str, name: str, folders: Sequence[Path], compiler: Compiler) -> Translation:
+    """Compiles Metal source as far as its types are checked.
+
+    Raises:
+        MetalSyntaxError: it does not compile; the message has file and line of the Metal source.
+    """
+    embedded = embed(source, name, folders)
+    key = fingerprint(compiler.identity, "translation", embedded.text)
+    found = compiler.cache.find(key, ".json")
+    if found:
+        return _load(key, found[1])
+    rewritten, diagnostics = check_host(embedded, compiler)
+    errors = [d for d in diagnostics if d.severity == "error"]
+    if rewritten is None or errors:
+        report = format_report(errors, embedded.lines)
+        first = errors[0]
+        raise MetalSyntaxError(report, first.file, first.line)
+    translation = Translation(key, rewritten.body, {k.name: k for k in rewritten.kernels})
+    compiler.cache.store(key, ".json", _dump(translation))
+    return translation
+
+
+def check_host(
+    embedded: EmbeddedSource, compiler: Compiler, warnings: Sequence[str] = ()
+) -> tuple[Rewritten | None, list[Diagnostic]]:
+    """Preprocesses, rewrites and type-checks; None if preprocessing failed."""
+    expanded, messages = compiler.preprocess(embedded.text)
+    found = list(parse_clang(messages, embedded.lines))
+    if not expanded:
+        return None, [d for d in found if d.severity == "error"]
+    rewritten = rewrite(expanded)
+    unit = rewritten.full + "".join(map(wrap, rewritten.kernels))
+    own = list(rewritten.diagnostics)
+    found = list(parse_clang(compiler.check(unit, "fast", warnings), embedded.lines))
+    # What the rewriter explains better, clang need not repeat.
+    lines = {(d.file, d.line) for d in own}
+    return rewritten, [*own, *(d for d in found if (d.file, d.line) not in lines)]
+
+
+def _dump(translation: Translation) -> bytes:
+    return json.dumps({"body": translation.body, "kernels": [asdict(k) for k in translation.kernels.values()]}).encode()
+
+
+def _load(key: str, content: bytes) -> Translation:
+    data = json.loads(content)
+    kernels = {
+        k["name"]: KernelEntry(
+            k["name"],
+            k["function"],
+            k["signature"],
+            tuple(KernelArgument(**a) for a in k["arguments"]),
+            Location(**k["location"]),
+        )
+        for k in data["kernels"]
+    }
+    return Translation(key, data["body"], kernels)
