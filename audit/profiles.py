@@ -15,7 +15,8 @@ from .surface import installed_surface, surface_of
 def profile(name: str | None) -> CoverageProfile:
     """The profile of the installed torch (None), of a known release (`2.0.1`), or of a file.
 
-    A file is a native_functions.yaml, or a profile that `CoverageProfile.to_json` wrote. A known release needs no download. Raises MpsmithError that lists the known releases for any other name.
+    A file is a native_functions.yaml, or a profile that `CoverageProfile.to_json` wrote. A known release needs no
+    download. Raises MpsmithError that lists the known releases for any other name.
     """
     if name is None:
         return profile_of(installed_surface())
@@ -31,13 +32,17 @@ def profile(name: str | None) -> CoverageProfile:
 def profile_of(surface: Surface) -> CoverageProfile:
     """The profile of any surface. Overloads of other namespaces than aten are not part of it."""
     overloads = {overload.name.removeprefix("aten::"): overload for overload in surface.overloads}
+    facts = release_data.facts_for(surface.release)
+    falling_back = facts.always_falls_back if facts else ()
     return CoverageProfile(
         release=release_data.plain_release(surface.release),
-        native=frozenset(name for name, overload in overloads.items() if overload.declared.has_kernel),
-        sparse=frozenset(name for name, overload in overloads.items() if overload.sparse),
-        always_fallback=frozenset(
-            name for name, overload in overloads.items() if overload.dispatch is Dispatch.ALWAYS_FALLS_BACK
+        native=frozenset(
+            name
+            for name, overload in overloads.items()
+            if overload.declared.has_kernel or overload.dispatch is Dispatch.NATIVE
         ),
+        sparse=frozenset(name for name, overload in overloads.items() if overload.sparse),
+        always_fallback=frozenset(falling_back).intersection(overloads),
     )
 
 
@@ -55,7 +60,9 @@ def _profile_of_release(data: ReleaseData, position: int) -> CoverageProfile:
     histories = data.overloads.values()
     return CoverageProfile(
         release=facts.release,
-        native=frozenset(history.name for history in histories if history.dispatch[position] in kernels),
+        native=frozenset(history.name for history in histories if history.dispatch[position] in kernels).union(
+            facts.hand_written
+        ),
         sparse=frozenset(history.name for history in histories if history.sparse[position]),
         always_fallback=frozenset(facts.always_falls_back),
     )

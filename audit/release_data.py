@@ -1,41 +1,54 @@
 """What was computed from the macOS wheels of every minor release, committed as data under `releases/`.
 
-`overloads.tsv` has a line for each overload that any release declared, with the release at which its dispatch changed;
-`releases.json` has what concerns a release as a whole. Both are written by `mpsmith coverage rebuild`, never by hand.
+`releases.json` has what concerns a release as a whole. The tables have a line for each overload or operator that any
+release knows, with the releases at which something changed: `overloads.tsv` how it was declared, `metal_dtypes.tsv`
+the dtypes of its Metal kernels, `expected_failures.tsv` what PyTorch's own tests expect to fail. All are written by
+`mpsmith coverage rebuild`, never by hand.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ..errors import MpsmithError
-from .overloads import Overload, Surface
+from . import change_points
 
 FOLDER = Path(__file__).parent / "releases"
 ABSENT = "absent"
 
-_HEADER = "overload\tdispatch\tSparseMPS\tSparseCsrMPS\n"
+_OVERLOAD_COLUMNS = ("overload", "dispatch", "SparseMPS", "SparseCsrMPS")
+_METAL_COLUMNS = ("operator", "dtypes")
+_FAILURE_COLUMNS = ("test", "stage", "dtypes")
 _RELEASE = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 
 
 @dataclass(frozen=True)
 class ReleaseFacts:
-    """What concerns one release as a whole.
+    """What concerns one release as a whole, read from its yaml and its binary.
 
-    `always_falls_back`: overloads for which hand-written C++ registers the CPU fallback under MPS whatever the
-    settings. `refuses`: overloads for which it registers a function that only raises.
+    `registered` counts the overloads that the binary registers under each key. `always_falls_back`: overloads for
+    which hand-written C++ registers the CPU fallback under MPS, whatever the settings; `refuses`: those for which it
+    registers a function that only raises; `hand_written`: those that have a kernel which the yaml does not declare.
+    `unexplained`: overloads on which yaml and binary disagree for no known reason. `metal_functions` counts the
+    functions of each embedded Metal library.
     """
 
     release: str
     wheel: str
+    minimum_macos: str | None = None
+    sdk: str | None = None
+    registered: Mapping[str, int] = field(default_factory=dict)
     always_falls_back: tuple[str, ...] = ()
     refuses: tuple[str, ...] = ()
+    hand_written: tuple[str, ...] = ()
+    unexplained: tuple[str, ...] = ()
+    metal_functions: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -53,10 +66,16 @@ class OverloadHistory:
 
 @dataclass(frozen=True)
 class ReleaseData:
-    """The committed data: releases from oldest to newest and the history of every overload, by name."""
+    """The committed data: releases from oldest to newest, and what each table says of each of them.
+
+    `metal_dtypes` is by operator, `expected_failures` by OpInfo name and stage; both hold dtypes joined by commas,
+    `-` for none, and `all` where a failure is expected for every dtype.
+    """
 
     releases: tuple[ReleaseFacts, ...]
     overloads: Mapping[str, OverloadHistory]
+    metal_dtypes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    expected_failures: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
 
     def index(self, release: str) -> int:
         """The position of a release such as `2.0.1`, `2.13.0+cpu` or `2.13` (any patch release of it).
@@ -112,83 +131,64 @@ def load(folder: Path = FOLDER) -> ReleaseData:
     """The committed data. Raises MpsmithError with file and line when a line is malformed."""
     facts = load_facts(folder)
     order = [entry.release for entry in facts]
-    path = folder / "overloads.tsv"
-    lines = path.read_text().splitlines()
     overloads = {}
-    for number, line in enumerate(lines[1:], start=2):
-        try:
-            name, dispatch, sparse, compressed = line.split("\t")
-            overloads[name] = OverloadHistory(
-                name,
-                tuple(_expand(dispatch, order)),
-                tuple(state == "yes" for state in _expand(sparse, order)),
-                tuple(state == "yes" for state in _expand(compressed, order)),
-            )
-        except ValueError as error:
-            raise MpsmithError(f"{path}, line {number}: {error}") from None
-    return ReleaseData(facts, overloads)
-
-
-def combine(releases: Sequence[tuple[ReleaseFacts, Surface]]) -> ReleaseData:
-    """The data of these releases, given from oldest to newest."""
-    found = [{overload.name: overload for overload in surface.overloads} for _, surface in releases]
-    names = dict.fromkeys(name for overloads in found for name in overloads)
-    histories = {}
-    for name in names:
-        steps = [overloads.get(name) for overloads in found]
-        plain_name = name.removeprefix("aten::")
-        histories[plain_name] = OverloadHistory(
-            plain_name,
-            tuple(_state(overload) for overload in steps),
-            tuple(overload is not None and overload.sparse for overload in steps),
-            tuple(overload is not None and overload.sparse_compressed for overload in steps),
+    quiet = (ABSENT, "no", "no")
+    for (name,), (dispatch, sparse, compressed) in _read(folder / "overloads.tsv", order, 1, quiet).items():
+        overloads[name] = OverloadHistory(
+            name,
+            tuple(state.replace("-", " ") for state in dispatch),
+            tuple(state == "yes" for state in sparse),
+            tuple(state == "yes" for state in compressed),
         )
-    return ReleaseData(tuple(facts for facts, _ in releases), histories)
-
-
-def _state(overload: Overload | None) -> str:
-    """The declared dispatch: what hand-written C++ changes is in the facts of the release, not in each line."""
-    return overload.declared.value if overload else ABSENT
+    metal = _read(folder / "metal_dtypes.tsv", order, 1, (change_points.NOTHING,))
+    failures = _read(folder / "expected_failures.tsv", order, 2, (change_points.NOTHING,))
+    return ReleaseData(
+        facts,
+        overloads,
+        {operator: states for (operator,), (states,) in metal.items()},
+        {(test, stage): states for (test, stage), (states,) in failures.items()},
+    )
 
 
 def save(data: ReleaseData, folder: Path = FOLDER) -> None:
-    """Write both files, lines in the order of names, so that a new release changes only the lines that it changes."""
+    """Write all files, lines in the order of names, so that a new release changes only the lines that it changes."""
+    overloads = {
+        (history.name,): (history.dispatch, _yes_no(history.sparse), _yes_no(history.sparse_compressed))
+        for history in data.overloads.values()
+    }
+    metal = {(operator,): (states,) for operator, states in data.metal_dtypes.items()}
+    failures = {key: (states,) for key, states in data.expected_failures.items()}
     order = [facts.release for facts in data.releases]
-    rows = [_HEADER]
-    for name in sorted(data.overloads):
-        history = data.overloads[name]
-        columns = (
-            _changes(history.dispatch, order),
-            _changes(["yes" if state else "no" for state in history.sparse], order),
-            _changes(["yes" if state else "no" for state in history.sparse_compressed], order),
-        )
-        rows.append("\t".join((name, *columns)) + "\n")
-    (folder / "overloads.tsv").write_text("".join(rows))
+    dash = (change_points.NOTHING,)
+    _write(folder / "overloads.tsv", _OVERLOAD_COLUMNS, overloads, order, (ABSENT, "no", "no"))
+    _write(folder / "metal_dtypes.tsv", _METAL_COLUMNS, metal, order, dash)
+    _write(folder / "expected_failures.tsv", _FAILURE_COLUMNS, failures, order, dash)
     releases = [asdict(facts) for facts in data.releases]
     (folder / "releases.json").write_text(json.dumps({"releases": releases}, indent=1) + "\n")
 
 
-def _changes(states: Iterable[str], order: Sequence[str]) -> str:
-    """`missing@1.12.1 native@2.15.0`: each state with its first release. Absent or `no` throughout is a dash."""
-    parts, previous = [], None
-    for release, state in zip(order, states, strict=True):
-        quiet = previous is None and state in (ABSENT, "no")
-        if state != previous and not quiet:
-            parts.append(f"{state.replace(' ', '-')}@{release}")
-        if not quiet:
-            previous = state
-    return " ".join(parts) or "-"
+Table = Mapping[tuple[str, ...], tuple[Sequence[str], ...]]
 
 
-def _expand(changes: str, order: Sequence[str]) -> list[str]:
-    starts: dict[str, str] = {}
-    for part in changes.split() if changes != "-" else []:
-        state, at, release = part.partition("@")
-        if not at or release not in order:
-            raise ValueError(f"`{part}` names no known release")
-        starts[release] = state.replace("-", " ")
-    states, current = [], ABSENT
-    for release in order:
-        current = starts.get(release, current)
-        states.append(current)
-    return states
+def _yes_no(states: Sequence[bool]) -> tuple[str, ...]:
+    return tuple("yes" if state else "no" for state in states)
+
+
+def _write(path: Path, titles: Sequence[str], table: Table, order: Sequence[str], quiet: Sequence[str]) -> None:
+    rows = ["\t".join(titles)]
+    for key in sorted(table):
+        columns = (change_points.encode(states, order, calm) for states, calm in zip(table[key], quiet, strict=True))
+        rows.append("\t".join((*key, *columns)))
+    path.write_text("\n".join(rows) + "\n")
+
+
+def _read(path: Path, order: Sequence[str], keys: int, quiet: Sequence[str]) -> Table:
+    table: dict[tuple[str, ...], tuple[Sequence[str], ...]] = {}
+    for number, line in enumerate(path.read_text().splitlines()[1:], start=2):
+        cells = line.split("\t")
+        try:
+            columns = zip(cells[keys:], quiet, strict=True)
+            table[tuple(cells[:keys])] = tuple(change_points.decode(text, order, calm) for text, calm in columns)
+        except ValueError as error:
+            raise MpsmithError(f"{path}, line {number}: {error}") from None
+    return table

@@ -17,6 +17,7 @@ from .dispatcher import Disagreement, check_against_dispatcher, dispatcher_surfa
 from .native_functions import NativeFunction
 from .overloads import Dispatch, Overload, Surface, SurfaceSummary
 from .reachability import Reach, Reachable, Unreachable, reach_of
+from .release_data import ReleaseFacts
 
 __all__ = [
     "Disagreement",
@@ -37,6 +38,7 @@ COMPOSITE_EXPLICIT_KEYS = ("CompositeExplicitAutograd", "CompositeExplicitAutogr
 
 # What decides the content of a surface besides the yaml: a change in any of these files voids the cache.
 _JUDGES = (
+    "change_points.py",
     "derivatives.py",
     "native_functions.py",
     "overloads.py",
@@ -63,9 +65,8 @@ def surface_of(
         title = f"derivatives.yaml of torch {release}"
         differentiable = differentiable_overloads(functions, derivatives_yaml, title)
     facts = release_data.facts_for(release)
-    fallbacks = frozenset(facts.always_falls_back) if facts else frozenset()
     by_name = {function.name: function for function in functions}
-    listed = [_overload(function, by_name, differentiable, fallbacks) for function in functions]
+    listed = [_overload(function, by_name, differentiable, facts) for function in functions]
     generated = [
         _generated(name, function, origin)
         for function, origin in zip(functions, listed, strict=True)
@@ -97,26 +98,39 @@ def _overload(
     function: NativeFunction,
     by_name: Mapping[str, NativeFunction],
     differentiable: frozenset[str],
-    fallbacks: frozenset[str],
+    facts: ReleaseFacts | None,
 ) -> Overload:
     delegate = by_name.get(function.structured_delegate) if function.structured_delegate else None
     declared = declared_dispatch(function, delegate)
-    falls_back = function.name in fallbacks and not declared.has_kernel
+    dispatch = _with_hand_written(function, declared, facts) if facts else declared
     sparse, compressed = "SparseMPS" in function.dispatch, "SparseCsrMPS" in function.dispatch
-    has_mps_kernel = declared.has_kernel or sparse or compressed
+    has_mps_kernel = dispatch.has_kernel or sparse or compressed
     return Overload(
         name=f"aten::{function.name}",
         operator=f"aten::{function.operator}",
         schema=f"aten::{function.schema}",
         tags=function.tags,
         has_autograd_formula=function.name in differentiable,
-        dispatch=Dispatch.ALWAYS_FALLS_BACK if falls_back else declared,
+        dispatch=dispatch,
         declared=declared,
         reach=reach_of(function, has_mps_kernel=has_mps_kernel, composite=declared.is_composite),
         sparse=sparse,
         sparse_compressed=compressed,
         python_module=function.python_module,
     )
+
+
+def _with_hand_written(function: NativeFunction, declared: Dispatch, facts: ReleaseFacts) -> Dispatch:
+    """The dispatch with what hand-written C++ registers; a structured delegate gets what its out overload gets."""
+    if declared.has_kernel:
+        return declared
+    if function.name in facts.hand_written:
+        return Dispatch.NATIVE
+    if function.structured_delegate in facts.hand_written:
+        return Dispatch.STRUCTURED_DELEGATE
+    if not {function.name, function.structured_delegate}.isdisjoint(facts.always_falls_back):
+        return Dispatch.ALWAYS_FALLS_BACK
+    return declared
 
 
 def _generated(name: str, function: NativeFunction, origin: Overload) -> Overload:

@@ -3,6 +3,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from mpsmith.audit import native_functions
 from mpsmith.audit.native_functions import NativeFunction, argument_names, functional_name, parse
 from mpsmith.errors import MpsmithError

@@ -1,10 +1,9 @@
 from pathlib import Path
 
 import pytest
-from mpsmith.audit import release_data
+
 from mpsmith.audit.profiles import profile, profile_of
-from mpsmith.audit.release_data import OverloadHistory, ReleaseData, ReleaseFacts
-from mpsmith.audit.surface import installed_surface, surface_of
+from mpsmith.audit.surface import installed_surface
 from mpsmith.errors import MpsmithError
 
 
@@ -63,38 +62,8 @@ def test_unknown_names_list_the_known_releases(tmp_path: Path) -> None:
         profile(str(tmp_path / "absent.yaml"))
 
 
-def test_data_survives_a_round_trip_and_keeps_changes_only(tmp_path: Path) -> None:
-    facts = tuple(ReleaseFacts(name, "w.whl", ("a",)) for name in ("1.0.0", "1.1.0", "1.2.0"))
-    history = OverloadHistory(
-        "f.out", ("absent", "missing", "structured delegate"), (False, False, True), (False, False, False)
-    )
-    gone = OverloadHistory("g", ("native", "absent", "absent"), (True, False, False), (False, False, False))
-    data = ReleaseData(facts, {"f.out": history, "g": gone})
-    release_data.save(data, tmp_path)
-    assert release_data.load(tmp_path) == data
-    assert (tmp_path / "overloads.tsv").read_text().splitlines()[1:] == [
-        "f.out\tmissing@1.1.0 structured-delegate@1.2.0\tyes@1.2.0\t-",
-        "g\tnative@1.0.0 absent@1.1.0\tyes@1.0.0 no@1.1.0\t-",
-    ]
-
-
-def test_a_damaged_line_is_named(tmp_path: Path) -> None:
-    release_data.save(ReleaseData((ReleaseFacts("1.0.0", "w.whl"),), {}), tmp_path)
-    (tmp_path / "overloads.tsv").write_text("header\nf\tnative@9.9.9\t-\t-\n")
-    with pytest.raises(MpsmithError, match=r"overloads\.tsv, line 2: `native@9\.9\.9` names no known release"):
-        release_data.load(tmp_path)
-
-
-def test_combine_joins_releases_by_name() -> None:
-    old = surface_of(b"- func: f(Tensor self) -> Tensor\n  dispatch: {CPU: f}\n  autogen: f.out\n", None, "1.0.0")
-    new = surface_of(b"- func: f(Tensor self) -> Tensor\n  dispatch: {CPU: f, MPS: f}\n", None, "1.1.0")
-    data = release_data.combine([(ReleaseFacts("1.0.0", "a"), old), (ReleaseFacts("1.1.0", "b"), new)])
-    assert data.overloads["f"].dispatch == ("missing", "native")
-    assert data.overloads["f.out"].dispatch == ("composite explicit", "absent")
-
-
-def test_facts_of_an_unknown_release_are_those_of_its_ancestor() -> None:
-    nightly = release_data.facts_for("2.13.1.dev20260101")
-    assert nightly is not None
-    assert nightly.release == "2.13.0"
-    assert release_data.facts_for("0.1") is None
+def test_hand_written_registrations_are_part_of_a_profile() -> None:
+    old = profile("2.0.1")
+    assert "bitwise_and.Tensor_out" in old.native
+    assert {"im2col", "upsample_nearest3d.vec"} <= old.always_fallback
+    assert profile("2.15.0").always_fallback == {"embedding_renorm_"}

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from mpsmith.audit import native_functions
 from mpsmith.audit.dispatcher import mps_entry
 from mpsmith.audit.name_patterns import select_overloads

@@ -1,0 +1,114 @@
+"""Which dtypes a release has Metal kernels for, as far as the names of its Metal functions show.
+
+`softshrink_dense_half_half` and `index_fill_strided_long` carry operator, variant and types. A kernel is necessary and
+not sufficient: the host code in front of it may still refuse the dtype. Operators that run on Apple's MPSGraph have
+no functions here at all, so an empty answer says nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from ..native_functions import functional_name
+
+# Metal's name of each type in a function's name, and the dtype whose elements have it.
+DTYPES: Mapping[str, str] = {
+    "float": "float32",
+    "half": "float16",
+    "bfloat": "bfloat16",
+    "float2": "complex64",
+    "char": "int8",
+    "short": "int16",
+    "int": "int32",
+    "long": "int64",
+    "uchar": "uint8",
+    "bool": "bool",
+}
+
+# Words between the operator and the types that name a way of running it, not another operator.
+VARIANTS = frozenset(
+    """
+    alpha bias block broadcast carry chunk cols combine contiguous copy dense dim final finalize flat forward ilp inner
+    innermost inplace input k kernel large lhs merge mpp narrow nobias outer partial radix reduce reduction rhs row rows
+    scalar single small stable strided t value vec
+    """.split()  # noqa: SIM905 - as a list of strings it would be one word a line
+)
+
+# Block sizes and index types, such as `tptg256`, `bm64` and `i32`, and structures of parameters.
+_TUNING = re.compile(r"\d+|[a-z]{1,4}\d+|int(32|64)|\w+Params")
+
+# A kernel that copies elements of any type by their width; a type in its name is that of an index.
+_ELEMENT_WIDTH = re.compile(r"\d+bit")
+
+# Types that no tensor on mps has; they stand in names in the place of a type.
+OTHER_TYPES = frozenset({"half2", "ushort", "uint", "ulong", "float3", "float4", "half4"})
+
+# A cast variant computes in another type than its operand's, so its types are no evidence for either.
+CASTS = frozenset({"cast", "castout"})
+
+# Metal functions are named without the prefixes by which Python modules tell their operators apart.
+PREFIXES = ("_", "special_", "linalg_", "_linalg_", "fft_", "_foreach_")
+
+
+def dtypes_by_operator(overloads: Iterable[str], functions: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """For each operator with native overloads, the dtypes shown by Metal functions that bear its name.
+
+    `overloads` are names without namespace; in-place and out overloads count for their functional operator.
+    Operators without evidence are left out. Dtypes come in the order of DTYPES.
+    """
+    stems = _types_by_stem(functions)
+    operators = {functional_name(overload) for overload in overloads}
+    spellings: dict[str, set[str]] = defaultdict(set)
+    for operator in operators:
+        for spelling in _spellings(operator):
+            spellings[spelling].add(operator)
+    evidence: dict[str, set[str]] = defaultdict(set)
+    for stem, types in stems.items():
+        for operator in _operators_of(stem, spellings):
+            evidence[operator] |= types
+    return {
+        operator: tuple(dtype for metal, dtype in DTYPES.items() if metal in types)
+        for operator, types in sorted(evidence.items())
+        if types
+    }
+
+
+def _spellings(operator: str) -> set[str]:
+    return {operator} | {operator.removeprefix(prefix) for prefix in PREFIXES if operator.startswith(prefix)}
+
+
+def _types_by_stem(functions: Iterable[str]) -> dict[tuple[str, ...], set[str]]:
+    """The types of every function name without its types, at the place in the name where they vary most.
+
+    `eq_dense_bool_float` and `eq_dense_bool_half` show float and half: the first type is always that of the result.
+    Where two places vary alike the last one counts.
+    """
+    places: dict[tuple[str, ...], list[set[str]]] = defaultdict(list)
+    for function in functions:
+        words = function.split("_")
+        if not CASTS.isdisjoint(words):
+            continue
+        types = [word for word in words if word in DTYPES or word in OTHER_TYPES]
+        stem = tuple(word for word in words if word not in DTYPES and word not in OTHER_TYPES)
+        if any(_ELEMENT_WIDTH.fullmatch(word) for word in stem):
+            continue
+        seen = places[stem]
+        seen.extend(set() for _ in range(len(types) - len(seen)))
+        for place, metal_type in enumerate(types):
+            seen[place].add(metal_type)
+    return {stem: max(reversed(seen), key=len) & DTYPES.keys() for stem, seen in places.items() if seen}
+
+
+def _operators_of(stem: tuple[str, ...], spellings: Mapping[str, set[str]]) -> set[str]:
+    """The operators that a function's name begins with, if only words for variants follow; the longest name wins."""
+    for length in range(len(stem), 0, -1):
+        operators = spellings.get("_".join(stem[:length]))
+        if operators:
+            return operators if all(map(_is_variant, stem[length:])) else set()
+    return set()
+
+
+def _is_variant(word: str) -> bool:
+    return word in VARIANTS or _TUNING.fullmatch(word) is not None
