@@ -49,7 +49,7 @@ def check(registry: Folder = None, as_json: AsJson = False) -> None:
         ]
         _print_json({"entries": len(found), "problems": listed, "drift": [_drift_json(one) for one in drift]})
     else:
-        for problem in sorted(problems, key=lambda problem: (str(problem.path), problem.line, problem.column)):
+        for problem in problems:
             typer.echo(str(problem))
         _print_drift(drift)
         typer.echo(f"{_counted(len(found), 'valid entry', 'valid entries')}, {_counted(len(problems), 'problem')}")

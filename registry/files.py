@@ -113,7 +113,10 @@ def check(folder: Path | None = None) -> list[Problem]:
 
 
 def examine(folder: Path | None = None) -> tuple[Registry, list[Problem]]:
-    """What can be read of the registry, and every problem in it. Raises RegistryError for a missing folder."""
+    """What can be read of the registry, and every problem in it, in the order of files and lines.
+
+    Raises RegistryError for a missing folder.
+    """
     chosen = registry_folder(folder)
     if not chosen.is_dir() and chosen != PACKAGED:
         raise RegistryError(
@@ -137,7 +140,7 @@ def examine(folder: Path | None = None) -> tuple[Registry, list[Problem]]:
     entries, invalid = entries_of(blocks)
     problems += invalid
     problems += index_problems(texts.values(), entries)
-    return Registry(chosen, texts, entries), problems
+    return Registry(chosen, texts, entries), sorted(problems)
 
 
 def edit(folder: Path | None, operator: str, changes: Mapping[str, object], *, add: bool = False) -> Entry:

@@ -74,7 +74,7 @@ def parse(text: str, path: Path) -> tuple[list[Block], list[Problem]]:
         root = compose(text)
     except yaml.YAMLError as error:
         return [], _syntax_problems(text, path) or [_syntax_problem(error, text, path)]
-    if root is None:
+    if root is None or _is_absent(root):
         return [], []
     if not isinstance(root, yaml.MappingNode) or root.flow_style:
         message = "a registry file is a mapping in block style, an entry for each operator, such as 'aten::mode:'"
@@ -116,8 +116,7 @@ class _Reader:
             return {key.value: self.plain(value) for key, value in self.pairs(node)}
         if isinstance(node, yaml.SequenceNode):
             return [self.plain(item) for item in node.value]
-        absent = isinstance(node, yaml.ScalarNode) and node.style is None and node.value in _ABSENT
-        return None if absent else str(node.value)
+        return None if _is_absent(node) else str(node.value)
 
     def pairs(self, mapping: yaml.MappingNode) -> Iterator[tuple[yaml.ScalarNode, yaml.Node]]:
         first: dict[str, yaml.Node] = {}
@@ -134,6 +133,10 @@ class _Reader:
     def _note(self, node: yaml.Node, message: str) -> None:
         mark = node.start_mark
         self.problems.append(Problem(self.path, mark.line + 1, mark.column + 1, message))
+
+
+def _is_absent(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.ScalarNode) and not node.style and node.value in _ABSENT
 
 
 _TOP_LEVEL = re.compile(r"^[^\s#]", re.MULTILINE)

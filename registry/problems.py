@@ -10,9 +10,9 @@ from pathlib import Path
 from ..errors import MpsmithError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Problem:
-    """One thing to mend in a file; `line` and `column` count from 1."""
+    """One thing to mend in a file; `line` and `column` count from 1. Problems are ordered by file, line and column."""
 
     path: Path
     line: int
@@ -32,12 +32,11 @@ class RegistryError(MpsmithError):
 
 
 def error_of(problems: Sequence[Problem]) -> RegistryError:
-    """One error that lists all `problems`, a line each, in the order of files and lines."""
-    listed = sorted(problems, key=lambda problem: (str(problem.path), problem.line, problem.column))
-    if len(listed) == 1:
-        return RegistryError(str(listed[0]), listed)
-    lines = [f"the registry has {len(listed)} problems", *(f"  {problem}" for problem in listed)]
-    return RegistryError("\n".join(lines), listed)
+    """One error that lists all `problems`, a line each."""
+    if len(problems) == 1:
+        return RegistryError(str(problems[0]), problems)
+    lines = [f"the registry has {len(problems)} problems", *(f"  {problem}" for problem in problems)]
+    return RegistryError("\n".join(lines), problems)
 
 
 def near(word: str, known: Iterable[str]) -> str:

@@ -208,9 +208,9 @@ _SEVERITY: tuple[Verdict, ...] = ("crash", "timeout", "wrong", "missing", "fallb
 
 def _combined(recorded: Measured, new: Measured) -> Measured:
     """The new measurement, and what the recorded one says of the dtypes that were not executed this time."""
-    if (recorded.torch, recorded.profile) != (new.torch, new.profile):
+    if (recorded.torch, recorded.profile) != (new.torch, new.profile) or new.verdict == "unreachable":
         return new
-    if not new.dtypes:
+    if recorded.dtypes and not new.dtypes:
         return new.model_copy(update={"dtypes": recorded.dtypes, "verdict": recorded.verdict})
     executed = {dtype for dtypes in new.dtypes.values() for dtype in dtypes}
     kept = {

@@ -1,0 +1,250 @@
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from mpsmith.cli.registry import app
+from mpsmith.errors import MpsmithError
+from mpsmith.registry.files import load
+from mpsmith.registry.sync import Measurement
+
+TEXT = """\
+aten::median:
+  owner: ada
+  measured:
+    simulated:
+      torch: 2.13.0
+      verdict: native
+
+aten::mode:
+  status: missing  # asked for
+  issue: 77764
+  measured:
+    simulated:
+      torch: 2.13.0
+      verdict: missing
+      overloads:
+        aten::mode: missing
+      dtypes:
+        missing: [float32, int64]
+
+aten::mul:
+  measured:
+    mps:
+      torch: 2.13.0
+      verdict: wrong
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "operators"
+    folder.mkdir()
+    (folder / "m.yaml").write_text(TEXT)
+    monkeypatch.setenv("MPSMITH_REGISTRY", str(folder))
+    return folder
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+def output(*arguments: str) -> str:
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def printed_json(*arguments: str) -> Any:
+    return json.loads(output(*arguments, "--json"))
+
+
+def error(*arguments: str) -> str:
+    result = run(*arguments)
+    assert isinstance(result.exception, MpsmithError), result.exception
+    assert result.exit_code != 0
+    return str(result.exception)
+
+
+def test_check_of_a_good_registry(folder: Path) -> None:
+    assert output("check") == "3 valid entries, 0 problems\n"
+    assert printed_json("check") == {"entries": 3, "problems": [], "drift": []}
+
+
+def test_check_names_every_problem_and_exits_with_1(folder: Path) -> None:
+    (folder / "a.yaml").write_text("aten::add:\n  ownr: x\n  status: fine\n")
+    result = run("check")
+    assert result.exit_code == 1
+    assert result.output.splitlines()[0] == (
+        "operators/a.yaml:2:3: aten::add: unknown key 'ownr' (did you mean owner?)"
+    )
+    assert result.output.splitlines()[-1] == "3 valid entries, 2 problems"
+    as_json = run("check", "--json")
+    assert as_json.exit_code == 1
+    first = json.loads(as_json.output)["problems"][0]
+    assert (Path(first["file"]).name, first["line"], first["column"]) == ("a.yaml", 2, 3)
+
+
+def test_check_lists_drift(folder: Path) -> None:
+    (folder / "m.yaml").write_text(TEXT.replace("verdict: missing", "verdict: native"))
+    assert "drift: 1 status set by people against the measurement\n  aten::mode: marked missing" in output("check")
+    (drift,) = printed_json("check")["drift"]
+    assert (drift["operator"], drift["status"], drift["verdict"], drift["simulated"]) == (
+        "aten::mode",
+        "missing",
+        "native",
+        True,
+    )
+
+
+def test_show(folder: Path) -> None:
+    shown = output("show", "mode")
+    assert shown.splitlines() == [
+        "aten::mode",
+        "  status        missing, set by people",
+        "  issue         77764",
+        "  measured      missing, simulated, coverage of torch 2.13.0",
+        "    aten::mode  missing",
+        "    missing       float32, int64",
+        "  file          operators/m.yaml:8",
+    ]
+    assert "status        native (simulated), as measured" in output("show", "aten::median")
+    assert "status        wrong, as measured" in output("show", "mul")
+
+
+def test_show_as_json(folder: Path) -> None:
+    shown = printed_json("show", "mode")
+    assert shown["status"] == "missing"
+    assert shown["status_from"] == "people"
+    assert shown["measured"]["simulated"]["dtypes"] == {"missing": ["float32", "int64"]}
+    assert shown["line"] == 8
+    assert printed_json("show", "median")["status_from"] == "simulated"
+
+
+def test_show_of_an_unknown_operator_suggests_near_ones(folder: Path) -> None:
+    assert error("show", "moed").startswith(
+        "the registry in operators has no entry for aten::moed (did you mean aten::mode"
+    )
+    assert "all overloads of aten::mode" in error("show", "aten::mode.values")
+
+
+def test_list(folder: Path) -> None:
+    lines = output("list").splitlines()
+    assert lines[0].split() == ["operator", "status", "measured", "owner", "issue", "kernel"]
+    assert [line.split()[0] for line in lines[2:5]] == ["aten::median", "aten::mode", "aten::mul"]
+    assert "native (simulated)" in lines[2]
+    assert lines[-1] == "3 operators"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--status", "missing"], ["aten::mode"]),
+        (["--status", "missing", "--status", "wrong"], ["aten::mode", "aten::mul"]),
+        (["--status", "verified"], []),
+        (["--owner", "ada"], ["aten::median"]),
+        (["--drift"], []),
+        (["--kernel"], []),
+        (["mul", "m?de"], ["aten::mode", "aten::mul"]),
+        (["aten::m*", "--status", "native"], ["aten::median"]),
+    ],
+)
+def test_list_filters(folder: Path, arguments: list[str], expected: list[str]) -> None:
+    assert [entry["operator"] for entry in printed_json("list", *arguments)] == expected
+
+
+def test_list_refuses_what_it_does_not_know(folder: Path) -> None:
+    assert error("list", "--status", "mising").endswith("(did you mean missing?)")
+    assert "no entry for aten::moed" in error("list", "moed")
+
+
+def test_set(folder: Path) -> None:
+    printed = output(
+        "set", "mode", "--status", "scaffolded", "--owner", "ada", "--note", "two\nlines", "--unset", "issue"
+    )
+    assert printed.splitlines()[0] == "operators/m.yaml:8: aten::mode: status: scaffolded"
+    expected = TEXT.replace(
+        "  status: missing  # asked for\n  issue: 77764\n",
+        "  status: scaffolded  # asked for\n  owner: ada\n  notes: |-\n    two\n    lines\n",
+    )
+    assert (folder / "m.yaml").read_text() == expected
+    output("set", "mode", "--issue", "1", "--pull-request", "2", "--kernel", "mode", "--reason", "r")
+    entry = load(folder)["aten::mode"]
+    assert (entry.issue, entry.pull_request, entry.kernel, entry.reason) == ("1", "2", "mode", "r")
+
+
+def test_set_refuses_and_changes_nothing(folder: Path) -> None:
+    assert error("set", "mode").startswith("nothing to set")
+    assert error("set", "mode", "--owner", "x", "--unset", "owner") == "cannot set and unset owner at once"
+    assert error("set", "mode", "--unset", "measured").startswith("'measured' cannot be unset")
+    assert "did you mean missing?" in error("set", "mode", "--status", "mising")
+    assert "needs a reason" in error("set", "mode", "--status", "not applicable")
+    assert "(--add)" in error("set", "sort", "--owner", "x")
+    assert (folder / "m.yaml").read_text() == TEXT
+
+
+def test_set_adds_on_request(folder: Path) -> None:
+    output("set", "torchvision::nms", "--owner", "x", "--add")
+    assert load(folder)["torchvision::nms"].owner == "x"
+
+
+def test_the_option_goes_before_the_variable(folder: Path) -> None:
+    other = folder.parent / "other"
+    assert "there is no registry folder other" in error("check", "--registry", str(other))
+    other.mkdir()
+    assert output("check", "--registry", str(other)) == "0 valid entries, 0 problems\n"
+
+
+@pytest.fixture
+def audited(monkeypatch: pytest.MonkeyPatch) -> list[Measurement]:
+    """What the audit's store gives, without an audit."""
+    found: list[Measurement] = []
+    module = ModuleType("mpsmith.audit.measurements")
+    module.measurements = lambda store: found if store == Path("a.sqlite") else []  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "mpsmith.audit.measurements", module)
+    return found
+
+
+def measured(operator: str, verdict: str, torch: str = "2.13.0") -> Measurement:
+    return Measurement(operator, torch, "simulated", torch, {operator: "native"}, verdict)
+
+
+def test_sync(folder: Path, audited: list[Measurement]) -> None:
+    audited += [measured("aten::mode", "native", "2.14.0"), measured("aten::median", "native", "2.9.0")]
+    audited += [measured("aten::add", "native")]
+    printed = output("sync", "--store", "a.sqlite").splitlines()
+    assert printed == [
+        "registry: 1 added, 1 changed, 0 remeasured with the same finding, 0 unchanged",
+        "  aten::mode: missing → native (simulated)",
+        "1 operator left as recorded, measured with a newer release (--replace-newer replaces that)",
+        "drift: 1 status set by people against the measurement",
+        "  aten::mode: marked missing, but native now on the simulated device with the coverage of torch 2.14.0: "
+        "it may be closed",
+    ]
+    assert load(folder)["aten::add"].measured["simulated"].verdict == "native"
+
+
+def test_sync_as_json(folder: Path, audited: list[Measurement]) -> None:
+    audited += [measured("aten::mode", "native", "2.14.0"), measured("aten::add", "native")]
+    printed = printed_json("sync", "--store", "a.sqlite")
+    assert printed["added"] == ["aten::add"]
+    assert printed["changed"] == [
+        {"operator": "aten::mode", "device": "simulated", "before": "missing", "after": "native"}
+    ]
+    assert printed["drift"][0]["operator"] == "aten::mode"
+    assert printed["unchanged"] == printed["remeasured"] == printed["outdated"] == []
+
+
+def test_a_long_sync_is_shown_in_part(folder: Path, audited: list[Measurement]) -> None:
+    names = [f"aten::m{number:02}" for number in range(25)]
+    audited += [measured(name, "missing") for name in names]
+    output("sync", "--store", "a.sqlite")
+    audited[:] = [measured(name, "native") for name in names]
+    lines = output("sync", "--store", "a.sqlite").splitlines()
+    assert len(lines) == 22
+    assert lines[-1] == "  and 5 more (git diff shows them)"

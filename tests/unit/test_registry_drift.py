@@ -1,0 +1,95 @@
+from typing import get_args
+
+import pytest
+
+from mpsmith.registry.drift import drift_of
+from mpsmith.registry.model import STATUS_OF_VERDICT, Entry, Status, Verdict
+
+
+def entry(status: str | None, verdict: str, device: str = "mps", **more: object) -> Entry:
+    fields: dict[str, object] = {"operator": "aten::mode", "status": status, "kernel": "mode", "reason": "because"}
+    fields["evidence"] = {device: {"torch": "2.13.0", "source": "0" * 12, "checks": ["numerics"]}}
+    fields["measured"] = {device: {"torch": "2.13.0", "verdict": verdict, **more}}
+    return Entry.model_validate(fields)
+
+
+AGREE = {
+    "native": {"native"},
+    "composite": {"composite"},
+    "falls back": {"fallback", "missing"},
+    "missing": {"fallback", "missing"},
+    "wrong": {"wrong", "crash", "timeout"},
+    "dtype gap": {"dtype gap"},
+    "scaffolded": {"missing", "fallback", "wrong", "dtype gap", "crash", "timeout"},
+    "implemented": {"missing", "fallback", "wrong", "dtype gap", "crash", "timeout"},
+    "verified": {"missing", "fallback", "wrong", "dtype gap", "crash", "timeout"},
+    "upstreamed": {"native", "composite", "missing", "fallback"},
+    "not applicable": {"unreachable", "missing", "fallback"},
+}
+
+
+@pytest.mark.parametrize("status", [status.value for status in Status])
+def test_each_status_drifts_with_the_verdicts_that_contradict_it(status: str) -> None:
+    quiet = {verdict for verdict in get_args(Verdict) if drift_of(entry(status, verdict)) is None}
+    assert quiet == AGREE[status] | {"reference failed"}
+
+
+@pytest.mark.parametrize("verdict", get_args(Verdict))
+def test_without_a_status_nothing_drifts(verdict: str) -> None:
+    assert drift_of(entry(None, verdict)) is None
+
+
+@pytest.mark.parametrize(("verdict", "status"), STATUS_OF_VERDICT.items())
+def test_the_status_that_follows_from_a_verdict_agrees_with_it(verdict: str, status: Status) -> None:
+    assert drift_of(entry(status.value, verdict)) is None
+
+
+def test_nothing_drifts_before_it_was_measured() -> None:
+    assert drift_of(Entry(operator="aten::mode", status=Status.native)) is None
+
+
+@pytest.mark.parametrize("status", ["wrong", "dtype gap"])
+@pytest.mark.parametrize("verdict", ["native", "composite"])
+def test_the_simulated_device_does_not_refute_wrong_values(status: str, verdict: str) -> None:
+    assert drift_of(entry(status, verdict, "simulated")) is None
+    assert drift_of(entry(status, verdict, "mps")) is not None
+
+
+def test_the_simulated_device_does_know_what_is_missing() -> None:
+    assert drift_of(entry("wrong", "missing", "simulated")) is not None
+    assert drift_of(entry("native", "missing", "simulated")) is not None
+
+
+@pytest.mark.parametrize(
+    ("status", "verdict", "words"),
+    [
+        (
+            "missing",
+            "native",
+            "marked missing, but native now on mps with the coverage of torch 2.13.0: it may be closed",
+        ),
+        ("native", "wrong", "marked native, but measured wrong on mps with the coverage of torch 2.13.0: look at"),
+        ("native", "missing", "marked native, but it has no kernel on mps"),
+        ("verified", "native", "its kernel may no longer be needed"),
+        ("native", "crash", "it crashes the process"),
+        ("native", "unreachable", "mark it not applicable"),
+    ],
+)
+def test_drift_says_what_contradicts_and_what_to_decide(status: str, verdict: str, words: str) -> None:
+    drift = drift_of(entry(status, verdict))
+    assert drift is not None
+    assert words in drift.explanation
+    assert str(drift) == f"aten::mode: {drift.explanation}"
+
+
+def test_a_simulated_finding_says_so() -> None:
+    drift = drift_of(entry("missing", "native", "simulated", profile="2.15.0"))
+    assert drift is not None
+    assert "on the simulated device with the coverage of torch 2.15.0" in drift.explanation
+    assert (drift.device, drift.release) == ("simulated", "2.15.0")
+
+
+def test_the_reason_of_a_measurement_is_the_advice() -> None:
+    drift = drift_of(entry("missing", "unreachable", reason="works on a format for CPUs"))
+    assert drift is not None
+    assert drift.explanation.endswith("works on a format for CPUs")

@@ -1,0 +1,406 @@
+from pathlib import Path
+
+import pytest
+
+from mpsmith.registry.files import Registry, check, edit, edit_all, load, record_evidence
+from mpsmith.registry.model import Evidence, Status
+from mpsmith.registry.problems import RegistryError
+
+GOOD = """\
+# Operators with m.
+
+aten::mode:
+  status: missing  # asked for
+  owner: someone
+  # Upstream knows.
+  issue: https://github.com/pytorch/pytorch/issues/77764
+  notes: >
+    folded
+    text
+  measured:
+    simulated:
+      torch: 2.13.0
+      verdict: missing
+      overloads:
+        aten::mode: missing
+        aten::mode.values: composite explicit
+      dtypes:
+        missing: [float32, int64]
+
+aten::median:
+  measured:
+    mps:
+      torch: 2.13.0
+      verdict: native
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "operators"
+    folder.mkdir()
+    return folder
+
+
+def write(folder: Path, text: str, name: str = "m.yaml") -> Path:
+    path = folder / name
+    path.write_bytes(text.encode("utf-8"))
+    return path
+
+
+def messages(folder: Path) -> list[str]:
+    return [str(problem) for problem in check(folder)]
+
+
+def test_entries_are_read_with_their_places(folder: Path) -> None:
+    write(folder, GOOD)
+    registry = load(folder)
+    assert list(registry) == ["aten::mode", "aten::median"]
+    entry = registry["aten::mode"]
+    assert entry.status is Status.missing
+    assert entry.owner == "someone"
+    assert entry.notes == "folded text\n"
+    assert entry.measured["simulated"].overloads["aten::mode.values"] == "composite explicit"
+    assert str(registry.place("aten::median")) == "operators/m.yaml:21"
+    assert registry.get("aten::sort") is None
+
+
+def test_an_empty_folder_is_an_empty_registry(folder: Path) -> None:
+    assert len(load(folder)) == 0
+    assert check(folder) == []
+
+
+def test_files_without_entries_are_fine(folder: Path) -> None:
+    write(folder, "", "a.yaml")
+    write(folder, "# only a comment\n", "b.yaml")
+    write(folder, "---\n", "c.yaml")
+    assert len(load(folder)) == 0
+
+
+def test_other_files_are_left_alone(folder: Path) -> None:
+    write(folder, "not: [yaml", "README.md")
+    write(folder, "not: [yaml", ".m.yaml.swp")
+    assert check(folder) == []
+
+
+def test_a_folder_that_was_asked_for_must_exist(folder: Path) -> None:
+    with pytest.raises(RegistryError, match=r"there is no registry folder elsewhere"):
+        load(folder.parent / "elsewhere")
+
+
+def test_the_variable_names_the_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(folder, GOOD)
+    monkeypatch.setenv("MPSMITH_REGISTRY", str(folder))
+    assert "aten::mode" in load()
+
+
+def test_a_release_with_a_zero_at_its_end_keeps_it(folder: Path) -> None:
+    write(folder, "aten::mode:\n  measured:\n    mps: {torch: 2.10, verdict: native}\n")
+    assert load(folder)["aten::mode"].measured["mps"].torch == "2.10"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("aten::mode:\n  owner: [a\n", "3:1: malformed YAML", id="unclosed list"),
+        pytest.param("aten::mode:\n\towner: a\n", "2:1: malformed YAML", id="tab"),
+        pytest.param("aten::mode:\n  owner: a: b\n", "2:11: malformed YAML", id="two colons"),
+        pytest.param("aten::mode:\n  owner: 'a\n", "malformed YAML", id="unclosed quote"),
+        pytest.param("aten::mode:\n  owner: a\x00b\n", "2:1: malformed YAML", id="control character"),
+        pytest.param("aten::mode:\n  owner: a\n---\naten::x:\n  owner: b\n", "malformed YAML", id="two documents"),
+        pytest.param("- aten::mode\n", "1:1: a registry file is a mapping in block style", id="list"),
+        pytest.param("aten::mode\n", "1:1: a registry file is a mapping in block style", id="text"),
+        pytest.param("{aten::mode: {owner: a}}\n", "1:1: a registry file is a mapping in block style", id="flow"),
+        pytest.param("[a]: b\n", "1:1: a key must be plain text", id="list as key"),
+        pytest.param(
+            "aten::mode:\n  ownr: a\n",
+            "2:3: aten::mode: unknown key 'ownr' (did you mean owner?)",
+            id="unknown key",
+        ),
+        pytest.param(
+            "aten::mode:\n  measured:\n    mps:\n      torch: 2.13.0\n      verdict: native\n      verdikt: x\n",
+            "6:7: aten::mode: unknown key 'verdikt' (did you mean verdict?)",
+            id="unknown key deep inside",
+        ),
+        pytest.param(
+            "aten::mode:\n  measured:\n    mps:\n      torch: 2.13.0\n",
+            "3:5: aten::mode: the key 'verdict' is missing",
+            id="missing key",
+        ),
+        pytest.param(
+            "aten::mode:\n  owner: a\n  status: missing\n  owner: b\n",
+            "4:3: the key 'owner' stands twice; it is first on line 2",
+            id="key twice",
+        ),
+        pytest.param(
+            "aten::mode:\n  owner: a\naten::mode:\n  owner: b\n",
+            "3:1: the key 'aten::mode' stands twice; it is first on line 1",
+            id="operator twice in a file",
+        ),
+        pytest.param(
+            "aten::mode:\n  status: mising\n",
+            "2:11: aten::mode: 'mising' is not a value of status; allowed are native, composite, falls back, missing,",
+            id="unknown status",
+        ),
+        pytest.param(
+            "aten::mode:\n  measured:\n    cuda:\n      torch: 2.13.0\n      verdict: native\n",
+            "3:5: aten::mode: 'cuda' is not a key; allowed are mps, simulated",
+            id="unknown device",
+        ),
+        pytest.param(
+            "aten::mode:\n  measured:\n    mps:\n      torch: 2.13.0\n      verdict: wrong\n"
+            "      dtypes:\n        bad: [int8]\n",
+            "7:9: aten::mode: 'bad' is not a key; allowed are passed,",
+            id="unknown verdict of dtypes",
+        ),
+        pytest.param(
+            "aten::mode:\n  measured:\n    mps:\n      torch: 2.13.0\n      verdict: wrong\n"
+            "      overloads:\n        aten::mode: nativ\n",
+            "7:21: aten::mode: 'nativ' is not a value of overloads; allowed are native,",
+            id="unknown dispatch",
+        ),
+        pytest.param(
+            "aten::mode:\n  measured:\n    mps:\n      torch: 2.13.0\n      verdict: wrong\n"
+            "      dtypes:\n        wrong: [int8, Int 64]\n",
+            "7:23: aten::mode: 'Int 64' does not fit dtypes",
+            id="bad item of a list",
+        ),
+        pytest.param(
+            "aten::mode:\n  status: not applicable\n",
+            "1:1: aten::mode: the status 'not applicable' needs a reason",
+            id="not applicable without a reason",
+        ),
+        pytest.param(
+            "aten::mode:\n  issue: see above\n",
+            "2:10: aten::mode: 'see above' does not fit: an issue is a number in pytorch/pytorch or a URL",
+            id="bad issue",
+        ),
+        pytest.param("aten::mode:\n  owner: [a, b]\n", "2:10: aten::mode: owner must be text, not a list", id="list"),
+        pytest.param(
+            "aten::mode:\n  measured: yes\n", "2:13: aten::mode: measured must be a mapping, not text", id="text"
+        ),
+        pytest.param("aten::mode: missing\n", "1:13: aten::mode: an entry is a mapping of fields", id="entry is text"),
+        pytest.param("aten::mode:\n", "1:1: aten::mode: the entry is empty", id="empty entry"),
+        pytest.param(
+            "aten::mode:\n  operator: aten::mode\n",
+            "2:3: aten::mode: the entry's key names the operator: remove this field",
+            id="operator inside",
+        ),
+        pytest.param(
+            "mode:\n  owner: a\n", "1:1: mode: 'mode' does not fit: an operator is written", id="no namespace"
+        ),
+        pytest.param(
+            "aten::mode.values:\n  owner: a\n",
+            "an entry is for all overloads: 'aten::mode'",
+            id="overload as entry",
+        ),
+        pytest.param(
+            "aten::mode: &a\n  owner: a\naten::mean: *a\n",
+            "1:13: anchors and aliases are not used",
+            id="alias",
+        ),
+        pytest.param("aten::mode:\n  owner: !!int 3\n", "2:10: the tag tag:yaml.org,2002:int is not used", id="tag"),
+        pytest.param("aten::mode:\n  <<: {owner: a}\n", "2:3: aten::mode: unknown key '<<'", id="merge"),
+        pytest.param(
+            "aten::mode:\n    kernel: mode\n",
+            "1:1: aten::mode: an entry with a kernel is written plainly",
+            id="kernel that the quick scan would overlook",
+        ),
+        pytest.param(
+            "aten::mode:\n  kernel: 'mode'\n", "1:1: aten::mode: an entry with a kernel is written plainly", id="quotes"
+        ),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_place(folder: Path, text: str, expected: str) -> None:
+    write(folder, text)
+    found = messages(folder)
+    assert any(expected in message for message in found), found
+    assert all(message.startswith("operators/m.yaml:") for message in found)
+    with pytest.raises(RegistryError) as raised:
+        load(folder)
+    assert expected in str(raised.value)
+
+
+def test_all_problems_of_all_files_are_listed_in_order(folder: Path) -> None:
+    write(folder, "aten::b:\n  owner: [x\naten::b2:\n  ownr: y\naten::b3:\n  owner: a: b\n", "b.yaml")
+    write(folder, "aten::a:\n  status: lost\n  color: red\n  issue: none\naten::a2: 3\n", "a.yaml")
+    with pytest.raises(RegistryError) as raised:
+        load(folder)
+    lines = str(raised.value).splitlines()
+    assert lines[0] == "the registry has 6 problems"
+    places = [line.strip().split(": ")[0] for line in lines[1:]]
+    assert places == [
+        "operators/a.yaml:2:11",
+        "operators/a.yaml:3:3",
+        "operators/a.yaml:4:10",
+        "operators/a.yaml:5:11",
+        "operators/b.yaml:3:1",
+        "operators/b.yaml:6:11",
+    ]
+    assert len(raised.value.problems) == 6
+
+
+def test_one_problem_makes_one_line(folder: Path) -> None:
+    write(folder, "aten::a:\n  ownr: x\n")
+    with pytest.raises(RegistryError) as raised:
+        load(folder)
+    assert str(raised.value) == "operators/m.yaml:2:3: aten::a: unknown key 'ownr' (did you mean owner?)"
+
+
+def test_the_same_operator_in_two_files_is_a_problem(folder: Path) -> None:
+    write(folder, "aten::mode:\n  owner: a\n", "m.yaml")
+    write(folder, "# moved\naten::mode:\n  owner: b\n", "n.yaml")
+    expected = "operators/n.yaml:2:1: aten::mode: the operator has an entry already, at operators/m.yaml:1"
+    assert messages(folder) == [expected]
+
+
+def test_bytes_that_are_no_text_are_a_problem(folder: Path) -> None:
+    (folder / "m.yaml").write_bytes(b"aten::mode:\n  owner: a\n  notes: \xff\xfe\n")
+    assert messages(folder) == ["operators/m.yaml:3:1: not UTF-8 text"]
+
+
+def test_a_file_that_cannot_be_read_is_a_problem(folder: Path) -> None:
+    (folder / "m.yaml").mkdir()
+    assert messages(folder) == ["operators/m.yaml:1:1: cannot be read: Is a directory"]
+
+
+def test_a_file_with_the_other_suffix_is_not_overlooked_in_silence(folder: Path) -> None:
+    write(folder, "aten::mode:\n  owner: a\n", "m.yml")
+    assert messages(folder) == [
+        "operators/m.yml:1:1: registry files are named .yaml; this one would be overlooked: rename it"
+    ]
+
+
+def test_what_is_valid_is_read_beside_problems(folder: Path) -> None:
+    from mpsmith.registry.files import examine
+
+    write(folder, "aten::a:\n  ownr: x\naten::b:\n  owner: y\n")
+    registry, problems = examine(folder)
+    assert list(registry) == ["aten::b"]
+    assert len(problems) == 1
+
+
+def test_an_edit_changes_one_line(folder: Path) -> None:
+    path = write(folder, GOOD)
+    entry = edit(folder, "aten::mode", {"owner": "another"})
+    assert entry.owner == "another"
+    assert path.read_text() == GOOD.replace("owner: someone", "owner: another")
+
+
+def test_an_edit_keeps_the_comment_on_its_line(folder: Path) -> None:
+    path = write(folder, GOOD)
+    edit(folder, "mode", {"status": Status.scaffolded})
+    assert path.read_text() == GOOD.replace("status: missing  #", "status: scaffolded  #")
+
+
+def test_new_fields_go_where_the_order_puts_them(folder: Path) -> None:
+    path = write(folder, GOOD)
+    edit(folder, "mode", {"kernel": "mode", "pull_request": 12345})
+    after_issue = "issues/77764\n"
+    assert path.read_text() == GOOD.replace(after_issue, after_issue + "  pull_request: 12345\n  kernel: mode\n")
+    edit(folder, "median", {"owner": "x"})
+    assert "aten::median:\n  owner: x\n  measured:\n" in path.read_text()
+
+
+def test_none_removes_a_field_and_keeps_its_comment(folder: Path) -> None:
+    path = write(folder, GOOD)
+    edit(folder, "mode", {"status": None, "notes": None})
+    expected = GOOD.replace("  status: missing  # asked for\n", "  # asked for\n")
+    assert path.read_text() == expected.replace("  notes: >\n    folded\n    text\n", "")
+    assert load(folder)["aten::mode"].current_status is Status.missing  # as measured
+
+
+def test_an_edit_that_does_not_fit_changes_nothing(folder: Path) -> None:
+    path = write(folder, GOOD)
+    with pytest.raises(RegistryError, match=r"aten::mode: 'mising' is not a value of status.*did you mean missing\?"):
+        edit(folder, "mode", {"status": "mising"})
+    with pytest.raises(RegistryError, match="needs a reason"):
+        edit(folder, "mode", {"status": "not applicable"})
+    with pytest.raises(RegistryError, match="unknown key 'colour'"):
+        edit(folder, "mode", {"colour": "red"})
+    assert path.read_text() == GOOD
+
+
+def test_an_unknown_operator_is_refused_with_near_names(folder: Path) -> None:
+    write(folder, GOOD)
+    with pytest.raises(RegistryError, match=r"no entry for aten::moed \(did you mean aten::mode or "):
+        edit(folder, "moed", {"owner": "x"})
+    with pytest.raises(RegistryError, match=r"aten::mode.values is an overload; .* all overloads of aten::mode"):
+        edit(folder, "aten::mode.values", {"owner": "x"})
+    assert len(load(folder)) == 2
+
+
+def test_a_new_entry_is_made_on_request_in_the_order_of_names(folder: Path) -> None:
+    path = write(folder, "# head\n\naten::a:\n  owner: x\n\n# of c\naten::c:\n  owner: y\n", "a.yaml")
+    edit(folder, "aten::ab", {"owner": "z"}, add=True)
+    assert path.read_text() == (
+        "# head\n\naten::a:\n  owner: x\n\naten::ab:\n  owner: z\n\n# of c\naten::c:\n  owner: y\n"
+    )
+    edit(folder, "torchvision::nms", {"owner": "z"}, add=True)
+    assert load(folder).place("torchvision::nms").path.name == "torchvision.yaml"
+
+
+def test_several_edits_are_made_together_or_not_at_all(folder: Path) -> None:
+    path = write(folder, GOOD)
+    with pytest.raises(RegistryError, match="aten::median"):
+        edit_all(folder, {"aten::mode": {"owner": "x"}, "aten::median": {"status": "?"}})
+    assert path.read_text() == GOOD
+    edit_all(folder, {"aten::mode": {"owner": "x"}, "aten::median": {"owner": "y"}})
+    registry = load(folder)
+    assert (registry["aten::mode"].owner, registry["aten::median"].owner) == ("x", "y")
+
+
+def test_an_edit_of_a_registry_with_problems_is_refused(folder: Path) -> None:
+    path = write(folder, GOOD)
+    write(folder, "aten::z:\n  ownr: x\n", "z.yaml")
+    with pytest.raises(RegistryError, match=r"operators/z.yaml:2:3"):
+        edit(folder, "mode", {"owner": "x"})
+    assert path.read_text() == GOOD
+
+
+def test_evidence_is_kept_by_device(folder: Path) -> None:
+    write(folder, GOOD)
+    evidence = Evidence(torch="2.13.0", source="0123456789ab", checks=["numerics"], dtypes=["float32"])
+    edit(folder, "mode", {"kernel": "mode"})
+    record_evidence(folder, "mode", "simulated", evidence, status=Status.verified)
+    newer = evidence.model_copy(update={"torch": "2.14.0"})
+    entry = record_evidence(folder, "mode", "mps", newer)
+    assert entry.status is Status.verified
+    assert entry.evidence == {"mps": newer, "simulated": evidence}
+    assert load(folder)["aten::mode"] == entry
+    with pytest.raises(RegistryError, match="no entry for aten::sort"):
+        record_evidence(folder, "sort", "mps", evidence)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("two\nlines", "line\n", "\n", "ends with two\n\n", " indented\n  more", "tab\there", "trailing "),
+        *("# no comment", "a: b", "null", "~", "- x", "'quoted'", '"', "{a}", "[a]", "@", "\\", "2.10", "007"),
+        *("é → 😀", "x" * 300, "words " * 60),
+    ],
+)
+def test_any_text_comes_back_as_it_was_set(folder: Path, text: str) -> None:
+    path = write(folder, GOOD)
+    if not text.strip():
+        with pytest.raises(RegistryError, match="notes"):
+            edit(folder, "mode", {"notes": text})
+        return
+    edit(folder, "mode", {"notes": text})
+    edit(folder, "median", {"notes": text})
+    registry = load(folder)
+    assert registry["aten::mode"].notes == text
+    assert registry["aten::median"].notes == text
+    edit(folder, "mode", {"notes": "folded text\n"})
+    edit(folder, "median", {"notes": None})
+    unchanged = [line for line in GOOD.splitlines() if "folded" not in line and "text" not in line and ">" not in line]
+    assert [line for line in path.read_text().splitlines() if line in unchanged] == unchanged
+
+
+def test_registry_is_a_mapping(folder: Path) -> None:
+    write(folder, GOOD)
+    registry: Registry = load(folder)
+    assert dict(registry) == {operator: registry[operator] for operator in registry}
+    assert registry.named("mode") is registry["aten::mode"]
+    assert registry.fields("aten::sort") == {}

@@ -1,0 +1,380 @@
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from difflib import unified_diff
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mpsmith.registry.files import edit, load
+from mpsmith.registry.model import Status
+from mpsmith.registry.problems import RegistryError
+from mpsmith.registry.sync import Measurement, sync
+
+HAND_WRITTEN = """\
+# Operators with m.
+
+# The most wanted of all.
+aten::mode:
+    status: missing   # since the beginning
+    owner:   'someone'
+    notes: a long text that a person
+      wrapped by hand
+    measured:  # by the auditor
+        simulated:
+            torch: 2.13.0  # the pinned one
+            verdict: missing
+            overloads:
+                # both of them
+                aten::mode: missing
+                aten::mode.values: missing
+            dtypes: {missing: [float32]}
+    # nothing after this
+
+aten::mul: {owner: someone}
+"""
+
+
+def measurement(
+    operator: str,
+    verdict: str = "native",
+    *,
+    torch: str = "2.13.0+cpu",
+    device: str = "simulated",
+    profile: str | None = None,
+    dtypes: Mapping[str, Sequence[str]] | None = None,
+    overloads: Mapping[str, str] | None = None,
+    reason: str | None = None,
+) -> Measurement:
+    dispatch = "native" if verdict == "native" else "missing"
+    word = "passed" if verdict in ("native", "composite") else verdict
+    return Measurement(
+        operator=operator,
+        torch=torch,
+        device=device,
+        profile=profile or (None if device == "mps" else torch),
+        overloads=overloads if overloads is not None else {operator: dispatch},
+        verdict=verdict,
+        dtypes=dtypes if dtypes is not None else {word: ["int64", "float32"]},
+        reason=reason,
+    )
+
+
+def texts(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in sorted(folder.glob("*.yaml"))}
+
+
+def fingerprints(folder: Path) -> dict[Path, tuple[bytes, int, int]]:
+    return {path: (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_ino) for path in folder.iterdir()}
+
+
+def changed_lines(before: str, after: str) -> list[str]:
+    diff = unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm="")
+    return [line for line in diff if line[0] in "+-" and not line.startswith(("---", "+++"))]
+
+
+def test_a_first_sync_makes_the_folder_its_files_and_entries(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "operators"
+    report = sync(
+        folder, [measurement("aten::mul"), measurement("aten::mode", "missing"), measurement("aten::_fft_r2c")]
+    )
+    assert report.added == ("aten::_fft_r2c", "aten::mode", "aten::mul")
+    assert not report.changed
+    assert not report.drift
+    assert list(texts(folder)) == ["fft.yaml", "m.yaml"]
+    head, _, body = texts(folder)["m.yaml"].partition("\n\n")
+    assert head.startswith("# Operators of PyTorch")
+    assert body == (
+        "aten::mode:\n"
+        "  measured:\n"
+        "    simulated:\n"
+        "      torch: 2.13.0\n"
+        "      verdict: missing\n"
+        "      overloads:\n"
+        "        aten::mode: missing\n"
+        "      dtypes:\n"
+        "        missing: [float32, int64]\n"
+        "\n"
+        "aten::mul:\n"
+        "  measured:\n"
+        "    simulated:\n"
+        "      torch: 2.13.0\n"
+        "      verdict: native\n"
+        "      overloads:\n"
+        "        aten::mul: native\n"
+        "      dtypes:\n"
+        "        passed: [float32, int64]\n"
+    )
+    assert load(folder)["aten::mode"].current_status is Status.missing
+
+
+def test_the_same_measurements_again_touch_no_file(tmp_path: Path) -> None:
+    wanted = [measurement("aten::mul"), measurement("aten::mode", "missing"), measurement("aten::add", "composite")]
+    sync(tmp_path, wanted)
+    before = fingerprints(tmp_path)
+    report = sync(tmp_path, reversed(wanted))
+    assert report.unchanged == ("aten::add", "aten::mode", "aten::mul")
+    assert not report.added
+    assert {
+        path: (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_ino) for path in tmp_path.iterdir()
+    } == before
+
+
+def test_hand_written_lines_and_comments_survive(tmp_path: Path) -> None:
+    (tmp_path / "m.yaml").write_text(HAND_WRITTEN)
+    new = measurement(
+        "aten::mode",
+        "wrong",
+        torch="2.14.0",
+        overloads={"aten::mode": "native", "aten::mode.values": "missing"},
+        dtypes={"wrong": ["float32"]},
+    )
+    report = sync(tmp_path, [new])
+    assert [str(change) for change in report.changed] == ["aten::mode: missing → wrong (simulated)"]
+    assert changed_lines(HAND_WRITTEN, texts(tmp_path)["m.yaml"]) == [
+        "-            torch: 2.13.0  # the pinned one",
+        "-            verdict: missing",
+        "+            torch: 2.14.0  # the pinned one",
+        "+            verdict: wrong",
+        "-                aten::mode: missing",
+        "+                aten::mode: native",
+        "-            dtypes: {missing: [float32]}",
+        "+            dtypes:",
+        "+              wrong: [float32]",
+    ]
+
+
+def test_a_partial_sync_leaves_all_others_alone(tmp_path: Path) -> None:
+    sync(tmp_path, [measurement("aten::add"), measurement("aten::mode", "missing"), measurement("aten::mul")])
+    before = texts(tmp_path)
+    report = sync(tmp_path, [measurement("aten::mode", "native", dtypes={"passed": ["float32", "int64"]})])
+    assert [change.operator for change in report.changed] == ["aten::mode"]
+    after = texts(tmp_path)
+    assert after["a.yaml"] == before["a.yaml"]
+    assert changed_lines(before["m.yaml"], after["m.yaml"]) == [
+        "-      verdict: missing",
+        "+      verdict: native",
+        "-        aten::mode: missing",
+        "+        aten::mode: native",
+        "-        missing: [float32, int64]",
+        "+        passed: [float32, int64]",
+    ]
+
+
+def test_simulated_and_real_measurements_stand_side_by_side(tmp_path: Path) -> None:
+    sync(tmp_path, [measurement("aten::mode", "wrong", device="mps")])
+    report = sync(tmp_path, [measurement("aten::mode", "native")])
+    assert report.added == ("aten::mode",)
+    entry = load(tmp_path)["aten::mode"]
+    assert {device: found.verdict for device, found in entry.measured.items()} == {
+        "mps": "wrong",
+        "simulated": "native",
+    }
+    assert entry.current_status is Status.wrong
+    assert entry.measured["mps"].profile is None
+
+
+def test_both_devices_in_one_sync(tmp_path: Path) -> None:
+    sync(tmp_path, [measurement("aten::mode", "native"), measurement("aten::mode", "wrong", device="mps")])
+    assert list(load(tmp_path)["aten::mode"].measured) == ["mps", "simulated"]
+
+
+def test_another_release_with_the_same_finding_changes_one_line(tmp_path: Path) -> None:
+    sync(tmp_path, [measurement("aten::mode", "missing")])
+    before = texts(tmp_path)["m.yaml"]
+    report = sync(tmp_path, [measurement("aten::mode", "missing", torch="2.14.0")])
+    assert report.remeasured == ("aten::mode",)
+    assert not report.changed
+    assert changed_lines(before, texts(tmp_path)["m.yaml"]) == ["-      torch: 2.13.0", "+      torch: 2.14.0"]
+
+
+def test_the_profile_is_written_where_it_is_not_torchs_own_release(tmp_path: Path) -> None:
+    sync(tmp_path, [measurement("aten::mode", "missing", profile="2.0.1")])
+    assert load(tmp_path)["aten::mode"].measured["simulated"].release == "2.0.1"
+    sync(tmp_path, [measurement("aten::mode", "missing", profile="2.13.0+cpu")])
+    assert "profile" not in texts(tmp_path)["m.yaml"]
+
+
+def test_an_older_release_replaces_nothing_unless_asked_for(tmp_path: Path) -> None:
+    sync(tmp_path, [measurement("aten::mode", "native"), measurement("aten::mul", "native", device="mps")])
+    before = texts(tmp_path)
+    older = [
+        measurement("aten::mode", "missing", profile="2.0.1"),
+        measurement("aten::mul", "missing", device="mps", torch="2.9.1"),
+        measurement("aten::mul", "missing", profile="2.0.1"),
+    ]
+    report = sync(tmp_path, older)
+    assert report.outdated == ("aten::mode", "aten::mul")
+    assert report.added == ("aten::mul",)  # on the simulated device nothing newer is recorded
+    assert load(tmp_path)["aten::mul"].measured["mps"].verdict == "native"
+    assert texts(tmp_path)["m.yaml"].startswith(before["m.yaml"].rstrip("\n").rsplit("\n", 1)[0])
+    report = sync(tmp_path, older, replace_newer=True)
+    assert [change.operator for change in report.changed] == ["aten::mode", "aten::mul"]
+    assert load(tmp_path)["aten::mode"].measured["simulated"].verdict == "missing"
+
+
+def test_dtypes_that_were_not_executed_keep_what_they_showed(tmp_path: Path) -> None:
+    sync(tmp_path, [measurement("aten::mode", "wrong", dtypes={"passed": ["float32", "int8"], "wrong": ["int64"]})])
+    sync(tmp_path, [measurement("aten::mode", "dtype gap", dtypes={"passed": ["bool"], "dtype gap": ["int8"]})])
+    found = load(tmp_path)["aten::mode"].measured["simulated"]
+    assert found.dtypes == {"passed": ["float32", "bool"], "wrong": ["int64"], "dtype gap": ["int8"]}
+    assert found.verdict == "wrong"
+    report = sync(tmp_path, [measurement("aten::mode", "native", dtypes={"passed": ["int64", "int8"]})])
+    found = load(tmp_path)["aten::mode"].measured["simulated"]
+    assert found.dtypes == {"passed": ["float32", "int64", "int8", "bool"]}
+    assert found.verdict == "native"
+    assert [str(change) for change in report.changed] == ["aten::mode: wrong → native (simulated)"]
+
+
+def test_another_release_takes_nothing_over_from_the_one_before(tmp_path: Path) -> None:
+    sync(tmp_path, [measurement("aten::mode", "wrong", dtypes={"wrong": ["int64"]})])
+    sync(tmp_path, [measurement("aten::mode", "native", torch="2.14.0", dtypes={"passed": ["float32"]})])
+    found = load(tmp_path)["aten::mode"].measured["simulated"]
+    assert (found.verdict, found.dtypes) == ("native", {"passed": ["float32"]})
+
+
+def test_no_executed_case_is_no_new_evidence(tmp_path: Path) -> None:
+    sync(tmp_path, [measurement("aten::mode", "wrong", dtypes={"wrong": ["int64"]})])
+    sync(tmp_path, [measurement("aten::mode", "reference failed", dtypes={}, overloads={"aten::mode": "native"})])
+    found = load(tmp_path)["aten::mode"].measured["simulated"]
+    assert (found.verdict, found.dtypes, found.overloads) == ("wrong", {"wrong": ["int64"]}, {"aten::mode": "native"})
+
+
+def test_a_rule_that_excludes_an_operator_holds_over_what_was_executed_before(tmp_path: Path) -> None:
+    sync(tmp_path, [measurement("aten::mode", "wrong", dtypes={"wrong": ["int64"]})])
+    sync(tmp_path, [measurement("aten::mode", "unreachable", dtypes={}, reason="for CPUs only")])
+    found = load(tmp_path)["aten::mode"].measured["simulated"]
+    assert (found.verdict, found.dtypes, found.reason) == ("unreachable", {}, "for CPUs only")
+
+
+def test_the_order_of_overloads_and_dtypes_does_not_matter(tmp_path: Path) -> None:
+    one = measurement(
+        "aten::mode",
+        "wrong",
+        overloads={"aten::mode.values": "missing", "aten::mode": "native"},
+        dtypes={"wrong": ["int8", "float32"], "passed": ["bool", "float16"]},
+    )
+    sync(tmp_path, [one])
+    before = texts(tmp_path)
+    other = replace(
+        one,
+        overloads={"aten::mode": "native", "aten::mode.values": "missing"},
+        dtypes={"passed": ["float16", "bool"], "wrong": ["float32", "int8"]},
+    )
+    assert sync(tmp_path, [other]).unchanged == ("aten::mode",)
+    assert texts(tmp_path) == before
+
+
+def test_a_status_of_people_is_never_changed_and_drift_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "m.yaml").write_text(HAND_WRITTEN)
+    report = sync(tmp_path, [measurement("aten::mode", "native", torch="2.15.0")])
+    entry = load(tmp_path)["aten::mode"]
+    assert entry.status is Status.missing
+    assert [drift.operator for drift in report.drift] == ["aten::mode"]
+    assert str(report.drift[0]) == (
+        "aten::mode: marked missing, but native now on the simulated device with the coverage of torch 2.15.0: "
+        "it may be closed"
+    )
+    again = sync(tmp_path, [measurement("aten::mode", "native", torch="2.15.0")])
+    assert again.drift == report.drift
+    edit(tmp_path, "mode", {"status": None})
+    assert sync(tmp_path, [measurement("aten::mode", "native", torch="2.15.0")]).drift == ()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (measurement("aten::mode", device="cuda"), "aten::mode was measured on 'cuda'"),
+        (
+            measurement("aten::mode", "fine"),
+            "the measurement of aten::mode is malformed: 'fine' is not a value of verdict",
+        ),
+        (measurement("aten::mode", torch="nightly"), "'nightly' does not fit: a release is written like '2.13.0'"),
+        (measurement("aten::mode", overloads={"aten::mode": "?"}), "'?' is not a value of overloads"),
+        (measurement("aten::mode", overloads={"aten::sort": "native"}), "aten::sort is no overload of aten::mode"),
+        (measurement("mode", overloads={}), "an operator is written 'namespace::name'"),
+        (measurement("aten::add"), "two measurements of aten::add"),
+    ],
+)
+def test_malformed_measurements_are_refused_as_a_whole(tmp_path: Path, wrong: Measurement, message: str) -> None:
+    sync(tmp_path, [measurement("aten::add", "missing")])
+    before = texts(tmp_path)
+    with pytest.raises(RegistryError) as raised:
+        sync(tmp_path, [measurement("aten::add"), wrong])
+    assert message in str(raised.value)
+    assert texts(tmp_path) == before
+
+
+def test_a_registry_with_problems_is_not_synced(tmp_path: Path) -> None:
+    (tmp_path / "z.yaml").write_text("aten::z:\n  ownr: x\n")
+    with pytest.raises(RegistryError, match=r"z.yaml:2:3: aten::z: unknown key 'ownr'"):
+        sync(tmp_path, [measurement("aten::add")])
+    assert list(texts(tmp_path)) == ["z.yaml"]
+
+
+def test_an_entry_that_was_moved_to_another_file_stays_there(tmp_path: Path) -> None:
+    (tmp_path / "wanted.yaml").write_text("aten::mode:\n  owner: x\n")
+    sync(tmp_path, [measurement("aten::mode"), measurement("aten::mul")])
+    assert load(tmp_path).place("aten::mode").path.name == "wanted.yaml"
+    assert list(texts(tmp_path)) == ["m.yaml", "wanted.yaml"]
+
+
+def test_no_measurements_change_nothing(tmp_path: Path) -> None:
+    (tmp_path / "m.yaml").write_text(HAND_WRITTEN)
+    assert sync(tmp_path, []).unchanged == ()
+    assert texts(tmp_path) == {"m.yaml": HAND_WRITTEN}
+
+
+OPERATORS = st.sampled_from(["aten::add", "aten::mode", "aten::mul", "aten::_fft_r2c", "torchvision::nms"])
+DTYPES = st.lists(st.sampled_from(["float32", "float16", "int64", "bool"]), unique=True, max_size=4)
+VERDICTS = st.sampled_from(["native", "composite", "missing", "fallback", "wrong", "crash", "unreachable"])
+
+
+@st.composite
+def measurements(draw: st.DrawFn) -> list[Measurement]:
+    found = {}
+    for operator in draw(st.lists(OPERATORS, unique=True, max_size=5)):
+        device = draw(st.sampled_from(["mps", "simulated"]))
+        passed = draw(DTYPES)
+        wrong = [dtype for dtype in draw(DTYPES) if dtype not in passed]
+        overloads = draw(st.lists(st.sampled_from(["", ".out", ".values"]), unique=True, min_size=1))
+        found[operator] = measurement(
+            operator,
+            draw(VERDICTS),
+            torch=draw(st.sampled_from(["2.13.0", "2.9.0", "2.14.0"])),
+            device=device,
+            overloads={operator + overload: draw(st.sampled_from(["native", "missing"])) for overload in overloads},
+            dtypes={"passed": passed, "wrong": wrong},
+            reason=draw(st.sampled_from([None, "the rule: it's so", "# odd"])),
+        )
+    return list(found.values())
+
+
+@settings(max_examples=40)
+@given(rounds=st.lists(measurements(), max_size=4))
+def test_any_syncs_keep_the_persons_lines_and_settle(
+    tmp_path_factory: pytest.TempPathFactory, rounds: list[list[Measurement]]
+) -> None:
+    folder = tmp_path_factory.mktemp("operators")
+    (folder / "m.yaml").write_text(HAND_WRITTEN)
+    human = load(folder)
+    for wanted in rounds:
+        sync(folder, wanted)
+        before = texts(folder)
+        sync(folder, wanted)
+        assert texts(folder) == before
+    registry = load(folder)
+    for operator, entry in human.items():
+        assert registry[operator].model_copy(update={"measured": {}}) == entry.model_copy(update={"measured": {}})
+    synced = texts(folder)["m.yaml"]
+    first_lines, _, _ = HAND_WRITTEN.partition("    measured:")
+    assert first_lines.split("\n\n", 1)[1] in synced
+    for comment in (
+        "# Operators with m.",
+        "# by the auditor",
+        "# the pinned one",
+        "# both of them",
+        "# nothing after this",
+    ):
+        assert comment in synced
