@@ -111,6 +111,7 @@ class Compiler:
         flags = [
             *("-x", "c++", "-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti"),
             *(*self._target(), "-nostdinc", "-D__GLIBC_MINOR__=17", "-D_GNU_SOURCE"),
+            *(("-mno-red-zone",) if machine == "x86_64" else ()),  # switching stacks pushes where a leaf might write
             *(word for folder in system for word in ("-isystem", str(folder))),
         ]
         with tempfile.TemporaryDirectory(prefix="mpsmith-metal-") as folder:

@@ -7,6 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+COMPILE = "compile"
+"""The rule of what the compiler itself says."""
+
 Severity = Literal["error", "warning", "note"]
 
 
@@ -23,7 +26,8 @@ class Diagnostic:
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}:" + (f"{self.column}:" if self.column else "")
-        return f"{place} {self.severity}: {self.message} [{self.rule}]"
+        rule = "" if self.rule == COMPILE else f" [{self.rule}]"
+        return f"{place} {self.severity}: {self.message}{rule}"
 
 
 _CLANG_LINE = re.compile(r"^(.+?):(\d+):(\d+): (fatal error|error|warning|note): (.*?)(?: \[-W([\w+-]+)\])?$")
@@ -67,7 +71,7 @@ def parse_clang(stderr: str, sources: Mapping[str, list[str]]) -> Iterator[Diagn
             _column(sources.get(file), int(row), int(column), message),
             "warning" if severity == "warning" else "error",
             message,
-            flag or "compile",
+            flag or COMPILE,
         )
     if current is not None:
         yield current

@@ -84,10 +84,6 @@ def rewrite(source: str, dialect: Dialect = "host") -> Rewritten:
         _find_recursion(tokens, program, problems)
     for end in program.function_constants:
         tokens.text[end] = " = {};"
-    for function in program.functions:
-        for i in range(function.start, function.parameters_begin):
-            if tokens.text[i] == "kernel":
-                tokens.text[i] = "inline"
     kernels = list(_kernels(tokens, program, attributes, problems))
     full = tokens.join()
     for instantiation in program.instantiations:
@@ -130,6 +126,8 @@ def _rewrite_words(tokens: Tokens, program: Program, problems: _Problems, dialec
         elif token == "static_cast":
             if text[i + 1] == "<" and text[i + 3] == ">" and text[i + 2] not in _PLAIN_CAST_TARGETS:
                 text[i] = "msl_cast"
+        elif token == "kernel":
+            text[i] = "inline"  # so that only the kernel asked for is built
         elif token == "double":
             problems.add(i, "no-double", "'double' is not supported in Metal")
         elif first in "tds" and _TEXTURES.fullmatch(token) and text[i - 1] not in (".", "->"):

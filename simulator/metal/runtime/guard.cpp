@@ -159,7 +159,8 @@ void guard_leave(Dispatch* d) {
   sigaction(SIGFPE, &s_old_fpe, nullptr);
   s_active = false;
   sigaltstack(&s_old_stack, nullptr);
-  for (uint32_t k = 0; k < d->region_count; k++) check_pattern(d->regions[k]);
+  if (!d->error_count)
+    for (uint32_t k = 0; k < d->region_count; k++) check_pattern(d->regions[k]);
   for (uint32_t k = 0; k < d->region_count; k++) {
     const Region& r = d->regions[k];
     if (r.writable && !d->error_count) memcpy(r.source, r.guarded, r.size);

@@ -5,72 +5,12 @@
 // one stack switch for each wait. A SIMD group runs until all its lanes wait; then the lanes that wait at one call
 // site take part in that exchange together, the lowest address first, which is how diverged lanes meet again.
 #include "runtime.h"
+#include "stack_switch.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-
-extern "C" void msl_switch(void** save_stack, void* load_stack);
-#if defined(__x86_64__)
-asm(R"(
-.text
-.globl msl_switch
-.hidden msl_switch
-.type msl_switch,@function
-msl_switch:
-  pushq %rbp
-  pushq %rbx
-  pushq %r12
-  pushq %r13
-  pushq %r14
-  pushq %r15
-  movq %rsp, (%rdi)
-  movq %rsi, %rsp
-  popq %r15
-  popq %r14
-  popq %r13
-  popq %r12
-  popq %rbx
-  popq %rbp
-  ret
-)");
-enum { kSavedWords = 6 };
-#elif defined(__aarch64__)
-asm(R"(
-.text
-.globl msl_switch
-.hidden msl_switch
-.type msl_switch,@function
-msl_switch:
-  sub sp, sp, #176
-  stp x19, x20, [sp, #0]
-  stp x21, x22, [sp, #16]
-  stp x23, x24, [sp, #32]
-  stp x25, x26, [sp, #48]
-  stp x27, x28, [sp, #64]
-  stp x29, x30, [sp, #80]
-  stp d8, d9, [sp, #96]
-  stp d10, d11, [sp, #112]
-  stp d12, d13, [sp, #128]
-  stp d14, d15, [sp, #144]
-  mov x9, sp
-  str x9, [x0]
-  mov sp, x1
-  ldp x19, x20, [sp, #0]
-  ldp x21, x22, [sp, #16]
-  ldp x23, x24, [sp, #32]
-  ldp x25, x26, [sp, #48]
-  ldp x27, x28, [sp, #64]
-  ldp x29, x30, [sp, #80]
-  ldp d8, d9, [sp, #96]
-  ldp d10, d11, [sp, #112]
-  ldp d12, d13, [sp, #128]
-  ldp d14, d15, [sp, #144]
-  add sp, sp, #176
-  ret
-)");
-#endif
 
 struct Exchange {  // same layout as msl_exchange_t in include/msl/sync.h
   uint32_t mask, folded;
@@ -98,17 +38,18 @@ uint32_t g_item;
 bool g_item_known;
 extern "C" __attribute__((visibility("default"))) uint32_t msl_current_lane = 0;
 
-static Item s_items[kMaxThreads];
+static Item s_items[kMaxThreads + 1];
 static SimdGroup s_simdgroups[kMaxThreads / kSimdWidth];
 static uint32_t s_simdgroup_order[kMaxThreads / kSimdWidth];
 static uint32_t s_simdgroup_count, s_simdgroup_turn, s_active;
 static uint32_t s_thread_count;
 static uint64_t s_group_count, s_group_turn;
 static uint64_t s_random;
+static bool s_shuffled;  // lanes do not run in their own order
 
 // ---------------------------------------------------------------------------------------------------- fibers
 // An odd number of cache lines apart, so that the tops of the stacks do not all fall into the same cache sets.
-static const size_t kStackSpacing = 256 * 1024 + 4096 + 192 * 64;
+static const size_t kStackSpacing = 256 * 1024 + 4096 + 3 * 64;
 static const size_t kStackSize = (kStackSpacing & ~(size_t)4095) - 4096;
 static char* s_stacks;
 static void* s_idle[kMaxThreads + 1];
@@ -123,17 +64,7 @@ static char* stack_bottom(uint32_t k) {
 }
 static void* prime_stack(uint32_t k) {
   uintptr_t top = ((uintptr_t)s_stacks + k * kStackSpacing + kStackSize) & ~(uintptr_t)63;
-  void** word = (void**)top;
-#if defined(__x86_64__)
-  *--word = nullptr;  // keeps the stack aligned as after a call
-  *--word = (void*)fiber_main;
-  for (int i = 0; i < kSavedWords; i++) *--word = nullptr;
-#elif defined(__aarch64__)
-  word -= 22;
-  for (int i = 0; i < 22; i++) word[i] = nullptr;
-  word[11] = (void*)fiber_main;  // x30
-#endif
-  return word;
+  return prime(top, fiber_main);
 }
 static void* take_fiber() {
   if (s_idle_count) return s_idle[--s_idle_count];
@@ -185,7 +116,7 @@ const char* describe_item(char* buffer, size_t size, uint32_t item) {
 }
 void abandon() {
   static void* lost;
-  msl_switch(&lost, s_main_stack);
+  switch_stack(&lost, s_main_stack);
   __builtin_unreachable();
 }
 
@@ -390,25 +321,37 @@ static void fiber_main() {
         uint32_t bit = 1u << g_item % 32;
         if (s.fresh & bit) continue;
         s.ready &= ~bit;
-        msl_switch(&s_idle[s_idle_count++], s_items[g_item].stack);
+        switch_stack(&s_idle[s_idle_count++], s_items[g_item].stack);
         continue;
       }
     }
-    msl_switch(&s_idle[s_idle_count++], s_main_stack);
+    switch_stack(&s_idle[s_idle_count++], s_main_stack);
   }
 }
 
 static inline void wait() {
   uint32_t me = g_item;
+  SimdGroup& mine = s_simdgroups[me / 32];
+  if (!s_shuffled && mine.ready) {  // the usual case: the next lane has been waiting, too
+    uint32_t lane = __builtin_ctz(mine.ready);
+    mine.ready &= mine.ready - 1;
+    msl_current_lane = lane;
+    g_item = (me & ~31u) + lane;
+    const char* after = (const char*)s_items[g_item + 1].stack;
+    __builtin_prefetch(after);
+    __builtin_prefetch(after + 64);
+    switch_stack(&s_items[me].stack, s_items[g_item].stack);
+    return;
+  }
   advance();  // never false: this item itself is waiting
   SimdGroup& s = s_simdgroups[g_item / 32];
   uint32_t bit = 1u << g_item % 32;
   if (s.fresh & bit) {
-    msl_switch(&s_items[me].stack, take_fiber());
+    switch_stack(&s_items[me].stack, take_fiber());
     return;
   }
   s.ready &= ~bit;
-  if (g_item != me) msl_switch(&s_items[me].stack, s_items[g_item].stack);
+  if (g_item != me) switch_stack(&s_items[me].stack, s_items[g_item].stack);
 }
 
 // ---------------------------------------------------------------------------------------------------- kernels call
@@ -455,6 +398,7 @@ EXPORT void msl_dispatch(Dispatch* d) {
   }
   if (!s_group_count) return;
   s_group_turn = 0;
+  s_shuffled = d->order != kForward;
   s_random = d->seed * 2654435761u + 88172645463325252ull;
   if (d->order == kRandom) choose_group_stride();
   guard_enter(d);
@@ -463,7 +407,7 @@ EXPORT void msl_dispatch(Dispatch* d) {
   g_item_known = true;
   bool start = true;
   if (d->blocking) start = begin_group() && advance();
-  if (start) msl_switch(&s_main_stack, take_fiber());
+  if (start) switch_stack(&s_main_stack, take_fiber());
   if (s_idle_count != s_stack_count) reset_fibers();
   if (d->checked) checker_end();
   guard_leave(d);
