@@ -9,6 +9,7 @@ import fnmatch
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from typing import Any
 
 from ..errors import MpsmithError
@@ -257,21 +258,20 @@ def select(
     """The part of a summary that matches all filters; empty means all. Facts and totals of the run stay whole.
 
     A verdict filter keeps overloads and operators with that verdict: over all dtypes, or, together with a dtype
-    filter, for one of those dtypes. A pattern is a shell pattern of an overload, an operator or an entry, with or
-    without "aten::". Raises MpsmithError when a pattern or dtype matches nothing of the run.
+    filter, for one of those dtypes. A pattern is a shell pattern of an overload or an operator, with or without
+    "aten::"; "linalg.svd" finds `linalg_svd`. If no operator matches, it is one of entries, and stands for all
+    overloads that those call. Raises MpsmithError for a pattern or
+    dtype that matches nothing of the run.
     """
     unknown = [dtype for dtype in dtypes if dtype not in summary.dtypes]
     if unknown:
         raise MpsmithError(f"no case has dtype {unknown[0]!r} (this run has {', '.join(summary.dtypes) or 'no cases'})")
+    named = {o.name for pattern in patterns for o in _matching(summary.overloads, pattern)}
     chosen = [
         replace(o, dtypes={d: e for d, e in o.dtypes.items() if not dtypes or d in dtypes})
         for o in summary.overloads
-        if _matches(patterns, o.name, o.operator, *o.entries)
+        if not patterns or o.name in named
     ]
-    if patterns and not chosen:
-        raise MpsmithError(
-            f"no overload of this report matches {' or '.join(patterns)} (try a pattern such as 'aten::*')"
-        )
     overloads = tuple(o for o in chosen if _has_verdict(o, verdicts, dtypes))
     names = {o.operator for o in overloads}
     operators = tuple(
@@ -299,7 +299,15 @@ def _has_verdict(overload: OverloadSummary, verdicts: Sequence[OverloadVerdict],
     return not verdicts or overload.verdict in verdicts
 
 
-def _matches(patterns: Sequence[str], *names: str) -> bool:
-    wanted = [pattern.removeprefix("aten::") for pattern in patterns]
-    spellings = [name.removeprefix("aten::") for name in names]
-    return not wanted or any(fnmatch.fnmatchcase(name, pattern) for name in spellings for pattern in wanted)
+def _matching(overloads: Iterable[OverloadSummary], pattern: str) -> list[OverloadSummary]:
+    wanted = pattern.removeprefix("aten::")
+    known = [(o, (o.name.removeprefix("aten::"), o.operator.removeprefix("aten::"))) for o in overloads]
+    found = [o for o, names in known if any(fnmatch.fnmatchcase(name, wanted) for name in names)]
+    found = found or [o for o, (_, operator) in known if fnmatch.fnmatchcase(operator, wanted.replace(".", "_"))]
+    found = found or [o for o, _ in known if any(fnmatch.fnmatchcase(entry, wanted) for entry in o.entries)]
+    if not found:
+        names = {name for o, own in known for name in (own[1], *o.entries)}
+        near = get_close_matches(wanted, sorted(names), n=3, cutoff=0.6)
+        hint = f"; did you mean {', '.join(near)}?" if near else "; `mpsmith surface` lists all operators"
+        raise MpsmithError(f"no operator or entry of this report matches {pattern}{hint}")
+    return found

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TypeVar
 
+from .attribution import Entry
 from .evidence import (
     CaseReference,
     DtypeFindings,
@@ -65,7 +66,7 @@ def summarize(
     return AuditSummary(
         run=_run_facts(run, groups, evidence.counts),
         surface_release=surface.release,
-        surface_source=surface.source,
+        surface_source=_portable(surface.source),
         totals={mode: in_order_of_severity(cases) for mode, cases in sorted(evidence.by_mode().items())},
         dtype_totals={dtype: in_order_of_severity(cases) for dtype, cases in _in_dtype_order(evidence.by_dtype())},
         skips=dict(sorted(evidence.skips().items())),
@@ -98,6 +99,12 @@ def _run_facts(run: Run, groups: list[StoredGroup], counts: list[CaseCount]) -> 
         gradients=sum(count.gradients for count in counts),
         case_seconds=sum(count.seconds for count in counts),
     )
+
+
+def _portable(source: str) -> str:
+    """Where the surface comes from, without the folder in which this machine keeps its packages."""
+    before, package, rest = source.partition("torchgen")
+    return package + rest if before.endswith(("/", "\\")) else source
 
 
 def _selection(run: Run, counts: list[CaseCount]) -> str:
@@ -336,8 +343,13 @@ def _disagreements(
 def _unattributed(evidence: Evidence) -> tuple[Unattributed, ...]:
     return tuple(
         Unattributed(entry.name, dtype, verdict, found.cases[verdict], found.worst[verdict].id)
-        for (entry, dtype, verdict), found in sorted(evidence.unattributed.items())
+        for (entry, dtype, verdict), found in sorted(evidence.unattributed.items(), key=lambda item: _order(item[0]))
     )
+
+
+def _order(key: tuple[Entry, str, CaseVerdict]) -> tuple[Entry, int, str, str]:
+    entry, dtype, verdict = key
+    return entry, _dtype_position(dtype), dtype, verdict.value
 
 
 def _referenced_cases(evidence: Evidence) -> dict[int, CaseReference]:
@@ -356,5 +368,8 @@ def _dispatch(surface: Surface, overload: str) -> Dispatch | None:
 
 def _in_dtype_order(by_dtype: Mapping[str, T]) -> list[tuple[str, T]]:
     """The items in the order of DTYPES; a dtype that mps does not know comes last."""
-    order = {dtype: position for position, dtype in enumerate(DTYPES)}
-    return sorted(by_dtype.items(), key=lambda item: (order.get(item[0], len(order)), item[0]))
+    return sorted(by_dtype.items(), key=lambda item: (_dtype_position(item[0]), item[0]))
+
+
+def _dtype_position(dtype: str) -> int:
+    return DTYPES.index(dtype) if dtype in DTYPES else len(DTYPES)

@@ -434,7 +434,7 @@ def test_filters_keep_what_matches_and_leave_the_run_whole(built: Built) -> None
 
 def test_filters_that_can_match_nothing_are_errors(built: Built) -> None:
     built.case("relu", PASSED, calls={"relu": True})
-    with pytest.raises(MpsmithError, match="no overload of this report matches nosuch"):
+    with pytest.raises(MpsmithError, match="no operator or entry of this report matches nosuch; `mpsmith surface`"):
         select(built.summary(), patterns=["nosuch"])
     with pytest.raises(MpsmithError, match=r"no case has dtype 'float64' \(this run has float32\)"):
         select(built.summary(), dtypes=["float64"])

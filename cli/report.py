@@ -1,0 +1,188 @@
+"""``mpsmith report``: what an audit showed, as text, Markdown, JSON, CSV or one HTML page."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from ..errors import MpsmithError
+from .audit import DEFAULT_STORE
+
+if TYPE_CHECKING:
+    from ..audit.results import AuditSummary, Registered
+    from ..audit.store import Run, Store
+    from ..audit.verdicts import CaseVerdict, OverloadVerdict
+
+PUBLISHED = Path("reports/published")
+
+V = TypeVar("V", bound=Enum)
+
+
+class Format(str, Enum):
+    """The forms in which a report comes."""
+
+    TERMINAL = "terminal"
+    MARKDOWN = "markdown"
+    JSON = "json"
+    CSV = "csv"
+    HTML = "html"
+    ALL = "all"
+    JSON_SCHEMA = "json-schema"
+
+
+def report(
+    store: Annotated[Path, typer.Option(help="The results store, an SQLite file.")] = DEFAULT_STORE,
+    run: Annotated[
+        int | None, typer.Option(help="The number of the audit in the store; the newest by default.")
+    ] = None,
+    form: Annotated[
+        Format,
+        typer.Option("--format", help="The form; json-schema describes the JSON form, all is every file at once."),
+    ] = Format.TERMINAL,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="The file to write; with --format all the folder (default: reports/published)."),
+    ] = None,
+    verdict: Annotated[
+        list[str] | None, typer.Option(help="Only this verdict, such as missing or dtype-gap; may be repeated.")
+    ] = None,
+    ops: Annotated[
+        list[str] | None, typer.Option(help="Only these operators: a name or a shell pattern; may be repeated.")
+    ] = None,
+    dtype: Annotated[list[str] | None, typer.Option(help="Only this dtype; may be repeated.")] = None,
+    cases: Annotated[
+        bool, typer.Option("--cases", help="List single cases with their numbers (terminal, json or csv).")
+    ] = False,
+) -> None:
+    """Show what an audit found. With filters, list the overloads or the cases that match."""
+    from ..audit.store import Store
+    from ..audit.verdicts import CaseVerdict, OverloadVerdict
+
+    if form is Format.JSON_SCHEMA:
+        from ..reports.json_report import render_schema
+
+        _emit(render_schema(), output)
+        return
+    with Store.open(store) as opened:
+        chosen = opened.latest_run() if run is None else opened.run(run)
+        if cases:
+            wanted = _verdicts(CaseVerdict, verdict)
+            _emit_lines(_case_lines(opened, chosen, form, wanted, _split(ops), _split(dtype)), output)
+            return
+        summary = _summary(opened, chosen)
+    selected = _selected(summary, _verdicts(OverloadVerdict, verdict), _split(ops), _split(dtype))
+    _write(selected, form, output, filtered=selected is not summary)
+    if summary.run.executed == 0:
+        raise MpsmithError(f"run {summary.run.id} of {store} executed no case, so nothing is known (audit again)")
+
+
+def publish(store: Path, folder: Path = PUBLISHED) -> list[Path]:
+    """Write the report of the store's newest run into `folder` in every form, say where, and return the paths."""
+    from ..audit.store import Store
+    from ..reports.publish import write_all
+
+    with Store.open(store) as opened:
+        paths = write_all(_summary(opened, opened.latest_run()), folder)
+    print(f"report: {', '.join(str(path) for path in paths)}")
+    return paths
+
+
+def _summary(store: Store, run: Run) -> AuditSummary:
+    from ..audit.audited_surface import audited_surface
+    from ..audit.summary import summarize
+
+    return summarize(store, run, audited_surface(run), _registered())
+
+
+def _registered() -> dict[str, Registered]:
+    """What the registry says. A report without it is better than none: its problems have a command of their own."""
+    from ..registry.problems import RegistryError
+    from ..reports.registry_join import registered
+
+    try:
+        return registered()
+    except RegistryError as error:
+        print(f"warning: the report leaves the registry out: {error}", file=sys.stderr)
+        return {}
+
+
+def _selected(
+    summary: AuditSummary, verdicts: list[OverloadVerdict], ops: list[str], dtypes: list[str]
+) -> AuditSummary:
+    from ..audit.results import select
+
+    return select(summary, verdicts, ops, dtypes) if verdicts or ops or dtypes else summary
+
+
+def _write(summary: AuditSummary, form: Format, output: Path | None, *, filtered: bool) -> None:
+    if form is Format.ALL:
+        from ..reports.publish import write_all
+
+        for path in write_all(summary, output or PUBLISHED):
+            print(path)
+        return
+    if form is Format.TERMINAL:
+        from ..reports import terminal
+
+        width = shutil.get_terminal_size((120, 40)).columns
+        _emit(terminal.render_selection(summary, width) if filtered else terminal.render(summary, width), output)
+        return
+    from ..reports.publish import FILES
+
+    _, render = FILES[form.value]
+    _emit(render(summary), output)
+
+
+def _case_lines(
+    store: Store, run: Run, form: Format, verdicts: list[CaseVerdict], ops: list[str], dtypes: list[str]
+) -> Iterator[str]:
+    from ..reports import case_list
+
+    found = case_list.select_cases(store, run, verdicts, ops, dtypes)
+    if form is Format.TERMINAL:
+        return case_list.text_lines(found, run)
+    if form is Format.CSV:
+        return case_list.csv_lines(found, run)
+    if form is Format.JSON:
+        return case_list.json_lines(found, run)
+    raise MpsmithError(f"--cases comes as terminal, json or csv, not as {form.value}")
+
+
+def _emit(text: str, output: Path | None) -> None:
+    if output is None:
+        sys.stdout.write(text)
+        return
+    from ..reports.publish import write
+
+    write(output, text)
+    print(output)
+
+
+def _emit_lines(lines: Iterator[str], output: Path | None) -> None:
+    if output is not None:
+        _emit("".join(f"{line}\n" for line in lines), output)
+        return
+    for line in lines:
+        print(line)
+
+
+def _split(values: list[str] | None) -> list[str]:
+    """Values of a repeatable option, each of which may also hold several, separated by commas."""
+    return [part.strip() for value in values or [] for part in value.split(",") if part.strip()]
+
+
+def _verdicts(kind: type[V], names: list[str] | None) -> list[V]:
+    known: dict[str, V] = {str(verdict.value): verdict for verdict in kind}
+    found = []
+    for name in _split(names):
+        spelled = name.lower().replace("-", " ").replace("_", " ")
+        if spelled not in known:
+            raise MpsmithError(f"unknown verdict {name!r} (there are: {', '.join(known)})")
+        found.append(known[spelled])
+    return found

@@ -1,0 +1,107 @@
+"""Single cases of a run with the numbers by which `mpsmith audit --replay` finds them."""
+
+from __future__ import annotations
+
+import csv
+import fnmatch
+import io
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
+
+from ..audit.attribution import Entry
+from ..audit.store import Run, Store, StoredCase, StoredGroup
+from ..audit.verdicts import CaseVerdict
+from ..errors import MpsmithError
+
+COLUMNS = ("case", "verdict", "mode", "label", "stage", "fallbacks", "message", "inputs", "device")
+
+
+def select_cases(
+    store: Store,
+    run: Run,
+    verdicts: Sequence[CaseVerdict] = (),
+    patterns: Sequence[str] = (),
+    dtypes: Sequence[str] = (),
+) -> Iterator[StoredCase]:
+    """The cases of a run that match all filters, one by one; without any filter those that did not pass.
+
+    A pattern is a shell pattern of an entry ("nn.functional.softshrink") or its last part, with or without "aten::",
+    or else of overloads: then it stands for the entries that called them. Raises MpsmithError for a pattern that
+    matches nothing.
+    """
+    groups = store.groups(run.id)
+    wanted = {name for pattern in patterns for name in _entries(store, run, groups, pattern)}
+    conditions, parameters = [], list[object]()
+    if verdicts:
+        conditions.append(f"c.verdict IN ({_places(verdicts)})")
+        parameters += [verdict.value for verdict in verdicts]
+    if dtypes:
+        conditions.append(f"g.dtype IN ({_places(dtypes)})")
+        parameters += dtypes
+    if not (verdicts or patterns or dtypes):
+        conditions.append("c.verdict != 'passed'")
+    for case in store.cases(run.id, " AND ".join(conditions) or "1", parameters):
+        if not patterns or Entry.of(case.group).name in wanted:
+            yield case
+
+
+def text_lines(cases: Iterable[StoredCase], run: Run) -> Iterator[str]:
+    """A heading, then a line a case for a terminal: number, verdict, name, and what it showed."""
+    yield f"cases of run {run.id} on the {'SIMULATED ' if run.environment.get('simulated') else ''}mps device"
+    number = 0
+    for number, case in enumerate(cases, 1):
+        outcome = case.outcome
+        told = outcome.message or ", ".join(outcome.fallbacks)
+        mode = "" if case.group.mode == "fallback" else f" [{case.group.mode}]"
+        yield f"{case.id:>8}  {outcome.verdict.value:<16}  {case.label}{mode}" + (f"  {told}" if told else "")
+    if number == 0:
+        yield "no case matches"
+
+
+def csv_lines(cases: Iterable[StoredCase], run: Run) -> Iterator[str]:
+    """CSV with a header, a line a case; fallbacks are separated by spaces."""
+    yield ",".join(COLUMNS)
+    for case in cases:
+        out = io.StringIO()
+        row = _fields(case, run)
+        row["fallbacks"] = " ".join(case.outcome.fallbacks)
+        csv.writer(out, lineterminator="").writerow(row.values())
+        yield out.getvalue()
+
+
+def json_lines(cases: Iterable[StoredCase], run: Run) -> Iterator[str]:
+    """A JSON object a line, with the columns of the CSV as keys."""
+    for case in cases:
+        yield json.dumps(_fields(case, run), ensure_ascii=False)
+
+
+def _fields(case: StoredCase, run: Run) -> dict[str, object]:
+    o = case.outcome
+    device = "simulated" if run.environment.get("simulated") else "mps"
+    values = (case.id, o.verdict.value, case.group.mode, case.label, o.stage, list(o.fallbacks), o.message, case.inputs)
+    return dict(zip(COLUMNS, (*values, device), strict=True))
+
+
+def _entries(store: Store, run: Run, groups: Iterable[StoredGroup], pattern: str) -> set[str]:
+    wanted = pattern.removeprefix("aten::")
+    entries = {Entry.of(group.key) for group in groups}
+    found = {e.name for e in entries if any(fnmatch.fnmatchcase(s, wanted) for s in _spellings(e))}
+    if not found:
+        for key, overloads in store.witnesses(run.id).items():
+            names = (name.removeprefix("aten::") for name in overloads)
+            if any(fnmatch.fnmatchcase(s, wanted) for name in names for s in (name, name.split(".")[0])):
+                found.add(Entry.of(key).name)
+    if not found:
+        near = get_close_matches(wanted, sorted({s for e in entries for s in _spellings(e)}), n=3, cutoff=0.6)
+        hint = f"; did you mean {', '.join(near)}?" if near else ""
+        raise MpsmithError(f"no case of run {run.id} is of an operator that matches {pattern}{hint}")
+    return found
+
+
+def _spellings(entry: Entry) -> set[str]:
+    return {entry.name, entry.operator, entry.operator.replace(".", "_"), entry.operator.rsplit(".", 1)[-1]}
+
+
+def _places(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))

@@ -1,0 +1,214 @@
+"""The report as one HTML file that needs nothing else: style, script and data are inside, and it opens from disk."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from .._version import __version__
+from ..audit.results import SEVERITY, AuditSummary, EntryDtype, OverloadSummary
+from ..audit.verdicts import CASE_SEVERITY, CaseVerdict, OverloadVerdict
+from . import tables
+from .charts import charts, style_of
+from .tables import SHORT_DTYPES
+from .wording import (
+    CASE_LETTERS,
+    LETTERS,
+    MEANING,
+    SIMULATED_NOTE,
+    completeness,
+    key_figures,
+    settings_text,
+    subtitle,
+    surface_note,
+    title,
+)
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def render(summary: AuditSummary) -> str:
+    """The report as the text of an HTML page."""
+    static = [
+        tables.fallback_table(summary),
+        tables.disagreement_table(summary),
+        tables.unattributed_table(summary),
+        tables.case_table(summary),
+        tables.skip_table(summary),
+        tables.not_executed_table(summary),
+        tables.environment_table(summary),
+    ]
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            summary=summary,
+            title=title(summary),
+            subtitle=subtitle(summary),
+            simulated_note=SIMULATED_NOTE if summary.run.simulated else "",
+            surface_note=surface_note(summary) or "",
+            key_figures=key_figures(summary),
+            completeness=completeness(summary.run),
+            settings=settings_text(summary.run.settings),
+            figures=_figures(summary),
+            charts=charts(summary),
+            tables=[table for table in static if table.rows],
+            style=_source("report.css"),
+            script=_source("report.js"),
+            data=Markup(_embedded(page_data(summary))),
+            version=__version__,
+        )
+    )
+
+
+def page_data(summary: AuditSummary) -> dict[str, Any]:
+    """What the page's script shows, packed: names of verdicts, dtypes, entries and messages are given by position."""
+    packing = _Packing(summary)
+    return {
+        "simulated": summary.run.simulated,
+        "dtypes": [[dtype, SHORT_DTYPES.get(dtype, dtype)] for dtype in summary.dtypes],
+        "verdicts": [[v.value, LETTERS[v], style_of(v), MEANING[v]] for v in SEVERITY],
+        "caseVerdicts": [[v.value, CASE_LETTERS[v], _case_style(v)] for v in CASE_SEVERITY],
+        "entryNames": packing.entry_names,
+        "overloads": [packing.overload(o) for o in summary.overloads],
+        "operators": [
+            [
+                o.name,
+                packing.verdict(o.verdict),
+                [packing.verdict(o.dtypes[d]) if d in o.dtypes else -1 for d in summary.dtypes],
+                o.executed,
+                [o.registered.status, o.registered.kernel, o.registered.upstream] if o.registered else 0,
+            ]
+            for o in summary.operators
+        ],
+        "entries": [
+            [
+                entry.name,
+                packing.case_verdict(entry.verdict),
+                [packing.entry_dtype(entry.dtypes.get(d)) for d in summary.dtypes],
+                entry.executed,
+            ]
+            for entry in summary.entries
+        ],
+        "cases": {
+            case.id: [
+                case.label,
+                case.mode,
+                packing.case_verdict(case.verdict),
+                case.stage,
+                packing.text(case.message),
+                packing.text(case.inputs),
+                case.max_error,
+            ]
+            for case in summary.cases.values()
+        },
+        "texts": packing.texts,  # last: the others fill it
+    }
+
+
+class _Packing:
+    """Positions in place of names, so that the page stays small."""
+
+    def __init__(self, summary: AuditSummary) -> None:
+        self._dtypes = summary.dtypes
+        self.entry_names = [entry.name for entry in summary.entries]
+        self.texts: list[str] = []
+        self._text_position: dict[str, int] = {}
+        self._entry_position = {name: position for position, name in enumerate(self.entry_names)}
+
+    def text(self, text: str) -> int:
+        if text not in self._text_position:
+            self._text_position[text] = len(self.texts)
+            self.texts.append(text)
+        return self._text_position[text]
+
+    def verdict(self, verdict: OverloadVerdict) -> int:
+        return SEVERITY.index(verdict)
+
+    def case_verdict(self, verdict: CaseVerdict | None) -> int:
+        return -1 if verdict is None else CASE_SEVERITY.index(verdict)
+
+    def overload(self, o: OverloadSummary) -> list[Any]:
+        cells = []
+        for dtype in self._dtypes:
+            evidence = o.dtypes.get(dtype)
+            cells.append(
+                [self.verdict(evidence.verdict), self._counts(evidence.cases), evidence.worst_case or 0]
+                if evidence
+                else 0
+            )
+        return [
+            o.name,
+            self.verdict(o.verdict),
+            cells if o.dtypes else 0,
+            o.executed,
+            self.text(o.reason),
+            o.operator,
+            o.schema.removeprefix(o.name),
+            self.text(o.dispatch.value if o.dispatch else "not in the surface"),
+            self.text(o.unreachable_rule),
+            [self._entry_position[name] for name in o.entries],
+            list(o.through),
+            list(o.shared_with),
+            int(o.autogenerated) + 2 * int(o.has_autograd_formula),
+        ]
+
+    def entry_dtype(self, found: EntryDtype | None) -> Any:
+        if found is None:
+            return 0
+        return [self.case_verdict(found.verdict), self._counts(found.cases), found.worst_case or 0]
+
+    def _counts(self, cases: Any) -> list[int]:
+        return [n for verdict, count in cases.items() for n in (self.case_verdict(verdict), count)]
+
+
+def _figures(summary: AuditSummary) -> list[tuple[str, str, str]]:
+    """The big numbers of the page: a number, what it counts, and the class that colours it."""
+    counts = summary.overload_counts
+
+    def of(*verdicts: OverloadVerdict) -> str:
+        return f"{sum(counts.get(verdict, 0) for verdict in verdicts):,}"
+
+    return [
+        (of(OverloadVerdict.NATIVE, OverloadVerdict.COMPOSITE), "overloads supported", "native"),
+        (of(OverloadVerdict.FALLBACK), "fall back", "fallback"),
+        (of(OverloadVerdict.MISSING), "missing", "missing"),
+        (of(OverloadVerdict.WRONG), "wrong", "wrong"),
+        (of(OverloadVerdict.DTYPE_GAP), "dtype gaps", "dtype-gap"),
+        (of(OverloadVerdict.CRASH, OverloadVerdict.TIMEOUT), "crash or hang", "crash"),
+        (f"{summary.reachable - summary.executed_overloads:,}", "not executed", "unreachable"),
+        (f"{summary.run.executed:,}", "cases executed", ""),
+    ]
+
+
+def _case_style(verdict: CaseVerdict) -> str:
+    if verdict is CaseVerdict.PASSED:
+        return style_of(OverloadVerdict.NATIVE)
+    return style_of(OverloadVerdict.UNREACHABLE) if verdict is CaseVerdict.SKIPPED else verdict.value.replace(" ", "-")
+
+
+def _embedded(data: dict[str, Any]) -> str:
+    """JSON that can stand inside a script element: nothing in it can end the element or open a comment."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _source(name: str) -> Markup:
+    return Markup((TEMPLATES / name).read_text(encoding="utf-8"))
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )

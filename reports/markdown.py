@@ -1,0 +1,90 @@
+"""The report as Markdown, to be read on a code host and to be compared between runs.
+
+Two runs of the same code give the same text but for the section "Environment": no times, no case numbers elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tabulate import tabulate
+
+from ..audit.results import AuditSummary
+from . import tables
+from .tables import Cell, Table
+from .wording import SIMULATED_NOTE, key_figures, settings_text, subtitle, surface_note, title
+
+SPECIAL = re.compile(r"([\\`*_\[\]<>|#])")
+
+
+def render(summary: AuditSummary) -> str:
+    """The report as Markdown text (GitHub's flavour)."""
+    shown = [
+        tables.verdict_table(summary),
+        tables.case_table(summary),
+        tables.dtype_table(summary),
+        tables.fallback_table(summary),
+        *tables.fault_tables(summary),
+        tables.map_table(summary),
+        tables.disagreement_table(summary),
+        tables.unattributed_table(summary),
+        tables.skip_table(summary),
+        tables.not_executed_table(summary),
+        tables.environment_table(summary),
+    ]
+    blocks = [_head(summary), *(_section(table) for table in shown if table.rows)]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _head(summary: AuditSummary) -> str:
+    lines = [
+        f"# {escaped(title(summary))}",
+        f"{escaped(subtitle(summary).capitalize())}; {settings_text(summary.run.settings)}.",
+    ]
+    if summary.run.simulated:
+        lines.append(f"> **SIMULATED.** {SIMULATED_NOTE}")
+    note = surface_note(summary)
+    if note:
+        lines.append(f"> {escaped(note)}")
+    lines.append("\n".join(f"- {escaped(sentence)}" for sentence in key_figures(summary)))
+    lines.append(
+        "Every case can be run again: `mpsmith report --cases --ops PATTERN` lists the cases of your own run with "
+        "their numbers, `mpsmith audit --replay CASE_ID` runs one. The CSV beside this file has a row for every "
+        "overload, the JSON has all the evidence."
+    )
+    return "\n\n".join(lines)
+
+
+def _section(table: Table) -> str:
+    rows = [
+        [_cell(cell, column in table.code) for column, cell in zip(table.columns, row, strict=True)]
+        for row in table.rows
+    ]
+    numeric = [all(isinstance(row[i], int) for row in table.rows) for i in range(len(table.columns))]
+    text = tabulate(
+        rows,
+        headers=[escaped(column) for column in table.columns],
+        tablefmt="pipe",
+        disable_numparse=True,
+        colalign=["right" if is_numeric else "left" for is_numeric in numeric],
+    )
+    parts = [f"## {escaped(table.heading)}", escaped(table.note), _unpadded(text)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _unpadded(text: str) -> str:
+    """The table without the padding that would change every line whenever one cell gets wider."""
+    lines = text.splitlines()
+    lines[1] = re.sub(r"-{3,}", "---", lines[1])
+    return "\n".join(re.sub(r" {2,}(?=\|)", " ", re.sub(r"(?<=\|) {2,}", " ", line)) for line in lines)
+
+
+def _cell(cell: Cell, code: bool) -> str:
+    if isinstance(cell, int):
+        return f"{cell:,}"
+    return f"`{cell}`".replace("|", "\\|") if code and cell else escaped(cell)
+
+
+def escaped(text: str) -> str:
+    """The text with everything that Markdown would take for markup escaped, on one line."""
+    return SPECIAL.sub(r"\\\1", " ".join(text.split()))

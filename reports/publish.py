@@ -1,0 +1,51 @@
+"""Writes reports to files: whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from ..audit.results import AuditSummary
+from ..errors import MpsmithError
+from . import csv_report, html_page, json_report, markdown
+
+# The files of a published report, by format.
+FILES: dict[str, tuple[str, Callable[[AuditSummary], str]]] = {
+    "html": ("coverage.html", html_page.render),
+    "markdown": ("coverage.md", markdown.render),
+    "json": ("coverage.json", json_report.render),
+    "csv": ("coverage.csv", csv_report.render),
+}
+
+
+def write_all(summary: AuditSummary, folder: Path) -> list[Path]:
+    """Write the report in every format into `folder`, which is made if need be; the paths written.
+
+    All formats are rendered before the first file changes. Raises MpsmithError when the folder refuses.
+    """
+    rendered = [(folder / name, render(summary)) for name, render in FILES.values()]
+    for path, text in rendered:
+        write(path, text)
+    return [path for path, _ in rendered]
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file atomically: whoever reads it sees the old text or the new one. Raises MpsmithError."""
+    temporary = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", newline="\n", dir=path.parent, prefix=f".{path.name}.", delete=False
+        ) as file:
+            temporary = Path(file.name)
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(0o644)  # temporary files are private, a report is not
+        temporary.replace(path)
+    except OSError as error:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+        raise MpsmithError(f"cannot write {path}: {error.strerror} (choose another place with --output)") from error

@@ -1,0 +1,20 @@
+"""What the registry says of each operator, in the form in which reports show it beside the verdicts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..audit.results import Registered
+from ..registry.files import load
+
+
+def registered(folder: Path | None = None) -> dict[str, Registered]:
+    """Status, kernel and upstream reference of every operator in the registry that has a status.
+
+    `folder`: the registry's, as for `registry.files.load`. Raises RegistryError when it has problems.
+    """
+    return {
+        operator: Registered(entry.current_status.value, entry.kernel, entry.pull_request or entry.issue)
+        for operator, entry in load(folder).items()
+        if entry.current_status is not None
+    }

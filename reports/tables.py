@@ -1,0 +1,242 @@
+"""The tables of the reports as plain data; the terminal, Markdown and HTML renderers only draw them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..audit.results import FAULTS, SEVERITY, AuditSummary, OverloadSummary
+from ..audit.selection import DTYPES
+from ..audit.verdicts import CASE_SEVERITY, CaseVerdict, OverloadVerdict
+from .wording import LETTERS, MEANING, completeness, duration_text, marked, settings_text
+
+Cell = str | int
+
+# Column heads for maps in a terminal.
+SHORT_DTYPES = {
+    "float32": "f32",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "complex64": "c64",
+    "int8": "i8",
+    "int16": "i16",
+    "int32": "i32",
+    "int64": "i64",
+    "uint8": "u8",
+    "bool": "b",
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: its heading (marked where simulated), columns, rows, and a sentence of explanation or "".
+
+    `code` names the columns that hold names of operators, cases or commands.
+    """
+
+    heading: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+    code: frozenset[str] = frozenset()
+
+
+def verdict_table(summary: AuditSummary) -> Table:
+    """How many overloads and operators have each verdict."""
+    overloads, operators = summary.overload_counts, summary.operator_counts
+    rows: list[tuple[Cell, ...]] = [
+        (LETTERS[v], v.value, overloads.get(v, 0), operators.get(v, 0), MEANING[v])
+        for v in SEVERITY
+        if v in overloads or v in operators
+    ]
+    rows.append(("", "all", len(summary.overloads), len(summary.operators), ""))
+    note = "An operator has the worst verdict of its overloads that were executed."
+    columns = ("", "verdict", "overloads", "operators", "meaning")
+    return Table(marked("Verdicts", summary), columns, tuple(rows), note)
+
+
+def case_table(summary: AuditSummary) -> Table:
+    """How many cases had each verdict, by mode, and together."""
+    modes = list(summary.totals)
+    rows: list[tuple[Cell, ...]] = []
+    for verdict in CASE_SEVERITY:
+        counts = [summary.totals[mode].get(verdict, 0) for mode in modes]
+        if any(counts):
+            rows.append((verdict.value, *counts, sum(counts)))
+    sums = [sum(summary.totals[mode].values()) for mode in modes]
+    rows.append(("all", *sums, sum(sums)))
+    note = "Cases in which something fell back run again in strict mode, without PYTORCH_ENABLE_MPS_FALLBACK."
+    return Table(marked("Cases", summary), ("verdict", *modes, "all"), tuple(rows), note)
+
+
+def dtype_table(summary: AuditSummary) -> Table:
+    """How many cases of each dtype had each verdict."""
+    present = [v for v in CASE_SEVERITY if any(v in counts for counts in summary.dtype_totals.values())]
+    rows: list[tuple[Cell, ...]] = [
+        (dtype, *(counts.get(verdict, 0) for verdict in present), sum(counts.values()))
+        for dtype, counts in summary.dtype_totals.items()
+    ]
+    return Table(marked("Cases by dtype", summary), ("dtype", *(v.value for v in present), "all"), tuple(rows))
+
+
+def fallback_table(summary: AuditSummary) -> Table:
+    """The operators that the device itself named, with how often."""
+    rows = [
+        (
+            f.overload,
+            f.fell_back,
+            f.refused,
+            f.dispatch.value if f.dispatch else "not in the surface",
+            "all" if set(f.dtypes) >= set(summary.dtypes) else ", ".join(f.dtypes),
+            shortened(f.entries),
+        )
+        for f in summary.fallbacks
+    ]
+    note = (
+        "Cases in which the device itself named the operator: as falling back to the CPU, or, in strict mode, as not "
+        "implemented. Structured operators are named by their out overload."
+    )
+    return Table(
+        marked("Operators that fell back or are missing", summary),
+        ("operator", "fell back", "refused", "surface", "dtypes", "seen in"),
+        tuple(rows),
+        note,
+        frozenset({"operator", "seen in"}),
+    )
+
+
+def fault_table(summary: AuditSummary, verdict: OverloadVerdict, *, numbers: bool = False) -> Table:
+    """The overloads of one verdict, with the reason and the case that decided: its number or its lasting name."""
+    rows = []
+    for overload in summary.overloads:
+        if overload.verdict is verdict:
+            case: Cell = (overload.worst_case or "") if numbers else worst_case_label(summary, overload)
+            rows.append((overload.name, dtypes_of(overload, verdict), overload.reason, case))
+    return Table(
+        marked(verdict.value.capitalize(), summary),
+        ("overload", "dtypes", "evidence", "case" if numbers else "worst case"),
+        tuple(rows),
+        f"{MEANING[verdict].capitalize()}.",
+        frozenset({"overload", "worst case"}),
+    )
+
+
+def worst_case_label(summary: AuditSummary, overload: OverloadSummary) -> str:
+    """The name of the case that decided the overload's verdict, the same in every run; "" where none did."""
+    return summary.cases[overload.worst_case].label if overload.worst_case is not None else ""
+
+
+def fault_tables(summary: AuditSummary) -> list[Table]:
+    """A table for every fault that occurs, the worst first, and one for failed references."""
+    wanted = (*FAULTS, OverloadVerdict.REFERENCE_FAILED)
+    present = summary.overload_counts
+    return [fault_table(summary, verdict) for verdict in wanted if verdict in present]
+
+
+def map_table(summary: AuditSummary) -> Table:
+    """Operator × dtype, a letter each, of the operators that are not simply supported; "" where nothing ran."""
+    rows = [
+        (o.name, *(LETTERS[o.dtypes[d]] if d in o.dtypes else "" for d in DTYPES))
+        for o in summary.operators
+        if o.verdict in FAULTS
+    ]
+    legend = ", ".join(f"{LETTERS[v]} {v.value}" for v in SEVERITY if v is not OverloadVerdict.UNREACHABLE)
+    note = f"Operators with a fault; empty: no case. {legend}."
+    return Table(
+        marked("Operators by dtype", summary), ("operator", *DTYPES), tuple(rows), note, frozenset({"operator"})
+    )
+
+
+def overload_table(summary: AuditSummary) -> Table:
+    """Every overload with its verdict, a letter for each dtype, and the number of the case that decided."""
+    rows = [
+        (
+            o.name,
+            o.verdict.value,
+            *(LETTERS[o.dtypes[d].verdict] if d in o.dtypes else "" for d in DTYPES),
+            o.reason,
+            o.worst_case or "",
+        )
+        for o in summary.overloads
+    ]
+    columns = ("overload", "verdict", *(SHORT_DTYPES.get(d, d) for d in DTYPES), "evidence", "case")
+    return Table(marked("Overloads", summary), columns, tuple(rows), code=frozenset({"overload"}))
+
+
+def disagreement_table(summary: AuditSummary) -> Table:
+    """Overloads that did not behave as the surface says."""
+    rows = [
+        (d.overload, d.dispatch.value if d.dispatch else "not listed", d.observed, shortened(d.entries))
+        for d in summary.disagreements
+    ]
+    return Table(
+        marked("Disagreements", summary),
+        ("overload", "the surface says", "the run shows", "seen in"),
+        tuple(rows),
+        "The declarations of the release and what was executed contradict each other here.",
+        frozenset({"overload", "seen in"}),
+    )
+
+
+def unattributed_table(summary: AuditSummary) -> Table:
+    """Findings of entries that could be put down to no overload, over all dtypes."""
+    found: dict[tuple[str, CaseVerdict], tuple[list[str], int, str]] = {}
+    for item in summary.unattributed:
+        dtypes, cases, message = found.get((item.entry, item.verdict), ([], 0, summary.cases[item.worst_case].message))
+        found[item.entry, item.verdict] = ([*dtypes, item.dtype], cases + item.cases, message)
+    rows = [
+        (entry, verdict.value, cases, "all" if set(dtypes) >= set(summary.dtypes) else ", ".join(dtypes), message)
+        for (entry, verdict), (dtypes, cases, message) in found.items()
+    ]
+    return Table(
+        marked("Findings that no overload answers for", summary),
+        ("entry", "verdict", "cases", "dtypes", "message"),
+        tuple(rows),
+        "Nothing was traced and no overload has this name; they are in the counts of cases.",
+        frozenset({"entry"}),
+    )
+
+
+def skip_table(summary: AuditSummary) -> Table:
+    """Why cases were not executed."""
+    rows = sorted(summary.skips.items(), key=lambda item: (-item[1], item[0]))
+    return Table(marked("Skipped cases", summary), ("reason", "cases"), tuple(rows))
+
+
+def not_executed_table(summary: AuditSummary) -> Table:
+    """Why overloads have no evidence, counted by reason."""
+    reasons: Counter[str] = Counter(o.reason for o in summary.overloads if o.verdict is OverloadVerdict.UNREACHABLE)
+    rows = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
+    return Table(marked("Overloads without evidence", summary), ("reason", "overloads"), tuple(rows))
+
+
+def environment_table(summary: AuditSummary) -> Table:
+    """Everything about this particular run: the one place for times, versions and settings."""
+    run = summary.run
+    rows: list[tuple[Cell, ...]] = [
+        ("device", "mps, SIMULATED" if run.simulated else "mps"),
+        ("run", f"{run.id}, started {run.started}, {duration_text(run.duration)}"),
+        ("completeness", completeness(run)),
+        ("settings", settings_text(run.settings)),
+        ("time in cases", f"{duration_text(run.case_seconds)}, all workers together"),
+        ("overloads from", summary.surface_source),
+    ]
+    for name, value in sorted(run.environment.items()):
+        if name == "variables":
+            rows.extend((variable, str(setting)) for variable, setting in sorted(value.items()))
+        elif name != "simulated" and value is not None:
+            rows.append((name, str(value)))
+    return Table(marked("Environment", summary), ("", "value"), tuple(rows))
+
+
+def dtypes_of(overload: OverloadSummary, verdict: OverloadVerdict) -> str:
+    """The dtypes for which the overload has this verdict; "all" where that is every dtype with evidence."""
+    found = [dtype for dtype, evidence in overload.dtypes.items() if evidence.verdict is verdict]
+    return "all" if len(found) == len(overload.dtypes) > 1 else ", ".join(found)
+
+
+def shortened(names: Sequence[str], limit: int = 4) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more

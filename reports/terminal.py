@@ -1,0 +1,82 @@
+"""The report for a terminal: what matters most, in tables that fit its width."""
+
+from __future__ import annotations
+
+import textwrap
+
+from tabulate import tabulate
+
+from ..audit.results import AuditSummary
+from ..audit.verdicts import OverloadVerdict
+from . import tables
+from .tables import Cell, Table
+from .wording import LETTERS, SIMULATED_NOTE, key_figures, subtitle, surface_note, title
+
+# Longer tables are cut in a terminal, and the line below says where the rest is.
+ROWS = 40
+NARROWEST_COLUMN = 24
+# Faults that the table of fallbacks does not show already.
+UNNAMED = (
+    OverloadVerdict.CRASH,
+    OverloadVerdict.TIMEOUT,
+    OverloadVerdict.WRONG,
+    OverloadVerdict.DTYPE_GAP,
+    OverloadVerdict.REFERENCE_FAILED,
+)
+HINT = "Run a case again with `mpsmith audit --replay CASE`; `mpsmith report --cases` lists the cases."
+
+
+def render(summary: AuditSummary, width: int = 120) -> str:
+    """The report as text of at most `width` columns, where its operator names allow that."""
+    present = summary.overload_counts
+    shown = [
+        tables.verdict_table(summary),
+        tables.case_table(summary),
+        tables.fallback_table(summary),
+        *(tables.fault_table(summary, verdict, numbers=True) for verdict in UNNAMED if verdict in present),
+        tables.disagreement_table(summary),
+    ]
+    blocks = [_head(summary, width), *(_table(table, width, ROWS) for table in shown if table.rows), HINT]
+    return "\n\n".join(blocks) + "\n"
+
+
+def render_selection(summary: AuditSummary, width: int = 120) -> str:
+    """All overloads of a summary that filters have narrowed, a line each."""
+    table = tables.overload_table(summary)
+    found = _table(table, width, len(table.rows)) if table.rows else "No overload of this run matches the filters."
+    legend = ", ".join(f"{letter} {verdict.value}" for verdict, letter in LETTERS.items())
+    parts = [title(summary), found, *([legend, HINT] if table.rows else [])]
+    return "\n\n".join(parts) + "\n"
+
+
+def _head(summary: AuditSummary, width: int) -> str:
+    lines = [title(summary), subtitle(summary), ""]
+    notes = [SIMULATED_NOTE] if summary.run.simulated else []
+    notes += [note for note in [surface_note(summary)] if note]
+    for sentence in (*notes, *key_figures(summary)):
+        lines += textwrap.wrap(sentence, width)
+    return "\n".join(lines)
+
+
+def _table(table: Table, width: int, limit: int) -> str:
+    rows = table.rows[:limit]
+    text = tabulate(_fitted(table, rows, width), headers=table.columns, tablefmt="simple")
+    rest = len(table.rows) - len(rows)
+    more = f"\n… and {rest:,} more (--format markdown or html shows all)" if rest else ""
+    return f"{table.heading}\n\n{text}{more}"
+
+
+def _fitted(table: Table, rows: tuple[tuple[Cell, ...], ...], width: int) -> list[list[Cell]]:
+    """Shorten texts until the table fits: the widest text columns give way first, names of operators never do."""
+    widths = [max([len(c), *(len(f"{row[i]}") for row in rows)]) for i, c in enumerate(table.columns)]
+    free = [i for i, column in enumerate(table.columns) if column not in ("overload", "operator")]
+    while sum(widths) + 2 * (len(widths) - 1) > width:
+        widest = max(free, key=lambda i: widths[i])
+        if widths[widest] <= NARROWEST_COLUMN:
+            break
+        widths[widest] -= 1
+    return [[_clipped(cell, widths[i]) for i, cell in enumerate(row)] for row in rows]
+
+
+def _clipped(cell: Cell, width: int) -> Cell:
+    return cell if isinstance(cell, int) or len(cell) <= width else cell[: width - 1] + "…"

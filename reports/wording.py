@@ -1,0 +1,142 @@
+"""The sentences that every format shares, so that all of them say the same of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..audit.results import AuditSummary, RunFacts
+from ..audit.verdicts import CaseVerdict, OverloadVerdict
+
+SIMULATED_NOTE = (
+    "The mps device was SIMULATED: its kernels run on the CPU. What is shown says how operators are dispatched, "
+    "and is no evidence about the values, dtypes or speed of a Mac."
+)
+
+MEANING: dict[OverloadVerdict, str] = {
+    OverloadVerdict.NATIVE: "right results from a kernel of its own on mps",
+    OverloadVerdict.COMPOSITE: "right results, composed of operators that run on mps",
+    OverloadVerdict.FALLBACK: "ran on the CPU: not support",
+    OverloadVerdict.MISSING: "refused: not implemented for mps",
+    OverloadVerdict.WRONG: "differs from the CPU beyond the tolerance, or raises where the CPU does not",
+    OverloadVerdict.DTYPE_GAP: "works, but refuses some dtype that the CPU takes",
+    OverloadVerdict.CRASH: "ended the process, or ran out of memory",
+    OverloadVerdict.TIMEOUT: "did not come back in time",
+    OverloadVerdict.REFERENCE_FAILED: "the CPU itself failed: nothing to compare with",
+    OverloadVerdict.UNREACHABLE: "no evidence: not executed by this run, with the reason",
+}
+
+LETTERS: dict[OverloadVerdict, str] = {
+    OverloadVerdict.NATIVE: "N",
+    OverloadVerdict.COMPOSITE: "C",
+    OverloadVerdict.FALLBACK: "F",
+    OverloadVerdict.MISSING: "M",
+    OverloadVerdict.WRONG: "W",
+    OverloadVerdict.DTYPE_GAP: "D",
+    OverloadVerdict.CRASH: "X",
+    OverloadVerdict.TIMEOUT: "T",
+    OverloadVerdict.REFERENCE_FAILED: "R",
+    OverloadVerdict.UNREACHABLE: "·",
+}
+
+CASE_LETTERS: dict[CaseVerdict, str] = {
+    CaseVerdict.PASSED: "P",
+    CaseVerdict.FALLBACK: "F",
+    CaseVerdict.MISSING: "M",
+    CaseVerdict.WRONG: "W",
+    CaseVerdict.DTYPE_GAP: "D",
+    CaseVerdict.CRASH: "X",
+    CaseVerdict.TIMEOUT: "T",
+    CaseVerdict.REFERENCE_FAILED: "R",
+    CaseVerdict.SKIPPED: "S",
+}
+
+
+def title(summary: AuditSummary) -> str:
+    """What was audited: "Coverage of torch 2.13.0+cpu on the SIMULATED mps device"."""
+    device = "SIMULATED mps device" if summary.run.simulated else "mps device"
+    return f"Coverage of torch {summary.run.environment.get('torch', 'unknown')} on the {device}"
+
+
+def subtitle(summary: AuditSummary) -> str:
+    """Whose coverage that is: of the simulated release, or of this chip and system."""
+    environment = summary.run.environment
+    if summary.run.simulated:
+        return f"with the coverage of torch {environment.get('profile') or summary.surface_release}"
+    return f"on {environment.get('chip', 'unknown chip')}, {environment.get('os', 'unknown system')}"
+
+
+def marked(heading: str, summary: AuditSummary) -> str:
+    """A heading of a table or chart, marked where the run was simulated."""
+    return f"{heading} (SIMULATED)" if summary.run.simulated else heading
+
+
+def key_figures(summary: AuditSummary) -> list[str]:
+    """What the run says, in a few sentences: first what was executed, then what that showed."""
+    run = summary.run
+    if run.executed == 0:
+        return [f"No case was executed, so nothing is known of any operator. {completeness(run)}"]
+    counts = summary.overload_counts
+    faults = [f"{counts[v]:,} {v.value}" for v in counts if v not in _NO_FAULT]
+    executed = summary.executed_overloads
+    not_executed = summary.reachable - executed
+    lines = [
+        f"{run.executed:,} cases executed, {run.gradients:,} of them with gradients. {completeness(run)}",
+        f"{summary.supported:,} of {executed:,} executed overloads gave right results on the device itself; "
+        f"the others: {', '.join(faults) or 'none'}.",
+        f"{not_executed:,} of {summary.reachable:,} reachable overloads were not executed, so nothing is said of them; "
+        f"{summary.ruled_out:,} more are out of reach for any user of mps, each by a named rule.",
+    ]
+    if summary.fallbacks:
+        named = counted(len(summary.fallbacks), "operator")
+        lines.append(f"The device named {named} as falling back to the CPU or not implemented.")
+    if summary.disagreements:
+        differing = counted(len(summary.disagreements), "overload")
+        lines.append(f"{differing} did not behave as the surface says: see Disagreements.")
+    return lines
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and its noun: "1 case", "1,234 cases"."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+_NO_FAULT = (OverloadVerdict.NATIVE, OverloadVerdict.COMPOSITE, OverloadVerdict.UNREACHABLE)
+
+
+def completeness(run: RunFacts) -> str:
+    """Whether everything planned was executed: "All 5,958 groups of cases are complete."."""
+    if run.groups_planned == 0:
+        return "UNFINISHED: the run ended before any case was planned."
+    if run.complete:
+        return f"All {run.groups_planned:,} groups of cases are complete."
+    return (
+        f"UNFINISHED: {run.groups_done:,} of {run.groups_planned:,} groups of cases are complete "
+        "(go on with `mpsmith audit --resume`)."
+    )
+
+
+def settings_text(settings: Mapping[str, Any]) -> str:
+    """The settings on one line: "samples default, seed 0, ops all, dtypes all"."""
+    parts = [f"samples {settings.get('samples', 'unknown')}", f"seed {settings.get('seed', 'unknown')}"]
+    for name in ("ops", "dtypes"):
+        parts.append(f"{name} {', '.join(settings.get(name) or ['all'])}")
+    if settings.get("imports"):
+        parts.append(f"imports {', '.join(settings['imports'])}")
+    return ", ".join(parts)
+
+
+def surface_note(summary: AuditSummary) -> str | None:
+    """A warning where the surface is not that of the torch that ran, else None."""
+    ran, known = str(summary.run.environment.get("torch", "")), summary.surface_release
+    if summary.run.simulated or not ran or ran.split("+")[0] == known.split("+")[0]:
+        return None
+    return f"The run used torch {ran}, the list of overloads is that of torch {known}: some may not match."
+
+
+def duration_text(seconds: float | None) -> str:
+    """Seconds as people say them: "3 min 7 s"; "unfinished" for None."""
+    if seconds is None:
+        return "unfinished"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
