@@ -191,7 +191,7 @@ def _may_have_run_backward() -> bool:
     """False only if it is certain: this is the only thread, and it has recorded nothing for autograd."""
     import torch
 
-    return torch.autograd._get_sequence_nr() > 0 or threading.active_count() > 1
+    return torch._C._autograd._get_sequence_nr() > 0 or threading.active_count() > 1
 
 
 def _backward_works_in_a_fork(register: Callable[[], None]) -> bool:
@@ -210,7 +210,7 @@ def _backward_works_in_a_fork(register: Callable[[], None]) -> bool:
         signal.alarm(_FORK_SECONDS)
         register()
         with contextlib.suppress(RuntimeError):
-            torch.ones((), device="mps", requires_grad=True).backward()
+            torch.ones((), device="mps", requires_grad=True).backward()  # type: ignore[no-untyped-call]
             os._exit(0)
         os._exit(_BACKWARD_FAILED)
     finally:

@@ -45,7 +45,7 @@ def load_library() -> None:
             "set MPSMITH_CACHE to a folder that can be written"
         ) from error
     try:
-        torch.ops.load_library(str(library))
+        torch.ops.load_library(str(library))  # type: ignore[no-untyped-call]
     except OSError as error:
         raise SimulatorError(f"cannot load {library}: {error}; delete it to build it anew") from error
 
@@ -77,14 +77,15 @@ def _build_key() -> str:
 def _compiler_version() -> bytes:
     from torch.utils.cpp_extension import get_cxx_compiler
 
-    compiler = shutil.which(get_cxx_compiler())
+    name = get_cxx_compiler()  # type: ignore[no-untyped-call]
+    compiler = shutil.which(name)
     if compiler is None:
         raise SimulatorError(
-            f"the simulated mps device needs a C++ compiler, and there is no `{get_cxx_compiler()}` here; "
+            f"the simulated mps device needs a C++ compiler, and there is no `{name}` here; "
             "install one (Debian, Ubuntu: apt install g++) or name it in the CXX environment variable"
         )
     version = subprocess.run([compiler, "--version"], capture_output=True, check=False)
-    return compiler.encode() + version.stdout
+    return str(compiler).encode() + version.stdout
 
 
 @contextmanager

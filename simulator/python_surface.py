@@ -19,20 +19,28 @@ def install() -> None:
         if not hasattr(torch._C, name):
             setattr(torch._C, name, _returning(value))
     # Somebody may have asked before the device was there.
-    for cached in (
-        torch.backends.mps.is_available,
-        torch.backends.mps.is_macos_or_newer,
-        torch.backends.mps.is_macos13_or_newer,
-    ):
-        if hasattr(cached, "cache_clear"):
-            cached.cache_clear()
-    # UntypedStorage(device="mps") is compiled out of this torch.
+    for question in ("is_available", "is_macos_or_newer", "is_macos13_or_newer"):
+        answer: Any = getattr(torch.backends.mps, question, None)
+        if hasattr(answer, "cache_clear"):
+            answer.cache_clear()
+    # What makes storages in mps memory is compiled out of this torch.
     torch.UntypedStorage.mps = _storage_to_mps  # type: ignore[method-assign]
+    torch.UntypedStorage.__new__ = _new_storage  # type: ignore[method-assign]
     torch.serialization.register_package(5, _location_tag, _restore)
 
 
 def _returning(value: object) -> Any:
     return lambda *_: value
+
+
+def _new_storage(cls: Any, *arguments: Any, **options: Any) -> Any:
+    """UntypedStorage(size, device="mps"), which copies of storages are made with; anything else is torch's."""
+    import torch
+
+    size = arguments[0] if arguments else options.get("size", 0)
+    if torch.device(options.get("device") or "cpu").type == "mps" and isinstance(size, int):
+        return torch.empty(size, dtype=torch.uint8, device="mps").untyped_storage()
+    return torch._C.StorageBase.__new__(cls, *arguments, **options)
 
 
 def _storage_to_mps(storage: Any) -> Any:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from mpsmith.simulator import device_build
 from mpsmith.simulator.errors import SimulatorError
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 import torch
+
 from mpsmith.simulator import device
 from mpsmith.simulator.device import OperatorCalls
 
