@@ -3,6 +3,7 @@
 What runs here is simulated: it shows a kernel's logic, and says nothing about Apple's mathematics, speed or hardware.
 """
 
+from .check import check
 from .diagnostics import Diagnostic
 from .errors import CompilerMissingError, MetalRuntimeError, MetalSyntaxError, MetalValueError
 from .library import Kernel, ShaderLibrary
@@ -19,6 +20,7 @@ __all__ = [
     "MetalValueError",
     "Mode",
     "ShaderLibrary",
+    "check",
     "checking",
     "compile",
     "install",

@@ -7,13 +7,28 @@ import re
 from .tokens import Tokens
 
 BUILTINS = frozenset(
-    """
-    thread_position_in_grid thread_position_in_threadgroup threadgroup_position_in_grid threads_per_threadgroup
-    dispatch_threads_per_threadgroup threadgroups_per_grid threads_per_grid grid_size grid_origin
-    thread_index_in_threadgroup thread_index_in_simdgroup simdgroup_index_in_threadgroup simdgroups_per_threadgroup
-    dispatch_simdgroups_per_threadgroup threads_per_simdgroup thread_execution_width quadgroup_index_in_threadgroup
-    thread_index_in_quadgroup quadgroups_per_threadgroup dispatch_quadgroups_per_threadgroup
-    """.split()
+    [
+        "thread_position_in_grid",
+        "thread_position_in_threadgroup",
+        "threadgroup_position_in_grid",
+        "threads_per_threadgroup",
+        "dispatch_threads_per_threadgroup",
+        "threadgroups_per_grid",
+        "threads_per_grid",
+        "grid_size",
+        "grid_origin",
+        "thread_index_in_threadgroup",
+        "thread_index_in_simdgroup",
+        "simdgroup_index_in_threadgroup",
+        "simdgroups_per_threadgroup",
+        "dispatch_simdgroups_per_threadgroup",
+        "threads_per_simdgroup",
+        "thread_execution_width",
+        "quadgroup_index_in_threadgroup",
+        "thread_index_in_quadgroup",
+        "quadgroups_per_threadgroup",
+        "dispatch_quadgroups_per_threadgroup",
+    ]
 )
 """Attributes that give a kernel parameter the position of its thread."""
 

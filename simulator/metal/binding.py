@@ -184,7 +184,7 @@ def _bind_tensor(tensor: torch.Tensor, index: int, device: Device, tight: bool) 
         raise MetalRuntimeError(f"argument {index} has the layout {tensor.layout}; a kernel takes strided tensors")
     storage = tensor.untyped_storage()
     base, size = storage.data_ptr(), storage.nbytes()
-    offset = tensor.storage_offset() * tensor.element_size()
+    offset = int(tensor.storage_offset()) * tensor.element_size()
     if tight:
         last = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True)) if tensor.numel() else -1
         return Buffer(base + offset, base + offset, (last + 1) * tensor.element_size(), tensor)

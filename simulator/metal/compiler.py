@@ -28,7 +28,13 @@ _HOST = (
     # Apple rounds after each operation and so do we: no fused multiply-add, no excess precision in half.
     "-ffp-contract=off",
     *("-Xclang", "-ffloat16-excess-precision=none", "-Xclang", "-fbfloat16-excess-precision=none"),
-    *("-fno-threadsafe-statics", "-fno-strict-aliasing", "-ffunction-sections", "-fno-math-errno", "-fno-stack-protector"),
+    *(
+        "-fno-threadsafe-statics",
+        "-fno-strict-aliasing",
+        "-ffunction-sections",
+        "-fno-math-errno",
+        "-fno-stack-protector",
+    ),
     *("-Xclang", "-cl-single-precision-constant"),  # a literal without suffix is float in Metal
 )
 _FLAGS: dict[Build, tuple[str, ...]] = {

@@ -269,7 +269,7 @@ class DeclarationWalk:
         text = self.tokens.text
         for i in range(start, end):
             if text[i] == "(" and text[i - 1] not in ("alignas", "decltype", "noexcept", "sizeof"):
-                yield from self._split(i)
+                yield from self.split(i)
                 return
 
     def _name_of_parameter(self, parameter: tuple[int, int]) -> Iterator[int]:
@@ -282,7 +282,7 @@ class DeclarationWalk:
             yield last
 
     # ------------------------------------------------------------------------------------------ kernels
-    def _split(self, opening: int) -> Iterator[tuple[int, int]]:
+    def split(self, opening: int) -> Iterator[tuple[int, int]]:
         """Ranges between the commas of the bracket at `opening`."""
         text, pair = self.tokens.text, self.tokens.pair
         begin, close = opening + 1, pair[opening]
@@ -301,7 +301,7 @@ class DeclarationWalk:
             yield begin, close
 
     def _parameters(self, opening: int) -> Iterator[Parameter]:
-        for begin, end in self._split(opening):
+        for begin, end in self.split(opening):
             found = [a for i in range(begin, end + 1) for a in self.attributes.get(i, ())]
             binding = [a for a in found if attribute_name(a) not in ("function_constant", "maybe_unused")]
             names = [t for t in self.tokens.text[begin:end] if t.isidentifier()]

@@ -15,6 +15,7 @@ Order = Literal["forward", "reverse", "random"]
 _ORDERS: dict[Order, int] = {"forward": 0, "reverse": 1, "random": 2}
 _ARGUMENT_SLOTS = 48  # 32 buffers, then threadgroup arguments
 _MESSAGE_BYTES = 8192
+_WAITS = (b"msl_threadgroup_barrier", b"msl_simdgroup_barrier", b"msl_exchange")
 
 
 class Region(ctypes.Structure):
@@ -116,7 +117,7 @@ def load_kernel(path: str, content: bytes, symbol: str, checked: bool) -> Loaded
     assert address is not None
     return LoadedKernel(
         address=address,
-        blocking=any(name in content for name in (b"msl_threadgroup_barrier", b"msl_simdgroup_barrier", b"msl_exchange")),
+        blocking=any(name in content for name in _WAITS),
         uses_atomics=b"msl_atomic_note" in content,
         checked=checked,
         parameters=parameters,

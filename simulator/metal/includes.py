@@ -1,4 +1,4 @@
-"""`#include` of torch's own Metal headers, embedded as torch does it, with line markers so that errors keep their place."""
+"""`#include` of torch's own Metal headers, embedded as torch does it; line markers keep the place of errors."""
 
 from __future__ import annotations
 

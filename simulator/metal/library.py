@@ -14,12 +14,12 @@ from typing import Any
 from .binding import ArgCasts, Buffer, Device, bind
 from .compiler import Build, Compiler, default_compiler
 from .dispatch import Launch, LoadedKernel, load_kernel, runtime_of
+from .entries import KernelEntry
 from .error_buffer import ErrorBuffer
 from .errors import MetalRuntimeError, MetalValueError
 from .includes import PROGRAM, torch_include
 from .limits import MAX_BUFFERS, MAX_THREADGROUP_MEMORY, MAX_THREADS_PER_THREADGROUP, SIMD_WIDTH
 from .modes import Mode, current_mode, validate_mode
-from .rewriter import KernelEntry
 from .translation import Translation, translate
 from .wrappers import symbol
 

@@ -10,9 +10,10 @@ from pathlib import Path
 from .cache import fingerprint
 from .compiler import Compiler
 from .diagnostics import Diagnostic, format_report, parse_clang
+from .entries import KernelArgument, KernelEntry
 from .errors import MetalSyntaxError
 from .includes import EmbeddedSource, embed
-from .rewriter import KernelArgument, KernelEntry, Rewritten, rewrite
+from .rewriter import Rewritten, rewrite
 from .tokens import Location
 from .wrappers import wrap
 

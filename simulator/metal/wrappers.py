@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .rewriter import KernelEntry
+from .entries import KernelEntry
 
 
 def symbol(kernel: str) -> str:
@@ -33,8 +33,9 @@ def wrap(kernel: KernelEntry) -> str:
             table.append(f"metal::msl_binding<{parameter}>::describe({slot})")
     return (
         f'\n# {kernel.location.line} "{kernel.location.file}"\n'
-        f'extern "C" __attribute__((visibility("default"))) void msl_run_{name}(const msl_group* g, uint begin, uint end,'
-        f" uint y, uint z) {{ typedef {function_type}; const msl_group group = *g; {' '.join(loads)}"
+        f'extern "C" __attribute__((visibility("default"))) void msl_run_{name}('
+        f"const msl_group* g, uint begin, uint end, uint y, uint z) {{ typedef {function_type};"
+        f" const msl_group group = *g; {' '.join(loads)}"
         f" for (uint x = begin; x < end; x++) {{ metal::msl_thread t{{group, x, y, z}}; (void)t;"
         f" {kernel.function}({', '.join(values)}); }} }}"
         f' extern "C" __attribute__((visibility("default"))) const msl_parameter* msl_parameters_{name}(uint* count)'

@@ -128,7 +128,11 @@ static void check(const uint8_t* p, uint32_t size, bool write, bool atomic) {
              near ? near->name : "?", near ? (unsigned long)near->size : 0ul, who);
       abandon();
     }
-    return;  // a constant of the program, or an address that the guard pages will catch
+    if (const Region* region = nearest_region(p)) {
+      report_out_of_bounds(write ? "store" : "load", *region, p);
+      abandon();
+    }
+    return;  // a constant of the program
   }
   uint64_t offset = p - m->base;
   if (offset + size > m->size) {

@@ -73,8 +73,7 @@ static void place(Region& r, uint32_t k) {
   }
 }
 
-// The region whose surroundings hold the address, or null.
-static const Region* nearest(const uint8_t* p) {
+const Region* nearest_region(const uint8_t* p) {
   const Dispatch& d = *g_dispatch;
   const Region* best = nullptr;
   int64_t best_distance = kSlotGap;
@@ -88,6 +87,15 @@ static const Region* nearest(const uint8_t* p) {
     }
   }
   return best;
+}
+
+void report_out_of_bounds(const char* access, const Region& r, const uint8_t* address) {
+  char who[160];
+  describe_item(who, sizeof who, g_item);
+  bool after = address >= r.guarded + r.size;
+  unsigned long distance = after ? address - (r.guarded + r.size) : r.guarded - address;
+  report("out of bounds %s %lu bytes %s argument %u (%lu bytes) by %s", access, distance,
+         after ? "past the end of" : "before the start of", r.argument, (unsigned long)r.size, who);
 }
 
 static void on_fault(int signal, siginfo_t* info, void* context) {
@@ -110,11 +118,8 @@ static void on_fault(int signal, siginfo_t* info, void* context) {
 #endif
   if (is_fiber_guard_page(address)) {
     report("stack overflow by %s: too many or too large thread-local arrays, or recursion", who);
-  } else if (const Region* r = nearest(address)) {
-    bool after = address >= r->guarded + r->size;
-    unsigned long distance = after ? address - (r->guarded + r->size) : r->guarded - address;
-    report("out of bounds %s %lu bytes %s argument %u (%lu bytes) by %s", access, distance,
-           after ? "past the end of" : "before the start of", r->argument, (unsigned long)r->size, who);
+  } else if (const Region* r = nearest_region(address)) {
+    report_out_of_bounds(access, *r, address);
   } else {
     report("out of bounds %s far outside of every argument by %s", access, who);
   }

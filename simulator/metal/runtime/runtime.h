@@ -70,6 +70,9 @@ const char* describe_item(char* buffer, size_t size, uint32_t item);
 // guard.cpp
 void guard_enter(Dispatch* d);   // copies the regions and turns faults into errors
 void guard_leave(Dispatch* d);
+// The region in whose surroundings the address lies, or null.
+const Region* nearest_region(const uint8_t* address);
+void report_out_of_bounds(const char* access, const Region& region, const uint8_t* address);
 bool is_fiber_stack(const void* address);
 bool is_fiber_guard_page(const void* address);
 

@@ -1,0 +1,109 @@
+"""`mpsmith shader`: check and run Metal source on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="shader",
+    help="Check and run Metal source without a Mac. What runs is simulated on the CPU.",
+    no_args_is_help=True,
+)
+
+_File = Annotated[Path, typer.Argument(metavar="FILE.metal", help="Metal source.", show_default=False)]
+
+
+@app.command()
+def check(
+    file: _File,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Also compile with real address spaces; pointers must name theirs.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+) -> None:
+    """Compile a Metal program and print what is wrong with it; exit with 1 if there is an error."""
+    from ..simulator.metal import check as find_problems
+    from ..simulator.metal.diagnostics import format_report
+
+    source = _read(file)
+    found = find_problems(source, file, strict=strict)
+    errors = sum(d.severity == "error" for d in found)
+    if as_json:
+        import dataclasses
+        import json
+
+        typer.echo(json.dumps([dataclasses.asdict(d) for d in found], indent=2))
+    else:
+        report = format_report(found, {str(file): source.split("\n")})
+        if report:
+            typer.echo(report)
+        warnings = len(found) - errors
+        typer.echo(f"{file}: {_count(errors, 'error')}, {_count(warnings, 'warning')}")
+    if errors:
+        raise typer.Exit(1)
+
+
+@app.command()
+def run(
+    file: _File,
+    kernel: Annotated[str, typer.Argument(help="The kernel's name (host_name, if it has one).", show_default=False)],
+    arg: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--arg",
+            help="One for each buffer, in order: a number (2.5, 7), an array (float[1024], float[4,4]:random, "
+            "int[8]:arange, half[2]:ones) or @FILE.npy.",
+            show_default=False,
+        ),
+    ] = None,
+    threads: Annotated[
+        str | None, typer.Option(help="Threads in all, such as 1024 or 64,64 [default: one an element].")
+    ] = None,
+    group_size: Annotated[str | None, typer.Option(help="Threads of a threadgroup, such as 256 or 16,16.")] = None,
+    cast: Annotated[
+        list[str] | None, typer.Option("--cast", help="INDEX=fp16|bf16|int32|int16|int8|uint8 for a number.")
+    ] = None,
+    mode: Annotated[str, typer.Option(help="fast, schedules or checked.")] = "checked",
+    out: Annotated[
+        list[str] | None, typer.Option("--out", help="INDEX=FILE.npy: write that array after the run.")
+    ] = None,
+) -> None:
+    """Run one kernel of a Metal program on the CPU and print its arrays."""
+    from ..simulator import metal
+    from ..simulator.metal.command_line import parse_argument, parse_casts, parse_outputs, parse_shape, preview
+    from ..simulator.metal.modes import validate_mode
+
+    library = metal.compile(_read(file), filename=file, mode=validate_mode(mode))
+    values = [parse_argument(text) for text in arg or []]
+    outputs = parse_outputs(out or [], values)
+    getattr(library, kernel)(
+        *values,
+        threads=parse_shape(threads),
+        group_size=parse_shape(group_size),
+        arg_casts=parse_casts(cast or []),
+    )
+    typer.echo(f"{kernel}: simulated on the CPU, mode {mode}")
+    for index, value in enumerate(values):
+        typer.echo(preview(index, value))
+    for path, array in outputs:
+        import numpy
+
+        numpy.save(path, array)
+        typer.echo(f"wrote {path}")
+
+
+def _read(file: Path) -> str:
+    from ..errors import MpsmithError
+
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        raise MpsmithError(f"cannot read {file}: {reason}") from error
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")

@@ -1,0 +1,137 @@
+"""Looks for what is wrong with Metal source, without running it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from .attributes import cut_attributes
+from .compiler import Compiler, default_compiler
+from .declarations import ADDRESS_SPACES, DeclarationWalk
+from .diagnostics import Diagnostic, parse_clang
+from .errors import MetalRuntimeError
+from .includes import PROGRAM, EmbeddedSource, embed, torch_include
+from .library import compile_library
+from .limits import MAX_THREADGROUP_MEMORY
+from .problems import Problems
+from .rewriter import Rewritten, rewrite
+from .tokens import Tokens, UnbalancedError
+from .translation import check_host
+
+_WARNINGS = (
+    *("-Wpre-c++17-compat", "-Wuninitialized", "-Wreturn-type", "-Wdivision-by-zero", "-Wshift-count-overflow"),
+    *("-Wshift-count-negative", "-Warray-bounds", "-Wtautological-compare", "-Wparentheses", "-Wself-assign"),
+)
+_REAL_SPACES = re.compile(r"__(?:local|global|global_device|private|constant)\b")
+_SPACE_WORDS = (
+    (re.compile(r"\b__global_device\b"), "device"),
+    (re.compile(r"\b__global\b"), "constant"),
+    (re.compile(r"\b__local\b"), "threadgroup"),
+    (re.compile(r" ?\*__private\b"), "*"),
+    (re.compile(r"\b__private\b"), "thread"),
+    (re.compile(r"\bthreadgroup msl_shared_\w+' \(aka '([^']*)'\)"), r"\1'"),
+)
+MAX_BUILT_KERNELS = 64
+"""Kernels with threadgroup variables that a check builds to measure their memory."""
+
+
+def check(source: str, filename: str | Path | None = None, *, strict: bool = False) -> list[Diagnostic]:
+    """Findings about a Metal program, in the order of its lines.
+
+    Args:
+        source: the program.
+        filename: where it comes from, for messages and `#include`.
+        strict: also compile it with real address spaces, and ask that each pointer names its own.
+
+    Raises:
+        CompilerMissingError: there is no compiler on this machine.
+    """
+    compiler = default_compiler()
+    name = str(filename) if filename else PROGRAM
+    include = torch_include()
+    folders = [*([Path(filename).parent] if filename else []), *([include] if include else [])]
+    embedded = embed(source, name, folders)
+    rewritten, found = check_host(embedded, compiler, _WARNINGS)
+    found = [_renamed(d) for d in found if d.severity == "error" or d.file == name]
+    failed = any(d.severity == "error" for d in found)
+    if strict and rewritten is not None:
+        found += _check_address_spaces(embedded, compiler, name)
+    if rewritten is not None and not failed:
+        found += _check_threadgroup_memory(source, filename, rewritten)
+    unique = dict.fromkeys(found)
+    return sorted(unique, key=lambda d: (d.file != name, d.file, d.line, d.column))
+
+
+def _renamed(diagnostic: Diagnostic) -> Diagnostic:
+    if diagnostic.rule != "pre-c++17-compat":
+        return diagnostic
+    feature = diagnostic.message.split(" is incompatible")[0].split(" are incompatible")[0]
+    return replace(diagnostic, rule="c++14", message=f"{feature}: Metal before version 4 is C++14")
+
+
+def _check_address_spaces(embedded: EmbeddedSource, compiler: Compiler, name: str) -> Iterator[Diagnostic]:
+    expanded, _ = compiler.preprocess(embedded.text)
+    yield from _unqualified_pointers(expanded, name)
+    messages = compiler.check(rewrite(expanded, "strict").full, "strict")
+    for diagnostic in parse_clang(messages, embedded.lines):
+        text = diagnostic.message
+        # C++ for OpenCL has rules of its own; what it says about two real address spaces holds for Metal, too.
+        if diagnostic.severity == "error" and _REAL_SPACES.search(text) and "__generic" not in text:
+            for pattern, word in _SPACE_WORDS:
+                text = pattern.sub(word, text)
+            yield replace(diagnostic, message=text, rule="address-space")
+
+
+def _unqualified_pointers(expanded: str, name: str) -> Iterator[Diagnostic]:
+    """Parameters that are pointers or references without an address space, which Apple's compiler rejects."""
+    tokens = Tokens.of(expanded)
+    try:
+        tokens, attributes = cut_attributes(tokens)
+    except UnbalancedError:
+        return
+    problems = Problems(tokens)
+    walk = DeclarationWalk(tokens, attributes, drop_duplicates=False)
+    for function in walk.program.functions:
+        for begin, end in walk.split(function.parameters_begin):
+            words = tokens.text[begin:end]
+            depth_free = [w for i, w in enumerate(words, begin) if not _inside_brackets(tokens, begin, i)]
+            if ("*" in depth_free or "&" in depth_free) and not ADDRESS_SPACES & set(words):
+                problems.add(
+                    begin,
+                    "address-space",
+                    f"parameter '{tokens.span(begin, end)}' of '{function.name}' needs an address space: "
+                    "device, constant, threadgroup or thread",
+                )
+    yield from (d for d in problems.found() if d.file == name)
+
+
+def _inside_brackets(tokens: Tokens, begin: int, i: int) -> bool:
+    """Whether token `i` of a parameter lies in brackets or template arguments that open at or behind `begin`."""
+    j = begin
+    while j < i:
+        close = tokens.pair.get(j, 0) if tokens.text[j] in ("(", "[", "{") else 0
+        if tokens.text[j] == "<":
+            close = tokens.close_angle(j) or 0
+        if close > i:
+            return True
+        j = close + 1 if close > j else j + 1
+    return False
+
+
+def _check_threadgroup_memory(source: str, filename: str | Path | None, rewritten: Rewritten) -> Iterator[Diagnostic]:
+    if "MSL_SHARED" not in rewritten.body:
+        return
+    library = compile_library(source, filename=filename)
+    for kernel in rewritten.kernels[:MAX_BUILT_KERNELS]:
+        try:
+            getattr(library, kernel.name)
+        except MetalRuntimeError as error:
+            if str(MAX_THREADGROUP_MEMORY) not in str(error):
+                raise
+            text = str(error).split(") ", 1)[-1]
+            place = kernel.location
+            yield Diagnostic(
+                place.file, place.line, 0, "error", f"kernel '{kernel.name}' {text}", "too-much-threadgroup-memory"
+            )

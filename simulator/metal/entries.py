@@ -1,0 +1,116 @@
+"""The kernels of a program, and how their parameters are bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from .attributes import BUILTINS, attribute_argument, attribute_name
+from .declarations import Function, Instantiation, Parameter, Program, buffer_index
+from .limits import MAX_BUFFERS
+from .problems import Problems
+from .tokens import Location, Tokens
+
+
+@dataclass(frozen=True)
+class KernelArgument:
+    """How a kernel parameter gets its value: `kind` is "buffer", "threadgroup" or "builtin"."""
+
+    kind: Literal["buffer", "threadgroup", "builtin"]
+    index: int  # of the buffer; -1 for a builtin
+    builtin: str
+    name: str
+
+
+@dataclass(frozen=True)
+class KernelEntry:
+    """A kernel that can be asked for by name."""
+
+    name: str
+    function: str
+    signature: str | None
+    arguments: tuple[KernelArgument, ...]
+    location: Location
+
+
+def kernel_entries(tokens: Tokens, program: Program, problems: Problems) -> Iterator[KernelEntry]:
+    """The kernels that can be asked for: functions that are no templates, and explicit instantiations."""
+    by_name: dict[str, list[Function]] = {}
+    for function in program.functions:
+        if function.is_kernel:
+            by_name.setdefault(function.name, []).append(function)
+    starts = [f.parameters_begin for f in program.functions if f.is_kernel]
+    places = tokens.locate(starts + [i.start for i in program.instantiations])
+    for function in program.functions:
+        if function.is_kernel and not function.is_template:
+            arguments = tuple(_arguments(function.parameters, function.name, problems))
+            yield KernelEntry(
+                function.host_name or function.name,
+                f"{function.scope}{function.name}",
+                None,
+                arguments,
+                places[function.parameters_begin],
+            )
+    for instantiation in program.instantiations:
+        template = _template_of(instantiation, by_name.get(instantiation.base, []))
+        if template is None:
+            continue  # clang says what is wrong with the statement
+        name = instantiation.host_name or instantiation.base
+        arguments = tuple(_arguments(template.parameters, name, problems))
+        yield KernelEntry(name, instantiation.function, instantiation.signature, arguments, places[instantiation.start])
+
+
+def _template_of(instantiation: Instantiation, candidates: list[Function]) -> Function | None:
+    same_scope = [f for f in candidates if f.scope == instantiation.scope] or candidates
+    if instantiation.parameters is not None and len(same_scope) > 1:
+        count = len(instantiation.parameters)
+        same_scope = [f for f in same_scope if len(f.parameters) == count] or same_scope
+    return same_scope[0] if same_scope else None
+
+
+def _arguments(parameters: tuple[Parameter, ...], kernel: str, problems: Problems) -> Iterator[KernelArgument]:
+    """Binds parameters: what has no attribute takes the next free buffer index."""
+    taken = {index for p in parameters if (index := buffer_index(p)) is not None}
+    next_free = 0
+    for parameter in parameters:
+        attribute = attribute_name(parameter.attribute)
+        place = parameter.end
+        if attribute in BUILTINS:
+            yield KernelArgument("builtin", -1, attribute, parameter.name)
+            continue
+        if attribute == "threadgroup":
+            argument = attribute_argument(parameter.attribute)
+            yield KernelArgument("threadgroup", int(argument) if argument.isdigit() else 0, "", parameter.name)
+            continue
+        if attribute == "buffer":
+            explicit = buffer_index(parameter)
+            if explicit is None:
+                problems.add(
+                    place,
+                    "bad-attribute",
+                    f"[[{parameter.attribute}]] on parameter '{parameter.name}' of kernel '{kernel}' "
+                    "needs a number as index",
+                )
+                continue
+            index = explicit
+        elif attribute == "":
+            while next_free in taken:
+                next_free += 1
+            index = next_free
+            taken.add(index)
+        else:
+            problems.add(
+                place,
+                "bad-attribute",
+                f"unknown attribute [[{parameter.attribute}]] on parameter '{parameter.name}' of kernel '{kernel}'",
+            )
+            continue
+        if index >= MAX_BUFFERS:
+            problems.add(
+                place,
+                "too-many-buffers",
+                f"kernel '{kernel}' binds '{parameter.name}' to buffer {index}: "
+                f"Metal has buffers 0 to {MAX_BUFFERS - 1}",
+            )
+        yield KernelArgument("buffer", index, "", parameter.name)

@@ -1,0 +1,108 @@
+"""`threadgroup` variables of a kernel.
+
+For the host they become static objects: threadgroups run one after another, so one object serves all threads of a
+group. For the strict pass, which has no such variables outside of kernels, they become references.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .declarations import Program
+from .tokens import Tokens
+
+
+@dataclass(frozen=True)
+class _Declarator:
+    """`name[4]`: index of the name, and index behind the dimensions."""
+
+    name: int
+    end: int
+
+
+def rewrite_shared_variables(tokens: Tokens, program: Program, real_address_spaces: bool) -> None:
+    """Rewrites the declarations of threadgroup variables in function bodies; pointers and references stay."""
+    text = tokens.text
+    places = [i for i, token in enumerate(text) if token == "threadgroup"]
+    if not places:
+        return
+    for function in program.functions:
+        for i in places:
+            if not function.body_begin < i < function.body_end:
+                continue
+            start = _statement_start(tokens, i)
+            declarators = list(_declarators(tokens, i)) if start is not None else []
+            if start is None or not declarators:
+                continue
+            if real_address_spaces:
+                _make_references(tokens, start, i, declarators)
+            else:
+                text[i] = "MSL_SHARED"
+                names = [text[d.name] for d in declarators]
+                text[_statement_end(tokens, i)] = ";" + "".join(f" MSL_SHARED_END({name});" for name in names)
+
+
+def _make_references(tokens: Tokens, start: int, i: int, declarators: list[_Declarator]) -> None:
+    end = _statement_end(tokens, i)
+    element = tokens.span(i + 1, declarators[0].name)
+    parts = []
+    for d in declarators:
+        name = tokens.text[d.name]
+        alias = f"msl_shared_{name}"
+        parts.append(
+            f"typedef {element} {alias}{tokens.span(d.name + 1, d.end)}; "
+            f"threadgroup {alias}& {name} = *(threadgroup {alias}*)0;"
+        )
+    tokens.erase(start, end + 1)
+    tokens.text[start] = " ".join(parts)
+
+
+def _statement_start(tokens: Tokens, i: int) -> int | None:
+    """Index of the first token of the statement, if `threadgroup` at `i` can begin a declaration there."""
+    text = tokens.text
+    start = i
+    i -= 1
+    while i >= 0:
+        if text[i] == ")" and text[tokens.pair[i] - 1] == "alignas":
+            i = tokens.pair[i] - 2
+        elif text[i] in ("const", "constexpr", "volatile", "static", ""):
+            i -= 1
+        else:
+            break
+        start = i + 1
+    return start if text[i].endswith(("{", "}", ";")) else None
+
+
+def _statement_end(tokens: Tokens, i: int) -> int:
+    while not tokens.text[i].startswith(";"):
+        i = tokens.pair[i] + 1 if tokens.text[i] in ("(", "[", "{") else i + 1
+    return i
+
+
+def _declarators(tokens: Tokens, i: int) -> Iterator[_Declarator]:
+    """What the statement at `i` declares; nothing if it declares a pointer or a reference."""
+    text, pair = tokens.text, tokens.pair
+    found: list[_Declarator] = []
+    name = end = i
+    i += 1
+    while True:
+        token = text[i]
+        if token in ("*", "&"):
+            return
+        if token == "<":
+            i = tokens.close_angle(i) or i
+        elif token in ("[", "{", "("):
+            i = pair[i]
+            end = i + 1
+        elif token == "=":
+            while text[i + 1] not in (",", ";"):
+                i = pair[i + 1] if text[i + 1] in ("(", "[", "{") else i + 1
+        elif token in (",", ";"):
+            found.append(_Declarator(name, end))
+            if token == ";":
+                break
+        elif token.isidentifier():
+            name, end = i, i + 1
+        i += 1
+    yield from found
