@@ -34,6 +34,7 @@ struct Memory {
 enum { kMaxVariables = 64 };
 static Memory s_memory[kMaxRegions + kMaxVariables];
 static uint32_t s_memory_count;
+static bool s_running;
 static uint32_t s_turn;
 static uint32_t s_device_epoch, s_shared_epoch;
 static uint32_t s_device_simd_epoch[32], s_shared_simd_epoch[32];
@@ -52,6 +53,7 @@ static void add_memory(const uint8_t* base, uint64_t size, const char* name, uin
 }
 
 void checker_begin(Dispatch* d) {
+  s_running = true;
   s_memory_count = 0;
   s_turn = 0;
   s_device_epoch = s_shared_epoch = 1;
@@ -77,6 +79,7 @@ void checker_simdgroup_barrier(uint32_t simdgroup, uint32_t flags) {
   if (flags & 2) s_shared_simd_epoch[simdgroup]++;
 }
 void checker_end() {
+  s_running = false;
   for (uint32_t k = 0; k < s_memory_count; k++) free(s_memory[k].records);
   s_memory_count = 0;
 }
@@ -107,7 +110,7 @@ static void report_race(const Memory& m, uint64_t offset, const char* before_kin
 }
 
 static void check(const uint8_t* p, uint32_t size, bool write, bool atomic) {
-  if (is_fiber_stack(p)) return;
+  if (!s_running || is_fiber_stack(p)) return;
   Memory* m = nullptr;
   for (uint32_t k = 0; k < s_memory_count; k++) {
     Memory& candidate = s_memory[k];
