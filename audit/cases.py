@@ -21,6 +21,7 @@ import torch
 from ..errors import MpsmithError
 from .selection import DTYPES, Samples
 from .store import GroupKey
+from .transfer import describe
 
 
 @dataclass
@@ -35,6 +36,10 @@ class Case:
         uninitialised: why the values of the outputs are undefined, or "" when they are defined.
         on_host: positions of arguments that the operator wants on the CPU whatever the device.
         default_device: the call names no device and has no tensor: it runs with mps as the default device.
+        errors_count: whatever the CPU does, return or raise, is what the device must do, down to the exception's type.
+        rounded_to: the call may round to this dtype wherever it likes (autocast); None for the dtypes as they are.
+        cotangent_layout: puts what the outputs' gradients are multiplied with into another memory layout.
+        title: what is particular about the case, for people.
         skipped: why the case is not executed, or "".
     """
 
@@ -46,7 +51,17 @@ class Case:
     uninitialised: str = ""
     on_host: frozenset[int] = frozenset()
     default_device: bool = False
+    errors_count: bool = False
+    rounded_to: torch.dtype | None = None
+    cotangent_layout: Callable[[torch.Tensor], torch.Tensor | None] | None = None
+    title: str = ""
     skipped: str = ""
+
+
+def described(case: Case) -> str:
+    """The case's particularity and its inputs, in one line."""
+    inputs = f"{describe(case.args)}, {describe(case.kwargs)}" if case.kwargs else describe(case.args)
+    return f"{case.title}: {inputs}" if case.title else inputs
 
 
 class CaseSource(Protocol):
@@ -57,8 +72,10 @@ class CaseSource(Protocol):
         slowest: operators that should be started first, because one group of theirs takes very long.
     """
 
-    name: str
-    slowest: frozenset[str]
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def slowest(self) -> frozenset[str]: ...  # noqa: D102
 
     def groups(self) -> Iterable[GroupKey]:
         """Every group that this source can make, its mode left at "fallback". Cheap: makes no input."""
@@ -136,4 +153,4 @@ def _matching(pattern: str, groups: list[GroupKey]) -> set[str]:
 
 def _spellings(name: str) -> set[str]:
     last = name.rsplit(".", 1)[-1]
-    return {name, name.replace(".", "_"), last} if name.startswith("nn.functional.") else {name, name.replace(".", "_")}
+    return {name, name.replace(".", "_"), last} if name.startswith("nn.") else {name, name.replace(".", "_")}

@@ -63,7 +63,13 @@ class Agreement:
 
 
 def compare(
-    actual: Tensor, expected: Tensor, reference: Reference, *, device: str = "mps", values: bool = True
+    actual: Tensor,
+    expected: Tensor,
+    reference: Reference,
+    *,
+    device: str = "mps",
+    values: bool = True,
+    rounded_to: torch.dtype | None = None,
 ) -> Agreement | Difference:
     """Compare a result of the device with the CPU's.
 
@@ -73,18 +79,28 @@ def compare(
         reference: gives the float64 (or complex128) result when asked.
         device: where `actual` must be.
         values: False compares device, layout, dtype and shape only.
+        rounded_to: both sides may have rounded to this dtype wherever they liked, as under autocast: the dtypes of
+            the results may then differ, and the tolerance is this dtype's.
     """
     if actual.device.type != device:
         return Difference(f"device is {actual.device.type}, not {device}")
     if actual.layout is not expected.layout:
         return Difference(f"layout is {actual.layout}, not {expected.layout}")
-    if actual.dtype is not expected.dtype:
+    if actual.dtype is not expected.dtype and not _both_rounded(actual, expected, rounded_to):
         return Difference(f"dtype is {actual.dtype}, not {expected.dtype}")
     if actual.shape != expected.shape:
         return Difference(f"shape is {list(actual.shape)}, not {list(expected.shape)}")
     if not values or actual.numel() == 0:
         return Agreement(0.0)
-    return _compare_values(_on_cpu(actual), _on_cpu(expected), reference, TOLERANCES.get(actual.dtype))
+    tolerance = TOLERANCES.get(rounded_to if rounded_to and actual.is_floating_point() else actual.dtype)
+    actual, expected = _on_cpu(actual), _on_cpu(expected)
+    if actual.dtype is not expected.dtype:
+        actual, expected = actual.float(), expected.float()
+    return _compare_values(actual, expected, reference, tolerance)
+
+
+def _both_rounded(actual: Tensor, expected: Tensor, rounded_to: torch.dtype | None) -> bool:
+    return rounded_to is not None and {actual.dtype, expected.dtype} <= {rounded_to, torch.float32}
 
 
 def _on_cpu(tensor: Tensor) -> Tensor:

@@ -18,12 +18,14 @@ class Execution:
     """What a run gave.
 
     Attributes:
+        arguments: what the operator was called with; it may have changed them.
         outputs: the flat outputs, tensors and plain values.
         differentiable: the outputs that have a gradient.
         inputs: the inputs that want one, in their order.
         gradients: of `differentiable` with respect to `inputs`, once they have been computed.
     """
 
+    arguments: Inputs
     outputs: list[Any]
     differentiable: list[Tensor]
     inputs: list[Tensor]
@@ -36,7 +38,7 @@ def execute(case: Case, inputs: Inputs) -> Execution:
     output = case.call(*args, **kwargs)
     processed = case.process_output(output) if case.differentiable else ()
     differentiable = [t for t in leaves(processed) if isinstance(t, Tensor) and t.grad_fn is not None]
-    return Execution(list(leaves(output)), differentiable, differentiable_leaves((args, kwargs)))
+    return Execution(inputs, list(leaves(output)), differentiable, differentiable_leaves((args, kwargs)))
 
 
 def gradients(execution: Execution, cotangents: list[Tensor]) -> list[Tensor | None]:

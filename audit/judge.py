@@ -7,16 +7,17 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import torch
 from torch import Tensor
 
+from .agreement import Comparison
 from .cases import Case, seed_generators
-from .compare import Difference, NoReference, compare
+from .compare import Difference
 from .execution import Execution, execute, gradients
 from .fallbacks import missing_operator
-from .reference import WideGradient, WideOutput, WideRuns
+from .reference import WideRuns
 from .transfer import move
 from .verdicts import CaseVerdict, Outcome
 from .witness import Witness
@@ -101,26 +102,56 @@ class Trial:
         try:
             cpu = self.cpu = self._run_on_cpu()
         except Exception as error:
+            if self._case.errors_count:
+                return self._judge_error(error)
             return Outcome(CaseVerdict.REFERENCE_FAILED, message=one_line(error))
         mps = self.mps = self._run_on_device()
-        difference, forward_error = self._compare_outputs(mps, cpu)
-        if difference is not None:
-            return self._finish(difference, "forward", forward_error, backward=False)
+        comparison = Comparison(self._case, self._wide, DEVICE, random=self._random)
+        found = comparison.forward(mps, cpu)
+        if isinstance(found, Difference):
+            return self._wrong(found, "forward")
         if not cpu.differentiable or not cpu.inputs:
-            return self._finish(None, "forward", forward_error, backward=False)
-        return self._judge_backward(cpu, mps, forward_error)
+            return self._right(found)
+        return self._judge_backward(cpu, mps, comparison, found)
 
-    def _judge_backward(self, cpu: Execution, mps: Execution, forward_error: float) -> Outcome:
+    def _judge_backward(self, cpu: Execution, mps: Execution, comparison: Comparison, error_so_far: float) -> Outcome:
         self._cotangents.extend(self._make_cotangents(cpu.differentiable))
         try:
-            expected = cpu.gradients = gradients(cpu, self._cotangents)
+            cpu.gradients = gradients(cpu, self._cotangents)
         except Exception as error:
-            outcome = self._finish(None, "forward", forward_error, backward=False)
-            return replace(outcome, message=f"forward only, the CPU's backward raises: {one_line(error)}")
-        actual = mps.gradients = self._gradients_on_device(mps)
-        difference, backward_error = self._compare_gradients(actual, expected)
-        stage = "forward" if difference is None else "backward"
-        return self._finish(difference, stage, max(forward_error, backward_error), backward=True)
+            message = f"forward only, the CPU's backward raises: {one_line(error)}"
+            return replace(self._right(error_so_far), message=message)
+        mps.gradients = self._gradients_on_device(mps)
+        found = comparison.backward(mps, cpu)
+        if isinstance(found, Difference):
+            return replace(self._wrong(found, "backward"), backward=True)
+        return replace(self._right(max(error_so_far, found)), backward=True)
+
+    def _judge_error(self, expected: Exception) -> Outcome:
+        """The CPU refuses the arguments: so must the device, with the same type of exception."""
+        try:
+            self.mps = self._run_on_device()
+        except DeviceError as refused:
+            actual = refused.__cause__
+            if refused.verdict is CaseVerdict.MISSING:
+                raise
+            if type(actual) is type(expected):
+                return self._right(None)
+            raised = f"raises {type(actual).__name__}, the CPU {type(expected).__name__}: {one_line(expected)}"
+            return self._wrong(Difference(raised), "forward")
+        returned = f"returns where the CPU raises {type(expected).__name__}: {one_line(expected)}"
+        return self._wrong(Difference(returned), "forward")
+
+    def _right(self, max_error: float | None) -> Outcome:
+        verdict = CaseVerdict.FALLBACK if self.fallbacks else CaseVerdict.PASSED
+        return Outcome(verdict, "forward", "", tuple(self.fallbacks), self._compared(), max_error)
+
+    def _wrong(self, found: Difference, stage: str) -> Outcome:
+        fallbacks = tuple(self.fallbacks)
+        return Outcome(CaseVerdict.WRONG, stage, found.text, fallbacks, self._compared(), found.max_error)
+
+    def _compared(self) -> str:
+        return "random" if self._random else self._case.uninitialised or "values"
 
     # ---- running
 
@@ -162,82 +193,15 @@ class Trial:
         return result
 
     def _note_fallbacks(self, stage: str, fallbacks: list[str]) -> None:
-        # A copy of the inputs to the device is the auditor's own doing, not the operator's.
+        # Copying the inputs to the device is the auditor's own doing, not the operator's.
         if stage != "inputs":
             self.fallbacks.extend(name for name in fallbacks if name not in self.fallbacks)
 
     def _make_cotangents(self, outputs: list[Tensor]) -> list[Tensor]:
         generator = torch.Generator().manual_seed(self._seed)
-        return [torch.randn(t.shape, dtype=t.dtype, generator=generator) for t in outputs]
-
-    # ---- comparing
-
-    def _compare_outputs(self, mps: Execution, cpu: Execution) -> tuple[Difference | None, float]:
-        if len(mps.outputs) != len(cpu.outputs):
-            return Difference(f"returns {len(mps.outputs)} values, the CPU {len(cpu.outputs)}"), 0.0
-        largest = 0.0
-        for position, (actual, expected) in enumerate(zip(mps.outputs, cpu.outputs, strict=True)):
-            found = self._compare_output(position, actual, expected)
-            if isinstance(found, Difference):
-                prefix = f"output {position}: " if len(cpu.outputs) > 1 else ""
-                return Difference(prefix + found.text, found.max_error), found.max_error or 0.0
-            largest = max(largest, found)
-        return None, largest
-
-    def _compare_output(self, position: int, actual: Any, expected: Any) -> Difference | float:
-        if isinstance(expected, Tensor) and isinstance(actual, Tensor):
-            values = not self._random and not self._case.uninitialised
-            found = compare(actual, expected, WideOutput(self._wide, position), device=DEVICE, values=values)
-            return found if isinstance(found, Difference) else found.max_error
-        if type(actual) is not type(expected):
-            return Difference(f"is {type(actual).__name__}, not {type(expected).__name__}")
-        if isinstance(expected, (int, float, complex, str)) and not self._random and not self._case.uninitialised:
-            return self._compare_number(position, actual, expected)
-        return 0.0
-
-    def _compare_number(self, position: int, actual: Any, expected: Any) -> Difference | float:
-        if isinstance(expected, (float, complex)):
-            found = compare(
-                torch.as_tensor(actual, dtype=torch.complex64 if isinstance(expected, complex) else torch.float32),
-                torch.as_tensor(expected, dtype=torch.complex64 if isinstance(expected, complex) else torch.float32),
-                NoReference(),
-                device="cpu",
-            )
-            return found if isinstance(found, Difference) else found.max_error
-        return 0.0 if actual == expected else Difference(f"is {actual!r}, not {expected!r}")
-
-    def _compare_gradients(
-        self, actual: list[Tensor | None], expected: list[Tensor | None]
-    ) -> tuple[Difference | None, float]:
-        largest = 0.0
-        for position, (device_gradient, cpu_gradient) in enumerate(zip(actual, expected, strict=True)):
-            name = f"gradient {position}: "
-            if device_gradient is None or cpu_gradient is None:
-                if device_gradient is not cpu_gradient:
-                    return Difference(
-                        f"{name}is {_presence(device_gradient)}, the CPU's {_presence(cpu_gradient)}"
-                    ), 0.0
-                continue
-            found = compare(
-                device_gradient,
-                cpu_gradient,
-                WideGradient(self._wide, position),
-                device=DEVICE,
-                values=not self._random and not self._case.uninitialised,
-            )
-            if isinstance(found, Difference):
-                return Difference(name + found.text, found.max_error), found.max_error or 0.0
-            largest = max(largest, found.max_error)
-        return None, largest
-
-    def _finish(self, difference: Difference | None, stage: str, max_error: float, *, backward: bool) -> Outcome:
-        if difference is not None:
-            verdict = CaseVerdict.WRONG
-        else:
-            verdict = CaseVerdict.FALLBACK if self.fallbacks else CaseVerdict.PASSED
-        message = "" if difference is None else difference.text
-        compared = "random" if self._random else self._case.uninitialised or "values"
-        return Outcome(verdict, stage, message, tuple(self.fallbacks), compared, max_error, backward)
+        made = [torch.randn(t.shape, dtype=t.dtype, generator=generator) for t in outputs]
+        layout = self._case.cotangent_layout
+        return made if layout is None else [_or_itself(layout(t), t) for t in made]
 
 
 def classify(error: Exception, stage: str) -> DeviceError:
@@ -260,5 +224,5 @@ def one_line(error: BaseException, limit: int = 400) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def _presence(gradient: Tensor | None) -> str:
-    return "absent" if gradient is None else "present"
+def _or_itself(changed: Tensor | None, original: Tensor) -> Tensor:
+    return original if changed is None else changed

@@ -41,7 +41,8 @@ class WideRuns:
     def nudged(self) -> list[Execution]:
         """Runs with every floating input moved by a unit in its last place, up or down."""
         directions = torch.Generator().manual_seed(0)
-        inputs = (nudge((self._case.args, self._case.kwargs), directions) for _ in range(NUDGES))
+        case = self._case
+        inputs = (nudge((case.args, case.kwargs), directions, case.rounded_to) for _ in range(NUDGES))
         return [run for run in map(self._run, map(widened, inputs)) if run is not None]
 
     def gradients(self, execution: Execution) -> list[Tensor | None]:
@@ -109,10 +110,11 @@ class WideGradient(_Position):
         return found[self._position] if self._position < len(found) else None
 
 
-def nudge(tree: Any, directions: torch.Generator) -> Any:
+def nudge(tree: Any, directions: torch.Generator, rounded_to: torch.dtype | None = None) -> Any:
     """The tree with each element of its floating tensors moved up or down by a unit in the last place of its dtype.
 
-    Tensors are moved in float64, so that float64 holds what their own dtype could not.
+    Where the call may round to a narrower dtype, `rounded_to` is that dtype, and the unit is its. Tensors are moved in
+    float64, which holds what their own dtype could not.
     """
 
     def move(leaf: Any) -> Any:
@@ -122,7 +124,7 @@ def nudge(tree: Any, directions: torch.Generator) -> Any:
             return leaf
         wide = widened(leaf).detach()
         signs = torch.randint(0, 2, leaf.shape, generator=directions) * 2 - 1
-        moved = wide * (1 + torch.finfo(leaf.dtype).eps * signs)
+        moved = wide * (1 + torch.finfo(rounded_to or leaf.dtype).eps * signs)
         return moved.requires_grad_(leaf.requires_grad)
 
     return map_leaves(move, tree)

@@ -55,6 +55,7 @@ class Settings:
         workers: how many processes execute cases.
         timeout: seconds one case may take before its process is killed.
         memory_limit: bytes of data a worker may hold, or 0 for no limit.
+        sources: which case sources; empty means all.
         imports: packages to import for operators outside aten, or for their own OpInfos.
     """
 
@@ -67,6 +68,7 @@ class Settings:
     workers: int = os.cpu_count() or 1
     timeout: float = 60.0
     memory_limit: int = 8 << 30
+    sources: tuple[str, ...] = ()
     imports: tuple[str, ...] = ()
 
     def recorded(self) -> dict[str, Any]:
@@ -87,6 +89,7 @@ class Settings:
             dtypes=tuple(fields["dtypes"]),
             device=DeviceKind(fields["device"]),
             profile=fields["profile"],
+            sources=tuple(fields["sources"]),
             imports=tuple(fields["imports"]),
             **others,
         )

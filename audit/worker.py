@@ -131,7 +131,11 @@ def plan() -> Plan:
 
     worker = _started()
     settings = worker.options.settings
-    groups = [key for source in worker.sources.values() for key in in_order_of_execution(source)]
+    unknown = sorted(set(settings.sources) - set(worker.sources))
+    if unknown:
+        raise MpsmithError(f"unknown case source {unknown[0]!r} (there are {', '.join(worker.sources)})")
+    chosen = [source for name, source in worker.sources.items() if not settings.sources or name in settings.sources]
+    groups = [key for source in chosen for key in in_order_of_execution(source)]
     return Plan(select(groups, settings.ops, settings.dtypes), environment(worker.device), worker.problems)
 
 
@@ -161,9 +165,8 @@ def run_group(task: Task) -> int:
 
 def replay(task: Task) -> Replay:
     """Execute one case and describe what both devices gave; the case is the only position of the task."""
-    from .cases import make_cases
+    from .cases import described, make_cases
     from .judge import Trial
-    from .transfer import describe
 
     worker = _started()
     settings = worker.options.settings
@@ -177,8 +180,7 @@ def replay(task: Task) -> Replay:
     trial = Trial(case, worker.device.recorder, settings.seed, f"{task.key.label}:{position}", None)
     outcome = trial.outcome()
     _disarm()
-    inputs = f"{describe(case.args)}, {describe(case.kwargs)}" if case.kwargs else describe(case.args)
-    return Replay(outcome, inputs, _shown(trial.cpu), _shown(trial.mps), worker.device.simulated)
+    return Replay(outcome, described(case), _shown(trial.cpu), _shown(trial.mps), worker.device.simulated)
 
 
 def _shown(execution: Execution | None) -> str:
@@ -202,8 +204,8 @@ def _make_cases(worker: _Worker, task: Task) -> list[tuple[int, Case]]:
 
 
 def _run_cases(worker: _Worker, task: Task, cases: list[tuple[int, Case]], marker: int) -> int:
+    from .cases import described
     from .judge import judge, one_line
-    from .transfer import describe
     from .tree import leaves
     from .witness import Witness
 
@@ -215,7 +217,7 @@ def _run_cases(worker: _Worker, task: Task, cases: list[tuple[int, Case]], marke
         case.skipped = case.skipped or worker.device.cannot_run(leaves((case.args, case.kwargs)))
         traced = witness if executed < TRACED_CASES else None
         label = f"{task.key.label}:{position}"
-        inputs = describe(case.args) if not case.kwargs else f"{describe(case.args)}, {describe(case.kwargs)}"
+        inputs = described(case)
         try:
             outcome = judge(case, worker.device.recorder, settings.seed, label, traced)
         except Exception as error:  # a flaw of the auditor costs one case, and is seen

@@ -11,7 +11,7 @@ import torch
 from mpsmith.audit.cases import Case, make_cases, select
 from mpsmith.audit.device import open_device
 from mpsmith.audit.judge import judge
-from mpsmith.audit.opinfo_source import OpInfoSource
+from mpsmith.audit.sources.opinfo import OpInfoSource
 from mpsmith.audit.selection import DeviceKind, Samples
 from mpsmith.audit.verdicts import CaseVerdict
 

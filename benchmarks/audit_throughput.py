@@ -21,7 +21,7 @@ ONE_OPERATOR = ["signbit"]
 # Each child process prints one line of JSON as its last.
 LIST_OPERATORS = """
 import json
-from mpsmith.audit.opinfo_source import OpInfoSource
+from mpsmith.audit.sources.opinfo import OpInfoSource
 names = sorted({g.operator for g in OpInfoSource().groups() if not g.variant})
 print(json.dumps(names))
 """

@@ -21,6 +21,10 @@ def audit(
         typer.Option(help="Only these operators: a name, aten::name or a pattern such as 'linalg.*'; may be repeated."),
     ] = None,
     dtypes: Annotated[list[str] | None, typer.Option(help="Only these dtypes; may be repeated.")] = None,
+    sources: Annotated[
+        list[str] | None,
+        typer.Option(help="Only cases from these sources, such as opinfo, layouts, forms; may be repeated."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the inputs: the same seed gives the same cases anywhere.")] = 0,
     device: Annotated[
         DeviceKind, typer.Option(help="The real mps device, the simulated one, or the real one where there is one.")
@@ -62,6 +66,7 @@ def audit(
         workers=workers,
         timeout=timeout,
         memory_limit=int(memory_limit * 2**30),
+        sources=_split(sources),
         imports=_split(imports),
     )
     _audit(settings, store, resume)

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from mpsmith.audit.cases import QUICK_CASES, Case, make_cases, select
-from mpsmith.audit.opinfo_source import OpInfoSource
+from mpsmith.audit.sources.opinfo import OpInfoSource
 from mpsmith.audit.selection import DTYPES, DeviceKind, Samples, Settings
 from mpsmith.audit.store import GroupKey
 from mpsmith.errors import MpsmithError
@@ -101,5 +101,14 @@ def test_a_case_that_asks_for_float64_is_skipped_with_the_reason() -> None:
 
 
 def test_a_recorded_run_gives_its_settings_back() -> None:
-    settings = Settings(Samples.FULL, 7, ("add",), ("bool",), DeviceKind.SIMULATED, "2.0.1", imports=("torchvision",))
+    settings = Settings(
+        Samples.FULL,
+        7,
+        ("add",),
+        ("bool",),
+        DeviceKind.SIMULATED,
+        "2.0.1",
+        sources=("opinfo",),
+        imports=("torchvision",),
+    )
     assert Settings.from_recorded(settings.recorded(), workers=settings.workers) == settings

@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 
-from .cases import Case
-from .selection import DTYPES, Samples
-from .store import GroupKey
-from .tree import leaves
+from ..cases import Case
+from ..selection import DTYPES, Samples
+from ..store import GroupKey
+from ..tree import leaves
 
 # The values of these outputs are whatever the memory held.
 UNINITIALISED = frozenset(
@@ -56,9 +56,13 @@ class OpInfoSource:
                 if getattr(torch, dtype) in supported:
                     yield GroupKey(self.name, operator, variant, dtype, "fallback")
 
+    def opinfo(self, key: GroupKey) -> Any:
+        """The OpInfo behind a group."""
+        return self._entries[key.operator, key.variant]
+
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         """The samples of one OpInfo for one dtype, on the CPU, as the OpInfo's own sampler makes them."""
-        op = self._entries[key.operator, key.variant]
+        op = self.opinfo(key)
         dtype = getattr(torch, key.dtype)
         differentiable = bool(op.supports_autograd) and dtype in op.supported_backward_dtypes("cpu")
         uninitialised = "uninitialised" if key.operator in UNINITIALISED else ""

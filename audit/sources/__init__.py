@@ -1,0 +1,39 @@
+"""Where cases come from: torch's OpInfos and ModuleInfos, what is derived from them, and packages of the user."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+
+from ..cases import CaseSource
+from .errors import ErrorSource
+from .forms import FormSource
+from .layouts import LayoutSource
+from .modules import ModuleSource
+from .opinfo import OpInfoSource
+from .special_values import SpecialValueSource
+
+
+def case_sources(imports: Sequence[str]) -> tuple[dict[str, CaseSource], list[str]]:
+    """All sources by name, and one line for each package of `imports` that could not be used.
+
+    A package offers sources of its own as a list `mpsmith_case_sources`.
+    """
+    opinfos = OpInfoSource()
+    sources: list[CaseSource] = [
+        opinfos,
+        LayoutSource(opinfos),
+        SpecialValueSource(opinfos),
+        FormSource(opinfos),
+        ErrorSource(opinfos),
+        ModuleSource(),
+    ]
+    problems: list[str] = []
+    for package in imports:
+        try:
+            module = importlib.import_module(package)
+        except Exception as error:  # a foreign package may raise anything; it must not stop the audit
+            problems.append(f"{package} cannot be imported: {type(error).__name__}: {error}")
+            continue
+        sources.extend(getattr(module, "mpsmith_case_sources", ()))
+    return {source.name: source for source in sources}, problems

@@ -1,0 +1,213 @@
+"""The other ways to call an operator: out=, in place, under autocast, inference mode, twice, from two threads.
+
+Each form wraps the call alone, so the CPU and the device go through the same steps and their results are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+
+from ..cases import Case
+from ..store import GroupKey
+from ..transfer import differentiable_leaves
+from ..tree import leaves, map_leaves
+from .derived import DerivedSource
+
+GUARD = 37  # elements before and after an out= tensor; odd, so that a vectorised overrun does not end on its border
+AUTOCAST = {"float16": torch.float16, "bfloat16": torch.bfloat16}
+
+Call = Callable[..., Any]
+
+
+class FormSource(DerivedSource):
+    """Each representative sample in every form that its OpInfo says the operator has."""
+
+    name = "forms"
+
+    def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
+        """One case for each form."""
+        op = self._opinfos.opinfo(key)
+        plain = replace(case, differentiable=False, args=detached(case.args), kwargs=detached(case.kwargs))
+        if op.supports_out and "out" not in case.kwargs and not case.uninitialised:
+            for form in (OutForm("exact"), OutForm("transposed"), OutForm("empty")):
+                yield replace(plain, call=form.of(op.op), title=form.title)
+            yield replace(
+                plain, call=OutForm("other dtype").of(op.op), title="out= of another dtype", errors_count=True
+            )
+        if op.inplace_variant is not None and isinstance(plain.args[0], Tensor):
+            yield replace(plain, call=in_place(op.inplace_variant), title="in place", errors_count=True)
+        if op.method_variant is not None and isinstance(plain.args[0], Tensor):
+            yield replace(plain, call=op.method_variant, title="method")
+        yield replace(plain, call=under(torch.inference_mode, op.op), title="inference mode")
+        yield replace(case, call=under(torch.no_grad, op.op), differentiable=False, title="no_grad")
+        yield replace(plain, call=deterministic(op.op), title="deterministic algorithms", errors_count=True)
+        yield replace(plain, call=twice(op.op), title="called twice")
+        yield replace(plain, call=from_two_threads(op.op), title="from two threads")
+        if case.differentiable and op.supports_gradgrad:
+            yield replace(case, call=first_derivative(op.op, case.process_output), title="second derivative")
+        if case.differentiable and op.supports_forward_ad:
+            yield replace(case, call=tangents(op.op), differentiable=False, title="forward mode")
+        if key.dtype == "float32" and case.differentiable:
+            for name, dtype in AUTOCAST.items():
+                yield replace(case, call=autocast(op.op, dtype), title=f"autocast {name}", rounded_to=dtype)
+
+
+def detached(tree: Any) -> Any:
+    """The tree without requires_grad: forms of a call that refuse a leaf of autograd are still worth calling."""
+    return map_leaves(lambda leaf: leaf.detach() if isinstance(leaf, Tensor) else leaf, tree)
+
+
+class OutForm:
+    """Calls with out=, into tensors that stand inside a larger storage filled with a sentinel.
+
+    The result holds the outputs, whether they are the very tensors given, and the storage around them, so that a
+    write outside an output shows as a difference.
+    """
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self.title = f"out= {kind}"
+
+    def of(self, operator: Call) -> Call:
+        """The form for one operator."""
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            plain = operator(*args, **kwargs)
+            single = isinstance(plain, Tensor)
+            outs = [self._place(t) for t in ([plain] if single else plain)]
+            storages = [t._base if t._base is not None else t for t in outs]
+            returned = operator(*args, **kwargs, out=outs[0] if single else tuple(outs))
+            same = [a is b for a, b in zip([returned] if single else returned, outs, strict=True)]
+            # A resized output has left its storage; otherwise what surrounds it must be as it was.
+            around = [storage.clone() for storage in storages] if self._kind != "empty" else []
+            return [out.clone() for out in outs], same, around
+
+        call.__name__ = self.title
+        return call
+
+    def _place(self, like: Tensor) -> Tensor:
+        if self._kind == "empty":
+            return torch.empty(0, dtype=like.dtype, device=like.device)
+        dtype = like.dtype
+        if self._kind == "other dtype":
+            dtype = torch.float32 if dtype is not torch.float32 else torch.int32
+        storage = torch.full((like.numel() + 2 * GUARD,), 1, dtype=dtype, device=like.device)
+        inner = storage[GUARD : GUARD + like.numel()]
+        if self._kind == "transposed":
+            return inner.view(tuple(reversed(like.shape))).permute(tuple(range(like.dim() - 1, -1, -1)))
+        return inner.view(like.shape)
+
+
+def in_place(operator: Call) -> Call:
+    """The in-place variant on a copy of the first argument; the result tells whether it returned that very tensor."""
+
+    def call(first: Tensor, *args: Any, **kwargs: Any) -> Any:
+        target = first.clone()
+        returned = operator(target, *args, **kwargs)
+        return target, returned is target
+
+    call.__name__ = "in place"
+    return call
+
+
+def under(mode: Callable[[], AbstractContextManager[Any]], operator: Call) -> Call:
+    """The call inside a context such as no_grad."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with mode():
+            return operator(*args, **kwargs)
+
+    call.__name__ = getattr(mode, "__name__", "context")
+    return call
+
+
+def deterministic(operator: Call) -> Call:
+    """The call with deterministic algorithms on."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        before = torch.are_deterministic_algorithms_enabled()
+        torch.use_deterministic_algorithms(True)
+        try:
+            return operator(*args, **kwargs)
+        finally:
+            torch.use_deterministic_algorithms(before)
+
+    return call
+
+
+def twice(operator: Call) -> Call:
+    """Two calls in a row with the same inputs; both results count, so a stale cache or buffer shows."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        copies = [map_leaves(_copy, (args, kwargs)) for _ in range(2)]
+        return [operator(*a, **k) for a, k in copies]
+
+    return call
+
+
+def from_two_threads(operator: Call) -> Call:
+    """Two calls at the same time from two threads with inputs of their own."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        copies = [map_leaves(_copy, (args, kwargs)) for _ in range(2)]
+        with ThreadPoolExecutor(2) as threads:
+            return [f.result() for f in [threads.submit(operator, *a, **k) for a, k in copies]]
+
+    return call
+
+
+def autocast(operator: Call, dtype: torch.dtype) -> Call:
+    """The call under autocast of the device that its inputs are on; float64 inputs are left alone, as the reference."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        tensors = [t for t in leaves((args, kwargs)) if isinstance(t, Tensor)]
+        device = next((t.device.type for t in tensors if t.device.type != "cpu"), "cpu")
+        with torch.autocast(device, dtype=dtype):
+            return operator(*args, **kwargs)
+
+    return call
+
+
+def first_derivative(operator: Call, process_output: Callable[[Any], Any]) -> Call:
+    """The gradients of the operator as outputs that can be differentiated again."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        processed = leaves(process_output(operator(*args, **kwargs)))
+        outputs = [t for t in processed if isinstance(t, Tensor) and t.grad_fn is not None]
+        inputs = differentiable_leaves((args, kwargs))
+        found = torch.autograd.grad(
+            outputs, inputs, [torch.ones_like(t) for t in outputs], create_graph=True, allow_unused=True
+        )
+        return [gradient for gradient in found if gradient is not None]
+
+    return call
+
+
+def tangents(operator: Call) -> Call:
+    """The directional derivative along ones, by forward-mode differentiation."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with forward_ad.dual_level():
+
+            def dual(leaf: Any) -> Any:
+                if not isinstance(leaf, Tensor) or not leaf.requires_grad:
+                    return leaf
+                return forward_ad.make_dual(leaf.detach(), torch.ones_like(leaf))  # type: ignore[no-untyped-call]
+
+            output = operator(*map_leaves(dual, args), **map_leaves(dual, kwargs))
+            tensors = [t for t in leaves(output) if isinstance(t, Tensor)]
+            return [tuple(forward_ad.unpack_dual(t)) for t in tensors]  # type: ignore[no-untyped-call]
+
+    return call
+
+
+def _copy(leaf: Any) -> Any:
+    return leaf.clone() if isinstance(leaf, Tensor) else leaf

@@ -1,0 +1,70 @@
+"""torch.nn modules as their ModuleInfos build them, in training and in evaluation mode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from copy import deepcopy
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..cases import Case
+from ..selection import Samples
+from ..store import GroupKey
+
+DTYPES = ("float32", "float16", "bfloat16")
+
+
+class ModuleSource:
+    """Every module of `module_db` that runs on the CPU in a dtype which mps has."""
+
+    name = "modules"
+    slowest: frozenset[str] = frozenset()
+
+    def groups(self) -> Iterable[GroupKey]:
+        """One group for each module class, mode and dtype."""
+        for name in self._modules:
+            for dtype in DTYPES:
+                for variant in ("train", "eval"):
+                    yield GroupKey(self.name, name, variant, dtype, "fallback")
+
+    def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
+        """The module's inputs, each with a module built for them; gradients reach inputs and parameters."""
+        info = self._modules[key.operator]
+        dtype: torch.dtype = getattr(torch, key.dtype)
+        training = key.variant == "train"
+        inputs = info.module_inputs_func(info, "cpu", dtype, requires_grad=True, training=training)
+        for module_input in inputs:
+            if module_input.forward_input is None:
+                continue
+            constructor, forward = module_input.constructor_input, module_input.forward_input
+            module = info.module_cls(*constructor.args, **constructor.kwargs).to(dtype).train(training)
+            state = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+            yield Case(
+                ModuleCall(module),
+                ({name: tensor.detach().requires_grad_(tensor.requires_grad) for name, tensor in state.items()},),
+                {"inputs": forward.args, "keywords": forward.kwargs},
+                differentiable=True,
+                title=module_input.desc,
+            )
+
+    @cached_property
+    def _modules(self) -> dict[str, Any]:
+        from torch.testing._internal.common_modules import module_db
+
+        return {info.name: info for info in module_db if not info.name.startswith("nn.quantized")}
+
+
+class ModuleCall:
+    """Calls a module with parameters and buffers that were moved to some device; the module itself stays as it is."""
+
+    def __init__(self, module: nn.Module) -> None:
+        self._module = module
+        self.__name__ = type(module).__name__
+
+    def __call__(self, state: dict[str, Tensor], inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """The module's output for parameters and buffers by name, and the inputs of its forward."""
+        # A module may keep things of its last call; each device gets a copy of its own.
+        return torch.func.functional_call(deepcopy(self._module), state, inputs, keywords)
