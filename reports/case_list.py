@@ -49,13 +49,14 @@ def select_cases(
 def text_lines(cases: Iterable[StoredCase], run: Run) -> Iterator[str]:
     """A heading, then a line a case for a terminal: number, verdict, name, and what it showed."""
     yield f"cases of run {run.id} on the {'SIMULATED ' if run.environment.get('simulated') else ''}mps device"
-    number = 0
-    for number, case in enumerate(cases, 1):
+    empty = True
+    for case in cases:
+        empty = False
         outcome = case.outcome
         told = outcome.message or ", ".join(outcome.fallbacks)
         mode = "" if case.group.mode == "fallback" else f" [{case.group.mode}]"
         yield f"{case.id:>8}  {outcome.verdict.value:<16}  {case.label}{mode}" + (f"  {told}" if told else "")
-    if number == 0:
+    if empty:
         yield "no case matches"
 
 

@@ -67,8 +67,11 @@ def _table(table: Table, width: int, limit: int) -> str:
 
 
 def _fitted(table: Table, rows: tuple[tuple[Cell, ...], ...], width: int) -> list[list[Cell]]:
-    """Shorten texts until the table fits: the widest text columns give way first, names of operators never do."""
-    widths = [max([len(c), *(len(f"{row[i]}") for row in rows)]) for i, c in enumerate(table.columns)]
+    """Shorten texts until the table fits: the widest text columns give way first, names of operators never do.
+
+    tabulate pads heads by two, and sets two spaces between columns.
+    """
+    widths = [max([len(c) + 2, *(len(f"{row[i]}") for row in rows)]) for i, c in enumerate(table.columns)]
     free = [i for i, column in enumerate(table.columns) if column not in ("overload", "operator")]
     while sum(widths) + 2 * (len(widths) - 1) > width:
         widest = max(free, key=lambda i: widths[i])

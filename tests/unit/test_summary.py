@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
 from mpsmith.audit.attribution import Attribution, Entry, out_arguments
 from mpsmith.audit.overloads import Dispatch, Overload, Surface
 from mpsmith.audit.reachability import Reachable, Unreachable
