@@ -8,7 +8,7 @@ import typer
 
 from .._version import __version__
 from ..errors import MpsmithError
-from . import audit, doctor
+from . import audit, coverage, doctor, registry, report, shader, surface
 
 app = typer.Typer(
     name="mpsmith",
@@ -18,6 +18,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(name="audit")(audit.audit)
+app.command(name="surface")(surface.surface)
+app.command(name="report")(report.report)
+app.add_typer(registry.app, name="registry")
+app.add_typer(coverage.app, name="coverage")
+app.add_typer(shader.app, name="shader")
 app.command(name="doctor")(doctor.doctor)
 
 
