@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -75,17 +76,15 @@ def _build_key() -> str:
 
 
 def _compiler_version() -> bytes:
-    from torch.utils.cpp_extension import get_cxx_compiler
-
-    name = get_cxx_compiler()  # type: ignore[no-untyped-call]
-    compiler = shutil.which(name)
-    if compiler is None:
+    # As torch.utils.cpp_extension chooses it, which takes long to import and is not needed for a library that is kept.
+    command = shlex.split(os.environ.get("CXX", "")) or ["c++"]
+    if shutil.which(command[0]) is None:
         raise SimulatorError(
-            f"the simulated mps device needs a C++ compiler, and there is no `{name}` here; "
+            f"the simulated mps device needs a C++ compiler, and there is no `{command[0]}` here; "
             "install one (Debian, Ubuntu: apt install g++) or name it in the CXX environment variable"
         )
-    version = subprocess.run([compiler, "--version"], capture_output=True, check=False)
-    return str(compiler).encode() + version.stdout
+    version = subprocess.run([*command, "--version"], capture_output=True, check=False)
+    return " ".join(command).encode() + version.stdout
 
 
 @contextmanager
@@ -97,9 +96,11 @@ def _only_process_in(folder: Path) -> Iterator[None]:
 
 
 def _build_and_load(library: Path) -> None:
-    """Build in a folder of our own and move the finished library into place in one step."""
+    """Build in a folder of our own and move the finished library into place in one step; needs the lock."""
     from torch.utils import cpp_extension
 
+    for abandoned in library.parent.glob("build-*"):
+        shutil.rmtree(abandoned, ignore_errors=True)
     print("mpsmith: building the simulated mps device (once per torch version)", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory(prefix="build-", dir=library.parent) as folder, _ninja_on_path():
         try:

@@ -90,6 +90,17 @@ def test_ninja_is_found_although_it_is_not_on_the_path(
     assert done.stdout.split() == ["LOADED"]
 
 
+def test_what_a_killed_build_left_is_cleared_away(
+    monkeypatch: pytest.MonkeyPatch, fresh_python: FreshPython, sources: Path, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MPSMITH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(device_build, "SOURCE_FOLDER", sources)
+    folder = device_build.cache_folder() / device_build._build_key()
+    (folder / "build-abandoned").mkdir(parents=True)
+    fresh_python(BUILD.format(folder=str(sources)), MPSMITH_CACHE=str(tmp_path / "cache"))
+    assert {path.name for path in folder.iterdir()} == {f"{device_build.LIBRARY_NAME}.so", "lock"}
+
+
 def test_no_compiler_is_a_clear_error(fresh_python: FreshPython, sources: Path, tmp_path: Path) -> None:
     done = fresh_python(BUILD.format(folder=str(sources)), MPSMITH_CACHE=str(tmp_path / "cache"), CXX="no-such-c++")
     assert done.stdout.startswith("the simulated mps device needs a C++ compiler, and there is no `no-such-c++` here;")
