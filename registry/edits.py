@@ -39,7 +39,7 @@ def with_entries(text: str, entries: Mapping[str, dict[str, Plain]]) -> str:
     The text must parse (`registry.parsing.parse` finds no problem in it). A text that changes ends with a line break.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
-    ended = text if not text or _LINE_BREAK.search(text[-1]) else text + newline
+    ended = text if not text or text.endswith("\n") else text + newline
     root = compose(ended)
     pairs: list[_Pair] = list(root.value) if isinstance(root, yaml.MappingNode) else []
     present = {key.value for key, _ in pairs}

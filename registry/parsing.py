@@ -87,8 +87,12 @@ def parse(text: str, path: Path) -> tuple[list[Block], list[Problem]]:
 
 
 def compose(text: str) -> yaml.Node | None:
-    """The document's tree of nodes with their places; None for an empty one. Raises yaml.YAMLError."""
-    node: yaml.Node | None = yaml.compose(text, Loader=LOADER)
+    """The document's tree of nodes with their places; None for an empty one. Raises yaml.YAMLError.
+
+    A text without a line break at its end is read as if it had one, so that an edit that adds it changes no value.
+    """
+    ended = text if text.endswith("\n") else text + "\n"
+    node: yaml.Node | None = yaml.compose(ended, Loader=LOADER)
     return node
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mpsmith.registry.edits import with_entries
@@ -89,6 +89,13 @@ def test_line_ends_of_windows_stay() -> None:
     assert changed == (
         "# head\r\naten::mode:\r\n  owner: a\r\n  kernel: mode\r\n  issue: 8\r\n\r\naten::z:\r\n  owner: y\r\n"
     )
+
+
+def test_a_line_break_at_the_end_of_the_file_changes_no_value() -> None:
+    text = "aten::mode:\n  notes: >\n    a\n    b"
+    assert data_in(text) == {"aten::mode": {"notes": "a b\n"}}
+    changed = with_entries(text, {"aten::mul": {"owner": "x"}})
+    assert changed == text + "\n\naten::mul:\n  owner: x\n"
 
 
 def test_first_entries_go_below_the_head_of_a_file() -> None:
@@ -209,6 +216,7 @@ def comments_in(text: str) -> Counter[str]:
     return found
 
 
+@settings(deadline=None)
 @given(text=files(), new=st.dictionaries(st.sampled_from(OPERATORS), NEW_FIELDS, max_size=3))
 def test_any_file_gets_exactly_the_new_data_and_keeps_every_comment(
     text: str, new: dict[str, dict[str, Plain]]
@@ -220,6 +228,7 @@ def test_any_file_gets_exactly_the_new_data_and_keeps_every_comment(
     assert with_entries(changed, new) == changed
 
 
+@settings(deadline=None)
 @given(text=files(), data=st.data())
 def test_no_line_outside_the_changed_entry_is_touched(text: str, data: st.DataObject) -> None:
     operator = data.draw(st.sampled_from(OPERATORS))
@@ -239,6 +248,7 @@ def _lines_outside(text: str, operator: str) -> list[str]:
     return lines
 
 
+@settings(deadline=None)
 @given(text=files(), data=st.data())
 def test_one_changed_value_changes_the_lines_of_its_field_alone(text: str, data: st.DataObject) -> None:
     before = data_in(text)

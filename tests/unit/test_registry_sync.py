@@ -351,7 +351,7 @@ def measurements(draw: st.DrawFn) -> list[Measurement]:
     return list(found.values())
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(rounds=st.lists(measurements(), max_size=4))
 def test_any_syncs_keep_the_persons_lines_and_settle(
     tmp_path_factory: pytest.TempPathFactory, rounds: list[list[Measurement]]
