@@ -1,0 +1,22 @@
+"""The Heaviside step function: 0 below zero, 1 above, and the values of a second tensor at zero."""
+
+from __future__ import annotations
+
+import torch
+
+from .runtime.elementwise import elementwise
+from .runtime.outputs import check_outputs
+from .runtime.shader import Shader
+
+_shader = Shader(__file__)
+
+
+def heaviside_out(self: torch.Tensor, values: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+    """`heaviside.out` for every real dtype of mps; the three tensors have one dtype, as torch demands."""
+    if out.shape != self.shape or not self.dtype == values.dtype == out.dtype or self.dtype.is_complex:
+        check_outputs(torch.ops.aten.heaviside.out, [self, values], {"out": out})
+    elementwise(_shader, "heaviside", [out], [self.expand(out.shape), values.expand(out.shape)])
+    return out
+
+
+KERNELS = (("aten::heaviside.out", heaviside_out),)

@@ -1,0 +1,35 @@
+"""What the dispatcher knows of an overload on mps: whether it exists, and whether something real answers it."""
+
+from __future__ import annotations
+
+import re
+
+import torch
+
+# Overloads that torch itself hands to the CPU with a kernel of its own (MPSFallback.mm), so that they look native.
+_ALWAYS_FALL_BACK = frozenset({"aten::embedding_renorm_", "aten::linalg_svd", "aten::linalg_svd.U"})
+
+_MPS_LINE = re.compile(r"^MPS: (?P<where>.*)$", re.MULTILINE)
+
+
+def exists(overload: str) -> bool:
+    """Whether the running torch has the overload, `aten::mode.values`."""
+    return torch._C._dispatch_has_kernel(overload)
+
+
+def has_mps_kernel(overload: str) -> bool:
+    """Whether a kernel for mps is registered that does not merely hand the call to the CPU."""
+    if not torch._C._dispatch_has_kernel_for_dispatch_key(overload, "MPS"):
+        return False
+    return overload not in _ALWAYS_FALL_BACK or not _is_fallback(overload)
+
+
+def mps_is_available() -> bool:
+    """Whether this process can compute on mps."""
+    return torch.backends.mps.is_available()
+
+
+def _is_fallback(overload: str) -> bool:
+    """Whether the kernel is the CPU fallback: it is boxed, and native kernels are registered unboxed."""
+    line = _MPS_LINE.search(torch._C._dispatch_dump(overload))
+    return line is not None and ("MPSFallback" in line["where"] or line["where"].endswith("[ boxed ]"))

@@ -1,0 +1,78 @@
+"""Layouts of tensors for strided kernels: dimensions merged where all operands allow it, 32- or 64-bit offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from .shader import MetalKernel
+
+_LARGEST_32_BIT = 2**31 - 1
+# Rows of threads beyond this many: a grid has at most 2^32 - 1 threads in one dimension.
+_ROW = 2**30
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The common iteration space of several operands, the innermost dimension first.
+
+    Attributes:
+        sizes: the size of each dimension; dimensions of size 1 are gone, neighbours that all operands run through
+            with one stride are one.
+        strides: for each operand its strides in elements.
+        elements: the product of the sizes.
+    """
+
+    sizes: tuple[int, ...]
+    strides: tuple[tuple[int, ...], ...]
+    elements: int
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether every operand runs through memory without gaps, in the same order."""
+        return not self.sizes or (len(self.sizes) == 1 and all(row == (1,) for row in self.strides))
+
+    @property
+    def fits_32_bits(self) -> bool:
+        """Whether element numbers and all offsets fit into 31 bits."""
+        if self.elements > _LARGEST_32_BIT:
+            return False
+        return all(
+            sum((size - 1) * stride for size, stride in zip(self.sizes, row, strict=True)) <= _LARGEST_32_BIT
+            for row in self.strides
+        )
+
+    def packed(self) -> list[int]:
+        """What `struct offsets` of shared/strided.metal reads."""
+        return [self.elements, len(self.sizes), *self.sizes, *(stride for row in self.strides for stride in row)]
+
+    def launch(self, kernel: MetalKernel, *arguments: object) -> None:
+        """Run a kernel with a thread an element; the layout follows its other arguments."""
+        casts = {len(arguments): "int32"} if self.fits_32_bits else None
+        if self.elements <= _ROW:
+            kernel(*arguments, self.packed(), threads=self.elements, arg_casts=casts)
+        else:
+            rows = -(-self.elements // _ROW)
+            kernel(*arguments, self.packed(), threads=(_ROW, rows), group_size=(256, 1), arg_casts=casts)
+
+
+def layout_of(operands: Sequence[torch.Tensor]) -> Layout:
+    """The layout of operands of one shape; broadcast an operand with `expand` first.
+
+    The order of dimensions follows the first operand, so that neighbouring threads touch neighbouring memory of it.
+    """
+    shape = operands[0].shape
+    rows = [operand.stride() for operand in operands]
+    order = sorted((d for d in range(len(shape)) if shape[d] != 1), key=lambda d: (rows[0][d], -d))
+    sizes: list[int] = []
+    strides: list[list[int]] = [[] for _ in rows]
+    for d in order:
+        if sizes and all(kept[-1] * sizes[-1] == row[d] for kept, row in zip(strides, rows, strict=True)):
+            sizes[-1] *= shape[d]
+            continue
+        sizes.append(shape[d])
+        for kept, row in zip(strides, rows, strict=True):
+            kept.append(row[d])
+    return Layout(tuple(sizes), tuple(map(tuple, strides)), operands[0].numel())

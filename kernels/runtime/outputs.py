@@ -1,0 +1,72 @@
+"""Outputs of kernels: checked and resized as torch does it, from the operator's meta kernel; overlaps resolved."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+
+def on_meta(value: Any) -> Any:
+    """The value with every tensor in it, also in lists, as a tensor of the same shape, strides and dtype on meta."""
+    if isinstance(value, torch.Tensor):
+        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
+    if isinstance(value, list | tuple):
+        return [on_meta(item) for item in value]
+    return value
+
+
+def check_outputs(overload: Any, args: Sequence[Any], outputs: dict[str, torch.Tensor], **kwargs: Any) -> None:
+    """Check the given outputs as the operator's meta kernel does, and give each the shape that it asks for.
+
+    `overload`: the out overload, `torch.ops.aten.heaviside.out`.
+    Raises what the meta kernel raises: shapes that do not fit, a result dtype that the output cannot hold.
+    """
+    shadows = {name: on_meta(output) for name, output in outputs.items()}
+    overload(*map(on_meta, args), **{name: on_meta(value) for name, value in kwargs.items()}, **shadows)
+    for name, output in outputs.items():
+        shadow = shadows[name]
+        if output.shape != shadow.shape:
+            output.resize_(shadow.shape)
+            if output.stride() != shadow.stride():
+                output.as_strided_(shadow.shape, shadow.stride())
+        refuse_internal_overlap(output)
+
+
+def resize_output(output: torch.Tensor, shape: Sequence[int]) -> None:
+    """Give an output the shape that the result has, with torch's warning when it held elements already."""
+    if tuple(output.shape) == tuple(shape):
+        return
+    if output.numel():
+        warnings.warn(
+            f"An output with one or more elements was resized since it had shape {list(output.shape)}, which does not "
+            f"match the required output shape {list(shape)}. Give an output of that shape, or resize it to zero "
+            "elements first with t.resize_(0).",
+            stacklevel=2,
+        )
+    output.resize_(tuple(shape))
+
+
+def require_dtype(output: torch.Tensor, dtype: torch.dtype, operator: str) -> None:
+    """Raise RuntimeError unless the output has the dtype of the result."""
+    if output.dtype != dtype:
+        raise RuntimeError(f"{operator}: Expected out tensor to have dtype {dtype}, but got {output.dtype} instead")
+
+
+def refuse_internal_overlap(written: torch.Tensor) -> None:
+    """Raise RuntimeError for an output of which several elements share memory, such as an expanded tensor."""
+    if any(size > 1 and stride == 0 for size, stride in zip(written.shape, written.stride(), strict=True)):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location."
+            " Please clone() the tensor before performing the operation."
+        )
+
+
+def overlaps(output: torch.Tensor, source: torch.Tensor) -> bool:
+    """Whether writing `output` element by element may change elements of `source` that are still to be read."""
+    if output is source or output.untyped_storage().data_ptr() != source.untyped_storage().data_ptr():
+        return False
+    same = output.storage_offset() == source.storage_offset() and output.stride() == source.stride()
+    return not (same and output.shape == source.shape and output.dtype == source.dtype)

@@ -1,0 +1,195 @@
+"""Puts kernels under the MPS key of the dispatcher where the running torch has none, and takes them away again.
+
+The dispatcher is one for the whole process: so is what is registered here. All functions may be called by any thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import torch
+
+from ...errors import MpsmithError
+from . import dispatcher
+from .catalog import Kernel, all_kernels, finished, named
+
+VARIABLE = "MPSMITH_KERNELS"
+_OFF = frozenset({"off", "0", "none"})
+_ON = frozenset({"", "on", "1", "all"})
+
+_lock = threading.RLock()
+# A registration lives as long as its library: dropping it brings back what was there before.
+_registered: dict[str, torch.library.Library] = {}
+_TAKES_OVERRIDE = "allow_override" in inspect.signature(torch.library.Library.impl).parameters
+
+
+class State(str, Enum):
+    """Who answers an overload on mps, or why nobody of us does."""
+
+    registered = "registered"
+    native = "native"
+    available = "available"
+    unfinished = "unfinished"
+    not_in_torch = "not in this torch"
+    no_original = "cannot be overridden"
+    no_device = "no mps device"
+
+    @property
+    def explanation(self) -> str:
+        """One clause that says what the state means."""
+        return _EXPLANATIONS[self]
+
+
+_EXPLANATIONS = {
+    State.registered: "the kernel of mpsmith answers",
+    State.native: "torch has its own kernel, which answers",
+    State.available: "torch has no kernel; enable() registers the one of mpsmith",
+    State.unfinished: "the registry does not call the operator implemented; enable() with its name registers it",
+    State.not_in_torch: "the running torch does not have the overload",
+    State.no_original: "torch.library.get_kernel is missing: a conditional override needs torch 2.9 or newer",
+    State.no_device: "there is no mps device in this process: nothing was registered",
+}
+
+
+@dataclass(frozen=True)
+class KernelStatus:
+    """Where one kernel stands in this process."""
+
+    overload: str
+    family: str
+    state: State
+
+
+def enable(*names: str) -> tuple[str, ...]:
+    """Register kernels for those overloads that the running torch lacks on mps.
+
+    `names`: operators or overloads; by default all that the registry calls finished. Calling it again is harmless.
+    Returns the overloads among them that mpsmith answers now; none where there is no mps device.
+    Raises UnknownKernelError for a name without a kernel, RegistryError when the registry cannot be read.
+    """
+    with _lock:
+        kernels = named(names) if names else finished()
+        if not dispatcher.mps_is_available():
+            return ()
+        for kernel in kernels:
+            if _state(kernel) is State.available:
+                _register(kernel)
+        return tuple(kernel.overload for kernel in kernels if kernel.overload in _registered)
+
+
+def disable(*names: str) -> tuple[str, ...]:
+    """Take kernels away again, all of them by default; what was there before them answers.
+
+    Returns the overloads that were registered. Raises UnknownKernelError for a name without a kernel.
+    """
+    with _lock:
+        overloads = [kernel.overload for kernel in named(names)] if names else list(_registered)
+        removed = tuple(overload for overload in overloads if overload in _registered)
+        for overload in removed:
+            _registered.pop(overload)._destroy()
+        return removed
+
+
+@contextlib.contextmanager
+def use(*names: str) -> Iterator[tuple[str, ...]]:
+    """Inside, exactly these kernels are registered (none without names), for every thread; then those of before.
+
+    Yields the overloads that mpsmith answers inside. Raises UnknownKernelError for a name without a kernel.
+    """
+    with _lock:
+        before = tuple(_registered)
+        wanted = named(names)
+        disable()
+        active = enable(*(kernel.overload for kernel in wanted)) if wanted else ()
+    try:
+        yield active
+    finally:
+        with _lock:
+            disable()
+            if before:
+                enable(*before)
+
+
+def status() -> tuple[KernelStatus, ...]:
+    """Where every kernel of this package stands in this process.
+
+    Raises RegistryError when the registry cannot be read.
+    """
+    with _lock:
+        complete = {kernel.overload for kernel in finished()}
+        return tuple(
+            KernelStatus(kernel.overload, kernel.family, _state(kernel, complete)) for kernel in all_kernels()
+        )
+
+
+def enable_from_environment() -> None:
+    """What `import mpsmith.kernels` does: MPSMITH_KERNELS may be `off` or a list of names, separated by commas.
+
+    A registry or a variable that makes no sense gives a warning: an import never fails for it.
+    """
+    wanted = os.environ.get(VARIABLE, "").strip()
+    if wanted.lower() in _OFF:
+        return
+    names = () if wanted.lower() in _ON else tuple(name.strip() for name in wanted.split(",") if name.strip())
+    try:
+        enable(*names)
+    except MpsmithError as error:
+        source = f"{VARIABLE}={wanted}" if names else "mpsmith.kernels"
+        warnings.warn(f"{source}: {error}; no kernel was registered", stacklevel=3)
+
+
+def _state(kernel: Kernel, complete: set[str] | None = None) -> State:
+    """The state of a kernel; `complete` holds the overloads that are finished, None where that does not matter."""
+    if kernel.overload in _registered:
+        return State.registered
+    if not dispatcher.mps_is_available():
+        return State.no_device
+    if not dispatcher.exists(kernel.overload):
+        return State.not_in_torch
+    native = dispatcher.has_mps_kernel(kernel.overload)
+    if kernel.applies is None and native:
+        return State.native
+    if kernel.applies is not None and not hasattr(torch.library, "get_kernel"):
+        return State.no_original
+    return State.available if complete is None or kernel.overload in complete else State.unfinished
+
+
+def _register(kernel: Kernel) -> None:
+    library = torch.library.Library("aten", "IMPL")
+    function, with_keyset = kernel.function, False
+    if kernel.applies is not None:
+        function, with_keyset = _conditional(kernel, kernel.applies), True
+    options: dict[str, Any] = {"with_keyset": with_keyset}
+    if _TAKES_OVERRIDE:
+        options["allow_override"] = True
+    with warnings.catch_warnings():
+        # Replacing torch's own hand-over to the CPU is what this is for.
+        warnings.filterwarnings("ignore", message=".*[Oo]verriding a previously registered kernel")
+        library.impl(kernel.overload.removeprefix("aten::"), function, "MPS", **options)
+    _registered[kernel.overload] = library
+
+
+def _conditional(kernel: Kernel, applies: Callable[..., bool]) -> Callable[..., Any]:
+    """The kernel for calls that it applies to, torch's own for all others."""
+    original = torch.library.get_kernel(kernel.overload, "MPS")
+
+    def choose(keyset: torch.DispatchKeySet, *args: Any, **kwargs: Any) -> Any:
+        if applies(*args, **kwargs):
+            return kernel.function(*args, **kwargs)
+        return original.call_boxed(keyset, *args, **kwargs)
+
+    return choose
+
+
+def registered() -> Sequence[str]:
+    """The overloads that mpsmith answers now, in the order in which they were registered."""
+    with _lock:
+        return tuple(_registered)
