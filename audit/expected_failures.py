@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import MpsmithError
-from .opinfo_sources import OpInfoSource
+from .opinfo_declarations import OpInfoDeclaration
+from .opinfo_dtypes import dtype_of
 from .python_subset import Subset
 from .selection import DTYPES
-from .test_dtypes import dtype_of
 
 # The functions of common_mps.py that mark OpInfos, and the leg of the tests that each of them is for.
 STAGES: Mapping[str, str] = {
@@ -23,6 +23,9 @@ STAGES: Mapping[str, str] = {
     "mps_ops_grad_modifier": "backward",
     "mps_ops_error_inputs_modifier": "error inputs",
 }
+
+# The version of macOS for which the lists are evaluated unless another one is asked for.
+MACOS = 15.0
 
 # The list of operators that have no kernel at all. The others are for wrong or undefined results.
 UNIMPLEMENTED = "UNIMPLEMENTED_XFAILLIST"
@@ -81,7 +84,7 @@ class _Op:
 
 
 def read_expected_failures(
-    common_mps: bytes | str, opinfos: Sequence[OpInfoSource], macos: float = 15.0
+    common_mps: bytes | str, opinfos: Sequence[OpInfoDeclaration], macos: float = MACOS
 ) -> ExpectedFailures:
     """Evaluate the lists of a common_mps.py for a version of macOS such as 14.4.
 
@@ -118,7 +121,7 @@ def _modifiers(tree: ast.Module) -> Iterator[ast.FunctionDef]:
 
 
 def _marks_of(
-    function: ast.FunctionDef, known: Mapping[str, OpInfoSource], tests: Sequence[str], macos: float
+    function: ast.FunctionDef, known: Mapping[str, OpInfoDeclaration], tests: Sequence[str], macos: float
 ) -> Iterator[ExpectedFailure]:
     names, decorated, _ = _run(function, tests, macos)
     for test, info in decorated:
@@ -183,7 +186,7 @@ def _attribute(path: str) -> str:
     return special.get(path) or dtype_of(path)
 
 
-def _in_scope(dtypes: Iterable[str] | None, opinfo: OpInfoSource | None) -> tuple[str, ...]:
+def _in_scope(dtypes: Iterable[str] | None, opinfo: OpInfoDeclaration | None) -> tuple[str, ...]:
     """The dtypes of a mark in the order of DTYPES; None means all that the OpInfo tests, as far as that is known."""
     tested = opinfo.dtypes if opinfo and opinfo.dtypes is not None else frozenset(DTYPES)
     wanted = tested if dtypes is None else frozenset(dtypes) & tested

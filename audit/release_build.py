@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from . import change_points
-from .expected_failures import ExpectedFailures, read_expected_failures
-from .opinfo_sources import DEFINITION_FILES, DEFINITIONS, MAIN, OpInfoSource, read_opinfos
+from .expected_failures import MACOS, ExpectedFailures, read_expected_failures
+from .native_functions import functional_name
+from .opinfo_declarations import (
+    DEFINITION_FILES,
+    DEFINITIONS,
+    MAIN,
+    OpInfoDeclaration,
+    operator_of_opinfo,
+    read_opinfos,
+)
 from .overloads import Overload, Surface
-from .release_data import ABSENT, OverloadHistory, ReleaseData, ReleaseFacts, release_order
+from .reachability import Unreachable
+from .release_data import ABSENT, FailureKey, OverloadHistory, ReleaseData, ReleaseFacts, release_order
 from .surface import surface_of
 from .wheel.agreement import Difference, differences
 from .wheel.archive import COMMON_MPS, DERIVATIVES, NATIVE_FUNCTIONS, Archive
@@ -21,14 +30,15 @@ from .wheel.registrations import KEYS
 
 @dataclass(frozen=True)
 class WheelReading:
-    """Everything that one wheel says. `binary` is None where only the yaml was asked for."""
+    """Everything that one wheel says. `binary` and `facts` are None where only the yaml was asked for."""
 
     label: str
     surface: Surface
     binary: BinaryEvidence | None
+    facts: ReleaseFacts | None
     differences: tuple[Difference, ...]
     metal_dtypes: Mapping[str, tuple[str, ...]]
-    opinfos: tuple[OpInfoSource, ...]
+    opinfos: tuple[OpInfoDeclaration, ...]
     failures: ExpectedFailures | None
 
     @property
@@ -36,53 +46,68 @@ class WheelReading:
         """The version of the wheel."""
         return self.surface.release
 
-    def facts(self) -> ReleaseFacts:
-        """What the wheel says of the release as a whole. Raises ValueError without a binary."""
-        if self.binary is None:
-            raise ValueError("the facts of a release need its binary")
-        found = self.differences
-        fallbacks = [item.overload for item in found if item.key == "MPS" and item.rule == "hand-written fallback"]
-        refusals = [item.overload for item in found if item.key == "MPS" and item.rule == "hand-written refusal"]
-        kernels = [item.overload for item in found if item.key == "MPS" and item.rule == "hand-written kernel"]
-        return ReleaseFacts(
-            release=self.release,
-            wheel=self.label.rpartition("/")[2],
-            minimum_macos=self.binary.minimum_macos,
-            sdk=self.binary.sdk,
-            registered={key: len(self.binary.registered(key)) for key in KEYS},
-            always_falls_back=tuple(fallbacks),
-            refuses=tuple(refusals),
-            hand_written=tuple(kernels),
-            unexplained=tuple(f"{item.key}: {item.overload}" for item in found if item.rule is None),
-            metal_functions={library.section: len(library.functions) for library in self.binary.libraries},
-        )
 
-
-def read_wheel(archive: Archive, *, with_binary: bool = True, macos: float = 15.0) -> WheelReading:
+def read_wheel(archive: Archive, *, with_binary: bool = True, macos: float = MACOS) -> WheelReading:
     """Read a wheel's yaml, its tests' expectations for a version of macOS, and (unless told not to) its binary.
 
     Raises WheelError when a part that every torch wheel has is missing or damaged. Releases before 2.8 have no
     common_mps.py: `failures` is None for them.
     """
-    release = archive.identity.release
-    derivatives = archive.read(DERIVATIVES) if archive.has(DERIVATIVES) else None
-    surface = surface_of(archive.read(NATIVE_FUNCTIONS), derivatives, release, archive.label)
+    surface = _surface(archive, None)
     binary = read_binary(archive) if with_binary else None
-    native = [o.name.removeprefix("aten::") for o in surface.overloads if o.declared.has_kernel]
-    opinfos: tuple[OpInfoSource, ...] = ()
+    found = tuple(differences(surface, binary)) if binary else ()
+    facts = None
+    if binary is not None:
+        facts = _facts(archive, binary, found)
+        surface = _surface(archive, facts)
+        facts = replace(facts, inherited=_inherited(surface, facts))
+    opinfos: tuple[OpInfoDeclaration, ...] = ()
     failures = None
     if archive.has(COMMON_MPS):
         opinfos = tuple(read_opinfos(_opinfo_texts(archive)))
         failures = read_expected_failures(archive.read(COMMON_MPS), opinfos, macos)
+    native = [o.name.removeprefix("aten::") for o in surface.overloads if o.dispatch.has_kernel]
     return WheelReading(
         label=archive.label,
         surface=surface,
         binary=binary,
-        differences=tuple(differences(surface, binary)) if binary else (),
+        facts=facts,
+        differences=found,
         metal_dtypes=dtypes_by_operator(native, binary.metal_functions()) if binary else {},
         opinfos=opinfos,
         failures=failures,
     )
+
+
+def _surface(archive: Archive, facts: ReleaseFacts | None) -> Surface:
+    derivatives = archive.read(DERIVATIVES) if archive.has(DERIVATIVES) else None
+    declarations = archive.read(NATIVE_FUNCTIONS)
+    return surface_of(declarations, derivatives, archive.identity.release, archive.label, facts)
+
+
+def _facts(archive: Archive, binary: BinaryEvidence, found: Sequence[Difference]) -> ReleaseFacts:
+    def explained_by(rule: str) -> tuple[str, ...]:
+        return tuple(item.overload for item in found if item.key == "MPS" and item.rule == rule)
+
+    return ReleaseFacts(
+        release=archive.identity.release,
+        wheel=archive.label.rpartition("/")[2],
+        minimum_macos=binary.minimum_macos,
+        sdk=binary.sdk,
+        registered={key: len(binary.registered(key)) for key in KEYS},
+        always_falls_back=explained_by("hand-written fallback"),
+        refuses=explained_by("hand-written refusal"),
+        hand_written=explained_by("hand-written kernel"),
+        unexplained=tuple(f"{item.key}: {item.overload}" for item in found if item.rule is None),
+        metal_functions={library.section: len(library.functions) for library in binary.libraries},
+    )
+
+
+def _inherited(surface: Surface, facts: ReleaseFacts) -> dict[str, str]:
+    """What differs from the declarations only because an out overload is registered by hand."""
+    by_hand = {*facts.always_falls_back, *facts.hand_written}
+    differing = {o.name.removeprefix("aten::"): o.dispatch for o in surface.overloads if o.dispatch is not o.declared}
+    return {name: dispatch.value for name, dispatch in differing.items() if name not in by_hand}
 
 
 def _opinfo_texts(archive: Archive) -> dict[str, bytes]:
@@ -91,13 +116,18 @@ def _opinfo_texts(archive: Archive) -> dict[str, bytes]:
 
 
 def combine(readings: Iterable[WheelReading]) -> ReleaseData:
-    """The release data of these wheels, which must have been read with their binaries."""
+    """The release data of these wheels. Raises ValueError for one that was read without its binary."""
     ordered = sorted(readings, key=lambda reading: release_order(reading.release))
+    facts = [reading.facts for reading in ordered if reading.facts is not None]
+    if len(facts) != len(ordered):
+        raise ValueError("the data of a release need its binary")
+    tested = [dict.fromkeys(tested_operators(reading), "yes") for reading in ordered]
     return ReleaseData(
-        tuple(reading.facts() for reading in ordered),
+        tuple(facts),
         combine_surfaces([reading.surface for reading in ordered]),
         _by_key([{key: ",".join(value) for key, value in reading.metal_dtypes.items()} for reading in ordered]),
-        _by_key([_failures_by_stage(reading) for reading in ordered]),
+        _by_key([failures_by_key(reading) for reading in ordered]),
+        {operator: tuple(state == "yes" for state in states) for operator, states in _by_key(tested).items()},
     )
 
 
@@ -115,24 +145,46 @@ def _history(name: str, steps: Sequence[Overload | None]) -> OverloadHistory:
         tuple(overload.declared.value if overload else ABSENT for overload in steps),
         tuple(overload is not None and overload.sparse for overload in steps),
         tuple(overload is not None and overload.sparse_compressed for overload in steps),
+        tuple(_unreachable(overload) for overload in steps),
     )
 
 
-def _failures_by_stage(reading: WheelReading) -> dict[tuple[str, str], str]:
-    """Dtypes by test and stage: `unimplemented`, `forward` for other failures, `backward`, and `opinfo` marks."""
-    collected: dict[tuple[str, str], set[str]] = {}
+def _unreachable(overload: Overload | None) -> str:
+    reach = overload.reach if overload else None
+    return reach.rule if isinstance(reach, Unreachable) else change_points.NOTHING
+
+
+def tested_operators(reading: WheelReading) -> set[str]:
+    """The functional names of the operators that have OpInfos of their name."""
+    known = _operators(reading.surface)
+    return {opinfo.operator for opinfo in reading.opinfos} & known
+
+
+def failures_by_key(reading: WheelReading) -> dict[FailureKey, str]:
+    """The dtypes that are expected to fail, joined by commas, or `all`. Skipped tests are no expected failures."""
+    known = _operators(reading.surface)
+    collected: dict[FailureKey, set[str]] = {}
     for mark in reading.failures.marks if reading.failures else ():
         stage = "unimplemented" if mark.unimplemented else mark.stage
         if not mark.skipped and stage in ("unimplemented", "forward", "backward"):
-            collected.setdefault((mark.test, stage), set()).update(mark.dtypes)
+            operator = operator_of_opinfo(mark.name)
+            variant = mark.test.removeprefix(mark.name)
+            key = FailureKey(mark.name, variant, stage, operator if operator in known else change_points.NOTHING)
+            collected.setdefault(key, set()).update(mark.dtypes)
     for opinfo in reading.opinfos:
         for own in opinfo.marks:
-            if own.unimplemented:
-                collected.setdefault((opinfo.test, "opinfo"), set()).update(own.dtypes or ("all",))
+            for overload in own.operators if own.unimplemented else ():
+                operator = functional_name(overload.removeprefix("aten::"))
+                key = FailureKey(opinfo.name, opinfo.variant, "opinfo", operator)
+                collected.setdefault(key, set()).update(own.dtypes or ("all",))
     return {key: "all" if "all" in dtypes else ",".join(sorted(dtypes)) for key, dtypes in collected.items()}
 
 
-Key = TypeVar("Key", str, tuple[str, str])
+def _operators(surface: Surface) -> set[str]:
+    return {functional_name(overload.name.removeprefix("aten::")) for overload in surface.overloads}
+
+
+Key = TypeVar("Key", str, FailureKey)
 
 
 def _by_key(tables: Sequence[Mapping[Key, str]]) -> dict[Key, tuple[str, ...]]:

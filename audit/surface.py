@@ -51,11 +51,16 @@ _JUDGES = (
 
 
 def surface_of(
-    native_functions_yaml: bytes, derivatives_yaml: bytes | None, release: str, source: str | None = None
+    native_functions_yaml: bytes,
+    derivatives_yaml: bytes | None,
+    release: str,
+    source: str | None = None,
+    facts: ReleaseFacts | None = None,
 ) -> Surface:
     """Classify every overload that a release's yaml declares.
 
-    Without `derivatives_yaml` (releases before 2.1 do not ship it) no overload has an autograd formula.
+    Without `derivatives_yaml` (releases before 2.1 do not ship it) no overload has an autograd formula. `facts` say
+    what the release's binary adds; without them those of the release data count (`release_data.facts_for`).
     Raises MpsmithError when a text is malformed.
     """
     source = source or f"native_functions.yaml of torch {release}"
@@ -64,7 +69,7 @@ def surface_of(
     if derivatives_yaml is not None:
         title = f"derivatives.yaml of torch {release}"
         differentiable = differentiable_overloads(functions, derivatives_yaml, title)
-    facts = release_data.facts_for(release)
+    facts = facts or release_data.facts_for(release)
     by_name = {function.name: function for function in functions}
     listed = [_overload(function, by_name, differentiable, facts) for function in functions]
     generated = [

@@ -6,15 +6,16 @@ Nothing is unpacked to disk. Every way in which the file can be wrong is a Wheel
 from __future__ import annotations
 
 import email.parser
+import io
 import re
 import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, Protocol
+from typing import IO, Protocol, cast
 
 from .byte_ranges import ByteRanges, MappedRanges, StreamRanges
 from .errors import WheelError
@@ -54,24 +55,18 @@ class Archive(Protocol):
         """A text file of the wheel, whole. Raises WheelError when it is missing, damaged or unreasonably large."""
         ...
 
-    def ranges(self, name: str) -> _RangesContext:
+    def ranges(self, name: str) -> AbstractContextManager[ByteRanges]:
         """A large file of the wheel as byte ranges, in a `with` statement. Raises WheelError likewise."""
         ...
-
-
-class _RangesContext(Protocol):
-    def __enter__(self) -> ByteRanges: ...
-
-    def __exit__(self, *exception: object) -> bool | None: ...
 
 
 class WheelFile:
     """A packed wheel: a zip archive on disk, or any seekable file such as one that is read over the network."""
 
-    def __init__(self, file: Path | IO[bytes], label: str) -> None:
+    def __init__(self, file: Path | IO[bytes] | io.RawIOBase, label: str) -> None:
         self.label = label
         try:
-            self._zip = zipfile.ZipFile(file)
+            self._zip = zipfile.ZipFile(file if isinstance(file, Path) else cast(IO[bytes], file))
         except OSError as error:
             raise WheelError(f"cannot read {label}: {error.strerror or error}") from None
         except _ZIP_ERRORS:

@@ -4,7 +4,7 @@ import pytest
 
 from mpsmith.audit import change_points, release_data
 from mpsmith.audit.release_build import combine_surfaces
-from mpsmith.audit.release_data import OverloadHistory, ReleaseData, ReleaseFacts
+from mpsmith.audit.release_data import FailureKey, OverloadHistory, ReleaseData, ReleaseFacts
 from mpsmith.audit.surface import Dispatch, surface_of
 from mpsmith.errors import MpsmithError
 
@@ -27,20 +27,25 @@ def test_only_changes_are_written(states: tuple[str, ...], text: str) -> None:
 def test_data_survives_a_round_trip(tmp_path: Path) -> None:
     facts = tuple(ReleaseFacts(name, "w.whl", "11.0", "14.5", {"MPS": 3}, ("a",)) for name in RELEASES)
     history = OverloadHistory(
-        "f.out", ("absent", "missing", "structured delegate"), (False, False, True), (False, False, False)
+        "f.out",
+        ("absent", "missing", "structured delegate"),
+        (False, False, True),
+        (False, False, False),
+        ("-", "mkldnn", "-"),
     )
-    gone = OverloadHistory("g", ("native", "absent", "absent"), (True, False, False), (False, False, False))
+    gone = OverloadHistory("g", ("native", "absent", "absent"), (True, False, False), (False, False, False), ("-",) * 3)
     data = ReleaseData(
         facts,
         {"f.out": history, "g": gone},
         {"f": ("-", "float32", "float32,float16")},
-        {("nn.functional.f", "unimplemented"): ("all", "int8", "-")},
+        {FailureKey("nn.functional.f", "x", "unimplemented", "f"): ("all", "int8", "-")},
+        {"f": (False, True, True)},
     )
     release_data.save(data, tmp_path)
     assert release_data.load(tmp_path) == data
     assert (tmp_path / "overloads.tsv").read_text().splitlines()[1:] == [
-        "f.out\tmissing@1.1.0 structured-delegate@1.2.0\tyes@1.2.0\t-",
-        "g\tnative@1.0.0 absent@1.1.0\tyes@1.0.0 no@1.1.0\t-",
+        "f.out\tmissing@1.1.0 structured-delegate@1.2.0\tyes@1.2.0\t-\tmkldnn@1.1.0 -@1.2.0",
+        "g\tnative@1.0.0 absent@1.1.0\tyes@1.0.0 no@1.1.0\t-\t-",
     ]
     assert "f\tfloat32@1.1.0 float32,float16@1.2.0" in (tmp_path / "metal_dtypes.tsv").read_text()
 
@@ -48,8 +53,8 @@ def test_data_survives_a_round_trip(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("f\tnative@9.9.9\t-\t-", r"overloads\.tsv, line 2: `native@9\.9\.9` names no known release"),
-        ("f\tnative\t-\t-", r"overloads\.tsv, line 2: `native` names no known release"),
+        ("f\tnative@9.9.9\t-\t-\t-", r"overloads\.tsv, line 2: `native@9\.9\.9` names no known release"),
+        ("f\tnative\t-\t-\t-", r"overloads\.tsv, line 2: `native` names no known release"),
         ("f\t-", r"overloads\.tsv, line 2: "),
     ],
 )

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import MpsmithError
+from .opinfo_dtypes import dtype_functions, dtype_of
 from .python_subset import NotInSubsetError, Subset
-from .test_dtypes import dtype_functions, dtype_of
 
 FOLDER = "torch/testing/_internal/"
 DEFINITIONS = f"{FOLDER}opinfo/definitions/"
@@ -42,7 +42,7 @@ class OwnMark:
 
 
 @dataclass(frozen=True)
-class OpInfoSource:
+class OpInfoDeclaration:
     """One OpInfo as its source declares it. `dtypes` are those tested on mps, None where they cannot be evaluated."""
 
     name: str
@@ -57,16 +57,23 @@ class OpInfoSource:
 
     @property
     def operator(self) -> str:
-        """The ATen operator of that name, if any: `linalg_eig` for `linalg.eig`, `glu` for `nn.functional.glu`."""
-        return self.name.removeprefix("nn.functional.").replace(".", "_")
+        """The ATen operator of the OpInfo's name."""
+        return operator_of_opinfo(self.name)
 
 
-def read_opinfos(sources: Mapping[str, bytes]) -> list[OpInfoSource]:
+def operator_of_opinfo(name: str) -> str:
+    """The ATen operator that an OpInfo's name means, if there is one: `linalg_eig` for `linalg.eig`, `glu` for
+    `nn.functional.glu`.
+    """
+    return name.removeprefix("nn.functional.").replace(".", "_")
+
+
+def read_opinfos(sources: Mapping[str, bytes]) -> list[OpInfoDeclaration]:
     """The OpInfos in the test sources, given by file name; each test once, in the order of the sources.
 
     OpInfos that the sources make in a loop or a function are not seen. Raises MpsmithError for text that is no Python.
     """
-    found: dict[str, OpInfoSource] = {}
+    found: dict[str, OpInfoDeclaration] = {}
     for name, text in sources.items():
         try:
             tree = ast.parse(text)
@@ -88,16 +95,16 @@ def _opinfo_calls(tree: ast.Module) -> Iterator[ast.Call]:
                 yield node
 
 
-def _opinfo(call: ast.Call, lines: Sequence[str]) -> OpInfoSource | None:
+def _opinfo(call: ast.Call, lines: Sequence[str]) -> OpInfoDeclaration | None:
     keywords = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
     name = call.args[0] if call.args else keywords.get("name")
     if not (isinstance(name, ast.Constant) and isinstance(name.value, str)):
         return None
     variant = keywords.get("variant_test_name")
     is_foreach = isinstance(call.func, ast.Name) and call.func.id == "ForeachFuncInfo"
-    return OpInfoSource(
+    return OpInfoDeclaration(
         name=f"_foreach_{name.value}" if is_foreach else name.value,
-        variant=variant.value if isinstance(variant, ast.Constant) else "",
+        variant=str(variant.value) if isinstance(variant, ast.Constant) else "",
         dtypes=_tested_dtypes(keywords),
         marks=tuple(_own_marks(keywords, lines)),
     )
