@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-PACKAGES = ("torch", "numpy", "pebble", "pydantic", "ruamel.yaml", "ninja", "ziglang", "hypothesis", "scipy")
+PACKAGES = ("torch", "numpy", "pebble", "pydantic", "pyyaml", "ninja", "ziglang", "hypothesis", "scipy")
 
 
 @dataclass(frozen=True)
