@@ -7,6 +7,7 @@ from the witnesses, the overloads that traced cases called; the names in fallbac
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -61,15 +62,14 @@ class Attribution:
     def __init__(self, surface: Surface, witnesses: Mapping[GroupKey, Mapping[str, bool]]) -> None:
         self._surface = surface
         self._by_dtype: dict[tuple[Entry, str], dict[str, bool]] = {}
-        self._by_entry: dict[Entry, dict[str, bool]] = {}
+        self._outermost: defaultdict[Entry, set[str]] = defaultdict(set)
         for key, overloads in witnesses.items():
             entry = Entry.of(key)
-            for known in (
-                self._by_dtype.setdefault((entry, key.dtype), {}),
-                self._by_entry.setdefault(entry, {}),
-            ):
-                for name, outermost in overloads.items():
-                    known[name] = known.get(name, False) or outermost
+            known = self._by_dtype.setdefault((entry, key.dtype), {})
+            for name, outermost in overloads.items():
+                known[name] = known.get(name, False) or outermost
+                if outermost:
+                    self._outermost[entry].add(name)
         self._suspects: dict[tuple[Entry, str], Suspects] = {}
         self._delegating: dict[tuple[Entry, str, str], tuple[str, ...]] = {}
 
@@ -110,11 +110,11 @@ class Attribution:
         return [w.name for w in known if w and w.name != name and _is_twin(w, out, wanted)]
 
     def _find_suspects(self, entry: Entry, dtype: str) -> Suspects:
-        for known in (self.witnesses(entry, dtype), self._by_entry.get(entry, {})):
-            outermost = [name for name, is_outermost in known.items() if is_outermost]
-            if outermost:
-                like_the_entry = [name for name in outermost if base_name(name) in _base_names(entry.operator)]
-                return Suspects(tuple(sorted(like_the_entry or outermost)))
+        with_this_dtype = {name for name, outermost in self.witnesses(entry, dtype).items() if outermost}
+        outermost = with_this_dtype or self._outermost.get(entry)
+        if outermost:
+            like_the_entry = [name for name in outermost if base_name(name) in _base_names(entry.operator)]
+            return Suspects(tuple(sorted(like_the_entry or outermost)))
         return Suspects(tuple(sorted(self._functional_overloads(entry.operator))))
 
     def _functional_overloads(self, operator: str) -> list[str]:

@@ -7,13 +7,13 @@ worst of each verdict is kept.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from .attribution import Attribution, Entry
 from .overloads import Overload, Surface
-from .store import CaseCount, GroupKey, Store, StoredCase
+from .store import CaseCount, Store, StoredCase
 from .verdicts import CASE_SEVERITY, CaseVerdict
 
 # Verdicts that name no operator: they are put down to what the entry calls.
@@ -78,7 +78,7 @@ class OverloadFindings:
     """Everything that the run showed of one overload.
 
     Attributes:
-        dtypes: the findings by dtype.
+        dtypes: the findings by dtype, empty ones made on first use.
         entries: entries that called it or whose findings it answers for.
         through: operators inside it that fell back or are missing, when it is composed of them.
         shared: the other suspects, where a finding could not be pinned on one overload.
@@ -88,7 +88,7 @@ class OverloadFindings:
         at_fault: a finding was put down to it with certainty.
     """
 
-    dtypes: dict[str, DtypeFindings] = field(default_factory=dict)
+    dtypes: defaultdict[str, DtypeFindings] = field(default_factory=lambda: defaultdict(DtypeFindings))
     entries: set[str] = field(default_factory=set)
     through: dict[str, None] = field(default_factory=dict)
     shared: dict[str, None] = field(default_factory=dict)
@@ -96,10 +96,6 @@ class OverloadFindings:
     inside_simulation: bool = False
     passed_in: set[str] = field(default_factory=set)
     at_fault: bool = False
-
-    def at(self, dtype: str) -> DtypeFindings:
-        """The findings for one dtype, made empty on first use."""
-        return self.dtypes.setdefault(dtype, DtypeFindings())
 
 
 @dataclass
@@ -111,17 +107,6 @@ class FallbackFindings:
     dtypes: set[str] = field(default_factory=set)
     entries: set[str] = field(default_factory=set)
     example: CaseReference | None = None
-
-
-@dataclass
-class EntryFindings:
-    """What the cases of one entry showed, by dtype, both modes together."""
-
-    dtypes: dict[str, DtypeFindings] = field(default_factory=dict)
-
-    def at(self, dtype: str) -> DtypeFindings:
-        """The findings for one dtype, made empty on first use."""
-        return self.dtypes.setdefault(dtype, DtypeFindings())
 
 
 class Evidence:
@@ -137,33 +122,27 @@ class Evidence:
         self._surface = surface
         self._simulated = simulated
         self.attribution = Attribution(surface, store.witnesses(run))
-        self.overloads: dict[str, OverloadFindings] = {}
-        self.fallbacks: dict[str, FallbackFindings] = {}
-        self.entries: dict[Entry, EntryFindings] = {}
-        self.unattributed: dict[tuple[Entry, str, CaseVerdict], DtypeFindings] = {}
+        self.overloads: defaultdict[str, OverloadFindings] = defaultdict(OverloadFindings)
+        self.fallbacks: defaultdict[str, FallbackFindings] = defaultdict(FallbackFindings)
+        self.entries: defaultdict[Entry, defaultdict[str, DtypeFindings]] = defaultdict(
+            lambda: defaultdict(DtypeFindings)
+        )
+        self.unattributed: defaultdict[tuple[Entry, str, CaseVerdict], DtypeFindings] = defaultdict(DtypeFindings)
         self.counts: list[CaseCount] = list(store.case_counts(run))
-        self._named: dict[tuple[Entry, str], set[str]] = {}
-        self._ambiguous: dict[tuple[Entry, str], DtypeFindings] = {}
+        self._named: defaultdict[tuple[Entry, str], set[str]] = defaultdict(set)
+        self._ambiguous: defaultdict[tuple[Entry, str], DtypeFindings] = defaultdict(DtypeFindings)
         for count in self.counts:
             if count.verdict in (CaseVerdict.PASSED, CaseVerdict.SKIPPED):
-                found = self.entry(count.group).at(count.group.dtype)
+                found = self.entries[Entry.of(count.group)][count.group.dtype]
                 found.cases[count.verdict] += count.cases - count.with_fallbacks
         for case in store.cases(run, "c.verdict NOT IN ('passed', 'skipped') OR c.fallbacks != '[]'"):
-            self.entry(case.group).at(case.group.dtype).add(case.outcome.verdict, case)
+            self.entries[Entry.of(case.group)][case.group.dtype].add(case.outcome.verdict, case)
             self._attribute(case)
         for entry, findings in self.entries.items():
-            for dtype, found in findings.dtypes.items():
+            for dtype, found in findings.items():
                 self._credit(entry, dtype, found.cases)
         for (entry, dtype), found in self._ambiguous.items():
             self._attribute_ambiguous(entry, dtype, found)
-
-    def of(self, overload: str) -> OverloadFindings:
-        """The findings on one overload, made empty on first use."""
-        return self.overloads.setdefault(overload, OverloadFindings())
-
-    def entry(self, key: GroupKey) -> EntryFindings:
-        """The findings on the entry of a group, made empty on first use."""
-        return self.entries.setdefault(Entry.of(key), EntryFindings())
 
     # ---- faults
 
@@ -181,7 +160,7 @@ class Evidence:
     def _attribute_named(self, case: StoredCase, named: tuple[str, ...], verdict: CaseVerdict) -> None:
         entry, dtype = Entry.of(case.group), case.group.dtype
         for name in named:
-            found = self.fallbacks.setdefault(name, FallbackFindings())
+            found = self.fallbacks[name]
             if verdict is CaseVerdict.FALLBACK:
                 found.fell_back += 1
             else:
@@ -191,7 +170,7 @@ class Evidence:
             found.example = found.example or CaseReference.of(case)
         for overload in self.attribution.fallen_back(entry, dtype, named):
             self._add(overload, verdict, case)
-            self._named.setdefault((entry, dtype), set()).add(overload)
+            self._named[entry, dtype].add(overload)
 
     def _attribute_to_composition(self, case: StoredCase, named: tuple[str, ...]) -> None:
         """A composite operator whose parts fell back did not run on the device, though no report names it."""
@@ -204,18 +183,18 @@ class Evidence:
         known = self._surface.by_name.get(overload)
         if known and known.dispatch.is_composite and overload not in self._named[entry, dtype]:
             self._add(overload, CaseVerdict.FALLBACK, case)
-            self.of(overload).through.update(dict.fromkeys(named))
+            self.overloads[overload].through.update(dict.fromkeys(named))
 
     def _attribute_to_suspects(self, case: StoredCase, entry: Entry, dtype: str) -> None:
         verdict = case.outcome.verdict
         suspects = self.attribution.suspects(entry, dtype).overloads
         if len(suspects) == 1:
             self._add(suspects[0], verdict, case)
-            self.of(suspects[0]).at_fault |= verdict in UNNAMED
+            self.overloads[suspects[0]].at_fault |= verdict in UNNAMED
         elif suspects:
-            self._ambiguous.setdefault((entry, dtype), DtypeFindings()).add(verdict, case)
+            self._ambiguous[entry, dtype].add(verdict, case)
         else:
-            self.unattributed.setdefault((entry, dtype, verdict), DtypeFindings()).add(verdict, case)
+            self.unattributed[entry, dtype, verdict].add(verdict, case)
 
     def _attribute_ambiguous(self, entry: Entry, dtype: str, found: DtypeFindings) -> None:
         """Put findings down to those of several suspects that nothing clears.
@@ -224,10 +203,10 @@ class Evidence:
         clear all of them.
         """
         suspects = self.attribution.suspects(entry, dtype).overloads
-        left = [overload for overload in suspects if not self._cleared(self.of(overload), entry)] or suspects
+        left = [overload for overload in suspects if not self._cleared(self.overloads[overload], entry)] or suspects
         for overload in left:
-            findings = self.of(overload)
-            findings.at(dtype).add_all(found)
+            findings = self.overloads[overload]
+            findings.dtypes[dtype].add_all(found)
             findings.entries.add(entry.name)
             findings.shared.update(dict.fromkeys(other for other in suspects if other != overload))
 
@@ -236,8 +215,8 @@ class Evidence:
         return not findings.at_fault and bool(findings.passed_in - {entry.name})
 
     def _add(self, overload: str, verdict: CaseVerdict, case: StoredCase) -> None:
-        findings = self.of(overload)
-        findings.at(case.group.dtype).add(verdict, case)
+        findings = self.overloads[overload]
+        findings.dtypes[case.group.dtype].add(verdict, case)
         findings.entries.add(Entry.of(case.group).name)
 
     # ---- credit
@@ -248,23 +227,24 @@ class Evidence:
         What a case that fell back called further inside may have run on the CPU, within the fallback; only an
         operator with a kernel of its own that the user's code called is known to have run on the device.
         """
-        named = self._named.get((entry, dtype), set())
+        named: Collection[str] = self._named.get((entry, dtype), ())
+        passed, fell_back = cases.get(CaseVerdict.PASSED, 0), cases.get(CaseVerdict.FALLBACK, 0)
+        others = [verdict for verdict in cases if verdict is not CaseVerdict.SKIPPED]
+        name = entry.name
         for overload, outermost in self.attribution.witnesses(entry, dtype).items():
-            findings = self.of(overload)
-            findings.entries.add(entry.name)
+            findings = self.overloads[overload]
+            findings.entries.add(name)
             if overload in named:
                 continue
             if self._simulated and not outermost and self._lacks_kernel(overload):
                 findings.inside_simulation = True
                 continue
-            credited = cases.get(CaseVerdict.PASSED, 0)
-            if outermost and self._has_kernel(overload):
-                credited += cases.get(CaseVerdict.FALLBACK, 0)
+            credited = passed + fell_back if outermost and self._has_kernel(overload) else passed
             if credited:
-                findings.at(dtype).cases[CaseVerdict.PASSED] += credited
-                findings.passed_in.add(entry.name)
+                findings.dtypes[dtype].cases[CaseVerdict.PASSED] += credited
+                findings.passed_in.add(name)
             else:
-                findings.beside.update(verdict for verdict in cases if verdict is not CaseVerdict.SKIPPED)
+                findings.beside.update(others)
 
     def _has_kernel(self, overload: str) -> bool:
         known = self._surface.by_name.get(overload)

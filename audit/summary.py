@@ -15,7 +15,6 @@ from .attribution import Entry
 from .evidence import (
     CaseReference,
     DtypeFindings,
-    EntryFindings,
     Evidence,
     OverloadFindings,
     in_order_of_severity,
@@ -283,10 +282,10 @@ def _worst_verdict(verdicts: Iterable[OverloadVerdict]) -> OverloadVerdict:
 def _entries(evidence: Evidence, groups: list[StoredGroup]) -> tuple[EntrySummary, ...]:
     """Every planned entry, those without a recorded case too."""
     for group in groups:
-        evidence.entry(group.key).at(group.key.dtype)
+        evidence.entries[Entry.of(group.key)][group.key.dtype]  # made empty where no case was recorded
     found = []
     for entry, findings in sorted(evidence.entries.items()):
-        dtypes = {dtype: _entry_dtype(of_dtype) for dtype, of_dtype in _in_dtype_order(findings.dtypes)}
+        dtypes = {dtype: _entry_dtype(of_dtype) for dtype, of_dtype in _in_dtype_order(findings)}
         found.append(
             EntrySummary(
                 source=entry.source,
@@ -305,8 +304,8 @@ def _entry_dtype(findings: DtypeFindings) -> EntryDtype:
     return EntryDtype(verdict, in_order_of_severity(findings.cases), deciding.id if deciding else None)
 
 
-def _executed(findings: EntryFindings) -> int:
-    return sum(n for found in findings.dtypes.values() for verdict, n in found.cases.items() if verdict.executed)
+def _executed(findings: Mapping[str, DtypeFindings]) -> int:
+    return sum(n for found in findings.values() for verdict, n in found.cases.items() if verdict.executed)
 
 
 def _fallbacks(evidence: Evidence, surface: Surface) -> tuple[FallbackSummary, ...]:
@@ -354,7 +353,7 @@ def _order(key: tuple[Entry, str, CaseVerdict]) -> tuple[Entry, int, str, str]:
 
 def _referenced_cases(evidence: Evidence) -> dict[int, CaseReference]:
     kept = [f for findings in evidence.overloads.values() for f in findings.dtypes.values()]
-    kept += [f for entry_findings in evidence.entries.values() for f in entry_findings.dtypes.values()]
+    kept += [f for by_dtype in evidence.entries.values() for f in by_dtype.values()]
     kept += evidence.unattributed.values()
     cases = [case for found in kept for case in found.worst.values()]
     cases += [found.example for found in evidence.fallbacks.values() if found.example]

@@ -222,6 +222,13 @@ def test_a_fallback_of_the_backward_alone_does_not_mark_the_forward(built: Built
     assert built.overload("softshrink_backward").verdict is OverloadVerdict.FALLBACK
 
 
+def test_a_fallback_of_the_backward_alone_does_not_mark_a_composite_forward(built: Built) -> None:
+    by_name = fault(CaseVerdict.FALLBACK, "", fallbacks=("aten::softshrink_backward",))
+    by_stage = fault(CaseVerdict.FALLBACK, "", stage="backward", fallbacks=("aten::mode",))
+    built.case("linalg.svd", PASSED, by_name, by_stage, calls={"linalg_svd": True})
+    assert built.overload("linalg_svd").verdict is OverloadVerdict.COMPOSITE
+
+
 def test_what_ran_inside_a_fallback_is_no_evidence_for_the_device(built: Built) -> None:
     fell_back = fault(CaseVerdict.FALLBACK, "", fallbacks=("aten::mode",))
     built.case("mode", fell_back, calls={"mode": True, "sum": False})
@@ -390,6 +397,14 @@ def test_totals_count_every_case_once(built: Built) -> None:
     assert [e.name for e in summary.entries] == ["mode", "relu", "relu.x"]
 
 
+def test_a_passed_case_in_which_something_fell_back_counts_once(built: Built) -> None:
+    built.case("relu", PASSED, Outcome(CaseVerdict.PASSED, fallbacks=("aten::mode",)), calls={"relu": True})
+    assert built.overload("relu").cases == {CaseVerdict.PASSED: 2}
+    assert built.overload("mode").cases == {CaseVerdict.FALLBACK: 1}
+    (entry,) = built.summary().entries
+    assert entry.executed == 2
+
+
 def test_disagreements_go_both_ways(built: Built) -> None:
     built.case("softshrink", fault(CaseVerdict.FALLBACK, "", fallbacks=("aten::softshrink.out",)))
     built.case("mode", PASSED, calls={"mode": True})
@@ -429,6 +444,7 @@ def test_filters_keep_what_matches_and_leave_the_run_whole(built: Built) -> None
     assert by_verdict.totals == summary.totals
     assert [o.name for o in select(summary, patterns=["rel?"]).overloads] == ["aten::relu", "aten::relu.generated_out"]
     assert [o.name for o in select(summary, patterns=["aten::mode*"]).overloads] == ["aten::mode", "aten::mode.values"]
+    assert [o.name for o in select(summary, patterns=["linalg.sv?"]).overloads] == ["aten::linalg_svd"]
     assert [o.name for o in select(summary, dtypes=["int8"]).overloads] == ["aten::mode"]
     assert select(summary, [OverloadVerdict.NATIVE], (), ["int8"]).overloads == ()
 
