@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -404,15 +405,17 @@ class Store:
 
     def witnesses(self, run: int) -> dict[GroupKey, dict[str, bool]]:
         """For each group, the overloads that its traced cases called (True: called by the user's own code)."""
-        with clear_errors(self.path):
-            rows = self._connection.execute(
-                "SELECT g.source, g.operator, g.variant, g.dtype, g.mode, w.overload, w.outermost"
-                " FROM witnesses w JOIN groups g ON g.id = w.group_id WHERE g.run = ?",
-                (run,),
-            ).fetchall()
+        keys = {group.id: group.key for group in self.groups(run)}
         found: dict[GroupKey, dict[str, bool]] = {}
-        for *key, overload, outermost in rows:
-            found.setdefault(GroupKey(*key), {})[overload] = bool(outermost)
+        with clear_errors(self.path):
+            cursor = self._connection.execute(
+                "SELECT w.group_id, w.overload, w.outermost FROM witnesses w JOIN groups g ON g.id = w.group_id"
+                " WHERE g.run = ?",
+                (run,),
+            )
+            for group, overload, outermost in cursor:
+                # The same few thousand names come up in every group: one string for each.
+                found.setdefault(keys[group], {})[sys.intern(overload)] = bool(outermost)
         return found
 
 
