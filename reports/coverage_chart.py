@@ -9,7 +9,7 @@ from html import escape
 from ..audit.coverage_history import ReleaseCounts
 
 WIDTH, HEIGHT = 960, 420
-LEFT, RIGHT, TOP, BOTTOM = 60, 150, 40, 60
+LEFT, RIGHT, TOP, BOTTOM = 60, 170, 40, 60
 
 _STYLE = """
   .coverage text { font: 13px system-ui, sans-serif; fill: #333 }

@@ -305,8 +305,24 @@ def test_the_page_holds_every_overload_operator_and_entry(summary: AuditSummary)
     assert {o[0]: names[o[1]] for o in data["overloads"]} == {o.name: o.verdict.value for o in summary.overloads}
     assert {o[0]: names[o[1]] for o in data["operators"]} == {o.name: o.verdict.value for o in summary.operators}
     assert [e[0] for e in data["entries"]] == [e.name for e in summary.entries]
-    assert {int(number) for number in data["cases"]} == set(summary.cases)
+    decisive = {o.worst_case for o in summary.overloads} | {
+        c.worst_case for e in summary.entries for c in e.dtypes.values()
+    }
+    assert {int(number) for number in data["cases"]} == decisive - {None}
     assert next(o[4] for o in data["operators"] if o[0] == "aten::mode") == ["missing", "mode", "#77764"]
+
+
+def test_the_page_shows_a_few_cases_of_each_entry_and_the_start_of_long_texts(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "many.sqlite") as store:
+        run = store.begin_run({}, {"simulated": False})
+        store.plan(run.id, [GroupKey("opinfo", "sum", "", dtype, "fallback") for dtype in DTYPES])
+        for group in store.groups(run.id):
+            store.add_case(group.id, 0, Outcome(CaseVerdict.WRONG, message=f"{group.key.dtype} " + "x" * 900), "")
+        summary = summarize(store, run, SURFACE)
+    data = html_page.page_data(summary)
+    assert len(summary.cases) == len(DTYPES)
+    assert len(data["cases"]) == html_page.SHOWN_CASES
+    assert max(len(text) for text in data["texts"]) == html_page.SHOWN_TEXT
 
 
 def test_texts_cannot_become_markup_in_the_page(summary: AuditSummary) -> None:
