@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import email.parser
 import io
+import lzma
 import re
 import struct
 import zipfile
@@ -29,7 +30,16 @@ LIBRARY = "torch/lib/libtorch_cpu.dylib"
 # The texts that are read whole have up to 2 MB; the bound keeps a damaged or hostile entry from filling the memory.
 MOST_TEXT_BYTES = 64 << 20
 
-_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, RuntimeError, ValueError)
+_ZIP_ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+)
 
 
 @dataclass(frozen=True)

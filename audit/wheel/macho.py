@@ -29,8 +29,10 @@ LC_SYMTAB = 0x02
 LC_VERSION_MIN_MACOSX = 0x24
 LC_BUILD_VERSION = 0x32
 
-# Real files have a few kilobytes of load commands; this bound keeps a damaged size field from asking for gigabytes.
+# Real files have a few kilobytes of load commands, and initializers of about 100 kB; these bounds keep a damaged size
+# field from asking for gigabytes and a damaged symbol table from asking for minutes.
 MOST_COMMAND_BYTES = 1 << 20
+MOST_FUNCTION_BYTES = 4 << 20
 
 _N_STAB = 0xE0
 _N_TYPE = 0x0E
@@ -175,6 +177,8 @@ class SymbolTable:
 
     def at(self, address: int) -> str | None:
         """The name of a symbol with exactly this address, the first one if there are several."""
+        if not 0 <= address < 1 << 64:
+            return None
         position = int(np.searchsorted(self.addresses, np.uint64(address)))
         if position == len(self.addresses) or int(self.addresses[position]) != address:
             return None
@@ -229,6 +233,8 @@ class Image:
         end = self.text.address + self.text.size
         following = self.symbols.following(address)
         stop = end if following is None else min(following, end)
+        if stop - address > MOST_FUNCTION_BYTES:
+            raise MalformedBinaryError(f"the function at {address:#x} would have {stop - address} bytes")
         first = (address - self.text.address) // 4
         count = (stop - address) // 4
         instructions: list[int] = self.code[first : first + count].tolist()
