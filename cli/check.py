@@ -1,0 +1,90 @@
+"""`mpsmith check`: prove on any machine that Objective-C++ and Metal source builds for a Mac."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..scaffold.checking import Answer
+
+NOT_RUN = "Checked by compiling and linking only: nothing was loaded or run on a Mac."
+
+
+def check(
+    path: Annotated[
+        Path | None, typer.Argument(metavar="PATH", help="A .mm, .metal or .patch file, or a folder with such files.")
+    ] = None,
+    setup: Annotated[
+        bool, typer.Option("--setup", help="Fetch the compiler, headers and libraries into the cache, once.")
+    ] = False,
+    torch: Annotated[
+        str | None,
+        typer.Option("--torch", metavar="RELEASE", help="The macOS release of torch; default: as installed."),
+    ] = None,
+    arc: Annotated[
+        bool | None,
+        typer.Option("--arc/--no-arc", help="With or without automatic reference counting; default: by the file."),
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Use no answer from the cache.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+) -> None:
+    """Type-check, compile and link for macOS, on a machine without a Mac; exits with 1 when something is wrong."""
+    from ..scaffold.checking import Options, check_files, files_to_check
+    from ..scaffold.errors import ScaffoldError
+    from ..scaffold.toolchain import find
+
+    if setup:
+        _set_up(torch)
+    if path is None:
+        if setup:
+            return
+        raise ScaffoldError("give a file or folder to check, or --setup to fetch the compiler")
+    files = files_to_check(path)
+    answers = check_files(files, find(torch), Options(arc=arc, use_cache=not fresh))
+    accepted = _print_json(answers) if as_json else _print_text(answers)
+    if not accepted:
+        raise typer.Exit(1)
+
+
+def _set_up(release: str | None) -> None:
+    from tabulate import tabulate
+
+    from ..scaffold.setup import COMPONENTS, set_up
+
+    rows = [(one.name, one.source, one.licence) for one in COMPONENTS]
+    typer.echo(tabulate(rows, headers=("what", "from", "licence")), err=True)
+    toolchain = set_up(release, lambda line: typer.echo(line, err=True))
+    typer.echo(f"ready to check against torch {toolchain.release}: mpsmith check PATH", err=True)
+
+
+def _print_json(answers: Iterable[Answer]) -> bool:
+    listed = list(answers)
+    data = {"note": NOT_RUN, "files": [answer.as_json() for answer in listed]}
+    typer.echo(json.dumps(data, indent=1))
+    return all(answer.accepted for answer in listed)
+
+
+def _print_text(answers: Iterable[Answer]) -> bool:
+    accepted = refused = 0
+    for answer in answers:
+        for finding in answer.findings:
+            typer.echo(str(finding))
+        accepted, refused = accepted + answer.accepted, refused + (not answer.accepted)
+        typer.echo(_summary(answer))
+    typer.echo(f"{accepted} accepted, {refused} refused. {NOT_RUN}")
+    return refused == 0
+
+
+def _summary(answer: Answer) -> str:
+    words = [", ".join(answer.steps) or "nothing could be done"]
+    if answer.registers:
+        words.append(f"registers {', '.join(answer.registers)}")
+    if answer.cached:
+        words.append("unchanged: answered from the cache")
+    return f"{answer.path}: {'ok' if answer.accepted else 'refused'} ({'; '.join(words)})"

@@ -1,0 +1,306 @@
+"""Runs zig's clang and linker for arm64 macOS: types, code, one linked image. Nothing of it is ever executed."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import hashlib
+import os
+import re
+import subprocess
+import sysconfig
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import ToolchainError
+from .findings import Finding, Severity, line_of
+from .mach_object import MachObject
+from .toolchain import LIBRARIES, STUBS, Toolchain, check_folder
+
+MACOS = "14.0"
+
+# zig ships libc++ without the file that the build writes; these are its choices for macOS.
+_LIBCXX = (
+    *("ABI_VERSION=1", "ABI_NAMESPACE=__1", "HAS_THREADS=1", "HAS_MONOTONIC_CLOCK=1", "HAS_TERMINAL=1"),
+    *("HAS_MUSL_LIBC=0", "HAS_THREAD_API_PTHREAD=1", "HAS_THREAD_API_EXTERNAL=0", "HAS_THREAD_API_WIN32=0"),
+    *("HAS_THREAD_API_C11=0", "HAS_VENDOR_AVAILABILITY_ANNOTATIONS=1", "HAS_FILESYSTEM=1", "HAS_RANDOM_DEVICE=1"),
+    *("HAS_LOCALIZATION=1", "HAS_UNICODE=1", "HAS_WIDE_CHARACTERS=1", "HAS_TIME_ZONE_DATABASE=0"),
+    *("HARDENING_MODE_DEFAULT=2", "ABI_FORCE_ITANIUM=0", "ABI_FORCE_MICROSOFT=0", "INSTRUMENTED_WITH_ASAN=0"),
+    "ASSERTION_SEMANTIC_DEFAULT=2",
+)
+# Without ARC an unknown selector is only a warning; on a Mac it is a crash.
+_STRICT = (
+    "objc-method-access",
+    "incompatible-pointer-types",
+    "objc-literal-conversion",
+    "return-type",
+    "int-conversion",
+)
+_FRAMEWORKS = {
+    "Metal": ("/System/Library/Frameworks/Metal.framework/Versions/A/Metal", "MTL"),
+    "MetalPerformanceShaders": (
+        "/System/Library/Frameworks/MetalPerformanceShaders.framework/Versions/A/MetalPerformanceShaders",
+        "MPS",
+    ),
+    "MetalPerformanceShadersGraph": (
+        "/System/Library/Frameworks/MetalPerformanceShadersGraph.framework/Versions/A/MetalPerformanceShadersGraph",
+        "MPS",
+    ),
+    "Foundation": ("/System/Library/Frameworks/Foundation.framework/Versions/C/Foundation", "NS"),
+}
+_FUNCTIONS = {"_NSLog", "_MTLCreateSystemDefaultDevice", "_MTLCopyAllDevices", "___CFConstantStringClassReference"}
+
+_MESSAGE = re.compile(
+    r"^(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): (?P<kind>fatal error|error|warning|note): (?P<text>.*?)"
+    r"(?: \[-W(?:error,-W)?(?P<flag>[\w+-]+)(?:,-W[\w+-]+)?\])?$"
+)
+_UNDEFINED = re.compile(r"^error: undefined symbol: (\S+)")
+# Symbols of libc++: the headers mark what a macOS release lacks, so what compiles is there.
+_STANDARD_LIBRARY = re.compile(
+    r"^__Z(?:N?[KVRO]*St|NK?St|T[IVSTC]N?K?St|T[IVS][a-zPKl]|TVN10__cxxabiv1|TISt|nwm|nam|dlPv|daPv|nw|na|dl|da)"
+    r"|^___cxa_|^___gxx_personality|^___dynamic_cast|^__Unwind_"
+)
+_PREFIX_LINE = re.compile(r"^\s*(#\s*(define|include\s*<|import\s*<).*|//.*)?$")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file to compile. `arc`: with automatic reference counting; `include`: folders searched before all others."""
+
+    path: Path
+    text: str
+    arc: bool
+    include: tuple[Path, ...] = ()
+    definitions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """The object file, or None when the source does not compile, and what clang said."""
+
+    object_file: bytes | None
+    findings: tuple[Finding, ...]
+
+
+class Clang:
+    """Compiles and links with one toolchain. `precompile`: build and use precompiled headers."""
+
+    def __init__(self, toolchain: Toolchain, *, precompile: bool = True) -> None:
+        self._toolchain = toolchain
+        self._precompile = precompile
+        self._cache = check_folder()
+
+    def compile(self, source: Source, folder: Path) -> Compiled:
+        """Compile to an object file for arm64 macOS; temporary files go to `folder`."""
+        flags = self._flags(source)
+        header = self._precompiled_header(source, flags, folder) if self._precompile else None
+        uses = ["-include-pch", str(header)] if header else []
+        target = folder / "object.o"
+        done = self._run("clang", *flags, *uses, *_warnings(), "-c", str(source.path), "-o", str(target))
+        findings = tuple(messages(done.stderr))
+        if done.returncode:
+            return Compiled(None, findings or (_unexplained(source.path, done.stderr),))
+        return Compiled(target.read_bytes(), findings)
+
+    def link(self, source: Source, compiled: bytes, folder: Path) -> tuple[Finding, ...]:
+        """Link the object into an image for arm64 macOS against torch's own dylibs; empty when that succeeds."""
+        undefined = MachObject(compiled).undefined()
+        stubs = [str(path) for path in self._system_stubs(undefined, folder)]
+        libraries = [
+            str(path) for name in LIBRARIES if (path := self._toolchain.torch / "torch" / "lib" / name).is_file()
+        ]
+        target = folder / "image.dylib"
+        done = self._run(
+            *("cc", "-target", f"aarch64-macos.{MACOS}-none", "-shared", str(folder / "object.o")),
+            *(*libraries, *stubs, "-o", str(target)),
+        )
+        if done.returncode == 0 and target.is_file() and target.stat().st_size:
+            return ()
+        missing = [found[1] for line in done.stderr.splitlines() if (found := _UNDEFINED.match(line))]
+        if not missing:
+            return (_unexplained(source.path, done.stderr),)
+        return tuple(_undefined(source, name) for name in missing)
+
+    def _flags(self, source: Source) -> list[str]:
+        library = self._toolchain.zig / "lib"
+        torch = self._toolchain.torch / "torch" / "include"
+        folders = [
+            library / "libcxx" / "include",
+            library / "libcxxabi" / "include",
+            library / "include",
+            STUBS,
+            self._toolchain.apple,
+            library / "libc" / "include" / "any-darwin-any",
+            torch,
+            torch / "torch" / "csrc" / "api" / "include",
+            Path(sysconfig.get_paths()["include"]),
+        ]
+        return [
+            *("-target", f"arm64-apple-macos{MACOS}", "-x", "objective-c++", f"-std={self._toolchain.standard}", "-O1"),
+            *("-fblocks", "-nostdinc", "-nostdinc++", "-fno-color-diagnostics", "-fno-caret-diagnostics"),
+            *("-ferror-limit=50", "-D_LIBCPP_PSTL_BACKEND_SERIAL", *(f"-D_LIBCPP_{choice}" for choice in _LIBCXX)),
+            *(["-fobjc-arc"] if source.arc else []),
+            *(word for place in source.include for word in ("-I", str(place))),
+            *(word for place in folders for word in ("-isystem", str(place))),
+            *(f"-D{definition}" for definition in source.definitions),
+        ]
+
+    def _precompiled_header(self, source: Source, flags: Sequence[str], folder: Path) -> Path | None:
+        """The includes at the top of the file, read once and for all files that begin alike."""
+        prefix = leading_includes(source.text)
+        if not prefix:
+            return None
+        key = hashlib.sha256("\n".join([self._toolchain.identity, *flags, prefix]).encode()).hexdigest()[:24]
+        target = self._cache / "pch" / f"{key}.pch"
+        if target.is_file():
+            return target
+        header = self._cache / "pch" / f"{key}.h"
+        header.parent.mkdir(parents=True, exist_ok=True)
+        header.write_text(prefix)
+        built = folder / "prefix.pch"
+        as_header = ["objective-c++-header" if flag == "objective-c++" else flag for flag in flags]
+        done = self._run("clang", *as_header, "-w", "-c", str(header), "-o", str(built))
+        if done.returncode:
+            return None  # compiling the file itself says what is wrong, at its own lines
+        built.replace(target)
+        return target
+
+    def _system_stubs(self, undefined: Sequence[str], folder: Path) -> list[Path]:
+        """Text stubs for the parts of the system that an object may use; anything else stays undefined."""
+        classes = self._framework_classes()
+        names = set(undefined)
+        objc_classes = {name.removeprefix("_OBJC_CLASS_$_") for name in names if name.startswith("_OBJC_CLASS_$_")}
+        stubs = {
+            "libc++": ("/usr/lib/libc++.1.dylib", {name for name in names if _STANDARD_LIBRARY.match(name)}, set()),
+            "libobjc": (
+                "/usr/lib/libobjc.A.dylib",
+                {name for name in names if name.startswith(("_objc_", "__objc_", "_OBJC_EHTYPE_"))},
+                {"NSObject"},
+            ),
+            "Python": ("@rpath/Python", {name for name in names if name.startswith(("_Py", "__Py"))}, set()),
+        }
+        for name, (install, _) in _FRAMEWORKS.items():
+            stubs[name] = (install, names & _FUNCTIONS, objc_classes & classes[name])
+        paths = []
+        for name, (install, symbols, of_classes) in stubs.items():
+            path = folder / f"{name}.tbd"
+            path.write_text(_text_stub(install, symbols, of_classes))
+            paths.append(path)
+        return paths
+
+    def _framework_classes(self) -> dict[str, set[str]]:
+        """The classes that the headers of each framework declare."""
+        return {
+            name: set(re.findall(r"@interface (\w+)", _header(self._toolchain, name).read_text()))
+            for name in _FRAMEWORKS
+        }
+
+    def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        caches = {name: str(self._cache / "zig-cache") for name in ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR")}
+        try:
+            return subprocess.run(
+                [str(self._toolchain.zig / "zig"), *arguments],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=False,
+                env=os.environ | caches,
+            )
+        except OSError as error:
+            raise ToolchainError(f"the compiler of the ziglang package does not start: {error}") from None
+
+
+def _header(toolchain: Toolchain, framework: str) -> Path:
+    generated = toolchain.apple / framework / f"{framework}.h"
+    return generated if generated.is_file() else STUBS / framework / f"{framework}.h"
+
+
+def leading_includes(text: str) -> str:
+    """The `#define` and `#include <...>` lines with which a file begins; empty when it begins with something else.
+
+    The first empty line after an include ends them: what follows may differ between files that begin alike.
+    """
+    kept: list[str] = []
+    for line in text.splitlines():
+        if not _PREFIX_LINE.match(line) or (not line.strip() and any("<" in one for one in kept)):
+            break
+        if line.lstrip().startswith("#"):
+            kept.append(line.strip())
+    return "\n".join(kept) + "\n" if any("<" in line for line in kept) else ""
+
+
+def _warnings() -> list[str]:
+    unused = ("unused-variable", "unused-function", "unused-parameter", "unused-but-set-variable")
+    return ["-Wall", *(f"-Wno-{name}" for name in unused), *(f"-Werror={name}" for name in _STRICT)]
+
+
+def messages(stderr: str) -> list[Finding]:
+    """Clang's messages; a note adds itself to the finding that it explains."""
+    findings: list[Finding] = []
+    for line in stderr.splitlines():
+        found = _MESSAGE.match(line)
+        if not found:
+            continue
+        if found["kind"] == "note":
+            if findings and "candidate" not in found["text"]:
+                last = findings[-1]
+                place = f"{Path(found['file']).name}:{found['line']}"
+                message = f"{last.message} (note: {found['text']}, {place})" if "(note:" not in last.message else None
+                if message:
+                    findings[-1] = Finding(last.file, last.line, last.column, last.severity, message, last.rule)
+            continue
+        severity: Severity = "warning" if found["kind"] == "warning" else "error"
+        rule = found["flag"] or "compile"
+        place = (found["file"], int(found["line"]), int(found["column"]))
+        findings.append(Finding(*place, severity, found["text"], rule))
+    return findings
+
+
+def _unexplained(path: Path, stderr: str) -> Finding:
+    lines = [line for line in stderr.splitlines() if line.strip()]
+    return Finding(str(path), 0, 0, "error", lines[-1] if lines else "the compiler failed without a message", "compile")
+
+
+def _undefined(source: Source, symbol: str) -> Finding:
+    readable = demangled(symbol)
+    word = re.search(r"(\w+)(?:<.*>)?(?:\(|$)", readable)
+    line = line_of(source.text, f"{word[1]}(") if word else 0
+    message = f"undefined symbol: {readable}; no library of torch for macOS exports it"
+    return Finding(str(source.path), line, 0, "error", message, "link")
+
+
+def _text_stub(install_name: str, symbols: set[str], classes: set[str]) -> str:
+    lines = [
+        "--- !tapi-tbd",
+        "tbd-version: 4",
+        "targets: [ arm64-macos ]",
+        f"install-name: '{install_name}'",
+        "current-version: 1",
+        "compatibility-version: 1",
+    ]
+    if symbols or classes:
+        lines += ["exports:", "  - targets: [ arm64-macos ]"]
+    if symbols:
+        listed = ", ".join(f"'{name}'" for name in sorted(symbols))
+        lines.append(f"    symbols: [ {listed} ]")
+    if classes:
+        lines.append(f"    objc-classes: [ {', '.join(sorted(classes))} ]")
+    return "\n".join([*lines, "...", ""])
+
+
+def demangled(symbol: str) -> str:
+    """The C++ name of a Mach-O symbol, by this system's C++ library; the symbol itself where there is none."""
+    name = symbol.removeprefix("_")
+    library = (
+        ctypes.util.find_library("stdc++") or ctypes.util.find_library("c++abi") or ctypes.util.find_library("c++")
+    )
+    if not name.startswith("_Z") or library is None:
+        return name
+    try:
+        demangle = ctypes.CDLL(library).__cxa_demangle
+    except (OSError, AttributeError):
+        return name
+    demangle.restype = ctypes.c_char_p
+    result = demangle(name.encode(), None, None, ctypes.byref(ctypes.c_int()))
+    return result.decode("utf-8", "replace") if result else name

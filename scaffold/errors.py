@@ -1,0 +1,17 @@
+"""What can go wrong in scaffolding and checking, each a line that says what to do next."""
+
+from __future__ import annotations
+
+from ..errors import MpsmithError
+
+
+class ScaffoldError(MpsmithError):
+    """The operator cannot be scaffolded as asked, or files stand in the way."""
+
+
+class InexpressibleError(ScaffoldError):
+    """A target has no way to pass a part of the operator's schema; the message names that part."""
+
+
+class ToolchainError(MpsmithError):
+    """The compiler, headers or libraries for macOS are missing or cannot be fetched."""

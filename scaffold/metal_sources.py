@@ -1,0 +1,39 @@
+"""Metal source in files and inside C++ string literals, handed to the shader checker of the simulator."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..simulator.metal import CompilerMissingError
+from ..simulator.metal import check as check_shader
+from .findings import Finding
+
+_RAW_STRING = re.compile(r'R"(?P<mark>\w*)\((?P<body>.*?)\)(?P=mark)"', re.DOTALL)
+_IS_METAL = re.compile(r"\bkernel\s+void\b|#include\s*<metal_stdlib>")
+
+
+def check_metal_file(path: Path, text: str) -> list[Finding]:
+    """Findings about a `.metal` file."""
+    return _checked(path, text)
+
+
+def check_metal_strings(path: Path, text: str) -> list[Finding]:
+    """Findings about each Metal program in a raw string literal of a C++ file, at the lines of that file."""
+    return [finding for source in metal_strings(text) for finding in _checked(path, source)]
+
+
+def metal_strings(text: str) -> Iterator[str]:
+    """The Metal programs in raw string literals, each behind as many line breaks as stand before it."""
+    for found in _RAW_STRING.finditer(text):
+        if _IS_METAL.search(found["body"]):
+            yield "\n" * text.count("\n", 0, found.start("body")) + found["body"]
+
+
+def _checked(path: Path, source: str) -> list[Finding]:
+    try:
+        diagnostics = check_shader(source, path)
+    except CompilerMissingError as error:
+        return [Finding(str(path), 0, 0, "note", f"the Metal source was not checked: {error}", "metal")]
+    return [Finding(d.file, d.line, d.column, d.severity, d.message, f"metal: {d.rule}") for d in diagnostics]

@@ -1,0 +1,68 @@
+"""Checks a patch against PyTorch's tree: it applies to the files that the wheel ships, and torchgen accepts the result.
+
+The wheel holds two files of the tree that such a patch changes: native_functions.yaml and common_mps.py.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from .findings import Finding, line_of
+from .toolchain import COMMON_MPS, NATIVE_FUNCTIONS, Toolchain
+
+TREE_YAML = Path("aten/src/ATen/native/native_functions.yaml")
+
+# Where the files of the wheel stand in the source tree.
+SHIPPED = {TREE_YAML: NATIVE_FUNCTIONS, COMMON_MPS: COMMON_MPS}
+
+_CHANGED = re.compile(r"^diff --git a/(\S+) b/", re.MULTILINE)
+_NEW_FILE = re.compile(r"^diff --git a/(\S+) b/\S+\nnew file", re.MULTILINE)
+
+
+def check_patch(path: Path, text: str, toolchain: Toolchain) -> list[Finding]:
+    """Findings about a patch; a file that the wheel does not ship cannot be judged and gives a note."""
+    with tempfile.TemporaryDirectory(prefix="mpsmith-patch-") as temporary:
+        tree = Path(temporary)
+        for place, shipped in SHIPPED.items():
+            (tree / place).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(toolchain.torch / shipped, tree / place)
+        unknown = sorted(set(_CHANGED.findall(text)) - set(_NEW_FILE.findall(text)) - {str(place) for place in SHIPPED})
+        findings = [
+            Finding(
+                str(path), line_of(text, f"a/{name}"), 0, "note", f"{name} is not in the wheel: not judged", "patch"
+            )
+            for name in unknown
+        ]
+        excluded = [f"--exclude={name}" for name in unknown]
+        problem = apply_patch(path, tree, excluded)
+        if problem:
+            return [*findings, Finding(str(path), problem[0], 0, "error", problem[1], "patch")]
+        problems = torchgen_problems(tree / TREE_YAML, toolchain.torch / NATIVE_FUNCTIONS.with_name("tags.yaml"))
+        return findings + [Finding(str(path), 0, 0, "error", text, "patch") for text in problems]
+
+
+def apply_patch(path: Path, tree: Path, options: list[str] | None = None) -> tuple[int, str] | None:
+    """Apply a patch in a folder with `git apply`; the line of the patch and the message when that fails."""
+    command = ["git", "apply", "--whitespace=error-all", *(options or []), str(path.resolve())]
+    done = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return None
+    message = next((line for line in done.stderr.splitlines() if line.startswith("error:")), done.stderr.strip())
+    place = re.search(r"(?:patch failed: \S+:|at line |\.patch:)(\d+)", message)
+    return (int(place[1]) if place and "patch failed" not in message else 0, message.removeprefix("error: "))
+
+
+def torchgen_problems(native_functions: Path, tags: Path) -> list[str]:
+    """What torchgen objects to in a native_functions.yaml; empty when it accepts it."""
+    from torchgen.gen import parse_native_yaml
+
+    try:
+        parse_native_yaml(str(native_functions), str(tags))
+    except Exception as error:  # torchgen raises assertions and plain exceptions of many types
+        lines = [line for line in str(error).splitlines() if line.strip()]
+        return [f"torchgen refuses the patched native_functions.yaml: {lines[-1] if lines else type(error).__name__}"]
+    return []

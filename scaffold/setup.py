@@ -1,0 +1,214 @@
+"""Fetches what the checker needs, from package registries alone, and keeps only the parts that are used.
+
+Everything is built beside its place in the cache and moved there when it is whole, so that an interrupted set-up
+leaves nothing that looks finished.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import urllib.error
+import urllib.request
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..audit.cache import cache_folder
+from ..audit.wheel.errors import WheelError
+from ..audit.wheel.fetch import fetch_wheel
+from .apple import sources
+from .apple.metal_header import metal_header
+from .apple.mps_headers import GRAPH, SHADERS, mps_headers, selectors_in
+from .errors import ToolchainError
+from .toolchain import (
+    COMMON_MPS,
+    EXTENSION_BUILDER,
+    LIBRARIES,
+    NATIVE_FUNCTIONS,
+    STUBS,
+    Toolchain,
+    apple_folder,
+    check_folder,
+    chosen_release,
+    find,
+    torch_folder,
+    zig_folder,
+)
+
+Report = Callable[[str], None]
+
+_KEPT_FOLDERS = ("torch/include/",)
+_KEPT_FILES = (
+    *(f"torch/lib/{name}" for name in LIBRARIES),
+    str(NATIVE_FUNCTIONS),
+    str(NATIVE_FUNCTIONS.with_name("tags.yaml")),
+    str(COMMON_MPS),
+    str(EXTENSION_BUILDER),
+)
+
+
+@dataclass(frozen=True)
+class Component:
+    """One thing that the set-up provides: what it is, where it comes from and under which licence."""
+
+    name: str
+    source: str
+    licence: str
+
+
+COMPONENTS = (
+    Component(
+        "compiler and linker", f"PyPI {sources.ZIGLANG} (clang and zig's Mach-O linker)", "MIT, Apache-2.0 (LLVM)"
+    ),
+    Component("torch for macOS", "PyPI torch, its headers and dylibs", "BSD-3-Clause"),
+    Component("Metal.h", f"generated from metal-cpp in PyPI {sources.MLX_METAL}", "Apache-2.0 (Apple), MIT (mlx)"),
+    Component(
+        "MPS and MPSGraph headers",
+        f"generated from npm @nativescript/macos-node-api {sources.NODE_API_VERSION}",
+        "MIT",
+    ),
+    Component("Foundation.h, os/log.h", "written by hand in mpsmith", "BSD-3-Clause"),
+)
+
+
+def set_up(release: str | None, report: Report) -> Toolchain:
+    """Fetch what is missing for checking against a release (by default that of the installed torch).
+
+    `report` gets a line for each step. Raises ToolchainError when a registry cannot be reached or the disk refuses;
+    what was complete before stays usable.
+    """
+    wanted = chosen_release(release)
+    try:
+        check_folder().mkdir(parents=True, exist_ok=True)
+        _provide(zig_folder(), f"compiler: {sources.ZIGLANG}", _fetch_zig, report)
+        _provide(apple_folder() if apple_folder().is_dir() else None, "Apple frameworks", _make_headers, report)
+        there = torch_folder(wanted) if torch_folder(wanted).is_dir() else None
+        _provide(there, f"torch {wanted} for macOS", lambda tell: _fetch_torch(wanted, tell), report)
+    except OSError as error:
+        raise ToolchainError(f"cannot set up the checker in {check_folder()}: {error.strerror or error}") from None
+    return find(wanted)
+
+
+def _provide(there: Path | None, name: str, fetch: Callable[[Report], None], report: Report) -> None:
+    if there:
+        report(f"{name}: present ({there})")
+    else:
+        fetch(report)
+
+
+def _fetch_zig(report: Report) -> None:
+    report(f"compiler: fetching {sources.ZIGLANG} from PyPI (MIT; LLVM is Apache-2.0), about 90 MB")
+    with _new_folder(check_folder() / "zig") as folder:
+        _pip("install", "--no-deps", "--target", str(folder), sources.ZIGLANG)
+
+
+def _fetch_torch(release: str, report: Report) -> None:
+    report(f"torch {release} for macOS: fetching the wheel from PyPI (BSD-3-Clause), 70 to 140 MB")
+    had = set((cache_folder() / "wheels").glob(f"torch-{release}-*.whl"))
+    try:
+        wheel = fetch_wheel(release)
+    except WheelError as error:
+        raise ToolchainError(str(error)) from None
+    report(f"torch {release} for macOS: keeping its headers, {len(LIBRARIES)} dylibs and native_functions.yaml")
+    with _new_folder(torch_folder(release)) as folder, zipfile.ZipFile(wheel) as archive:
+        names = [name for name in archive.namelist() if name.startswith(_KEPT_FOLDERS) or name in _KEPT_FILES]
+        for name in names:
+            archive.extract(name, folder)
+    if wheel not in had:
+        wheel.unlink()
+
+
+def _make_headers(report: Report) -> None:
+    with _new_folder(apple_folder()) as folder:
+        report(f"Metal.h: generating it from metal-cpp in PyPI {sources.MLX_METAL} (Apache-2.0), 45 MB to fetch")
+        _make_metal(folder, report)
+        version = sources.NODE_API_VERSION
+        report(f"MPSGraph: generating headers from npm @nativescript/macos-node-api {version} (MIT), 6 MB to fetch")
+        _make_mps(folder, report)
+
+
+def _make_metal(folder: Path, report: Report) -> None:
+    with tempfile.TemporaryDirectory(prefix="mpsmith-") as temporary:
+        options = ("--no-deps", "--only-binary=:all:", "--platform", sources.MLX_METAL_PLATFORM, "--dest", temporary)
+        _pip("download", *options, sources.MLX_METAL)
+        (wheel,) = Path(temporary).glob("mlx_metal-*.whl")
+        unpacked = Path(temporary) / "cpp"
+        with zipfile.ZipFile(wheel) as archive:
+            for name in archive.namelist():
+                if sources.METAL_CPP in name and name.endswith((".hpp", "LICENSE.txt")):
+                    archive.extract(name, unpacked)
+        (root,) = unpacked.rglob("metal_cpp")
+        header = metal_header(root / "Metal")
+        _write(folder / "Metal" / "Metal.h", header.text)
+        shutil.copy(root / "LICENSE.txt", folder / "Metal" / "LICENSE.txt")
+    report(f"Metal.h: {header.methods} methods, {len(header.left_out)} left out")
+
+
+def _make_mps(folder: Path, report: Report) -> None:
+    content = _download(sources.NODE_API_URL)
+    if hashlib.sha512(content).hexdigest() != sources.NODE_API_SHA512:
+        raise ToolchainError(f"{sources.NODE_API_URL} is not the package that mpsmith knows: its checksum differs")
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        members = {member.name: member for member in archive.getmembers()}
+        types = {
+            name: _member(archive, members[sources.NODE_API_TYPES.format(framework=name)]).decode()
+            for name in (SHADERS, GRAPH)
+        }
+        binary = next(name for name in members if name.endswith(sources.NODE_API_BINARY) and "dSYM" not in name)
+        selectors = selectors_in(_member(archive, members[binary]))
+        licence = _member(archive, members["package/LICENSE"]).decode()
+    foundation = (STUBS / "Foundation" / "Foundation.h").read_text()
+    headers = mps_headers(types, selectors, (folder / "Metal" / "Metal.h").read_text(), foundation)
+    for name, header in headers.items():
+        _write(folder / name / f"{name}.h", header.text)
+        _write(folder / name / "LICENSE.txt", licence)
+        report(f"{name}.h: {header.methods} methods, {len(header.left_out)} left out")
+
+
+def _member(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    stream = archive.extractfile(member)
+    if stream is None:
+        raise ToolchainError(f"{sources.NODE_API_URL}: {member.name} is no file")
+    return stream.read()
+
+
+def _download(url: str) -> bytes:
+    try:
+        with urllib.request.urlopen(url, timeout=60) as response:
+            return bytes(response.read())
+    except (urllib.error.URLError, TimeoutError) as error:
+        reason = getattr(error, "reason", error)
+        raise ToolchainError(f"cannot fetch {url} ({reason}); check the network and run the set-up again") from None
+
+
+def _pip(*arguments: str) -> None:
+    quiet = [] if sys.stderr.isatty() else ["--progress-bar=off", "--quiet"]
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *arguments, *quiet]
+    done = subprocess.run(command, stdout=sys.stderr, stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if line.strip()]
+        problem = lines[-1].removeprefix("ERROR: ") if lines else "pip failed without a message"
+        raise ToolchainError(f"cannot fetch {arguments[-1]}: {problem}")
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def _new_folder(target: Path) -> Iterator[Path]:
+    """A folder that becomes `target` when the block ends well and vanishes when it does not."""
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as temporary:
+        folder = Path(temporary) / target.name
+        folder.mkdir()
+        yield folder
+        folder.replace(target)
