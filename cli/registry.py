@@ -230,10 +230,15 @@ def _print_table(entries: Sequence[Entry]) -> None:
 
 
 def _print_report(report: SyncReport) -> None:
-    typer.echo(
-        f"registry: {len(report.added)} added, {len(report.changed)} changed, "
-        f"{len(report.remeasured)} remeasured with the same finding, {len(report.unchanged)} unchanged"
+    devices = {"mps": "on mps", "simulated": "on the SIMULATED device"}
+    where = " and ".join(devices[device] for device in report.devices) or "nowhere"
+    counts = (
+        f"{len(report.added)} added",
+        f"{len(report.changed)} changed",
+        f"{len(report.remeasured)} remeasured with the same finding",
+        f"{len(report.unchanged)} unchanged",
     )
+    typer.echo(f"registry, measured {where}: {', '.join(counts)}")
     for change in report.changed[:_LISTED_CHANGES]:
         typer.echo(f"  {change}")
     if len(report.changed) > _LISTED_CHANGES:
@@ -255,6 +260,8 @@ def _print_drift(drift: Sequence[Drift]) -> None:
 
 def _report_json(report: SyncReport) -> Mapping[str, object]:
     return {
+        "devices": report.devices,
+        "simulated": "simulated" in report.devices,
         "added": report.added,
         "changed": [
             {"operator": one.operator, "device": one.device, "before": one.before, "after": one.after}

@@ -85,7 +85,10 @@ class Registry(Mapping[str, Entry]):
         base = operator.split(".")[0]
         if base != operator and base in self:
             return f"{operator} is an overload; the registry has an entry for all overloads of {base}"
-        return f"the registry in {shown(self.folder)} has no entry for {operator}{near(operator, self)}"
+        # Compared without namespaces: the one that nearly all share would make any two names alike.
+        bare = {name.rpartition("::")[2]: name for name in self}
+        hint = near(operator.rpartition("::")[2], bare)
+        return f"the registry in {shown(self.folder)} has no entry for {operator}{hint}"
 
 
 def full_name(operator: str) -> str:

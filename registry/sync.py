@@ -74,6 +74,7 @@ class SyncReport:
     """What a sync did; operators in the order of their names.
 
     Attributes:
+        devices: where the measurements were made, "mps" or "simulated".
         added: operators that were not measured on this device before, new entries or not.
         changed: operators whose finding is another one now.
         remeasured: operators with the same finding under another release.
@@ -82,6 +83,7 @@ class SyncReport:
         drift: contradictions between statuses of people and measurements, of the operators in this sync.
     """
 
+    devices: tuple[Device, ...] = ()
     added: tuple[str, ...] = ()
     changed: tuple[Change, ...] = ()
     remeasured: tuple[str, ...] = ()
@@ -154,6 +156,7 @@ def _report(steps: Sequence[_Step], entries: Iterable[Entry]) -> SyncReport:
         return tuple(dict.fromkeys(step.operator for step in steps if step.outcome == outcome))
 
     return SyncReport(
+        devices=tuple(device for device in DEVICES if any(step.device == device for step in steps)),
         added=operators("added"),
         changed=tuple(
             Change(step.operator, step.device, step.recorded.verdict, step.new.verdict)

@@ -127,9 +127,8 @@ def test_show_as_json(folder: Path) -> None:
 
 
 def test_show_of_an_unknown_operator_suggests_near_ones(folder: Path) -> None:
-    assert error("show", "moed").startswith(
-        "the registry in operators has no entry for aten::moed (did you mean aten::mode"
-    )
+    assert error("show", "moed").startswith("the registry in operators has no entry for aten::moed (did you mean mode")
+    assert error("show", "unrelated") == "the registry in operators has no entry for aten::unrelated"
     assert "all overloads of aten::mode" in error("show", "aten::mode.values")
 
 
@@ -219,7 +218,7 @@ def test_sync(folder: Path, audited: list[Measurement]) -> None:
     audited += [measured("aten::add", "native")]
     printed = output("sync", "--store", "a.sqlite").splitlines()
     assert printed == [
-        "registry: 1 added, 1 changed, 0 remeasured with the same finding, 0 unchanged",
+        "registry, measured on the SIMULATED device: 1 added, 1 changed, 0 remeasured with the same finding, 0 unchanged",
         "  aten::mode: missing → native (simulated)",
         "1 operator left as recorded, measured with a newer release (--replace-newer replaces that)",
         "drift: 1 status set by people against the measurement",
@@ -232,6 +231,8 @@ def test_sync(folder: Path, audited: list[Measurement]) -> None:
 def test_sync_as_json(folder: Path, audited: list[Measurement]) -> None:
     audited += [measured("aten::mode", "native", "2.14.0"), measured("aten::add", "native")]
     printed = printed_json("sync", "--store", "a.sqlite")
+    assert printed["devices"] == ["simulated"]
+    assert printed["simulated"] is True
     assert printed["added"] == ["aten::add"]
     assert printed["changed"] == [
         {"operator": "aten::mode", "device": "simulated", "before": "missing", "after": "native"}
