@@ -386,9 +386,27 @@ def test_details_show_the_failing_case_and_its_replay(summary: AuditSummary, tmp
     assert "opinfo:sum:float32:1" in dom
 
 
-def dumped_dom(summary: AuditSummary, folder: Path, address: str) -> str:
+KEYS = """<script>
+const press = (key) => document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
+const seen = [];
+press("/"); seen.push(document.activeElement.id);
+press("ArrowDown"); press("ArrowDown"); seen.push(document.activeElement.textContent);
+document.activeElement.click(); seen.push(document.querySelectorAll("tr.detail").length, location.hash);
+press("ArrowUp"); press("ArrowUp"); seen.push(document.activeElement.id);
+press("Escape"); seen.push(document.querySelectorAll("tr.detail").length);
+document.title = seen.join(" ");
+</script>"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here to run the page's script in")
+def test_the_page_can_be_used_by_keyboard(summary: AuditSummary, tmp_path: Path) -> None:
+    dom = dumped_dom(summary, tmp_path, "", KEYS)
+    assert "<title>search aten::mode 1 #open=aten%3A%3Amode search 0</title>" in dom
+
+
+def dumped_dom(summary: AuditSummary, folder: Path, address: str, script: str = "") -> str:
     path = folder / "page.html"
-    path.write_text(html_page.render(summary), encoding="utf-8")
+    path.write_text(html_page.render(summary) + script, encoding="utf-8")
     assert CHROMIUM is not None
     arguments = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
     arguments += [f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=2000", "--dump-dom"]
