@@ -228,6 +228,16 @@ class Wheel:
         return folder
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests that need a package index are left out unless asked for with `-m network`."""
+    if "network" in config.getoption("markexpr"):
+        return
+    networked = [item for item in items if item.get_closest_marker("network")]
+    if networked:
+        config.hook.pytest_deselected(items=networked)
+        items[:] = [item for item in items if item not in networked]
+
+
 @pytest.fixture(scope="session")
 def build() -> SimpleNamespace:
     """What the tests build with."""
