@@ -126,7 +126,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "registry": (),
     "audit": ("simulator", "registry"),
     "kernels": ("registry",),
-    "scaffold": ("registry", *(f"audit.{module}" for module in SURFACE)),
+    # `mpsmith check` reads macOS wheels as the audit does, and compiles Metal source where the simulator can.
+    "scaffold": ("registry", *(f"audit.{module}" for module in SURFACE), "audit.wheel", "simulator.metal"),
     "reports": ("audit", "registry"),
 }
 FOR_ALL = ("errors", "_version")
