@@ -24,8 +24,9 @@ _WARNINGS = (
     *("-Wpre-c++17-compat", "-Wuninitialized", "-Wreturn-type", "-Wdivision-by-zero", "-Wshift-count-overflow"),
     *("-Wshift-count-negative", "-Warray-bounds", "-Wtautological-compare", "-Wparentheses", "-Wself-assign"),
 )
-_REAL_SPACES = re.compile(r"__(?:local|global|global_device|private|constant)\b")
+_REAL_SPACES = re.compile(r"__(?:local|global|global_device|private|constant)\b|address space '\w+'")
 _SPACE_WORDS = (
+    (re.compile(r"address space '(global_device|global|local|private)'"), r"__\1 memory"),
     (re.compile(r"\b__global_device\b"), "device"),
     (re.compile(r"\b__global\b"), "constant"),
     (re.compile(r"\b__local\b"), "threadgroup"),
@@ -33,7 +34,7 @@ _SPACE_WORDS = (
     (re.compile(r"\b__private\b"), "thread"),
     (re.compile(r"\bthreadgroup msl_shared_\w+' \(aka '([^']*)'\)"), r"\1'"),
 )
-MAX_BUILT_KERNELS = 64
+MAX_BUILT_KERNELS = 16
 """Kernels with threadgroup variables that a check builds to measure their memory."""
 
 

@@ -35,7 +35,6 @@ _HOST = (
         "-fno-math-errno",
         "-fno-stack-protector",
     ),
-    *("-Xclang", "-cl-single-precision-constant"),  # a literal without suffix is float in Metal
 )
 _FLAGS: dict[Build, tuple[str, ...]] = {
     "fast": (*_HOST, "-O2"),
@@ -44,7 +43,7 @@ _FLAGS: dict[Build, tuple[str, ...]] = {
         "-fsanitize-coverage=trace-loads,trace-stores,func,trace-pc-guard",
     ),
     "strict": (
-        *("-x", "cl", "-cl-std=clc++2021", "-cl-no-stdinc", "-DMSL_STRICT", "-cl-single-precision-constant"),
+        *("-x", "cl", "-cl-std=clc++2021", "-cl-no-stdinc", "-DMSL_STRICT"),
         *("-Xclang", "-cl-ext=-cl_khr_fp64,-__opencl_c_fp64,+cl_khr_fp16,+__cl_clang_function_pointers,"),
         *("-nostdinc", "-fno-builtin-printf", "-Wno-everything"),
     ),

@@ -60,8 +60,8 @@ def parse_clang(stderr: str, sources: Mapping[str, list[str]]) -> Iterator[Diagn
         for pattern, replacement in _OWN_WORDS:
             message = pattern.sub(replacement, message)
         if severity == "note":
-            if current is not None and message.startswith("in instantiation") and file in sources:
-                current = replace(current, message=f"{current.message} ({message} at {file}:{row})")
+            if current is not None:
+                current = _with_note(current, message, file, int(row), sources)
             continue
         if current is not None:
             yield current
@@ -75,6 +75,17 @@ def parse_clang(stderr: str, sources: Mapping[str, list[str]]) -> Iterator[Diagn
         )
     if current is not None:
         yield current
+
+
+def _with_note(current: Diagnostic, note: str, file: str, row: int, sources: Mapping[str, list[str]]) -> Diagnostic:
+    """The finding with what a note adds to it: where a template was used, why an overload does not fit."""
+    if current.file not in sources and file in sources:  # found inside our own headers: name the line that led there
+        return replace(current, file=file, line=row, column=0)
+    if note.startswith("in instantiation") and file in sources:
+        return replace(current, message=f"{current.message} ({note} at {file}:{row})")
+    if note.startswith("candidate function not viable") and "address space" in note and "(" not in current.message:
+        return replace(current, message=f"{current.message} ({note})")
+    return current
 
 
 def _column(lines: list[str] | None, row: int, column: int, message: str) -> int:

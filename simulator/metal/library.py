@@ -125,7 +125,7 @@ class Kernel:
         self._check_buffers(kernel, buffers)
         if 0 in grid:
             return
-        addresses = [buffers[i].address if i in buffers else 0 for i in range(max(buffers, default=-1) + 1)]
+        addresses = [buffers[i].address if i in buffers else 0 for i in range(MAX_BUFFERS)]
         guarded = mode != "fast" or sum(b.size for b in buffers.values()) <= GUARDED_BYTES
         regions = _regions(buffers, kernel) if guarded else []
         launch = Launch(grid, group, addresses, regions, one_by_one=mode != "fast")
@@ -161,8 +161,12 @@ class Kernel:
     # ------------------------------------------------------------------------------------------ running
     def _run(self, kernel: LoadedKernel, launch: Launch) -> None:
         messages = runtime_of(self._compiler).run(kernel, launch)
-        if messages:
-            raise MetalRuntimeError(self._explain(messages))
+        if not messages:
+            return
+        missing = [f"argument {i}" for i in kernel.parameters if i < MAX_BUFFERS and not launch.addresses[i]]
+        if missing and "null pointer" in messages[0]:
+            messages.append(f"not passed: {', '.join(missing)}")
+        raise MetalRuntimeError(self._explain(messages))
 
     def _run_schedules(self, kernel: LoadedKernel, launch: Launch) -> None:
         """Forward last, so that its result is the one that stays."""
@@ -215,8 +219,10 @@ class Kernel:
                     self._explain([f"[[threadgroup({index - 32})]] needs a length, which compile_shader cannot set"])
                 )
             buffer = buffers.get(index)
+            if buffer is None and parameter.size == 0:
+                continue  # a pointer that the kernel may never follow
             if buffer is None:
-                raise MetalRuntimeError(self._explain([f"no argument {index} is passed"]))
+                raise MetalRuntimeError(self._explain([f"argument {index} is not passed"]))
             if parameter.size > buffer.available:
                 raise MetalRuntimeError(
                     self._explain(

@@ -1,7 +1,7 @@
 """Turns tokens of Metal source into C++ for the host (or C++ for OpenCL, for the strict pass).
 
 What is changed, and why C++ cannot take it as it is:
-* float literals with the suffixes `h` and `bf`, and casts between half and bfloat;
+* float literals without suffix or with `h` and `bf`, and casts between half and bfloat;
 * swizzles (`v.xy`), which become calls;
 * `threadgroup` variables, which become static objects in a section of their own;
 * `kernel`, which has no meaning, and function constants, which need an initialiser.
@@ -28,6 +28,7 @@ _COMPONENTS = {name: str(i % 4) for i, name in enumerate("xyzwrgba")}
 _SWIZZLE = re.compile(r"[xyzw]{2,4}|[rgba]{2,4}")
 _ASSIGNMENTS = frozenset({"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="})
 _SHORT_FLOATS = frozenset({"half", "bfloat"})
+_UNSUFFIXED_LITERAL = re.compile(r"(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+")
 _SHORT_LITERAL = re.compile(r"((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(h|H|bf|BF)")
 _PLAIN_CAST_TARGETS = frozenset(
     [
@@ -110,9 +111,8 @@ def _rewrite_words(tokens: Tokens, program: Program, problems: Problems, dialect
         if first in "xyzwrgba":
             if _SWIZZLE.fullmatch(token) and text[i - 1] in (".", "->"):
                 _rewrite_swizzle(text, i, program)
-        elif first in ".0123456789" and token[-1] in "hHfF" and (match := _SHORT_LITERAL.fullmatch(token)):
-            number = match[1] if re.search(r"[.eE]", match[1]) else match[1] + ".0"
-            text[i] = f"((half){number}f)" if match[2] in "hH" else f"((bfloat){number}f)"
+        elif first in ".0123456789" and len(token) > 1:
+            text[i] = _literal(token)
         if token in _SHORT_FLOATS:
             _rewrite_short_float_cast(tokens, i)
         elif token == "static_cast":
@@ -127,6 +127,14 @@ def _rewrite_words(tokens: Tokens, program: Program, problems: Problems, dialect
                 problems.add(i, "no-textures", f"'{token}': the simulator has no textures, only buffers")
         elif dialect == "strict" and (token in _OPENCL_WORDS or _OPENCL_TYPES.fullmatch(token)):
             text[i] = f"msl_{token}"
+
+
+def _literal(token: str) -> str:
+    """A number: without suffix it is float in Metal, and clang's flag for that does not reach into templates."""
+    if token[-1] in "hHfF" and (match := _SHORT_LITERAL.fullmatch(token)):
+        number = match[1] if re.search(r"[.eE]", match[1]) else match[1] + ".0"
+        return f"((half){number}f)" if match[2] in "hH" else f"((bfloat){number}f)"
+    return token + "f" if _UNSUFFIXED_LITERAL.fullmatch(token) else token
 
 
 def _rewrite_swizzle(text: list[str], i: int, program: Program) -> None:

@@ -38,9 +38,17 @@ def rewrite_shared_variables(tokens: Tokens, program: Program, real_address_spac
             if real_address_spaces:
                 _make_references(tokens, start, i, declarators)
             else:
-                text[i] = "MSL_SHARED"
-                names = [text[d.name] for d in declarators]
-                text[_statement_end(tokens, i)] = ";" + "".join(f" MSL_SHARED_END({name});" for name in names)
+                _make_static(tokens, i, declarators)
+
+
+def _make_static(tokens: Tokens, i: int, declarators: list[_Declarator]) -> None:
+    """A statement for each variable, so that a checked build can leave a gap behind each."""
+    element = tokens.span(i + 1, declarators[0].name)
+    tokens.text[i] = "MSL_SHARED"
+    ends = [*(d.name - 1 for d in declarators[1:]), _statement_end(tokens, i)]
+    for d, end in zip(declarators, ends, strict=True):
+        following = f" MSL_SHARED {element} " if end != ends[-1] else ""
+        tokens.text[end] = f"; MSL_SHARED_END({tokens.text[d.name]});{following}"
 
 
 def _make_references(tokens: Tokens, start: int, i: int, declarators: list[_Declarator]) -> None:

@@ -190,7 +190,8 @@ def test_kernels_by_host_name_in_all_forms_of_instantiation() -> None:
         PREAMBLE
         + """
     namespace deep { template <typename T> kernel void fill(
-        device T* out [[buffer(0)]], constant T& value [[buffer(1)]], uint i [[thread_position_in_grid]]) { out[i] = value; } }
+        device T* out [[buffer(0)]], constant T& value [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+      out[i] = value; } }
     template [[host_name("fill_restated")]] kernel void deep::fill<float>(
         device float* out [[buffer(0)]], constant float& value [[buffer(1)]], uint i [[thread_position_in_grid]]);
     template [[host_name("fill_" "decltype")]] [[kernel]] decltype(deep::fill<int>) deep::fill<int>;

@@ -11,13 +11,13 @@
 
 struct Access {
   uint32_t group;            // threadgroup in turn + 1; 0: none yet
-  uint16_t item;
-  uint16_t atomic;
+  uint32_t item;
   uint32_t barrier_epoch;    // threadgroup barriers passed, of the matching mem_flags
   uint32_t simdgroup_epoch;
 };
 struct Record {
   Access write;
+  Access atomic;
   Access read;
   Access other_read;         // by another item than `read`
 };
@@ -90,7 +90,7 @@ static void name_memory(char* buffer, size_t size, const Memory& m) {
 }
 
 static bool conflict(const Access& before, const Access& now, bool shared) {
-  if (!before.group || (before.atomic && now.atomic)) return false;
+  if (!before.group) return false;
   if (before.group != now.group) return !shared;
   if (before.item == now.item || before.barrier_epoch != now.barrier_epoch) return false;
   return before.item / 32 != now.item / 32 || before.simdgroup_epoch == now.simdgroup_epoch;
@@ -147,28 +147,31 @@ static void check(const uint8_t* p, uint32_t size, bool write, bool atomic) {
     abandon();
   }
   uint32_t simdgroup = g_item / 32;
-  Access now = {s_turn, (uint16_t)g_item, atomic, m->shared ? s_shared_epoch : s_device_epoch,
+  Access now = {s_turn, g_item, m->shared ? s_shared_epoch : s_device_epoch,
                 m->shared ? s_shared_simd_epoch[simdgroup] : s_device_simd_epoch[simdgroup]};
+  const char* kind = atomic ? "an atomic access" : write ? "a store" : "a load";
   for (uint32_t i = 0; i < size; i++) {
     Record& r = m->records[offset + i];
-    if (conflict(r.write, now, m->shared)) {
-      report_race(*m, offset + i, "a store", r.write, write ? "a store" : "a load", now);
-      memset(&r, 0, sizeof r);
-      return;
-    }
-    if (!write) {
-      if (r.read.group != now.group || r.read.item != now.item) r.other_read = r.read;
-      r.read = now;
-      continue;
-    }
-    const Access* reads[2] = {&r.read, &r.other_read};
-    for (const Access* read : reads)
-      if (conflict(*read, now, m->shared)) {
-        report_race(*m, offset + i, "a load", *read, "a store", now);
+    struct { const Access& access; const char* kind; bool matters; } former[] = {
+        {r.write, "a store", true},
+        {r.atomic, "an atomic access", !atomic},
+        {r.read, "a load", write || atomic},
+        {r.other_read, "a load", write || atomic},
+    };
+    for (const auto& before : former)
+      if (before.matters && conflict(before.access, now, m->shared)) {
+        report_race(*m, offset + i, before.kind, before.access, kind, now);
         memset(&r, 0, sizeof r);
         return;
       }
-    r.write = now;
+    if (atomic) {
+      r.atomic = now;
+    } else if (write) {
+      r.write = now;
+    } else {
+      if (r.read.group != now.group || r.read.item != now.item) r.other_read = r.read;
+      r.read = now;
+    }
   }
 }
 

@@ -118,6 +118,8 @@ static void on_fault(int signal, siginfo_t* info, void* context) {
 #endif
   if (is_fiber_guard_page(address)) {
     report("stack overflow by %s: too many or too large thread-local arrays, or recursion", who);
+  } else if ((uintptr_t)address < kPage) {
+    report("%s through a null pointer by %s", access, who);
   } else if (const Region* r = nearest_region(address)) {
     report_out_of_bounds(access, *r, address);
   } else {
