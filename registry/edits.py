@@ -103,9 +103,9 @@ def _new_entries(text: str, pairs: list[_Pair], entries: dict[str, dict[str, Pla
         added.setdefault(position, []).append(_written({name: entries[name]}) + "\n")
     edits = []
     for position, blocks in added.items():
-        before = text[:position]
-        gap = "" if not before or re.search(r"(^|\n)\r?\n$", before) else "\n" if before.endswith("\n") else "\n\n"
-        edits.append(_Edit(position, position, gap + "\n".join(blocks) + ("\n" if position < len(text) else "")))
+        after_blank_line = re.search(r"(^|\n)\r?\n$|^$", text[:position])
+        lines = "\n".join(blocks) if after_blank_line else "\n" + "\n".join(blocks)
+        edits.append(_Edit(position, position, lines if position == len(text) else lines + "\n"))
     return edits
 
 

@@ -27,6 +27,8 @@ def exclusive(folder: Path) -> Iterator[None]:
     try:
         with suppress(OSError):  # a file system without locks: writers then only see each other's whole files
             fcntl.flock(descriptor, fcntl.LOCK_EX)
+            for left_over in folder.glob(".*.yaml.*.tmp"):  # of a writer that was killed
+                left_over.unlink()
         yield
     finally:
         os.close(descriptor)

@@ -105,6 +105,12 @@ def test_permissions_stay(folder: Path) -> None:
     assert (folder / "m.yaml").stat().st_mode & 0o777 == 0o640
 
 
+def test_what_a_killed_writer_left_goes_with_the_next_edit(folder: Path) -> None:
+    (folder / ".m.yaml.4711.tmp").write_text("half an ent")
+    edit(folder, "mode", {"owner": "b"})
+    assert sorted(everything(folder)) == ["m.yaml", "s.yaml"]
+
+
 def test_writers_wait_for_each_other(folder: Path) -> None:
     """Each of several processes adds its own entries to the same file; none of them is lost."""
     script = """
