@@ -56,7 +56,14 @@ class DeviceError(Exception):
         self.operator = operator
 
 
-def judge(case: Case, recorder: Recorder, seed: int, label: str, witness: Witness | None = None) -> Outcome:
+def judge(
+    case: Case,
+    recorder: Recorder,
+    seed: int,
+    label: str,
+    witness: Witness | None = None,
+    on_device: Callable[[], None] = lambda: None,
+) -> Outcome:
     """Run `case` on both devices and compare. Raises nothing that an operator raises.
 
     Args:
@@ -64,19 +71,29 @@ def judge(case: Case, recorder: Recorder, seed: int, label: str, witness: Witnes
         recorder: attributes fallbacks to operators, for the kind of device that is audited.
         seed, label: make random operators repeatable.
         witness: where to record the overloads that the device executes, or None.
+        on_device: told when the CPU has run and the device comes next, to know which of them a crash belongs to.
     """
-    return Trial(case, recorder, seed, label, witness).outcome()
+    return Trial(case, recorder, seed, label, witness, on_device).outcome()
 
 
 class Trial:
     """One judgement in progress."""
 
-    def __init__(self, case: Case, recorder: Recorder, seed: int, label: str, witness: Witness | None) -> None:
+    def __init__(
+        self,
+        case: Case,
+        recorder: Recorder,
+        seed: int,
+        label: str,
+        witness: Witness | None = None,
+        on_device: Callable[[], None] = lambda: None,
+    ) -> None:
         self._case = case
         self._recorder = recorder
         self._seed = seed
         self._label = label
         self._witness = witness
+        self._on_device = on_device
         self._random = False
         self._cotangents: list[Tensor] = []
         self._wide = WideRuns(case, self._cotangents, self._seed_cpu)
@@ -168,6 +185,7 @@ class Trial:
 
     def _run_on_device(self) -> Execution:
         case = self._case
+        self._on_device()
         inputs = self._guarded("inputs", lambda: move(case.args, case.kwargs, DEVICE, case.on_host))
         if self._random:
             torch.mps.manual_seed(self._seed)

@@ -143,18 +143,22 @@ class _Audit:
 
     def _record_death(self, task: worker.Task, expired: ProcessExpired, strike: int) -> bool:
         """Record the case that killed its worker; returns whether the group's other cases are still to be run."""
-        position = worker.announced(task.marker)
+        announced = worker.announced(task.marker)
         task.marker.unlink(missing_ok=True)
         message = cause_of_death(expired, self._scratch)
-        if position is not None and position not in self._store.positions(task.group):
+        if announced is not None and announced[0] not in self._store.positions(task.group):
+            position, on_device = announced
             if position == worker.MAKING_SAMPLES:
                 outcome = Outcome(CaseVerdict.REFERENCE_FAILED, "samples", f"making the samples ends in {message}")
                 self._store.add_case(task.group, position, outcome, "")
                 self._store.mark_done(task.group)
                 return False
-            timed_out = expired.exitcode == -signal.SIGALRM
-            verdict = CaseVerdict.TIMEOUT if timed_out else CaseVerdict.CRASH
-            self._store.add_case(task.group, position, Outcome(verdict, "forward", message), "")
+            if on_device:
+                timed_out = expired.exitcode == -signal.SIGALRM
+                outcome = Outcome(CaseVerdict.TIMEOUT if timed_out else CaseVerdict.CRASH, "forward", message)
+            else:
+                outcome = Outcome(CaseVerdict.REFERENCE_FAILED, "forward", f"the CPU's run ends in {message}")
+            self._store.add_case(task.group, position, outcome, "")
             return True
         if strike >= STRIKES:
             raise MpsmithError(

@@ -11,10 +11,12 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import struct
 import threading
 import time
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +35,10 @@ TRACED_CASES = 3
 # Making all samples of a group may take longer than running one of them.
 GENERATION_TIMEOUT_FACTOR = 5.0
 MAKING_SAMPLES = -1
+
+# What a worker announces: the position of the case it is at, and whether the CPU or the device has it.
+MARK = struct.Struct("<qq")
+ON_CPU, ON_DEVICE = 0, 1
 
 
 @dataclass(frozen=True)
@@ -177,7 +183,7 @@ def replay(task: Task) -> Replay:
         raise MpsmithError(f"{task.key.label} has {len(cases)} cases here, not a case {position}: is torch the same?")
     case = cases[position]
     signal.setitimer(signal.ITIMER_REAL, settings.timeout)
-    trial = Trial(case, worker.device.recorder, settings.seed, f"{task.key.label}:{position}", None)
+    trial = Trial(case, worker.device.recorder, settings.seed, f"{task.key.label}:{position}")
     outcome = trial.outcome()
     _disarm()
     return Replay(outcome, described(case), _shown(trial.cpu), _shown(trial.mps), worker.device.simulated)
@@ -218,8 +224,9 @@ def _run_cases(worker: _Worker, task: Task, cases: list[tuple[int, Case]], marke
         traced = witness if executed < TRACED_CASES else None
         label = f"{task.key.label}:{position}"
         inputs = described(case)
+        reached_device = partial(_mark, marker, position, ON_DEVICE)
         try:
-            outcome = judge(case, worker.device.recorder, settings.seed, label, traced)
+            outcome = judge(case, worker.device.recorder, settings.seed, label, traced, reached_device)
         except Exception as error:  # a flaw of the auditor costs one case, and is seen
             message = f"not judged, {type(error).__name__}: {one_line(error)}"
             outcome = Outcome(CaseVerdict.REFERENCE_FAILED, "judge", message)
@@ -231,17 +238,21 @@ def _run_cases(worker: _Worker, task: Task, cases: list[tuple[int, Case]], marke
 
 def _announce(marker: int, position: int, timeout: float) -> None:
     """Say which case comes next, and let the kernel end this process if it takes too long."""
-    os.pwrite(marker, position.to_bytes(8, "little", signed=True), 0)
+    _mark(marker, position, ON_CPU)
     signal.setitimer(signal.ITIMER_REAL, timeout)
 
 
-def announced(marker: Path) -> int | None:
-    """The position that a worker announced last, or None if it had announced nothing."""
+def _mark(marker: int, position: int, place: int) -> None:
+    os.pwrite(marker, MARK.pack(position, place), 0)
+
+
+def announced(marker: Path) -> tuple[int, bool] | None:
+    """The case that a worker announced last, and whether it had reached the device; None if it announced nothing."""
     try:
-        data = marker.read_bytes()
-    except FileNotFoundError:
+        position, place = MARK.unpack(marker.read_bytes())
+    except (FileNotFoundError, struct.error):
         return None
-    return int.from_bytes(data, "little", signed=True) if len(data) == 8 else None
+    return position, place == ON_DEVICE
 
 
 def _disarm() -> None:

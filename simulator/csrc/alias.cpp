@@ -1,5 +1,9 @@
 #include "alias.h"
 
+#include <c10/core/InferenceMode.h>
+
+#include <optional>
+
 #include "allocator.h"
 #include "device.h"
 #include "sparse.h"
@@ -120,9 +124,24 @@ at::Tensor AliasScope::to_device(const at::Tensor& result) {
   TORCH_CHECK_NOT_IMPLEMENTED(
       result.layout() == c10::kStrided, "The simulated mps device has no tensors of layout ", result.layout());
   check_dtype_of_result(result.scalar_type());
-  at::Tensor made = tensor_like(result, to_device(result.storage()), c10::DispatchKey::MPS);
+  c10::Storage storage = to_device(result.storage());
+  // In inference mode a view of a normal tensor is a normal tensor; only new memory makes an inference tensor.
+  std::optional<c10::InferenceMode> normal_mode;
+  if (c10::InferenceMode::is_enabled() && is_of_normal_tensor(storage)) {
+    normal_mode.emplace(false);
+  }
+  at::Tensor made = tensor_like(result, std::move(storage), c10::DispatchKey::MPS);
   tensors_.push_back({made, result});
   return made;
+}
+
+bool AliasScope::is_of_normal_tensor(const c10::Storage& storage) const {
+  for (const auto& pair : tensors_) {
+    if (pair.original.layout() == c10::kStrided && same(pair.original.storage(), storage)) {
+      return !pair.original.is_inference();
+    }
+  }
+  return false;
 }
 
 void AliasScope::propagate_storage(const AliasedStorage& pair) {

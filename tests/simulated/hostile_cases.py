@@ -70,6 +70,19 @@ class HostileSource:
             yield Case(call, (torch.arange(4.0),))
 
 
+class HostileToCpuSource:
+    """Its reference kills the process: nothing is learnt of the device, and nothing is held against it."""
+
+    name = "hostile to the cpu"
+    slowest: frozenset[str] = frozenset()
+
+    def groups(self) -> Iterable[GroupKey]:
+        yield GroupKey(self.name, "aborts_on_cpu", "", "float32", "fallback")
+
+    def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
+        yield Case(lambda x: os.abort() if x.device.type == "cpu" else x, (torch.ones(2),))
+
+
 class UnmakeableSource:
     """Its samples cannot be made: one group raises, one kills the process."""
 
@@ -86,4 +99,4 @@ class UnmakeableSource:
         raise ValueError("no samples today")
 
 
-mpsmith_case_sources = [HostileSource(), UnmakeableSource()]
+mpsmith_case_sources = [HostileSource(), HostileToCpuSource(), UnmakeableSource()]

@@ -30,7 +30,7 @@ def run(command: list[str], **keywords) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def hostile_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store = tmp_path_factory.mktemp("hostile") / "store.sqlite"
-    ops = "aborts,segfaults,exits,hangs,hangs_with_gil,eats_memory,raises,sampler_raises,sampler_aborts"
+    ops = "aborts,segfaults,exits,hangs,hangs_with_gil,eats_memory,raises,aborts_on_cpu,sampler_raises,sampler_aborts"
     result = run(
         audit_command(store, "--import", "hostile_cases", "--ops", ops, "--timeout", "3", "--memory-limit", "3")
     )
@@ -64,8 +64,15 @@ def test_a_bad_case_costs_one_case(hostile_store: Path, operator: str, verdict: 
     assert {found[position][0] for position in (0, 1, 3, 4)} == {CaseVerdict.PASSED}
 
 
-@pytest.mark.parametrize(("operator", "text"), [("sampler_raises", "no samples today"), ("sampler_aborts", "SIGABRT")])
-def test_samples_that_cannot_be_made_are_no_pass(hostile_store: Path, operator: str, text: str) -> None:
+@pytest.mark.parametrize(
+    ("operator", "text"),
+    [
+        ("sampler_raises", "no samples today"),
+        ("sampler_aborts", "SIGABRT"),
+        ("aborts_on_cpu", "the CPU's run ends in SIGABRT"),
+    ],
+)
+def test_without_a_reference_there_is_neither_a_pass_nor_a_crash(hostile_store: Path, operator: str, text: str) -> None:
     ((verdict, message),) = outcomes(hostile_store, operator).values()
     assert verdict is CaseVerdict.REFERENCE_FAILED
     assert text in message

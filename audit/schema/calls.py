@@ -1,0 +1,53 @@
+"""Calling overloads by name with remembered arguments, and reading their schemas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from .recipes import decode
+
+
+def overload_of(name: str) -> Any:
+    """The OpOverload for "aten::mode.values". Raises AttributeError when this torch has none."""
+    namespace, _, rest = name.partition("::")
+    operator, _, overload = rest.partition(".")
+    packet = getattr(getattr(torch.ops, namespace), operator)
+    return getattr(packet, overload or "default")
+
+
+class SchemaCall:
+    """Calls an overload; the result also holds the arguments that its schema says are written."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+        self._overload = overload_of(name)
+        self._written = [
+            (argument.name, position)
+            for position, argument in enumerate(self._overload._schema.arguments)
+            if argument.alias_info is not None and argument.alias_info.is_write
+        ]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The overload's result, and the written arguments."""
+        result = self._overload(*args, **kwargs)
+        written = [
+            kwargs[name] if name in kwargs else args[i] for name, i in self._written if name in kwargs or i < len(args)
+        ]
+        return result, written
+
+
+def arguments_of(call: dict[str, Any], dtype: str | None = None) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a remembered call, with its own replaceable dtype or another in its place."""
+    swap = {} if dtype is None else {call["dtype"]: dtype}
+    return tuple(decode(call["args"], swap)), {name: decode(value, swap) for name, value in call["kwargs"].items()}
+
+
+def out_arguments(name: str) -> list[str]:
+    """The names of the out= arguments of an overload."""
+    return [
+        argument.name
+        for argument in overload_of(name)._schema.arguments
+        if argument.kwarg_only and argument.alias_info is not None and argument.alias_info.is_write
+    ]

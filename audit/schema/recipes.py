@@ -1,0 +1,122 @@
+"""Arguments of an overload as plain data: shapes, dtypes and small values, from which tensors are made again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+# Values up to this many are kept; larger floating tensors are drawn anew from their range.
+KEPT_VALUES = 48
+LARGEST = 4096
+
+Recipe = Any  # JSON
+
+
+class UnencodableError(Exception):
+    """An argument that a recipe cannot hold (a sparse tensor, an object); the call is then not remembered."""
+
+
+def encode(value: Any) -> Recipe:
+    """The argument as JSON. Raises UnencodableError."""
+    if isinstance(value, Tensor):
+        return _encode_tensor(value)
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"float": str(value)}
+    if isinstance(value, complex):
+        return {"complex": [value.real, value.imag]}
+    if isinstance(value, (list, tuple)):
+        return [encode(item) for item in value]
+    for kind, holder in (("dtype", torch.dtype), ("layout", torch.layout), ("memory_format", torch.memory_format)):
+        if isinstance(value, holder):
+            return {kind: str(value).removeprefix("torch.")}
+    if isinstance(value, torch.device):
+        return {"device": "cpu"}
+    if isinstance(value, torch.Generator):
+        return None
+    raise UnencodableError(type(value).__name__)
+
+
+def _encode_tensor(tensor: Tensor) -> Recipe:
+    if tensor.layout is not torch.strided or tensor.is_quantized or tensor.numel() > LARGEST:
+        raise UnencodableError(f"{tensor.layout} of {tensor.numel()} elements")
+    tensor = tensor.detach().resolve_conj().resolve_neg()
+    recipe: dict[str, Any] = {"shape": list(tensor.shape), "dtype": str(tensor.dtype).removeprefix("torch.")}
+    if not tensor.is_contiguous() and torch._debug_has_internal_overlap(tensor) == 0:
+        recipe["stride"] = list(tensor.stride())
+    if tensor.is_complex():
+        if tensor.numel() <= KEPT_VALUES:
+            recipe["values"] = [[_rounded(v.real), _rounded(v.imag)] for v in tensor.flatten().tolist()]
+    elif tensor.is_floating_point():
+        finite = tensor[tensor.isfinite()]
+        if tensor.numel() <= KEPT_VALUES:
+            recipe["values"] = [_rounded(v) for v in tensor.float().flatten().tolist()]
+        elif finite.numel():
+            recipe["range"] = [_rounded(float(finite.min())), _rounded(float(finite.max()))]
+    elif tensor.numel() <= LARGEST:
+        recipe["values"] = tensor.flatten().tolist()
+    return recipe
+
+
+def _rounded(value: float) -> float | str:
+    return float(f"{value:.4g}") if math.isfinite(value) else str(value)
+
+
+def decode(recipe: Recipe, dtypes: Mapping[str, str]) -> Any:
+    """The argument again; tensors and dtypes whose dtype is in `dtypes` take the one it is mapped to."""
+    if isinstance(recipe, list):
+        return [decode(item, dtypes) for item in recipe]
+    if not isinstance(recipe, dict):
+        return recipe
+    if "shape" in recipe:
+        return _decode_tensor(recipe, dtypes)
+    ((kind, value),) = recipe.items()
+    if kind == "dtype":
+        return getattr(torch, dtypes.get(value, value))
+    if kind in ("layout", "memory_format"):
+        return getattr(torch, value)
+    if kind == "device":
+        return torch.device(value)
+    return complex(*value) if kind == "complex" else float(value)
+
+
+def _decode_tensor(recipe: Mapping[str, Any], dtypes: Mapping[str, str]) -> Tensor:
+    dtype: torch.dtype = getattr(torch, dtypes.get(recipe["dtype"], recipe["dtype"]))
+    made = _values(recipe).reshape(recipe["shape"]).to(dtype)
+    if "stride" not in recipe:
+        return made
+    strided = torch.empty_strided(recipe["shape"], recipe["stride"], dtype=dtype)
+    return strided.copy_(made)
+
+
+def _values(recipe: Mapping[str, Any]) -> Tensor:
+    count = math.prod(recipe["shape"])
+    if "values" in recipe:
+        values = recipe["values"]
+        if values and isinstance(values[0], list):
+            return torch.tensor([complex(float(a), float(b)) for a, b in values])
+        if recipe["dtype"].startswith(("int", "uint", "bool")):
+            return torch.tensor(values, dtype=torch.int64)
+        return torch.tensor([float(v) for v in values], dtype=torch.float64)
+    if "range" in recipe:
+        low, high = (float(v) for v in recipe["range"])
+        return torch.rand(count, dtype=torch.float64) * (high - low) + low
+    if recipe["dtype"].startswith("complex"):
+        return torch.randn(count, dtype=torch.complex64)
+    return torch.zeros(count)
+
+
+def signature(arguments: Recipe) -> str:
+    """What makes two remembered calls different: shapes, dtypes and plain values, but not the elements of tensors."""
+    if isinstance(arguments, dict):
+        if "shape" in arguments:
+            return f"{arguments['dtype']}{arguments['shape']}"
+        return "{" + ",".join(f"{k}:{signature(v)}" for k, v in arguments.items()) + "}"
+    if isinstance(arguments, list):
+        return "[" + ",".join(map(signature, arguments)) + "]"
+    return repr(arguments)
