@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -153,25 +153,23 @@ def _version(code: int) -> str:
     return f"{code >> 16}.{(code >> 8) & 0xFF}"
 
 
-@dataclass
+@dataclass(frozen=True)
 class SymbolTable:
     """The symbols that stand for an address, sorted by it. `strings` is the table that their names lie in."""
 
     addresses: npt.NDArray[np.uint64]
     name_offsets: npt.NDArray[np.uint32]
     strings: bytes | memoryview
-    _starts: npt.NDArray[np.uint64] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._starts = np.unique(self.addresses)
 
     def named(self, pattern: re.Pattern[bytes]) -> list[tuple[str, int]]:
         """Names and addresses of the symbols in whose names the pattern is found, sorted by address."""
         strings = self.strings
-        starts = []
-        for found in pattern.finditer(strings):
-            starts.append(_start_of_string(strings, found.start()))
-        chosen = np.isin(self.name_offsets, np.array(starts, dtype=np.uint32))
+        starts = {_start_of_string(strings, found.start()) for found in pattern.finditer(strings)}
+        if not starts:
+            return []
+        wanted = np.array(sorted(starts), dtype=np.uint32)
+        nearest = np.minimum(np.searchsorted(wanted, self.name_offsets), len(wanted) - 1)
+        chosen = wanted[nearest] == self.name_offsets
         pairs = zip(self.name_offsets[chosen].tolist(), self.addresses[chosen].tolist(), strict=True)
         return [(self._name(offset), address) for offset, address in pairs]
 
@@ -186,8 +184,8 @@ class SymbolTable:
 
     def following(self, address: int) -> int | None:
         """The address of the next symbol after this one, where the function that begins here ends at the latest."""
-        position = int(np.searchsorted(self._starts, np.uint64(address), side="right"))
-        return int(self._starts[position]) if position < len(self._starts) else None
+        position = int(np.searchsorted(self.addresses, np.uint64(address), side="right"))
+        return int(self.addresses[position]) if position < len(self.addresses) else None
 
     def _name(self, offset: int) -> str:
         return bytes(self.strings[offset : _end_of_string(self.strings, offset)]).decode("latin-1")
@@ -276,15 +274,16 @@ def read_image(source: ByteRanges, is_extra: Callable[[Section], bool], visit_ex
         code=np.frombuffer(kept["code"], np.dtype("<u4")),
         cstrings=cstrings,
         cstring_bytes=kept["cstrings"],
-        symbols=_symbol_table(kept["symbols"], kept["strings"]),
+        symbols=_symbol_table(kept.pop("symbols"), kept["strings"]),
     )
 
 
 def _symbol_table(entries: memoryview, strings: memoryview) -> SymbolTable:
     table = np.frombuffer(entries, _NLIST)
     # Debugging entries and undefined symbols have no address of their own.
-    defined = table[((table["type"] & _N_STAB) == 0) & ((table["type"] & _N_TYPE) == _N_SECT)]
-    if defined.size and int(defined["name"].max()) >= len(strings):
+    defined = ((table["type"] & _N_STAB) == 0) & ((table["type"] & _N_TYPE) == _N_SECT)
+    addresses, names = table["value"][defined], table["name"][defined]
+    if names.size and int(names.max()) >= len(strings):
         raise MalformedBinaryError("the symbol table refers to names outside the string table")
-    order = np.argsort(defined["value"], kind="stable")
-    return SymbolTable(defined["value"][order], defined["name"][order], strings)
+    order = np.argsort(addresses, kind="stable")
+    return SymbolTable(addresses[order], names[order], strings)
