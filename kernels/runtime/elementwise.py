@@ -15,6 +15,9 @@ from .shader import METAL_TYPES, Shader
 _VECTOR_BYTES = 16
 
 
+# Numbers passed by value as float32, or a float32 tensor that holds them on the device.
+Parameters = Sequence[float] | torch.Tensor
+
 FLOATING = frozenset({torch.float32, torch.float16, torch.bfloat16})
 
 
@@ -23,13 +26,13 @@ def elementwise(
     name: str,
     outputs: Sequence[torch.Tensor],
     inputs: Sequence[torch.Tensor],
-    parameters: Sequence[float] = (0.0,),
+    parameters: Parameters = (0.0,),
 ) -> None:
     """Run `name` over tensors of one shape; the first output's dtype chooses the instantiation.
 
     `outputs`, `inputs`: tensors of the same shape on one device, any strides. The dtypes are those that the kernel was
         instantiated with. An input may be an output (in place); one that overlaps in another way is copied first.
-    `parameters`: numbers that every element sees, passed as float32.
+    `parameters`: numbers that every element sees.
 
     Raises RuntimeError for an output of which several elements share memory.
     """
@@ -52,21 +55,21 @@ def elementwise(
         _launch_strided(shader, name, operands, parameters, layout)
 
 
-def _launch_dense(shader: Shader, name: str, operands: Sequence[torch.Tensor], parameters: Sequence[float]) -> None:
+def _launch_dense(shader: Shader, name: str, operands: Sequence[torch.Tensor], parameters: Parameters) -> None:
     first = operands[0]
     elements = first.numel()
     kernel = shader.kernel(f"{name}_dense_{METAL_TYPES[first.dtype]}", first.device)
     threads = -(-elements * first.element_size() // _VECTOR_BYTES)
-    kernel(*operands, list(parameters), elements, threads=threads)
+    kernel(*operands, _by_value(parameters), elements, threads=threads)
 
 
 def _launch_strided(
-    shader: Shader, name: str, operands: Sequence[torch.Tensor], parameters: Sequence[float], layout: Layout
+    shader: Shader, name: str, operands: Sequence[torch.Tensor], parameters: Parameters, layout: Layout
 ) -> None:
     first = operands[0]
     narrow = layout.fits_32_bits
     kernel = shader.kernel(f"{name}_strided{'' if narrow else '64'}_{METAL_TYPES[first.dtype]}", first.device)
-    layout.launch(kernel, *operands, list(parameters))
+    layout.launch(kernel, *operands, _by_value(parameters))
 
 
 def floating(
@@ -76,7 +79,7 @@ def floating(
     inputs: Sequence[torch.Tensor],
     arguments: Sequence[Any],
     outputs: dict[str, torch.Tensor],
-    parameters: Sequence[float] = (0.0,),
+    parameters: Parameters = (0.0,),
 ) -> torch.Tensor:
     """Run a kernel with one floating output, as TensorIterator would: integers become floats, the result is cast.
 
@@ -103,6 +106,10 @@ def floating(
         elementwise(shader, name, [result], inputs, parameters)
         out.copy_(result)
     return out
+
+
+def _by_value(parameters: Parameters) -> list[float] | torch.Tensor:
+    return parameters if isinstance(parameters, torch.Tensor) else list(parameters)
 
 
 def _is_aligned(operands: Sequence[torch.Tensor], width: int) -> bool:

@@ -133,6 +133,55 @@ kernel void unary_pair_strided(
   }
 }
 
+// Two results from two operands: F(a, b, p, u) returns the first and sets u.
+template <typename F, typename T>
+kernel void binary_pair_dense(
+    device T* out [[buffer(0)]],
+    device T* second [[buffer(1)]],
+    device const T* a [[buffer(2)]],
+    device const T* b [[buffer(3)]],
+    constant float* p [[buffer(4)]],
+    constant ulong& elements [[buffer(5)]],
+    uint i [[thread_position_in_grid]]) {
+  constexpr uint W = lane_count<T>;
+  const ulong first = ulong(i) * W;
+  if (first + W <= elements) {
+    const auto x = lanes<T, W>::load(a + first);
+    const auto y = lanes<T, W>::load(b + first);
+    lanes<T, W> z, u;
+    for (uint k = 0; k < W; ++k) {
+      z.value[k] = F::apply(x.value[k], y.value[k], p, u.value[k]);
+    }
+    z.store(out + first);
+    u.store(second + first);
+    return;
+  }
+  for (ulong e = first; e < elements; ++e) {
+    T u;
+    out[e] = F::apply(a[e], b[e], p, u);
+    second[e] = u;
+  }
+}
+
+template <typename F, typename T, typename I>
+kernel void binary_pair_strided(
+    device T* out [[buffer(0)]],
+    device T* second [[buffer(1)]],
+    device const T* a [[buffer(2)]],
+    device const T* b [[buffer(3)]],
+    constant float* p [[buffer(4)]],
+    constant I* layout [[buffer(5)]],
+    uint2 position [[thread_position_in_grid]],
+    uint2 grid [[threads_per_grid]]) {
+  const I element = element_of<I>(position, grid);
+  if (element < layout[0]) {
+    const offsets<4, I> o(layout, element);
+    T u;
+    out[o.at[0]] = F::apply(a[o.at[2]], b[o.at[3]], p, u);
+    second[o.at[1]] = u;
+  }
+}
+
 // An operator's kernels for one type: NAME_dense_T, NAME_strided_T (32-bit offsets) and NAME_strided64_T.
 #define UNARY(NAME, T)                                                                                       \
   template [[host_name(#NAME "_dense_" #T)]] kernel void unary_dense<NAME, T>(                               \
@@ -157,6 +206,14 @@ kernel void unary_pair_strided(
       device T*, device U*, device const T*, constant float*, constant uint*, uint2, uint2);                 \
   template [[host_name(#NAME "_strided64_" #T)]] kernel void unary_pair_strided<NAME, T, U, ulong>(          \
       device T*, device U*, device const T*, constant float*, constant ulong*, uint2, uint2);
+
+#define BINARY_PAIR(NAME, T)                                                                                 \
+  template [[host_name(#NAME "_dense_" #T)]] kernel void binary_pair_dense<NAME, T>(                         \
+      device T*, device T*, device const T*, device const T*, constant float*, constant ulong&, uint);       \
+  template [[host_name(#NAME "_strided_" #T)]] kernel void binary_pair_strided<NAME, T, uint>(               \
+      device T*, device T*, device const T*, device const T*, constant float*, constant uint*, uint2, uint2);  \
+  template [[host_name(#NAME "_strided64_" #T)]] kernel void binary_pair_strided<NAME, T, ulong>(            \
+      device T*, device T*, device const T*, device const T*, constant float*, constant ulong*, uint2, uint2);
 
 #define UNARY_FLOATING(NAME) UNARY(NAME, float) UNARY(NAME, half) UNARY(NAME, bfloat)
 #define BINARY_FLOATING(NAME) BINARY(NAME, float) BINARY(NAME, half) BINARY(NAME, bfloat)

@@ -1,0 +1,84 @@
+#include "shared/reduce.metal"
+
+// The distance by which class j comes too close to the target's: margin - x[target] + x[j].
+// A group has a row of the contiguous input. A target out of range makes the row's result NaN: nothing is read there.
+
+inline float penalty(float z, bool squared) { return z > 0.0f ? (squared ? z * z : z) : 0.0f; }
+
+// losses[row] = weight[target] / classes * sum of the penalties of all other classes
+template <typename T>
+kernel void multi_margin_loss(
+    device float* losses [[buffer(0)]],
+    device const T* input [[buffer(1)]],
+    device const long* target [[buffer(2)]],
+    device const T* weight [[buffer(3)]],
+    constant float* p [[buffer(4)]],      // margin, and 2 for squares
+    constant long* shape [[buffer(5)]],   // classes, and whether there are weights
+    uint row [[threadgroup_position_in_grid]],
+    uint thread_index [[thread_index_in_threadgroup]],
+    uint threads [[threads_per_threadgroup]]) {
+  threadgroup float scratch[256];
+  const long classes = shape[0], chosen = target[row];
+  device const T* x = input + ulong(row) * ulong(classes);
+  const bool valid = chosen >= 0 && chosen < classes;
+  float sum = 0.0f;
+  if (valid) {
+    const float base = p[0] - float(x[chosen]);
+    for (long j = thread_index; j < classes; j += threads) {
+      sum += j == chosen ? 0.0f : penalty(base + float(x[j]), p[1] == 2.0f);
+    }
+  }
+  sum = reduce_group<sum_of>(sum, scratch, thread_index, threads);
+  if (thread_index == 0) {
+    const float scale = valid ? (shape[1] != 0 ? float(weight[chosen]) : 1.0f) / float(classes) : NAN;
+    losses[row] = sum * scale;
+  }
+}
+
+// The gradient of class j is that of its penalty; the target's is minus the sum of all of them.
+template <typename T>
+kernel void multi_margin_loss_backward(
+    device T* gradient [[buffer(0)]],
+    device const T* input [[buffer(1)]],
+    device const long* target [[buffer(2)]],
+    device const T* weight [[buffer(3)]],
+    device const T* output_gradient [[buffer(4)]],
+    constant float* p [[buffer(5)]],      // margin, 2 for squares, and the share of a row in the result
+    constant long* shape [[buffer(6)]],   // classes, whether there are weights, whether each row has its gradient
+    uint row [[threadgroup_position_in_grid]],
+    uint thread_index [[thread_index_in_threadgroup]],
+    uint threads [[threads_per_threadgroup]]) {
+  threadgroup float scratch[256];
+  const long classes = shape[0], chosen = target[row];
+  device const T* x = input + ulong(row) * ulong(classes);
+  device T* out = gradient + ulong(row) * ulong(classes);
+  const bool valid = chosen >= 0 && chosen < classes;
+  const float scale = valid ? (shape[1] != 0 ? float(weight[chosen]) : 1.0f) * p[2] / float(classes) *
+                                  float(output_gradient[shape[2] != 0 ? row : 0])
+                            : NAN;
+  const float base = valid ? p[0] - float(x[chosen]) : 0.0f;
+  float sum = 0.0f;
+  for (long j = thread_index; j < classes; j += threads) {
+    const float z = base + float(x[j]);
+    const float slope = z > 0.0f ? scale * (p[1] == 2.0f ? 2.0f * z : 1.0f) : (valid ? 0.0f : NAN);
+    if (j != chosen) {
+      out[j] = T(slope);
+      sum += slope;
+    }
+  }
+  sum = reduce_group<sum_of>(sum, scratch, thread_index, threads);
+  if (thread_index == 0 && valid) {
+    out[chosen] = T(-sum);
+  }
+}
+
+#define MULTI_MARGIN_LOSS(T)                                                                          \
+  template [[host_name("multi_margin_loss_" #T)]] kernel void multi_margin_loss<T>(                   \
+      device float*, device const T*, device const long*, device const T*, constant float*,          \
+      constant long*, uint, uint, uint);                                                              \
+  template [[host_name("multi_margin_loss_backward_" #T)]] kernel void multi_margin_loss_backward<T>( \
+      device T*, device const T*, device const long*, device const T*, device const T*,              \
+      constant float*, constant long*, uint, uint, uint);
+MULTI_MARGIN_LOSS(float)
+MULTI_MARGIN_LOSS(half)
+MULTI_MARGIN_LOSS(bfloat)

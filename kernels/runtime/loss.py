@@ -1,0 +1,23 @@
+"""What losses share: torch's numbers for their reductions, and the reduction of the losses of the rows."""
+
+from __future__ import annotations
+
+import torch
+
+from .outputs import resize_output
+
+NONE, MEAN, SUM = 0, 1, 2
+
+
+def reduce_losses(losses: torch.Tensor, reduction: int, *, keeps_rows: bool, out: torch.Tensor) -> torch.Tensor:
+    """Write float32 losses of all rows, their mean or their sum to `out`, cast to its dtype, and return it.
+
+    `keeps_rows`: without reduction there is a result a row; otherwise the input was one row and the result has no
+    dimension.
+    """
+    if reduction == NONE:
+        result = losses if keeps_rows else losses.reshape(())
+    else:
+        result = losses.mean() if reduction == MEAN else losses.sum()
+    resize_output(out, result.shape)
+    return out.copy_(result)
