@@ -1,0 +1,76 @@
+"""The autograd engine, which counts its devices once a process and keeps a thread for each."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+# How the forked child of _backward_works_in_a_fork says no, and how long it may take before it is ended.
+_BACKWARD_FAILED = 3
+_FORK_SECONDS = 20
+_THREAD_END_SECONDS = 5
+
+
+def has_started(register_device: Callable[[], None]) -> bool:
+    """Whether a backward has run in this process, so that the engine would abort every backward on a new device.
+
+    `register_device` puts the device in place; it is called in a copy of this process only.
+    """
+    return _may_have_started() and not _backward_works_in_a_fork(register_device)
+
+
+def end_threads() -> None:
+    """Wait until the engine's device threads are gone, at the end of the process.
+
+    A thread that needs python's lock to let go of the last graph, or of its own python state, when python is going
+    away already, aborts the process.
+    """
+    import torch
+
+    torch.ops.mpsmith_simulator.stop_autograd_threads()
+    deadline = time.monotonic() + _THREAD_END_SECONDS
+    while _has_thread() and time.monotonic() < deadline:
+        time.sleep(0.001)
+
+
+def _has_thread() -> bool:
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(OSError):  # a thread may end while we look
+            if (task / "comm").read_text().startswith("pt_autograd"):
+                return True
+    return False
+
+
+def _may_have_started() -> bool:
+    """False only if it is certain: this is the only thread, and it has recorded nothing for autograd."""
+    import torch
+
+    return torch._C._autograd._get_sequence_nr() > 0 or threading.active_count() > 1
+
+
+def _backward_works_in_a_fork(register_device: Callable[[], None]) -> bool:
+    """Try the device in a copy of this process: the engine does not tell whether it has started.
+
+    Trying it here would leave a half-loaded device behind where it fails, and would start the device's autograd
+    thread where it works, after which no child process can run a backward.
+    """
+    import torch
+
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != _BACKWARD_FAILED
+    try:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(_FORK_SECONDS)
+        register_device()
+        with contextlib.suppress(RuntimeError):
+            torch.ones((), device="mps", requires_grad=True).backward()  # type: ignore[no-untyped-call]
+            os._exit(0)
+        os._exit(_BACKWARD_FAILED)
+    finally:
+        os._exit(0)
