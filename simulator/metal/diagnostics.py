@@ -31,6 +31,7 @@ class Diagnostic:
 
 
 _CLANG_LINE = re.compile(r"^(.+?):(\d+):(\d+): (fatal error|error|warning|note): (.*?)(?: \[-W([\w+-]+)\])?$")
+_ADDRESS_SPACE = re.compile(r"address space|__(?:local|global|private)")
 _QUOTED = re.compile(r"'([A-Za-z_]\w*)'")
 _OWN_WORDS = (
     # what the rewriter wrote, and what the programmer wrote
@@ -83,7 +84,7 @@ def _with_note(current: Diagnostic, note: str, file: str, row: int, sources: Map
         return replace(current, file=file, line=row, column=0)
     if note.startswith("in instantiation") and file in sources:
         return replace(current, message=f"{current.message} ({note} at {file}:{row})")
-    if note.startswith("candidate function not viable") and "address space" in note and "(" not in current.message:
+    if note.startswith("candidate function not viable") and _ADDRESS_SPACE.search(note) and "(" not in current.message:
         return replace(current, message=f"{current.message} ({note})")
     return current
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from mpsmith.simulator.coverage_profile import CoverageProfile
 from mpsmith.simulator.errors import SimulatorError
 

@@ -1,0 +1,76 @@
+"""The cache of compiled kernels: damage, two processes at once, and a machine without the compiler."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ziglang")
+
+from mpsmith.simulator.metal.cache import BuildCache, fingerprint
+
+PROGRAM = """
+import numpy as np
+from mpsmith.simulator import metal
+library = metal.compile('''kernel void k(device float* a, uint i [[thread_position_in_grid]]) { a[i] = i + 1; }''')
+a = np.zeros(4, np.float32)
+library.k(a)
+print(a.tolist())
+"""
+
+
+def start(program: str, folder: Path, **variables: str) -> subprocess.Popen[str]:
+    import os
+
+    environment = {**os.environ, "MPSMITH_METAL_CACHE": str(folder), **variables}
+    return subprocess.Popen(
+        [sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> str:
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    return out.strip()
+
+
+def test_store_and_find(tmp_path: Path) -> None:
+    cache = BuildCache(tmp_path)
+    key = fingerprint("source", "flags")
+    assert cache.find(key, ".so") is None
+    path = cache.store(key, ".so", b"content")
+    assert cache.find(key, ".so") == (path, b"content")
+    assert cache.find(key, ".json") is None
+
+
+def test_damaged_entry_is_removed(tmp_path: Path) -> None:
+    cache = BuildCache(tmp_path)
+    path = cache.store("ab" * 16, ".so", b"content")
+    path.write_bytes(b"conten")
+    assert cache.find("ab" * 16, ".so") is None
+    assert not path.exists()
+
+
+def test_fingerprint_keeps_borders() -> None:
+    assert fingerprint("ab", "c") != fingerprint("a", "bc")
+
+
+def test_two_processes_and_damaged_files(tmp_path: Path) -> None:
+    both = [start(PROGRAM, tmp_path) for _ in range(2)]
+    assert [finish(p) for p in both] == ["[1.0, 2.0, 3.0, 4.0]"] * 2
+    files = [f for f in tmp_path.rglob("*") if f.is_file()]
+    assert not [f for f in files if f.name.startswith(".new-")]
+    for file in files:
+        file.write_bytes(file.read_bytes()[:-100])
+    assert finish(start(PROGRAM, tmp_path)) == "[1.0, 2.0, 3.0, 4.0]"
+
+
+def test_without_the_compiler_the_error_says_what_to_install() -> None:
+    program = f"import sys; sys.modules['ziglang'] = None\n{PROGRAM}"
+    process = start(program, Path("unused"))
+    _, err = process.communicate(timeout=300)
+    assert process.returncode != 0
+    assert "pip install 'mpsmith[metal]'" in err

@@ -1,0 +1,97 @@
+"""`mpsmith shader check` and `mpsmith shader run`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+pytest.importorskip("ziglang")
+
+from mpsmith.cli.shader import app
+from mpsmith.errors import MpsmithError
+
+AXPY = """#include <metal_stdlib>
+using namespace metal;
+kernel void axpy(device float* out, constant float* x, constant float& a, uint i [[thread_position_in_grid]]) {
+  out[i] = a * x[i];
+}
+"""
+
+
+def write(folder: Path, source: str) -> str:
+    path = folder / "program.metal"
+    path.write_text(source)
+    return str(path)
+
+
+def test_check_of_a_correct_program(tmp_path: Path) -> None:
+    file = write(tmp_path, AXPY)
+    result = CliRunner().invoke(app, ["check", file, "--strict"])
+    assert result.exit_code == 0
+    assert result.output == f"{file}: 0 errors, 0 warnings\n"
+
+
+def test_check_prints_the_line_and_exits_with_1(tmp_path: Path) -> None:
+    file = write(tmp_path, AXPY.replace("a * x[i]", "a * y[i]"))
+    result = CliRunner().invoke(app, ["check", file])
+    assert result.exit_code == 1
+    lines = result.output.splitlines()
+    assert lines[0] == f"{file}:4:16: error: use of undeclared identifier 'y'"
+    assert lines[1:3] == ["      out[i] = a * y[i];", "                   ^"]
+    assert lines[3] == f"{file}: 1 error, 0 warnings"
+
+
+def test_check_as_json(tmp_path: Path) -> None:
+    file = write(tmp_path, AXPY.replace("a * x[i]", "(double)x[i]"))
+    result = CliRunner().invoke(app, ["check", file, "--json"])
+    assert result.exit_code == 1
+    (finding,) = json.loads(result.output)
+    assert (finding["file"], finding["line"], finding["rule"]) == (file, 4, "no-double")
+
+
+def test_run_prints_the_arrays_and_says_that_they_are_simulated(tmp_path: Path) -> None:
+    file, out = write(tmp_path, AXPY), tmp_path / "out.npy"
+    words = ["run", file, "axpy", "--arg", "float[4]", "--arg", "float[4]:arange", "--arg", "2.5", "--out", f"0={out}"]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    assert result.output.splitlines()[:2] == [
+        "axpy: simulated on the CPU, mode checked",
+        "  0: float32[4] 0.0 2.5 5.0 7.5",
+    ]
+    np.testing.assert_array_equal(np.load(out), np.arange(4) * 2.5)
+
+
+def test_run_takes_arrays_from_files(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.full(3, 4.0, np.float32))
+    words = ["run", write(tmp_path, AXPY), "axpy", "--arg", "float[3]", "--arg", f"@{tmp_path}/x.npy", "--arg", "3"]
+    result = CliRunner().invoke(app, [*words, "--cast", "2=fp16"])
+    assert isinstance(result.exception, MpsmithError)  # a half is too small for the float that the kernel reads
+    result = CliRunner().invoke(app, [*words[:-1], "3.0"])
+    assert "12.0 12.0 12.0" in result.output
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["check", "no-such.metal"], "cannot read no-such.metal: No such file"),
+        (["run", "FILE", "axpy", "--arg", "what"], "--arg what: give a number"),
+        (["run", "FILE", "axpy", "--arg", "quad[3]"], "unknown type quad"),
+        (["run", "FILE", "axpy", "--arg", "int[3]:many"], "unknown content many"),
+        (["run", "FILE", "axpy", "--arg", "@none.npy"], "none.npy"),
+        (["run", "FILE", "nothing"], "Failed to create function state object for: nothing"),
+        (["run", "FILE", "axpy", "--mode", "slow"], "'slow' is no checking mode"),
+        (["run", "FILE", "axpy", "--threads", "many"], "give numbers such as"),
+        (["run", "FILE", "axpy", "--out", "4=x.npy"], "argument 4 is no array"),
+        (["run", "FILE", "axpy", "--cast", "fp16"], "give INDEX=VALUE"),
+    ],
+)
+def test_wrong_words_are_one_clear_error(tmp_path: Path, words: list[str], message: str) -> None:
+    file = write(tmp_path, AXPY)
+    result = CliRunner().invoke(app, [file if w == "FILE" else w for w in words])
+    assert isinstance(result.exception, MpsmithError)
+    assert message in str(result.exception)
+    assert "\n" not in str(result.exception)
