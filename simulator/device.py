@@ -6,28 +6,18 @@ Load it once a process, before the first backward. Results are the CPU's: mark t
 from __future__ import annotations
 
 import atexit
-import contextlib
 import os
 import re
-import signal
 import threading
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from . import device_build, kernel_plan, python_surface
+from . import autograd_engine, device_build, kernel_plan, python_surface
 from .coverage_profile import CoverageProfile
 from .errors import SimulatorError
-from .kernel_plan import KernelPlan
 
 FALLBACK_VARIABLE = "PYTORCH_ENABLE_MPS_FALLBACK"
 OLDEST_TORCH = (2, 7)
-# How the forked child of _backward_works_in_a_fork says no, and how long it may take before it is ended.
-_BACKWARD_FAILED = 3
-_FORK_SECONDS = 20
-_THREAD_END_SECONDS = 5
 
 _loading = threading.Lock()
 _profile: CoverageProfile | None = None
@@ -149,69 +139,17 @@ def _activate(profile: CoverageProfile, fallback: bool) -> None:
     device_build.load_library()
     kernels = kernel_plan.plan(profile)
     control = torch.ops.mpsmith_simulator
-    if _may_have_run_backward() and not _backward_works_in_a_fork(lambda: _register(control, kernels)):
+
+    def register() -> None:
+        control.activate(kernels.native, kernels.sparse, kernels.always_fallback)
+
+    if autograd_engine.has_started(register):
         raise SimulatorError(
             "a backward has run in this process already, and torch's autograd engine counts its devices only once; "
             "load the simulated mps device before the first backward"
         )
-    _register(control, kernels)
+    register()
     control.set_fallback_enabled(fallback)
     control.set_torch_commit(torch.version.git_version or "unknown")
     python_surface.install()
-    atexit.register(_end_autograd_threads)
-
-
-def _register(control: Any, kernels: KernelPlan) -> None:
-    control.activate(kernels.native, kernels.sparse, kernels.always_fallback)
-
-
-def _end_autograd_threads() -> None:
-    """Wait until the engine's device threads are gone, at the end of the process.
-
-    A thread that needs python's lock to let go of the last graph, or of its own python state, when python is going
-    away already, aborts the process.
-    """
-    import torch
-
-    torch.ops.mpsmith_simulator.stop_autograd_threads()
-    deadline = time.monotonic() + _THREAD_END_SECONDS
-    while _has_autograd_thread() and time.monotonic() < deadline:
-        time.sleep(0.001)
-
-
-def _has_autograd_thread() -> bool:
-    for task in Path("/proc/self/task").iterdir():
-        with contextlib.suppress(OSError):
-            if (task / "comm").read_text().startswith("pt_autograd"):
-                return True
-    return False
-
-
-def _may_have_run_backward() -> bool:
-    """False only if it is certain: this is the only thread, and it has recorded nothing for autograd."""
-    import torch
-
-    return torch._C._autograd._get_sequence_nr() > 0 or threading.active_count() > 1
-
-
-def _backward_works_in_a_fork(register: Callable[[], None]) -> bool:
-    """Try the device in a copy of this process: the engine does not tell whether it has started.
-
-    Trying it here would leave a half-loaded device behind where it fails, and would start the device's autograd
-    thread where it works, after which no child process can run a backward.
-    """
-    import torch
-
-    child = os.fork()
-    if child:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != _BACKWARD_FAILED
-    try:
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(_FORK_SECONDS)
-        register()
-        with contextlib.suppress(RuntimeError):
-            torch.ones((), device="mps", requires_grad=True).backward()  # type: ignore[no-untyped-call]
-            os._exit(0)
-        os._exit(_BACKWARD_FAILED)
-    finally:
-        os._exit(0)
+    atexit.register(autograd_engine.end_threads)

@@ -9,7 +9,6 @@ from .coverage_profile import CoverageProfile
 _STUB = "composite, but asks a DispatchStub for mps, which a torch built without mps does not know"
 _MEMORY = "tensors cannot be made, viewed, filled or read without it"
 _RENAMED = "older releases had it under another name"
-_CHOSEN_LATER = "today's composite code chooses it where that of older releases chose other operators"
 
 # Native whatever the profile says: overload -> why.
 ALWAYS_NATIVE: dict[str, str] = {
@@ -35,9 +34,7 @@ ALWAYS_NATIVE: dict[str, str] = {
     "linear_backward": _RENAMED,
     "max_pool2d": _RENAMED,
     "max_pool2d_backward": _RENAMED,
-    "_scaled_dot_product_attention_math_for_mps": _CHOSEN_LATER,
-    "native_dropout": _CHOSEN_LATER,
-    "native_dropout_backward": _CHOSEN_LATER,
+    "_scaled_dot_product_attention_math_for_mps": "attention ends there (csrc/composites.cpp), older ones elsewhere",
 }
 
 # Left to the composite kernel even if the profile lists it: overload -> why.

@@ -72,6 +72,15 @@ def test_in_place_operators_return_their_argument_and_raise_its_version() -> Non
     assert x[1:].zero_()._version == x._version
 
 
+def test_below_autograd_too_operators_return_their_argument() -> None:
+    with torch.inference_mode():
+        x = torch.zeros(3, device="mps")
+        assert torch.ops.aten.add_.Tensor(x, 1) is x
+        assert torch.ops.aten.add.out(x, 1, out=x) is x
+        assert torch.ops.aten.set_.source_Tensor(x, torch.ones(2, device="mps")) is x
+    assert x.tolist() == [1, 1]
+
+
 def test_autograd_notices_an_in_place_change() -> None:
     x = torch.rand(3, device="mps", requires_grad=True)
     y = x.exp()

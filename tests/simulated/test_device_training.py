@@ -167,6 +167,16 @@ def test_transforms_of_functions() -> None:
     torch.testing.assert_close((value.cpu(), tangent.cpu()), (expected, expected_tangent))
 
 
+def test_complex_gradients_are_conjugated() -> None:
+    grads = {}
+    for target in ("cpu", "mps"):
+        torch.manual_seed(0)
+        x, w = (torch.rand(3, 3, dtype=torch.complex64).to(target).requires_grad_() for _ in range(2))
+        nn.functional.linear(x, w).abs().sum().backward()
+        grads[target] = [t.grad.cpu() for t in (x, w) if t.grad is not None]
+    torch.testing.assert_close(grads["mps"], grads["cpu"])
+
+
 def test_second_derivatives() -> None:
     x = torch.tensor([2.0], device="mps", requires_grad=True)
     (first,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
