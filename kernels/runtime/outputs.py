@@ -35,6 +35,15 @@ def check_outputs(overload: Any, args: Sequence[Any], outputs: dict[str, torch.T
         refuse_internal_overlap(output)
 
 
+def is_ready(output: torch.Tensor, shape: Sequence[int], dtype: torch.dtype) -> bool:
+    """Whether an output can be written as it is: of this shape and dtype, its elements apart from each other."""
+    return (
+        output.dtype == dtype
+        and tuple(output.shape) == tuple(shape)
+        and (output.is_contiguous() or not _shares_memory_within(output))
+    )
+
+
 def resize_output(output: torch.Tensor, shape: Sequence[int]) -> None:
     """Give an output the shape that the result has, with torch's warning when it held elements already."""
     if tuple(output.shape) == tuple(shape):
@@ -57,11 +66,15 @@ def require_dtype(output: torch.Tensor, dtype: torch.dtype, operator: str) -> No
 
 def refuse_internal_overlap(written: torch.Tensor) -> None:
     """Raise RuntimeError for an output of which several elements share memory, such as an expanded tensor."""
-    if any(size > 1 and stride == 0 for size, stride in zip(written.shape, written.stride(), strict=True)):
+    if _shares_memory_within(written):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location."
             " Please clone() the tensor before performing the operation."
         )
+
+
+def _shares_memory_within(x: torch.Tensor) -> bool:
+    return any(size > 1 and stride == 0 for size, stride in zip(x.shape, x.stride(), strict=True))
 
 
 def overlaps(output: torch.Tensor, source: torch.Tensor) -> bool:

@@ -1,0 +1,84 @@
+#include "shared/reduce.metal"
+#include "shared/windows.metal"
+
+// A thread an output, for small windows.
+template <typename T>
+kernel void adaptive_avg_pool3d(
+    device T* out [[buffer(0)]],
+    device const T* input [[buffer(1)]],
+    constant long* geometry [[buffer(2)]],
+    uint i [[thread_position_in_grid]]) {
+  const pool3d pool = read_pool3d(geometry);
+  const place3d at = place_of(i, pool.out);
+  const window3d window(at, pool);
+  device const T* plane = input + plane_offset(at.plane, pool);
+  float sum = 0.0f;
+  for (long k = 0; k < window.volume(); ++k) {
+    sum += float(plane[offset_in_plane(window.at(k), pool)]);
+  }
+  out[i] = T(sum / float(window.volume()));
+}
+
+// A group of 256 threads an output, for large windows.
+template <typename T>
+kernel void adaptive_avg_pool3d_large(
+    device T* out [[buffer(0)]],
+    device const T* input [[buffer(1)]],
+    constant long* geometry [[buffer(2)]],
+    uint i [[threadgroup_position_in_grid]],
+    uint thread_index [[thread_index_in_threadgroup]]) {
+  threadgroup float scratch[256];
+  const pool3d pool = read_pool3d(geometry);
+  const place3d at = place_of(i, pool.out);
+  const window3d window(at, pool);
+  device const T* plane = input + plane_offset(at.plane, pool);
+  float sum = 0.0f;
+  for (long k = thread_index; k < window.volume(); k += 256) {
+    sum += float(plane[offset_in_plane(window.at(k), pool)]);
+  }
+  sum = reduce_group<sum_of>(sum, scratch, thread_index, 256);
+  if (thread_index == 0) {
+    out[i] = T(sum / float(window.volume()));
+  }
+}
+
+// A thread an input: what it gave to every window that holds it. The strides are those of the output's gradient.
+template <typename T>
+kernel void adaptive_avg_pool3d_backward(
+    device T* gradient [[buffer(0)]],
+    device const T* output_gradient [[buffer(1)]],
+    constant long* geometry [[buffer(2)]],
+    uint i [[thread_position_in_grid]]) {
+  const pool3d pool = read_pool3d(geometry);
+  const place3d at = place_of(i, pool.in);
+  device const T* plane = output_gradient + plane_offset(at.plane, pool);
+  const long first[3] = {
+      first_window(at.d, pool.in[0], pool.out[0]),
+      first_window(at.h, pool.in[1], pool.out[1]),
+      first_window(at.w, pool.in[2], pool.out[2])};
+  const long last[3] = {
+      last_window(at.d, pool.in[0], pool.out[0]),
+      last_window(at.h, pool.in[1], pool.out[1]),
+      last_window(at.w, pool.in[2], pool.out[2])};
+  float sum = 0.0f;
+  for (long d = first[0]; d < last[0]; ++d) {
+    for (long h = first[1]; h < last[1]; ++h) {
+      for (long w = first[2]; w < last[2]; ++w) {
+        const place3d o = {0, d, h, w};
+        sum += float(plane[offset_in_plane(o, pool)]) / float(window3d(o, pool).volume());
+      }
+    }
+  }
+  gradient[i] = T(sum);
+}
+
+#define ADAPTIVE_AVG_POOL3D(T)                                                                            \
+  template [[host_name("adaptive_avg_pool3d_" #T)]] kernel void adaptive_avg_pool3d<T>(                   \
+      device T*, device const T*, constant long*, uint);                                                  \
+  template [[host_name("adaptive_avg_pool3d_large_" #T)]] kernel void adaptive_avg_pool3d_large<T>(       \
+      device T*, device const T*, constant long*, uint, uint);                                            \
+  template [[host_name("adaptive_avg_pool3d_backward_" #T)]] kernel void adaptive_avg_pool3d_backward<T>( \
+      device T*, device const T*, constant long*, uint);
+ADAPTIVE_AVG_POOL3D(float)
+ADAPTIVE_AVG_POOL3D(half)
+ADAPTIVE_AVG_POOL3D(bfloat)

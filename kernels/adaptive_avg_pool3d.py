@@ -1,0 +1,82 @@
+"""Adaptive average pooling over depth, height and width, with its backward; sums in float32."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from .runtime.elementwise import FLOATING
+from .runtime.outputs import refuse_internal_overlap, require_dtype, resize_output
+from .runtime.pooling import check_pooled, geometry3d, has_large_windows
+from .runtime.shader import METAL_TYPES, Shader
+
+_shader = Shader(__file__)
+_GROUP = 256  # the size that the Metal kernel for large windows is written for
+
+
+def adaptive_avg_pool3d(self: torch.Tensor, output_size: Sequence[int]) -> torch.Tensor:
+    """`_adaptive_avg_pool3d`: `self` is (images, channels, depth, height, width) or without images, of any strides."""
+    check_pooled(self, output_size, "adaptive_avg_pool3d")
+    _check_dtype(self)
+    inputs = self.shape[-3:]
+    out = torch.empty((*self.shape[:-3], *output_size), dtype=self.dtype, device=self.device)
+    if not out.numel():
+        return out
+    suffix = METAL_TYPES[self.dtype]
+    geometry = geometry3d(self, inputs, output_size)
+    if has_large_windows(inputs, output_size):
+        kernel = _shader.kernel(f"adaptive_avg_pool3d_large_{suffix}", self.device)
+        kernel(out, self, geometry, threads=out.numel() * _GROUP, group_size=_GROUP)
+    else:
+        _shader.kernel(f"adaptive_avg_pool3d_{suffix}", self.device)(out, self, geometry, threads=out.numel())
+    return out
+
+
+def adaptive_avg_pool3d_out(self: torch.Tensor, output_size: Sequence[int], *, out: torch.Tensor) -> torch.Tensor:
+    """`adaptive_avg_pool3d.out`."""
+    require_dtype(out, self.dtype, "adaptive_avg_pool3d")
+    result = adaptive_avg_pool3d(self, output_size)
+    resize_output(out, result.shape)
+    refuse_internal_overlap(out)
+    return out.copy_(result)
+
+
+def adaptive_avg_pool3d_backward(grad_output: torch.Tensor, self: torch.Tensor) -> torch.Tensor:
+    """`_adaptive_avg_pool3d_backward`, of the input's shape."""
+    check_pooled(grad_output, grad_output.shape[-3:], "adaptive_avg_pool3d_backward")
+    _check_dtype(self)
+    if grad_output.dtype != self.dtype:
+        raise RuntimeError(
+            f"expected dtype {self.dtype} for `grad_output` but got dtype {grad_output.dtype}"
+        )
+    gradient = torch.empty(self.shape, dtype=self.dtype, device=self.device)
+    if gradient.numel():
+        geometry = geometry3d(grad_output, self.shape[-3:], grad_output.shape[-3:])
+        kernel = _shader.kernel(f"adaptive_avg_pool3d_backward_{METAL_TYPES[self.dtype]}", self.device)
+        kernel(gradient, grad_output, geometry, threads=gradient.numel())
+    return gradient
+
+
+def adaptive_avg_pool3d_backward_grad_input(
+    grad_output: torch.Tensor, self: torch.Tensor, *, grad_input: torch.Tensor
+) -> torch.Tensor:
+    """`adaptive_avg_pool3d_backward.grad_input`."""
+    require_dtype(grad_input, self.dtype, "adaptive_avg_pool3d_backward")
+    result = adaptive_avg_pool3d_backward(grad_output, self)
+    resize_output(grad_input, result.shape)
+    refuse_internal_overlap(grad_input)
+    return grad_input.copy_(result)
+
+
+def _check_dtype(x: torch.Tensor) -> None:
+    if x.dtype not in FLOATING:
+        raise NotImplementedError(f"adaptive_avg_pool3d is not implemented for {x.dtype} on mps")
+
+
+KERNELS = (
+    ("aten::_adaptive_avg_pool3d", adaptive_avg_pool3d),
+    ("aten::adaptive_avg_pool3d.out", adaptive_avg_pool3d_out),
+    ("aten::_adaptive_avg_pool3d_backward", adaptive_avg_pool3d_backward),
+    ("aten::adaptive_avg_pool3d_backward.grad_input", adaptive_avg_pool3d_backward_grad_input),
+)

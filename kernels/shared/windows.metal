@@ -1,0 +1,63 @@
+// The windows of adaptive pooling: output o of O covers the inputs [floor(o I / O), ceil((o + 1) I / O)).
+#include <metal_stdlib>
+using namespace metal;
+
+inline long window_start(long o, long inputs, long outputs) { return o * inputs / outputs; }
+inline long window_end(long o, long inputs, long outputs) { return ((o + 1) * inputs + outputs - 1) / outputs; }
+
+// The outputs whose windows hold input i: the same with the roles exchanged.
+inline long first_window(long i, long inputs, long outputs) { return i * outputs / inputs; }
+inline long last_window(long i, long inputs, long outputs) { return ((i + 1) * outputs + inputs - 1) / inputs; }
+
+// What the host passes (runtime/pooling.py): sizes and element strides of the dimensions channel, depth, height and
+// width; images have been counted into `plane`.
+struct pool3d {
+  long channels;
+  long in[3];
+  long out[3];
+  long image_stride;
+  long channel_stride;
+  long stride[3];
+};
+
+inline pool3d read_pool3d(constant long* g) {
+  return pool3d{g[0], {g[1], g[2], g[3]}, {g[4], g[5], g[6]}, g[7], g[8], {g[9], g[10], g[11]}};
+}
+
+// A position in a tensor of (planes, depth, height, width).
+struct place3d {
+  long plane, d, h, w;
+};
+
+// The place of an element of a contiguous tensor.
+inline place3d place_of(ulong element, thread const long (&size)[3]) {
+  const ulong w = element / ulong(size[2]), h = w / ulong(size[1]), d = h / ulong(size[0]);
+  return place3d{
+      long(d), long(h - d * ulong(size[0])), long(w - h * ulong(size[1])), long(element - w * ulong(size[2]))};
+}
+
+// The window of one output and how to run through it: position k of `volume` in the order of a contiguous input.
+struct window3d {
+  long start[3];
+  long size[3];
+
+  window3d(place3d at, thread const pool3d& pool) {
+    const long o[3] = {at.d, at.h, at.w};
+    for (uint i = 0; i < 3; ++i) {
+      start[i] = window_start(o[i], pool.in[i], pool.out[i]);
+      size[i] = window_end(o[i], pool.in[i], pool.out[i]) - start[i];
+    }
+  }
+  long volume() const { return size[0] * size[1] * size[2]; }
+  place3d at(long k) const {
+    return place3d{0, start[0] + k / (size[2] * size[1]), start[1] + k / size[2] % size[1], start[2] + k % size[2]};
+  }
+};
+
+inline long offset_in_plane(place3d at, thread const pool3d& pool) {
+  return at.d * pool.stride[0] + at.h * pool.stride[1] + at.w * pool.stride[2];
+}
+
+inline long plane_offset(long plane, thread const pool3d& pool) {
+  return plane / pool.channels * pool.image_stride + plane % pool.channels * pool.channel_stride;
+}
