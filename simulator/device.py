@@ -105,10 +105,10 @@ def _table(columns: tuple[list[str], list[int], list[int], list[int]]) -> dict[s
 
 def _control() -> Any:
     """The operators by which the C++ side is driven."""
-    import torch
-
     if _profile is None:
         raise SimulatorError("the simulated mps device is not loaded in this process; call load() first")
+    import torch
+
     return torch.ops.mpsmith_simulator
 
 
