@@ -27,7 +27,7 @@ def installed_coverage(macos: float = MACOS) -> ReleaseCoverage:
 def release_coverage(release: str, *, fetch: bool = False, yaml_only: bool = False) -> ReleaseCoverage:
     """The coverage of a release: from the committed data, or from its wheel for one that they do not have.
 
-    `fetch` reads the wheel in any case; `yaml_only` reads only the yaml of it, by HTTP Range.
+    `fetch` reads the wheel in any case; `yaml_only` reads only its yaml, by HTTP Range.
     Raises MpsmithError when the release cannot be had.
     """
     if not fetch:
@@ -41,7 +41,11 @@ def release_coverage(release: str, *, fetch: bool = False, yaml_only: bool = Fal
 def read_release(release: str, *, yaml_only: bool = False, macos: float = MACOS) -> WheelReading:
     """Read the wheel of a release, fetched into the cache first unless only its yaml is wanted."""
     archive: Archive = open_remote(release) if yaml_only else open_path(fetch_wheel(release))
-    return read_wheel(archive, with_binary=not yaml_only, macos=macos)
+    return _read(archive, yaml_only, macos)
+
+
+def _read(archive: Archive, yaml_only: bool, macos: float) -> WheelReading:
+    return read_wheel(archive, with_binary=not yaml_only, with_tests=not yaml_only, macos=macos)
 
 
 def named_coverage(
@@ -60,9 +64,9 @@ def named_coverage(
     if sum(choice is not None for choice in (torch, wheel, url)) > 1:
         raise MpsmithError("name one torch: --torch, --wheel or --wheel-url")
     if wheel is not None:
-        return from_wheel(read_wheel(open_path(wheel), with_binary=not yaml_only, macos=macos))
+        return from_wheel(_read(open_path(wheel), yaml_only, macos))
     if url is not None:
-        return from_wheel(read_wheel(open_url(url), with_binary=not yaml_only, macos=macos))
+        return from_wheel(_read(open_url(url), yaml_only, macos))
     if torch is None:
         return installed_coverage(macos)
     # The committed expectations are those for one version of macOS; another one needs the sources.

@@ -16,6 +16,8 @@ from .overloads import Dispatch
 from .release_data import ReleaseData
 from .selection import DTYPES
 
+DtypesByStage = Mapping[str, tuple[str, ...]]
+
 
 class Standing(str, Enum):
     """How far an operator's overloads have kernels on mps, composite ones left aside."""
@@ -50,7 +52,7 @@ class OperatorRow:
     kernel_overloads: int
     native_since: str | None
     metal_dtypes: tuple[str, ...]
-    expected_failures: Mapping[str, tuple[str, ...]]
+    expected_failures: DtypesByStage
     drift: tuple[Drift, ...]
     verdict: str | None = None
     measured_on: str | None = None
@@ -66,7 +68,7 @@ def operator_rows(
     `data` gives the releases since when; `registry` the entries by operator, such as `aten::mode`.
     """
     since = _native_since(data, coverage)
-    failures = _failures(coverage)
+    failures = failures_by_operator(coverage)
     rows = []
     for operator, overloads in sorted(coverage.by_operator.items()):
         standing = standing_of(overloads)
@@ -131,7 +133,8 @@ def _native_since(data: ReleaseData, coverage: ReleaseCoverage) -> dict[str, str
     return since
 
 
-def _failures(coverage: ReleaseCoverage) -> dict[str, dict[str, tuple[str, ...]]]:
+def failures_by_operator(coverage: ReleaseCoverage) -> dict[str, DtypesByStage]:
+    """The dtypes that PyTorch's tests expect to fail, by operator and stage of FailureKey, over all variants."""
     collected: dict[str, dict[str, set[str]]] = {}
     for key, text in coverage.failures.items():
         collected.setdefault(key.operator, {}).setdefault(key.stage, set()).update(text.split(","))
@@ -146,9 +149,7 @@ def _in_order(dtypes: Iterable[str]) -> tuple[str, ...]:
     return ("all",) if "all" in given else tuple(dtype for dtype in DTYPES if dtype in given)
 
 
-def _drift(
-    operator: str, standing: Standing, expected: Mapping[str, tuple[str, ...]], coverage: ReleaseCoverage
-) -> tuple[Drift, ...]:
+def _drift(operator: str, standing: Standing, expected: DtypesByStage, coverage: ReleaseCoverage) -> tuple[Drift, ...]:
     """Only operators that PyTorch tests can drift, and only in releases that ship their expectations.
 
     An entry for some integer dtypes does not contradict a kernel; one for float32 does.

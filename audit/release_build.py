@@ -47,8 +47,10 @@ class WheelReading:
         return self.surface.release
 
 
-def read_wheel(archive: Archive, *, with_binary: bool = True, macos: float = MACOS) -> WheelReading:
-    """Read a wheel's yaml, its tests' expectations for a version of macOS, and (unless told not to) its binary.
+def read_wheel(
+    archive: Archive, *, with_binary: bool = True, with_tests: bool = True, macos: float = MACOS
+) -> WheelReading:
+    """Read a wheel's yaml, and unless told not to its binary and its tests' expectations for a version of macOS.
 
     Raises WheelError when a part that every torch wheel has is missing or damaged. Releases before 2.8 have no
     common_mps.py: `failures` is None for them.
@@ -63,7 +65,7 @@ def read_wheel(archive: Archive, *, with_binary: bool = True, macos: float = MAC
         facts = replace(facts, inherited=_inherited(surface, facts))
     opinfos: tuple[OpInfoDeclaration, ...] = ()
     failures = None
-    if archive.has(COMMON_MPS):
+    if with_tests and archive.has(COMMON_MPS):
         opinfos = tuple(read_opinfos(_opinfo_texts(archive)))
         failures = read_expected_failures(archive.read(COMMON_MPS), opinfos, macos)
     native = [o.name.removeprefix("aten::") for o in surface.overloads if o.dispatch.has_kernel]

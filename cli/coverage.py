@@ -107,6 +107,25 @@ def operators(
 
 
 @app.command()
+def page(
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")],
+    torch: Torch = None,
+    registry: Annotated[Path | None, typer.Option("--registry", metavar="DIR", help="Another registry.")] = None,
+) -> None:
+    """One HTML page: the chart and figures of all releases and the joined table of one, with search."""
+    from ..audit import release_data
+    from ..audit.coverage_history import history as figures
+    from ..audit.coverage_sources import named_coverage
+    from ..audit.coverage_table import operator_rows
+    from ..registry.files import load
+    from ..reports.coverage_page import page as rendered
+
+    data = release_data.load()
+    found = named_coverage(torch=torch)
+    _write(rendered(found, operator_rows(found, data, load(registry)), figures(data)), output)
+
+
+@app.command()
 def diff(
     before: Annotated[str, typer.Argument(metavar="BEFORE", help="A release, or the path of a wheel.")],
     after: Annotated[str, typer.Argument(metavar="AFTER", help="A later release, or the path of a wheel.")],

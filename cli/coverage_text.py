@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from tabulate import tabulate
@@ -15,6 +15,7 @@ from ..audit.coverage_history import CoverageDiff, DispatchChange, ReleaseCounts
 from ..audit.coverage_table import OperatorRow
 from ..audit.native_functions import functional_name
 from ..audit.overloads import Dispatch
+from ..reports.coverage_cells import HISTORY_TITLES, OPERATOR_TITLES, history_cells, operator_cells
 
 Format = Literal["terminal", "csv", "markdown"]
 
@@ -96,62 +97,7 @@ def overload_table(overloads: Sequence[OverloadCoverage]) -> str:
 
 def operator_table(rows: Sequence[OperatorRow], form: Format) -> str:
     """The joined table. Verdicts that no Mac has shown say so."""
-    headers = (
-        "operator",
-        "mps",
-        "native overloads",
-        "native since",
-        "Metal kernels",
-        "upstream expects to fail",
-        "drift",
-        "audit",
-        "status",
-        "replacement",
-    )
-    lines = [
-        (
-            row.operator,
-            row.standing.value,
-            f"{row.native_overloads} of {row.kernel_overloads}" if row.kernel_overloads else "",
-            row.native_since or "",
-            " ".join(_short(row.metal_dtypes)),
-            _expected(row.expected_failures),
-            "; ".join(drift.value for drift in row.drift),
-            _verdict(row),
-            row.status or "",
-            row.replacement or "",
-        )
-        for row in rows
-    ]
-    return render(headers, lines, form)
-
-
-_SHORT = {
-    "float32": "f32",
-    "float16": "f16",
-    "bfloat16": "bf16",
-    "complex64": "c64",
-    "int8": "i8",
-    "int16": "i16",
-    "int32": "i32",
-    "int64": "i64",
-    "uint8": "u8",
-    "bool": "b",
-}
-
-
-def _short(dtypes: Iterable[str]) -> list[str]:
-    return [_SHORT.get(dtype, dtype) for dtype in dtypes]
-
-
-def _expected(failures: Mapping[str, tuple[str, ...]]) -> str:
-    return "; ".join(f"{stage}: {' '.join(_short(dtypes))}" for stage, dtypes in failures.items())
-
-
-def _verdict(row: OperatorRow) -> str:
-    if row.verdict is None:
-        return ""
-    return f"{row.verdict} ({row.measured_on})" if row.measured_on != "mps" else row.verdict
+    return render(OPERATOR_TITLES, [operator_cells(row) for row in rows], form)
 
 
 def diff_text(changes: CoverageDiff) -> str:
@@ -183,37 +129,4 @@ def _change(change: DispatchChange) -> str:
 
 def history_table(counts: Sequence[ReleaseCounts], form: Format) -> str:
     """A line for each release."""
-    headers = (
-        "release",
-        "native",
-        "operators",
-        "missing",
-        "operators missing",
-        "composite",
-        "missing everywhere",
-        "by hand",
-        "fall back",
-        "SparseMPS",
-        "Metal functions",
-        "gained",
-        "lost",
-    )
-    rows = [
-        (
-            count.release,
-            count.native,
-            count.native_operators,
-            count.missing,
-            count.missing_operators,
-            count.composite,
-            count.missing_everywhere,
-            count.by_hand,
-            count.falls_back,
-            count.sparse,
-            count.metal_functions,
-            len(count.gained),
-            len(count.lost),
-        )
-        for count in counts
-    ]
-    return render(headers, rows, form)
+    return render(HISTORY_TITLES, [history_cells(count) for count in counts], form)

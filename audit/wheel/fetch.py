@@ -62,7 +62,7 @@ def _require_version(release: str) -> None:
 def _download(release: str, folder: Path) -> None:
     arguments = ["download", "--dest", str(folder)]
     if not sys.stderr.isatty():
-        arguments.append("--progress-bar=off")
+        arguments.append("--quiet")
     _first_that_fits(release, arguments)
 
 

@@ -8,6 +8,7 @@ from mpsmith.audit import release_data
 from mpsmith.audit.coverage import OverloadCoverage, ReleaseCoverage, from_data, lacking
 from mpsmith.audit.coverage_history import compare, history
 from mpsmith.audit.coverage_table import Drift, Standing, operator_rows, standing_of
+from mpsmith.audit.dtype_refusals import refused_dtypes
 from mpsmith.audit.overloads import Dispatch
 from mpsmith.audit.release_data import FailureKey, OverloadHistory, ReleaseData, ReleaseFacts
 from mpsmith.cli import coverage as cli
@@ -163,6 +164,22 @@ def test_drift(dispatch: Dispatch, failures: dict[str, str], drift: tuple[Drift,
     assert row.drift == drift
 
 
+@pytest.mark.parametrize(
+    ("failures", "refused"),
+    [
+        ({"unimplemented": "int8,bool"}, ("int8", "bool")),
+        ({"forward": "complex64,int8"}, ("complex64",)),
+        ({"unimplemented": "int8", "forward": "complex64"}, ("complex64", "int8")),
+        ({"unimplemented": "float32,int8"}, None),
+        ({"opinfo": "all", "backward": "float16"}, None),
+    ],
+)
+def test_dtypes_that_native_overloads_refuse(failures: dict[str, str], refused: tuple[str, ...] | None) -> None:
+    listed = {FailureKey("f", "", stage, "f"): dtypes for stage, dtypes in failures.items()}
+    coverage = release("1.0.0", {"f": NATIVE, "f_": DELEGATE, "f.out": MISSING}, failures=listed)
+    assert refused_dtypes(coverage) == ({} if refused is None else {"f": refused, "f_": refused})
+
+
 def test_operators_without_tests_do_not_drift() -> None:
     coverage = release("1.0.0", {"f": MISSING}, failures={FailureKey("g", "", "unimplemented", "g"): "float32"})
     assert operator_rows(coverage, released("1.0.0", {}))[0].drift == ()
@@ -251,6 +268,15 @@ def test_the_badge_command() -> None:
         "missing": 112,
     }
     assert run("badge", "--torch", "2.15.0").startswith("<svg ")
+
+
+def test_the_page_has_the_chart_and_the_table(tmp_path: Path) -> None:
+    run("page", "--torch", "2.15.0", "--output", str(tmp_path / "page.html"))
+    text = (tmp_path / "page.html").read_text()
+    assert text.count("<svg ") == 1
+    assert "<td>softshrink</td><td>native</td>" in text
+    assert "<td>matmul</td>" not in text
+    assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
 
 
 def test_the_installed_torch_is_the_default() -> None:

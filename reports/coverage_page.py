@@ -1,0 +1,60 @@
+"""Coverage of releases as HTML: a section for the report, and a page of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from ..audit.coverage import ReleaseCoverage
+from ..audit.coverage_history import ReleaseCounts
+from ..audit.coverage_table import OperatorRow, Standing
+from .coverage_cells import HISTORY_TITLES, OPERATOR_TITLES, history_cells, operator_cells
+from .coverage_chart import history_svg
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{title}</title>
+<style>body {{ font: 16px system-ui, sans-serif; margin: 2rem auto; max-width: 80rem; padding: 0 1rem }}</style>
+</head>
+<body>
+{section}
+</body>
+</html>
+"""
+
+
+def section(coverage: ReleaseCoverage, rows: Sequence[OperatorRow], counts: Sequence[ReleaseCounts]) -> Markup:
+    """The section: chart and figures of all releases, and the joined table of one release, with search and filters.
+
+    Operators that are composed of others are left out of the table: they need no kernel. Verdicts that no Mac has
+    shown say `simulated`.
+    """
+    needing = [row for row in rows if row.standing is not Standing.COMPOSITE]
+    environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined)
+    text = environment.get_template("coverage.html.j2").render(
+        release=coverage.release,
+        source=f"Torch {coverage.release}: {coverage.source}",
+        chart=Markup(history_svg(counts)),
+        history_titles=HISTORY_TITLES,
+        history_rows=[history_cells(count) for count in counts],
+        standings=[standing.value for standing in Standing if standing is not Standing.COMPOSITE],
+        operator_titles=OPERATOR_TITLES,
+        operator_rows=[operator_cells(row) for row in needing],
+        drift_column=OPERATOR_TITLES.index("drift"),
+    )
+    return Markup(text)
+
+
+def page(coverage: ReleaseCoverage, rows: Sequence[OperatorRow], counts: Sequence[ReleaseCounts]) -> str:
+    """The section as a page that needs nothing else."""
+    title = f"MPS coverage of torch {coverage.release}"
+    return _PAGE.format(title=title, section=section(coverage, rows, counts))
