@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from .attributes import cut_attributes
+from .cache import fingerprint
 from .compiler import Compiler, default_compiler
 from .declarations import ADDRESS_SPACES, DeclarationWalk
 from .diagnostics import Diagnostic, parse_clang
-from .errors import MetalRuntimeError
 from .includes import PROGRAM, EmbeddedSource, embed, torch_include
-from .library import compile_library
 from .limits import MAX_THREADGROUP_MEMORY
 from .problems import Problems
-from .rewriter import Rewritten, rewrite
+from .rewriter import rewrite
 from .tokens import Tokens, UnbalancedError
 from .translation import check_host
 
@@ -34,8 +34,12 @@ _SPACE_WORDS = (
     (re.compile(r"\b__private\b"), "thread"),
     (re.compile(r"\bthreadgroup msl_shared_\w+' \(aka '([^']*)'\)"), r"\1'"),
 )
-MAX_BUILT_KERNELS = 16
-"""Kernels with threadgroup variables that a check builds to measure their memory."""
+_TOO_MUCH = "threadgroup variables that are too large"
+_ASSERTIONS = (
+    "#undef MSL_SHARED_TOTAL\n"
+    f'#define MSL_SHARED_TOTAL(bytes) static_assert((bytes) <= {MAX_THREADGROUP_MEMORY}, "{_TOO_MUCH}")\n'
+)
+_TOTAL = re.compile(r"expression evaluates to '(\d+) <= \d+'")
 
 
 def check(source: str, filename: str | Path | None = None, *, strict: bool = False) -> list[Diagnostic]:
@@ -54,18 +58,26 @@ def check(source: str, filename: str | Path | None = None, *, strict: bool = Fal
     include = torch_include()
     folders = [*([Path(filename).parent] if filename else []), *([include] if include else [])]
     embedded = embed(source, name, folders)
-    rewritten, found = check_host(embedded, compiler, _WARNINGS)
+    key = fingerprint(compiler.identity, "check", str(strict), embedded.text)
+    known = compiler.cache.find(key, ".json")
+    if known:
+        return [Diagnostic(**d) for d in json.loads(known[1])]
+    rewritten, found = check_host(embedded, compiler, _WARNINGS, _ASSERTIONS)
     found = [_renamed(d) for d in found if d.severity == "error" or d.file == name]
-    failed = any(d.severity == "error" for d in found)
     if strict and rewritten is not None:
         found += _check_address_spaces(embedded, compiler, name)
-    if rewritten is not None and not failed:
-        found += _check_threadgroup_memory(source, filename, rewritten)
-    unique = dict.fromkeys(found)
-    return sorted(unique, key=lambda d: (d.file != name, d.file, d.line, d.column))
+    ordered = sorted(dict.fromkeys(found), key=lambda d: (d.file != name, d.file, d.line, d.column))
+    compiler.cache.store(key, ".json", json.dumps([asdict(d) for d in ordered]).encode())
+    return ordered
 
 
 def _renamed(diagnostic: Diagnostic) -> Diagnostic:
+    """Clang's finding under a name and in words that fit Metal."""
+    if _TOO_MUCH in diagnostic.message:
+        total = _TOTAL.search(diagnostic.message)
+        size = f"{total[1]} bytes" if total else "too much"
+        message = f"{size} of threadgroup memory; the limit is {MAX_THREADGROUP_MEMORY}"
+        return replace(diagnostic, rule="too-much-threadgroup-memory", message=message)
     if diagnostic.rule != "pre-c++17-compat":
         return diagnostic
     feature = diagnostic.message.split(" is incompatible")[0].split(" are incompatible")[0]
@@ -119,20 +131,3 @@ def _inside_brackets(tokens: Tokens, begin: int, i: int) -> bool:
             return True
         j = close + 1 if close > j else j + 1
     return False
-
-
-def _check_threadgroup_memory(source: str, filename: str | Path | None, rewritten: Rewritten) -> Iterator[Diagnostic]:
-    if "MSL_SHARED" not in rewritten.body:
-        return
-    library = compile_library(source, filename=filename)
-    for kernel in rewritten.kernels[:MAX_BUILT_KERNELS]:
-        try:
-            getattr(library, kernel.name)
-        except MetalRuntimeError as error:
-            if str(MAX_THREADGROUP_MEMORY) not in str(error):
-                raise
-            text = str(error).split(") ", 1)[-1]
-            place = kernel.location
-            yield Diagnostic(
-                place.file, place.line, 0, "error", f"kernel '{kernel.name}' {text}", "too-much-threadgroup-memory"
-            )

@@ -84,6 +84,8 @@ def _with_note(current: Diagnostic, note: str, file: str, row: int, sources: Map
         return replace(current, file=file, line=row, column=0)
     if note.startswith("in instantiation") and file in sources:
         return replace(current, message=f"{current.message} ({note} at {file}:{row})")
+    if note.startswith("expression evaluates"):
+        return replace(current, message=f"{current.message} ({note})")
     if note.startswith("candidate function not viable") and _ADDRESS_SPACE.search(note) and "(" not in current.message:
         return replace(current, message=f"{current.message} ({note})")
     return current

@@ -28,6 +28,7 @@ def rewrite_shared_variables(tokens: Tokens, program: Program, real_address_spac
     if not places:
         return
     for function in program.functions:
+        visible: list[tuple[int, str]] = []  # block that ends where a variable's scope does, and its name
         for i in places:
             if not function.body_begin < i < function.body_end:
                 continue
@@ -37,17 +38,33 @@ def rewrite_shared_variables(tokens: Tokens, program: Program, real_address_spac
                 continue
             if real_address_spaces:
                 _make_references(tokens, start, i, declarators)
-            else:
-                _make_static(tokens, i, declarators)
+                continue
+            block_end = tokens.pair[_enclosing_block(tokens, i)]
+            visible = [(end, name) for end, name in visible if end > i]
+            visible += [(block_end, tokens.text[d.name]) for d in declarators]
+            _make_static(tokens, i, declarators, [name for _, name in visible])
 
 
-def _make_static(tokens: Tokens, i: int, declarators: list[_Declarator]) -> None:
-    """A statement for each variable, so that a checked build can leave a gap behind each."""
+def _enclosing_block(tokens: Tokens, i: int) -> int:
+    """Index of the `{` of the innermost block around `i`."""
+    text = tokens.text
+    i -= 1
+    while text[i] != "{":
+        i = tokens.pair[i] - 1 if text[i] in ("}", ")", "]") else i - 1
+    return i
+
+
+def _make_static(tokens: Tokens, i: int, declarators: list[_Declarator], visible: list[str]) -> None:
+    """A statement for each variable, so that a checked build can leave a gap behind each.
+
+    Behind the last stands the size of all threadgroup variables that are in scope.
+    """
     element = tokens.span(i + 1, declarators[0].name)
     tokens.text[i] = "MSL_SHARED"
     ends = [*(d.name - 1 for d in declarators[1:]), _statement_end(tokens, i)]
     for d, end in zip(declarators, ends, strict=True):
-        following = f" MSL_SHARED {element} " if end != ends[-1] else ""
+        total = " + ".join(f"sizeof({name})" for name in visible)
+        following = f" MSL_SHARED {element} " if end != ends[-1] else f" MSL_SHARED_TOTAL({total});"
         tokens.text[end] = f"; MSL_SHARED_END({tokens.text[d.name]});{following}"
 
 

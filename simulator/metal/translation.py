@@ -54,15 +54,15 @@ def translate(source: str, name: str, folders: Sequence[Path], compiler: Compile
 
 
 def check_host(
-    embedded: EmbeddedSource, compiler: Compiler, warnings: Sequence[str] = ()
+    embedded: EmbeddedSource, compiler: Compiler, warnings: Sequence[str] = (), prefix: str = ""
 ) -> tuple[Rewritten | None, list[Diagnostic]]:
-    """Preprocesses, rewrites and type-checks; None if preprocessing failed."""
+    """Preprocesses, rewrites and type-checks, with `prefix` in front; None if preprocessing failed."""
     expanded, messages = compiler.preprocess(embedded.text)
     found = list(parse_clang(messages, embedded.lines))
     if not expanded:
         return None, [d for d in found if d.severity == "error"]
     rewritten = rewrite(expanded)
-    unit = rewritten.full + "".join(map(wrap, rewritten.kernels))
+    unit = prefix + rewritten.full + "".join(map(wrap, rewritten.kernels))
     own = list(rewritten.diagnostics)
     found = list(parse_clang(compiler.check(unit, "fast", warnings), embedded.lines))
     # What the rewriter explains better, clang need not repeat.

@@ -118,6 +118,8 @@ struct msl_shared_variable {
 #else
 #define MSL_SHARED_END(name)
 #endif
+// A check of the source alone turns this into an assertion about the variables that are declared so far.
+#define MSL_SHARED_TOTAL(bytes)
 #define MSL_SHARED static __attribute__((section("msl_shared"), aligned(16)))
 extern "C" {
 struct msl_sections {
