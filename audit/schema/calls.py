@@ -29,6 +29,15 @@ class SchemaCall:
             if argument.alias_info is not None and argument.alias_info.is_write
         ]
 
+    @property
+    def takes_device(self) -> bool:
+        """Whether the overload has an argument `device`, as factories have."""
+        return any(argument.name == "device" and argument.kwarg_only for argument in self._overload._schema.arguments)
+
+    def positions_of(self, names: frozenset[str]) -> frozenset[int]:
+        """The positions of the arguments with these names."""
+        return frozenset(i for i, argument in enumerate(self._overload._schema.arguments) if argument.name in names)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The overload's result, and the written arguments."""
         result = self._overload(*args, **kwargs)

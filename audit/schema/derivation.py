@@ -112,6 +112,8 @@ def _coerced(value: Any, kind: str) -> Any:
         return {"shape": [], "dtype": "float32" if isinstance(value, float) else "int64", "values": [value]}
     if kind.startswith("List[Tensor") and is_tensor:
         return [value]
+    if kind.startswith("List[Tensor") and isinstance(value, list):
+        return [_coerced(item, "Tensor") for item in value]
     if kind.startswith("List[number") and isinstance(value, (int, float)):
         return [value]
     return value

@@ -85,9 +85,12 @@ def _quietly() -> None:
 
 
 def _groups() -> list[Any]:
+    from ..sources.modules import ModuleSource
     from ..sources.opinfo import OpInfoSource
 
-    groups = [g for g in OpInfoSource().groups() if g.dtype in RECORDED_DTYPES and "sparse" not in g.variant]
+    everything = [*OpInfoSource().groups(), *ModuleSource().groups()]
+    compressed = ("sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
+    groups = [g for g in everything if g.dtype in RECORDED_DTYPES and not g.variant.endswith(compressed)]
     by_name: dict[tuple[str, str], Any] = {}
     for group in sorted(groups, key=lambda g: RECORDED_DTYPES.index(g.dtype)):
         by_name.setdefault((group.operator, group.variant), group)

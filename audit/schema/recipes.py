@@ -11,7 +11,8 @@ from torch import Tensor
 
 # Values up to this many are kept; larger floating tensors are drawn anew from their range.
 KEPT_VALUES = 48
-LARGEST = 4096
+LARGEST_OF_INTEGERS = 4096  # their values are kept, since they may be indices
+LARGEST = 1 << 16
 
 Recipe = Any  # JSON
 
@@ -43,6 +44,8 @@ def encode(value: Any) -> Recipe:
 
 
 def _encode_tensor(tensor: Tensor) -> Recipe:
+    if tensor.layout is torch.sparse_coo:
+        return _encode_sparse(tensor)
     if tensor.layout is not torch.strided or tensor.is_quantized or tensor.numel() > LARGEST:
         raise UnencodableError(f"{tensor.layout} of {tensor.numel()} elements")
     tensor = tensor.detach().resolve_conj().resolve_neg()
@@ -58,9 +61,21 @@ def _encode_tensor(tensor: Tensor) -> Recipe:
             recipe["values"] = [_rounded(v) for v in tensor.float().flatten().tolist()]
         elif finite.numel():
             recipe["range"] = [_rounded(float(finite.min())), _rounded(float(finite.max()))]
-    elif tensor.numel() <= LARGEST:
+    elif tensor.numel() <= LARGEST_OF_INTEGERS:
         recipe["values"] = tensor.flatten().tolist()
+    else:
+        raise UnencodableError(f"{tensor.numel()} integers")
     return recipe
+
+
+def _encode_sparse(tensor: Tensor) -> Recipe:
+    plain = tensor.detach()
+    return {
+        "indices": _encode_tensor(plain._indices()),
+        "elements": _encode_tensor(plain._values()),
+        "size": list(plain.shape),
+        "coalesced": plain.is_coalesced(),
+    }
 
 
 def _rounded(value: float) -> float | str:
@@ -75,6 +90,9 @@ def decode(recipe: Recipe, dtypes: Mapping[str, str]) -> Any:
         return recipe
     if "shape" in recipe:
         return _decode_tensor(recipe, dtypes)
+    if "elements" in recipe:
+        parts = decode(recipe["indices"], {}), decode(recipe["elements"], dtypes)
+        return torch.sparse_coo_tensor(*parts, recipe["size"], is_coalesced=recipe["coalesced"])
     ((kind, value),) = recipe.items()
     if kind == "dtype":
         return getattr(torch, dtypes.get(value, value))

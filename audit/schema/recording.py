@@ -1,24 +1,24 @@
-"""Learns calls from OpInfo samples: every overload that they reach, forward and backward, with its arguments."""
+"""Learns calls from the samples of OpInfos and ModuleInfos: every overload that they reach, with its arguments."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import islice
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ..cases import Case, seed_generators
+from ..cases import Case, CaseSource, seed_generators
 from ..execution import execute, gradients
 from ..selection import Samples
+from ..sources.modules import ModuleSource
 from ..sources.opinfo import OpInfoSource
 from ..store import GroupKey
 from ..tree import map_leaves
 from .recipes import UnencodableError, encode, signature
 
 CALLS_KEPT = 5
-SAMPLES = 6
+SAMPLES = 12
 
 
 class Recording(TorchDispatchMode):
@@ -54,20 +54,29 @@ class Recording(TorchDispatchMode):
 
 
 def record(keys: Iterable[GroupKey]) -> dict[str, list[dict[str, Any]]]:
-    """The calls that the first samples of these groups make on the CPU, by overload."""
-    source = OpInfoSource()
+    """The calls that some samples of these groups make on the CPU, by overload."""
+    opinfos = OpInfoSource()
+    sources: dict[str, CaseSource] = {opinfos.name: opinfos, ModuleSource.name: ModuleSource()}
     known: dict[str, list[dict[str, Any]]] = {}
     for key in keys:
+        source = sources[key.source]
         seed_generators(0, key.label)
         try:
-            cases = list(islice(source.cases(key, Samples.DEFAULT), SAMPLES))
-        except Exception:  # an OpInfo without samples teaches nothing
+            cases = spread(list(source.cases(key, Samples.DEFAULT)))
+        except Exception:  # an entry without samples teaches nothing
             continue
-        overloads = _overloads_named(source.opinfo(key).aten_name)
+        overloads = _overloads_named(opinfos.opinfo(key).aten_name) if source is opinfos else []
         for case in cases:
             _try_directly(case, overloads, Recording(key.dtype, known))
             _run_recorded(case, Recording(key.dtype, known))
     return known
+
+
+def spread(cases: list[Case]) -> list[Case]:
+    """Some of the cases, evenly spread: samplers put what is alike side by side."""
+    if len(cases) <= SAMPLES:
+        return cases
+    return [cases[round(i * (len(cases) - 1) / (SAMPLES - 1))] for i in range(SAMPLES)]
 
 
 def _overloads_named(aten_name: str) -> list[Any]:

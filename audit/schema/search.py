@@ -41,7 +41,23 @@ DTYPE_NAMES = {
     "complex": torch.complex64,
 }
 WANTED_DIMS = re.compile(r"(\d)[- ]?(?:D\b|dim)", re.IGNORECASE)
-STRINGS = ("mean", "sum", "none", "linear", "ij", "reduce", "left", "right", "floor", "trunc", "amax", "L", "reduced")
+# What operators take as text, by the name of the argument; any other text argument takes one of all of them.
+TEXTS = {
+    "reduce": ("sum", "prod", "mean", "amax", "amin", "add", "multiply", "max", "min"),
+    "p": ("fro", "nuc"),
+    "ord": ("fro", "nuc"),
+    "padding": ("same", "valid"),
+    "mode": ("constant", "reflect", "replicate", "circular", "reduced", "complete", "linear"),
+    "indexing": ("ij", "xy"),
+    "rounding_mode": ("floor", "trunc"),
+    "interpolation": ("linear", "lower", "higher", "midpoint", "nearest"),
+    "side": ("left", "right"),
+    "driver": ("gels", "gelsy", "gelsd"),
+    "UPLO": ("L", "U"),
+    "approximate": ("none", "tanh"),
+    "equation": ("ij,jk->ik", "ij->ji", "i,i->"),
+}
+ALL_TEXTS = tuple(sorted({text for texts in TEXTS.values() for text in texts}))
 
 
 @dataclass
@@ -123,7 +139,7 @@ class _Drawer:
         if kind in ("number", "Scalar"):
             return choose.choice([1, 2, 0.5, 1.0, -1.5])
         if kind == "str":
-            return choose.choice(STRINGS)
+            return choose.choice(TEXTS.get(name, ALL_TEXTS))
         if kind == "Device":
             return torch.device("cpu")
         return None

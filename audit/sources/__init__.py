@@ -11,6 +11,7 @@ from .forms import FormSource
 from .layouts import LayoutSource
 from .modules import ModuleSource
 from .opinfo import OpInfoSource
+from .schema import SchemaSource
 from .special_values import SpecialValueSource
 
 
@@ -27,6 +28,7 @@ def case_sources(imports: Sequence[str]) -> tuple[dict[str, CaseSource], list[st
         FormSource(opinfos),
         ErrorSource(opinfos),
         ModuleSource(),
+        SchemaSource(),
     ]
     problems: list[str] = []
     for package in imports:

@@ -9,8 +9,7 @@ from typing import Any
 from ..cases import Case
 from ..selection import Samples
 from ..store import GroupKey
-from ..tree import leaves
-from .opinfo import ON_HOST, OpInfoSource, asks_for_double
+from .opinfo import ON_HOST, OpInfoSource, without_double
 
 
 class ErrorSource:
@@ -42,6 +41,4 @@ class ErrorSource:
         sample = error_input.sample_input
         case = Case(op.op, (sample.input, *sample.args), dict(sample.kwargs), errors_count=True, title="must raise")
         case.on_host = ON_HOST.get(key.operator, frozenset())
-        if any(asks_for_double(value) for value in leaves((case.args, case.kwargs))):
-            case.skipped = "asks for float64, a dtype that mps refuses by design"
-        return case
+        return without_double(case)

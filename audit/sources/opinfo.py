@@ -82,9 +82,7 @@ class OpInfoSource:
             )
             inputs = list(leaves((case.args, case.kwargs)))
             case.default_device = "device" not in case.kwargs and not any(isinstance(i, torch.Tensor) for i in inputs)
-            if any(asks_for_double(value) for value in inputs):
-                case.skipped = "asks for float64, a dtype that mps refuses by design"
-            yield case
+            yield without_double(case)
 
     @staticmethod
     def _has_sampler(op: Any, layout: str) -> bool:
@@ -122,8 +120,14 @@ class OpInfoSource:
         return entries
 
 
-def asks_for_double(value: Any) -> bool:
-    """Whether an input is, or names, a float64 or complex128."""
+def without_double(case: Case) -> Case:
+    """The case, marked as skipped when an input is, or names, a float64 or complex128."""
+    if any(_is_double(value) for value in leaves((case.args, case.kwargs))):
+        case.skipped = "asks for float64, a dtype that mps refuses by design"
+    return case
+
+
+def _is_double(value: Any) -> bool:
     dtype = value.dtype if isinstance(value, torch.Tensor) else value
     return dtype in (torch.float64, torch.complex128)
 
