@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 from ..errors import MpsmithError
@@ -32,9 +33,8 @@ def release_coverage(release: str, *, fetch: bool = False, yaml_only: bool = Fal
     """
     if not fetch:
         data = release_data.load()
-        known = [facts.release for facts in data.releases]
-        if release_data.plain_release(release) in known:
-            return from_data(data, known.index(release_data.plain_release(release)))
+        with contextlib.suppress(MpsmithError):
+            return from_data(data, data.index(release))
     return from_wheel(read_release(release, yaml_only=yaml_only))
 
 

@@ -27,6 +27,7 @@ class Standing(str, Enum):
     COMPOSITE = "composite"
     FALLS_BACK = "always falls back"
     MISSING = "missing"
+    SPARSE_ONLY = "native for sparse tensors"
     MISSING_EVERYWHERE = "missing everywhere"
 
 
@@ -102,13 +103,13 @@ def standing_of(overloads: Sequence[OverloadCoverage]) -> Standing:
     lacking = not found.isdisjoint({Dispatch.MISSING, Dispatch.ALWAYS_FALLS_BACK})
     if kernels:
         return Standing.PARTLY_NATIVE if lacking else Standing.NATIVE
-    for dispatch, standing in (
-        (Dispatch.MISSING, Standing.MISSING),
-        (Dispatch.ALWAYS_FALLS_BACK, Standing.FALLS_BACK),
-        (Dispatch.MISSING_EVERYWHERE, Standing.MISSING_EVERYWHERE),
-    ):
-        if dispatch in found:
-            return standing
+    if Dispatch.MISSING in found:
+        return Standing.MISSING
+    if Dispatch.ALWAYS_FALLS_BACK in found:
+        return Standing.FALLS_BACK
+    if Dispatch.MISSING_EVERYWHERE in found:
+        has_sparse = any(overload.sparse or overload.sparse_compressed for overload in overloads)
+        return Standing.SPARSE_ONLY if has_sparse else Standing.MISSING_EVERYWHERE
     return Standing.COMPOSITE
 
 

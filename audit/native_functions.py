@@ -60,8 +60,12 @@ def operator_of(overload: str) -> str:
 
 
 def functional_name(overload: str) -> str:
-    """The operator under which an in-place overload is counted: `add` for `add.Tensor` and for `add_.Tensor`."""
-    return operator_of(overload).rstrip("_")
+    """The operator under which an in-place overload is counted: `add` for `add.Tensor` and for `add_.Tensor`.
+
+    Python's special methods keep their underscores: `__ilshift__`.
+    """
+    operator = operator_of(overload)
+    return operator if operator.startswith("__") else operator.rstrip("_")
 
 
 def argument_names(schema: str) -> tuple[str, ...]:

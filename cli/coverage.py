@@ -89,11 +89,12 @@ def operators(
     from ..audit import release_data
     from ..audit.coverage_sources import named_coverage
     from ..audit.coverage_table import operator_rows
+    from ..audit.native_functions import functional_name
     from ..registry.files import load
 
     found = named_coverage(torch=torch, wheel=wheel, url=wheel_url, fetch=fetch, yaml_only=yaml_only, macos=macos)
     rows = operator_rows(found, release_data.load(), load(registry))
-    names = {overload.name.partition(".")[0].rstrip("_") for overload in _selected(found.overloads, ops)}
+    names = {functional_name(overload.name) for overload in _selected(found.overloads, ops)}
     rows = [row for row in rows if row.operator in names and (row.drift or not drift)]
     if as_json:
         from dataclasses import asdict

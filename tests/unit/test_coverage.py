@@ -124,6 +124,18 @@ def test_standing_of_an_operator(dispatches: list[Dispatch], standing: Standing)
     assert standing_of([overload(f"f.{number}", found) for number, found in enumerate(dispatches)]) is standing
 
 
+def test_operators_of_sparse_tensors_are_told_apart() -> None:
+    coalesce = OverloadCoverage(
+        "_coalesce",
+        Dispatch.MISSING_EVERYWHERE,
+        Dispatch.MISSING_EVERYWHERE,
+        "nothing",
+        sparse=True,
+        sparse_compressed=False,
+    )
+    assert standing_of([coalesce]) is Standing.SPARSE_ONLY
+
+
 def test_the_table_joins_every_source() -> None:
     data = released("1.0.0 1.1.0 1.2.0", {"mode": "native missing native", "sin.out": "missing native native"})
     coverage = release(
@@ -220,6 +232,10 @@ def test_every_overload_as_json() -> None:
     assert sum(row["declared"] in ("native", "structured delegate") for row in rows.values()) == 890
 
 
+def test_a_minor_release_is_enough() -> None:
+    assert run("--torch", "2.12").startswith("torch 2.12.1, from data computed from")
+
+
 def test_filters() -> None:
     shown = run("--torch", "2.15.0", "--ops", "softshrink", "--ops", "mode")
     assert [line.split()[0] for line in shown.splitlines()[2:]] == [
@@ -286,6 +302,7 @@ def test_the_installed_torch_is_the_default() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (("--torch", "newest"), "newest is no version of torch"),
         (("--torch", "2.15.0", "--wheel", "x.whl"), "name one torch"),
         (("--wheel", "absent.whl"), r"there is no file or folder absent\.whl"),
         (("diff", "absent.whl", "2.15.0"), r"there is no file or folder absent\.whl"),

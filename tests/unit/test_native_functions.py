@@ -63,7 +63,7 @@ def test_argument_names_skip_types_defaults_and_the_star() -> None:
 
 @pytest.mark.parametrize(
     ("name", "functional"),
-    [("add_.Tensor", "add"), ("add.out", "add"), ("_foo_bar", "_foo_bar"), ("__iand__.Scalar", "__iand")],
+    [("add_.Tensor", "add"), ("add.out", "add"), ("_foo_bar", "_foo_bar"), ("__iand__.Scalar", "__iand__")],
 )
 def test_functional_name(name: str, functional: str) -> None:
     assert functional_name(name) == functional
