@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from .layout import Layout, layout_of
+from .layout import layout_of
 from .outputs import check_outputs, overlaps, refuse_internal_overlap
 from .shader import METAL_TYPES, Shader
 
@@ -43,33 +43,39 @@ def elementwise(
     for output in outputs:
         refuse_internal_overlap(output)
         inputs = [source.clone() if overlaps(output, source) else source for source in inputs]
-    operands = (*outputs, *inputs)
-    aligned = _is_aligned(operands, first.element_size())
-    if aligned and all(operand.is_contiguous() for operand in operands):
-        _launch_dense(shader, name, operands, parameters)
-        return
-    layout = layout_of(operands)
-    if aligned and layout.is_dense:
-        _launch_dense(shader, name, operands, parameters)
-    else:
-        _launch_strided(shader, name, operands, parameters, layout)
+    launch_over(shader, name, (*outputs, *inputs), (_by_value(parameters),))
 
 
-def _launch_dense(shader: Shader, name: str, operands: Sequence[torch.Tensor], parameters: Parameters) -> None:
+def launch_over(
+    shader: Shader, name: str, operands: Sequence[torch.Tensor], constants: Sequence[object]
+) -> None:
+    """Run NAME_dense_T or NAME_strided_T over operands of one shape; T is the first operand's dtype.
+
+    The kernel takes the operands, the constants, then the number of elements or the layout. Checks nothing.
+    """
     first = operands[0]
     elements = first.numel()
-    kernel = shader.kernel(f"{name}_dense_{METAL_TYPES[first.dtype]}", first.device)
-    threads = -(-elements * first.element_size() // _VECTOR_BYTES)
-    kernel(*operands, _by_value(parameters), elements, threads=threads)
-
-
-def _launch_strided(
-    shader: Shader, name: str, operands: Sequence[torch.Tensor], parameters: Parameters, layout: Layout
-) -> None:
-    first = operands[0]
-    narrow = layout.fits_32_bits
-    kernel = shader.kernel(f"{name}_strided{'' if narrow else '64'}_{METAL_TYPES[first.dtype]}", first.device)
-    layout.launch(kernel, *operands, _by_value(parameters))
+    if elements == 0:
+        return
+    width = first.element_size()
+    lanes = _VECTOR_BYTES // width
+    aligned = True
+    dense = True
+    for operand in operands:
+        aligned = aligned and operand.storage_offset() % lanes == 0
+        dense = dense and operand.is_contiguous()
+    suffix = METAL_TYPES[first.dtype]
+    if aligned and not dense:
+        layout = layout_of(operands)
+        dense = layout.is_dense
+    elif not aligned:
+        layout = layout_of(operands)
+    if aligned and dense:
+        kernel = shader.kernel(f"{name}_dense_{suffix}", first.device)
+        kernel(*operands, *constants, elements, threads=-(-elements * width // _VECTOR_BYTES))
+    else:
+        kernel = shader.kernel(f"{name}_strided{'' if layout.fits_32_bits else '64'}_{suffix}", first.device)
+        layout.launch(kernel, *operands, *constants)
 
 
 def floating(
@@ -110,9 +116,3 @@ def floating(
 
 def _by_value(parameters: Parameters) -> list[float] | torch.Tensor:
     return parameters if isinstance(parameters, torch.Tensor) else list(parameters)
-
-
-def _is_aligned(operands: Sequence[torch.Tensor], width: int) -> bool:
-    """Whether vectors of 16 bytes of the first operand, and as many elements of the others, start at their multiples."""
-    lanes = _VECTOR_BYTES // width
-    return all(operand.storage_offset() % lanes == 0 for operand in operands)

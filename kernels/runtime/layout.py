@@ -48,14 +48,27 @@ class Layout:
         """What `struct offsets` of shared/strided.metal reads."""
         return [self.elements, len(self.sizes), *self.sizes, *(stride for row in self.strides for stride in row)]
 
+    def packed_operand(self, operand: int) -> list[int]:
+        """The same for one operand alone."""
+        return [self.elements, len(self.sizes), *self.sizes, *self.strides[operand]]
+
     def launch(self, kernel: MetalKernel, *arguments: object) -> None:
         """Run a kernel with a thread an element; the layout follows its other arguments."""
         casts = {len(arguments): "int32"} if self.fits_32_bits else None
-        if self.elements <= _ROW:
-            kernel(*arguments, self.packed(), threads=self.elements, arg_casts=casts)
-        else:
-            rows = -(-self.elements // _ROW)
-            kernel(*arguments, self.packed(), threads=(_ROW, rows), group_size=(256, 1), arg_casts=casts)
+        launch_elements(kernel, self.elements, *arguments, self.packed(), arg_casts=casts)
+
+
+def launch_elements(
+    kernel: MetalKernel, elements: int, *arguments: object, arg_casts: dict[int, str] | None = None
+) -> None:
+    """Run a kernel with at least a thread an element, in rows where one dimension of the grid would not do.
+
+    The kernel finds its element with `element_of` of shared/strided.metal, and the last row may be longer than needed.
+    """
+    if elements <= _ROW:
+        kernel(*arguments, threads=elements, arg_casts=arg_casts)
+    else:
+        kernel(*arguments, threads=(_ROW, -(-elements // _ROW)), group_size=(256, 1), arg_casts=arg_casts)
 
 
 def layout_of(operands: Sequence[torch.Tensor]) -> Layout:

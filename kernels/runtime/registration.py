@@ -172,7 +172,7 @@ def _register(kernel: Kernel) -> None:
         options["allow_override"] = True
     with warnings.catch_warnings():
         # Replacing torch's own hand-over to the CPU is what this is for.
-        warnings.filterwarnings("ignore", message=".*[Oo]verriding a previously registered kernel")
+        warnings.filterwarnings("ignore", message="(?s).*[Oo]verriding a previously registered kernel")
         library.impl(kernel.overload.removeprefix("aten::"), function, "MPS", **options)
     _registered[kernel.overload] = library
 

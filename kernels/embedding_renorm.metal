@@ -1,0 +1,58 @@
+#include "shared/reduce.metal"
+
+struct larger {
+  static float combine(float a, float b) { return is_nan(a) || a > b ? a : b; }
+};
+
+// A group an index, of sorted indices; only the first of equal ones works. A row whose norm is beyond the limit is
+// scaled to it. g: columns, rows, and the strides of row and column. p: the limit and which norm.
+template <typename T>
+kernel void embedding_renorm(
+    device T* weight [[buffer(0)]],
+    device const long* indices [[buffer(1)]],
+    constant float* p [[buffer(2)]],
+    constant long* g [[buffer(3)]],
+    uint i [[threadgroup_position_in_grid]],
+    uint thread_index [[thread_index_in_threadgroup]],
+    uint threads [[threads_per_threadgroup]]) {
+  threadgroup float scratch[256];
+  const long index = indices[i], columns = g[0];
+  const bool works = (i == 0 || indices[i - 1] != index) && index >= 0 && index < g[1];
+  device T* row = weight + (works ? index * g[2] : 0);
+  const float limit = p[0], which = p[1];
+  float norm = 0.0f;
+  if (works) {
+    for (long c = thread_index; c < columns; c += threads) {
+      const float x = abs(float(row[c * g[3]]));
+      if (isinf(which)) {
+        norm = larger::combine(norm, x);
+      } else if (which == 2.0f) {
+        norm = fma(x, x, norm);
+      } else if (which == 0.0f) {
+        norm += x != 0.0f ? 1.0f : 0.0f;
+      } else {
+        norm += which == 1.0f ? x : precise::pow(x, which);
+      }
+    }
+  }
+  norm = isinf(which) ? reduce_group<larger>(norm, scratch, thread_index, threads)
+                      : reduce_group<sum_of>(norm, scratch, thread_index, threads);
+  if (which == 2.0f) {
+    norm = precise::sqrt(norm);
+  } else if (which != 0.0f && which != 1.0f && !isinf(which)) {
+    norm = precise::pow(norm, 1.0f / which);
+  }
+  if (works && norm > limit) {
+    const float scale = limit / (norm + 1e-7f);
+    for (long c = thread_index; c < columns; c += threads) {
+      row[c * g[3]] = T(float(row[c * g[3]]) * scale);
+    }
+  }
+}
+
+#define EMBEDDING_RENORM(T)                                                             \
+  template [[host_name("embedding_renorm_" #T)]] kernel void embedding_renorm<T>(       \
+      device T*, device const long*, constant float*, constant long*, uint, uint, uint);
+EMBEDDING_RENORM(float)
+EMBEDDING_RENORM(half)
+EMBEDDING_RENORM(bfloat)

@@ -1,0 +1,44 @@
+"""Rows of an embedding that are too long are scaled to the largest norm allowed, in place."""
+
+from __future__ import annotations
+
+import torch
+
+from .runtime.elementwise import FLOATING
+from .runtime.outputs import refuse_internal_overlap
+from .runtime.rows import row_group
+from .runtime.shader import METAL_TYPES, Shader
+
+_shader = Shader(__file__)
+
+
+def embedding_renorm_(
+    self: torch.Tensor, indices: torch.Tensor, max_norm: float, norm_type: float
+) -> torch.Tensor:
+    """`embedding_renorm_`: every row that `indices` names once or more is scaled at most once.
+
+    `self`: (rows, columns), of any strides. `indices`: int64 or int32 of any shape; one out of range is ignored.
+    """
+    if self.dim() != 2:
+        raise RuntimeError(f"'self' must be 2-dimensional, but got {self.dim()} dimensions")
+    if indices.dtype not in (torch.int64, torch.int32):
+        raise RuntimeError(f"Expected 'indices' to be Long or Int, but got {indices.dtype}")
+    if self.dtype not in FLOATING:
+        raise NotImplementedError(f"embedding_renorm_ is not implemented for {self.dtype} on mps")
+    refuse_internal_overlap(self)
+    if indices.numel() == 0 or self.numel() == 0:
+        return self
+    ordered, _ = torch.sort(indices.reshape(-1).to(torch.int64))
+    group = row_group(self.shape[1])
+    _shader.kernel(f"embedding_renorm_{METAL_TYPES[self.dtype]}", self.device)(
+        self,
+        ordered,
+        [float(max_norm), float(norm_type)],
+        [self.shape[1], self.shape[0], *self.stride()],
+        threads=ordered.numel() * group,
+        group_size=group,
+    )
+    return self
+
+
+KERNELS = (("aten::embedding_renorm_", embedding_renorm_),)

@@ -1,0 +1,68 @@
+#include "shared/atomic.metal"
+#include "shared/reduce.metal"
+
+// Where window o of O starts: the windows of `size` are spread over `inputs` by a random sample, the last one ends at
+// the end (Graham, Fractional Max-Pooling, 2014, in the form that torch uses).
+inline long interval_start(float sample, long o, long inputs, long outputs, long size) {
+  if (o == outputs - 1) {
+    return inputs - size;
+  }
+  const float alpha = float(inputs - size) / float(outputs - 1);
+  return long((float(o) + sample) * alpha) - long(sample * alpha);
+}
+
+// A thread an output. g: height and width of input, output and window, then channels and the strides of image,
+// channel, height and width. Samples are contiguous (images, channels, 2): first for the width, then for the height.
+template <typename T>
+kernel void fractional_max_pool2d(
+    device T* out [[buffer(0)]],
+    device long* indices [[buffer(1)]],
+    device const T* input [[buffer(2)]],
+    device const T* samples [[buffer(3)]],
+    constant long* g [[buffer(4)]],
+    uint i [[thread_position_in_grid]]) {
+  const long in_height = g[0], in_width = g[1], out_height = g[2], out_width = g[3];
+  const long window_height = g[4], window_width = g[5], channels = g[6];
+  const long w = long(i) % out_width, h = long(i) / out_width % out_height, plane = long(i) / (out_width * out_height);
+  const long top = interval_start(float(samples[2 * plane + 1]), h, in_height, out_height, window_height);
+  const long left = interval_start(float(samples[2 * plane]), w, in_width, out_width, window_width);
+  device const T* x = input + plane / channels * g[7] + plane % channels * g[8];
+  float best = -INFINITY;
+  long index = top * in_width + left;
+  for (long row = top; row < top + window_height; ++row) {
+    for (long column = left; column < left + window_width; ++column) {
+      const float value = float(x[row * g[9] + column * g[10]]);
+      if (value > best || is_nan(value)) {
+        best = value;
+        index = row * in_width + column;
+      }
+    }
+  }
+  out[i] = T(best);
+  indices[i] = index;
+}
+
+// A thread an output: its gradient goes to the input that was largest. Windows overlap, so that inputs may get several.
+// `gradient` is float32 and zero. shape: elements of an output plane and of an input plane.
+template <typename T>
+kernel void fractional_max_pool2d_backward(
+    device float* gradient [[buffer(0)]],
+    device const T* output_gradient [[buffer(1)]],
+    device const long* indices [[buffer(2)]],
+    constant long* shape [[buffer(3)]],
+    uint i [[thread_position_in_grid]]) {
+  const long index = indices[i];
+  if (index >= 0 && index < shape[1]) {
+    const ulong place = ulong(i / shape[0]) * ulong(shape[1]) + ulong(index);
+    atomic_adder<float>::add(gradient, place, float(output_gradient[i]));
+  }
+}
+
+#define FRACTIONAL_MAX_POOL2D(T)                                                                              \
+  template [[host_name("fractional_max_pool2d_" #T)]] kernel void fractional_max_pool2d<T>(                   \
+      device T*, device long*, device const T*, device const T*, constant long*, uint);                       \
+  template [[host_name("fractional_max_pool2d_backward_" #T)]] kernel void fractional_max_pool2d_backward<T>( \
+      device float*, device const T*, device const long*, constant long*, uint);
+FRACTIONAL_MAX_POOL2D(float)
+FRACTIONAL_MAX_POOL2D(half)
+FRACTIONAL_MAX_POOL2D(bfloat)

@@ -1,0 +1,116 @@
+#include "shared/reduce.metal"
+
+// How the differences of two rows become their distance; p[0] is p. `term` of each, `combine` of all, `finish` at last.
+struct norm_of {
+  static float term(float difference, float p) {
+    const float x = abs(difference);
+    return p == 2.0f ? x * x : p == 0.0f ? (x != 0.0f ? 1.0f : 0.0f) : p == 1.0f || isinf(p) ? x : precise::pow(x, p);
+  }
+  static float combine(float a, float b, float p) { return isinf(p) ? max_of::combine(a, b) : a + b; }
+  static float finish(float sum, float p) {
+    return p == 2.0f ? precise::sqrt(sum) : p == 0.0f || p == 1.0f || isinf(p) ? sum : precise::pow(sum, 1.0f / p);
+  }
+};
+
+// Where the pair of rows i < j stands among all pairs of n rows.
+inline ulong pair_index(ulong i, ulong j, ulong n) { return i * n - i * (i + 1) / 2 + j - i - 1; }
+
+// A thread a pair, for short rows; the grid is (rows, rows), half of which has nothing to do. shape: rows, columns.
+template <typename T>
+kernel void pdist(
+    device T* out [[buffer(0)]],
+    device const T* input [[buffer(1)]],
+    constant float& p [[buffer(2)]],
+    constant ulong* shape [[buffer(3)]],
+    uint2 pair [[thread_position_in_grid]]) {
+  const ulong n = shape[0], m = shape[1], i = pair.y, j = pair.x;
+  if (j <= i) {
+    return;
+  }
+  device const T* a = input + i * m;
+  device const T* b = input + j * m;
+  float sum = 0.0f;
+  for (ulong c = 0; c < m; ++c) {
+    sum = norm_of::combine(sum, norm_of::term(float(a[c]) - float(b[c]), p), p);
+  }
+  out[pair_index(i, j, n)] = T(norm_of::finish(sum, p));
+}
+
+// A SIMD group a pair, for long rows; the grid is (32 rows, rows).
+template <typename T>
+kernel void pdist_large(
+    device T* out [[buffer(0)]],
+    device const T* input [[buffer(1)]],
+    constant float& p [[buffer(2)]],
+    constant ulong* shape [[buffer(3)]],
+    uint2 pair [[threadgroup_position_in_grid]],
+    uint lane [[thread_index_in_simdgroup]]) {
+  const ulong n = shape[0], m = shape[1], i = pair.y, j = pair.x;
+  if (j <= i) {
+    return;
+  }
+  device const T* a = input + i * m;
+  device const T* b = input + j * m;
+  float sum = 0.0f;
+  for (ulong c = lane; c < m; c += 32) {
+    sum = norm_of::combine(sum, norm_of::term(float(a[c]) - float(b[c]), p), p);
+  }
+  for (ushort step = 16; step > 0; step /= 2) {
+    sum = norm_of::combine(sum, simd_shuffle_down(sum, step), p);
+  }
+  if (lane == 0) {
+    out[pair_index(i, j, n)] = T(norm_of::finish(sum, p));
+  }
+}
+
+// What one difference and its distance give to the gradient of the first row's element.
+inline float pair_gradient(float difference, float gradient, float distance, float p) {
+  const float direction = difference > 0.0f ? 1.0f : difference < 0.0f ? -1.0f : 0.0f;
+  if (p == 0.0f || distance == 0.0f) {
+    return 0.0f;
+  }
+  if (p == 1.0f) {
+    return direction * gradient;
+  }
+  if (p == 2.0f) {
+    return gradient * difference / distance;
+  }
+  if (isinf(p)) {
+    return abs(difference) == distance ? direction * gradient : 0.0f;
+  }
+  return difference == 0.0f ? 0.0f : direction * precise::pow(abs(difference) / distance, p - 1.0f) * gradient;
+}
+
+// A thread an element of the input, the grid is (columns, rows): it meets the elements above and below in its column.
+template <typename T>
+kernel void pdist_backward(
+    device T* result [[buffer(0)]],
+    device const T* gradient [[buffer(1)]],
+    device const T* input [[buffer(2)]],
+    device const T* distances [[buffer(3)]],
+    constant float& p [[buffer(4)]],
+    constant ulong* shape [[buffer(5)]],
+    uint2 at [[thread_position_in_grid]]) {
+  const ulong n = shape[0], m = shape[1], row = at.y, column = at.x;
+  const float x = float(input[row * m + column]);
+  float sum = 0.0f;
+  for (ulong other = 0; other < n; ++other) {
+    if (other != row) {
+      const ulong k = other < row ? pair_index(other, row, n) : pair_index(row, other, n);
+      sum += pair_gradient(x - float(input[other * m + column]), float(gradient[k]), float(distances[k]), p);
+    }
+  }
+  result[row * m + column] = T(sum);
+}
+
+#define PDIST(T)                                                                        \
+  template [[host_name("pdist_" #T)]] kernel void pdist<T>(                             \
+      device T*, device const T*, constant float&, constant ulong*, uint2);             \
+  template [[host_name("pdist_large_" #T)]] kernel void pdist_large<T>(                 \
+      device T*, device const T*, constant float&, constant ulong*, uint2, uint);       \
+  template [[host_name("pdist_backward_" #T)]] kernel void pdist_backward<T>(           \
+      device T*, device const T*, device const T*, device const T*, constant float&,    \
+      constant ulong*, uint2);
+PDIST(float)
+PDIST(half)
+PDIST(bfloat)

@@ -1,0 +1,84 @@
+"""Gathering from and scattering to a tensor as if it had one dimension."""
+
+from __future__ import annotations
+
+import torch
+
+from .runtime.layout import launch_elements, layout_of
+from .runtime.outputs import overlaps, refuse_internal_overlap, require_dtype, resize_output
+from .runtime.shader import METAL_TYPES, Shader
+
+_shader = Shader(__file__)
+# Elements are moved as numbers of their size.
+_MOVED_AS = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
+
+
+def take(self: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    """`take`, of the shape of the index. An index out of range gives zero: an error would need a read-back."""
+    _check_index(self, index, "take")
+    if self.numel() == 0 and index.numel():
+        raise IndexError("take(): tried to take from an empty tensor")
+    out = torch.empty(index.shape, dtype=self.dtype, device=self.device)
+    if out.numel():
+        kernel = _shader.kernel(f"take_{_MOVED_AS[self.element_size()]}", self.device)
+        operands = (out, self, index.contiguous(), in_logical_order(self), index.numel())
+        launch_elements(kernel, index.numel(), *operands)
+    return out
+
+
+def take_out(self: torch.Tensor, index: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+    """`take.out`."""
+    require_dtype(out, self.dtype, "take")
+    result = take(self, index)
+    resize_output(out, result.shape)
+    refuse_internal_overlap(out)
+    return out.copy_(result)
+
+
+def put_(
+    self: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumulate: bool = False
+) -> torch.Tensor:
+    """`put_`: of an index that comes twice any source stays, or the sum with `accumulate`; one out of range is ignored."""
+    _check_index(self, index, "put_")
+    if source.dtype != self.dtype:
+        raise RuntimeError(f"put_(): self and source expected to have the same dtype, but got self.dtype = {self.dtype} "
+                           f"and source.dtype = {source.dtype}")
+    if index.numel() != source.numel():
+        raise RuntimeError(
+            f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+            f"{source.numel()}, index.numel() = {index.numel()}"
+        )
+    refuse_internal_overlap(self)
+    if index.numel() == 0:
+        return self
+    if self.numel() == 0:
+        raise IndexError("put_(): Expected self to be a non-empty tensor")
+    given = source.clone() if overlaps(self, source) or source is self else source
+    operands = (given.contiguous(), index.contiguous(), in_logical_order(self), index.numel())
+    if accumulate:
+        kernel = _shader.kernel(f"put_accumulate_{METAL_TYPES[self.dtype]}", self.device)
+        memory = self.as_strided((self.untyped_storage().nbytes() // self.element_size(),), (1,), 0)
+        launch_elements(kernel, index.numel(), memory, *operands, self.storage_offset())
+    else:
+        kernel = _shader.kernel(f"put_{_MOVED_AS[self.element_size()]}", self.device)
+        launch_elements(kernel, index.numel(), self, *operands)
+    return self
+
+
+def in_logical_order(x: torch.Tensor) -> list[int]:
+    """The layout of one tensor for `struct offsets`, its elements counted as if it were contiguous."""
+    return layout_of([torch.empty(x.shape, device="meta"), x]).packed_operand(1)
+
+
+def _check_index(x: torch.Tensor, index: torch.Tensor, name: str) -> None:
+    if index.dtype != torch.int64:
+        raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {index.dtype}")
+    if x.dtype not in METAL_TYPES:
+        raise NotImplementedError(f"{name} is not implemented for {x.dtype} on mps")
+
+
+KERNELS = (
+    ("aten::take", take),
+    ("aten::take.out", take_out),
+    ("aten::put_", put_),
+)
