@@ -19,7 +19,7 @@ from .errors import ScaffoldError
 from .findings import Finding, has_errors
 from .mach_object import MachObject
 from .manifest import Manifest, manifest_above
-from .metal_sources import check_metal_file, check_metal_strings
+from .metal_sources import check_metal_file, check_metal_strings, metal_strings
 from .patches import check_patch
 from .registrations import check_registrations, known_overloads, read_registrations
 from .toolchain import Toolchain, check_folder
@@ -129,8 +129,12 @@ def _examine(
         return Answer(path, ("metal",), (), tuple(check_metal_file(path, text)), 0.0)
     if path.suffix in PATCH:
         return Answer(path, ("patch",), (), tuple(check_patch(path, text, toolchain)), 0.0)
-    findings = check_metal_strings(path, text)
-    steps = ["metal"] if findings or 'R"' in text else []
+    findings = []
+    steps = []
+    for one in _with_local_includes(path.resolve()):
+        shaders = list(metal_strings(one.read_text("utf-8")))
+        steps = ["metal"] if shaders else steps
+        findings += check_metal_strings(path if one == path.resolve() else one, shaders)
     found = manifest_above(path)
     source = _source(path, text, found, options)
     registers: tuple[str, ...] = ()

@@ -137,7 +137,7 @@ class Clang:
             Path(sysconfig.get_paths()["include"]),
         ]
         return [
-            *("-target", f"arm64-apple-macos{MACOS}", "-x", "objective-c++", f"-std={self._toolchain.standard}", "-O1"),
+            *("-target", f"arm64-apple-macos{MACOS}", "-x", "objective-c++", f"-std={self._toolchain.standard}", "-O0"),
             *("-fblocks", "-nostdinc", "-nostdinc++", "-fno-color-diagnostics", "-fno-caret-diagnostics"),
             *("-ferror-limit=50", "-D_LIBCPP_PSTL_BACKEND_SERIAL", *(f"-D_LIBCPP_{choice}" for choice in _LIBCXX)),
             *(["-fobjc-arc"] if source.arc else []),
@@ -151,6 +151,8 @@ class Clang:
         prefix = leading_includes(source.text)
         if not prefix:
             return None
+        # Every extension has another name, which no header uses before its own PYBIND11_MODULE.
+        flags = [flag for flag in flags if not flag.startswith("-DTORCH_EXTENSION_NAME=")]
         key = hashlib.sha256("\n".join([self._toolchain.identity, *flags, prefix]).encode()).hexdigest()[:24]
         target = self._cache / "pch" / f"{key}.pch"
         if target.is_file():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ..simulator.metal import CompilerMissingError
@@ -19,9 +19,9 @@ def check_metal_file(path: Path, text: str) -> list[Finding]:
     return _checked(path, text)
 
 
-def check_metal_strings(path: Path, text: str) -> list[Finding]:
-    """Findings about each Metal program in a raw string literal of a C++ file, at the lines of that file."""
-    return [finding for source in metal_strings(text) for finding in _checked(path, source)]
+def check_metal_strings(path: Path, programs: Iterable[str]) -> list[Finding]:
+    """Findings about the Metal programs that `metal_strings` found in a C++ file, at the lines of that file."""
+    return [finding for program in programs for finding in _checked(path, program)]
 
 
 def metal_strings(text: str) -> Iterator[str]:

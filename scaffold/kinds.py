@@ -1,0 +1,130 @@
+"""The kind of a kernel: which body and which launch fit an operator, told by its name, schema, tags and OpInfo."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from torchgen.model import BaseTy
+
+from .operators import OperatorModel, base_types, is_tensor_list
+
+
+class Kind(str, Enum):
+    """Kinds of kernels. Each has a Metal body and a launch that fit it."""
+
+    UNARY = "unary"
+    BINARY = "binary"
+    TERNARY = "ternary"
+    REDUCTION = "reduction"
+    SCAN = "scan"
+    GATHER = "gather"
+    POOLING = "pooling"
+    SORT = "sort"
+    RANDOM = "random"
+    LINALG = "linalg"
+    FOREACH = "foreach"
+
+    @property
+    def words(self) -> str:
+        """What people call it."""
+        return _WORDS[self]
+
+    @property
+    def elementwise(self) -> bool:
+        """Whether each output element depends on the input elements at the same place alone."""
+        return self in (Kind.UNARY, Kind.BINARY, Kind.TERNARY)
+
+
+_WORDS = {
+    Kind.UNARY: "elementwise, one tensor",
+    Kind.BINARY: "elementwise, two tensors",
+    Kind.TERNARY: "elementwise, three tensors or more",
+    Kind.REDUCTION: "reduction",
+    Kind.SCAN: "scan",
+    Kind.GATHER: "gather / scatter",
+    Kind.POOLING: "pooling / resampling",
+    Kind.SORT: "sort-like",
+    Kind.RANDOM: "random",
+    Kind.LINALG: "linear algebra",
+    Kind.FOREACH: "foreach / fused optimizer",
+}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A kind, and what it was told by."""
+
+    kind: Kind
+    because: str
+
+
+def _named(pattern: str) -> Callable[[OperatorModel], bool]:
+    compiled = re.compile(pattern)
+    return lambda operator: compiled.search(operator.name) is not None
+
+
+def _has_generator(operator: OperatorModel) -> bool:
+    return any(
+        BaseTy.Generator in base_types(argument.type) for one in operator.kernels for argument in one.arguments
+    )
+
+
+def _has_tensor_lists(operator: OperatorModel) -> bool:
+    return any(is_tensor_list(argument.type) for one in operator.kernels for argument in one.inputs)
+
+
+def _has_argument(*names: str) -> Callable[[OperatorModel], bool]:
+    return lambda operator: any(argument.name in names for one in operator.kernels for argument in one.inputs)
+
+
+def _module(name: str) -> Callable[[OperatorModel], bool]:
+    return lambda operator: any(one.function.python_module == name for one in operator.overloads)
+
+
+def _tagged(tag: str) -> Callable[[OperatorModel], bool]:
+    return lambda operator: tag in operator.tags
+
+
+# The first rule that matches decides.
+_RULES: tuple[tuple[Kind, str, Callable[[OperatorModel], bool]], ...] = (
+    (Kind.FOREACH, "its name", _named(r"^_foreach_|^_fused_(ada|sgd|lion)|^_amp_foreach")),
+    (Kind.RANDOM, "its name", _named(r"philox|rrelu|dropout|^(binomial|poisson|multinomial|bernoulli|normal|uniform)")),
+    (Kind.RANDOM, "a Generator in its schema", _has_generator),
+    (Kind.POOLING, "its name", _named(r"pool|upsample|grid_sampler|interpolate|^(im2col|col2im)|_pad\dd|^pad$")),
+    (Kind.LINALG, "its module, linalg", _module("linalg")),
+    (
+        Kind.LINALG,
+        "its name",
+        _named(r"linalg|^(geqrf|ormqr|orgqr|lu_|cholesky|svd|qr|triangular)|matrix_exp|(^|_)b?mm(_|$)|conv|rnn|linear"),
+    ),
+    (Kind.SCAN, "its name", _named(r"^_?(log)?cum|^_cummax|^_cummin")),
+    (Kind.SORT, "its name", _named(r"sort|^topk|^k?thvalue|^mode|median|unique|bucketize|searchsorted")),
+    (Kind.REDUCTION, "its name", _named(r"loss|pdist|segment_reduce|hash_tensor|^(std|var|min|max|norm)($|_)|softmax")),
+    (Kind.GATHER, "its name", _named(r"gather|scatter|^(take|put|index|embedding)|shuffle|narrow|select|jagged|nested")),
+    (Kind.GATHER, "an index in its schema", _has_argument("index", "indices")),
+    (Kind.REDUCTION, "the tag reduction", _tagged("reduction")),
+    (Kind.REDUCTION, "keepdim or reduction in its schema", _has_argument("keepdim", "reduction")),
+    (Kind.FOREACH, "lists of tensors in its schema", _has_tensor_lists),
+)
+
+_BY_OPINFO = {
+    "UnaryUfuncInfo": Kind.UNARY,
+    "BinaryUfuncInfo": Kind.BINARY,
+    "ReductionOpInfo": Kind.REDUCTION,
+    "ForeachFuncInfo": Kind.FOREACH,
+}
+
+
+def kind_of(operator: OperatorModel, opinfo_class: str | None = None) -> Choice:
+    """The kind that fits an operator. `opinfo_class`: the class of torch's OpInfo for it, where that is known."""
+    for kind, because, matches in _RULES:
+        if matches(operator):
+            return Choice(kind, because)
+    if opinfo_class in _BY_OPINFO:
+        return Choice(_BY_OPINFO[opinfo_class], f"its OpInfo, a {opinfo_class}")
+    tensors = max((len(one.tensors) for one in operator.kernels), default=1)
+    kind = Kind.UNARY if tensors <= 1 else Kind.BINARY if tensors == 2 else Kind.TERNARY
+    return Choice(kind, f"{tensors} tensor{'' if tensors == 1 else 's'} in its schema")

@@ -1,0 +1,60 @@
+"""The targets: what a scaffold is generated as."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from ..contexts import KernelContext
+from ..kinds import Kind
+from ..operators import OperatorModel, OverloadModel
+
+
+class Target(str, Enum):
+    """Where a kernel goes."""
+
+    SHADER = "shader"
+    EXTENSION = "extension"
+    STABLE = "stable"
+    UPSTREAM = "upstream"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to generate: an operator, the kind of kernel, and which of torch's OpInfos test it."""
+
+    operator: OperatorModel
+    kind: Kind
+    opinfos: tuple[str, ...] = ()
+
+    @property
+    def kernels(self) -> list[KernelContext]:
+        """The overloads that get a kernel, for templates."""
+        return [KernelContext(overload, self.kind) for overload in self.operator.kernels]
+
+    @property
+    def package(self) -> str:
+        """The name of a package of its own."""
+        return f"{self.operator.stem}_mps"
+
+    @property
+    def base(self) -> str:
+        """The name of the operator's own headers, without the underscore of an in-place form."""
+        return base_of(self.operator.kernels[0])
+
+
+@dataclass(frozen=True)
+class Generated:
+    """The files of a scaffold by their path, and what the checker must know."""
+
+    files: dict[str, str]
+    registers: dict[str, str]
+    arc: bool = True
+    include: tuple[str, ...] = ()
+    definitions: tuple[str, ...] = ()
+
+
+def base_of(overload: OverloadModel) -> str:
+    """The base of an overload's name, as PyTorch names the headers: `put` for `put_`."""
+    name = overload.schema.name.name
+    return f"__{name.base}__" if name.dunder_method else name.base

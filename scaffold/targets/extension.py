@@ -1,0 +1,32 @@
+"""Target `extension`: a package of its own with Objective-C++ and Metal, built for one release of torch."""
+
+from __future__ import annotations
+
+from ..rendering import render
+from . import Generated, Request
+from .testing import test_files
+
+
+def generate(request: Request) -> Generated:
+    """The package: host code, Metal source, bindings, build files and tests."""
+    values = {
+        "operator": request.operator,
+        "kind": request.kind,
+        "kernels": request.kernels,
+        "package": request.package,
+        "base": request.base,
+        "target": "extension",
+        "since": request.operator.release,
+    }
+    stem, package = request.operator.stem, request.package
+    files = {
+        f"src/{stem}.mm": render("extension/kernel.mm.j2", **values),
+        f"src/{stem}_metal.h": render("extension/metal.h.j2", **values),
+        "src/mps_support.h": render("extension/mps_support.h.j2", **values),
+        f"{package}/__init__.py": render("extension/init.py.j2", **values),
+        "setup.py": render("extension/setup.py.j2", **values),
+        "pyproject.toml": render("extension/pyproject.toml.j2", **values),
+        **test_files(request, "tests", f"import {package}"),
+    }
+    registers = {kernel.name: "MPS" for kernel in request.kernels}
+    return Generated(files, registers, arc=True, definitions=(f"TORCH_EXTENSION_NAME={package}_C",))

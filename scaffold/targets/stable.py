@@ -1,0 +1,41 @@
+"""Target `stable`: a package like an extension's on PyTorch's stable C interface, one binary for several releases."""
+
+from __future__ import annotations
+
+from ..rendering import render
+from ..signatures import needs_bridge, stable_since
+from . import Generated, Request
+from .testing import test_files
+
+
+def generate(request: Request) -> Generated:
+    """The package. Raises InexpressibleError when the stable interface cannot pass an argument."""
+    kernels = request.kernels
+    for kernel in kernels:
+        _ = kernel.stable  # raises for what cannot be passed, before anything is rendered
+    major, minor = stable_since([kernel.overload for kernel in kernels])
+    version = f"TORCH_TARGET_VERSION=0x{major:02x}{minor:02x}000000000000"
+    values = {
+        "operator": request.operator,
+        "kind": request.kind,
+        "kernels": kernels,
+        "package": request.package,
+        "base": request.base,
+        "target": "stable",
+        "since": f"{major}.{minor}",
+        "define": f"-D{version}",
+        "bridged": [kernel for kernel in kernels if needs_bridge(kernel.overload)],
+        "direct": [kernel for kernel in kernels if not needs_bridge(kernel.overload)],
+    }
+    stem, package = request.operator.stem, request.package
+    files = {
+        f"src/{stem}.mm": render("stable/kernel.mm.j2", **values),
+        f"src/{stem}_metal.h": render("extension/metal.h.j2", **values),
+        "src/stable_support.h": render("stable/stable_support.h.j2", **values),
+        f"{package}/__init__.py": render("stable/init.py.j2", **values),
+        "setup.py": render("stable/setup.py.j2", **values),
+        "pyproject.toml": render("extension/pyproject.toml.j2", **values),
+        **test_files(request, "tests", f"import {package}"),
+    }
+    registers = {kernel.name: "MPS" for kernel in kernels if not needs_bridge(kernel.overload)}
+    return Generated(files, registers, arc=True, definitions=(version, "USE_MPS"))

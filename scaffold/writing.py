@@ -1,0 +1,146 @@
+"""Puts generated files in place without ever losing what somebody wrote: plans first, then writes all or nothing."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+
+from .errors import ScaffoldError
+from .manifest import NAME, Manifest, digest_of, read_manifest
+from .regions import regions_of, with_regions
+
+
+class Action(str, Enum):
+    """What becomes of a file."""
+
+    NEW = "new"
+    UNCHANGED = "unchanged"
+    UPDATED = "updated"
+    MERGED = "updated, hand-written regions kept"
+    CONFLICT = "edited by hand: kept"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One file: what is there and what shall be. `before` is None for a new one."""
+
+    path: Path
+    action: Action
+    before: str | None
+    after: str
+
+    @property
+    def diff(self) -> str:
+        """What would change, as a unified diff."""
+        before = (self.before or "").splitlines(keepends=True)
+        after = self.after.splitlines(keepends=True)
+        return "".join(difflib.unified_diff(before, after, f"a/{self.path}", f"b/{self.path}"))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that a scaffold would write below `folder`."""
+
+    folder: Path
+    changes: tuple[Change, ...]
+    manifest: Manifest
+    manifest_path: Path
+
+    @property
+    def conflicts(self) -> tuple[Change, ...]:
+        """The files that somebody edited outside the marked regions."""
+        return tuple(change for change in self.changes if change.action is Action.CONFLICT)
+
+
+def plan(folder: Path, files: Mapping[str, str], manifest: Manifest, manifest_name: str = NAME) -> Plan:
+    """Compare generated files with what is in `folder`.
+
+    `files`: texts by path relative to `folder`. A file that is as it was generated is updated; of one that was edited,
+    only the marked regions are kept, and where anything else was edited it is a conflict.
+    Raises ScaffoldError when a place is taken by something that is no file, or when marks are damaged.
+    """
+    path = folder / manifest_name
+    known = read_manifest(path)
+    digests = known.files if known else {}
+    changes = tuple(_change(folder / name, text, digests.get(name)) for name, text in files.items())
+    recorded = replace(manifest, files={name: digest_of(_bare(text, name)) for name, text in files.items()})
+    return Plan(folder, changes, recorded, path)
+
+
+def _change(path: Path, generated: str, digest: str | None) -> Change:
+    if not path.exists():
+        return Change(path, Action.NEW, None, generated)
+    if not path.is_file():
+        raise ScaffoldError(f"{path} stands where a file should go and is none; move it away")
+    try:
+        before = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ScaffoldError(f"cannot read {path}: {error}") from None
+    if before == generated:
+        return Change(path, Action.UNCHANGED, before, generated)
+    kept = regions_of(before, str(path))
+    merged, lost = with_regions(generated, kept, str(path))
+    if before == merged:
+        return Change(path, Action.UNCHANGED, before, merged)
+    written_by_hand = [name for name in lost if kept[name].strip()]
+    if digest == digest_of(_bare(before, str(path))) and not written_by_hand:
+        return Change(path, Action.MERGED if kept else Action.UPDATED, before, merged)
+    return Change(path, Action.CONFLICT, before, merged)
+
+
+def _bare(text: str, source: str) -> str:
+    """The text without what its regions hold: what tells an edit outside them."""
+    empty = dict.fromkeys(regions_of(text, source), "")
+    return with_regions(text, empty, source)[0]
+
+
+def write(planned: Plan, *, force: bool = False) -> None:
+    """Write every file of a plan, or none of them. `force` writes over files that were edited outside the regions.
+
+    Raises ScaffoldError when there are conflicts, or when the disk refuses (what was there is put back).
+    """
+    if planned.conflicts and not force:
+        listed = ", ".join(str(change.path) for change in planned.conflicts)
+        raise ScaffoldError(f"edited by hand, and not written over: {listed} (--force writes over; the regions stay)")
+    changed = [change for change in planned.changes if change.before != change.after]
+    texts = [(change.path, change.before, change.after) for change in changed]
+    manifest = planned.manifest.to_json()
+    there = planned.manifest_path.read_text("utf-8") if planned.manifest_path.is_file() else None
+    if there != manifest:
+        texts.append((planned.manifest_path, there, manifest))
+    _write_all(texts)
+
+
+def _write_all(texts: Sequence[tuple[Path, str | None, str]]) -> None:
+    done: list[tuple[Path, str | None]] = []
+    try:
+        for path, before, after in texts:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _replace(path, after)
+            done.append((path, before))
+    except OSError as error:
+        for path, before in reversed(done):
+            if before is None:
+                path.unlink(missing_ok=True)
+            else:
+                path.write_text(before, encoding="utf-8")
+        where = error.filename or "the folder"
+        raise ScaffoldError(f"cannot write {where}: {error.strerror or error}; nothing was left half-written") from None
+
+
+def _replace(path: Path, text: str) -> None:
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        # mkstemp makes files for the user alone; generated files are ordinary ones.
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
