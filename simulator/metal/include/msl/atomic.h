@@ -12,7 +12,7 @@ extern "C" void msl_atomic_access(MSL_GENERIC const volatile void* address, uint
 #define MSL_NOTE(write)
 #endif
 // A kernel with this section uses atomic read-modify-write, so its result may depend on the order of the threads.
-#define MSL_ORDER_MATTERS static __attribute__((section("msl_atomic_note"), used)) char note
+#define MSL_ORDER_MATTERS static __attribute__((section("msl_atomic_note"), used, retain)) char note
 
 namespace metal {
 template <class T> struct atomic { T value; };
