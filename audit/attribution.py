@@ -80,8 +80,9 @@ class Attribution:
     def suspects(self, entry: Entry, dtype: str) -> Suspects:
         """Who answers for a finding that names no operator: a wrong result, a crash, a time-out, a refused dtype.
 
-        The outermost overload; of several, those named like the entry, else all of them. Where nothing was traced
-        (the first case crashed), what the entry calls with other dtypes; failing that, the overloads of that name.
+        The overload itself where the entry is named after one. Else the outermost overload; of several, those named
+        like the entry, else all of them. Where nothing was traced (the first case crashed), what the entry calls with
+        other dtypes; failing that, the overloads of that name.
         """
         key = (entry, dtype)
         if key not in self._suspects:
@@ -110,6 +111,9 @@ class Attribution:
         return [w.name for w in known if w and w.name != name and _is_twin(w, out, wanted)]
 
     def _find_suspects(self, entry: Entry, dtype: str) -> Suspects:
+        exact = f"aten::{entry.operator}"
+        if "." in entry.operator and exact in self._surface.by_name:  # the source calls this very overload
+            return Suspects((exact,))
         with_this_dtype = {name for name, outermost in self.witnesses(entry, dtype).items() if outermost}
         outermost = with_this_dtype or self._outermost.get(entry)
         if outermost:

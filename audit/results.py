@@ -143,10 +143,10 @@ class EntryDtype:
 
 @dataclass(frozen=True)
 class EntrySummary:
-    """One entry of a case source: what a user calls, by dtype."""
+    """What a user calls, by dtype: the entries of this name, over all case sources that have it."""
 
-    source: str
     name: str
+    sources: tuple[str, ...]
     verdict: CaseVerdict | None
     executed: int
     dtypes: Mapping[str, EntryDtype]

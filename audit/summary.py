@@ -6,7 +6,7 @@ surface says of it; the worst finding decides; a fallback never counts as suppor
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TypeVar
@@ -280,32 +280,34 @@ def _worst_verdict(verdicts: Iterable[OverloadVerdict]) -> OverloadVerdict:
 
 
 def _entries(evidence: Evidence, groups: list[StoredGroup]) -> tuple[EntrySummary, ...]:
-    """Every planned entry, those without a recorded case too."""
-    for group in groups:
-        evidence.entries[Entry.of(group.key)][group.key.dtype]  # made empty where no case was recorded
-    found = []
-    for entry, findings in sorted(evidence.entries.items()):
-        dtypes = {dtype: _entry_dtype(of_dtype) for dtype, of_dtype in _in_dtype_order(findings)}
-        found.append(
-            EntrySummary(
-                source=entry.source,
-                name=entry.name,
-                verdict=worst(v.verdict for v in dtypes.values() if v.verdict is not None),
-                executed=_executed(findings),
-                dtypes=dtypes,
-            )
-        )
-    return tuple(found)
+    """Every planned entry, those without a recorded case too; entries of one name in several sources together."""
+    sources: defaultdict[str, set[str]] = defaultdict(set)
+    by_name: defaultdict[str, defaultdict[str, DtypeFindings]] = defaultdict(lambda: defaultdict(DtypeFindings))
+    for key in dict.fromkeys(group.key for group in groups):
+        entry = Entry.of(key)
+        sources[entry.name].add(entry.source)
+        by_name[entry.name][key.dtype]  # made empty where no case was recorded
+    for entry, by_dtype in evidence.entries.items():
+        for dtype, found in by_dtype.items():
+            by_name[entry.name][dtype].add_all(found)
+    return tuple(_entry(name, tuple(sorted(sources[name])), by_name[name]) for name in sorted(by_name))
+
+
+def _entry(name: str, sources: tuple[str, ...], findings: Mapping[str, DtypeFindings]) -> EntrySummary:
+    dtypes = {dtype: _entry_dtype(of_dtype) for dtype, of_dtype in _in_dtype_order(findings)}
+    return EntrySummary(
+        name=name,
+        sources=sources,
+        verdict=worst(v.verdict for v in dtypes.values() if v.verdict is not None),
+        executed=sum(n for v in dtypes.values() for verdict, n in v.cases.items() if verdict.executed),
+        dtypes=dtypes,
+    )
 
 
 def _entry_dtype(findings: DtypeFindings) -> EntryDtype:
     verdict = worst(findings.cases)
     deciding = findings.worst.get(verdict) if verdict else None
     return EntryDtype(verdict, in_order_of_severity(findings.cases), deciding.id if deciding else None)
-
-
-def _executed(findings: Mapping[str, DtypeFindings]) -> int:
-    return sum(n for found in findings.values() for verdict, n in found.cases.items() if verdict.executed)
 
 
 def _fallbacks(evidence: Evidence, surface: Surface) -> tuple[FallbackSummary, ...]:

@@ -26,7 +26,8 @@ def select_cases(
 ) -> Iterator[StoredCase]:
     """The cases of a run that match all filters, one by one; without any filter those that did not pass.
 
-    A pattern is a shell pattern of an entry ("nn.functional.softshrink") or its last part, with or without "aten::",
+    A pattern is a shell pattern of an entry ("nn.functional.softshrink") or its first or last part, or of "linalg_svd"
+    for "linalg.svd", with or without "aten::",
     or else of overloads: then it stands for the entries that called them. Raises MpsmithError for a pattern that
     matches nothing.
     """
@@ -101,7 +102,8 @@ def _entries(store: Store, run: Run, groups: Iterable[StoredGroup], pattern: str
 
 
 def _spellings(entry: Entry) -> set[str]:
-    return {entry.name, entry.operator, entry.operator.replace(".", "_"), entry.operator.rsplit(".", 1)[-1]}
+    first, _, _ = entry.operator.partition(".")
+    return {entry.name, entry.operator, entry.operator.replace(".", "_"), entry.operator.rsplit(".", 1)[-1], first}
 
 
 def _places(values: Sequence[object]) -> str:

@@ -157,7 +157,7 @@ class _Packing:
             else:
                 number = shown.get(found.worst_case, 0)
                 cells.append([self.case_verdict(found.verdict), self._counts(found.cases), number])
-        return [entry.name, self.case_verdict(entry.verdict), cells, entry.executed]
+        return [entry.name, self.case_verdict(entry.verdict), cells, entry.executed, list(entry.sources)]
 
     def cases(self, summary: AuditSummary) -> dict[int, list[Any]]:
         """The cases that overloads and entries were given to show, by number."""

@@ -58,9 +58,9 @@
     },
     entries: {
       verdicts: data.caseVerdicts, noun: "test entries",
-      rows: data.entries.map(([name, verdict, cells, cases]) => ({
+      rows: data.entries.map(([name, verdict, cells, cases, sources]) => ({
         name, verdict, cells, cases, reason: entryReason(cells), text: searchable(name, entryReason(cells)),
-        detail: () => entryDetail(name, cells),
+        detail: () => entryDetail(name, cells, sources),
       })),
     },
   };
@@ -248,9 +248,9 @@
       make("p", { class: "facts" }, facts), ...called, ...evidence(o.cells, data.verdicts));
   }
 
-  function entryDetail(name, cells) {
+  function entryDetail(name, cells, sources) {
     const called = (byEntry.get(name) || []).map((o) => o.name);
-    return [...evidence(cells, data.caseVerdicts),
+    return [make("p", { class: "facts" }, `cases from: ${sources.join(", ")}`), ...evidence(cells, data.caseVerdicts),
       ...(called.length ? [make("p", { class: "facts" }, "overloads: ", ...links(called, "overloads", 40))] : [])];
   }
 

@@ -79,8 +79,9 @@ class Built:
         mode: str = "fallback",
         calls: dict[str, bool] | None = None,
         variant: str = "",
+        source: str = "opinfo",
     ) -> None:
-        key = GroupKey("opinfo", operator, variant, dtype, mode)
+        key = GroupKey(source, operator, variant, dtype, mode)
         self.store.plan(self.run, [key])
         group = next(group for group in self.store.groups(self.run) if group.key == key)
         start = len(self.store.positions(group.id))
@@ -297,6 +298,25 @@ def test_on_a_real_device_an_inner_call_without_a_fallback_is_evidence(built: Bu
     built.case("relu", PASSED, calls={"relu": True, "mode": False})
     assert built.overload("mode").verdict is OverloadVerdict.NATIVE
     assert [d.overload for d in built.summary().disagreements] == ["aten::mode"]
+
+
+def test_an_entry_named_after_an_overload_answers_as_that_overload(built: Built) -> None:
+    built.case("mode.values", fault(CaseVerdict.CRASH), calls={"mode.values": True, "sum": True}, source="schema")
+    built.case("where.self", fault(CaseVerdict.TIMEOUT), source="schema")
+    assert built.overload("mode.values").verdict is OverloadVerdict.CRASH
+    assert built.overload("where.self").verdict is OverloadVerdict.TIMEOUT
+    assert built.overload("sum").verdict is OverloadVerdict.UNREACHABLE
+
+
+def test_entries_of_one_name_are_shown_together_and_attributed_apart(built: Built) -> None:
+    built.case("relu", PASSED, PASSED, calls={"relu": True})
+    built.case("relu", fault(CaseVerdict.WRONG), PASSED, calls={"sum": True}, source="modules")
+    built.case("relu", PASSED, calls={"sum": True}, source="modules", dtype="int8")
+    (entry,) = built.summary().entries
+    assert (entry.name, entry.sources, entry.executed) == ("relu", ("modules", "opinfo"), 5)
+    assert entry.dtypes["float32"].cases == {CaseVerdict.WRONG: 1, CaseVerdict.PASSED: 3}
+    assert built.overload("relu").verdict is OverloadVerdict.NATIVE
+    assert built.overload("sum").verdict is OverloadVerdict.WRONG
 
 
 def test_a_crash_before_anything_was_traced_is_found_by_other_dtypes_then_by_name(built: Built) -> None:
