@@ -30,7 +30,10 @@ class Difference:
         """The rule's sentence, or what is known of an unexplained difference."""
         if self.rule is not None:
             return RULES_BY_NAME[self.rule].explanation
-        return "the yaml declares a kernel and the binary has none" if self.declared else "the yaml declares no kernel"
+        if not self.declared:
+            return "the yaml declares no kernel"
+        instead = f"registers a {self.registered.value}" if self.registered else "has none"
+        return f"the yaml declares a kernel and the binary {instead}"
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ def _function_names(data: bytes, section: str) -> Iterator[str]:
         for _ in range(count):
             (size,) = struct.unpack_from("<I", data, position)
             name = _name(data, position + 4, position + size)
-            if size < 4 or name is None:
+            if name is None:
                 raise MalformedBinaryError(f"a function of section {section} has no name")
             yield name
             position += size

@@ -16,6 +16,7 @@ FUNCTIONS = """
 - func: select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)
 - func: select_copy.int(Tensor self, int dim, SymInt index) -> Tensor
 - func: _foreach_sin(Tensor[] self) -> Tensor[]
+- func: _foreach_sin.out(Tensor[] self, *, Tensor(a!)[] out) -> ()
 - func: _foreach_zero_(Tensor(a!)[] self) -> ()
 - func: chunk(Tensor(a -> *) self, int chunks) -> Tensor(a)[]
 - func: all(Tensor self) -> Tensor

@@ -118,6 +118,12 @@ def test_lists_are_evaluated(opinfos: list[OpInfoDeclaration]) -> None:
     }
 
 
+def test_lists_are_kept_as_they_are_written(opinfos: list[OpInfoDeclaration]) -> None:
+    lists = read_expected_failures(COMMON_MPS, opinfos, 15.0).lists
+    assert lists["forward", "UNIMPLEMENTED_XFAILLIST"] == {"mode": None, "glu": ("int8", "float16"), "dot": ()}
+    assert lists["backward", "XFAILLIST_GRAD"] == {"unique": None}
+
+
 def test_lists_depend_on_the_version_of_macos(opinfos: list[OpInfoDeclaration]) -> None:
     added = marks(13.3, opinfos) - marks(15.0, opinfos)
     assert {(mark.test, mark.dtypes) for mark in added} == {("dot", ("int64",)), ("sort", ("bool",))}

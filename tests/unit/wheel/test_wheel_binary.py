@@ -1,4 +1,5 @@
 import io
+import struct
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -102,6 +103,25 @@ def test_a_binary_that_ends_early_is_refused(build: SimpleNamespace) -> None:
         read(b"")
 
 
+def test_a_symbol_whose_name_lies_outside_is_an_error(build: SimpleNamespace) -> None:
+    data = bytearray(build.MachO().build())
+    header = read_header(StreamRanges(io.BytesIO(data), len(data)))
+    struct.pack_into("<I", data, header.symbol_offset, header.string_size)
+    with pytest.raises(MalformedBinaryError, match="names outside the string table"):
+        read(bytes(data))
+
+
+@pytest.mark.parametrize(
+    ("offset", "value", "message"),
+    [(0, 0, "holds no Metal library"), (24, 1 << 40, "lies outside it"), (88, 1 << 30, "ends too early|has no name")],
+)
+def test_a_damaged_metal_library_is_an_error(build: SimpleNamespace, offset: int, value: int, message: str) -> None:
+    data = bytearray(build.MachO().build())
+    struct.pack_into("<Q" if offset == 24 else "<I", data, data.index(b"MTLB") + offset, value)
+    with pytest.raises(MalformedBinaryError, match=message):
+        read(bytes(data))
+
+
 def test_a_stream_gives_ascending_ranges_only() -> None:
     source = StreamRanges(io.BytesIO(bytes(range(100))), 100)
     assert bytes(source.take(10, 5)) == bytes(range(10, 15))
@@ -162,3 +182,14 @@ def test_what_no_rule_explains_is_reported(build: SimpleNamespace) -> None:
         ("MPS", "sin"): (None, "the yaml declares a kernel and the binary has none"),
         ("SparseMPS", "abs"): (None, "the yaml declares a kernel and the binary has none"),
     }
+
+
+def test_a_fallback_in_the_place_of_a_declared_kernel_is_reported(build: SimpleNamespace) -> None:
+    initializers = {
+        build.generated("MPS", 1): [build.Call("sin.out"), build.Call("sin")],
+        build.generated("SparseMPS", 1): [build.Call("abs")],
+        build.by_hand("MPS", 2): [build.Call("abs", build.FALLBACK, build.BOXED_CONSTRUCTOR)],
+    }
+    (found,) = differences(surface_of(build.YAML, None, "2.99.0"), read(build.MachO(initializers).build()))
+    assert (found.overload, found.registered, found.rule) == ("abs", Kind.FALLBACK, None)
+    assert found.explanation == "the yaml declares a kernel and the binary registers a fallback to CPU"

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from mpsmith.audit import release_data
 from mpsmith.audit.coverage import from_data, from_wheel
 from mpsmith.audit.coverage_sources import read_release
-from mpsmith.audit.release_build import combine, read_wheel
+from mpsmith.audit.release_build import WheelReading, combine, read_wheel
 from mpsmith.audit.selection import DTYPES
 from mpsmith.audit.wheel.archive import open_path
 from mpsmith.cli import coverage as cli
@@ -36,18 +36,22 @@ def test_facts_of_a_small_wheel(build: SimpleNamespace, wheel_file: Write) -> No
     assert reading.failures is None
 
 
-def test_delegates_inherit_what_is_written_by_hand(build: SimpleNamespace, wheel_file: Write) -> None:
+@pytest.fixture
+def with_delegate(build: SimpleNamespace, wheel_file: Write) -> WheelReading:
+    """A wheel in which a structured out overload has a fallback written by hand instead of a kernel."""
     yaml = build.YAML.replace(b"MPS: sin_out_mps", b"CUDA: sin_out")
     calls = [build.Call("sin.out", build.FALLBACK, build.BOXED_CONSTRUCTOR)]
     library = build.MachO({build.generated("MPS", 1): [build.Call("abs")], build.by_hand("MPS", 2): calls}).build()
-    reading = read_wheel(open_path(wheel_file(build.Wheel(yaml=yaml, library=library))))
-    assert reading.facts is not None
-    assert reading.facts.inherited == {"sin": "always falls back"}
+    return read_wheel(open_path(wheel_file(build.Wheel(yaml=yaml, library=library))))
 
 
-def test_committed_data_say_what_the_wheel_says(build: SimpleNamespace, wheel_file: Write) -> None:
-    reading = read_wheel(open_path(wheel_file(build.Wheel(library=build.MachO().build()))))
-    computed, committed = from_wheel(reading), from_data(combine([reading]), 0)
+def test_delegates_inherit_what_is_written_by_hand(with_delegate: WheelReading) -> None:
+    assert with_delegate.facts is not None
+    assert with_delegate.facts.inherited == {"sin": "always falls back"}
+
+
+def test_committed_data_say_what_the_wheel_says(with_delegate: WheelReading) -> None:
+    computed, committed = from_wheel(with_delegate), from_data(combine([with_delegate]), 0)
     assert dict(committed.by_name) == dict(computed.by_name)
     assert committed.metal_dtypes == computed.metal_dtypes
 
