@@ -40,9 +40,13 @@ class Entry:
 
 @dataclass(frozen=True)
 class Suspects:
-    """The overloads that answer for a case. More than one: one of them is it, the case cannot say which."""
+    """The overloads that answer for a case. More than one: one of them is it, the case cannot say which.
+
+    `namesakes`: they are overloads of the operator that the entry is named after.
+    """
 
     overloads: tuple[str, ...]
+    namesakes: bool
 
     @property
     def certain(self) -> bool:
@@ -113,13 +117,13 @@ class Attribution:
     def _find_suspects(self, entry: Entry, dtype: str) -> Suspects:
         exact = f"aten::{entry.operator}"
         if "." in entry.operator and exact in self._surface.by_name:  # the source calls this very overload
-            return Suspects((exact,))
+            return Suspects((exact,), namesakes=True)
         with_this_dtype = {name for name, outermost in self.witnesses(entry, dtype).items() if outermost}
         outermost = with_this_dtype or self._outermost.get(entry)
         if outermost:
             like_the_entry = [name for name in outermost if base_name(name) in _base_names(entry.operator)]
-            return Suspects(tuple(sorted(like_the_entry or outermost)))
-        return Suspects(tuple(sorted(self._functional_overloads(entry.operator))))
+            return Suspects(tuple(sorted(like_the_entry or outermost)), namesakes=bool(like_the_entry))
+        return Suspects(tuple(sorted(self._functional_overloads(entry.operator))), namesakes=True)
 
     def _functional_overloads(self, operator: str) -> list[str]:
         """The overloads that a call under this name most likely reaches; none when the surface has no such name."""

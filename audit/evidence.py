@@ -199,16 +199,22 @@ class Evidence:
     def _attribute_ambiguous(self, entry: Entry, dtype: str, found: DtypeFindings) -> None:
         """Put findings down to those of several suspects that nothing clears.
 
-        Passing cases of other entries clear an overload that is at fault in no certain finding, unless that would
-        clear all of them.
+        Passing cases of other entries clear an overload that is at fault in no certain finding. When that clears all,
+        overloads of the entry's own operator answer together; of others nobody does: each is known to work.
         """
-        suspects = self.attribution.suspects(entry, dtype).overloads
-        left = [overload for overload in suspects if not self._cleared(self.overloads[overload], entry)] or suspects
+        suspects = self.attribution.suspects(entry, dtype)
+        left = [o for o in suspects.overloads if not self._cleared(self.overloads[o], entry)]
+        if not left and suspects.namesakes:
+            left = list(suspects.overloads)
         for overload in left:
             findings = self.overloads[overload]
             findings.dtypes[dtype].add_all(found)
             findings.entries.add(entry.name)
-            findings.shared.update(dict.fromkeys(other for other in suspects if other != overload))
+            findings.shared.update(dict.fromkeys(other for other in suspects.overloads if other != overload))
+        if not left:
+            for verdict, cases in found.cases.items():
+                self.unattributed[entry, dtype, verdict].cases[verdict] += cases
+                self.unattributed[entry, dtype, verdict].worst[verdict] = found.worst[verdict]
 
     @staticmethod
     def _cleared(findings: OverloadFindings, entry: Entry) -> bool:

@@ -180,13 +180,17 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class Unattributed:
-    """Findings that could be put down to no overload: they count, but for the entry alone."""
+    """Findings that could be put down to no overload: they count, but for the entry alone.
+
+    `suspects`: what the entry calls, where each of them passes in other entries; empty where nothing was traced.
+    """
 
     entry: str
     dtype: str
     verdict: CaseVerdict
     cases: int
     worst_case: int
+    suspects: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

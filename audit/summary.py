@@ -343,7 +343,14 @@ def _disagreements(
 
 def _unattributed(evidence: Evidence) -> tuple[Unattributed, ...]:
     return tuple(
-        Unattributed(entry.name, dtype, verdict, found.cases[verdict], found.worst[verdict].id)
+        Unattributed(
+            entry.name,
+            dtype,
+            verdict,
+            found.cases[verdict],
+            found.worst[verdict].id,
+            evidence.attribution.suspects(entry, dtype).overloads,
+        )
         for (entry, dtype, verdict), found in sorted(evidence.unattributed.items(), key=lambda item: _order(item[0]))
     )
 

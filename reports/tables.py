@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..audit.results import FAULTS, SEVERITY, AuditSummary, OverloadSummary
+from ..audit.results import FAULTS, SEVERITY, AuditSummary, OverloadSummary, Unattributed
 from ..audit.selection import DTYPES
 from ..audit.verdicts import CASE_SEVERITY, CaseVerdict, OverloadVerdict
 from .wording import LETTERS, MEANING, completeness, duration_text, marked, settings_text
@@ -117,7 +117,7 @@ def fault_table(summary: AuditSummary, verdict: OverloadVerdict, *, numbers: boo
         marked(verdict.value.capitalize(), summary),
         ("overload", "dtypes", "evidence", "case" if numbers else "worst case"),
         tuple(rows),
-        f"{MEANING[verdict].capitalize()}.",
+        f"{MEANING[verdict][0].upper()}{MEANING[verdict][1:]}.",
         frozenset({"overload", "worst case"}),
     )
 
@@ -179,22 +179,32 @@ def disagreement_table(summary: AuditSummary) -> Table:
     )
 
 
-def unattributed_table(summary: AuditSummary) -> Table:
-    """Findings of entries that could be put down to no overload, over all dtypes."""
-    found: dict[tuple[str, CaseVerdict], tuple[list[str], int, str]] = {}
+def unattributed_table(summary: AuditSummary, *, faults_only: bool = False) -> Table:
+    """Findings of entries that could be put down to no overload, over all dtypes; or those of the device alone."""
+    found: defaultdict[tuple[str, CaseVerdict], list[Unattributed]] = defaultdict(list)
     for item in summary.unattributed:
-        dtypes, cases, message = found.get((item.entry, item.verdict), ([], 0, summary.cases[item.worst_case].message))
-        found[item.entry, item.verdict] = ([*dtypes, item.dtype], cases + item.cases, message)
-    rows = [
-        (entry, verdict.value, cases, "all" if set(dtypes) >= set(summary.dtypes) else ", ".join(dtypes), message)
-        for (entry, verdict), (dtypes, cases, message) in found.items()
-    ]
+        if item.verdict is not CaseVerdict.REFERENCE_FAILED or not faults_only:
+            found[item.entry, item.verdict].append(item)
+    rows: list[tuple[Cell, ...]] = []
+    for (entry, verdict), items in found.items():
+        dtypes = list(dict.fromkeys(item.dtype for item in items))
+        rows.append(
+            (
+                entry,
+                verdict.value,
+                sum(item.cases for item in items),
+                "all" if set(dtypes) >= set(summary.dtypes) else ", ".join(dtypes),
+                summary.cases[items[0].worst_case].message,
+                shortened(items[0].suspects),
+            )
+        )
+    rows.sort(key=lambda row: CASE_SEVERITY.index(CaseVerdict(row[1])))
     return Table(
         marked("Findings that no overload answers for", summary),
-        ("entry", "verdict", "cases", "dtypes", "message"),
+        ("entry", "verdict", "cases", "dtypes", "message", "calls"),
         tuple(rows),
-        "Nothing was traced and no overload has this name; they are in the counts of cases.",
-        frozenset({"entry"}),
+        "Nothing was traced and no overload has this name, or all that was called works in other entries.",
+        frozenset({"entry", "calls"}),
     )
 
 

@@ -34,6 +34,7 @@ def render(summary: AuditSummary, width: int = 120) -> str:
         tables.case_table(summary),
         tables.fallback_table(summary),
         *(tables.fault_table(summary, verdict, numbers=True) for verdict in UNNAMED if verdict in present),
+        tables.unattributed_table(summary, faults_only=True),
         tables.disagreement_table(summary),
     ]
     blocks = [_head(summary, width), *(_table(table, width, ROWS) for table in shown if table.rows), HINT]

@@ -90,6 +90,10 @@ def key_figures(summary: AuditSummary) -> list[str]:
     if summary.fallbacks:
         named = counted(len(summary.fallbacks), "operator")
         lines.append(f"The device named {named} as falling back to the CPU or not implemented.")
+    faults_of_none = {(u.entry, u.verdict) for u in summary.unattributed if u.verdict in _FAULTY_CASES}
+    if faults_of_none:
+        found = counted(len(faults_of_none), "finding")
+        lines.append(f"{found} could be put down to no overload: see Findings that no overload answers for.")
     if summary.disagreements:
         differing = counted(len(summary.disagreements), "overload")
         lines.append(f"{differing} did not behave as the surface says: see Disagreements.")
@@ -101,6 +105,7 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+_FAULTY_CASES = (CaseVerdict.CRASH, CaseVerdict.TIMEOUT, CaseVerdict.WRONG, CaseVerdict.DTYPE_GAP)
 _NO_FAULT = (OverloadVerdict.NATIVE, OverloadVerdict.COMPOSITE, OverloadVerdict.UNREACHABLE)
 
 

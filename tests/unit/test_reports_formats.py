@@ -229,6 +229,14 @@ def test_terminal_lists_the_overloads_of_a_selection(summary: AuditSummary) -> N
     assert "No overload of this run matches the filters." in empty
 
 
+def test_failed_references_of_no_overload_are_left_to_the_files(summary: AuditSummary) -> None:
+    failed = replace(summary.unattributed[0], verdict=CaseVerdict.REFERENCE_FAILED, entry="failed.thing")
+    both = replace(summary, unattributed=(*summary.unattributed, failed))
+    assert "unknown.thing" in terminal.render(both)
+    assert "failed.thing" not in terminal.render(both)
+    assert "`failed.thing`" in markdown.render(both)
+
+
 def test_a_long_table_is_cut_in_a_terminal_only(summary: AuditSummary) -> None:
     many = tuple(replace(summary.fallbacks[0], overload=f"aten::op{i}") for i in range(terminal.ROWS + 7))
     longer = replace(summary, fallbacks=many)

@@ -266,15 +266,32 @@ def test_without_a_namesake_every_outermost_overload_answers_and_says_so(built: 
     assert built.overload("sum").shared_with == ("aten::where.self",)
 
 
-def test_suspects_that_pass_elsewhere_are_cleared_unless_that_clears_all(built: Built) -> None:
+def test_suspects_that_pass_elsewhere_are_cleared(built: Built) -> None:
     built.case("masked.mean", fault(CaseVerdict.WRONG), calls={"where.self": True, "sum": True})
     built.case("where", PASSED, calls={"where.self": True})
     assert built.overload("where.self").verdict is OverloadVerdict.NATIVE
     assert built.overload("sum").verdict is OverloadVerdict.WRONG
     assert built.overload("sum").shared_with == ("aten::where.self",)
+
+
+def test_when_all_suspects_are_cleared_the_finding_is_listed_by_its_entry(built: Built) -> None:
+    built.case("masked.mean", fault(CaseVerdict.WRONG), PASSED, calls={"where.self": True, "sum": True})
+    built.case("where", PASSED, calls={"where.self": True})
     built.case("sum", PASSED, calls={"sum": True})
-    assert built.overload("where.self").verdict is OverloadVerdict.WRONG
-    assert built.overload("sum").verdict is OverloadVerdict.WRONG
+    assert built.overload("where.self").verdict is OverloadVerdict.NATIVE
+    assert built.overload("sum").verdict is OverloadVerdict.NATIVE
+    (found,) = built.summary().unattributed
+    assert (found.entry, found.verdict, found.cases) == ("masked.mean", CaseVerdict.WRONG, 1)
+    assert found.suspects == ("aten::sum", "aten::where.self")
+
+
+def test_overloads_of_the_entrys_own_operator_are_never_all_cleared(built: Built) -> None:
+    built.case("mode", fault(CaseVerdict.WRONG), calls={"mode": True, "mode.values": True})
+    built.case("other", PASSED, calls={"mode": True})
+    built.case("another", PASSED, calls={"mode.values": True})
+    assert built.overload("mode").verdict is OverloadVerdict.WRONG
+    assert built.overload("mode.values").verdict is OverloadVerdict.WRONG
+    assert built.summary().unattributed == ()
 
 
 def test_a_suspect_that_is_surely_at_fault_elsewhere_is_not_cleared(built: Built) -> None:
