@@ -12,7 +12,6 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.opinfo.core import OpInfo
 from torch.utils._pytree import tree_leaves, tree_map
 
-SAMPLES_PER_OPERATOR = 2
 pytestmark = pytest.mark.filterwarnings("ignore")
 # OpInfos without a result to compare, or that build what mps does not have.
 NOT_COMPARED = {
@@ -27,6 +26,8 @@ NOT_COMPARED = {
     "tensor_split": "takes a second tensor, which belongs on the CPU",
     "linalg.lstsq": "falls back; copies of the results have other strides than the CPU's own",
 }
+# torch's own python kernel for mps (torch._refs.linalg) returns at once if its out has no elements.
+OUT_NOT_RESIZED = ("lu_solve", "linalg.lu_solve")
 # What mps refuses wherever it appears, in arguments and results alike.
 REFUSED = ("float64", "ComplexDouble")
 
@@ -64,15 +65,15 @@ def tensors(value: Any) -> list[torch.Tensor]:
     return [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
-def few_samples(op: OpInfo) -> Iterator[tuple[Any, Any]]:
-    """Arguments and keyword arguments of the first samples that stay on one device."""
+def few_samples(op: OpInfo, count: int) -> Iterator[tuple[Any, Any]]:
+    """Arguments and keyword arguments of the first `count` samples that stay on one device."""
     taken = 0
     for sample in op.sample_inputs("cpu", torch.float32, requires_grad=op.supports_autograd):
         if "device" in sample.kwargs:
             continue
         yield (sample.input, *sample.args), sample.kwargs
         taken += 1
-        if taken == SAMPLES_PER_OPERATOR:
+        if taken == count:
             return
 
 
@@ -88,7 +89,7 @@ def gradients(outputs: Any, inputs: Any) -> list[torch.Tensor | None]:
 
 @pytest.mark.parametrize("op", operators(), ids=lambda op: op.full_name)
 def test_results_and_gradients_are_those_of_the_cpu(op: OpInfo, fallback_enabled: None) -> None:
-    for arguments in few_samples(op):
+    for arguments in few_samples(op, 2):
         on_cpu = own(arguments)
         torch.manual_seed(0)
         expected = op(*on_cpu[0], **on_cpu[1])
@@ -112,6 +113,47 @@ def test_results_and_gradients_are_those_of_the_cpu(op: OpInfo, fallback_enabled
             assert (mine is None) == (theirs is None)
             if mine is not None and theirs is not None:
                 torch.testing.assert_close(mine.cpu(), theirs, rtol=1e-4, atol=1e-4, equal_nan=True)
+
+
+@pytest.mark.parametrize("op", [op for op in operators() if op.inplace_variant], ids=lambda op: op.full_name)
+def test_in_place_variants_write_into_their_argument(op: OpInfo, fallback_enabled: None) -> None:
+    for arguments, options in few_samples(op, 1):
+        with torch.no_grad():
+            on_cpu, on_mps = own(arguments), to_mps(arguments)
+            bytes_before = on_mps[0].untyped_storage().data_ptr()
+            torch.manual_seed(0)
+            try:
+                op.inplace_variant(*on_cpu, **own(options))
+            except (RuntimeError, TypeError):
+                continue  # the sample broadcasts, or its result has another dtype
+            torch.manual_seed(0)
+            assert op.inplace_variant(*on_mps, **to_mps(options)) is on_mps[0]
+        torch.testing.assert_close(on_mps[0].cpu(), on_cpu[0], rtol=1e-5, atol=1e-5, equal_nan=True)
+        assert on_mps[0].stride() == on_cpu[0].stride()
+        if on_mps[0].shape == arguments[0].shape:
+            assert on_mps[0].untyped_storage().data_ptr() == bytes_before
+
+
+@pytest.mark.parametrize(
+    "op",
+    [op for op in operators() if op.supports_out and op.name not in OUT_NOT_RESIZED],
+    ids=lambda op: op.full_name,
+)
+def test_out_arguments_are_resized_and_filled(op: OpInfo, fallback_enabled: None) -> None:
+    for arguments, options in few_samples(op, 1):
+        with torch.no_grad():
+            result = op(*own(arguments), **own(options))
+            if not isinstance(result, torch.Tensor) or result.dtype in (torch.float64, torch.complex128):
+                continue
+            outs = {target: torch.empty(0, dtype=result.dtype, device=target) for target in ("cpu", "mps")}
+            torch.manual_seed(0)
+            try:
+                op(*own(arguments), **own(options), out=outs["cpu"])
+            except RuntimeError:
+                continue  # normal with a tensor of means: the CPU does not resize its out
+            torch.manual_seed(0)
+            assert op(*to_mps(arguments), **to_mps(options), out=outs["mps"]) is outs["mps"]
+        torch.testing.assert_close(outs["mps"].cpu(), outs["cpu"], rtol=1e-5, atol=1e-5, equal_nan=True)
 
 
 @pytest.fixture(scope="module", autouse=True)
