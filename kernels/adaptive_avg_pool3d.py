@@ -47,9 +47,7 @@ def adaptive_avg_pool3d_backward(grad_output: torch.Tensor, self: torch.Tensor) 
     check_pooled(grad_output, grad_output.shape[-3:], "adaptive_avg_pool3d_backward")
     _check_dtype(self)
     if grad_output.dtype != self.dtype:
-        raise RuntimeError(
-            f"expected dtype {self.dtype} for `grad_output` but got dtype {grad_output.dtype}"
-        )
+        raise RuntimeError(f"expected dtype {self.dtype} for `grad_output` but got dtype {grad_output.dtype}")
     gradient = torch.empty(self.shape, dtype=self.dtype, device=self.device)
     if gradient.numel():
         geometry = geometry3d(grad_output, self.shape[-3:], grad_output.shape[-3:])

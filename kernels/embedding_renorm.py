@@ -12,9 +12,7 @@ from .runtime.shader import METAL_TYPES, Shader
 _shader = Shader(__file__)
 
 
-def embedding_renorm_(
-    self: torch.Tensor, indices: torch.Tensor, max_norm: float, norm_type: float
-) -> torch.Tensor:
+def embedding_renorm_(self: torch.Tensor, indices: torch.Tensor, max_norm: float, norm_type: float) -> torch.Tensor:
     """`embedding_renorm_`: every row that `indices` names once or more is scaled at most once.
 
     `self`: (rows, columns), of any strides. `indices`: int64 or int32 of any shape; one out of range is ignored.

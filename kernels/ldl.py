@@ -31,9 +31,7 @@ def linalg_ldl_factor_ex_out(
     ready = is_ready(LD, self.shape, self.dtype) and is_ready(info, self.shape[:-2], torch.int32)
     if not (ready and is_ready(pivots, self.shape[:-1], torch.int32)):
         outputs = {"LD": LD, "pivots": pivots, "info": info}
-        check_outputs(
-            _aten.linalg_ldl_factor_ex.out, [self], outputs, hermitian=hermitian, check_errors=check_errors
-        )
+        check_outputs(_aten.linalg_ldl_factor_ex.out, [self], outputs, hermitian=hermitian, check_errors=check_errors)
     _check_dtype(self, "linalg_ldl_factor_ex")
     if self.numel() == 0:
         info.zero_()

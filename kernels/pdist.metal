@@ -63,8 +63,9 @@ kernel void pdist_large(
   }
 }
 
-// What one difference and its distance give to the gradient of the first row's element.
-inline float pair_gradient(float difference, float gradient, float distance, float p) {
+// What one difference and its distance give to the gradient of the first row's element. The distance was rounded to T:
+// the largest difference is the one that rounds to it.
+template <typename T> inline float pair_gradient(float difference, float gradient, float distance, float p) {
   const float direction = difference > 0.0f ? 1.0f : difference < 0.0f ? -1.0f : 0.0f;
   if (p == 0.0f || distance == 0.0f) {
     return 0.0f;
@@ -76,7 +77,7 @@ inline float pair_gradient(float difference, float gradient, float distance, flo
     return gradient * difference / distance;
   }
   if (isinf(p)) {
-    return abs(difference) == distance ? direction * gradient : 0.0f;
+    return float(T(abs(difference))) == distance ? direction * gradient : 0.0f;
   }
   return difference == 0.0f ? 0.0f : direction * precise::pow(abs(difference) / distance, p - 1.0f) * gradient;
 }
@@ -97,7 +98,7 @@ kernel void pdist_backward(
   for (ulong other = 0; other < n; ++other) {
     if (other != row) {
       const ulong k = other < row ? pair_index(other, row, n) : pair_index(row, other, n);
-      sum += pair_gradient(x - float(input[other * m + column]), float(gradient[k]), float(distances[k]), p);
+      sum += pair_gradient<T>(x - float(input[other * m + column]), float(gradient[k]), float(distances[k]), p);
     }
   }
   result[row * m + column] = T(sum);

@@ -35,14 +35,14 @@ def take_out(self: torch.Tensor, index: torch.Tensor, *, out: torch.Tensor) -> t
     return out.copy_(result)
 
 
-def put_(
-    self: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumulate: bool = False
-) -> torch.Tensor:
+def put_(self: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumulate: bool = False) -> torch.Tensor:
     """`put_`: of an index that comes twice any source stays, or the sum with `accumulate`; one out of range is ignored."""
     _check_index(self, index, "put_")
     if source.dtype != self.dtype:
-        raise RuntimeError(f"put_(): self and source expected to have the same dtype, but got self.dtype = {self.dtype} "
-                           f"and source.dtype = {source.dtype}")
+        raise RuntimeError(
+            f"put_(): self and source expected to have the same dtype, but got self.dtype = {self.dtype} "
+            f"and source.dtype = {source.dtype}"
+        )
     if index.numel() != source.numel():
         raise RuntimeError(
             f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "

@@ -46,9 +46,7 @@ def elementwise(
     launch_over(shader, name, (*outputs, *inputs), (_by_value(parameters),))
 
 
-def launch_over(
-    shader: Shader, name: str, operands: Sequence[torch.Tensor], constants: Sequence[object]
-) -> None:
+def launch_over(shader: Shader, name: str, operands: Sequence[torch.Tensor], constants: Sequence[object]) -> None:
     """Run NAME_dense_T or NAME_strided_T over operands of one shape; T is the first operand's dtype.
 
     The kernel takes the operands, the constants, then the number of elements or the layout. Checks nothing.

@@ -125,9 +125,7 @@ def status() -> tuple[KernelStatus, ...]:
     """
     with _lock:
         complete = {kernel.overload for kernel in finished()}
-        return tuple(
-            KernelStatus(kernel.overload, kernel.family, _state(kernel, complete)) for kernel in all_kernels()
-        )
+        return tuple(KernelStatus(kernel.overload, kernel.family, _state(kernel, complete)) for kernel in all_kernels())
 
 
 def enable_from_environment() -> None:
