@@ -195,7 +195,10 @@ class Unattributed:
 
 @dataclass(frozen=True)
 class AuditSummary:
-    """Everything that reports show of one run. `cases` holds the cases that other parts refer to by id."""
+    """Everything that reports show of one run. `cases` holds the cases that other parts refer to by id.
+
+    `selection` says by which filters only a part is left, "" when nothing is: see `select`.
+    """
 
     run: RunFacts
     surface_release: str
@@ -210,6 +213,7 @@ class AuditSummary:
     disagreements: tuple[Disagreement, ...]
     unattributed: tuple[Unattributed, ...]
     cases: Mapping[int, CaseReference]
+    selection: str = ""
 
     @property
     def overload_counts(self) -> dict[OverloadVerdict, int]:
@@ -293,7 +297,13 @@ def select(
         fallbacks=tuple(f for f in summary.fallbacks if f.overload in kept),
         disagreements=tuple(d for d in summary.disagreements if d.overload in kept),
         unattributed=summary.unattributed if not (verdicts or patterns or dtypes) else (),
+        selection=_selection(verdicts, patterns, dtypes),
     )
+
+
+def _selection(verdicts: Sequence[OverloadVerdict], patterns: Sequence[str], dtypes: Sequence[str]) -> str:
+    filters = {"verdict": [verdict.value for verdict in verdicts], "operators": patterns, "dtype": dtypes}
+    return "; ".join(f"{name} {', '.join(values)}" for name, values in filters.items() if values)
 
 
 def _has_verdict(overload: OverloadSummary, verdicts: Sequence[OverloadVerdict], dtypes: Sequence[str]) -> bool:

@@ -124,6 +124,8 @@ def _write(summary: AuditSummary, form: Format, output: Path | None, *, filtered
     if form is Format.ALL:
         from ..reports.publish import write_all
 
+        if output is None and filtered:
+            raise MpsmithError(f"{PUBLISHED} is for the whole report: name another folder for a part with --output")
         for path in write_all(summary, output or PUBLISHED):
             print(path)
         return

@@ -46,7 +46,7 @@ def render_selection(summary: AuditSummary, width: int = 120) -> str:
     table = tables.overload_table(summary)
     found = _table(table, width, len(table.rows)) if table.rows else "No overload of this run matches the filters."
     legend = ", ".join(f"{letter} {verdict.value}" for verdict, letter in LETTERS.items())
-    parts = [title(summary), found, *([legend, HINT] if table.rows else [])]
+    parts = [f"{title(summary)}, filtered: {summary.selection}", found, *([legend, HINT] if table.rows else [])]
     return "\n\n".join(parts) + "\n"
 
 

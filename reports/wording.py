@@ -80,7 +80,9 @@ def key_figures(summary: AuditSummary) -> list[str]:
     faults = [f"{counts[v]:,} {v.value}" for v in counts if v not in _NO_FAULT]
     executed = summary.executed_overloads
     not_executed = summary.reachable - executed
+    part = [f"FILTERED: only a part is shown and counted ({summary.selection})."] if summary.selection else []
     lines = [
+        *part,
         f"{run.executed:,} cases executed, {run.gradients:,} of them with gradients. {completeness(run)}",
         f"{summary.supported:,} of {executed:,} executed overloads gave right results on the device itself; "
         f"the others: {', '.join(faults) or 'none'}.",

@@ -148,6 +148,7 @@ def test_cases_of_an_overload_that_is_no_entry(store: Path, capsys: pytest.Captu
         ({"ops": ["mod"], "cases": True}, "no case of run 1 is of an operator that matches mod; did you mean mode"),
         ({"dtype": ["float64"]}, "no case has dtype 'float64'"),
         ({"run": 4}, "no run 4"),
+        ({"form": command.Format.ALL, "verdict": ["missing"]}, "reports/published is for the whole report"),
         ({"cases": True, "form": command.Format.HTML}, "--cases comes as terminal, json or csv"),
     ],
 )

@@ -229,6 +229,14 @@ def test_terminal_lists_the_overloads_of_a_selection(summary: AuditSummary) -> N
     assert "No overload of this run matches the filters." in empty
 
 
+@pytest.mark.parametrize("name", ["terminal", "markdown", "html", "json"])
+def test_a_part_of_a_report_says_that_it_is_one(name: str, summary: AuditSummary) -> None:
+    part = select(summary, [OverloadVerdict.MISSING, OverloadVerdict.FALLBACK], ["mod*"])
+    assert part.selection == "verdict missing, fallback; operators mod*"
+    assert part.selection in RENDERERS[name](part).replace("\\*", "*")
+    assert "FILTERED" not in RENDERERS[name](summary)
+
+
 def test_failed_references_of_no_overload_are_left_to_the_files(summary: AuditSummary) -> None:
     failed = replace(summary.unattributed[0], verdict=CaseVerdict.REFERENCE_FAILED, entry="failed.thing")
     both = replace(summary, unattributed=(*summary.unattributed, failed))
