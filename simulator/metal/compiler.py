@@ -24,7 +24,7 @@ Build = Literal["fast", "checked", "strict"]
 
 _COMMON = ("-nostdinc", "-nostdinc++", "-fno-exceptions", "-fno-rtti", "-Wno-everything")
 _HOST = (
-    *("-x", "c++", "-std=c++17", *_COMMON, "-fPIC", "-fvisibility=hidden", "-fconvergent-functions"),
+    *("-x", "c++", "-std=c++17", *_COMMON, "-fPIC", "-fno-plt", "-fvisibility=hidden", "-fconvergent-functions"),
     # Apple rounds after each operation and so do we: no fused multiply-add, no excess precision in half.
     "-ffp-contract=off",
     *("-Xclang", "-ffloat16-excess-precision=none", "-Xclang", "-fbfloat16-excess-precision=none"),
@@ -116,7 +116,6 @@ class Compiler:
         flags = [
             *("-x", "c++", "-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti"),
             *(*self._target(), "-nostdinc", "-D__GLIBC_MINOR__=17", "-D_GNU_SOURCE"),
-            *(("-mno-red-zone",) if machine == "x86_64" else ()),  # switching stacks pushes where a leaf might write
             *(word for folder in system for word in ("-isystem", str(folder))),
         ]
         with tempfile.TemporaryDirectory(prefix="mpsmith-metal-") as folder:

@@ -98,7 +98,7 @@ void report_out_of_bounds(const char* access, const Region& r, const uint8_t* ad
          after ? "past the end of" : "before the start of", r.argument, (unsigned long)r.size, who);
 }
 
-static void on_fault(int signal, siginfo_t* info, void* context) {
+static void on_fault(int signal, siginfo_t* info, [[maybe_unused]] void* context) {
   if (!s_active || s_thread != gettid()) {  // not ours: let the former handler have it
     sigaction(SIGSEGV, &s_old_segv, nullptr);
     sigaction(SIGBUS, &s_old_bus, nullptr);

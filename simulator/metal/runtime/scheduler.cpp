@@ -42,6 +42,7 @@ static Item s_items[kMaxThreads + 1];
 static SimdGroup s_simdgroups[kMaxThreads / kSimdWidth];
 static uint32_t s_simdgroup_order[kMaxThreads / kSimdWidth];
 static uint32_t s_simdgroup_count, s_simdgroup_turn, s_active;
+static SimdGroup* s_current;  // s_simdgroups[s_active]
 static uint32_t s_thread_count;
 static uint64_t s_group_count, s_group_turn;
 static uint64_t s_random;
@@ -116,7 +117,7 @@ const char* describe_item(char* buffer, size_t size, uint32_t item) {
 }
 void abandon() {
   static void* lost;
-  switch_stack(&lost, s_main_stack);
+  switch_stack(&lost, s_main_stack, nullptr);
   __builtin_unreachable();
 }
 
@@ -159,6 +160,10 @@ static void order_simdgroups() {
 }
 
 // ---------------------------------------------------------------------------------------------------- groups
+static void activate(uint32_t simdgroup) {
+  s_active = simdgroup;
+  s_current = s_simdgroups + simdgroup;
+}
 static bool begin_group() {
   if (s_group_turn == s_group_count) return false;
   const Dispatch& d = *g_dispatch;
@@ -185,7 +190,7 @@ static bool begin_group() {
   }
   order_simdgroups();
   s_simdgroup_turn = 0;
-  s_active = s_simdgroup_order[0];
+  activate(s_simdgroup_order[0]);
   return true;
 }
 
@@ -252,14 +257,14 @@ static bool open_barrier() {
     if (g_dispatch->checked) checker_threadgroup_barrier(first->flags);
   }
   s_simdgroup_turn = 0;
-  s_active = s_simdgroup_order[0];
+  activate(s_simdgroup_order[0]);
   return true;
 }
 
 // Makes g_item an item that can run; false when the whole dispatch is done.
 static inline bool advance() {
   for (;;) {
-    SimdGroup& s = s_simdgroups[s_active];
+    SimdGroup& s = *s_current;
     if (uint32_t mask = s.ready | s.fresh) {
       uint32_t lane = pick_lane(mask);
       msl_current_lane = lane;
@@ -269,14 +274,14 @@ static inline bool advance() {
     if (s.at_exchange | s.at_simd_barrier) {
       resolve(s);
     } else if (++s_simdgroup_turn < s_simdgroup_count) {
-      s_active = s_simdgroup_order[s_simdgroup_turn];
+      activate(s_simdgroup_order[s_simdgroup_turn]);
     } else if (!open_barrier() && !begin_group()) {
       return false;
     }
   }
 }
 
-static void run_item(uint32_t item) {
+static inline __attribute__((always_inline)) void run_item(uint32_t item) {
   const Group& g = g_group;
   uint32_t x = item % g.threads[0], rest = item / g.threads[0];
   g_dispatch->kernel(&g, x, x + 1, rest % g.threads[1], rest / g.threads[1]);
@@ -321,70 +326,60 @@ static void fiber_main() {
         uint32_t bit = 1u << g_item % 32;
         if (s.fresh & bit) continue;
         s.ready &= ~bit;
-        switch_stack(&s_idle[s_idle_count++], s_items[g_item].stack);
+        switch_stack(&s_idle[s_idle_count++], s_items[g_item].stack, &s.exchange);
         continue;
       }
     }
-    switch_stack(&s_idle[s_idle_count++], s_main_stack);
+    switch_stack(&s_idle[s_idle_count++], s_main_stack, nullptr);
   }
 }
 
-static inline void wait() {
-  uint32_t me = g_item;
-  SimdGroup& mine = s_simdgroups[me / 32];
+// Where to go on when the running item waits.
+static inline Resume next_to_run() {
+  SimdGroup& mine = *s_current;
   if (!s_shuffled && mine.ready) {  // the usual case: the next lane has been waiting, too
     uint32_t lane = __builtin_ctz(mine.ready);
     mine.ready &= mine.ready - 1;
     msl_current_lane = lane;
-    g_item = (me & ~31u) + lane;
-    const char* after = (const char*)s_items[g_item + 1].stack;
-    __builtin_prefetch(after);
-    __builtin_prefetch(after + 64);
-    switch_stack(&s_items[me].stack, s_items[g_item].stack);
-    return;
+    g_item = (g_item & ~31u) + lane;
+    return {s_items[g_item].stack, &mine.exchange};
   }
-  advance();  // never false: this item itself is waiting
-  SimdGroup& s = s_simdgroups[g_item / 32];
+  advance();  // never false: at least the item that called waits
+  SimdGroup& s = *s_current;
   uint32_t bit = 1u << g_item % 32;
-  if (s.fresh & bit) {
-    switch_stack(&s_items[me].stack, take_fiber());
-    return;
-  }
+  if (s.fresh & bit) return {take_fiber(), nullptr};
   s.ready &= ~bit;
-  if (g_item != me) switch_stack(&s_items[me].stack, s_items[g_item].stack);
+  return {s_items[g_item].stack, &s.exchange};
 }
 
-// ---------------------------------------------------------------------------------------------------- kernels call
-#define EXPORT extern "C" __attribute__((visibility("default"), noinline))
-
-EXPORT void msl_threadgroup_barrier(uint32_t flags) {
+// ---------------------------------------------------------------------------------------------------- kernels wait
+static inline Item& rest(const void* site, void* stack) {
   Item& item = s_items[g_item];
-  item.site = __builtin_return_address(0);
-  item.flags = flags;
-  s_simdgroups[g_item / 32].at_barrier |= 1u << g_item % 32;
-  wait();
+  item.stack = stack;
+  item.site = site;
+  return item;
 }
-EXPORT void msl_simdgroup_barrier(uint32_t flags) {
-  Item& item = s_items[g_item];
-  item.site = __builtin_return_address(0);
-  item.flags = flags;
-  s_simdgroups[g_item / 32].at_simd_barrier |= 1u << g_item % 32;
-  wait();
+Resume wait_at_barrier(uint32_t flags, const void* site, void* stack) {
+  rest(site, stack).flags = flags;
+  s_current->at_barrier |= 1u << g_item % 32;
+  return next_to_run();
 }
-EXPORT Exchange* msl_exchange(const void* value, uint32_t size) {
-  Item& item = s_items[g_item];
-  item.site = __builtin_return_address(0);
+Resume wait_at_simdgroup_barrier(uint32_t flags, const void* site, void* stack) {
+  rest(site, stack).flags = flags;
+  s_current->at_simd_barrier |= 1u << g_item % 32;
+  return next_to_run();
+}
+Resume wait_at_exchange(const void* value, uint32_t size, const void* site, void* stack) {
+  Item& item = rest(site, stack);
   item.value = value;
   item.size = size;
-  SimdGroup& s = s_simdgroups[g_item / 32];
-  s.at_exchange |= 1u << g_item % 32;
-  wait();
-  return &s.exchange;
+  s_current->at_exchange |= 1u << g_item % 32;
+  return next_to_run();
 }
 
 // ---------------------------------------------------------------------------------------------------- Python calls
 // Runs one dispatch; errors are in d->message. Not re-entrant: the caller holds a lock.
-EXPORT void msl_dispatch(Dispatch* d) {
+extern "C" __attribute__((visibility("default"))) void msl_dispatch(Dispatch* d) {
   g_dispatch = d;
   d->error_count = 0;
   d->message[0] = 0;
@@ -407,7 +402,7 @@ EXPORT void msl_dispatch(Dispatch* d) {
   g_item_known = true;
   bool start = true;
   if (d->blocking) start = begin_group() && advance();
-  if (start) switch_stack(&s_main_stack, take_fiber());
+  if (start) switch_stack(&s_main_stack, take_fiber(), nullptr);
   if (s_idle_count != s_stack_count) reset_fibers();
   if (d->checked) checker_end();
   guard_leave(d);

@@ -1,73 +1,161 @@
-// Leaves one stack for another. It costs a few nanoseconds, which decides how fast kernels with barriers run.
+// Leaves one stack for another: how fast kernels with barriers run is decided here.
+//
+// A stack at rest holds, at its top, the frame pointer and the address to go on at. A kernel that waits calls one of
+// the stubs below; a function of the scheduler says which stack is next, and the stub returns *there*, straight into
+// the other thread's kernel. It jumps instead of returning, because the CPU's return predictions are those of the
+// stack that was left.
 #pragma once
 #include <stdint.h>
 
-// Pushes what must survive on the current stack, stores the stack pointer in *save and goes on where `load` stopped.
+struct Resume {
+  void* stack;
+  void* value;  // what the call returns on the stack that goes on
+};
+// The scheduler's side of the stubs: what waits, where it called from, and its stack.
+extern "C" __attribute__((visibility("hidden"))) Resume wait_at_barrier(uint32_t flags, const void* site, void* stack);
+extern "C" __attribute__((visibility("hidden"))) Resume wait_at_simdgroup_barrier(uint32_t flags, const void* site,
+                                                                                 void* stack);
+extern "C" __attribute__((visibility("hidden"))) Resume wait_at_exchange(const void* value, uint32_t size,
+                                                                        const void* site, void* stack);
+// For the runtime's own code: rests the current stack in *save and goes on with `load`, where `value` is returned.
+extern "C" __attribute__((visibility("hidden"))) void switch_stack(void** save, void* load, void* value);
+
 #if defined(__x86_64__)
-// Inlined: the compiler saves the registers that are in use. A jump instead of a return leaves the CPU's return
-// predictions in step, since each item has the same calls below it.
-static inline __attribute__((always_inline)) void switch_stack(void** save, void* load) {
-  asm volatile(
-      "leaq 1f(%%rip), %%rax\n\t"
-      "pushq %%rax\n\t"
-      "movq %%rsp, (%0)\n\t"
-      "movq %1, %%rsp\n\t"
-      "popq %%rax\n\t"
-      "jmpq *%%rax\n"
-      "1:"
-      : "+D"(save), "+S"(load)
-      :
-      : "rax", "rbx", "rcx", "rdx", "rbp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "memory", "cc", "xmm0",
-        "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13",
-        "xmm14", "xmm15");
-}
+// The kernels call with preserve_none (MSL_WAITS in include/msl/sync.h): arguments in r12, r13; only rbp is kept.
+asm(R"(
+.text
+.macro msl_stub name
+.globl \name
+.type \name, @function
+\name:
+  pushq %rbp
+  movq %r12, %rdi
+.endm
+.macro msl_resume
+  movq %rax, %rsp
+  movq %rdx, %rax
+  popq %rbp
+  popq %rcx
+  jmpq *%rcx
+.endm
+msl_stub msl_threadgroup_barrier
+  movq 8(%rsp), %rsi
+  movq %rsp, %rdx
+  call wait_at_barrier
+  msl_resume
+msl_stub msl_simdgroup_barrier
+  movq 8(%rsp), %rsi
+  movq %rsp, %rdx
+  call wait_at_simdgroup_barrier
+  msl_resume
+msl_stub msl_exchange
+  movq %r13, %rsi
+  movq 8(%rsp), %rdx
+  movq %rsp, %rcx
+  call wait_at_exchange
+  msl_resume
+.globl switch_stack
+.hidden switch_stack
+.type switch_stack, @function
+switch_stack:
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  leaq 1f(%rip), %rax
+  pushq %rax
+  pushq %rbp
+  movq %rsp, (%rdi)
+  movq %rsi, %rax
+  msl_resume
+1:
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rcx
+  jmpq *%rcx
+)");
 // A stack that starts in `entry`; `top` is a multiple of 64.
 static inline void* prime(uintptr_t top, void (*entry)()) {
   void** word = (void**)top;
   *--word = nullptr;  // the stack is aligned in `entry` as after a call
   *--word = (void*)entry;
+  *--word = nullptr;  // rbp
   return word;
 }
 #elif defined(__aarch64__)
-extern "C" __attribute__((visibility("hidden"))) void switch_stack(void** save, void* load);
-enum { kSavedWords = 20 };  // x19 to x30, d8 to d15
+// The ordinary calling convention: x19 to x30 and d8 to d15 are kept.
 asm(R"(
 .text
-.hidden switch_stack
-.globl switch_stack
-.type switch_stack, %function
-switch_stack:
-  sub sp, sp, #160
-  stp x19, x20, [sp, #0]
-  stp x21, x22, [sp, #16]
-  stp x23, x24, [sp, #32]
-  stp x25, x26, [sp, #48]
-  stp x27, x28, [sp, #64]
-  stp x29, x30, [sp, #80]
+.macro msl_save
+  stp x29, x30, [sp, #-160]!
+  stp x19, x20, [sp, #16]
+  stp x21, x22, [sp, #32]
+  stp x23, x24, [sp, #48]
+  stp x25, x26, [sp, #64]
+  stp x27, x28, [sp, #80]
   stp d8, d9, [sp, #96]
   stp d10, d11, [sp, #112]
   stp d12, d13, [sp, #128]
   stp d14, d15, [sp, #144]
-  mov x9, sp
-  str x9, [x0]
-  mov sp, x1
-  ldp x19, x20, [sp, #0]
-  ldp x21, x22, [sp, #16]
-  ldp x23, x24, [sp, #32]
-  ldp x25, x26, [sp, #48]
-  ldp x27, x28, [sp, #64]
-  ldp x29, x30, [sp, #80]
+.endm
+.macro msl_resume
+  mov sp, x0
+  mov x0, x1
+  ldp x19, x20, [sp, #16]
+  ldp x21, x22, [sp, #32]
+  ldp x23, x24, [sp, #48]
+  ldp x25, x26, [sp, #64]
+  ldp x27, x28, [sp, #80]
   ldp d8, d9, [sp, #96]
   ldp d10, d11, [sp, #112]
   ldp d12, d13, [sp, #128]
   ldp d14, d15, [sp, #144]
-  add sp, sp, #160
-  ret
+  ldp x29, x30, [sp], #160
+  br x30
+.endm
+.globl msl_threadgroup_barrier
+.type msl_threadgroup_barrier, %function
+msl_threadgroup_barrier:
+  msl_save
+  mov x1, x30
+  mov x2, sp
+  bl wait_at_barrier
+  msl_resume
+.globl msl_simdgroup_barrier
+.type msl_simdgroup_barrier, %function
+msl_simdgroup_barrier:
+  msl_save
+  mov x1, x30
+  mov x2, sp
+  bl wait_at_simdgroup_barrier
+  msl_resume
+.globl msl_exchange
+.type msl_exchange, %function
+msl_exchange:
+  msl_save
+  mov x2, x30
+  mov x3, sp
+  bl wait_at_exchange
+  msl_resume
+.globl switch_stack
+.hidden switch_stack
+.type switch_stack, %function
+switch_stack:
+  msl_save
+  mov x9, sp
+  str x9, [x0]
+  mov x0, x1
+  mov x1, x2
+  msl_resume
 )");
 static inline void* prime(uintptr_t top, void (*entry)()) {
-  void** word = (void**)top - kSavedWords;
-  for (int i = 0; i < kSavedWords; i++) word[i] = nullptr;
-  word[11] = (void*)entry;  // x30, where `ret` goes
+  void** word = (void**)(top - 160);
+  for (int i = 0; i < 20; i++) word[i] = nullptr;
+  word[1] = (void*)entry;  // x30
   return word;
 }
 #endif

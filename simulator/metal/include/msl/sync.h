@@ -15,9 +15,15 @@ struct msl_exchange_t {
   char folds[8 * 64];    // a reduction's result, one for each quad or one in all
 };
 extern uint msl_current_lane;
-__attribute__((convergent)) void msl_threadgroup_barrier(uint flags);
-__attribute__((convergent)) void msl_simdgroup_barrier(uint flags);
-__attribute__((convergent)) MSL_GENERIC msl_exchange_t* msl_exchange(MSL_GENERIC const void* value, uint size);
+// The caller saves what it needs, so that a waiting thread keeps little on its stack.
+#if defined(MSL_STRICT) || !defined(__x86_64__)
+#define MSL_WAITS __attribute__((convergent))
+#else
+#define MSL_WAITS __attribute__((convergent, preserve_none))
+#endif
+MSL_WAITS void msl_threadgroup_barrier(uint flags);
+MSL_WAITS void msl_simdgroup_barrier(uint flags);
+MSL_WAITS MSL_GENERIC msl_exchange_t* msl_exchange(MSL_GENERIC const void* value, uint size);
 }
 
 namespace metal {
