@@ -11,7 +11,7 @@ from enum import Enum
 
 from ..registry.model import Entry
 from .coverage import OverloadCoverage, ReleaseCoverage
-from .native_functions import functional_name
+from .native_functions import functional_name, operator_of
 from .overloads import Dispatch
 from .release_data import ReleaseData
 from .selection import DTYPES
@@ -43,8 +43,8 @@ class OperatorRow:
     """All that is known of one operator (a functional name without namespace, in-place twin included).
 
     `native_since` is the first release from which on it has had a kernel for some overload without a break.
-    `expected_failures` maps a stage of FailureKey to dtypes, or to `all`. `verdict` and `status` come from the
-    registry; `measured_on` says on which device, and is `simulated` for results that no Mac has shown.
+    `expected_failures` maps a stage of FailureKey to dtypes, or to `all`. `verdict` comes from an audit, `status` from
+    the registry; `measured_on` is the device of the audit, `simulated` for results that no Mac has shown.
     """
 
     operator: str
@@ -61,12 +61,24 @@ class OperatorRow:
     replacement: str | None = None
 
 
+@dataclass(frozen=True)
+class AuditVerdicts:
+    """The verdicts of one audit by operator, such as `aten::mode`, and the device that it ran on."""
+
+    verdicts: Mapping[str, str]
+    device: str
+
+
 def operator_rows(
-    coverage: ReleaseCoverage, data: ReleaseData, registry: Mapping[str, Entry] | None = None
+    coverage: ReleaseCoverage,
+    data: ReleaseData,
+    registry: Mapping[str, Entry] | None = None,
+    audit: AuditVerdicts | None = None,
 ) -> list[OperatorRow]:
     """A row for every operator of the release, in the order of names.
 
-    `data` gives the releases since when; `registry` the entries by operator, such as `aten::mode`.
+    `data` gives the releases since when; `registry` the entries by operator, such as `aten::mode`. The verdicts are
+    those of `audit`, or without one those that the registry has recorded.
     """
     since = _native_since(data, coverage)
     failures = failures_by_operator(coverage)
@@ -74,8 +86,9 @@ def operator_rows(
     for operator, overloads in sorted(coverage.by_operator.items()):
         standing = standing_of(overloads)
         expected = failures.get(operator, {})
-        entry = _entry(operator, overloads, registry or {})
-        measured = entry.ranking_measurement if entry else None
+        names = _names(operator, overloads)
+        entry = next((registry[name] for name in names if name in registry), None) if registry else None
+        verdict, device = _verdict(names, entry, audit)
         needing = [overload for overload in overloads if not overload.dispatch.is_composite]
         rows.append(
             OperatorRow(
@@ -87,8 +100,8 @@ def operator_rows(
                 metal_dtypes=coverage.metal_dtypes.get(operator, ()),
                 expected_failures=expected,
                 drift=_drift(operator, standing, expected, coverage),
-                verdict=measured.verdict if measured else None,
-                measured_on=entry.ranking_device if entry else None,
+                verdict=verdict,
+                measured_on=device,
                 status=entry.current_status.value if entry and entry.current_status else None,
                 replacement=entry.kernel if entry else None,
             )
@@ -166,7 +179,16 @@ def _drift(operator: str, standing: Standing, expected: DtypesByStage, coverage:
     return ()
 
 
-def _entry(operator: str, overloads: Sequence[OverloadCoverage], registry: Mapping[str, Entry]) -> Entry | None:
-    """The registry's entry: that of the functional operator, else of the in-place one if there is no other."""
-    names = [operator, *(overload.name.partition(".")[0] for overload in overloads)]
-    return next((registry[f"aten::{name}"] for name in names if f"aten::{name}" in registry), None)
+def _names(operator: str, overloads: Sequence[OverloadCoverage]) -> list[str]:
+    """The operator's own name, then those of its in-place twins, as the registry and audits have them."""
+    plain = [operator, *(operator_of(overload.name) for overload in overloads)]
+    return list(dict.fromkeys(f"aten::{name}" for name in plain))
+
+
+def _verdict(names: Sequence[str], entry: Entry | None, audit: AuditVerdicts | None) -> tuple[str | None, str | None]:
+    """The verdict and the device that showed it."""
+    if audit is not None:
+        found = next((audit.verdicts[name] for name in names if name in audit.verdicts), None)
+        return found, audit.device if found else None
+    measured = entry.ranking_measurement if entry else None
+    return (measured.verdict, entry.ranking_device) if entry and measured else (None, None)

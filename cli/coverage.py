@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..audit.coverage import OverloadCoverage, ReleaseCoverage
+    from ..audit.coverage_table import AuditVerdicts
 
 app = typer.Typer(help="Coverage of any macOS torch release, from its wheel.", invoke_without_command=True)
 
@@ -33,6 +34,7 @@ Ops = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="JSON instead of text.")]
 AsCsv = Annotated[bool, typer.Option("--csv", help="CSV instead of a table.")]
 AsMarkdown = Annotated[bool, typer.Option("--markdown", help="A Markdown table.")]
+Registry = Annotated[Path | None, typer.Option("--registry", metavar="DIR", help="Another registry's folder.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file.")]
 
 
@@ -79,7 +81,11 @@ def operators(
     macos: Macos = 15.0,
     ops: Ops = None,
     drift: Annotated[bool, typer.Option("--drift", help="Only where upstream's lists and kernels disagree.")] = False,
-    registry: Annotated[Path | None, typer.Option("--registry", metavar="DIR", help="Another registry.")] = None,
+    registry: Registry = None,
+    store: Annotated[
+        Path | None,
+        typer.Option("--store", metavar="FILE", help="Verdicts of this store's newest run; default: the registry's."),
+    ] = None,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
     as_markdown: AsMarkdown = False,
@@ -93,7 +99,8 @@ def operators(
     from ..registry.files import load
 
     found = named_coverage(torch=torch, wheel=wheel, url=wheel_url, fetch=fetch, yaml_only=yaml_only, macos=macos)
-    rows = operator_rows(found, release_data.load(), load(registry))
+    audit = _verdicts(store) if store is not None else None
+    rows = operator_rows(found, release_data.load(), load(registry), audit)
     names = {functional_name(overload.name) for overload in _selected(found.overloads, ops)}
     rows = [row for row in rows if row.operator in names and (row.drift or not drift)]
     if as_json:
@@ -111,7 +118,7 @@ def operators(
 def page(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")],
     torch: Torch = None,
-    registry: Annotated[Path | None, typer.Option("--registry", metavar="DIR", help="Another registry.")] = None,
+    registry: Registry = None,
 ) -> None:
     """One HTML page: the chart and figures of all releases and the joined table of one, with search."""
     from ..audit import release_data
@@ -212,6 +219,20 @@ def rebuild(
     ]
     release_data.save(combine(readings))
     typer.echo(f"wrote the data of {len(readings)} releases to {release_data.FOLDER}")
+
+
+def _verdicts(path: Path) -> AuditVerdicts:
+    """What the newest run of a results store says of each operator."""
+    from ..audit.coverage_table import AuditVerdicts
+    from ..audit.store import Store
+    from ..audit.summary import summarize
+    from ..audit.surface import installed_surface
+
+    with Store.open(path) as store:
+        run = store.latest_run()
+        summary = summarize(store, run, installed_surface())
+    verdicts = {operator.name: operator.verdict.value for operator in summary.operators}
+    return AuditVerdicts(verdicts, "simulated" if run.simulated else "mps")
 
 
 def _wheel_of(release: str, folder: Path | None) -> Path:

@@ -23,17 +23,20 @@ def surface(
         bool,
         typer.Option("--check", help="Compare with the dispatcher of the running torch, which needs an mps device."),
     ] = False,
+    imports: Annotated[
+        list[str] | None,
+        typer.Option("--import", metavar="PACKAGE", help="Import this first, for operators such as torchvision::nms."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON instead of a table.")] = False,
 ) -> None:
     """Show how the operators of the installed torch dispatch on mps: native, composite, falling back or missing."""
-    from ..audit.name_patterns import select_overloads
     from ..audit.surface import installed_surface
 
     found = installed_surface()
     if check:
         _check(found, as_json)
         return
-    chosen = select_overloads(found.overloads, ops or [])
+    chosen = _selected(found, ops or [], imports or [])
     if missing:
         chosen = [overload for overload in chosen if _is_gap(overload)]
     if as_json:
@@ -42,6 +45,30 @@ def surface(
         _print_overloads(chosen)
     else:
         _print_counts(found)
+
+
+def _selected(surface: Surface, patterns: Sequence[str], imports: Sequence[str]) -> list[Overload]:
+    """Overloads of aten from the surface; those of other namespaces from the dispatcher, once they are imported."""
+    from ..audit.name_patterns import select_overloads
+    from ..audit.surface import dispatcher_surface
+
+    _import(imports)
+    elsewhere = [pattern for pattern in patterns if "::" in pattern and not pattern.startswith("aten::")]
+    of_aten = [pattern for pattern in patterns if pattern not in elsewhere]
+    chosen = select_overloads(surface.overloads, of_aten) if of_aten or not patterns else []
+    return chosen + list(dispatcher_surface(elsewhere) if elsewhere else ())
+
+
+def _import(packages: Sequence[str]) -> None:
+    import importlib
+
+    from ..errors import MpsmithError
+
+    for package in packages:
+        try:
+            importlib.import_module(package)
+        except ImportError as error:
+            raise MpsmithError(f"cannot import {package}: {error}") from None
 
 
 def _is_gap(overload: Overload) -> bool:

@@ -4,7 +4,13 @@ from ...errors import MpsmithError
 
 
 class WheelError(MpsmithError):
-    """The file is no readable torch wheel for macOS on Apple silicon, or cannot be had."""
+    """The file is no readable torch wheel for macOS on Apple silicon, or cannot be had.
+
+    Messages quote names out of files that may be damaged: what cannot be printed on one line becomes a question mark.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__("".join(character if character.isprintable() else "?" for character in message))
 
 
 class MalformedBinaryError(WheelError):

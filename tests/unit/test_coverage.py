@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 from mpsmith.audit import release_data
 from mpsmith.audit.coverage import OverloadCoverage, ReleaseCoverage, from_data, lacking
 from mpsmith.audit.coverage_history import compare, history
-from mpsmith.audit.coverage_table import Drift, Standing, operator_rows, standing_of
+from mpsmith.audit.coverage_table import AuditVerdicts, Drift, Standing, operator_rows, standing_of
 from mpsmith.audit.dtype_refusals import refused_dtypes
 from mpsmith.audit.overloads import Dispatch
 from mpsmith.audit.release_data import FailureKey, OverloadHistory, ReleaseData, ReleaseFacts
@@ -154,6 +154,17 @@ def test_the_table_joins_every_source() -> None:
     assert mode.expected_failures == {"opinfo": ("all",), "unimplemented": ("int8",)}
     assert (mode.verdict, mode.measured_on, mode.status, mode.replacement) == ("native", "simulated", "native", "mode")
     assert (sin.operator, sin.native_since, sin.native_overloads, sin.verdict) == ("sin", "1.1.0", 3, None)
+
+
+def test_verdicts_of_an_audit_outrank_recorded_ones() -> None:
+    coverage = release("1.0.0", {"put_": NATIVE, "sin": NATIVE})
+    measured = Measured(torch="1.0.0", verdict="native")
+    entries = {name: Entry(operator=name, measured={"mps": measured}) for name in ("aten::put_", "aten::sin")}
+    audit = AuditVerdicts({"aten::put_": "wrong"}, "simulated")
+    put, sin = operator_rows(coverage, released("1.0.0", {}), entries, audit)
+    assert (put.verdict, put.measured_on) == ("wrong", "simulated")
+    assert (sin.verdict, sin.measured_on) == (None, None)
+    assert operator_rows(coverage, released("1.0.0", {}), entries)[0].measured_on == "mps"
 
 
 @pytest.mark.parametrize(
