@@ -86,6 +86,7 @@ class OverloadFindings:
         inside_simulation: it was seen inside kernels of the simulated device, which run on the CPU.
         passed_in: the entries whose passing cases count for it.
         at_fault: a finding was put down to it with certainty.
+        outermost: the user's own code called it in some case.
     """
 
     dtypes: defaultdict[str, DtypeFindings] = field(default_factory=lambda: defaultdict(DtypeFindings))
@@ -96,6 +97,7 @@ class OverloadFindings:
     inside_simulation: bool = False
     passed_in: set[str] = field(default_factory=set)
     at_fault: bool = False
+    outermost: bool = False
 
 
 @dataclass
@@ -240,6 +242,7 @@ class Evidence:
         for overload, outermost in self.attribution.witnesses(entry, dtype).items():
             findings = self.overloads[overload]
             findings.entries.add(name)
+            findings.outermost |= outermost
             if overload in named:
                 continue
             if self._simulated and not outermost and self._lacks_kernel(overload):

@@ -27,7 +27,8 @@ def measurements_of(summary: AuditSummary) -> list[Measurement]:
     """The measurements that a summary holds.
 
     Operators that were executed, or that a rule excludes. One that could have been executed and was not has no
-    measurement: the registry would take `unreachable` for a finding.
+    measurement: the registry would take `unreachable` for a finding. Operators outside the surface count when a user
+    called them; PyTorch's own inner ones (prims) do not.
     """
     by_operator: dict[str, list[OverloadSummary]] = {}
     for overload in summary.overloads:
@@ -35,8 +36,13 @@ def measurements_of(summary: AuditSummary) -> list[Measurement]:
     return [
         _measurement(summary, operator, by_operator[operator.name])
         for operator in summary.operators
-        if operator.verdict is not OverloadVerdict.UNREACHABLE or _all_ruled_out(by_operator[operator.name])
+        if _is_of_users(by_operator[operator.name])
+        and (operator.verdict is not OverloadVerdict.UNREACHABLE or _all_ruled_out(by_operator[operator.name]))
     ]
+
+
+def _is_of_users(overloads: Iterable[OverloadSummary]) -> bool:
+    return any(overload.dispatch is not None or overload.outermost for overload in overloads)
 
 
 def _all_ruled_out(overloads: Iterable[OverloadSummary]) -> bool:

@@ -87,6 +87,7 @@ class OverloadSummary:
         entries: the entries of the case source that called it.
         through: operators inside it that fell back or are missing: it is composed of them.
         shared_with: other overloads of which one may be at fault instead.
+        outermost: the user's own code called it in some case; else it was only called inside other operators.
     """
 
     name: str
@@ -105,6 +106,7 @@ class OverloadSummary:
     entries: tuple[str, ...] = ()
     through: tuple[str, ...] = ()
     shared_with: tuple[str, ...] = ()
+    outermost: bool = False
 
 
 @dataclass(frozen=True)

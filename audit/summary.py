@@ -153,6 +153,7 @@ def _overload(name: str, known: Overload | None, findings: OverloadFindings, sel
         entries=tuple(sorted(findings.entries)),
         through=tuple(sorted(findings.through)),
         shared_with=tuple(sorted(findings.shared)),
+        outermost=findings.outermost,
     )
 
 

@@ -106,6 +106,15 @@ def test_what_was_not_executed_is_measured_only_where_a_rule_excludes_it(tmp_pat
     )
 
 
+def test_operators_outside_the_surface_are_measured_when_users_call_them(tmp_path: Path) -> None:
+    calls = {"torchvision::nms": True, "prims::add": False}
+    record(tmp_path / "store", {("nms", "float32"): [PASSED]}, calls)
+    found = measured(tmp_path / "store")
+    assert found["torchvision::nms"].verdict == "native"
+    assert found["torchvision::nms"].overloads == {}
+    assert "prims::add" not in found
+
+
 def test_measurements_of_a_store_can_be_synced_and_synced_again(tmp_path: Path) -> None:
     record(tmp_path / "store", {("relu", "float32"): [PASSED]}, {"aten::relu": True})
     found = measurements(tmp_path / "store")
