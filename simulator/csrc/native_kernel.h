@@ -23,6 +23,8 @@ class NativeKernel final : public c10::OperatorKernel {
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack);
 
  private:
+  void run(const c10::OperatorHandle& op, torch::jit::Stack* stack);
+
   Counter& counter_;
   const c10::DispatchKeySet host_;
   // Positions of the arguments that can hold a tensor, a device, a generator or a storage.
