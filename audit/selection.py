@@ -57,6 +57,7 @@ class Settings:
         memory_limit: bytes of data a worker may hold, or 0 for no limit.
         sources: which case sources; empty means all.
         imports: packages to import for operators outside aten, or for their own OpInfos.
+        faults: what the simulated device does wrong on purpose, in the form that `simulator.faults.Fault` prints.
     """
 
     samples: Samples = Samples.DEFAULT
@@ -70,6 +71,7 @@ class Settings:
     memory_limit: int = 8 << 30
     sources: tuple[str, ...] = ()
     imports: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
 
     def recorded(self) -> dict[str, Any]:
         """The settings that decide what is executed, as plain data for the store."""
@@ -91,6 +93,7 @@ class Settings:
             profile=fields["profile"],
             sources=tuple(fields["sources"]),
             imports=tuple(fields["imports"]),
+            faults=tuple(fields.get("faults", ())),
             **others,
         )
 

@@ -123,11 +123,24 @@ def _prepare(options: WorkerOptions) -> _Worker:
 
     torch.set_num_threads(1)
     device = open_device(options.settings.device, options.settings.profile)
+    _arm(options.settings.faults, device)
     sources, problems = case_sources(options.settings.imports)
     store = Store.open(options.store)
     _redirect_errors(options.logs / f"{os.getpid()}.log")
     _limit_memory(options.settings.memory_limit)
     return _Worker(options, sources, device, store, problems)
+
+
+def _arm(faults: tuple[str, ...], device: AuditedDevice) -> None:
+    """Put the faults that a self-test asks for into the simulated device."""
+    if not faults:
+        return
+    if not device.simulated:
+        raise MpsmithError("faults can be put into the simulated device only (use --device simulated)")
+    from ..simulator.faults import Fault, inject
+
+    for text in faults:
+        inject(Fault.parse(text))
 
 
 def plan() -> Plan:
