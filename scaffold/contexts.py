@@ -166,7 +166,7 @@ class KernelContext:
             return f"{buffer.name}_dense"
         if buffer.name == "row_length":
             return buffer.name
-        name = buffer.name if buffer.name in self._names else buffer.name.removesuffix("_")
+        name = self._plain(buffer)
         is_scalar = self._type(name) is BaseTy.Scalar
         if is_scalar and not stable:
             return f"{name}.to<float>()"
@@ -216,6 +216,75 @@ class KernelContext:
             else:
                 parts.append(next(results, "{}"))
         return parts
+
+    @property
+    def is_floating_elementwise(self) -> bool:
+        """Whether the runtime's elementwise launch serves it: one output, one or two inputs, numbers."""
+        launch = self.launch
+        return (
+            self.kind.elementwise
+            and self.form == "out"
+            and not launch.left
+            and len(launch.outputs) == 1
+            and len(launch.inputs) in (1, 2)
+            and all(buffer.metal == "T" for buffer in launch.tensors)
+        )
+
+    @property
+    def py_lines(self) -> list[str]:
+        """The parameters in Python, one a line."""
+        lines: list[str] = []
+        for parameter in self.py.parameters:
+            if parameter.keyword_only and "*" not in lines:
+                lines.append("*")
+            default = f" = {parameter.default}" if parameter.default is not None else ""
+            lines.append(f"{parameter.name}: {parameter.type}{default}")
+        return lines
+
+    @property
+    def py_overload(self) -> str:
+        """The overload as an attribute of `torch.ops.aten`."""
+        return f"{self.overload.function.operator}.{self.overload.overload}"
+
+    @property
+    def py_inputs(self) -> list[str]:
+        """The arguments before the outputs."""
+        return [argument.name for argument in self.overload.inputs]
+
+    @property
+    def py_floats(self) -> list[str]:
+        """The numbers as Python floats; one zero where there is none, since a buffer cannot be empty."""
+        return [f"float({self._plain(buffer)})" for buffer in self.launch.numbers] or ["0.0"]
+
+    @property
+    def py_row_length(self) -> str:
+        """The Python expression for the length of a row."""
+        if not self.launch.inputs:
+            return "1"
+        name = self.launch.inputs[0].name
+        return f"{name}.shape[-1] if {name}.dim() else 1"
+
+    def py_allocated(self, result: Result) -> str:
+        """How Python allocates a result: like the first input, for the author to change."""
+        dtype = ", dtype=torch.int64" if result.metal == "long" else ""
+        if self.launch.inputs:
+            return f"torch.empty_like({self.launch.inputs[0].name}{dtype})"
+        return f'torch.empty(0, device="mps"{dtype})'
+
+    @property
+    def py_bound(self) -> list[str]:
+        """The Python expressions that are bound, in the order of the buffers."""
+        words = []
+        for buffer in self.buffers:
+            if not buffer.host or buffer.name == "row_length":
+                words.append(buffer.name)
+            else:
+                words.append(f"{'float' if buffer.host == 'float' else 'int'}({self._plain(buffer)})")
+        return words
+
+    def _plain(self, buffer: Buffer) -> str:
+        """The argument's own name, which the buffer's may extend where Metal keeps the word for itself."""
+        return buffer.name if buffer.name in self._names else buffer.name.removesuffix("_")
 
     @property
     def bindable(self) -> bool:

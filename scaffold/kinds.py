@@ -67,9 +67,7 @@ def _named(pattern: str) -> Callable[[OperatorModel], bool]:
 
 
 def _has_generator(operator: OperatorModel) -> bool:
-    return any(
-        BaseTy.Generator in base_types(argument.type) for one in operator.kernels for argument in one.arguments
-    )
+    return any(BaseTy.Generator in base_types(argument.type) for one in operator.kernels for argument in one.arguments)
 
 
 def _has_tensor_lists(operator: OperatorModel) -> bool:
@@ -103,7 +101,11 @@ _RULES: tuple[tuple[Kind, str, Callable[[OperatorModel], bool]], ...] = (
     (Kind.SCAN, "its name", _named(r"^_?(log)?cum|^_cummax|^_cummin")),
     (Kind.SORT, "its name", _named(r"sort|^topk|^k?thvalue|^mode|median|unique|bucketize|searchsorted")),
     (Kind.REDUCTION, "its name", _named(r"loss|pdist|segment_reduce|hash_tensor|^(std|var|min|max|norm)($|_)|softmax")),
-    (Kind.GATHER, "its name", _named(r"gather|scatter|^(take|put|index|embedding)|shuffle|narrow|select|jagged|nested")),
+    (
+        Kind.GATHER,
+        "its name",
+        _named(r"gather|scatter|^(take|put|index|embedding)|shuffle|narrow|select|jagged|nested"),
+    ),
     (Kind.GATHER, "an index in its schema", _has_argument("index", "indices")),
     (Kind.REDUCTION, "the tag reduction", _tagged("reduction")),
     (Kind.REDUCTION, "keepdim or reduction in its schema", _has_argument("keepdim", "reduction")),

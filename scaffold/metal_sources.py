@@ -15,7 +15,11 @@ _IS_METAL = re.compile(r"\bkernel\s+void\b|#include\s*<metal_stdlib>")
 
 
 def check_metal_file(path: Path, text: str) -> list[Finding]:
-    """Findings about a `.metal` file."""
+    """Findings about a `.metal` file; what it includes of `mpsmith.kernels` is put in its place."""
+    if '#include "shared/' in text:
+        from ..kernels.runtime.shader import assembled
+
+        text = assembled(path)
     return _checked(path, text)
 
 

@@ -66,7 +66,7 @@ class OverloadModel:
     @property
     def needs_kernel(self) -> bool:
         """Whether registering this overload is what makes a call work: it shares no kernel of another overload."""
-        return not self.surface.dispatch.is_composite and self.function.structured_delegate is None
+        return not self.surface.declared.is_composite and self.function.structured_delegate is None
 
     @property
     def arguments(self) -> Sequence[Argument]:
@@ -134,7 +134,7 @@ class OperatorModel:
         Overloads that share the kernel of another (structured delegates) and composite ones need none.
         """
         own = [overload for overload in self.overloads if overload.needs_kernel]
-        missing = [overload for overload in own if not overload.has_kernel]
+        missing = [overload for overload in own if _lacks_kernel(overload.surface)]
         return tuple(missing or own)
 
     @cached_property
@@ -181,12 +181,27 @@ class Source:
 
     def missing(self) -> list[str]:
         """Operators with a reachable overload that lacks a kernel, in the order of their names."""
-        return sorted(
-            {
-                overload.operator.removeprefix("aten::")
-                for overload in self.surface.overloads
-                if overload.reachable and _lacks_kernel(overload)
-            }
+        names = {
+            overload.operator.removeprefix("aten::")
+            for overload in self.surface.overloads
+            if overload.reachable and _lacks_kernel(overload)
+        }
+        return sorted(name for name in names if self.operator(name).kernels)
+
+    def serving(self, operator: OperatorModel) -> OperatorModel:
+        """The operator whose kernel serves this one: itself, or the one that it shares a structured kernel with.
+
+        Raises ScaffoldError for an operator that is composed of others altogether.
+        """
+        if operator.kernels:
+            return operator
+        delegates = [overload.function.structured_delegate for overload in operator.overloads]
+        for delegate in delegates:
+            if delegate:
+                return self.operator(delegate)
+        raise ScaffoldError(
+            f"{operator.full_name} is composed of other operators and takes no kernel of its own; "
+            f"find out which of them is missing with: mpsmith surface {operator.full_name}"
         )
 
     def operator(self, name: str) -> OperatorModel:
@@ -205,6 +220,12 @@ class Source:
             for function in self.by_operator[bare]
         )
         return OperatorModel(bare, self.release, models)
+
+    def relatives(self, operator: OperatorModel) -> tuple[str, ...]:
+        """The overloads of the operator's in-place or functional twin: `add_.Tensor` and so on for `add`."""
+        name = operator.name
+        twin = name.removesuffix("_") if name.endswith("_") and not name.endswith("__") else f"{name}_"
+        return tuple(function.name for function in self.by_operator.get(twin, []))
 
 
 def installed() -> Source:

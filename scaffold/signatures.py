@@ -40,9 +40,7 @@ def cpp_signature(overload: OverloadModel) -> Signature:
     """The signature that the dispatcher asks of a kernel, with plain integers instead of symbolic ones."""
     with local.parametrize(use_const_ref_for_mutable_tensors=False, use_ilistref_for_tensor_lists=False):
         signature = DispatcherSignature.from_schema(overload.schema, symint=False)
-        parameters = tuple(
-            Parameter(binding.name, binding.nctype.type.cpp_type()) for binding in signature.arguments()
-        )
+        parameters = tuple(Parameter(binding.name, binding.nctype.type.cpp_type()) for binding in signature.arguments())
         return Signature(parameters, signature.returns_type().cpp_type())
 
 

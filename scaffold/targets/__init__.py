@@ -21,11 +21,24 @@ class Target(str, Enum):
 
 @dataclass(frozen=True)
 class Request:
-    """What to generate: an operator, the kind of kernel, and which of torch's OpInfos test it."""
+    """What to generate.
+
+    Attributes:
+        operator: the operator.
+        kind: the kind of kernel.
+        opinfos: the names of torch's OpInfos that test it.
+        relatives: overloads of the in-place or functional twin, which torchgen groups with the operator's own.
+    """
 
     operator: OperatorModel
     kind: Kind
     opinfos: tuple[str, ...] = ()
+    relatives: tuple[str, ...] = ()
+
+    @property
+    def family(self) -> list[str]:
+        """The names of the operator's overloads and of those of its in-place and functional twins."""
+        return list(dict.fromkeys([*(overload.name for overload in self.operator.overloads), *self.relatives]))
 
     @property
     def kernels(self) -> list[KernelContext]:

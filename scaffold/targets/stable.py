@@ -35,7 +35,7 @@ def generate(request: Request) -> Generated:
         f"{package}/__init__.py": render("stable/init.py.j2", **values),
         "setup.py": render("stable/setup.py.j2", **values),
         "pyproject.toml": render("extension/pyproject.toml.j2", **values),
-        **test_files(request, "tests", f"import {package}"),
+        **test_files(request, "tests"),
     }
     registers = {kernel.name: "MPS" for kernel in kernels if not needs_bridge(kernel.overload)}
     return Generated(files, registers, arc=True, definitions=(version, "USE_MPS"))

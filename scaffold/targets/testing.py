@@ -6,14 +6,19 @@ from ..rendering import render
 from . import Request
 
 
-def test_files(request: Request, folder: str, registers: str) -> dict[str, str]:
-    """The generated tests. `registers`: the Python statement that registers the kernel."""
+def test_files(request: Request, folder: str, module: str = "") -> dict[str, str]:
+    """The generated tests.
+
+    `module`: the dotted name of the kernel module whose table they register, `path` for the file beside the tests, or
+    empty for a package that registers its kernels when it is imported.
+    """
     values = {
         "operator": request.operator,
         "kind": request.kind,
         "kernels": request.kernels,
         "opinfos": request.opinfos,
-        "registers": registers,
+        "module": module,
+        "package": request.package,
     }
     return {
         f"{folder}/conftest.py": render("tests/conftest.py.j2", **values),

@@ -1,0 +1,312 @@
+"""What a kernel has to show before anybody relies on it: the checks behind the tests that a scaffold comes with.
+
+Every check compares mps with the CPU (in float64 where the operator has it) through the auditor's own judge, on a real
+device or on the simulated one. A check that finds no inputs fails: nothing executed is never a pass.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..audit.cases import Case, make_cases
+from ..audit.device import AuditedDevice, open_device
+from ..audit.judge import judge
+from ..audit.schema.calls import SchemaCall, arguments_of
+from ..audit.schema.memory import Memory
+from ..audit.selection import DeviceKind, Samples
+from ..audit.sources.errors import ErrorSource
+from ..audit.sources.forms import FormSource
+from ..audit.sources.layouts import LAYOUTS, LayoutSource, in_layout
+from ..audit.sources.opinfo import OpInfoSource
+from ..audit.sources.special_values import SpecialValueSource
+from ..audit.store import GroupKey
+from ..audit.transfer import move
+from ..audit.tree import leaves, map_leaves
+from ..audit.verdicts import CaseVerdict
+
+NOT_WRITTEN = "is not written yet"
+DTYPES = ("float32", "float16", "bfloat16")
+SEED = 20230524
+
+_PASSED = (CaseVerdict.PASSED, CaseVerdict.SKIPPED, CaseVerdict.REFERENCE_FAILED)
+
+
+class KernelNotWrittenError(AssertionError):
+    """The kernel under test is still a scaffold."""
+
+
+@cache
+def device() -> AuditedDevice:
+    """The mps device of this process: the real one, or the simulated one with the coverage of the installed torch.
+
+    Raises MpsmithError where neither can be had.
+    """
+    return open_device(DeviceKind.AUTO, None)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A kernel under test.
+
+    Attributes:
+        operator: `aten::mode`.
+        overloads: the overloads that it serves, `mode.values`.
+        opinfos: the names of torch's OpInfos that call it.
+        elementwise: whether any shape of inputs will do.
+    """
+
+    operator: str
+    overloads: tuple[str, ...]
+    opinfos: tuple[str, ...] = ()
+    elementwise: bool = False
+
+    # ---------------------------------------------------------------------------------- the checks
+    def check_samples(self, dtype: str) -> None:
+        """Values, shapes, dtypes and gradients on the samples of torch's OpInfos and on remembered calls."""
+        self._judge_all([*self._of_source(OpInfoSource(), dtype, Samples.DEFAULT), *self._remembered(dtype)])
+
+    def check_layouts(self, dtype: str) -> None:
+        """The same values whatever the layout: transposed, with steps, gaps and offsets, expanded, channels last."""
+        derived = self._of_source(LayoutSource(OpInfoSource()), dtype)
+        varied = [
+            varied for case in self._remembered(dtype) for layout in LAYOUTS if (varied := in_layout(case, layout))
+        ]
+        self._judge_all([*derived, *varied])
+
+    def check_special_values(self, dtype: str) -> None:
+        """NaN, infinities, zeros of both signs, the smallest and the largest numbers."""
+        self._judge_all(self._of_source(SpecialValueSource(OpInfoSource()), dtype) or self._remembered(dtype))
+
+    def check_forms(self, dtype: str) -> None:
+        """out= of the right, wrong and empty shape, in place, inference mode, twice, from two threads, autocast."""
+        self._judge_all(self._of_source(FormSource(OpInfoSource()), dtype) or self._remembered(dtype))
+
+    def check_errors(self) -> None:
+        """What the CPU refuses, mps refuses, with the same type of exception."""
+        cases = self._of_source(ErrorSource(OpInfoSource()), "float32") or self._of_source(
+            ErrorSource(OpInfoSource()), None
+        )
+        if cases:
+            self._judge_all(cases)
+        else:
+            self.check_written()
+
+    def check_drawn(self, dtype: str, shape: tuple[int, ...], seed: int, which: int) -> None:
+        """One drawn input: a sample with new values from `seed`, in `shape` where the kernel is elementwise."""
+        cases = [*self._of_source(OpInfoSource(), dtype), *self._remembered(dtype)]
+        self._require(cases)
+        case = cases[which % len(cases)]
+        generator = torch.Generator().manual_seed(seed)
+
+        def redraw(leaf: object) -> object:
+            if not isinstance(leaf, torch.Tensor) or not leaf.dtype.is_floating_point:
+                return leaf
+            wanted = shape if self.elementwise else tuple(leaf.shape)
+            values = torch.empty(wanted, dtype=torch.float32).normal_(generator=generator).to(leaf.dtype)
+            return values.requires_grad_(leaf.requires_grad)
+
+        args, kwargs = map_leaves(redraw, (case.args, case.kwargs))
+        self._judge_all([replace(case, args=args, kwargs=kwargs, title=f"drawn, shape {shape}, seed {seed}")])
+
+    def check_gradcheck(self) -> None:
+        """The analytic gradient against finite differences on the device, in float32 with wide steps."""
+        cases = [case for case in self._of_source(OpInfoSource(), "float32") if case.differentiable]
+        if not cases:
+            self.check_written()
+            return
+        case = min(cases, key=_elements)
+        args, kwargs = move(case.args, case.kwargs, "mps", case.on_host)
+        tensors = [a.detach().requires_grad_() for a in args if isinstance(a, torch.Tensor) and a.is_floating_point()]
+        if not tensors or any(tensor.numel() > 64 for tensor in tensors):
+            self.check_written()
+            return
+
+        def call(*given: torch.Tensor) -> Any:
+            fresh = iter(given)
+            replaced = [next(fresh) if isinstance(a, torch.Tensor) and a.is_floating_point() else a for a in args]
+            return case.process_output(case.call(*replaced, **kwargs))
+
+        with self._explained():
+            torch.autograd.gradcheck(call, tensors, eps=1e-2, atol=5e-2, rtol=5e-2, nondet_tol=1e-5)
+
+    def check_same_twice(self, dtype: str) -> None:
+        """The same inputs give the same bits."""
+        cases = [*self._of_source(OpInfoSource(), dtype), *self._remembered(dtype)]
+        self._require(cases)
+        for case in cases:
+            if case.skipped:
+                continue
+            results = []
+            for _ in range(2):
+                args, kwargs = move(case.args, case.kwargs, "mps", case.on_host)
+                torch.mps.manual_seed(SEED)
+                with self._explained():
+                    results.append([leaf.cpu() for leaf in leaves(case.call(*args, **kwargs)) if _is_tensor(leaf)])
+            for first, second in zip(*results, strict=True):
+                assert torch.equal(first, second) or torch.equal(first.isnan(), second.isnan()), (
+                    f"{case.title}: differs"
+                )
+
+    def check_opcheck(self, overload: str) -> None:
+        """`torch.library.opcheck`: schema, fake tensors, registration of autograd."""
+        cases = self._remembered("float32", overload)
+        if not cases:
+            self.check_written()
+            return
+        for case in cases[:2]:
+            args, kwargs = move(case.args, case.kwargs, "mps")
+            with self._explained():
+                torch.library.opcheck(
+                    _overload(overload),
+                    args,
+                    kwargs,
+                    test_utils=("test_schema", "test_faketensor"),
+                )
+
+    def check_no_fallback(self, dtype: str) -> None:
+        """Nothing inside the call runs on the CPU: neither this operator nor one that the kernel uses."""
+        for case in [*self._of_source(OpInfoSource(), dtype), *self._remembered(dtype)]:
+            if case.skipped:
+                continue
+            args, kwargs = move(case.args, case.kwargs, "mps", case.on_host)
+            with device().recorder.recording() as fallen, self._explained():
+                case.call(*args, **kwargs)
+            assert not fallen, f"{self.operator}: ran on the CPU inside the call: {', '.join(fallen)}"
+
+    def check_written(self) -> None:
+        """The kernel is no scaffold any more: calling it does not say that it is not written."""
+        for case in [*self._of_source(OpInfoSource(), "float32"), *self._remembered("float32")]:
+            if not case.skipped:
+                args, kwargs = move(case.args, case.kwargs, "mps", case.on_host)
+                with self._explained():
+                    case.call(*args, **kwargs)
+                return
+        self._require([])
+
+    # ---------------------------------------------------------------------------------- inputs
+    def _of_source(self, source: Any, dtype: str | None, samples: Samples = Samples.QUICK) -> list[Case]:
+        wanted = [
+            key
+            for key in source.groups()
+            if key.operator in self.opinfos and dtype in (None, key.dtype) and "/" not in key.variant
+        ]
+        return [case for key in _first_of_each(wanted) for case in make_cases(source, key, samples, SEED).values()]
+
+    def _remembered(self, dtype: str, overload: str | None = None) -> list[Case]:
+        """Calls of the overloads that the CPU is known to accept."""
+        cases = []
+        for name in (overload,) if overload else self.overloads:
+            known = _memory().overloads.get(f"aten::{name}")
+            if known is None:
+                continue
+            for call in known.calls:
+                if dtype not in (call["dtype"], *known.dtypes):
+                    continue
+                args, kwargs = arguments_of(call, dtype)
+                written = SchemaCall(f"aten::{name}")
+                cases.append(Case(written, args, kwargs, title=f"a call of aten::{name}"))
+        return cases
+
+    # ---------------------------------------------------------------------------------- judging
+    def _judge_all(self, cases: Iterable[Case]) -> None:
+        listed = [case for case in cases if not case.skipped]
+        self._require(listed)
+        judged = 0
+        for position, case in enumerate(listed):
+            outcome = judge(case, device().recorder, SEED, f"{self.operator} {position}")
+            if NOT_WRITTEN in outcome.message:
+                raise KernelNotWrittenError(outcome.message)
+            assert outcome.verdict in _PASSED, (
+                f"{case.title or 'sample'} {position}: {outcome.verdict.value}: {outcome.message}"
+            )
+            judged += outcome.verdict is CaseVerdict.PASSED
+        assert judged, f"{self.operator}: no case could be executed on the CPU, so nothing was compared"
+
+    def _require(self, cases: list[Case]) -> None:
+        if not cases:
+            raise AssertionError(
+                f"{self.operator}: no inputs are known, neither from an OpInfo nor remembered calls; write a test with yours"
+            )
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turns the error of an unwritten kernel into KernelNotWrittenError, whatever wrapped it."""
+        try:
+            yield
+        except Exception as error:
+            if NOT_WRITTEN in str(error):
+                raise KernelNotWrittenError(str(error).splitlines()[0]) from None
+            raise
+
+
+@contextmanager
+def registered(module: str | Path) -> Iterator[None]:
+    """Inside, the functions in a kernel module's KERNELS table answer on mps.
+
+    `module`: its dotted name, or the path of its file.
+    """
+    device()
+    table = _imported(module).KERNELS
+    libraries = []
+    for overload, function in table:
+        library = torch.library.Library("aten", "IMPL")
+        _register(library, overload.removeprefix("aten::"), function)
+        libraries.append(library)
+    try:
+        yield
+    finally:
+        for library in libraries:
+            library._destroy()
+
+
+def _register(library: Any, name: str, function: Callable[..., Any]) -> None:
+    try:
+        library.impl(name, function, "MPS", allow_override=True)
+    except TypeError:  # releases before allow_override simply override
+        library.impl(name, function, "MPS")
+
+
+def _imported(module: str | Path) -> Any:
+    if isinstance(module, str):
+        return importlib.import_module(module)
+    spec = importlib.util.spec_from_file_location(f"scaffolded_{module.stem}", module)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{module} is no Python file")
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+@cache
+def _memory() -> Memory:
+    return Memory.load()
+
+
+def _first_of_each(keys: Iterable[GroupKey]) -> list[GroupKey]:
+    """One group for each operator and variant: where any dtype will do, the first is enough."""
+    found: dict[tuple[str, str], GroupKey] = {}
+    for key in keys:
+        found.setdefault((key.operator, key.variant), key)
+    return list(found.values())
+
+
+def _overload(name: str) -> Any:
+    operator, _, overload = name.partition(".")
+    return getattr(getattr(torch.ops.aten, operator), overload or "default")
+
+
+def _is_tensor(leaf: object) -> bool:
+    return isinstance(leaf, torch.Tensor)
+
+
+def _elements(case: Case) -> int:
+    return max((leaf.numel() for leaf in leaves((case.args, case.kwargs)) if isinstance(leaf, torch.Tensor)), default=0)

@@ -1,0 +1,38 @@
+"""Target `shader`: a Metal file and a Python module beside it, in the layout of `mpsmith.kernels`."""
+
+from __future__ import annotations
+
+from ..rendering import render
+from . import Generated, Request
+from .testing import test_files
+
+_RUNTIME = "mpsmith.kernels.runtime"
+
+
+def generate(request: Request, *, in_package: bool = False) -> Generated:
+    """The kernel module, its Metal source and its tests.
+
+    `in_package`: for this repository, where modules import the runtime beside them and the tests have a device.
+    """
+    kernels = request.kernels
+    floating = [kernel for kernel in kernels if kernel.is_floating_elementwise]
+    runtime = ".runtime" if in_package else _RUNTIME
+    names = (["METAL_TYPES"] if len(floating) < len(kernels) else []) + ["Shader"]
+    imports = [f"from {runtime}.elementwise import floating"] if floating else []
+    values = {
+        "operator": request.operator,
+        "kind": request.kind,
+        "kernels": kernels,
+        "imports": [*imports, f"from {runtime}.shader import {', '.join(names)}"],
+        "uses_sequence": any("Sequence[" in kernel.py_declared + kernel.py.returns for kernel in kernels),
+    }
+    stem = request.operator.stem
+    tests = test_files(request, "tests", f"mpsmith.kernels.{stem}" if in_package else "path")
+    if in_package:
+        tests = {f"tests/simulated/test_kernel_{stem}.py": tests[f"tests/test_{stem}.py"]}
+    files = {
+        f"kernels/{stem}.py": render("shader/kernel.py.j2", **values),
+        f"kernels/{stem}.metal": render("shader/kernel.metal.j2", **values),
+        **tests,
+    }
+    return Generated(files, {})
