@@ -13,6 +13,9 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
+_Include = Annotated[
+    list[Path] | None, typer.Option("--include", "-I", help="One more folder for #include.", show_default=False)
+]
 _File = Annotated[Path, typer.Argument(metavar="FILE.metal", help="Metal source.", show_default=False)]
 
 
@@ -22,6 +25,7 @@ def check(
     strict: Annotated[
         bool, typer.Option("--strict", help="Also compile with real address spaces; pointers must name theirs.")
     ] = False,
+    include: _Include = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
     """Compile a Metal program and print what is wrong with it; exit with 1 if there is an error."""
@@ -29,7 +33,7 @@ def check(
     from ..simulator.metal.diagnostics import format_report
 
     source = _read(file)
-    found = find_problems(source, file, strict=strict)
+    found = find_problems(source, file, strict=strict, include=include or [])
     errors = sum(d.severity == "error" for d in found)
     if as_json:
         import dataclasses
@@ -66,6 +70,7 @@ def run(
     cast: Annotated[
         list[str] | None, typer.Option("--cast", help="INDEX=fp16|bf16|int32|int16|int8|uint8 for a number.")
     ] = None,
+    include: _Include = None,
     mode: Annotated[str, typer.Option(help="fast, schedules or checked.")] = "checked",
     out: Annotated[
         list[str] | None, typer.Option("--out", help="INDEX=FILE.npy: write that array after the run.")
@@ -76,7 +81,7 @@ def run(
     from ..simulator.metal.command_line import parse_argument, parse_casts, parse_outputs, parse_shape, preview
     from ..simulator.metal.modes import validate_mode
 
-    library = metal.compile(_read(file), filename=file, mode=validate_mode(mode))
+    library = metal.compile(_read(file), filename=file, include=include or [], mode=validate_mode(mode))
     values = [parse_argument(text) for text in arg or []]
     outputs = parse_outputs(out or [], values)
     getattr(library, kernel)(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from .cache import fingerprint
 from .compiler import Compiler, default_compiler
 from .declarations import ADDRESS_SPACES, DeclarationWalk
 from .diagnostics import Diagnostic, parse_clang
-from .includes import PROGRAM, EmbeddedSource, embed, torch_include
+from .includes import PROGRAM, EmbeddedSource, embed, include_folders
 from .limits import MAX_THREADGROUP_MEMORY
 from .problems import Problems
 from .rewriter import rewrite
@@ -24,9 +24,9 @@ _WARNINGS = (
     *("-Wpre-c++17-compat", "-Wuninitialized", "-Wreturn-type", "-Wdivision-by-zero", "-Wshift-count-overflow"),
     *("-Wshift-count-negative", "-Warray-bounds", "-Wtautological-compare", "-Wparentheses", "-Wself-assign"),
 )
-_REAL_SPACES = re.compile(r"__(?:local|global|global_device|private|constant)\b|address space '\w+'")
+_REAL_SPACE = re.compile(r"__(global_device|global|local|private)\b")
+_VARIABLE_ITSELF = re.compile(r"\*\s*__private\b")  # a pointer variable lies in thread memory, wherever it points
 _SPACE_WORDS = (
-    (re.compile(r"address space '(global_device|global|local|private)'"), r"__\1 memory"),
     (re.compile(r"\b__global_device\b"), "device"),
     (re.compile(r"\b__global\b"), "constant"),
     (re.compile(r"\b__local\b"), "threadgroup"),
@@ -42,22 +42,23 @@ _ASSERTIONS = (
 _TOTAL = re.compile(r"expression evaluates to '(\d+) <= \d+'")
 
 
-def check(source: str, filename: str | Path | None = None, *, strict: bool = False) -> list[Diagnostic]:
+def check(
+    source: str, filename: str | Path | None = None, *, strict: bool = False, include: Sequence[Path] = ()
+) -> list[Diagnostic]:
     """Findings about a Metal program, in the order of its lines.
 
     Args:
         source: the program.
         filename: where it comes from, for messages and `#include`.
         strict: also compile it with real address spaces, and ask that each pointer names its own.
+        include: more folders for `#include`.
 
     Raises:
         CompilerMissingError: there is no compiler on this machine.
     """
     compiler = default_compiler()
     name = str(filename) if filename else PROGRAM
-    include = torch_include()
-    folders = [*([Path(filename).parent] if filename else []), *([include] if include else [])]
-    embedded = embed(source, name, folders)
+    embedded = embed(source, name, include_folders(filename, include))
     key = fingerprint(compiler.identity, "check", str(strict), embedded.text)
     known = compiler.cache.find(key, ".json")
     if known:
@@ -90,8 +91,9 @@ def _check_address_spaces(embedded: EmbeddedSource, compiler: Compiler, name: st
     messages = compiler.check(rewrite(expanded, "strict").full, "strict")
     for diagnostic in parse_clang(messages, embedded.lines):
         text = diagnostic.message
-        # C++ for OpenCL has rules of its own; what it says about two real address spaces holds for Metal, too.
-        if diagnostic.severity == "error" and _REAL_SPACES.search(text) and "__generic" not in text:
+        # C++ for OpenCL has rules of its own; what it says about two different address spaces holds for Metal, too.
+        spaces = set(_REAL_SPACE.findall(_VARIABLE_ITSELF.sub("*", text)))
+        if diagnostic.severity == "error" and len(spaces) > 1 and "__generic" not in text:
             for pattern, word in _SPACE_WORDS:
                 text = pattern.sub(word, text)
             yield replace(diagnostic, message=text, rule="address-space")

@@ -32,6 +32,13 @@ def torch_include() -> Path | None:
     return Path(next(iter(spec.submodule_search_locations))) / "include"
 
 
+def include_folders(filename: str | Path | None, more: Sequence[Path] = ()) -> list[Path]:
+    """Where `#include` looks: beside the file, in `more`, in torch's headers."""
+    beside = [Path(filename).parent] if filename else []
+    torch_folder = torch_include()
+    return [*beside, *more, *([torch_folder] if torch_folder else [])]
+
+
 def embed(source: str, name: str = PROGRAM, folders: Sequence[Path] = ()) -> EmbeddedSource:
     """Replaces each `#include` that is found in `folders` by the file, once; the others stay."""
     lines: dict[str, list[str]] = {}

@@ -17,7 +17,7 @@ from .dispatch import Launch, LoadedKernel, load_kernel, runtime_of
 from .entries import KernelEntry
 from .error_buffer import ErrorBuffer
 from .errors import MetalRuntimeError, MetalValueError
-from .includes import PROGRAM, torch_include
+from .includes import PROGRAM, include_folders
 from .limits import MAX_BUFFERS, MAX_THREADGROUP_MEMORY, MAX_THREADS_PER_THREADGROUP, SIMD_WIDTH
 from .modes import Mode, current_mode, validate_mode
 from .translation import Translation, translate
@@ -300,6 +300,7 @@ def compile_library(
     *,
     mode: Mode = "fast",
     filename: str | Path | None = None,
+    include: Sequence[Path] = (),
     device: Device = "cpu",
     embed_headers: bool = True,
 ) -> ShaderLibrary:
@@ -309,6 +310,7 @@ def compile_library(
         source: the program. `#include` finds the headers of the installed torch, and files beside `filename`.
         mode: how carefully its kernels run; see `checking`.
         filename: where the source comes from, for messages and includes.
+        include: more folders for `#include`.
         device: "cpu" for CPU tensors and numpy arrays, "mps" for tensors of the simulated device.
         embed_headers: whether `#include`s are followed.
 
@@ -317,9 +319,6 @@ def compile_library(
         CompilerMissingError: there is no compiler on this machine.
     """
     compiler = default_compiler()
-    folders: list[Path] = []
-    if embed_headers:
-        include = torch_include()
-        folders = [*([Path(filename).parent] if filename else []), *([include] if include else [])]
+    folders = include_folders(filename, include) if embed_headers else []
     translation = translate(source, str(filename) if filename else PROGRAM, folders, compiler)
     return ShaderLibrary(translation, compiler, validate_mode(mode), device)
