@@ -76,8 +76,8 @@ def set_fallback_enabled(enabled: bool) -> None:
 
 
 def counters() -> dict[str, OperatorCalls]:
-    """The exact calls of every operator ("aten::add.Tensor") since the last reset."""
-    return _table(_control().all_calls())
+    """The exact calls of every operator ("aten::add.Tensor") since the last reset, by name."""
+    return dict(sorted(_table(_control().all_calls()).items()))
 
 
 def reset_counters() -> None:
