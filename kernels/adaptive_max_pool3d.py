@@ -47,7 +47,7 @@ def adaptive_max_pool3d_out(
 def adaptive_max_pool3d_backward_grad_input(
     grad_output: torch.Tensor, self: torch.Tensor, indices: torch.Tensor, *, grad_input: torch.Tensor
 ) -> torch.Tensor:
-    """`adaptive_max_pool3d_backward.grad_input`: every input sums the gradients of the windows that it was largest in."""
+    """`adaptive_max_pool3d_backward.grad_input`: sums the gradients of the windows that an input was largest in."""
     _check_dtype(self)
     if grad_output.dtype != self.dtype:
         raise RuntimeError(f"expected dtype {self.dtype} for `grad_output` but got dtype {grad_output.dtype}")

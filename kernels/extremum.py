@@ -49,11 +49,13 @@ def _reduce(name: str, x: torch.Tensor, partial: torch.Tensor, groups: int) -> N
     """Reduce `x` to one value a group; every group has its share of the elements."""
     suffix = METAL_TYPES[x.dtype]
     layout = layout_of([x])
-    grid = {"threads": groups * _GROUP, "group_size": _GROUP}
+    threads = groups * _GROUP
     if layout.is_dense and x.storage_offset() * x.element_size() % _VECTOR_BYTES == 0:
-        _shader.kernel(f"{name}_dense_{suffix}", x.device)(partial, x, x.numel(), **grid)
+        _shader.kernel(f"{name}_dense_{suffix}", x.device)(partial, x, x.numel(), threads=threads, group_size=_GROUP)
     else:
-        _shader.kernel(f"{name}_strided_{suffix}", x.device)(partial, x, layout.packed(), **grid)
+        _shader.kernel(f"{name}_strided_{suffix}", x.device)(
+            partial, x, layout.packed, threads=threads, group_size=_GROUP
+        )
 
 
 KERNELS = (("aten::max.unary_out", max_unary_out), ("aten::min.unary_out", min_unary_out))

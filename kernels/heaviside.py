@@ -15,7 +15,8 @@ def heaviside_out(self: torch.Tensor, values: torch.Tensor, *, out: torch.Tensor
     """`heaviside.out` for every real dtype of mps; the three tensors have one dtype, as torch demands."""
     if out.shape != self.shape or not self.dtype == values.dtype == out.dtype or self.dtype.is_complex:
         check_outputs(torch.ops.aten.heaviside.out, [self, values], {"out": out})
-    elementwise(_shader, "heaviside", [out], [self.expand(out.shape), values.expand(out.shape)])
+    operands = [x if x.shape == out.shape else x.expand(out.shape) for x in (self, values)]
+    elementwise(_shader, "heaviside", [out], operands)
     return out
 
 

@@ -62,7 +62,7 @@ def linalg_ldl_solve_out(
 
     Batch dimensions broadcast.
     """
-    batch = torch.broadcast_shapes(LD.shape[:-2], B.shape[:-2])
+    batch = torch.broadcast_shapes(LD.shape[:-2], B.shape[:-2])  # type: ignore[no-untyped-call]
     if LD.dim() < 2 or B.dim() < 2 or not is_ready(out, (*batch, *B.shape[-2:]), B.dtype) or LD.dtype != B.dtype:
         check_outputs(_aten.linalg_ldl_solve.out, [LD, pivots, B], {"out": out}, hermitian=hermitian)
     _check_dtype(B, "linalg_ldl_solve")

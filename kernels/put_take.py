@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from .runtime.layout import launch_elements, layout_of
+from .runtime.layout import launch_elements, logical_order
 from .runtime.outputs import overlaps, refuse_internal_overlap, require_dtype, resize_output
 from .runtime.shader import METAL_TYPES, Shader
 
@@ -21,7 +21,7 @@ def take(self: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
     out = torch.empty(index.shape, dtype=self.dtype, device=self.device)
     if out.numel():
         kernel = _shader.kernel(f"take_{_MOVED_AS[self.element_size()]}", self.device)
-        operands = (out, self, index.contiguous(), in_logical_order(self), index.numel())
+        operands = (out, self, index.contiguous(), logical_order(self), index.numel())
         launch_elements(kernel, index.numel(), *operands)
     return out
 
@@ -36,7 +36,10 @@ def take_out(self: torch.Tensor, index: torch.Tensor, *, out: torch.Tensor) -> t
 
 
 def put_(self: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumulate: bool = False) -> torch.Tensor:
-    """`put_`: of an index that comes twice any source stays, or the sum with `accumulate`; one out of range is ignored."""
+    """`put_`: of an index that comes twice any source stays, or the sum with `accumulate`.
+
+    An index out of range is ignored: an error would need a read-back.
+    """
     _check_index(self, index, "put_")
     if source.dtype != self.dtype:
         raise RuntimeError(
@@ -54,7 +57,7 @@ def put_(self: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumula
     if self.numel() == 0:
         raise IndexError("put_(): Expected self to be a non-empty tensor")
     given = source.clone() if overlaps(self, source) or source is self else source
-    operands = (given.contiguous(), index.contiguous(), in_logical_order(self), index.numel())
+    operands = (given.contiguous(), index.contiguous(), logical_order(self), index.numel())
     if accumulate:
         kernel = _shader.kernel(f"put_accumulate_{METAL_TYPES[self.dtype]}", self.device)
         memory = self.as_strided((self.untyped_storage().nbytes() // self.element_size(),), (1,), 0)
@@ -63,11 +66,6 @@ def put_(self: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumula
         kernel = _shader.kernel(f"put_{_MOVED_AS[self.element_size()]}", self.device)
         launch_elements(kernel, index.numel(), self, *operands)
     return self
-
-
-def in_logical_order(x: torch.Tensor) -> list[int]:
-    """The layout of one tensor for `struct offsets`, its elements counted as if it were contiguous."""
-    return layout_of([torch.empty(x.shape, device="meta"), x]).packed_operand(1)
 
 
 def _check_index(x: torch.Tensor, index: torch.Tensor, name: str) -> None:

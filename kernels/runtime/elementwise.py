@@ -57,23 +57,15 @@ def launch_over(shader: Shader, name: str, operands: Sequence[torch.Tensor], con
         return
     width = first.element_size()
     lanes = _VECTOR_BYTES // width
-    aligned = True
-    dense = True
-    for operand in operands:
-        aligned = aligned and operand.storage_offset() % lanes == 0
-        dense = dense and operand.is_contiguous()
     suffix = METAL_TYPES[first.dtype]
-    if aligned and not dense:
-        layout = layout_of(operands)
-        dense = layout.is_dense
-    elif not aligned:
-        layout = layout_of(operands)
-    if aligned and dense:
+    is_aligned = all(operand.storage_offset() % lanes == 0 for operand in operands)
+    if is_aligned and (all(operand.is_contiguous() for operand in operands) or layout_of(operands).is_dense):
         kernel = shader.kernel(f"{name}_dense_{suffix}", first.device)
         kernel(*operands, *constants, elements, threads=-(-elements * width // _VECTOR_BYTES))
-    else:
-        kernel = shader.kernel(f"{name}_strided{'' if layout.fits_32_bits else '64'}_{suffix}", first.device)
-        layout.launch(kernel, *operands, *constants)
+        return
+    layout = layout_of(operands)
+    kernel = shader.kernel(f"{name}_strided{'' if layout.fits_32_bits else '64'}_{suffix}", first.device)
+    layout.launch(kernel, *operands, *constants)
 
 
 def floating(
@@ -88,7 +80,7 @@ def floating(
     """Run a kernel with one floating output, as TensorIterator would: integers become floats, the result is cast.
 
     `inputs`: the tensors of the computation, which broadcast to the output's shape.
-    `arguments`, `outputs`: those of `overload`, for its meta kernel to check where a glance does not show that they fit.
+    `arguments`, `outputs`: those of `overload`, for its meta kernel to check where it is not obvious that they fit.
     Returns the output.
 
     Raises NotImplementedError for dtypes without kernels, and what the meta kernel raises.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import torch
 
@@ -29,12 +31,12 @@ class Layout:
     strides: tuple[tuple[int, ...], ...]
     elements: int
 
-    @property
+    @cached_property
     def is_dense(self) -> bool:
         """Whether every operand runs through memory without gaps, in the same order."""
         return not self.sizes or (len(self.sizes) == 1 and all(row == (1,) for row in self.strides))
 
-    @property
+    @cached_property
     def fits_32_bits(self) -> bool:
         """Whether element numbers and all offsets fit into 31 bits."""
         if self.elements > _LARGEST_32_BIT:
@@ -44,18 +46,15 @@ class Layout:
             for row in self.strides
         )
 
+    @cached_property
     def packed(self) -> list[int]:
         """What `struct offsets` of shared/strided.metal reads."""
         return [self.elements, len(self.sizes), *self.sizes, *(stride for row in self.strides for stride in row)]
 
-    def packed_operand(self, operand: int) -> list[int]:
-        """The same for one operand alone."""
-        return [self.elements, len(self.sizes), *self.sizes, *self.strides[operand]]
-
     def launch(self, kernel: MetalKernel, *arguments: object) -> None:
         """Run a kernel with a thread an element; the layout follows its other arguments."""
         casts = {len(arguments): "int32"} if self.fits_32_bits else None
-        launch_elements(kernel, self.elements, *arguments, self.packed(), arg_casts=casts)
+        launch_elements(kernel, self.elements, *arguments, self.packed, arg_casts=casts)
 
 
 def launch_elements(
@@ -76,8 +75,22 @@ def layout_of(operands: Sequence[torch.Tensor]) -> Layout:
 
     The order of dimensions follows the first operand, so that neighbouring threads touch neighbouring memory of it.
     """
-    shape = operands[0].shape
-    rows = [operand.stride() for operand in operands]
+    return _merged(operands[0].shape, tuple(operand.stride() for operand in operands))
+
+
+def logical_order(x: torch.Tensor) -> list[int]:
+    """The layout of one tensor for `struct offsets`, its elements counted as if it were contiguous."""
+    strides, running = [0] * x.dim(), 1
+    for d in reversed(range(x.dim())):
+        strides[d] = running
+        running *= max(x.shape[d], 1)
+    merged = _merged(x.shape, (tuple(strides), x.stride()))
+    return [merged.elements, len(merged.sizes), *merged.sizes, *merged.strides[1]]
+
+
+@lru_cache(maxsize=4096)
+def _merged(shape: tuple[int, ...], rows: tuple[tuple[int, ...], ...]) -> Layout:
+    """Cached: a program meets few layouts, and each of them in every step."""
     order = sorted((d for d in range(len(shape)) if shape[d] != 1), key=lambda d: (rows[0][d], -d))
     sizes: list[int] = []
     strides: list[list[int]] = [[] for _ in rows]
@@ -88,4 +101,4 @@ def layout_of(operands: Sequence[torch.Tensor]) -> Layout:
         sizes.append(shape[d])
         for kept, row in zip(strides, rows, strict=True):
             kept.append(row[d])
-    return Layout(tuple(sizes), tuple(map(tuple, strides)), operands[0].numel())
+    return Layout(tuple(sizes), tuple(map(tuple, strides)), math.prod(shape))

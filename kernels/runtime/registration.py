@@ -94,7 +94,7 @@ def disable(*names: str) -> tuple[str, ...]:
         overloads = [kernel.overload for kernel in named(names)] if names else list(_registered)
         removed = tuple(overload for overload in overloads if overload in _registered)
         for overload in removed:
-            _registered.pop(overload)._destroy()
+            _registered.pop(overload)._destroy()  # type: ignore[no-untyped-call]
         return removed
 
 
@@ -161,7 +161,7 @@ def _state(kernel: Kernel, complete: set[str] | None = None) -> State:
 
 
 def _register(kernel: Kernel) -> None:
-    library = torch.library.Library("aten", "IMPL")
+    library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     function, with_keyset = kernel.function, False
     if kernel.applies is not None:
         function, with_keyset = _conditional(kernel, kernel.applies), True
@@ -171,7 +171,9 @@ def _register(kernel: Kernel) -> None:
     with warnings.catch_warnings():
         # Replacing torch's own hand-over to the CPU is what this is for.
         warnings.filterwarnings("ignore", message="(?s).*[Oo]verriding a previously registered kernel")
-        library.impl(kernel.overload.removeprefix("aten::"), function, "MPS", **options)
+        library.impl(  # type: ignore[no-untyped-call]
+            kernel.overload.removeprefix("aten::"), function, "MPS", **options
+        )
     _registered[kernel.overload] = library
 
 

@@ -1,1 +1,1 @@
-"""Shows that kernels are right: inputs of every layout, float64 references, gradients, and evidence for the registry."""
+"""Shows that kernels are right: inputs in every layout, float64 references, gradients, evidence for the registry."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -51,7 +52,7 @@ def cases(
             if layout == "expanded" and not subject.expands:
                 continue
             for arguments in subject.inputs(dtype):
-                laid = tuple(_mapped(arguments, lambda tensor: _laid_out(tensor, layout)))
+                laid = tuple(_mapped(arguments, partial(_laid_out, layout=layout)))
                 yield Case(subject, dtype, layout, laid, "numerics")
                 if subject.gradients and dtype.is_floating_point:
                     yield Case(subject, dtype, layout, laid, "gradients")
@@ -101,18 +102,19 @@ def _require_same(case: Case, actual: Sequence[torch.Tensor], expected: Sequence
         if ours.device.type != "mps":
             raise AssertionError(f"a result is on {ours.device}")
         dtype = _narrowed(case, theirs.dtype)
+        relative, absolute = _tolerance(case, dtype)
         torch.testing.assert_close(
-            ours.cpu(), theirs.to(dtype), **_tolerance(case, dtype), equal_nan=True, check_stride=False
+            ours.cpu(), theirs.to(dtype), rtol=relative, atol=absolute, equal_nan=True, check_stride=False
         )
 
 
-def _tolerance(case: Case, dtype: torch.dtype) -> dict[str, float]:
+def _tolerance(case: Case, dtype: torch.dtype) -> tuple[float, float]:
     """Exact for results that are no fractions; gradients of half precision are composed of several roundings."""
     if not dtype.is_floating_point and not dtype.is_complex:
-        return {"rtol": 0.0, "atol": 0.0}
+        return 0.0, 0.0
     relative, absolute = _HALF_TOLERANCE.get(dtype, case.subject.tolerance)
     factor = case.subject.gradient_factor if case.check == "gradients" and dtype in _HALF_TOLERANCE else 1
-    return {"rtol": factor * relative, "atol": factor * absolute}
+    return factor * relative, factor * absolute
 
 
 def _narrowed(case: Case, dtype: torch.dtype) -> torch.dtype:

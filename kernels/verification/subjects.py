@@ -101,13 +101,16 @@ def _heaviside_inputs(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 
 
 def _reduced_inputs(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    for shape in ((6, 9), (5, 300), (4, 5, 6)):
+    for shape in ((6, 9), (4, 5, 6)):
         for dim in (0, -1):
             yield _values(shape, dtype), dim
     yield _values((), dtype), 0
 
 
-def _nan_rows(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+def _ambiguous_rows(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    """Rows for which the CPU may report any of several equal elements, so that gradients cannot be compared."""
+    yield _values((5, 300), dtype), -1
+    yield _values((300, 5), dtype), 0
     yield torch.tensor([[_NAN, 1.0, 1.0], [2.0, _NAN, 2.0], [_NAN, _NAN, _NAN]]).to(dtype), -1
 
 
@@ -245,8 +248,17 @@ def _adagrad_inputs(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 def _adagrad(
     parameters: Any, gradients: Any, sums: Any, steps: Any, lr: Any, decay: float, weight_decay: float, maximize: bool
 ) -> tuple[torch.Tensor, ...]:
-    options = {"lr_decay": decay, "weight_decay": weight_decay, "eps": 1e-8, "maximize": maximize}
-    torch._fused_adagrad_(parameters, gradients, sums, steps, lr=lr, **options)
+    torch._fused_adagrad_(
+        parameters,
+        gradients,
+        sums,
+        steps,
+        lr=lr,
+        lr_decay=decay,
+        weight_decay=weight_decay,
+        eps=1e-8,
+        maximize=maximize,
+    )
     return (*parameters, *sums)
 
 
@@ -392,7 +404,7 @@ SUBJECTS: dict[str, tuple[Subject, ...]] = {
     ),
     "mode": (
         Subject("mode", ("aten::mode",), _mode, _reduced_inputs, REAL, gradients=(0,)),
-        Subject("mode with NaN", ("aten::mode",), _mode, _nan_rows),
+        Subject("mode of long rows", ("aten::mode",), _mode, _ambiguous_rows),
     ),
     "multi_margin_loss": (
         Subject(
