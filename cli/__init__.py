@@ -8,7 +8,7 @@ import typer
 
 from .._version import __version__
 from ..errors import MpsmithError
-from . import audit, check, coverage, doctor, registry, report, scaffold, shader, surface, trace
+from . import audit, check, coverage, doctor, next_gap, registry, report, scaffold, shader, surface, trace
 
 app = typer.Typer(
     name="mpsmith",
@@ -25,6 +25,7 @@ app.add_typer(coverage.app, name="coverage")
 app.add_typer(shader.app, name="shader")
 app.command(name="scaffold")(scaffold.scaffold)
 app.command(name="check")(check.check)
+app.command(name="next")(next_gap.next_gap)
 app.command(name="trace")(trace.trace)
 app.command(name="doctor")(doctor.doctor)
 

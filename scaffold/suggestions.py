@@ -1,0 +1,83 @@
+"""`mpsmith next`: which gap is worth a contributor's time, from what is missing, what users ask for, and the effort.
+
+Effort, reach and demand are estimates that people made, kept in data/gaps.tsv: effort from 1 (an afternoon) to 4 (weeks),
+the number of torch's OpInfos whose tests stop falling back, and demand from 0 (nobody asked) to 3 (asked for often).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..registry.files import Registry
+from ..registry.model import Status
+from .kinds import Kind, kind_of
+from .operators import OperatorModel, Source
+
+GAPS = Path(__file__).parent / "data" / "gaps.tsv"
+
+# Somebody is at it, or it is done.
+_TAKEN = (Status.scaffolded, Status.implemented, Status.verified, Status.upstreamed, Status.not_applicable)
+# For operators that nobody has estimated yet, by kind.
+_EFFORT = {Kind.LINALG: 4, Kind.SORT: 3}
+_USUAL_EFFORT = 2
+_MOST_OPINFOS = 3
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What people think of a gap."""
+
+    effort: int
+    opinfos: int
+    demand: int
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A gap worth closing. `owner` has taken it already, where there is one."""
+
+    operator: str
+    kind: Kind
+    overloads: tuple[str, ...]
+    estimate: Estimate
+    owner: str | None
+
+    @property
+    def score(self) -> float:
+        """What it is worth for its effort: demand counts three times, reach up to three OpInfos."""
+        return (3 * self.estimate.demand + min(self.estimate.opinfos, _MOST_OPINFOS) + 1) / self.estimate.effort
+
+
+def estimates(path: Path = GAPS) -> dict[str, Estimate]:
+    """The committed estimates by operator without namespace."""
+    found = {}
+    for line in path.read_text("utf-8").splitlines()[1:]:
+        operator, effort, opinfos, demand, note = line.split("\t")
+        found[operator] = Estimate(int(effort), int(opinfos), int(demand), note)
+    return found
+
+
+def suggestions(source: Source, registry: Registry, kind: Kind | None = None) -> list[Suggestion]:
+    """The gaps that nobody works on, the best first; those that somebody owns come last.
+
+    `kind`: only gaps of this kind.
+    """
+    known = estimates()
+    found = []
+    for name in source.missing():
+        operator = source.operator(name)
+        entry = registry.get(operator.full_name)
+        if entry and (entry.status in _TAKEN or entry.kernel):
+            continue
+        of_kind = kind_of(operator).kind
+        if kind in (None, of_kind):
+            estimate = known.get(name) or Estimate(_EFFORT.get(of_kind, _USUAL_EFFORT), 0, 0, "not estimated yet")
+            found.append(_suggestion(operator, of_kind, estimate, entry.owner if entry else None))
+    return sorted(found, key=lambda one: (one.owner is not None, -one.score, one.operator))
+
+
+def _suggestion(operator: OperatorModel, kind: Kind, estimate: Estimate, owner: str | None) -> Suggestion:
+    overloads = tuple(overload.name for overload in operator.kernels)
+    return Suggestion(operator.full_name, kind, overloads, estimate, owner)
