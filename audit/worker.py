@@ -184,8 +184,38 @@ def run_group(task: Task) -> int:
 
 def replay(task: Task) -> Replay:
     """Execute one case and describe what both devices gave; the case is the only position of the task."""
-    from .cases import described, make_cases
+    from .cases import described
     from .judge import Trial
+
+    worker, case, label = _only_case(task)
+    signal.setitimer(signal.ITIMER_REAL, worker.options.settings.timeout)
+    trial = Trial(case, worker.device.recorder, worker.options.settings.seed, label)
+    outcome = trial.outcome()
+    _disarm()
+    return Replay(outcome, described(case), _shown(trial.cpu), _shown(trial.mps), worker.device.simulated)
+
+
+def script(task: Task) -> str:
+    """Shrink one case while it fails alike, and write it as a program that needs torch alone."""
+    from .judge import judge
+    from .script import script_of
+    from .shrinking import shrink
+
+    worker, case, label = _only_case(task)
+    settings = worker.options.settings
+
+    def judge_again(simpler: Case) -> Outcome:
+        signal.setitimer(signal.ITIMER_REAL, settings.timeout)
+        outcome = judge(simpler, worker.device.recorder, settings.seed, label)
+        _disarm()
+        return outcome
+
+    smallest, outcome = shrink(case, judge_again)
+    return script_of(smallest, task.key, outcome, simulated=worker.device.simulated)
+
+
+def _only_case(task: Task) -> tuple[_Worker, Case, str]:
+    from .cases import make_cases
 
     worker = _started()
     settings = worker.options.settings
@@ -194,12 +224,7 @@ def replay(task: Task) -> Replay:
     cases = make_cases(worker.sources[task.key.source], task.key, settings.samples, settings.seed)
     if position not in cases:
         raise MpsmithError(f"{task.key.label} has {len(cases)} cases here, not a case {position}: is torch the same?")
-    case = cases[position]
-    signal.setitimer(signal.ITIMER_REAL, settings.timeout)
-    trial = Trial(case, worker.device.recorder, settings.seed, f"{task.key.label}:{position}")
-    outcome = trial.outcome()
-    _disarm()
-    return Replay(outcome, described(case), _shown(trial.cpu), _shown(trial.mps), worker.device.simulated)
+    return worker, cases[position], f"{task.key.label}:{position}"
 
 
 def _shown(execution: Execution | None) -> str:

@@ -48,14 +48,20 @@ def audit(
     replay: Annotated[
         int | None, typer.Option(metavar="CASE_ID", help="Instead, run one stored case again and show both results.")
     ] = None,
+    script: Annotated[
+        bool,
+        typer.Option("--script", help="With --replay: make the case small and print it as a program for a Mac."),
+    ] = False,
 ) -> None:
     """Audit the mps device: run operators on it, compare with the CPU, and store a verdict for every case.
 
     Without a Mac the device is simulated, and everything that comes out says so.
     """
     if replay is not None:
-        _replay(store, replay, timeout)
+        _print_script(store, replay, timeout) if script else _replay(store, replay, timeout)
         return
+    if script:
+        raise typer.BadParameter("it goes with --replay CASE_ID", param_hint="--script")
     settings = Settings(
         samples=samples,
         seed=seed,
@@ -121,6 +127,12 @@ def _replay(store: Path, number: int, timeout: float) -> None:
         print(f"largest error: {outcome.max_error:.3g} of the tolerance, {outcome.stage}, compared: {outcome.compared}")
     print(f"--- cpu\n{replayed.replay.cpu}\n--- mps{' (simulated)' if replayed.run.simulated else ''}")
     print(replayed.replay.mps)
+
+
+def _print_script(store: Path, number: int, timeout: float) -> None:
+    from ..audit.replay import script_of_case
+
+    print(script_of_case(store, number, timeout), end="")
 
 
 def _split(values: list[str] | None) -> tuple[str, ...]:
