@@ -1,7 +1,7 @@
 """Whether two runs of a case, on the device and on the CPU, agree in everything a user can see.
 
-Values, shapes, dtypes and devices of outputs and gradients; which outputs share memory with which inputs, and the
-strides of those that do; and that inputs which the CPU leaves alone are left alone.
+Values, shapes, dtypes and devices of outputs and gradients; which outputs share memory with which inputs; the strides
+of outputs where PyTorch promises them; and that inputs which the CPU leaves alone are left alone.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from torch import Tensor
 
 from .cases import Case
 from .compare import Difference, NoReference, compare
+from .distributions import compare_draws
 from .execution import Execution
 from .reference import WideGradient, WideOutput, WideRuns
 from .tree import leaves
@@ -27,7 +28,7 @@ class Comparison:
         case: the case that was run.
         wide: its float64 runs, computed when they are needed.
         device: where the device's results must be.
-        random: whether the operator drew random numbers; then values are not compared.
+        random: whether the operator drew random numbers; then values are not compared, at most their distribution.
     """
 
     def __init__(self, case: Case, wide: WideRuns, device: str, *, random: bool) -> None:
@@ -47,7 +48,12 @@ class Comparison:
                 prefix = f"output {position}: " if len(expected.outputs) > 1 else ""
                 return Difference(prefix + found.text, found.max_error)
             largest = max(largest, found)
-        return self._memory(actual, expected) or self._untouched(actual, expected) or largest
+        return (
+            self._memory(actual, expected)
+            or self._strides(actual, expected)
+            or self._untouched(actual, expected)
+            or largest
+        )
 
     def backward(self, actual: Execution, expected: Execution) -> Found:
         """Compare gradients."""
@@ -69,7 +75,10 @@ class Comparison:
                 values=self._values,
                 rounded_to=self._case.rounded_to,
             )
-            return found if isinstance(found, Difference) else found.max_error
+            if isinstance(found, Difference):
+                return found
+            difference = compare_draws(actual, expected) if self._case.distribution else ""
+            return Difference(difference) if difference else found.max_error
         if type(actual) is not type(expected):
             return Difference(f"is {type(actual).__name__}, not {type(expected).__name__}")
         if not self._values or not isinstance(expected, (int, float, complex, str)):
@@ -103,6 +112,19 @@ class Comparison:
                 return Difference(f"output {position} {what}, unlike the CPU's")
             if shared is not None and output.stride() != cpu_output.stride() and output.numel() > 1:
                 return Difference(f"output {position}, a view, has stride {output.stride()}, not {cpu_output.stride()}")
+        return None
+
+    def _strides(self, actual: Execution, expected: Execution) -> Difference | None:
+        """Where PyTorch promises strides, the outputs have the CPU's.
+
+        Elementwise operators keep the memory format of their inputs ("Channels Last Memory Format in PyTorch" states
+        the rule), which is one for all devices as long as the inputs are dense and do not overlap.
+        """
+        if not self._case.elementwise or not all(map(_is_dense, _tensors((self._case.args, self._case.kwargs)))):
+            return None
+        for position, (output, cpus) in enumerate(zip(actual.outputs, expected.outputs, strict=True)):
+            if isinstance(output, Tensor) and output.layout is torch.strided and _steps(output) != _steps(cpus):
+                return Difference(f"output {position} has stride {output.stride()}, not {cpus.stride()}")
         return None
 
     def _untouched(self, actual: Execution, expected: Execution) -> Difference | None:
@@ -153,6 +175,25 @@ def _shared_with(output: Any, storages: dict[int, int]) -> int | None:
     if not isinstance(output, Tensor) or output.layout is not torch.strided:
         return None
     return storages.get(output.untyped_storage()._cdata)
+
+
+def _is_dense(tensor: Tensor) -> bool:
+    """Whether the tensor's elements fill a piece of memory, each at a place of its own."""
+    if tensor.layout is not torch.strided:
+        return False
+    filled = 1
+    for step, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
+        if size > 1 and step != filled:
+            return False
+        filled *= size
+    return True
+
+
+def _steps(tensor: Tensor) -> list[int]:
+    """The strides that matter: a dimension of one element is never stepped along."""
+    if tensor.numel() == 0:
+        return []
+    return [step for size, step in zip(tensor.shape, tensor.stride(), strict=True) if size > 1]
 
 
 def _presence(gradient: Tensor | None) -> str:

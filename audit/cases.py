@@ -38,6 +38,9 @@ class Case:
         default_device: the call names no device and has no tensor: it runs with mps as the default device.
         errors_count: whatever the CPU does, return or raise, is what the device must do, down to the exception's type.
         rounded_to: the call may round to this dtype wherever it likes (autocast); None for the dtypes as they are.
+        elementwise: every output element depends on the input elements at its place alone; PyTorch then promises the
+            strides of the output.
+        distribution: the outputs are many draws whose distribution is to be that of the CPU's.
         cotangent_layout: puts what the outputs' gradients are multiplied with into another memory layout.
         title: what is particular about the case, for people.
         skipped: why the case is not executed, or "".
@@ -53,6 +56,8 @@ class Case:
     default_device: bool = False
     errors_count: bool = False
     rounded_to: torch.dtype | None = None
+    elementwise: bool = False
+    distribution: bool = False
     cotangent_layout: Callable[[torch.Tensor], torch.Tensor | None] | None = None
     title: str = ""
     skipped: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import time
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from .verdicts import CaseVerdict, Outcome
 from .witness import Witness
 
 DEVICE = "mps"
+LEAK_REPETITIONS = 3
 Result = TypeVar("Result")
 
 OUT_OF_MEMORY = re.compile(r"out of memory|can't allocate memory|not enough memory", re.IGNORECASE)
@@ -73,7 +75,15 @@ def judge(
         witness: where to record the overloads that the device executes, or None.
         on_device: told when the CPU has run and the device comes next, to know which of them a crash belongs to.
     """
-    return Trial(case, recorder, seed, label, witness, on_device).outcome()
+    trial = Trial(case, recorder, seed, label, witness, on_device)
+    before = torch.mps.current_allocated_memory()
+    outcome = trial.outcome()
+    if outcome.verdict in (CaseVerdict.PASSED, CaseVerdict.FALLBACK):
+        leaked = trial.leaked_bytes(before)
+        if leaked:
+            text = f"leaks memory: {leaked:,} bytes more are allocated after each call"
+            outcome = replace(outcome, verdict=CaseVerdict.WRONG, message=text)
+    return outcome
 
 
 class Trial:
@@ -112,6 +122,36 @@ class Trial:
                 fallbacks.append(error.operator)
             outcome = Outcome(error.verdict, error.stage, str(error), tuple(fallbacks))
         return replace(outcome, seconds=time.perf_counter() - start)
+
+    def leaked_bytes(self, before: int) -> int:
+        """How many bytes of device memory each further call leaves allocated; lets go of the results first.
+
+        Args:
+            before: the bytes that were allocated before the trial. A cache grows beyond that once, a leak with every
+                call: only where each of LEAK_REPETITIONS further calls leaves more behind is it one.
+        """
+        self.cpu = self.mps = None
+        grown = 0
+        for repetition in range(LEAK_REPETITIONS + 1):
+            if repetition:
+                before = torch.mps.current_allocated_memory()
+                self._repeat_on_device()
+            if torch.mps.current_allocated_memory() <= before:
+                return 0
+            gc.collect()  # autograd may have left cycles
+            torch.mps.synchronize()  # memory in use by the GPU is freed when it has finished
+            grown = torch.mps.current_allocated_memory() - before
+            if grown <= 0:
+                return 0
+        return grown
+
+    def _repeat_on_device(self) -> None:
+        try:
+            execution = self._run_on_device()
+            if self._cotangents and execution.differentiable:
+                self._gradients_on_device(execution)
+        except DeviceError:
+            return  # a call that fails the second time is for the form "called twice" to find
 
     def _judge(self) -> Outcome:
         if self._case.skipped:
@@ -168,7 +208,9 @@ class Trial:
         return Outcome(CaseVerdict.WRONG, stage, found.text, fallbacks, self._compared(), found.max_error)
 
     def _compared(self) -> str:
-        return "random" if self._random else self._case.uninitialised or "values"
+        if self._random:
+            return "distribution" if self._case.distribution else "random"
+        return self._case.uninitialised or "values"
 
     # ---- running
 
@@ -213,7 +255,8 @@ class Trial:
     def _note_fallbacks(self, stage: str, fallbacks: list[str]) -> None:
         # Copying the inputs to the device is the auditor's own doing, not the operator's.
         if stage != "inputs":
-            self.fallbacks.extend(name for name in fallbacks if name not in self.fallbacks)
+            silent = [] if self._witness is None else self._witness.sent_to_cpu
+            self.fallbacks.extend(name for name in dict.fromkeys([*fallbacks, *silent]) if name not in self.fallbacks)
 
     def _make_cotangents(self, outputs: list[Tensor]) -> list[Tensor]:
         generator = torch.Generator().manual_seed(self._seed)

@@ -10,11 +10,21 @@ from torch._C._profiler import _ExperimentalConfig
 from torch.autograd.profiler import profile
 
 
+HANDED_TO_CPU = "aten::_to_cpu"
+
+
 @dataclass
 class Witness:
-    """The overloads seen so far ("aten::add.Tensor"); True for those that the user's own code called."""
+    """What was seen so far.
+
+    Attributes:
+        overloads: the overloads called ("aten::add.Tensor"); True for those that the user's own code called.
+        sent_to_cpu: the overloads that, in the last context watched, handed their arguments to the CPU. torch's CPU
+            fallback does so through `aten::_to_cpu`, whether or not it warns.
+    """
 
     overloads: dict[str, bool] = field(default_factory=dict)
+    sent_to_cpu: list[str] = field(default_factory=list)
 
     def add(self, overload: str, outermost: bool) -> None:
         """Record one call."""
@@ -32,10 +42,12 @@ class Witness:
             self._collect(profiler, forward)
 
     def _collect(self, profiler: profile, forward: bool) -> None:
+        self.sent_to_cpu = []
         results = profiler.kineto_results
         if results is None:
             return
         until = -1
+        callers: list[tuple[int, str]] = []  # the calls that are not over yet: when each ends, and its overload
         for event in sorted(results.events(), key=lambda e: (e.start_ns(), -e.duration_ns())):
             name: str = event.name()
             if "::" not in name or " " in name or name.startswith("torch::"):
@@ -45,4 +57,10 @@ class Witness:
             if outermost:
                 until = end
             overload: str = event.overload_name()
-            self.add(f"{name}.{overload}" if overload else name, forward and outermost)
+            full = f"{name}.{overload}" if overload else name
+            self.add(full, forward and outermost)
+            while callers and callers[-1][0] < end:
+                callers.pop()
+            if name == HANDED_TO_CPU and callers:
+                self.sent_to_cpu.append(callers[-1][1])
+            callers.append((end, full))

@@ -11,6 +11,7 @@ from .forms import FormSource
 from .layouts import LayoutSource
 from .modules import ModuleSource
 from .opinfo import OpInfoSource
+from .random import RandomSource
 from .schema import SchemaSource
 from .special_values import SpecialValueSource
 
@@ -27,6 +28,7 @@ def case_sources(imports: Sequence[str]) -> tuple[dict[str, CaseSource], list[st
         SpecialValueSource(opinfos),
         FormSource(opinfos),
         ErrorSource(opinfos),
+        RandomSource(opinfos),
         ModuleSource(),
         SchemaSource(),
     ]

@@ -51,10 +51,11 @@ class FormSource(DerivedSource):
         yield replace(plain, call=deterministic(op.op), title="deterministic algorithms", errors_count=True)
         yield replace(plain, call=twice(op.op), title="called twice")
         yield replace(plain, call=from_two_threads(op.op), title="from two threads")
+        derived = replace(case, elementwise=False)  # PyTorch promises no strides of gradients and tangents
         if case.differentiable and op.supports_gradgrad:
-            yield replace(case, call=first_derivative(op.op, case.process_output), title="second derivative")
+            yield replace(derived, call=first_derivative(op.op, case.process_output), title="second derivative")
         if case.differentiable and op.supports_forward_ad:
-            yield replace(case, call=tangents(op.op), differentiable=False, title="forward mode")
+            yield replace(derived, call=tangents(op.op), differentiable=False, title="forward mode")
         if key.dtype == "float32" and case.differentiable:
             for name, dtype in AUTOCAST.items():
                 yield replace(case, call=autocast(op.op, dtype), title=f"autocast {name}", rounded_to=dtype)
@@ -99,20 +100,31 @@ class OutForm:
         dtype = like.dtype
         if self._kind == "other dtype":
             dtype = torch.float32 if dtype is not torch.float32 else torch.int32
-        storage = torch.full((like.numel() + 2 * GUARD,), 1, dtype=dtype, device=like.device)
+        storage = guarded(like.numel(), dtype, like.device)
         inner = storage[GUARD : GUARD + like.numel()]
         if self._kind == "transposed":
             return inner.view(tuple(reversed(like.shape))).permute(tuple(range(like.dim() - 1, -1, -1)))
         return inner.view(like.shape)
 
 
+def guarded(elements: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """A vector of so many elements and a guard on either side, all ones."""
+    return torch.full((elements + 2 * GUARD,), 1, dtype=dtype, device=device)
+
+
 def in_place(operator: Call) -> Call:
-    """The in-place variant on a copy of the first argument; the result tells whether it returned that very tensor."""
+    """The in-place variant on a copy of the first argument that stands between guards, as those of `OutForm`.
+
+    The result tells whether it returned that very tensor, and holds the guards.
+    """
 
     def call(first: Tensor, *args: Any, **kwargs: Any) -> Any:
-        target = first.clone()
+        storage = guarded(first.numel(), first.dtype, first.device)
+        target = storage[GUARD : GUARD + first.numel()].view(first.shape)
+        target.copy_(first)
         returned = operator(target, *args, **kwargs)
-        return target, returned is target
+        around = [storage[:GUARD], storage[GUARD + first.numel() :]]
+        return target.clone(), returned is target, [guard.clone() for guard in around]
 
     call.__name__ = "in place"
     return call

@@ -28,6 +28,9 @@ UNINITIALISED = frozenset(
     }
 )
 
+# The OpInfos of operators whose outputs get their strides from the inputs'.
+ELEMENTWISE = ("UnaryUfuncInfo", "BinaryUfuncInfo")
+
 # Arguments that stay on the CPU: (operator, position). tensor_split reads its indices on the host, on every device.
 ON_HOST = {"tensor_split": frozenset({1})}
 
@@ -80,6 +83,7 @@ class OpInfoSource:
                 uninitialised,
                 ON_HOST.get(key.operator, frozenset()),
             )
+            case.elementwise = type(op).__name__ in ELEMENTWISE
             inputs = list(leaves((case.args, case.kwargs)))
             case.default_device = "device" not in case.kwargs and not any(isinstance(i, torch.Tensor) for i in inputs)
             yield without_double(case)

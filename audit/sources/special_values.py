@@ -13,9 +13,9 @@ from ..cases import Case
 from ..store import GroupKey
 from ..tree import map_leaves
 from .derived import DerivedSource
+from .opinfo import ELEMENTWISE
 
 # Operators that read their integer inputs as positions, sizes or bits of memory: extreme values are bad input there.
-ELEMENTWISE = ("UnaryUfuncInfo", "BinaryUfuncInfo")
 REDUCTION = ("ReductionOpInfo",)
 # Floating values may be special wherever the CPU defines what happens; these do not return for NaN or infinities.
 UNDEFINED = frozenset({"histc", "histogram", "histogramdd", "multinomial", "normal", "bernoulli", "masked.normalize"})

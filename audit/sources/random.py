@@ -1,0 +1,114 @@
+"""Operators that draw random numbers: whether a seed repeats them, and how they are distributed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..cases import Case
+from ..store import GroupKey
+from ..tree import leaves, map_leaves
+from .derived import DerivedSource
+from .forms import Call, detached
+
+# So many numbers are drawn for a distribution, in at most so many calls.
+DRAWS = 8192
+MOST_CALLS = 1024
+# With fewer elements two seeds may well give the same numbers.
+TELLING = 32
+
+
+class RandomSource(DerivedSource):
+    """A representative sample of each operator that draws: under seeds, and often enough to know the distribution."""
+
+    name = "random"
+
+    def varies(self, key: GroupKey) -> bool:
+        """Whether PyTorch says that the operator draws from the generator that a seed controls."""
+        op = self._opinfos.opinfo(key)
+        names = {op.aten_name, key.operator.removeprefix("nn.functional."), ATEN_NAMES.get(key.operator, "")}
+        return any(map(_draws, names))
+
+    def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
+        """One case under seeds, and one of many draws."""
+        operator = self._opinfos.opinfo(key).op
+        plain = replace(case, differentiable=False, args=detached(case.args), kwargs=detached(case.kwargs))
+        yield replace(plain, call=under_seeds(operator), title="under seeds")
+        yield replace(plain, call=many_draws(operator), title="distribution", distribution=True)
+
+
+# OpInfos whose random operator has another name.
+ATEN_NAMES = {
+    "nn.functional.dropout2d": "feature_dropout",
+    "nn.functional.dropout3d": "feature_dropout",
+}
+
+
+def _draws(name: str) -> bool:
+    packet = getattr(torch.ops.aten, name, None) if name else None
+    overloads: Iterable[str] = packet.overloads() if packet is not None else ()
+    return any(torch.Tag.nondeterministic_seeded in getattr(packet, overload).tags for overload in overloads)
+
+
+def under_seeds(operator: Call) -> Call:
+    """Says in words whether a seed repeats the numbers, and whether another seed and another call give others.
+
+    The CPU's generator is left as it was: the words are no random result.
+    """
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        def draw() -> list[Tensor]:
+            result = operator(*map_leaves(_copy, args), **map_leaves(_copy, kwargs))
+            return [leaf.cpu() for leaf in leaves(result) if isinstance(leaf, Tensor)]
+
+        before = torch.default_generator.get_state()
+        try:
+            torch.manual_seed(1)
+            first, following = draw(), draw()
+            torch.manual_seed(1)
+            again = draw()
+            torch.manual_seed(2)
+            other = draw()
+        finally:
+            torch.default_generator.set_state(before)
+        if sum(t.numel() for t in first) < TELLING:
+            return f"a seed gives {_compared(first, again)} numbers again"
+        return (
+            f"a seed gives {_compared(first, again)} numbers again",
+            f"another seed gives {_compared(first, other)} numbers",
+            f"the next call gives {_compared(first, following)} numbers",
+        )
+
+    call.__name__ = "under seeds"
+    return call
+
+
+def many_draws(operator: Call) -> Call:
+    """The outputs of many calls with the same inputs, one vector for each output."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        def draw() -> list[Tensor]:
+            result = operator(*map_leaves(_copy, args), **map_leaves(_copy, kwargs))
+            return [leaf.flatten() for leaf in leaves(result) if isinstance(leaf, Tensor)]
+
+        draws = [draw()]
+        size = max((t.numel() for t in draws[0]), default=0)
+        calls = min(MOST_CALLS, -(-DRAWS // size)) if size else 1
+        draws += [draw() for _ in range(calls - 1)]
+        return [torch.cat(outputs) for outputs in zip(*draws, strict=True)]
+
+    call.__name__ = "many draws"
+    return call
+
+
+def _compared(left: list[Tensor], right: list[Tensor]) -> str:
+    pairs = zip(left, right, strict=True)
+    return "the same" if all(torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in pairs) else "other"
+
+
+def _copy(leaf: Any) -> Any:
+    return leaf.clone() if isinstance(leaf, Tensor) else leaf
