@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from ..errors import MpsmithError
 from .device import open_device
@@ -42,6 +42,7 @@ def trace(script: Path, arguments: Sequence[str], device: DeviceKind, profile: s
         raise MpsmithError(f"{script}: no such file")
     opened = open_device(device, profile)
     fallbacks: Counter[str] = Counter()
+    failure: BaseException | None = None
     with _program(script, arguments), _counting(fallbacks, simulated=opened.simulated):
         try:
             runpy.run_path(str(script), run_name="__main__")
@@ -49,8 +50,6 @@ def trace(script: Path, arguments: Sequence[str], device: DeviceKind, profile: s
             failure = end if end.code not in (None, 0) else None
         except Exception as error:
             failure = error
-        else:
-            failure = None
     return Trace(opened.simulated, fallbacks, failure)
 
 
@@ -88,13 +87,19 @@ def _counting_warnings(fallbacks: Counter[str]) -> Iterator[None]:
 
     show = warnings.showwarning
 
-    def count(message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: Any) -> None:
+    def count(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
         match = FALLBACK_WARNING.search(str(message))
         if match:
             fallbacks[match[1]] += 1
         else:
-            stream: TextIO | None = rest[0] if rest else None
-            show(message, category, filename, lineno, stream)
+            show(message, category, filename, lineno, file, line)
 
     with warnings.catch_warnings():
         warnings.filterwarnings("always", message="The operator '")

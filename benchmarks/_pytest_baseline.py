@@ -11,8 +11,8 @@ import torch
 from mpsmith.audit.cases import Case, make_cases, select
 from mpsmith.audit.device import open_device
 from mpsmith.audit.judge import judge
-from mpsmith.audit.sources.opinfo import OpInfoSource
 from mpsmith.audit.selection import DeviceKind, Samples
+from mpsmith.audit.sources.opinfo import OpInfoSource
 from mpsmith.audit.verdicts import CaseVerdict
 
 torch.set_num_threads(1)

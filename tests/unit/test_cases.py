@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from mpsmith.audit.cases import QUICK_CASES, Case, make_cases, select
-from mpsmith.audit.sources.opinfo import OpInfoSource
 from mpsmith.audit.selection import DTYPES, DeviceKind, Samples, Settings
+from mpsmith.audit.sources.opinfo import OpInfoSource
 from mpsmith.audit.store import GroupKey
 from mpsmith.errors import MpsmithError
 
