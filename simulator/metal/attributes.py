@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
+from .limits import MAX_THREADS_PER_THREADGROUP
 from .tokens import Tokens
 
 BUILTINS = frozenset(
@@ -32,7 +34,6 @@ BUILTINS = frozenset(
 )
 """Attributes that give a kernel parameter the position of its thread."""
 
-_KNOWN_ELSEWHERE = ("host_name", "kernel", "function_constant", "max_total_threads_per_threadgroup")
 
 Attributes = dict[int, list[str]]
 """Attributes by the index of the token that follows them."""
@@ -56,7 +57,7 @@ def cut_attributes(tokens: Tokens) -> tuple[Tokens, Attributes]:
     while i < len(text):
         if text[i] == "[" and text[i + 1] == "[" and pair[i] == pair[i + 1] + 1:
             end = pair[i + 1]
-            attributes.setdefault(len(kept_text), []).append(tokens.span(i + 2, end).strip())
+            attributes.setdefault(len(kept_text), []).extend(_list(tokens, i + 2, end))
             carried += "".join(space[i : end + 2])
             i = end + 2
             continue
@@ -69,6 +70,17 @@ def cut_attributes(tokens: Tokens) -> tuple[Tokens, Attributes]:
     return kept, attributes
 
 
+def _list(tokens: Tokens, begin: int, end: int) -> Iterator[str]:
+    """The attributes between two brackets: `kernel, max_total_threads_per_threadgroup(64)` is two."""
+    i = begin
+    while i < end:
+        if tokens.text[i] == ",":
+            yield tokens.span(begin, i).strip()
+            begin = i + 1
+        i = tokens.pair[i] + 1 if tokens.text[i] in ("(", "[", "{") else i + 1
+    yield tokens.span(begin, end).strip()
+
+
 def attribute_name(attribute: str) -> str:
     """`buffer` of `buffer(3)`."""
     return attribute.split("(", 1)[0].strip()
@@ -78,6 +90,15 @@ def attribute_argument(attribute: str) -> str:
     """`3` of `buffer(3)`; empty if there is none."""
     match = re.fullmatch(r"\w+\s*\((.*)\)", attribute, re.DOTALL)
     return match[1].strip() if match else ""
+
+
+def max_threads(attributes: list[str]) -> int:
+    """What `[[max_total_threads_per_threadgroup(n)]]` allows, if `n` is a number; else what Metal allows."""
+    for attribute in attributes:
+        argument = attribute_argument(attribute)
+        if attribute_name(attribute) == "max_total_threads_per_threadgroup" and argument.isdigit():
+            return min(int(argument), MAX_THREADS_PER_THREADGROUP)
+    return MAX_THREADS_PER_THREADGROUP
 
 
 def host_name(attributes: list[str]) -> str | None:

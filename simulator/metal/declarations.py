@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from .attributes import Attributes, attribute_argument, attribute_name, host_name
+from .attributes import Attributes, attribute_argument, attribute_name, host_name, max_threads
 from .tokens import Tokens
 
 ADDRESS_SPACES = frozenset({"device", "constant", "threadgroup", "thread", "threadgroup_imageblock"})
@@ -44,6 +44,7 @@ class Function:
     is_kernel: bool
     in_class: bool
     host_name: str | None
+    max_threads: int
     parameters: tuple[Parameter, ...]
 
 
@@ -229,6 +230,7 @@ class DeclarationWalk:
                 is_kernel=is_kernel,
                 in_class=in_class,
                 host_name=host_name(attributes),
+                max_threads=max_threads(attributes),
                 parameters=tuple(self._parameters(parameters)) if is_kernel else (),
             )
         )

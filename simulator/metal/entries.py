@@ -31,6 +31,7 @@ class KernelEntry:
     function: str
     signature: str | None
     arguments: tuple[KernelArgument, ...]
+    max_threads: int  # of a threadgroup
     location: Location
 
 
@@ -50,15 +51,28 @@ def kernel_entries(tokens: Tokens, program: Program, problems: Problems) -> Iter
                 f"{function.scope}{function.name}",
                 None,
                 arguments,
+                function.max_threads,
                 places[function.parameters_begin],
             )
     for instantiation in program.instantiations:
         template = _template_of(instantiation, by_name.get(instantiation.base, []))
         if template is None:
-            continue  # clang says what is wrong with the statement
+            problems.add(
+                instantiation.start,
+                "no-such-kernel",
+                f"'{instantiation.function}' is instantiated as a kernel, and no kernel template has that name",
+            )
+            continue
         name = instantiation.host_name or instantiation.base
         arguments = tuple(_arguments(template.parameters, name, problems))
-        yield KernelEntry(name, instantiation.function, instantiation.signature, arguments, places[instantiation.start])
+        yield KernelEntry(
+            name,
+            instantiation.function,
+            instantiation.signature,
+            arguments,
+            template.max_threads,
+            places[instantiation.start],
+        )
 
 
 def _template_of(instantiation: Instantiation, candidates: list[Function]) -> Function | None:

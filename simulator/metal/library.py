@@ -18,7 +18,7 @@ from .entries import KernelEntry
 from .error_buffer import ErrorBuffer
 from .errors import MetalRuntimeError, MetalValueError
 from .includes import PROGRAM, include_folders
-from .limits import MAX_BUFFERS, MAX_THREADGROUP_MEMORY, MAX_THREADS_PER_THREADGROUP, SIMD_WIDTH
+from .limits import MAX_BUFFERS, MAX_THREADGROUP_MEMORY, SIMD_WIDTH
 from .modes import Mode, current_mode, validate_mode
 from .translation import Translation, translate
 from .wrappers import symbol
@@ -76,8 +76,11 @@ class Kernel:
 
     @property
     def max_threads_per_threadgroup(self) -> int:
-        """The largest threadgroup: 1,024 threads (a GPU may allow fewer for a kernel with many registers)."""
-        return MAX_THREADS_PER_THREADGROUP
+        """The largest threadgroup: 1,024 threads, or what the kernel declares.
+
+        A GPU may allow fewer for a kernel that takes many registers.
+        """
+        return self._entry.max_threads
 
     @property
     def thread_execution_width(self) -> int:
@@ -120,7 +123,7 @@ class Kernel:
         errors = ErrorBuffer() if error_buf_idx is not None else None
         if errors is not None and error_buf_idx is not None:
             buffers[error_buf_idx] = errors.buffer
-        grid, group = _grid(args, threads, group_size, self._device)
+        grid, group = _grid(args, threads, group_size, self._device, self._entry.max_threads)
         kernel = self._load("checked" if mode == "checked" else "fast")
         self._check_buffers(kernel, buffers)
         if 0 in grid:
@@ -256,7 +259,11 @@ def _dimensions(value: int | Sequence[int] | None, name: str) -> list[int] | Non
 
 
 def _grid(
-    args: Sequence[Any], threads: int | Sequence[int] | None, group_size: int | Sequence[int] | None, device: Device
+    args: Sequence[Any],
+    threads: int | Sequence[int] | None,
+    group_size: int | Sequence[int] | None,
+    device: Device,
+    limit: int,
 ) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
     """Threads in all and threads of a group, in three dimensions each."""
     grid = _dimensions(threads, "threads")
@@ -269,7 +276,6 @@ def _grid(
         raise MetalRuntimeError(
             f"threads and group_size must have the same number of dimensions, not {len(grid)} and {len(group)}"
         )
-    limit = MAX_THREADS_PER_THREADGROUP
     if group is None:
         group = [min(grid[0], limit) if len(grid) == 1 else limit] + [1] * (len(grid) - 1)
     total = 1

@@ -82,6 +82,7 @@ def _load(key: str, content: bytes) -> Translation:
             k["function"],
             k["signature"],
             tuple(KernelArgument(**a) for a in k["arguments"]),
+            k["max_threads"],
             Location(**k["location"]),
         )
         for k in data["kernels"]

@@ -287,6 +287,14 @@ def test_result_that_depends_on_the_schedule() -> None:
         call(source, floats(129), floats(128), threads=128, group_size=64, mode="schedules")
 
 
+def test_atomics_may_depend_on_the_schedule() -> None:
+    source = """kernel void k(device int* a, device atomic_int* n, uint i [[thread_position_in_grid]]) {
+      a[atomic_fetch_add_explicit(n, 1, memory_order_relaxed)] = i; }"""
+    a = np.full(64, -1, np.int32)
+    call(source, a, np.zeros(1, np.int32), threads=64, mode="schedules")
+    assert sorted(a.tolist()) == list(range(64))
+
+
 def test_argument_smaller_than_its_parameter() -> None:
     source = "struct P { float4 v[4]; };\nkernel void k(device float* a, constant P& p) { a[0] = p.v[3].x; }"
     with pytest.raises(RuntimeError, match=r"argument 1 \('p'\) holds 16 bytes, and the kernel reads 64"):

@@ -33,7 +33,7 @@ BEFORE = {"ATen/native/mps/kernels/SortRadix.h": "#include <ATen/native/mps/kern
 def test_header_compiles(header: str) -> None:
     library = metal.compile(f"{PREAMBLE}{BEFORE.get(header, '')}#include <{header}>\n")
     text = (Path(str(INCLUDE)) / header).read_text()
-    if "host_name" in text and "#define REGISTER" not in text and "Prefill" not in header:
+    if "host_name" in text and "#define REGISTER" not in text:
         assert dir(library)
 
 
@@ -295,6 +295,32 @@ def test_decode_attention(dtype: str, size: int) -> None:
     )
     expected = torch.nn.functional.scaled_dot_product_attention(q.float(), k.float(), v.float()).to(q.dtype)
     torch.testing.assert_close(out, expected, **TOLERANCE[dtype])
+
+
+@cache
+def prefill() -> metal.ShaderLibrary:
+    return metal.compile(f"{PREAMBLE}#include <ATen/native/mps/kernels/PrefillAttention.h>\n", mode="schedules")
+
+
+@pytest.mark.parametrize(("dtype", "name"), [("float", "float32"), ("half", "float16"), ("bfloat", "bfloat16")])
+@pytest.mark.parametrize("causal", [False, True])
+def test_prefill_attention_with_simdgroup_matrices(dtype: str, name: str, causal: bool) -> None:
+    heads, length, size = 2, 45, 64
+    generator = torch.Generator().manual_seed(5)
+    q, k, v = (torch.randn(1, heads, length, size, generator=generator).to(DTYPES[dtype]) for _ in range(3))
+    out = torch.zeros_like(q)
+    strides = [heads * length * size, length * size, size]
+    # scale and softcapping (1: none) are floats among ints
+    scale = torch.tensor([size**-0.5, 1.0]).view(torch.int32).tolist()
+    parameters = [1, heads, size, length, length, 1, *scale, *strides * 4]
+    kernel(prefill(), f"prefill_attention_{name}_bq32_bk32_bd64_wm4_wn1_hm0_dc{int(causal)}_mask{name}")(
+        *(q, k, v, out, parameters, [0, 0, 0, 0], torch.zeros(1)),
+        threads=(128 * -(-length // 32), heads, 1),
+        group_size=(128, 1, 1),
+        arg_casts={4: "int32", 5: "int32"},
+    )
+    expected = torch.nn.functional.scaled_dot_product_attention(q.float(), k.float(), v.float(), is_causal=causal)
+    torch.testing.assert_close(out, expected.to(q.dtype), **TOLERANCE[dtype])
 
 
 # ---------------------------------------------------------------------------------------------- reductions
