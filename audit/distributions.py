@@ -1,9 +1,10 @@
 """Whether two lots of random numbers can come from one distribution.
 
-The two-sample Kolmogorov–Smirnov test. For two lots of n draws each, n at least 458, the distance D of their empirical
-distributions exceeds t * sqrt(2 / n) with a probability of at most 2 * exp(-2 * t * t), whatever the distribution (F. Wei
-and R. M. Dudley, Two-sample Dvoretzky–Kiefer–Wolfowitz inequalities, Statistics and Probability Letters 82, 2012). Draws
-from a few different distributions, as many from each on both sides, are less spread than that: the bound holds for them.
+The two-sample Kolmogorov–Smirnov test. For two lots of n draws each, n at least 458, the distance D of their
+empirical distributions exceeds t * sqrt(2 / n) with a probability of at most 2 * exp(-2 * t * t), whatever the
+distribution (F. Wei and R. M. Dudley, Two-sample Dvoretzky–Kiefer–Wolfowitz inequalities, Statistics and Probability
+Letters 82, 2012). Draws from a few different distributions, as many from each on both sides, are less spread than
+that: the bound holds for them.
 """
 
 from __future__ import annotations

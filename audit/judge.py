@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from itertools import pairwise
+from statistics import median_low
 from typing import Protocol, TypeVar
 
 import torch
@@ -24,7 +26,7 @@ from .verdicts import CaseVerdict, Outcome
 from .witness import Witness
 
 DEVICE = "mps"
-LEAK_REPETITIONS = 3
+LEAK_REPETITIONS = 5
 Result = TypeVar("Result")
 
 OUT_OF_MEMORY = re.compile(r"out of memory|can't allocate memory|not enough memory", re.IGNORECASE)
@@ -128,22 +130,16 @@ class Trial:
 
         Args:
             before: the bytes that were allocated before the trial. A cache grows beyond that once, a leak with every
-                call: only where each of LEAK_REPETITIONS further calls leaves more behind is it one.
+                call; what an earlier case left may go at any time. So the median of LEAK_REPETITIONS calls decides.
         """
         self.cpu = self.mps = None
-        grown = 0
-        for repetition in range(LEAK_REPETITIONS + 1):
-            if repetition:
-                before = torch.mps.current_allocated_memory()
-                self._repeat_on_device()
-            if torch.mps.current_allocated_memory() <= before:
-                return 0
-            gc.collect()  # autograd may have left cycles
-            torch.mps.synchronize()  # memory in use by the GPU is freed when it has finished
-            grown = torch.mps.current_allocated_memory() - before
-            if grown <= 0:
-                return 0
-        return grown
+        if torch.mps.current_allocated_memory() <= before:
+            return 0
+        levels = [_settled_memory()]
+        for _ in range(LEAK_REPETITIONS):
+            self._repeat_on_device()
+            levels.append(_settled_memory())
+        return max(0, median_low(after - before for before, after in pairwise(levels)))
 
     def _repeat_on_device(self) -> None:
         try:
@@ -277,6 +273,13 @@ def classify(error: Exception, stage: str) -> DeviceError:
     if DTYPE_REFUSED.search(text):
         return DeviceError(CaseVerdict.DTYPE_GAP, stage, raised)
     return DeviceError(CaseVerdict.WRONG, stage, raised)
+
+
+def _settled_memory() -> int:
+    """Bytes of device memory in use, when the cycles that a call leaves are gone and the device has finished."""
+    gc.collect(1)  # the youngest objects: a full collection takes a hundred times as long
+    torch.mps.synchronize()
+    return torch.mps.current_allocated_memory()
 
 
 def one_line(error: BaseException, limit: int = 400) -> str:

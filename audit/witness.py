@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from torch._C._profiler import _ExperimentalConfig
 from torch.autograd.profiler import profile
 
-
 HANDED_TO_CPU = "aten::_to_cpu"
 
 

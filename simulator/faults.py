@@ -1,4 +1,4 @@
-"""Faults that the simulated device commits on purpose: what an auditor has to find is put in, and it is asked to find it.
+"""Faults that the simulated device commits on purpose: what an auditor has to find is put in for it.
 
 A fault sits in the native kernel of one overload. While none is armed, a call costs one look at a flag.
 """

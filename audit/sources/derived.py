@@ -55,15 +55,16 @@ class DerivedSource(ABC):
 def representative(cases: Iterable[Case]) -> Case | None:
     """Of the first cases, the one whose largest tensor has the most dimensions, then the most elements.
 
-    Cases that are skipped, have no tensor or are very large do not count; None when none is left.
+    Cases that are skipped, have no tensor or are very large do not count, those without any element only where there
+    is nothing else: they have no values to be wrong. None when none is left.
     """
     candidates = [case for case in islice(cases, LOOKED_AT) if not case.skipped]
     shapes = [(shape, i) for i, case in enumerate(candidates) if (shape := _largest(case)) is not None]
     return candidates[max(shapes, key=lambda found: (found[0], -found[1]))[1]] if shapes else None
 
 
-def _largest(case: Case) -> tuple[int, int] | None:
+def _largest(case: Case) -> tuple[bool, int, int] | None:
     tensors = [t for t in leaves((case.args, case.kwargs)) if isinstance(t, Tensor)]
     if not tensors or max(t.numel() for t in tensors) > LARGEST_TO_VARY:
         return None
-    return max((t.dim(), t.numel()) for t in tensors)
+    return max((t.numel() > 0, t.dim(), t.numel()) for t in tensors)
