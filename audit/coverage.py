@@ -17,6 +17,7 @@ from .wheel.registrations import Kind
 
 NOT_READ = "not read"
 NOTHING = "nothing"
+PYTHON_KERNEL = "Python kernel"
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,9 @@ class OverloadCoverage:
 
     @property
     def explanation(self) -> str:
-        """Why yaml and binary differ, or an empty text where they agree."""
+        """Why the yaml is not the whole truth, or an empty text where it is."""
+        if self.rule == PYTHON_KERNEL:
+            return "torch registers a kernel for it from Python when it is imported"
         return RULES_BY_NAME[self.rule].explanation if self.rule else ""
 
 
@@ -103,7 +106,6 @@ def from_data(data: ReleaseData, position: int) -> ReleaseCoverage:
 
 def from_wheel(reading: WheelReading) -> ReleaseCoverage:
     """The coverage that a wheel shows."""
-    rules = {item.overload: item.rule for item in reading.differences if item.key == "MPS"}
     registered = reading.binary.registered("MPS") if reading.binary else {}
     rows = []
     for overload in reading.surface.overloads:
@@ -118,7 +120,7 @@ def from_wheel(reading: WheelReading) -> ReleaseCoverage:
                 registered=kind if reading.binary else NOT_READ,
                 sparse=overload.sparse,
                 sparse_compressed=overload.sparse_compressed,
-                rule=rules.get(name),
+                rule=_rule(name, reading.facts),
                 unreachable=reach.rule if isinstance(reach, Unreachable) else None,
             )
         )
@@ -136,7 +138,7 @@ def from_wheel(reading: WheelReading) -> ReleaseCoverage:
 def _dispatch(name: str, declared: Dispatch, facts: ReleaseFacts) -> Dispatch:
     if name in facts.always_falls_back:
         return Dispatch.ALWAYS_FALLS_BACK
-    if name in facts.hand_written:
+    if name in facts.undeclared_kernels:
         return Dispatch.NATIVE
     return Dispatch(facts.inherited[name]) if name in facts.inherited else declared
 
@@ -160,7 +162,11 @@ def _named(rule: str) -> str | None:
     return None if rule == change_points.NOTHING else rule
 
 
-def _rule(name: str, facts: ReleaseFacts) -> str | None:
+def _rule(name: str, facts: ReleaseFacts | None) -> str | None:
+    if facts is None:
+        return None
+    if name in facts.python_kernels:
+        return PYTHON_KERNEL
     return next((rule for field, _, rule in _BY_HAND if name in getattr(facts, field)), None)
 
 

@@ -133,7 +133,7 @@ def _native_since(data: ReleaseData, coverage: ReleaseCoverage) -> dict[str, str
     for history in data.overloads.values():
         states = native.setdefault(functional_name(history.name), [False] * len(data.releases))
         for position, dispatch in enumerate(history.dispatch):
-            by_hand = history.name in data.releases[position].hand_written
+            by_hand = history.name in data.releases[position].undeclared_kernels
             states[position] = states[position] or dispatch in kernels or by_hand
     order = [facts.release for facts in data.releases]
     last = order.index(coverage.release) if coverage.release in order else len(order) - 1

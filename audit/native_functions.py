@@ -29,7 +29,8 @@ class NativeFunction:
 
     `dispatch` maps each dispatch key to the name of its C++ kernel (`CPU, CUDA: foo` gives two entries).
     `structured_delegate` names the out overload whose kernels this overload shares. `autogen` lists the overloads
-    that PyTorch's code generator adds for this one.
+    that PyTorch's code generator adds for this one. `composite` means that the entry has no `dispatch:` and no delegate
+    at all: the function is composed of others. (`dispatch: {}`, in contrast, declares a function without kernels.)
     """
 
     name: str
@@ -42,6 +43,7 @@ class NativeFunction:
     autogen: tuple[str, ...] = ()
     python_module: str | None = None
     category_override: str | None = None
+    composite: bool = False
 
     @property
     def operator(self) -> str:
@@ -150,6 +152,7 @@ def _function(entry: dict[str, object], source: str) -> NativeFunction:
         autogen=names_in(entry.get("autogen")),
         python_module=str(module) if module else None,
         category_override=str(category) if category else None,
+        composite="dispatch" not in entry and not delegate,
     )
 
 

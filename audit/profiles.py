@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..errors import MpsmithError
 from ..simulator.coverage_profile import CoverageProfile
-from . import release_data
+from . import native_functions, release_data
 from .overloads import Dispatch, Surface
 from .release_data import ReleaseData
 from .surface import installed_surface, surface_of
@@ -34,12 +34,13 @@ def profile_of(surface: Surface) -> CoverageProfile:
     overloads = {overload.name.removeprefix("aten::"): overload for overload in surface.overloads}
     facts = release_data.facts_for(surface.release)
     falling_back = facts.always_falls_back if facts else ()
+    own = _brought_along(surface.release)
     return CoverageProfile(
         release=release_data.plain_release(surface.release),
         native=frozenset(
             name
             for name, overload in overloads.items()
-            if overload.declared.has_kernel or overload.dispatch is Dispatch.NATIVE
+            if (overload.declared.has_kernel or overload.dispatch is Dispatch.NATIVE) and name not in own
         ),
         sparse=frozenset(name for name, overload in overloads.items() if overload.sparse),
         always_fallback=frozenset(falling_back).intersection(overloads),
@@ -61,8 +62,16 @@ def _profile_of_release(data: ReleaseData, position: int) -> CoverageProfile:
     return CoverageProfile(
         release=facts.release,
         native=frozenset(history.name for history in histories if history.dispatch[position] in kernels).union(
-            facts.hand_written
+            set(facts.undeclared_kernels) - _brought_along(facts.release)
         ),
         sparse=frozenset(history.name for history in histories if history.sparse[position]),
         always_fallback=frozenset(facts.always_falls_back),
     )
+
+
+def _brought_along(release: str) -> frozenset[str]:
+    """The Python kernels of the release, if it is the installed one: that torch registers them itself."""
+    installed = release_data.plain_release(native_functions.installed_release())
+    facts = release_data.facts_for(release)
+    is_installed = release_data.plain_release(release) == installed
+    return frozenset(facts.python_kernels) if facts and is_installed else frozenset()

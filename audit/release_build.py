@@ -18,6 +18,7 @@ from .opinfo_declarations import (
     read_opinfos,
 )
 from .overloads import Overload, Surface
+from .python_kernels import read_python_kernels
 from .reachability import Unreachable
 from .release_data import ABSENT, FailureKey, OverloadHistory, ReleaseData, ReleaseFacts, release_order
 from .surface import surface_of
@@ -100,14 +101,19 @@ def _facts(archive: Archive, binary: BinaryEvidence, found: Sequence[Difference]
         always_falls_back=explained_by("hand-written fallback"),
         refuses=explained_by("hand-written refusal"),
         hand_written=explained_by("hand-written kernel"),
+        python_kernels=_python_kernels(archive),
         unexplained=tuple(f"{item.key}: {item.overload}" for item in found if item.rule is None),
         metal_functions={library.section: len(library.functions) for library in binary.libraries},
     )
 
 
+def _python_kernels(archive: Archive) -> tuple[str, ...]:
+    return read_python_kernels({name: archive.read(name) for name in archive.python_sources()})
+
+
 def _inherited(surface: Surface, facts: ReleaseFacts) -> dict[str, str]:
     """What differs from the declarations only because an out overload is registered by hand."""
-    by_hand = {*facts.always_falls_back, *facts.hand_written}
+    by_hand = {*facts.always_falls_back, *facts.undeclared_kernels}
     differing = {o.name.removeprefix("aten::"): o.dispatch for o in surface.overloads if o.dispatch is not o.declared}
     return {name: dispatch.value for name, dispatch in differing.items() if name not in by_hand}
 

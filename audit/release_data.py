@@ -37,6 +37,7 @@ class ReleaseFacts:
     `registered` counts the overloads that the binary registers under each key. `always_falls_back`: overloads for
     which hand-written C++ registers the CPU fallback under MPS, whatever the settings; `refuses`: those for which it
     registers a function that only raises; `hand_written`: those that have a kernel which the yaml does not declare;
+    `python_kernels`: those for which torch registers a kernel from Python when it is imported;
     `inherited`: what structured delegates get through such out overloads, as values of Dispatch.
     `unexplained`: overloads on which yaml and binary disagree for no known reason. `metal_functions` counts the
     functions of each embedded Metal library.
@@ -50,9 +51,15 @@ class ReleaseFacts:
     always_falls_back: tuple[str, ...] = ()
     refuses: tuple[str, ...] = ()
     hand_written: tuple[str, ...] = ()
+    python_kernels: tuple[str, ...] = ()
     inherited: Mapping[str, str] = field(default_factory=dict)
     unexplained: tuple[str, ...] = ()
     metal_functions: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def undeclared_kernels(self) -> tuple[str, ...]:
+        """Overloads with a kernel under MPS that the yaml does not declare, from C++ or from Python."""
+        return self.hand_written + self.python_kernels
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ def declared_dispatch(function: NativeFunction, delegate: NativeFunction | None)
         return Dispatch.NATIVE
     if "MPS" in inherited:
         return Dispatch.STRUCTURED_DELEGATE
-    if "CompositeImplicitAutograd" in function.dispatch or not (function.dispatch or delegate):
+    if "CompositeImplicitAutograd" in function.dispatch or function.composite:
         return Dispatch.COMPOSITE_IMPLICIT
     keys = {*function.dispatch, *inherited}
     if not keys.isdisjoint(COMPOSITE_EXPLICIT_KEYS):
@@ -122,16 +122,17 @@ def _overload(
         sparse=sparse,
         sparse_compressed=compressed,
         python_module=function.python_module,
+        delegates_to=f"aten::{function.structured_delegate}" if function.structured_delegate else None,
     )
 
 
 def _with_hand_written(function: NativeFunction, declared: Dispatch, facts: ReleaseFacts) -> Dispatch:
-    """The dispatch with what hand-written C++ registers; a structured delegate gets what its out overload gets."""
+    """The dispatch with what C++ or Python registers by hand; a structured delegate gets what its out overload gets."""
     if declared.has_kernel:
         return declared
-    if function.name in facts.hand_written:
+    if function.name in facts.undeclared_kernels:
         return Dispatch.NATIVE
-    if function.structured_delegate in facts.hand_written:
+    if function.structured_delegate in facts.undeclared_kernels:
         return Dispatch.STRUCTURED_DELEGATE
     if not {function.name, function.structured_delegate}.isdisjoint(facts.always_falls_back):
         return Dispatch.ALWAYS_FALLS_BACK
@@ -139,15 +140,21 @@ def _with_hand_written(function: NativeFunction, declared: Dispatch, facts: Rele
 
 
 def _generated(name: str, function: NativeFunction, origin: Overload) -> Overload:
-    """An `autogen:` overload is composite explicit: it calls the overload that it was generated from."""
+    """An `autogen:` overload is composite explicit: it calls the overload that it was generated from.
+
+    For an overload without any `dispatch:` PyTorch declares one too, but registers no kernel for it on any device
+    unless it is one of the core operators.
+    """
+    without_kernel = function.composite and "core" not in function.tags
+    dispatch = Dispatch.MISSING_EVERYWHERE if without_kernel else Dispatch.COMPOSITE_EXPLICIT
     return Overload(
         name=f"aten::{name}",
         operator=f"aten::{native_functions.operator_of(name)}",
         schema="",
         tags=function.tags,
         has_autograd_formula=origin.has_autograd_formula and not name.endswith("out"),
-        dispatch=Dispatch.COMPOSITE_EXPLICIT,
-        declared=Dispatch.COMPOSITE_EXPLICIT,
+        dispatch=dispatch,
+        declared=dispatch,
         reach=origin.reach,
         python_module=function.python_module,
         generated_from=origin.name,

@@ -27,6 +27,7 @@ def to_json(overload: Overload) -> dict[str, Any]:
         "sparse_compressed": overload.sparse_compressed,
         "python_module": overload.python_module,
         "generated_from": overload.generated_from,
+        "delegates_to": overload.delegates_to,
         "unreachable": {"rule": reach.rule, "reason": reach.reason} if isinstance(reach, Unreachable) else None,
     }
 

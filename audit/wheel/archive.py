@@ -61,6 +61,10 @@ class Archive(Protocol):
         """Whether there is a file of this name, with slashes, relative to site-packages."""
         ...
 
+    def python_sources(self) -> list[str]:
+        """The names of torch's Python sources, those of its tests left out."""
+        ...
+
     def read(self, name: str) -> bytes:
         """A text file of the wheel, whole. Raises WheelError when it is missing, damaged or unreasonably large."""
         ...
@@ -86,6 +90,10 @@ class WheelFile:
     def has(self, name: str) -> bool:
         """See Archive.has."""
         return name in self._zip.NameToInfo
+
+    def python_sources(self) -> list[str]:
+        """See Archive.python_sources."""
+        return [name for name in self._zip.namelist() if _is_source(name)]
 
     def read(self, name: str) -> bytes:
         """See Archive.read."""
@@ -139,6 +147,11 @@ class UnpackedWheel:
         """See Archive.has."""
         return (self._folder / name).is_file()
 
+    def python_sources(self) -> list[str]:
+        """See Archive.python_sources."""
+        names = (path.relative_to(self._folder).as_posix() for path in (self._folder / "torch").rglob("*.py"))
+        return sorted(name for name in names if _is_source(name))
+
     def read(self, name: str) -> bytes:
         """See Archive.read."""
         if not self.has(name):
@@ -164,6 +177,10 @@ def _text(path: Path) -> str:
         return path.read_text("utf-8", "replace")
     except OSError as error:
         raise WheelError(f"cannot read {path}: {error.strerror}") from None
+
+
+def _is_source(name: str) -> bool:
+    return name.startswith("torch/") and name.endswith(".py") and not name.startswith("torch/testing/")
 
 
 def _is_dist_info(entry: str, name: str) -> bool:

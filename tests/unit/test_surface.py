@@ -59,6 +59,17 @@ DERIVATIVES = b"""
 """
 
 
+EMPTY_DISPATCH = b"""
+- func: prelu(Tensor self, Tensor weight) -> Tensor
+  autogen: prelu.out
+- func: avg_pool1d(Tensor self, int[1] kernel_size) -> Tensor
+  tags: core
+  autogen: avg_pool1d.out
+- func: _nested_get_values(Tensor(a) self) -> Tensor(a)
+  dispatch: {}
+"""
+
+
 @pytest.fixture
 def small() -> Surface:
     return surface_of(YAML, DERIVATIVES, "2.13.0")
@@ -85,6 +96,22 @@ def dispatch_of(surface: Surface, name: str) -> Dispatch:
 )
 def test_dispatch(small: Surface, name: str, dispatch: Dispatch) -> None:
     assert dispatch_of(small, name) is dispatch
+
+
+def test_declarations_without_kernels_are_told_from_composite_ones() -> None:
+    surface = surface_of(EMPTY_DISPATCH, None, "2.13.0")
+    assert {overload.name: overload.dispatch for overload in surface.overloads} == {
+        "aten::prelu": Dispatch.COMPOSITE_IMPLICIT,
+        "aten::prelu.out": Dispatch.MISSING_EVERYWHERE,
+        "aten::avg_pool1d": Dispatch.COMPOSITE_IMPLICIT,
+        "aten::avg_pool1d.out": Dispatch.COMPOSITE_EXPLICIT,
+        "aten::_nested_get_values": Dispatch.MISSING_EVERYWHERE,
+    }
+
+
+def test_delegates_know_their_out_overload(small: Surface) -> None:
+    assert small.by_name["aten::heaviside"].delegates_to == "aten::heaviside.out"
+    assert small.by_name["aten::relu"].delegates_to is None
 
 
 def test_a_delegate_does_not_inherit_sparse_kernels(small: Surface) -> None:
@@ -178,13 +205,16 @@ def test_disagreements_with_the_dispatcher_are_listed(small: Surface) -> None:
         Dispatch.COMPOSITE_IMPLICIT: "math kernel",
         Dispatch.COMPOSITE_EXPLICIT: "default backend kernel",
     }
+    # A structured delegate without a kernel has a generated one that calls its out overload.
+    generated = {"aten::heaviside": "default backend kernel"}
 
     def dump_table(name: str) -> str:
         if name == "aten::relu":
             return "MPS: fallthrough registered at fallback.mm:1 [backend fallback]"
         if name == "aten::isnan":
             raise RuntimeError("no such operator")
-        return f"MPS: at x.cpp:1 [{said.get(small.by_name[name].dispatch, 'backend fallback')}]"
+        kind = generated.get(name) or said.get(small.by_name[name].dispatch, "backend fallback")
+        return f"MPS: at x.cpp:1 [{kind}]"
 
     found = {item.overload: item.observed for item in check_against_dispatcher(small, dump_table)}
     assert found == {"aten::relu": "backend fallback", "aten::isnan": "unregistered"}

@@ -1,0 +1,15 @@
+"""The surface, computed from declarations, against the dispatch tables of a torch with an mps device."""
+
+from mpsmith.audit.surface import check_against_dispatcher, installed_surface
+from mpsmith.simulator import kernel_plan
+
+# What the simulated device registers beside the profile (csrc/composites.cpp), where a Mac has other code.
+OWN_COMPOSITES = {"convolution_overrideable", "convolution_backward_overrideable", "scaled_dot_product_attention"}
+
+
+def test_the_surface_is_what_the_dispatcher_says() -> None:
+    surface = installed_surface()
+    disagreements = {item.overload.removeprefix("aten::") for item in check_against_dispatcher(surface)}
+    deviations = set(kernel_plan.ALWAYS_NATIVE) | set(kernel_plan.NEVER_NATIVE) | OWN_COMPOSITES
+    assert disagreements <= deviations
+    assert len(surface.overloads) > 3000
