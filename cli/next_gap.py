@@ -21,7 +21,7 @@ def next_gap(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON instead of a table.")] = False,
 ) -> None:
-    """Suggest gaps to close: what users ask for, how far it reaches, how much work it is. The estimates are people's."""
+    """Suggest gaps to close: what users ask for, how far it reaches, how much work it is, as people estimate it."""
     from tabulate import tabulate
 
     from ..registry.files import load

@@ -129,8 +129,8 @@ def _examine(
         return Answer(path, ("metal",), (), tuple(check_metal_file(path, text)), 0.0)
     if path.suffix in PATCH:
         return Answer(path, ("patch",), (), tuple(check_patch(path, text, toolchain)), 0.0)
-    findings = []
-    steps = []
+    findings: list[Finding] = []
+    steps: list[str] = []
     for one in _with_local_includes(path.resolve()):
         shaders = list(metal_strings(one.read_text("utf-8")))
         steps = ["metal"] if shaders else steps

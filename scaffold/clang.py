@@ -10,7 +10,7 @@ import re
 import subprocess
 import sysconfig
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .errors import ToolchainError
@@ -245,17 +245,14 @@ def messages(stderr: str) -> list[Finding]:
         if not found:
             continue
         if found["kind"] == "note":
-            if findings and "candidate" not in found["text"]:
-                last = findings[-1]
-                place = f"{Path(found['file']).name}:{found['line']}"
-                message = f"{last.message} (note: {found['text']}, {place})" if "(note:" not in last.message else None
-                if message:
-                    findings[-1] = Finding(last.file, last.line, last.column, last.severity, message, last.rule)
+            if findings and "candidate" not in found["text"] and "(note:" not in findings[-1].message:
+                noted = f"{findings[-1].message} (note: {found['text']}, {Path(found['file']).name}:{found['line']})"
+                findings[-1] = replace(findings[-1], message=noted)
             continue
         severity: Severity = "warning" if found["kind"] == "warning" else "error"
         rule = found["flag"] or "compile"
-        place = (found["file"], int(found["line"]), int(found["column"]))
-        findings.append(Finding(*place, severity, found["text"], rule))
+        row, column = int(found["line"]), int(found["column"])
+        findings.append(Finding(found["file"], row, column, severity, found["text"], rule))
     return findings
 
 

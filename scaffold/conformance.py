@@ -72,11 +72,11 @@ class Subject:
     # ---------------------------------------------------------------------------------- the checks
     def check_samples(self, dtype: str) -> None:
         """Values, shapes, dtypes and gradients on the samples of torch's OpInfos and on remembered calls."""
-        self._judge_all([*self._of_source(OpInfoSource(), dtype, Samples.DEFAULT), *self._remembered(dtype)])
+        self._judge_all([*self._of_source("samples", dtype, Samples.DEFAULT), *self._remembered(dtype)])
 
     def check_layouts(self, dtype: str) -> None:
         """The same values whatever the layout: transposed, with steps, gaps and offsets, expanded, channels last."""
-        derived = self._of_source(LayoutSource(OpInfoSource()), dtype)
+        derived = self._of_source("layouts", dtype)
         varied = [
             varied for case in self._remembered(dtype) for layout in LAYOUTS if (varied := in_layout(case, layout))
         ]
@@ -84,17 +84,15 @@ class Subject:
 
     def check_special_values(self, dtype: str) -> None:
         """NaN, infinities, zeros of both signs, the smallest and the largest numbers."""
-        self._judge_all(self._of_source(SpecialValueSource(OpInfoSource()), dtype) or self._remembered(dtype))
+        self._judge_all(self._of_source("special values", dtype) or self._remembered(dtype))
 
     def check_forms(self, dtype: str) -> None:
         """out= of the right, wrong and empty shape, in place, inference mode, twice, from two threads, autocast."""
-        self._judge_all(self._of_source(FormSource(OpInfoSource()), dtype) or self._remembered(dtype))
+        self._judge_all(self._of_source("forms", dtype) or self._remembered(dtype))
 
     def check_errors(self) -> None:
         """What the CPU refuses, mps refuses, with the same type of exception."""
-        cases = self._of_source(ErrorSource(OpInfoSource()), "float32") or self._of_source(
-            ErrorSource(OpInfoSource()), None
-        )
+        cases = self._of_source("errors", "float32") or self._of_source("errors", None)
         if cases:
             self._judge_all(cases)
         else:
@@ -102,7 +100,7 @@ class Subject:
 
     def check_drawn(self, dtype: str, shape: tuple[int, ...], seed: int, which: int) -> None:
         """One drawn input: a sample with new values from `seed`, in `shape` where the kernel is elementwise."""
-        cases = [*self._of_source(OpInfoSource(), dtype), *self._remembered(dtype)]
+        cases = [*self._of_source("samples", dtype), *self._remembered(dtype)]
         self._require(cases)
         case = cases[which % len(cases)]
         generator = torch.Generator().manual_seed(seed)
@@ -119,7 +117,7 @@ class Subject:
 
     def check_gradcheck(self) -> None:
         """The analytic gradient against finite differences on the device, in float32 with wide steps."""
-        cases = [case for case in self._of_source(OpInfoSource(), "float32") if case.differentiable]
+        cases = [case for case in self._of_source("samples", "float32") if case.differentiable]
         if not cases:
             self.check_written()
             return
@@ -140,7 +138,7 @@ class Subject:
 
     def check_same_twice(self, dtype: str) -> None:
         """The same inputs give the same bits."""
-        cases = [*self._of_source(OpInfoSource(), dtype), *self._remembered(dtype)]
+        cases = [*self._of_source("samples", dtype), *self._remembered(dtype)]
         self._require(cases)
         for case in cases:
             if case.skipped:
@@ -174,7 +172,7 @@ class Subject:
 
     def check_no_fallback(self, dtype: str) -> None:
         """Nothing inside the call runs on the CPU: neither this operator nor one that the kernel uses."""
-        for case in [*self._of_source(OpInfoSource(), dtype), *self._remembered(dtype)]:
+        for case in [*self._of_source("samples", dtype), *self._remembered(dtype)]:
             if case.skipped:
                 continue
             args, kwargs = move(case.args, case.kwargs, "mps", case.on_host)
@@ -184,7 +182,7 @@ class Subject:
 
     def check_written(self) -> None:
         """The kernel is no scaffold any more: calling it does not say that it is not written."""
-        for case in [*self._of_source(OpInfoSource(), "float32"), *self._remembered("float32")]:
+        for case in [*self._of_source("samples", "float32"), *self._remembered("float32")]:
             if not case.skipped:
                 args, kwargs = move(case.args, case.kwargs, "mps", case.on_host)
                 with self._explained():
@@ -193,10 +191,11 @@ class Subject:
         self._require([])
 
     # ---------------------------------------------------------------------------------- inputs
-    def _of_source(self, source: Any, dtype: str | None, samples: Samples = Samples.QUICK) -> list[Case]:
+    def _of_source(self, name: str, dtype: str | None, samples: Samples = Samples.QUICK) -> list[Case]:
+        source = _sources()[name]
         wanted = [
             key
-            for key in source.groups()
+            for key in _groups(name)
             if key.operator in self.opinfos and dtype in (None, key.dtype) and "/" not in key.variant
         ]
         return [case for key in _first_of_each(wanted) for case in make_cases(source, key, samples, SEED).values()]
@@ -234,7 +233,7 @@ class Subject:
     def _require(self, cases: list[Case]) -> None:
         if not cases:
             raise AssertionError(
-                f"{self.operator}: no inputs are known, neither from an OpInfo nor remembered calls; write a test with yours"
+                f"{self.operator}: no inputs are known, neither from an OpInfo nor from memory; write a test with yours"
             )
 
     @contextmanager
@@ -258,14 +257,14 @@ def registered(module: str | Path) -> Iterator[None]:
     table = _imported(module).KERNELS
     libraries = []
     for overload, function in table:
-        library = torch.library.Library("aten", "IMPL")
+        library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
         _register(library, overload.removeprefix("aten::"), function)
         libraries.append(library)
     try:
         yield
     finally:
         for library in libraries:
-            library._destroy()
+            library._destroy()  # type: ignore[no-untyped-call]
 
 
 def _register(library: Any, name: str, function: Callable[..., Any]) -> None:
@@ -284,6 +283,23 @@ def _imported(module: str | Path) -> Any:
     found = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(found)
     return found
+
+
+@cache
+def _sources() -> dict[str, Any]:
+    opinfos = OpInfoSource()
+    return {
+        "samples": opinfos,
+        "errors": ErrorSource(opinfos),
+        "layouts": LayoutSource(opinfos),
+        "special values": SpecialValueSource(opinfos),
+        "forms": FormSource(opinfos),
+    }
+
+
+@cache
+def _groups(source: str) -> tuple[GroupKey, ...]:
+    return tuple(_sources()[source].groups())
 
 
 @cache

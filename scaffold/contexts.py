@@ -1,4 +1,4 @@
-"""What templates see of a kernel: its names, signatures, buffers and the lines that differ from operator to operator."""
+"""What templates see of a kernel: its names, signatures, buffers and the lines that differ between operators."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ def _require_own(folder: Path, manifest_name: str, operator: OperatorModel, targ
         )
     if there and (there.operator, there.target) != (operator.full_name, target.value):
         raise ScaffoldError(
-            f"{folder} holds the scaffold of {there.operator} for target {there.target}; choose another folder with --out"
+            f"{folder} holds the scaffold of {there.operator} for {there.target}; choose another folder with --out"
         )
 
 

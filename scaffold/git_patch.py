@@ -20,7 +20,8 @@ def added(path: str, text: str) -> str:
     """The part of a patch for a new file."""
     lines = text.splitlines(keepends=True)
     body = _closed(f"+{line}" for line in lines)
-    return f"diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n@@ -0,0 +1,{len(lines)} @@\n{body}"
+    head = f"diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n"
+    return f"{head}@@ -0,0 +1,{len(lines)} @@\n{body}"
 
 
 def _closed(lines: Iterable[str]) -> str:

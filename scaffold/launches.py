@@ -1,4 +1,4 @@
-"""What a scaffolded kernel binds: its tensors and numbers as Metal buffers, in one order for the host and the shader."""
+"""What a scaffolded kernel binds: its tensors and numbers as Metal buffers, in one order for host and shader."""
 
 from __future__ import annotations
 

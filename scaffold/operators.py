@@ -71,7 +71,7 @@ class OverloadModel:
     @property
     def arguments(self) -> Sequence[Argument]:
         """Every argument in the order of the schema, outputs included."""
-        return self.schema.arguments.flat_all
+        return tuple(self.schema.arguments.flat_all)
 
     @property
     def inputs(self) -> Sequence[Argument]:
@@ -81,7 +81,7 @@ class OverloadModel:
     @property
     def outputs(self) -> Sequence[Argument]:
         """The out arguments."""
-        return self.schema.arguments.out
+        return tuple(self.schema.arguments.out)
 
     @property
     def written(self) -> Sequence[Argument]:
@@ -91,7 +91,7 @@ class OverloadModel:
     @property
     def returns(self) -> Sequence[Return]:
         """What the overload returns."""
-        return self.schema.returns
+        return tuple(self.schema.returns)
 
     @property
     def tensors(self) -> Sequence[Argument]:

@@ -1,7 +1,7 @@
 """Marked regions: the parts of a generated file that are written by hand, kept when the file is generated again.
 
-A region begins and ends with a comment of its own line, `// mpsmith: begin NAME` and `// mpsmith: end NAME` (with `#` in
-Python). What stands between belongs to whoever edited the file.
+A region begins and ends with a comment on a line of its own, `// mpsmith: begin NAME` and `// mpsmith: end NAME` (with
+`#` in Python). What stands between belongs to whoever edited the file.
 """
 
 from __future__ import annotations

@@ -23,11 +23,14 @@ def _environment() -> jinja2.Environment:
 
 
 def render(template: str, /, **values: object) -> str:
-    """The text of a template such as `extension/kernel.mm.j2`, lines without blanks at their ends."""
+    """The text of a template such as `extension/kernel.mm.j2`, without needless blanks.
+
+    Two empty lines may stand in a row in Python, where a definition begins, and one elsewhere.
+    """
     text = _environment().get_template(template).render(**values)
-    lines = [line.rstrip() for line in text.splitlines()]
+    most = 2 if template.endswith(".py.j2") else 1
     tidy: list[str] = []
-    for line in lines:
-        if line or (tidy and tidy[-1]):
+    for line in (line.rstrip() for line in text.splitlines()):
+        if line or any(tidy[-most:]):
             tidy.append(line)
     return "\n".join(tidy).strip("\n") + "\n"

@@ -175,9 +175,9 @@ def _python_type(kind: Type) -> str:
 
 
 def _default(argument: Argument) -> str | None:
-    text = argument.default
-    if text is None:
+    if argument.default is None:
         return None
+    text = str(argument.default)
     if text in _DEFAULTS:
         return _DEFAULTS[text]
     if text.startswith("["):

@@ -1,7 +1,8 @@
 """`mpsmith next`: which gap is worth a contributor's time, from what is missing, what users ask for, and the effort.
 
-Effort, reach and demand are estimates that people made, kept in data/gaps.tsv: effort from 1 (an afternoon) to 4 (weeks),
-the number of torch's OpInfos whose tests stop falling back, and demand from 0 (nobody asked) to 3 (asked for often).
+Effort, reach and demand are estimates that people made, kept in data/gaps.tsv: effort from 1 (an afternoon) to 4
+(weeks), the number of torch's OpInfos whose tests stop falling back, and demand from 0 (nobody asked) to 3 (asked for
+often).
 """
 
 from __future__ import annotations

@@ -21,15 +21,18 @@ _STRUCT = re.compile(r"struct (\w+)\s*\{(.*?)\}\s*_MTL_PACKED;", re.DOTALL)
 _ALIAS = re.compile(r"using (\w+)\s*=\s*([^;]+);")
 _BASE = re.compile(r"class (\w+) : public NS::\w+<\w+(?:,\s*(?:class )?([\w:]+))?>")
 _METHOD = re.compile(
-    r"_MTL_INLINE\s+(?P<returns>[^\n{}]+?)\s*\b(?P<space>MTL4?)::(?P<owner>\w+)::\w+\((?P<parameters>[^{}]*?)\)(?: const)?"
-    r"\s*\{\s*(?:return )?(?:NS::)?Object::sendMessage(?:Safe)?<.*?>\((?P<receiver>\w+(?:\(\w+\))?),"
+    r"_MTL_INLINE\s+(?P<returns>[^\n{}]+?)\s*\b(?P<space>MTL4?)::(?P<owner>\w+)::\w+\((?P<parameters>[^{}]*?)\)"
+    r"(?: const)?\s*\{\s*(?:return )?(?:NS::)?Object::sendMessage(?:Safe)?<.*?>\((?P<receiver>\w+(?:\(\w+\))?),"
     r"\s*_MTL_PRIVATE_SEL\((?P<accessor>\w+)\)",
     re.DOTALL,
 )
 _BLOCK = re.compile(r"^(?P<returns>.*?)\(\^\s*(?P<name>\w*)\)\((?P<parameters>.*)\)$", re.DOTALL)
 
 _FOUNDATION_CLASSES = frozenset(
-    "Array Bundle Data Date Dictionary Enumerator Error Number Object ProcessInfo Set String URL Value".split()
+    (
+        *("Array", "Bundle", "Data", "Date", "Dictionary", "Enumerator", "Error", "Number", "Object", "ProcessInfo"),
+        *("Set", "String", "URL", "Value"),
+    )
 )
 _SCALARS = {
     "bool": "BOOL",
@@ -41,8 +44,8 @@ _SCALARS = {
     "std::uint64_t": "uint64_t",
     "CFTimeInterval": "double",
     "IOSurfaceRef": "IOSurfaceRef",
-    **{name: name for name in "void char int float double size_t int8_t int32_t int64_t".split()},
-    **{name: name for name in "uint8_t uint16_t uint32_t uint64_t dispatch_queue_t dispatch_data_t".split()},
+    **{name: name for name in ("void", "char", "int", "float", "double", "size_t", "int8_t", "int32_t", "int64_t")},
+    **{name: name for name in ("uint8_t", "uint16_t", "uint32_t", "uint64_t", "dispatch_queue_t", "dispatch_data_t")},
 }
 # Structures whose fields metal-cpp does not spell out in a form that is worth reading.
 _STRUCTS_BY_HAND = {

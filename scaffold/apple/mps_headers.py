@@ -17,7 +17,8 @@ SHADERS = "MetalPerformanceShaders"
 GRAPH = "MetalPerformanceShadersGraph"
 
 _TYPE = re.compile(
-    r"^(?:declare )?(?P<kind>class|interface) (?P<name>\w+)(?: extends (?P<base>[\w, .]+?))?(?: implements [^{]+)?\s*\{\n"
+    r"^(?:declare )?(?P<kind>class|interface) (?P<name>\w+)(?: extends (?P<base>[\w, .]+?))?"
+    r"(?: implements [^{]+)?\s*\{\n"
     r"(?P<body>.*?)^\}",
     re.MULTILINE | re.DOTALL,
 )
@@ -29,7 +30,7 @@ _ENUM_TYPE = re.compile(r"interop\.Enum<typeof (\w+)>")
 _DECLARED = re.compile(r"@(?:protocol|class|interface) (\w+)|(?:NS_ENUM|NS_OPTIONS)\(\w+, (\w+)\)|\} (\w+);")
 
 # What NSObject has already, and constructors, which Objective-C inherits.
-_INHERITED = frozenset("new alloc init constructor description debugDescription hash superclass".split())
+_INHERITED = frozenset(("new", "alloc", "init", "constructor", "description", "debugDescription", "hash", "superclass"))
 _WORDS = {
     "bigint": "NSUInteger",
     "boolean": "BOOL",
@@ -105,7 +106,7 @@ def mps_headers(
 
 def _header(source: str, selectors: Mapping[str, tuple[str, ...]], below: str, needs: str) -> GeneratedHeader:
     types = {found["name"]: found for found in _TYPE.finditer(source) if not found["name"].startswith("_")}
-    enums = {name: body for name, body in _ENUM.findall(source)}
+    enums: dict[str, str] = dict(_ENUM.findall(source))
     names = _names(types.values(), enums, below)
     protocols = [name for name, found in types.items() if found["kind"] == "interface"]
     classes = [name for name, found in types.items() if found["kind"] == "class"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..rendering import render
 from . import Generated, Request
-from .testing import test_files
+from .testing import files_of_tests
 
 
 def generate(request: Request) -> Generated:
@@ -26,7 +26,7 @@ def generate(request: Request) -> Generated:
         f"{package}/__init__.py": render("extension/init.py.j2", **values),
         "setup.py": render("extension/setup.py.j2", **values),
         "pyproject.toml": render("extension/pyproject.toml.j2", **values),
-        **test_files(request, "tests"),
+        **files_of_tests(request, "tests"),
     }
     registers = {kernel.name: "MPS" for kernel in request.kernels}
     return Generated(files, registers, arc=True, definitions=(f"TORCH_EXTENSION_NAME={package}_C",))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..rendering import render
 from . import Generated, Request
-from .testing import test_files
+from .testing import files_of_tests
 
 _RUNTIME = "mpsmith.kernels.runtime"
 
@@ -27,7 +27,7 @@ def generate(request: Request, *, in_package: bool = False) -> Generated:
         "uses_sequence": any("Sequence[" in kernel.py_declared + kernel.py.returns for kernel in kernels),
     }
     stem = request.operator.stem
-    tests = test_files(request, "tests", f"mpsmith.kernels.{stem}" if in_package else "path")
+    tests = files_of_tests(request, "tests", f"mpsmith.kernels.{stem}" if in_package else "path")
     if in_package:
         tests = {f"tests/simulated/test_kernel_{stem}.py": tests[f"tests/test_{stem}.py"]}
     files = {

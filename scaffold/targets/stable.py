@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..rendering import render
 from ..signatures import needs_bridge, stable_since
 from . import Generated, Request
-from .testing import test_files
+from .testing import files_of_tests
 
 
 def generate(request: Request) -> Generated:
@@ -35,7 +35,7 @@ def generate(request: Request) -> Generated:
         f"{package}/__init__.py": render("stable/init.py.j2", **values),
         "setup.py": render("stable/setup.py.j2", **values),
         "pyproject.toml": render("extension/pyproject.toml.j2", **values),
-        **test_files(request, "tests"),
+        **files_of_tests(request, "tests"),
     }
     registers = {kernel.name: "MPS" for kernel in kernels if not needs_bridge(kernel.overload)}
     return Generated(files, registers, arc=True, definitions=(version, "USE_MPS"))

@@ -6,7 +6,7 @@ from ..rendering import render
 from . import Request
 
 
-def test_files(request: Request, folder: str, module: str = "") -> dict[str, str]:
+def files_of_tests(request: Request, folder: str, module: str = "") -> dict[str, str]:
     """The generated tests.
 
     `module`: the dotted name of the kernel module whose table they register, `path` for the file beside the tests, or

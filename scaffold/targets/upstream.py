@@ -159,7 +159,7 @@ def _parse(yaml_text: str, request: Request, tags: Path) -> ParsedYaml:
 
 
 def _groups(request: Request, yaml_text: str, tags: Path) -> Sequence[NativeFunction | NativeFunctionsGroup]:
-    return get_grouped_native_functions(_parse(yaml_text, request, tags).native_functions)
+    return tuple(get_grouped_native_functions(_parse(yaml_text, request, tags).native_functions))
 
 
 def _native(
