@@ -39,7 +39,7 @@ _HOST = (
 _FLAGS: dict[Build, tuple[str, ...]] = {
     "fast": (*_HOST, "-O2"),
     "checked": (
-        *(*_HOST, "-O1", "-DMSL_CHECKED"),
+        *(*_HOST, "-O1", "-DMSL_CHECKED", "-gline-tables-only", "-gdwarf-4"),
         "-fsanitize-coverage=trace-loads,trace-stores,func,trace-pc-guard",
     ),
     "strict": (

@@ -10,11 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from .compiler import Compiler
+from .line_table import LineTable
 
 Order = Literal["forward", "reverse", "random"]
 _ORDERS: dict[Order, int] = {"forward": 0, "reverse": 1, "random": 2}
 _ARGUMENT_SLOTS = 48  # 32 buffers, then threadgroup arguments
 _MESSAGE_BYTES = 8192
+_SHOWN_MESSAGES = 4
 _WAITS = (b"msl_threadgroup_barrier", b"msl_simdgroup_barrier", b"msl_exchange")
 
 
@@ -53,6 +55,8 @@ class _Dispatch(ctypes.Structure):
         ("message", ctypes.c_char_p),
         ("message_size", ctypes.c_uint64),
         ("error_count", ctypes.c_uint32),
+        ("place_count", ctypes.c_uint32),
+        ("places", ctypes.c_uint64 * 16),
     )
 
 
@@ -98,6 +102,12 @@ class LoadedKernel:
     variables_address: int
     variable_count: int
     library: ctypes.CDLL
+    content: bytes
+
+    @functools.cached_property
+    def lines(self) -> LineTable:
+        """Which instruction belongs to which line; only checked builds have it."""
+        return LineTable(self.content)
 
 
 def load_kernel(path: str, content: bytes, symbol: str, checked: bool) -> LoadedKernel:
@@ -126,6 +136,7 @@ def load_kernel(path: str, content: bytes, symbol: str, checked: bool) -> Loaded
         variables_address=sections.variables_begin,
         variable_count=(sections.variables_end - sections.variables_begin) // 24,
         library=library,
+        content=content if checked else b"",
     )
 
 
@@ -188,7 +199,22 @@ class Runtime:
         )
         with self._lock:
             self._dispatch(ctypes.addressof(call))
-        return message.value.decode(errors="replace").split("\n") if call.error_count else []
+        if not call.error_count:
+            return []
+        messages = message.value.decode(errors="replace").split("\n")
+        return _summary(kernel, messages, list(call.places), call.error_count)
+
+
+def _summary(kernel: LoadedKernel, messages: list[str], places: list[int], count: int) -> list[str]:
+    """One message for each line of the source: a fault in one thread is mostly a fault in all."""
+    by_place: dict[object, str] = {}
+    for message, place in zip(messages, places, strict=False):
+        found = kernel.lines.locate(place) if place and kernel.content else None
+        text = f"{message}, at {found.file}:{found.line}" if found else message
+        by_place.setdefault(found or message, text)
+    shown = list(by_place.values())[:_SHOWN_MESSAGES]
+    more = count - len(shown)
+    return [*shown, f"and {more} more of the kind"] if more else shown
 
 
 @functools.cache

@@ -322,6 +322,20 @@ def test_null_for_an_argument_that_is_not_passed() -> None:
         call(body("a[i] = b[i];"), floats(4), mode="fast")
 
 
+def test_errors_in_checked_mode_name_the_line() -> None:
+    source = (
+        "kernel void k(device float* a, uint i [[thread_position_in_grid]]) {\n  float v = a[i];\n\n  a[i + 8] = v;\n}"
+    )
+    with pytest.raises(RuntimeError, match=r"store .* past the end of argument 0 .*, at program_source:6$"):
+        call(source, floats(9))
+    with pytest.raises(RuntimeError, match=r"a load by thread .*, at program_source:5\n.* more of the kind$"):
+        call(
+            shared("s[t] = b[i];\n a[i] = s[63 - t];").replace("{\n  threadgroup", "{ threadgroup"),
+            *[floats(64)] * 2,
+            threads=64,
+        )
+
+
 def test_the_simulator_goes_on_after_errors() -> None:
     for _ in range(3):
         with pytest.raises(RuntimeError):

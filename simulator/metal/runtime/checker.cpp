@@ -109,8 +109,9 @@ static void report_race(const Memory& m, uint64_t offset, const char* before_kin
            (unsigned long)offset, where, now_kind, who, before_kind, before.item);
 }
 
-static void check(const uint8_t* p, uint32_t size, bool write, bool atomic) {
+static void check(const uint8_t* p, uint32_t size, bool write, bool atomic, void* instruction) {
   if (!s_running || is_fiber_stack(p)) return;
+  g_instruction = (uint64_t)instruction - 1;  // a return address lies behind the call
   Memory* m = nullptr;
   for (uint32_t k = 0; k < s_memory_count; k++) {
     Memory& candidate = s_memory[k];
@@ -177,15 +178,16 @@ static void check(const uint8_t* p, uint32_t size, bool write, bool atomic) {
 
 #define HOOK extern "C" __attribute__((visibility("default")))
 #define HOOKS(n) \
-  HOOK void __sanitizer_cov_load##n(const uint8_t* p) { check(p, n, false, false); } \
-  HOOK void __sanitizer_cov_store##n(const uint8_t* p) { check(p, n, true, false); }
+  HOOK void __sanitizer_cov_load##n(const uint8_t* p) { check(p, n, false, false, __builtin_return_address(0)); } \
+  HOOK void __sanitizer_cov_store##n(const uint8_t* p) { check(p, n, true, false, __builtin_return_address(0)); }
 HOOKS(1) HOOKS(2) HOOKS(4) HOOKS(8) HOOKS(16)
 HOOK void __sanitizer_cov_trace_pc_guard(void*) {}
 HOOK void __sanitizer_cov_trace_pc_guard_init(void*, void*) {}
 HOOK void msl_atomic_access(const uint8_t* p, uint32_t size, bool write) {
+  g_instruction = (uint64_t)__builtin_return_address(0) - 1;
   if (p && (uintptr_t)p % size) {
     char who[160];
     report("misaligned atomic access of %u bytes by %s", size, describe_item(who, sizeof who, g_item));
   }
-  check(p, size, write, true);
+  check(p, size, write, true, __builtin_return_address(0));
 }

@@ -108,15 +108,14 @@ static void on_fault(int signal, siginfo_t* info, [[maybe_unused]] void* context
   char who[160];
   describe_item(who, sizeof who, g_item);
   const uint8_t* address = (const uint8_t*)info->si_addr;
-  if (signal == SIGFPE) {
-    report("integer division by zero (or of the least integer by -1) by %s", who);
-    abandon();
-  }
   const char* access = "access";
 #if defined(__x86_64__)
+  g_instruction = ((ucontext_t*)context)->uc_mcontext.gregs[REG_RIP];
   access = ((ucontext_t*)context)->uc_mcontext.gregs[REG_ERR] & 2 ? "store" : "load";
 #endif
-  if (is_fiber_guard_page(address)) {
+  if (signal == SIGFPE) {
+    report("integer division by zero (or of the least integer by -1) by %s", who);
+  } else if (is_fiber_guard_page(address)) {
     report("stack overflow by %s: too many or too large thread-local arrays, or recursion", who);
   } else if ((uintptr_t)address < kPage) {
     report("%s through a null pointer by %s", access, who);

@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 enum Order : uint32_t { kForward = 0, kReverse = 1, kRandom = 2 };
-enum : uint32_t { kMaxThreads = 1024, kSimdWidth = 32, kMaxRegions = 64 };
+enum : uint32_t { kMaxThreads = 1024, kSimdWidth = 32, kMaxRegions = 64, kMaxMessages = 16 };
 
 // Same layout as msl_group in include/msl/kernel.h.
 struct Group {
@@ -53,6 +53,8 @@ struct Dispatch {
   char* message;         // receives the errors, one a line
   uint64_t message_size;
   uint32_t error_count;
+  uint32_t place_count;
+  uint64_t places[kMaxMessages];   // for each message, the instruction in the kernel's library, or 0
 };
 
 extern Dispatch* g_dispatch;
@@ -60,6 +62,8 @@ extern Group g_group;
 extern uint32_t g_item;          // index of the running item in its group
 extern bool g_item_known;        // false inside a vectorised row
 
+// The instruction that the next messages are about; 0 where it is not known.
+extern uint64_t g_instruction;
 // Adds a line to the message; the first few are kept, all are counted.
 void report(const char* format, ...) __attribute__((format(printf, 1, 2)));
 // " by thread (x, y, z) of threadgroup (x, y, z)", written into `buffer`.

@@ -7,6 +7,7 @@
 #include "runtime.h"
 #include "stack_switch.h"
 
+#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -94,11 +95,21 @@ static void reset_fibers() {
 }
 
 // ---------------------------------------------------------------------------------------------------- errors
+uint64_t g_instruction;
+// g_instruction relative to where the kernel's library is loaded; 0 if it lies elsewhere.
+static uint64_t place_in_kernel() {
+  Dl_info kernel, instruction;
+  if (!g_instruction || !dladdr((void*)g_dispatch->kernel, &kernel) || !dladdr((void*)g_instruction, &instruction) ||
+      kernel.dli_fbase != instruction.dli_fbase)
+    return 0;
+  return g_instruction - (uint64_t)kernel.dli_fbase;
+}
 void report(const char* format, ...) {
   Dispatch* d = g_dispatch;
-  if (d->error_count++ >= 16) return;
+  if (d->error_count++ >= kMaxMessages) return;
   size_t used = strlen(d->message);
   if (used + 2 >= d->message_size) return;
+  d->places[d->place_count++] = place_in_kernel();
   if (used) d->message[used++] = '\n';
   va_list list;
   va_start(list, format);
@@ -248,6 +259,7 @@ static bool open_barrier() {
   if (!waiting) return false;
   if (g_dispatch->one_by_one || g_dispatch->checked) {
     const uint32_t* p = g_group.position;
+    g_instruction = (uint64_t)first->site - 1;
     if (done)
       report("diverged barrier: %u of %u threads of threadgroup (%u, %u, %u) returned before a threadgroup_barrier "
              "that the others wait at", done, s_thread_count, p[0], p[1], p[2]);
@@ -382,6 +394,8 @@ Resume wait_at_exchange(const void* value, uint32_t size, const void* site, void
 extern "C" __attribute__((visibility("default"))) void msl_dispatch(Dispatch* d) {
   g_dispatch = d;
   d->error_count = 0;
+  d->place_count = 0;
+  g_instruction = 0;
   d->message[0] = 0;
   Group& g = g_group;
   s_group_count = 1;
