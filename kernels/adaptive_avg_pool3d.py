@@ -1,4 +1,7 @@
-"""Adaptive average pooling over depth, height and width, with its backward; sums in float32."""
+"""Adaptive average pooling over depth, height and width, with its backward; sums in float32.
+
+The same over height and width replaces torch's own kernel for sizes that do not divide each other, which that refuses.
+"""
 
 from __future__ import annotations
 
@@ -67,6 +70,42 @@ def adaptive_avg_pool3d_backward_grad_input(
     return grad_input.copy_(result)
 
 
+def adaptive_avg_pool2d(self: torch.Tensor, output_size: Sequence[int]) -> torch.Tensor:
+    """`_adaptive_avg_pool2d`: pooling of a depth of one."""
+    return adaptive_avg_pool3d(self.unsqueeze(-3), (1, *output_size)).squeeze(-3)
+
+
+def adaptive_avg_pool2d_out(self: torch.Tensor, output_size: Sequence[int], *, out: torch.Tensor) -> torch.Tensor:
+    """`adaptive_avg_pool2d.out`."""
+    require_dtype(out, self.dtype, "adaptive_avg_pool2d")
+    result = adaptive_avg_pool2d(self, output_size)
+    resize_output(out, result.shape)
+    refuse_internal_overlap(out)
+    return out.copy_(result)
+
+
+def adaptive_avg_pool2d_backward(grad_output: torch.Tensor, self: torch.Tensor) -> torch.Tensor:
+    """`_adaptive_avg_pool2d_backward`."""
+    return adaptive_avg_pool3d_backward(grad_output.unsqueeze(-3), self.unsqueeze(-3)).squeeze(-3)
+
+
+def sizes_do_not_divide(self: torch.Tensor, output_size: Sequence[int], *, out: torch.Tensor | None = None) -> bool:
+    """Whether torch's own kernel on mps refuses the sizes: it pools and repeats whole numbers of elements only."""
+    return self.dim() in (3, 4) and _is_uneven(self.shape[-2:], output_size)
+
+
+def gradient_sizes_do_not_divide(grad_output: torch.Tensor, self: torch.Tensor) -> bool:
+    """The same for the backward."""
+    return self.dim() in (3, 4) and _is_uneven(self.shape[-2:], grad_output.shape[-2:])
+
+
+def _is_uneven(inputs: Sequence[int], outputs: Sequence[int]) -> bool:
+    return any(
+        0 not in (before, after) and before % after and after % before
+        for before, after in zip(inputs, outputs, strict=True)
+    )
+
+
 def _check_dtype(x: torch.Tensor) -> None:
     if x.dtype not in FLOATING:
         raise NotImplementedError(f"adaptive_avg_pool3d is not implemented for {x.dtype} on mps")
@@ -77,4 +116,9 @@ KERNELS = (
     ("aten::adaptive_avg_pool3d.out", adaptive_avg_pool3d_out),
     ("aten::_adaptive_avg_pool3d_backward", adaptive_avg_pool3d_backward),
     ("aten::adaptive_avg_pool3d_backward.grad_input", adaptive_avg_pool3d_backward_grad_input),
+)
+OVERRIDES = (
+    ("aten::_adaptive_avg_pool2d", adaptive_avg_pool2d, sizes_do_not_divide),
+    ("aten::adaptive_avg_pool2d.out", adaptive_avg_pool2d_out, sizes_do_not_divide),
+    ("aten::_adaptive_avg_pool2d_backward", adaptive_avg_pool2d_backward, gradient_sizes_do_not_divide),
 )

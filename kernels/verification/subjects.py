@@ -169,6 +169,12 @@ def _pool3d_inputs(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
     yield _values((0, 2, 4, 4, 4), dtype), (2, 2, 2)
 
 
+def _pool2d_inputs(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    for size in ((2, 3), (4, 4), (7, 5)):
+        yield _values((2, 3, 5, 7), dtype), size
+    yield _values((3, 11, 12), dtype), (3, 3)
+
+
 def _max_pool3d(x: torch.Tensor, size: tuple[int, int, int]) -> Any:
     return _functional.adaptive_max_pool3d(x, size, return_indices=True)
 
@@ -312,6 +318,13 @@ SUBJECTS: dict[str, tuple[Subject, ...]] = {
             ),
             _functional.adaptive_avg_pool3d,
             _pool3d_inputs,
+            gradients=(0,),
+        ),
+        Subject(
+            "adaptive_avg_pool2d of sizes that do not divide",
+            ("aten::_adaptive_avg_pool2d", "aten::adaptive_avg_pool2d", "aten::_adaptive_avg_pool2d_backward"),
+            _functional.adaptive_avg_pool2d,
+            _pool2d_inputs,
             gradients=(0,),
         ),
     ),

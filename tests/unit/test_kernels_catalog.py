@@ -1,0 +1,118 @@
+"""The tables of kernels against torch's own schemas; what importing the package does where there is no mps device."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from mpsmith import autoload
+from mpsmith.kernels.runtime import catalog, dispatcher
+from mpsmith.kernels.runtime.catalog import Kernel, UnknownKernelError
+from mpsmith.kernels.runtime.shader import assembled, sources
+from mpsmith.kernels.verification.subjects import SUBJECTS
+
+KERNELS = catalog.all_kernels()
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.overload)
+def test_a_function_has_the_parameters_and_defaults_of_its_overload(kernel: Kernel) -> None:
+    assert dispatcher.exists(kernel.overload)
+    name, _, variant = kernel.overload.partition(".")
+    schema = torch._C._get_schema(name, variant)
+    parameters = inspect.signature(kernel.function).parameters
+    assert list(parameters) == [argument.name for argument in schema.arguments]
+    for argument in schema.arguments:
+        parameter = parameters[argument.name]
+        assert (parameter.kind is inspect.Parameter.KEYWORD_ONLY) == argument.kwarg_only
+        # The dispatcher leaves out arguments that have their default: the function must have the same one.
+        if argument.has_default_value():
+            assert parameter.default == argument.default_value
+        else:
+            assert parameter.default is inspect.Parameter.empty
+
+
+def test_no_overload_has_two_kernels() -> None:
+    overloads = [kernel.overload for kernel in KERNELS]
+    assert len(overloads) == len(set(overloads))
+
+
+def test_every_operator_is_verified_by_a_subject_of_its_family() -> None:
+    for family in catalog.families():
+        verified = {operator for subject in SUBJECTS[family] for operator in subject.operators}
+        assert {kernel.operator for kernel in catalog.family(family)} == verified, family
+
+
+def test_every_family_has_metal_source_that_defines_what_it_includes_once() -> None:
+    for family in catalog.families():
+        path = sources_of(family)[0]
+        text = assembled(path)
+        assert '#include "' not in text
+        for source in sources(path):
+            assert text.count(f'#line 1 "{source.name}"') == 1
+
+
+def sources_of(family: str) -> list:  # type: ignore[type-arg]
+    from mpsmith.kernels.verification.evidence import source_files
+
+    return [path for path in source_files(family) if path.suffix == ".metal"]
+
+
+def test_names_may_be_operators_or_overloads_with_or_without_namespace() -> None:
+    assert {kernel.overload for kernel in catalog.named(["mode"])} == {"aten::mode", "aten::mode.values"}
+    assert [kernel.overload for kernel in catalog.named(["aten::mode.values"])] == ["aten::mode.values"]
+    with pytest.raises(UnknownKernelError, match=r"no kernel for aten::heavyside \(did you mean aten::heaviside"):
+        catalog.named(["heavyside"])
+
+
+def run(script: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-W", "always", "-c", script],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+def test_import_registers_nothing_and_says_so_where_there_is_no_mps_device() -> None:
+    done = run(
+        "import mpsmith.kernels as kernels\n"
+        "print(kernels.registered(), kernels.enable('mode'), {s.state.value for s in kernels.status()})"
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "() () {'no mps device'}"
+
+
+def test_a_name_without_a_kernel_in_the_environment_is_a_warning() -> None:
+    done = run("import mpsmith.kernels", MPSMITH_KERNELS="aten::heavyside")
+    assert done.returncode == 0, done.stderr
+    assert "MPSMITH_KERNELS=aten::heavyside: mpsmith has no kernel for aten::heavyside" in done.stderr
+
+
+def test_a_broken_registry_is_a_warning(tmp_path: os.PathLike[str]) -> None:
+    (tmp_path / "m.yaml").write_text("aten::mode:\n  kernel: nowhere\n  status: implemented\n")  # type: ignore[operator]
+    done = run("import mpsmith.kernels", MPSMITH_REGISTRY=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "there is no module nowhere in mpsmith.kernels" in done.stderr
+
+
+def test_autoload_does_nothing_unless_asked_and_never_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mpsmith.kernels", None)  # an import of it fails
+    monkeypatch.delenv(autoload.VARIABLE, raising=False)
+    autoload.autoload()
+    monkeypatch.setenv(autoload.VARIABLE, "1")
+    with pytest.warns(UserWarning, match="torch works without it"):
+        autoload.autoload()
+
+
+def test_importing_the_package_needs_no_yaml_and_no_model() -> None:
+    done = run(
+        "import sys, mpsmith.kernels\nprint([m for m in ('ruamel.yaml', 'pydantic', 'yaml') if m in sys.modules])"
+    )
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,115 @@
+"""Layouts as the strided Metal kernels read them, against torch's own indexing."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mpsmith.kernels.runtime.layout import Layout, launch_elements, layout_of, logical_order
+from mpsmith.kernels.runtime.outputs import overlaps, refuse_internal_overlap
+from mpsmith.kernels.verification.layouts import LAYOUTS, laid_out, placed
+
+
+def offsets(packed: list[int], element: int, operand: int = 0) -> int:
+    """What `struct offsets` of shared/strided.metal computes."""
+    dimensions = packed[1]
+    sizes = packed[2 : 2 + dimensions]
+    strides = packed[2 + dimensions * (1 + operand) :]
+    offset = 0
+    for size, stride in zip(sizes, strides, strict=False):
+        element, position = divmod(element, size)
+        offset += position * stride
+    return offset
+
+
+@st.composite
+def views(draw: st.DrawFn) -> torch.Tensor:
+    """Views of a counting tensor: permuted, sliced, with repeated dimensions."""
+    shape = draw(st.lists(st.integers(1, 4), min_size=0, max_size=4))
+    x = torch.arange(math.prod(shape)).reshape(shape)
+    x = x.permute(draw(st.permutations(range(len(shape)))))
+    for d in range(x.dim()):
+        x = x[(slice(None),) * d + (slice(draw(st.integers(0, x.shape[d] - 1)), None, draw(st.integers(1, 2))),)]
+    if draw(st.booleans()):
+        x = x.unsqueeze(0).expand(3, *x.shape)
+    return x
+
+
+@given(views(), views())
+def test_every_element_of_all_operands_is_visited_once(x: torch.Tensor, y: torch.Tensor) -> None:
+    y = torch.empty_strided(x.shape, [s * 2 for s in x.contiguous().stride()])
+    layout = layout_of([x, y])
+    seen = [(offsets(layout.packed, e, 0), offsets(layout.packed, e, 1)) for e in range(layout.elements)]
+    expected = (
+        [
+            (
+                sum(i * s for i, s in zip(index, x.stride(), strict=True)),
+                sum(i * s for i, s in zip(index, y.stride(), strict=True)),
+            )
+            for index in torch.cartesian_prod(*(torch.arange(n) for n in x.shape)).reshape(-1, x.dim()).tolist()
+        ]
+        if x.dim()
+        else [(0, 0)]
+    )
+    assert sorted(seen) == sorted(expected)
+
+
+@given(views())
+def test_logical_order_counts_as_a_contiguous_tensor(x: torch.Tensor) -> None:
+    packed = logical_order(x)
+    memory = torch.empty(0, dtype=x.dtype).set_(x.untyped_storage())
+    found = [int(memory[x.storage_offset() + offsets(packed, e)]) for e in range(x.numel())]
+    assert found == x.reshape(-1).tolist()
+
+
+def test_dense_layouts_are_known_in_any_order_of_dimensions() -> None:
+    x = torch.empty(3, 4, 5).permute(2, 0, 1)
+    assert layout_of([x, torch.empty_like(x)]).is_dense
+    assert not layout_of([x, torch.empty(x.shape)]).is_dense
+    assert layout_of([torch.empty(())]).is_dense
+
+
+def test_64_bit_offsets_from_the_size_on_that_needs_them() -> None:
+    assert Layout((2**31 - 1,), ((1,),), 2**31 - 1).fits_32_bits
+    assert not Layout((2**31,), ((1,),), 2**31).fits_32_bits
+    assert not Layout((3,), ((1,), (2**30,)), 3).fits_32_bits
+
+
+def test_more_elements_than_a_row_of_threads_become_rows() -> None:
+    calls: list[object] = []
+
+    def kernel(*arguments: object, **options: object) -> None:
+        calls.append(options["threads"])
+
+    launch_elements(kernel, 2**30, "x")
+    launch_elements(kernel, 2**32 + 1, "x")
+    assert calls == [2**30, (2**30, 5)]
+
+
+def test_overlaps() -> None:
+    memory = torch.zeros(10)
+    assert not overlaps(memory, memory)
+    assert not overlaps(memory[2:5], memory[2:5])
+    assert overlaps(memory[2:5], memory[3:6])
+    assert not overlaps(memory, torch.zeros(10))
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        refuse_internal_overlap(torch.zeros(1).expand(3))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts_hold_the_same_values(layout: str) -> None:
+    values = torch.arange(12.0).reshape(3, 4)
+    x = laid_out(values, layout)  # type: ignore[arg-type]
+    assert torch.equal(x, values[:1].expand(3, 4) if layout == "expanded" else values)
+    assert x.is_contiguous() == (layout in ("contiguous", "offset"))
+    assert (x.storage_offset() != 0) == (layout in ("sliced", "offset"))
+    copy = placed(x, "cpu")
+    assert copy.stride() == x.stride()
+    assert copy.storage_offset() == x.storage_offset()
+    assert torch.equal(copy, x)
+    copy.zero_()
+    assert not torch.equal(copy, x)
