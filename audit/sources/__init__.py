@@ -13,6 +13,7 @@ from .modules import ModuleSource
 from .opinfo import OpInfoSource
 from .random import RandomSource
 from .schema import SchemaSource
+from .sizes import SizeSource
 from .special_values import SpecialValueSource
 
 
@@ -28,6 +29,7 @@ def case_sources(imports: Sequence[str]) -> tuple[dict[str, CaseSource], list[st
         SpecialValueSource(opinfos),
         FormSource(opinfos),
         ErrorSource(opinfos),
+        SizeSource(opinfos),
         RandomSource(opinfos),
         ModuleSource(),
         SchemaSource(),
