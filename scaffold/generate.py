@@ -13,7 +13,7 @@ from ..registry.model import Entry, Status
 from ..registry.problems import near
 from . import operators, toolchain
 from .dispatch_stubs import installed_include
-from .errors import InexpressibleError, ScaffoldError
+from .errors import InexpressibleError, ScaffoldError, ToolchainError
 from .kinds import Choice, Kind, kind_of
 from .manifest import NAME, Manifest, read_manifest
 from .operators import OperatorModel, Source
@@ -53,7 +53,17 @@ def source_of(release: str | None) -> Source:
     """
     if release is None or release == toolchain.chosen_release(None):
         return operators.installed()
-    return operators.of_wheel(toolchain.find(release).torch, release)
+    return operators.of_wheel(_wheel_folder(release), release)
+
+
+def _wheel_folder(release: str) -> Path:
+    """What was kept of a release's macOS wheel. Raises ToolchainError when it was not set up."""
+    folder = toolchain.torch_folder(release)
+    if not folder.is_dir():
+        raise ToolchainError(
+            f"there is nothing here of torch {release}; fetch it once with: mpsmith check --setup --torch {release}"
+        )
+    return folder
 
 
 def chosen_kind(word: str | None) -> Kind | None:
@@ -207,7 +217,7 @@ def _tree(release: str) -> upstream.Tree:
         yaml, include = native_functions.installed_path(), installed_include()
         common = include.parent / "testing" / "_internal" / "common_mps.py"
     else:
-        root = toolchain.find(release).torch
+        root = _wheel_folder(release)
         yaml, include, common = (
             root / toolchain.NATIVE_FUNCTIONS,
             root / "torch" / "include",

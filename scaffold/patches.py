@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -41,7 +42,7 @@ def check_patch(path: Path, text: str, toolchain: Toolchain) -> list[Finding]:
         problem = apply_patch(path, tree, excluded)
         if problem:
             return [*findings, Finding(str(path), problem[0], 0, "error", problem[1], "patch")]
-        problems = torchgen_problems(tree / TREE_YAML, toolchain.torch / NATIVE_FUNCTIONS.with_name("tags.yaml"))
+        problems = torchgen_problems(tree / TREE_YAML, toolchain.torch)
         return findings + [Finding(str(path), 0, 0, "error", text, "patch") for text in problems]
 
 
@@ -56,13 +57,20 @@ def apply_patch(path: Path, tree: Path, options: list[str] | None = None) -> tup
     return (int(place[1]) if place and "patch failed" not in message else 0, message.removeprefix("error: "))
 
 
-def torchgen_problems(native_functions: Path, tags: Path) -> list[str]:
-    """What torchgen objects to in a native_functions.yaml; empty when it accepts it."""
-    from torchgen.gen import parse_native_yaml
+_PARSE = """\
+import sys
+sys.path.insert(0, sys.argv[1])
+from torchgen.gen import parse_native_yaml
+parse_native_yaml(sys.argv[2], sys.argv[3])
+"""
 
-    try:
-        parse_native_yaml(str(native_functions), str(tags))
-    except Exception as error:  # torchgen raises assertions and plain exceptions of many types
-        lines = [line for line in str(error).splitlines() if line.strip()]
-        return [f"torchgen refuses the patched native_functions.yaml: {lines[-1] if lines else type(error).__name__}"]
-    return []
+
+def torchgen_problems(native_functions: Path, wheel: Path) -> list[str]:
+    """What a release's own torchgen, kept in the folder `wheel`, objects to in a yaml; empty when it accepts it."""
+    tags = wheel / NATIVE_FUNCTIONS.with_name("tags.yaml")
+    command = [sys.executable, "-c", _PARSE, str(wheel), str(native_functions), str(tags)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return []
+    raised = [line for line in done.stderr.splitlines() if line and not line.startswith(" ")]
+    return [f"torchgen refuses the patched native_functions.yaml: {raised[-1] if raised else 'without a message'}"]

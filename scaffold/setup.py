@@ -32,7 +32,6 @@ from .toolchain import (
     COMMON_MPS,
     EXTENSION_BUILDER,
     LIBRARIES,
-    NATIVE_FUNCTIONS,
     STUBS,
     Toolchain,
     apple_folder,
@@ -45,11 +44,9 @@ from .toolchain import (
 
 Report = Callable[[str], None]
 
-_KEPT_FOLDERS = ("torch/include/",)
+_KEPT_FOLDERS = ("torch/include/", "torchgen/")
 _KEPT_FILES = (
     *(f"torch/lib/{name}" for name in LIBRARIES),
-    str(NATIVE_FUNCTIONS),
-    str(NATIVE_FUNCTIONS.with_name("tags.yaml")),
     str(COMMON_MPS),
     str(EXTENSION_BUILDER),
 )
@@ -117,7 +114,7 @@ def _fetch_torch(release: str, report: Report) -> None:
         wheel = fetch_wheel(release)
     except WheelError as error:
         raise ToolchainError(str(error)) from None
-    report(f"torch {release} for macOS: keeping its headers, {len(LIBRARIES)} dylibs and native_functions.yaml")
+    report(f"torch {release} for macOS: keeping its headers, {len(LIBRARIES)} dylibs and torchgen")
     with _new_folder(torch_folder(release)) as folder, zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if name.startswith(_KEPT_FOLDERS) or name in _KEPT_FILES]
         for name in names:

@@ -155,11 +155,21 @@ def _parse(yaml_text: str, request: Request, tags: Path) -> ParsedYaml:
         try:
             return parse_native_yaml(str(path), str(tags))
         except Exception as error:  # torchgen raises assertions and plain exceptions of many types
-            raise ScaffoldError(f"torchgen refuses the new rows of {request.operator.full_name}: {error}") from None
+            problem = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise ScaffoldError(
+                f"the installed torchgen refuses {request.operator.full_name} of torch {request.operator.release}: {problem}"
+            ) from None
 
 
 def _groups(request: Request, yaml_text: str, tags: Path) -> Sequence[NativeFunction | NativeFunctionsGroup]:
-    return tuple(get_grouped_native_functions(_parse(yaml_text, request, tags).native_functions))
+    return _grouped(_parse(yaml_text, request, tags), request)
+
+
+def _grouped(parsed: ParsedYaml, request: Request) -> Sequence[NativeFunction | NativeFunctionsGroup]:
+    """The overloads as torchgen generates code for them: those of a structured kernel together, all others alone."""
+    if not request.operator.structured:
+        return tuple(parsed.native_functions)
+    return tuple(get_grouped_native_functions(parsed.native_functions))
 
 
 def _native(
@@ -184,7 +194,7 @@ def _declarations(yaml_text: str, request: Request, tags: Path) -> list[str]:
     parsed = _parse(yaml_text, request, tags)
     index = parsed.backend_indices[DispatchKey.MPS]
     lines: list[str] = []
-    for group in get_grouped_native_functions(parsed.native_functions):
+    for group in _grouped(parsed, request):
         with native_function_manager(group):
             lines += compute_native_function_declaration(group, index)
     return [line for line in dict.fromkeys(lines) if line]
