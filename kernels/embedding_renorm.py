@@ -18,7 +18,10 @@ def embedding_renorm_(self: torch.Tensor, indices: torch.Tensor, max_norm: float
     `self`: (rows, columns), of any strides. `indices`: int64 or int32 of any shape; one out of range is ignored.
     """
     if self.dim() != 2:
-        raise RuntimeError(f"'self' must be 2-dimensional, but got {self.dim()} dimensions")
+        raise RuntimeError(
+            f"Expected 2-dimensional tensor, but got {self.dim()}-dimensional tensor for argument #1 'self' "
+            "(while checking arguments for embedding_renorm_)"
+        )
     if indices.dtype not in (torch.int64, torch.int32):
         raise RuntimeError(f"Expected 'indices' to be Long or Int, but got {indices.dtype}")
     if self.dtype not in FLOATING:

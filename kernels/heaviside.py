@@ -13,7 +13,9 @@ _shader = Shader(__file__)
 
 def heaviside_out(self: torch.Tensor, values: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
     """`heaviside.out` for every real dtype of mps; the three tensors have one dtype, as torch demands."""
-    if out.shape != self.shape or not self.dtype == values.dtype == out.dtype or self.dtype.is_complex:
+    if not self.dtype == values.dtype == out.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+    if out.shape != self.shape or self.dtype.is_complex:
         check_outputs(torch.ops.aten.heaviside.out, [self, values], {"out": out})
     operands = [x if x.shape == out.shape else x.expand(out.shape) for x in (self, values)]
     elementwise(_shader, "heaviside", [out], operands)

@@ -119,7 +119,10 @@ def _check(x: torch.Tensor, target: torch.Tensor, p: float, weight: torch.Tensor
         )
     rows, classes = (x.shape[0], x.shape[1]) if x.dim() == 2 else (1, x.numel())
     if target.dim() > 1 or target.numel() != rows:
-        raise RuntimeError(f"inconsistent target size, expected {rows} but got {list(target.shape)}")
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch "
+            f"size). Expected target size [{rows}], but got {list(target.shape)}. Input has shape {list(x.shape)}."
+        )
     if target.dtype != torch.int64:
         raise RuntimeError(f"expected scalar type Long but found {target.dtype}")
     if weight is not None and (weight.dim() > 1 or weight.numel() != classes):

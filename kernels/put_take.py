@@ -47,7 +47,7 @@ def put_(self: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumula
             f"and source.dtype = {source.dtype}"
         )
     if index.numel() != source.numel():
-        raise RuntimeError(
+        raise IndexError(
             f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
             f"{source.numel()}, index.numel() = {index.numel()}"
         )

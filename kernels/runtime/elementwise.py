@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from .layout import layout_of
-from .outputs import check_outputs, overlaps, refuse_internal_overlap
+from .outputs import check_outputs, overlaps, refuse_internal_overlap, require_castable
 from .shader import METAL_TYPES, Shader
 
 _VECTOR_BYTES = 16
@@ -88,10 +88,11 @@ def floating(
     (out,) = outputs.values()
     dtype = out.dtype
     if dtype not in FLOATING or any(x.dtype != dtype or x.shape != out.shape for x in inputs):
-        check_outputs(overload, arguments, outputs)
         dtype = functools.reduce(torch.promote_types, (x.dtype for x in inputs))
         if not dtype.is_floating_point and not dtype.is_complex:
             dtype = torch.get_default_dtype()
+        require_castable(dtype, out.dtype)
+        check_outputs(overload, arguments, outputs)
         if dtype not in FLOATING:
             raise NotImplementedError(f"{name} is not implemented for {dtype} on mps")
         inputs = [x.to(dtype).expand(out.shape) for x in inputs]

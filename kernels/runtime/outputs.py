@@ -64,6 +64,27 @@ def require_dtype(output: torch.Tensor, dtype: torch.dtype, operator: str) -> No
         raise RuntimeError(f"{operator}: Expected out tensor to have dtype {dtype}, but got {output.dtype} instead")
 
 
+_DTYPE_WORDS = {
+    torch.float32: "Float",
+    torch.float16: "Half",
+    torch.bfloat16: "BFloat16",
+    torch.complex64: "ComplexFloat",
+    torch.int64: "Long",
+    torch.int32: "Int",
+    torch.int16: "Short",
+    torch.int8: "Char",
+    torch.uint8: "Byte",
+    torch.bool: "Bool",
+}
+
+
+def require_castable(result: torch.dtype, output: torch.dtype) -> None:
+    """Raise RuntimeError, in TensorIterator's words, for an output dtype that cannot hold the result."""
+    if not torch.can_cast(result, output):
+        words = [_DTYPE_WORDS.get(dtype, str(dtype)) for dtype in (result, output)]
+        raise RuntimeError(f"result type {words[0]} can't be cast to the desired output type {words[1]}")
+
+
 def refuse_internal_overlap(written: torch.Tensor) -> None:
     """Raise RuntimeError for an output of which several elements share memory, such as an expanded tensor."""
     if _shares_memory_within(written):

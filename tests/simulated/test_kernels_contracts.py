@@ -1,0 +1,264 @@
+"""What kernels demand of their arguments and outputs: torch's own texts, resized outputs, 64-bit offsets, seeds."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import mpmath
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mpsmith import kernels
+from mpsmith.kernels.runtime import catalog
+from mpsmith.kernels.runtime.layout import Layout
+from mpsmith.simulator import metal
+
+aten = torch.ops.aten
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered() -> Iterator[None]:
+    metal.install()
+    with kernels.use(*(kernel.overload for kernel in catalog.all_kernels())):
+        yield
+
+
+def on_mps(values: Any, dtype: torch.dtype | None = None) -> torch.Tensor:
+    return torch.tensor(values, dtype=dtype).to("mps")
+
+
+OUTS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], tuple[str, ...]]] = {
+    "heaviside": (torch.heaviside, (torch.randn(3, 4), torch.ones(4)), ("out",)),
+    "ndtri": (torch.special.ndtri, (torch.rand(3, 4),), ("out",)),
+    "max": (torch.max, (torch.randn(3, 4),), ("out",)),
+    "mode": (lambda x, out: torch.mode(x, 0, out=out), (torch.randn(3, 4),), ("values", "indices")),
+    "take": (torch.take, (torch.randn(3, 4), torch.tensor([[1, 2], [0, -1]])), ("out",)),
+    "multi_margin_loss": (
+        lambda x, t, out: aten.multi_margin_loss.out(x, t, reduction=0, out=out),
+        (torch.randn(3, 4), torch.tensor([1, 0, 3])),
+        ("out",),
+    ),
+    "adaptive_avg_pool3d": (
+        lambda x, out: aten.adaptive_avg_pool3d.out(x, [2, 1, 2], out=out),
+        (torch.randn(2, 4, 4, 4),),
+        ("out",),
+    ),
+    "adaptive_max_pool3d": (
+        lambda x, out: aten.adaptive_max_pool3d.out(x, [2, 1, 2], out=out[0], indices=out[1]),
+        (torch.randn(2, 4, 4, 4),),
+        ("out", "indices"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OUTS)
+@pytest.mark.parametrize("kind", ["empty", "wrong", "strided"])
+def test_outputs_are_resized_and_filled_whatever_their_strides(name: str, kind: str) -> None:
+    call, arguments, outputs = OUTS[name]
+    dtypes = (torch.float32, torch.int64)[: len(outputs)]
+    # The CPU's own out variants of pooling ignore strides: the reference is what a fresh output gets.
+    expected = [torch.empty(0, dtype=dtype) for dtype in dtypes]
+    call(*arguments, out=expected[0] if len(expected) == 1 else tuple(expected))
+    actual = [_output(kind, result) for result in expected]
+    with pytest.warns(UserWarning, match="resized") if kind == "wrong" else contextlib.nullcontext():
+        call(*(a.to("mps") for a in arguments), out=actual[0] if len(actual) == 1 else tuple(actual))
+    for ours, theirs in zip(actual, expected, strict=True):
+        assert ours.shape == theirs.shape
+        torch.testing.assert_close(ours.cpu(), theirs, check_stride=False)
+
+
+def _output(kind: str, result: torch.Tensor) -> torch.Tensor:
+    """An output on mps: without elements, with five, or of the right shape with reversed strides."""
+    if kind == "strided" and result.dim():
+        return torch.zeros(result.shape[::-1], dtype=result.dtype, device="mps").permute(*reversed(range(result.dim())))
+    return torch.zeros(5 if kind == "wrong" else 0, dtype=result.dtype, device="mps")
+
+
+ERRORS: dict[str, Callable[[str], Any]] = {
+    "heaviside, dtypes": lambda d: torch.heaviside(torch.ones(2, device=d), torch.ones(2, device=d, dtype=torch.int64)),
+    "heaviside, complex": lambda d: torch.heaviside(*[torch.ones(2, device=d, dtype=torch.complex64)] * 2),
+    "heaviside, out dtype": lambda d: torch.heaviside(
+        torch.ones(2, device=d), torch.ones(2, device=d), out=torch.ones(2, device=d, dtype=torch.int64)
+    ),
+    "heaviside, expanded out": lambda d: torch.heaviside(
+        torch.ones(2, device=d), torch.ones(2, device=d), out=torch.ones(1, device=d).expand(2)
+    ),
+    "logit_ of integers": lambda d: torch.ones(2, device=d, dtype=torch.int64).logit_(),
+    "mode, dimension": lambda d: torch.mode(torch.ones(2, 3, device=d), 2),
+    "mode, nothing": lambda d: torch.mode(torch.ones(2, 0, device=d), 1),
+    "take from nothing": lambda d: torch.take(torch.ones(0, device=d), torch.tensor([0], device=d)),
+    "take, index dtype": lambda d: torch.take(torch.ones(3, device=d), torch.tensor([0.0], device=d)),
+    "put_, dtypes": lambda d: torch.ones(3, device=d).put_(torch.tensor([0], device=d), torch.tensor([1], device=d)),
+    "put_, sizes": lambda d: torch.ones(3, device=d).put_(torch.tensor([0], device=d), torch.ones(2, device=d)),
+    "multi_margin_loss, p": lambda d: aten.multi_margin_loss(
+        torch.ones(2, 3, device=d), torch.tensor([0, 1], device=d), 3
+    ),
+    "multi_margin_loss, target": lambda d: aten.multi_margin_loss(
+        torch.ones(2, 3, device=d), torch.tensor([0], device=d)
+    ),
+    "adaptive_avg_pool3d, dimensions": lambda d: aten._adaptive_avg_pool3d(torch.ones(2, 3, device=d), [1, 1, 1]),
+    "adaptive_max_pool3d, empty": lambda d: torch.nn.functional.adaptive_max_pool3d(
+        torch.ones(1, 2, 0, 3, 3, device=d), 2
+    ),
+    "fake_quantize, zero point": lambda d: torch.fake_quantize_per_tensor_affine(
+        torch.ones(2, device=d), 0.1, 300, 0, 255
+    ),
+    "embedding_renorm_, dimensions": lambda d: torch.embedding_renorm_(
+        torch.ones(2, device=d), torch.tensor([0], device=d), 1.0, 2.0
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_are_those_of_the_cpu(name: str) -> None:
+    with pytest.raises((RuntimeError, IndexError, ValueError)) as expected:
+        ERRORS[name]("cpu")
+    with pytest.raises(type(expected.value)) as actual:
+        ERRORS[name]("mps")
+    words = [word for word in str(expected.value).split("\n")[0].split() if word.isalpha()][:6]
+    assert [word for word in str(actual.value).split("\n")[0].split() if word.isalpha()][:6] == words
+
+
+def test_a_dtype_without_a_kernel_is_a_clear_error() -> None:
+    with pytest.raises(NotImplementedError, match=r"special_ndtri is not implemented for torch.complex64 on mps"):
+        aten.special_ndtri.out(on_mps([1j]), out=on_mps([1j]))
+
+
+def test_an_input_that_overlaps_the_output_is_read_before_it_is_written() -> None:
+    memory = torch.rand(9)
+    expected = torch.special.ndtri(memory[:8])
+    m = memory.to("mps")
+    torch.special.ndtri(m[:8], out=m[1:])
+    torch.testing.assert_close(m[1:].cpu(), expected)
+
+
+def test_indices_out_of_range_touch_no_memory() -> None:
+    with metal.checking("checked"):
+        assert torch.take(on_mps([1.0, 2.0]), on_mps([1, 2, -3])).tolist() == [2.0, 0.0, 0.0]
+        assert on_mps([1.0, 2.0]).put_(on_mps([5, 0]), on_mps([9.0, 8.0])).tolist() == [8.0, 2.0]
+        assert math.isnan(torch.nn.functional.multi_margin_loss(on_mps([[1.0, 2.0]]), on_mps([7])).item())
+
+
+@pytest.mark.parametrize("operator", ["heaviside", "take", "_fused_adagrad_"])
+def test_64_bit_offsets_give_the_same(operator: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Too large to run here for real: the wide kernels run on a small tensor."""
+
+    def call(device: str) -> torch.Tensor:
+        x = torch.arange(-6.0, 6.0).reshape(3, 4).to(device)
+        # The CPU's fused optimizer takes its tensors for contiguous: the strides are for mps alone.
+        x = x.t() if operator != "_fused_adagrad_" else x if device == "cpu" else x.t().contiguous().t()
+        if operator == "heaviside":
+            return torch.heaviside(x, torch.ones(3, device=device))
+        if operator == "take":
+            return torch.take(x, torch.tensor([3, -1], device=device))
+        lists = [[t] for t in (x, x.contiguous().clone(), x.abs(), torch.ones((), device=device))]
+        torch._fused_adagrad_(*lists, lr=0.1, lr_decay=0, weight_decay=0, eps=1e-8, maximize=False)
+        return x
+
+    expected = call("cpu")
+    monkeypatch.setattr(Layout, "fits_32_bits", False)
+    torch.testing.assert_close(call("mps").cpu(), expected)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.integers(0, 6), max_size=4), st.integers(0, 3), st.booleans(), st.integers(0, 2**16))
+def test_shapes_and_strides_at_random(shape: list[int], offset: int, flipped: bool, seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    count = math.prod(shape)
+    x = torch.randn(count + offset, generator=generator)[offset:].reshape(shape)
+    x = x.permute(*reversed(range(len(shape)))) if flipped and shape else x
+    m = x.to("mps") if not flipped else x.contiguous().to("mps")
+    at_zero = torch.randn((), generator=generator)
+    x = torch.where(x.abs() < 0.3, torch.zeros_like(x), x)
+    m = torch.where(m.abs() < 0.3, torch.zeros_like(m), m)
+    assert torch.equal(torch.heaviside(m, at_zero.to("mps")).cpu(), torch.heaviside(x, at_zero))
+    if count:
+        out = torch.empty((), device="mps")
+        assert torch.max(m, out=out).item() == x.max().item()
+        index = torch.randint(-count, count, (5,), generator=generator)
+        assert torch.equal(torch.take(m, index.to("mps")).cpu(), torch.take(x, index))
+
+
+def test_rrelu_is_uniform_and_follows_the_seed() -> None:
+    x = -torch.ones(20000, device="mps")
+
+    def draw(seed: int) -> torch.Tensor:
+        torch.mps.manual_seed(seed)
+        return -torch.nn.functional.rrelu(x, 0.1, 0.5, training=True).cpu()
+
+    slopes = draw(7)
+    assert torch.equal(slopes, draw(7))
+    assert not torch.equal(slopes, draw(8))
+    assert slopes.min() >= 0.1
+    assert slopes.max() <= 0.5
+    # Five standard deviations of mean and variance of a uniform distribution.
+    assert abs(slopes.mean().item() - 0.3) < 5 * 0.4 / math.sqrt(12 * len(slopes))
+    assert abs(slopes.var().item() - 0.16 / 12) < 5 * 0.16 / math.sqrt(180 * len(slopes))
+    generator = torch.Generator(device="mps").manual_seed(3)
+    noise = torch.empty_like(x)
+    first = aten.rrelu_with_noise(x, noise, 0.1, 0.5, True, generator)
+    generator.manual_seed(3)
+    assert torch.equal(first, aten.rrelu_with_noise(x, noise.t(), 0.1, 0.5, True, generator))
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"), [("airy_ai", -20.0, 12.0), ("ndtri", 1e-6, 1 - 1e-6), ("log_ndtr", -30.0, 6.0)]
+)
+def test_special_functions_against_many_digits(name: str, low: float, high: float) -> None:
+    """Torch's own airy_ai is off by 3e-6 around -2.3, so that it is no reference."""
+    with mpmath.workdps(30):
+        exact = {
+            "airy_ai": mpmath.airyai,
+            "ndtri": lambda p: mpmath.sqrt(2) * mpmath.erfinv(2 * p - 1),
+            "log_ndtr": lambda x: mpmath.log(mpmath.erfc(-x / mpmath.sqrt(2)) / 2),
+        }[name]
+        x = torch.linspace(low, high, 211)
+        expected = torch.tensor([float(exact(mpmath.mpf(v.item()))) for v in x], dtype=torch.float64)
+    actual = getattr(torch.special, name)(x.to("mps")).cpu().double()
+    error = (actual - expected).abs()
+    assert (error <= 4e-7 * expected.abs() + 3e-7).all(), (x[error.argmax()], error.max())
+    relative = 1e-3 if name == "airy_ai" else 1e-6  # Ai has zeros below -2.3
+    assert (error <= relative * expected.abs() + 1e-9).all() or name == "airy_ai"
+
+
+def test_found_inf_skips_and_grad_scale_unscales() -> None:
+    def step(found_inf: float) -> list[torch.Tensor]:
+        lists = [[on_mps([1.0, 2.0])], [on_mps([4.0, -8.0])], [on_mps([1.0, 1.0])], [on_mps(1.0)]]
+        torch._fused_adagrad_(
+            *lists,
+            lr=1.0,
+            lr_decay=0.0,
+            weight_decay=0.0,
+            eps=0.0,
+            maximize=False,
+            grad_scale=on_mps([4.0]),
+            found_inf=on_mps([found_inf]),
+        )
+        return [values[0].cpu() for values in lists[:3]]
+
+    parameter, gradient, total = step(0.0)
+    assert gradient.tolist() == [1.0, -2.0]
+    assert total.tolist() == [2.0, 5.0]
+    torch.testing.assert_close(parameter, torch.tensor([1 - 1 / math.sqrt(2), 2 + 2 / math.sqrt(5)]))
+    assert [t.tolist() for t in step(1.0)] == [[1.0, 2.0], [4.0, -8.0], [1.0, 1.0]]
+
+
+def test_the_optimizer_takes_the_fused_kernel() -> None:
+    def train(device: str, **options: Any) -> list[torch.Tensor]:
+        torch.manual_seed(0)
+        model = torch.nn.Linear(5, 3)
+        model.to(device)
+        optimizer = torch.optim.Adagrad(model.parameters(), lr=0.1, lr_decay=0.01, weight_decay=0.1, **options)
+        for step in range(3):
+            optimizer.zero_grad()
+            model(torch.full((2, 5), 0.5 + step, device=device)).square().sum().backward()
+            optimizer.step()
+        return [p.detach().cpu() for p in model.parameters()]
+
+    for ours, theirs in zip(train("mps", fused=True), train("cpu", foreach=False), strict=True):
+        torch.testing.assert_close(ours, theirs)
