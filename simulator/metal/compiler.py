@@ -34,7 +34,10 @@ _HOST = (
         "-ffunction-sections",
         "-fno-math-errno",
         "-fno-stack-protector",
+        "-fstack-clash-protection",  # large thread arrays cannot step over the guard page of a stack
     ),
+    # A GPU does something harmless where C++ leaves everything open: overflow wraps, casts to integers saturate.
+    *("-fwrapv", "-fno-strict-float-cast-overflow", "-fno-strict-return", "-fno-finite-loops"),
 )
 _FLAGS: dict[Build, tuple[str, ...]] = {
     "fast": (*_HOST, "-O2"),

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from .compiler import Compiler
+from .errors import CompilerMissingError
 from .line_table import LineTable
 
 Order = Literal["forward", "reverse", "random"]
@@ -52,7 +53,7 @@ class _Dispatch(ctypes.Structure):
         ("shared_size", ctypes.c_uint64),
         ("variables", ctypes.c_void_p),
         ("variable_count", ctypes.c_uint64),
-        ("message", ctypes.c_char_p),
+        ("message", ctypes.c_void_p),
         ("message_size", ctypes.c_uint64),
         ("error_count", ctypes.c_uint32),
         ("place_count", ctypes.c_uint32),
@@ -157,12 +158,16 @@ class Runtime:
     """The C++ runtime. One dispatch runs at a time in the process; the GIL is free meanwhile."""
 
     def __init__(self, path: str) -> None:
-        ctypes.CDLL("libm.so.6", mode=ctypes.RTLD_GLOBAL)  # kernels call sinf and friends
-        library = ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
+        try:
+            ctypes.CDLL("libm.so.6", mode=ctypes.RTLD_GLOBAL)  # kernels call sinf and friends
+            library = ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
+        except OSError as error:
+            raise CompilerMissingError(f"the runtime of the Metal simulator needs Linux with glibc: {error}") from error
         self._dispatch = library.msl_dispatch
         self._dispatch.argtypes = (ctypes.c_void_p,)
         self._dispatch.restype = None
-        self._lock = threading.Lock()
+        self._message = ctypes.create_string_buffer(_MESSAGE_BYTES)
+        self._lock = threading.Lock()  # over the runtime's own state and the message
 
     def run(self, kernel: LoadedKernel, launch: Launch) -> list[str]:
         """Runs the kernel; returns the errors it made, one a line. With errors, guarded memory is left as it was."""
@@ -176,7 +181,6 @@ class Runtime:
         addresses = (ctypes.c_uint64 * _ARGUMENT_SLOTS)(*launch.addresses)
         count = len(launch.regions)
         regions = (Region * max(count, 1))(*(Region(a, n, 0, index, w) for a, n, index, w in launch.regions))
-        message = ctypes.create_string_buffer(_MESSAGE_BYTES)
         call = _Dispatch(
             kernel=kernel.address,
             grid=launch.grid,
@@ -194,14 +198,14 @@ class Runtime:
             shared_size=kernel.shared_size,
             variables=kernel.variables_address,
             variable_count=kernel.variable_count,
-            message=ctypes.cast(message, ctypes.c_char_p),
+            message=ctypes.addressof(self._message),
             message_size=_MESSAGE_BYTES,
         )
         with self._lock:
             self._dispatch(ctypes.addressof(call))
-        if not call.error_count:
-            return []
-        messages = message.value.decode(errors="replace").split("\n")
+            if not call.error_count:
+                return []
+            messages = self._message.value.decode(errors="replace").split("\n")
         return _summary(kernel, messages, list(call.places), call.error_count)
 
 

@@ -164,6 +164,14 @@ def test_integer_functions(expression: str, expected: int) -> None:
     assert per_thread(expression, np.uint32, 1)[0] == expected
 
 
+def test_casts_to_integers_saturate_and_overflow_wraps() -> None:
+    x = np.array([1e10, -1e10, np.nan, 2.9, -2.9], np.float32)
+    np.testing.assert_array_equal(per_thread("(int)x[i]", np.int32, 5, x=x), [2**31 - 1, -(2**31), 0, 2, -2])
+    np.testing.assert_array_equal(per_thread("(uint)x[i]", np.uint32, 5, x=x), [2**32 - 1, 0, 0, 2, 0])
+    n = np.array([2**31 - 1], np.int32)
+    assert per_thread("n[i] + 1 < n[i]", np.int32, 1, n=n)[0] == 1
+
+
 def test_templates_lambdas_and_arrays() -> None:
     before = """
     template <typename T, int N> struct Sum { T operator()(thread const array<T, N>& v) const {

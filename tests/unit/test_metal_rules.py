@@ -311,6 +311,16 @@ def test_division_by_zero_is_an_error_not_a_crash() -> None:
         )
 
 
+def test_function_without_return_does_not_crash() -> None:
+    a = floats(4)
+    call("float f(float x) { if (x > 100) return 1; }\n" + body("a[i] = f(b[i]) * 0 + 1;"), a, floats(4), mode="fast")
+
+
+def test_trap_is_an_error_not_a_crash() -> None:
+    with pytest.raises(RuntimeError, match="reached code that cannot run"):
+        call(body("if (i == 2) __builtin_trap(); a[i] = 1;"), floats(4), floats(4), mode="fast")
+
+
 def test_too_large_thread_arrays_are_an_error_not_a_crash() -> None:
     source = body("float big[100000]; for (int k = 0; k < 100000; k++) big[(k * 7 + i) % 100000] = k; a[i] = big[i];")
     with pytest.raises(RuntimeError, match="stack overflow"):

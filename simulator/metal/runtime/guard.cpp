@@ -27,7 +27,8 @@ static bool s_active;
 static pid_t s_thread;
 static char s_fault_stack[64 * 1024] __attribute__((aligned(16)));
 static stack_t s_old_stack;
-static struct sigaction s_old_segv, s_old_bus, s_old_fpe;
+static const int kSignals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
+static struct sigaction s_old_actions[sizeof kSignals / sizeof kSignals[0]];
 
 static uint64_t round_up(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
 
@@ -98,11 +99,13 @@ void report_out_of_bounds(const char* access, const Region& r, const uint8_t* ad
          after ? "past the end of" : "before the start of", r.argument, (unsigned long)r.size, who);
 }
 
+static void restore_handlers() {
+  for (size_t i = 0; i < sizeof kSignals / sizeof kSignals[0]; i++) sigaction(kSignals[i], &s_old_actions[i], nullptr);
+}
+
 static void on_fault(int signal, siginfo_t* info, [[maybe_unused]] void* context) {
   if (!s_active || s_thread != gettid()) {  // not ours: let the former handler have it
-    sigaction(SIGSEGV, &s_old_segv, nullptr);
-    sigaction(SIGBUS, &s_old_bus, nullptr);
-    sigaction(SIGFPE, &s_old_fpe, nullptr);
+    restore_handlers();
     return;
   }
   char who[160];
@@ -115,6 +118,8 @@ static void on_fault(int signal, siginfo_t* info, [[maybe_unused]] void* context
 #endif
   if (signal == SIGFPE) {
     report("integer division by zero (or of the least integer by -1) by %s", who);
+  } else if (signal == SIGILL || signal == SIGTRAP) {
+    report("reached code that cannot run, by %s", who);
   } else if (is_fiber_guard_page(address)) {
     report("stack overflow by %s: too many or too large thread-local arrays, or recursion", who);
   } else if ((uintptr_t)address < kPage) {
@@ -154,15 +159,11 @@ void guard_enter(Dispatch* d) {
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   s_thread = gettid();
   s_active = true;
-  sigaction(SIGSEGV, &action, &s_old_segv);
-  sigaction(SIGBUS, &action, &s_old_bus);
-  sigaction(SIGFPE, &action, &s_old_fpe);
+  for (size_t i = 0; i < sizeof kSignals / sizeof kSignals[0]; i++) sigaction(kSignals[i], &action, &s_old_actions[i]);
 }
 
 void guard_leave(Dispatch* d) {
-  sigaction(SIGSEGV, &s_old_segv, nullptr);
-  sigaction(SIGBUS, &s_old_bus, nullptr);
-  sigaction(SIGFPE, &s_old_fpe, nullptr);
+  restore_handlers();
   s_active = false;
   sigaltstack(&s_old_stack, nullptr);
   if (!d->error_count)
