@@ -37,7 +37,6 @@ def check(
     """Type-check, compile and link for macOS, on a machine without a Mac; exits with 1 when something is wrong."""
     from ..scaffold.checking import Options, check_files, files_to_check
     from ..scaffold.errors import ScaffoldError
-    from ..scaffold.toolchain import find
 
     if setup:
         _set_up(torch)
@@ -46,7 +45,7 @@ def check(
             return
         raise ScaffoldError("give a file or folder to check, or --setup to fetch the compiler")
     files = files_to_check(path)
-    answers = check_files(files, find(torch), Options(arc=arc, use_cache=not fresh))
+    answers = check_files(files, torch, Options(arc=arc, use_cache=not fresh))
     accepted = _print_json(answers) if as_json else _print_text(answers)
     if not accepted:
         raise typer.Exit(1)

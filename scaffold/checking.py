@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from .clang import Clang, Source
@@ -19,10 +20,10 @@ from .errors import ScaffoldError
 from .findings import Finding, has_errors
 from .mach_object import MachObject
 from .manifest import Manifest, manifest_above
-from .metal_sources import check_metal_file, check_metal_strings, metal_strings
+from .metal_sources import UNCHECKED, check_metal_file, check_metal_strings, metal_strings
 from .patches import check_patch
 from .registrations import check_registrations, known_overloads, read_registrations
-from .toolchain import Toolchain, check_folder
+from .toolchain import Toolchain, check_folder, find
 
 CODE = (".mm", ".cpp")
 METAL = (".metal",)
@@ -98,43 +99,46 @@ def files_to_check(path: Path) -> list[Path]:
     return found
 
 
-def check_files(paths: Sequence[Path], toolchain: Toolchain, options: Options = Options()) -> Iterator[Answer]:
-    """An answer for each file, in order, as soon as there is one. Raises ToolchainError when the compiler fails."""
-    clang = Clang(toolchain, precompile=options.precompile)
-    known = known_overloads(toolchain.native_functions, f"native_functions.yaml of torch {toolchain.release}")
+def check_files(paths: Sequence[Path], release: str | None = None, options: Options = Options()) -> Iterator[Answer]:
+    """An answer for each file, in order, as soon as there is one.
+
+    `release`: the macOS release of torch; by default that of the installed torch. Metal files need none.
+    Raises ToolchainError when the compiler for the others was not set up, or fails.
+    """
+    toolchain = find(release) if any(path.suffix not in METAL for path in paths) else None
+    clang = Clang(toolchain, precompile=options.precompile) if toolchain else None
     for path in paths:
-        yield _answer(path, toolchain, clang, known, options)
+        yield _answer(path, clang, options)
 
 
-def _answer(path: Path, toolchain: Toolchain, clang: Clang, known: frozenset[str], options: Options) -> Answer:
+def _answer(path: Path, clang: Clang | None, options: Options) -> Answer:
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ScaffoldError(f"cannot read {path}: {error}") from None
-    stored = check_folder() / "answers" / f"{_key(path, toolchain, options)}.json"
+    stored = check_folder() / "answers" / f"{_key(path, clang, options)}.json"
     if options.use_cache and (found := _stored_answer(stored, path)):
         return found
     start = time.perf_counter()
-    answer = _examine(path, text, toolchain, clang, known, options)
+    answer = _examine(path, text, clang, options)
     answer = replace(answer, seconds=time.perf_counter() - start)
     stored.parent.mkdir(parents=True, exist_ok=True)
     stored.write_text(json.dumps(answer.as_json()))
     return answer
 
 
-def _examine(
-    path: Path, text: str, toolchain: Toolchain, clang: Clang, known: frozenset[str], options: Options
-) -> Answer:
-    if path.suffix in METAL:
-        return Answer(path, ("metal",), (), tuple(check_metal_file(path, text)), 0.0)
+def _examine(path: Path, text: str, clang: Clang | None, options: Options) -> Answer:
+    if clang is None or path.suffix in METAL:
+        shader = tuple(check_metal_file(path, text))
+        return Answer(path, _metal_step(shader), (), shader, 0.0)
     if path.suffix in PATCH:
-        return Answer(path, ("patch",), (), tuple(check_patch(path, text, toolchain)), 0.0)
+        return Answer(path, ("patch",), (), tuple(check_patch(path, text, clang.toolchain)), 0.0)
     findings: list[Finding] = []
     steps: list[str] = []
     for one in _with_local_includes(path.resolve()):
         shaders = list(metal_strings(one.read_text("utf-8")))
-        steps = ["metal"] if shaders else steps
         findings += check_metal_strings(path if one == path.resolve() else one, shaders)
+        steps = [*_metal_step(findings)] if shaders else steps
     found = manifest_above(path)
     source = _source(path, text, found, options)
     registers: tuple[str, ...] = ()
@@ -149,12 +153,22 @@ def _examine(
             steps += [] if missing else ["linked"]
             registered = read_registrations(MachObject(compiled.object_file))
             expected = found[1].registers if found and _promises(found[1], path, found[0]) else {}
-            findings += check_registrations(registered, known, path, text, expected)
+            findings += check_registrations(registered, _known(clang.toolchain), path, text, expected)
             steps.append("registrations")
             registers = tuple(
                 f"{one.namespace}::{one.name.rpartition('::')[2]} ({one.key})" for one in registered if one.key
             )
     return Answer(path, tuple(steps), registers, tuple(findings), 0.0)
+
+
+def _metal_step(findings: Sequence[Finding]) -> tuple[str, ...]:
+    """`metal` when the shader checker ran; without a compiler it leaves a note."""
+    return () if any(finding.rule == UNCHECKED for finding in findings) else ("metal",)
+
+
+@cache
+def _known(toolchain: Toolchain) -> frozenset[str]:
+    return known_overloads(toolchain.native_functions, f"native_functions.yaml of torch {toolchain.release}")
 
 
 def _source(path: Path, text: str, found: tuple[Path, Manifest] | None, options: Options) -> Source:
@@ -172,9 +186,10 @@ def _promises(manifest: Manifest, path: Path, folder: Path) -> bool:
     return str(path.resolve().relative_to(folder)) in manifest.files
 
 
-def _key(path: Path, toolchain: Toolchain, options: Options) -> str:
+def _key(path: Path, clang: Clang | None, options: Options) -> str:
     """A hash of all that decides the answer: the file, headers beside it, the manifest, the tools and this code."""
-    digest = hashlib.sha256(f"{path}\n{toolchain.identity}\n{options.arc}\n".encode())
+    tools = clang.toolchain.identity if clang else "metal"
+    digest = hashlib.sha256(f"{path}\n{tools}\n{options.arc}\n".encode())
     found = manifest_above(path)
     folders = [found[0] / place for place in found[1].include] if found else []
     generated = [one for folder in folders for one in sorted(folder.rglob("*")) if one.suffix in _HEADERS]

@@ -87,7 +87,7 @@ class Clang:
     """Compiles and links with one toolchain. `precompile`: build and use precompiled headers."""
 
     def __init__(self, toolchain: Toolchain, *, precompile: bool = True) -> None:
-        self._toolchain = toolchain
+        self.toolchain = toolchain
         self._precompile = precompile
         self._cache = check_folder()
 
@@ -108,7 +108,7 @@ class Clang:
         undefined = MachObject(compiled).undefined()
         stubs = [str(path) for path in self._system_stubs(undefined, folder)]
         libraries = [
-            str(path) for name in LIBRARIES if (path := self._toolchain.torch / "torch" / "lib" / name).is_file()
+            str(path) for name in LIBRARIES if (path := self.toolchain.torch / "torch" / "lib" / name).is_file()
         ]
         target = folder / "image.dylib"
         done = self._run(
@@ -123,21 +123,21 @@ class Clang:
         return tuple(_undefined(source, name) for name in missing)
 
     def _flags(self, source: Source) -> list[str]:
-        library = self._toolchain.zig / "lib"
-        torch = self._toolchain.torch / "torch" / "include"
+        library = self.toolchain.zig / "lib"
+        torch = self.toolchain.torch / "torch" / "include"
         folders = [
             library / "libcxx" / "include",
             library / "libcxxabi" / "include",
             library / "include",
             STUBS,
-            self._toolchain.apple,
+            self.toolchain.apple,
             library / "libc" / "include" / "any-darwin-any",
             torch,
             torch / "torch" / "csrc" / "api" / "include",
             Path(sysconfig.get_paths()["include"]),
         ]
         return [
-            *("-target", f"arm64-apple-macos{MACOS}", "-x", "objective-c++", f"-std={self._toolchain.standard}", "-O0"),
+            *("-target", f"arm64-apple-macos{MACOS}", "-x", "objective-c++", f"-std={self.toolchain.standard}", "-O0"),
             *("-fblocks", "-nostdinc", "-nostdinc++", "-fno-color-diagnostics", "-fno-caret-diagnostics"),
             *("-ferror-limit=50", "-D_LIBCPP_PSTL_BACKEND_SERIAL", *(f"-D_LIBCPP_{choice}" for choice in _LIBCXX)),
             *(["-fobjc-arc"] if source.arc else []),
@@ -153,7 +153,7 @@ class Clang:
             return None
         # Every extension has another name, which no header uses before its own PYBIND11_MODULE.
         flags = [flag for flag in flags if not flag.startswith("-DTORCH_EXTENSION_NAME=")]
-        key = hashlib.sha256("\n".join([self._toolchain.identity, *flags, prefix]).encode()).hexdigest()[:24]
+        key = hashlib.sha256("\n".join([self.toolchain.identity, *flags, prefix]).encode()).hexdigest()[:24]
         target = self._cache / "pch" / f"{key}.pch"
         if target.is_file():
             return target
@@ -194,7 +194,7 @@ class Clang:
     def _framework_classes(self) -> dict[str, set[str]]:
         """The classes that the headers of each framework declare."""
         return {
-            name: set(re.findall(r"@interface (\w+)", _header(self._toolchain, name).read_text()))
+            name: set(re.findall(r"@interface (\w+)", _header(self.toolchain, name).read_text()))
             for name in _FRAMEWORKS
         }
 
@@ -202,7 +202,7 @@ class Clang:
         caches = {name: str(self._cache / "zig-cache") for name in ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR")}
         try:
             return subprocess.run(
-                [str(self._toolchain.zig / "zig"), *arguments],
+                [str(self.toolchain.zig / "zig"), *arguments],
                 capture_output=True,
                 text=True,
                 errors="replace",

@@ -113,8 +113,6 @@ _RULES: tuple[tuple[Kind, str, Callable[[OperatorModel], bool]], ...] = (
 )
 
 _BY_OPINFO = {
-    "UnaryUfuncInfo": Kind.UNARY,
-    "BinaryUfuncInfo": Kind.BINARY,
     "ReductionOpInfo": Kind.REDUCTION,
     "ForeachFuncInfo": Kind.FOREACH,
 }
@@ -127,6 +125,7 @@ def kind_of(operator: OperatorModel, opinfo_class: str | None = None) -> Choice:
             return Choice(kind, because)
     if opinfo_class in _BY_OPINFO:
         return Choice(_BY_OPINFO[opinfo_class], f"its OpInfo, a {opinfo_class}")
+    # A backward form has the OpInfo of its forward and more tensors, so that elementwise kinds go by their number.
     tensors = max((len(one.tensors) for one in operator.kernels), default=1)
     kind = Kind.UNARY if tensors <= 1 else Kind.BINARY if tensors == 2 else Kind.TERNARY
     return Choice(kind, f"{tensors} tensor{'' if tensors == 1 else 's'} in its schema")

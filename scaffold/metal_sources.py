@@ -11,6 +11,9 @@ from ..simulator.metal import check as check_shader
 from .findings import Finding
 
 _RAW_STRING = re.compile(r'R"(?P<mark>\w*)\((?P<body>.*?)\)(?P=mark)"', re.DOTALL)
+# The rule of the note that stands where there is no shader checker.
+UNCHECKED = "metal: not checked"
+
 _IS_METAL = re.compile(r"\bkernel\s+void\b|#include\s*<metal_stdlib>")
 
 
@@ -39,5 +42,5 @@ def _checked(path: Path, source: str) -> list[Finding]:
     try:
         diagnostics = check_shader(source, path)
     except CompilerMissingError as error:
-        return [Finding(str(path), 0, 0, "note", f"the Metal source was not checked: {error}", "metal")]
+        return [Finding(str(path), 0, 0, "note", f"the Metal source was not checked: {error}", UNCHECKED)]
     return [Finding(d.file, d.line, d.column, d.severity, d.message, f"metal: {d.rule}") for d in diagnostics]

@@ -157,7 +157,7 @@ def _parse(yaml_text: str, request: Request, tags: Path) -> ParsedYaml:
         except Exception as error:  # torchgen raises assertions and plain exceptions of many types
             problem = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise ScaffoldError(
-                f"the installed torchgen refuses {request.operator.full_name} of torch {request.operator.release}: {problem}"
+                f"the installed torchgen refuses {request.operator.full_name} of {request.operator.release}: {problem}"
             ) from None
 
 
