@@ -13,6 +13,7 @@ from .._version import __version__
 from ..errors import MpsmithError
 from .judge import Recorder
 from .selection import DeviceKind
+from .verdicts import CaseVerdict, Outcome
 
 OLDEST_TORCH = (2, 7)
 COMPRESSED_LAYOUTS = ("sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
@@ -40,6 +41,21 @@ class AuditedDevice:
                 if layout in COMPRESSED_LAYOUTS:
                     return f"the simulated device has no {layout} tensors"
         return ""
+
+    def beyond_simulation(self, outcome: Outcome) -> str:
+        """Why an outcome tells of the simulator and not of mps, or "" when it may tell of mps."""
+        if self.simulated and outcome.verdict is CaseVerdict.WRONG:
+            return next((why for text, why in BEYOND_SIMULATION.items() if text in outcome.message), "")
+        return ""
+
+
+# What the simulated device cannot do although a Mac can, or may: by its error text, the reason of the skip.
+BEYOND_SIMULATION = {
+    "new_compressed_tensor": "the simulated device has no sparse compressed tensors",
+    "Values and compressed tensor instance": "the simulated device has no sparse compressed tensors",
+    "DispatchStub.cpp": "this torch was built without the mps branch of the operator's kernel",
+    "Expected storage != nullptr": "the simulated device has no copy-on-write storages",
+}
 
 
 def open_device(kind: DeviceKind, profile_name: str | None) -> AuditedDevice:

@@ -48,14 +48,14 @@ class CounterRecorder:
     @contextmanager
     def recording(self) -> Iterator[list[str]]:
         """Collect the operators that the device's counters saw fall back in the enclosed calls."""
-        from ..simulator import device
+        from ..simulator import device as simulated_device
 
         found: list[str] = []
-        device.drain_fallbacks()
+        simulated_device.drain_fallbacks()
         try:
             yield found
         finally:
-            found.extend(device.drain_fallbacks())
+            found.extend(simulated_device.drain_fallbacks())
 
 
 def missing_operator(error: BaseException) -> str | None:

@@ -29,6 +29,7 @@ DEVICE = "mps"
 LEAK_REPETITIONS = 5
 Result = TypeVar("Result")
 
+UNDEFINED = "the CPU's result depends on uninitialised memory"
 OUT_OF_MEMORY = re.compile(r"out of memory|can't allocate memory|not enough memory", re.IGNORECASE)
 # How PyTorch and MPS refuse a dtype; everything else that mps raises where the CPU returns is a wrong behaviour.
 DTYPE_REFUSED = re.compile(
@@ -162,6 +163,8 @@ class Trial:
         comparison = Comparison(self._case, self._wide, DEVICE, random=self._random)
         found = comparison.forward(mps, cpu)
         if isinstance(found, Difference):
+            if reads_uninitialised_memory(self._case, cpu, self._seed_cpu):
+                return Outcome(CaseVerdict.REFERENCE_FAILED, message=UNDEFINED)
             return self._wrong(found, "forward")
         if not cpu.differentiable or not cpu.inputs:
             return self._right(found)
@@ -259,6 +262,34 @@ class Trial:
         made = [torch.randn(t.shape, dtype=t.dtype, generator=generator) for t in outputs]
         layout = self._case.cotangent_layout
         return made if layout is None else [_or_itself(layout(t), t) for t in made]
+
+
+def reads_uninitialised_memory(case: Case, cpu: Execution, seed: Callable[[], None]) -> bool:
+    """Whether the CPU's own result depends on what fresh memory held: then there is nothing to compare with.
+
+    The case runs again with PyTorch filling fresh memory with NaN and the largest integers. Only where those appear in
+    a result that had none is it undefined: other differences may come from another algorithm.
+    """
+    enabled = torch.are_deterministic_algorithms_enabled()
+    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+    torch.use_deterministic_algorithms(True, warn_only=True)  # this also fills uninitialised memory
+    try:
+        seed()
+        filled = execute(case, move(case.args, case.kwargs, "cpu"))
+    except Exception:
+        return False
+    finally:
+        torch.use_deterministic_algorithms(enabled, warn_only=warn_only)
+    pairs = zip(cpu.outputs, filled.outputs, strict=False)
+    return any(_holds_fill(again) and not _holds_fill(first) for first, again in pairs)
+
+
+def _holds_fill(output: object) -> bool:
+    if not isinstance(output, Tensor) or output.layout is not torch.strided or output.dtype is torch.bool:
+        return False
+    if output.is_floating_point() or output.is_complex():
+        return bool(output.isnan().any())
+    return bool((output == torch.iinfo(output.dtype).max).any())
 
 
 def classify(error: Exception, stage: str) -> DeviceError:

@@ -268,6 +268,9 @@ def _run_cases(worker: _Worker, task: Task, cases: list[tuple[int, Case]], marke
         except Exception as error:  # a flaw of the auditor costs one case, and is seen
             message = f"not judged, {type(error).__name__}: {one_line(error)}"
             outcome = Outcome(CaseVerdict.REFERENCE_FAILED, "judge", message)
+        beyond = worker.device.beyond_simulation(outcome)
+        if beyond:
+            outcome = Outcome(CaseVerdict.SKIPPED, outcome.stage, beyond)
         worker.store.add_case(task.group, position, outcome, inputs)
         executed += 1
     worker.store.add_witnesses(task.group, witness.overloads)

@@ -35,8 +35,13 @@ class SchemaCall:
         return any(argument.name == "device" and argument.kwarg_only for argument in self._overload._schema.arguments)
 
     def positions_of(self, names: frozenset[str]) -> frozenset[int]:
-        """The positions of the arguments with these names."""
-        return frozenset(i for i, argument in enumerate(self._overload._schema.arguments) if argument.name in names)
+        """The positions of the arguments with these names, or "operator/name" for those of one operator."""
+        operator = self.__name__.removeprefix("aten::").split(".")[0]
+        return frozenset(
+            position
+            for position, argument in enumerate(self._overload._schema.arguments)
+            if argument.name in names or f"{operator}/{argument.name}" in names
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The overload's result, and the written arguments."""

@@ -21,11 +21,11 @@ CALLS_KEPT = 5
 SAMPLES = 12
 
 
-class Recording(TorchDispatchMode):
+class Recording(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """While active, remembers up to `CALLS_KEPT` different calls of every overload."""
 
     def __init__(self, dtype: str, known: dict[str, list[dict[str, Any]]]) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._dtype = dtype
         self._known = known
 

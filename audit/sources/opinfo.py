@@ -23,7 +23,9 @@ UNINITIALISED = frozenset(
         "empty_strided",
         "new_empty",
         "new_empty_strided",
+        "resize",
         "resize_",
+        "resize_as",
         "resize_as_",
     }
 )

@@ -15,8 +15,19 @@ from ..store import GroupKey
 from ..tree import leaves
 from .opinfo import UNINITIALISED, without_double
 
-# Arguments that operators read on the host whatever the device, by name.
-HOST_ARGUMENTS = frozenset({"scalars", "tensor_indices_or_sections"})
+# Arguments that operators read on the host whatever the device, by name; "operator/name" where only one does.
+HOST_ARGUMENTS = frozenset(
+    {
+        "scalars",
+        "tensor_indices_or_sections",
+        "randint_like/high",
+        "randint_like/low",
+        "_pack_padded_sequence/lengths",
+        "_pack_padded_sequence_backward/batch_sizes",
+    }
+)
+# Operators whose answer is about the device, or on the CPU by definition.
+ABOUT_THE_DEVICE = frozenset({"_to_cpu", "get_device", "_shape_as_tensor", "choose_qparams_optimized"})
 
 
 class SchemaSource:
@@ -41,8 +52,10 @@ class SchemaSource:
             args, kwargs = arguments_of(remembered, key.dtype)
             if call.takes_device and not any(isinstance(leaf, torch.Tensor) for leaf in leaves((args, kwargs))):
                 kwargs["device"] = torch.device("cpu")  # a factory is asked for the device that is audited
-            on_host = call.positions_of(HOST_ARGUMENTS)
-            yield without_double(Case(call, args, kwargs, uninitialised=uninitialised, on_host=on_host))
+            case = Case(call, args, kwargs, uninitialised=uninitialised, on_host=call.positions_of(HOST_ARGUMENTS))
+            if base in ABOUT_THE_DEVICE:
+                case.skipped = "answers with the device, or on the CPU, by definition"
+            yield without_double(case)
 
     @cached_property
     def _memory(self) -> Memory:

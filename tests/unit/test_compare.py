@@ -147,7 +147,8 @@ def test_one_changed_element_is_always_found(values: list[float], at: int) -> No
     actual = expected.clone()
     position = at % len(values)
     old = actual[position].item()
-    actual[position] = 1.0 if not math.isfinite(old) else old * 2 + 1
+    # The other sign and far from zero: further away than any tolerance.
+    actual[position] = 1.0 if not math.isfinite(old) else -math.copysign(abs(old) + 1000.0, old)
     found = check(actual, expected, expected.double())
     assert isinstance(found, Difference)
     assert found.text.startswith("1 of ")

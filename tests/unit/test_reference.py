@@ -1,0 +1,88 @@
+"""What there is to compare with: float64 runs, moved inputs, and results that are undefined on the CPU itself."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from mpsmith.audit.cases import Case
+from mpsmith.audit.execution import execute, gradients
+from mpsmith.audit.judge import reads_uninitialised_memory
+from mpsmith.audit.reference import WideGradient, WideOutput, WideRuns, nudge
+from mpsmith.audit.transfer import move
+
+
+def runs_of(case: Case, cotangents: list[torch.Tensor] | None = None) -> WideRuns:
+    return WideRuns(case, cotangents or [], lambda: None)
+
+
+def test_the_reference_is_the_operator_in_float64() -> None:
+    x = torch.tensor([0.1, 2.5])
+    wide = WideOutput(runs_of(Case(torch.sin, (x,))), 0).value()
+    assert wide.dtype is torch.float64
+    assert torch.equal(wide, torch.sin(x.double()))
+
+
+def test_integers_promote_to_float64() -> None:
+    assert WideOutput(runs_of(Case(torch.sqrt, (torch.tensor([2]),))), 0).value().dtype is torch.float64
+
+
+def test_an_operator_without_float64_has_no_reference() -> None:
+    def only_float32(x: torch.Tensor) -> torch.Tensor:
+        if x.dtype is not torch.float32:
+            raise RuntimeError("not implemented for 'Double'")
+        return x
+
+    reference = WideOutput(runs_of(Case(only_float32, (torch.ones(2),))), 0)
+    assert reference.value() is None
+    assert reference.sensitivity() is None
+    assert torch.get_default_dtype() is torch.float32
+
+
+def test_a_gradient_has_a_reference_too() -> None:
+    x = torch.tensor([0.5, 1.5], requires_grad=True)
+    case = Case(torch.exp, (x,), differentiable=True)
+    reference = WideGradient(runs_of(case, [torch.ones(2)]), 0)
+    assert torch.allclose(reference.value(), torch.exp(x.detach().double()))
+
+
+def test_cancellation_is_sensitive_and_a_product_is_not() -> None:
+    x = torch.tensor([1000.0, -999.0])
+    cancelling = WideOutput(runs_of(Case(torch.sum, (x,))), 0)
+    eps = torch.finfo(torch.float32).eps
+    assert cancelling.sensitivity() > 0.5 * eps
+    product = WideOutput(runs_of(Case(torch.mul, (x, 2.0))), 0)
+    assert bool((product.sensitivity() <= 2 * eps * (2 * x).abs()).all())
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.complex64])
+def test_a_nudge_is_a_unit_in_the_last_place(dtype: torch.dtype) -> None:
+    x = torch.tensor([1.0, -3.0, 0.0]).to(dtype)
+    moved = nudge((x, 3, torch.tensor([7])), torch.Generator().manual_seed(1))
+    relative = ((moved[0] - x).abs() / x.abs().clamp(min=1e-30))[:2]
+    assert torch.allclose(relative.double(), torch.full((2,), torch.finfo(dtype).eps, dtype=torch.float64))
+    assert moved[0][2] == 0
+    assert moved[1] == 3
+    assert moved[2].item() == 7
+
+
+def reads_fresh_memory(case: Case) -> bool:
+    return reads_uninitialised_memory(case, execute(case, move(case.args, case.kwargs, "cpu")), lambda: None)
+
+
+def test_a_result_out_of_fresh_memory_is_undefined() -> None:
+    assert reads_fresh_memory(
+        Case(lambda x: torch.empty_like(x).nan_to_num(0.0) * 0 + torch.empty(3), (torch.ones(3),))
+    )
+
+
+@pytest.mark.parametrize("call", [torch.sin, torch.cumsum, torch.sort])
+def test_a_result_of_the_inputs_alone_is_defined(call) -> None:
+    args = (torch.tensor([3.0, 1.0, float("nan")]), 0) if call is torch.cumsum else (torch.tensor([3.0, float("nan")]),)
+    assert not reads_fresh_memory(Case(call, args))
+
+
+def test_gradients_of_unused_inputs_are_none() -> None:
+    used, unused = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    execution = execute(Case(lambda a, b: a * 2, differentiable=True), ((used, unused), {}))
+    assert gradients(execution, [torch.ones(2)])[1] is None
