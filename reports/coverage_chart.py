@@ -11,14 +11,17 @@ from ..audit.coverage_history import ReleaseCounts
 WIDTH, HEIGHT = 960, 420
 LEFT, RIGHT, TOP, BOTTOM = 60, 170, 40, 60
 
+NAMESPACE = 'xmlns="http://www.w3.org/2000/svg" '
+
 _STYLE = """
-  .coverage text { font: 13px system-ui, sans-serif; fill: #333 }
+  .coverage { color: #333 }
+  .coverage text { font: 13px system-ui, sans-serif; fill: currentColor }
   .coverage .axis { stroke: #999; fill: none }
   .coverage .grid { stroke: #ddd; fill: none }
   .coverage .line { fill: none; stroke-width: 2.5 }
   .coverage .ground { fill: #fff }
   @media (prefers-color-scheme: dark) {
-    .coverage text { fill: #ddd }
+    .coverage { color: #ddd }
     .coverage .axis { stroke: #777 }
     .coverage .grid { stroke: #444 }
     .coverage .ground { fill: #1b1b1b }
@@ -45,8 +48,11 @@ def history_lines(counts: Sequence[ReleaseCounts]) -> tuple[Line, ...]:
     )
 
 
-def history_svg(counts: Sequence[ReleaseCounts]) -> str:
-    """The history of coverage as SVG text. Raises ValueError without a release."""
+def history_svg(counts: Sequence[ReleaseCounts], *, inline: bool = False) -> str:
+    """The history of coverage as SVG text; `inline` leaves out the namespace, which HTML does not need.
+
+    Raises ValueError without a release.
+    """
     if not counts:
         raise ValueError("a chart needs at least one release")
     lines = history_lines(counts)
@@ -54,7 +60,7 @@ def history_svg(counts: Sequence[ReleaseCounts]) -> str:
     releases = [count.release for count in counts]
     heading = f"MPS coverage of PyTorch {releases[0]} to {releases[-1]}"
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="coverage" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">',
+        f'<svg {"" if inline else NAMESPACE}class="coverage" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">',
         f"<title>{escape(heading)}</title>",
         f"<style>{_STYLE}</style>",
         f'<rect class="ground" width="{WIDTH}" height="{HEIGHT}"/>',
@@ -116,7 +122,7 @@ def badge_svg(native: int, missing: int) -> str:
     colour = "#2a9d4b" if share >= 0.75 else "#c98a1a" if share >= 0.5 else "#d1495b"
     width = left + right
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="20" role="img">'
+        f'<svg {NAMESPACE}width="{width}" height="20" role="img">'
         f"<title>{label}: {value}</title>"
         f'<clipPath id="r"><rect width="{width}" height="20" rx="3"/></clipPath><g clip-path="url(#r)">'
         f'<rect width="{left}" height="20" fill="#555"/>'

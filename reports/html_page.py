@@ -15,6 +15,7 @@ from ..audit.results import SEVERITY, AuditSummary, EntrySummary, OverloadSummar
 from ..audit.verdicts import CASE_SEVERITY, CaseVerdict, OverloadVerdict
 from . import tables
 from .charts import charts, style_of
+from .coverage_page import section_of
 from .tables import SHORT_DTYPES
 from .wording import (
     CASE_LETTERS,
@@ -62,6 +63,7 @@ def render(summary: AuditSummary) -> str:
             figures=_figures(summary),
             charts=charts(summary),
             tables=[table for table in static if table.rows],
+            coverage=section_of(summary),
             style=_source("report.css"),
             script=_source("report.js"),
             data=Markup(_embedded(page_data(summary))),
