@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import re
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ _ORDERS: dict[Order, int] = {"forward": 0, "reverse": 1, "random": 2}
 _ARGUMENT_SLOTS = 48  # 32 buffers, then threadgroup arguments
 _MESSAGE_BYTES = 8192
 _SHOWN_MESSAGES = 4
+_PLACE = re.compile(r"@([0-9a-f]+)")
 _WAITS = (b"msl_threadgroup_barrier", b"msl_simdgroup_barrier", b"msl_exchange")
 
 
@@ -209,11 +211,17 @@ class Runtime:
         return _summary(kernel, messages, list(call.places), call.error_count)
 
 
+def _line(kernel: LoadedKernel, place: int) -> str:
+    found = kernel.lines.locate(place)
+    return f" ({found.file}:{found.line})" if found else ""
+
+
 def _summary(kernel: LoadedKernel, messages: list[str], places: list[int], count: int) -> list[str]:
     """One message for each line of the source: a fault in one thread is mostly a fault in all."""
     by_place: dict[object, str] = {}
     for message, place in zip(messages, places, strict=False):
         found = kernel.lines.locate(place) if place and kernel.content else None
+        message = _PLACE.sub(lambda match: _line(kernel, int(match[1], 16)), message)
         text = f"{message}, at {found.file}:{found.line}" if found else message
         by_place.setdefault(found or message, text)
     shown = list(by_place.values())[:_SHOWN_MESSAGES]

@@ -32,7 +32,8 @@ def checking(mode: Mode) -> Iterator[None]:
 
     * `fast`: one forward run; small buffers are guarded.
     * `schedules`: threads forward, in reverse and in a random order must agree bit for bit.
-    * `checked`: every load and store is checked for bounds and races, every barrier for divergence.
+    * `checked`: every load and store is checked for bounds and (in buffers of up to 4 MiB) races, every barrier for
+      divergence.
     """
     token = _current.set(validate_mode(mode))
     try:

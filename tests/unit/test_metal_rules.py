@@ -338,7 +338,11 @@ def test_errors_in_checked_mode_name_the_line() -> None:
     )
     with pytest.raises(RuntimeError, match=r"store .* past the end of argument 0 .*, at program_source:6$"):
         call(source, floats(9))
-    with pytest.raises(RuntimeError, match=r"a load by thread .*, at program_source:5\n.* more of the kind$"):
+    with pytest.raises(
+        RuntimeError,
+        match=r"a load by thread .* by thread \d+ of the same threadgroup \(program_source:4\), .*, "
+        r"at program_source:5\n.* more of the kind$",
+    ):
         call(
             shared("s[t] = b[i];\n a[i] = s[63 - t];").replace("{\n  threadgroup", "{ threadgroup"),
             *[floats(64)] * 2,

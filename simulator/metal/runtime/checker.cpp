@@ -5,6 +5,7 @@
 // the right mem_flags within a threadgroup, a simdgroup_barrier within a SIMD group; nothing orders two threadgroups.
 #include "runtime.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@ struct Access {
   uint32_t item;
   uint32_t barrier_epoch;    // threadgroup barriers passed, of the matching mem_flags
   uint32_t simdgroup_epoch;
+  uint32_t place;            // of the instruction in the kernel's library
 };
 struct Record {
   Access write;
@@ -31,10 +33,11 @@ struct Memory {
   bool shared;
 };
 
-enum { kMaxVariables = 64 };
+enum { kMaxVariables = 64, kMaxRecorded = 4 << 20 };
 static Memory s_memory[kMaxRegions + kMaxVariables];
 static uint32_t s_memory_count;
 static bool s_running;
+static uint64_t s_kernel_base;
 static uint32_t s_turn;
 static uint32_t s_device_epoch, s_shared_epoch;
 static uint32_t s_device_simd_epoch[32], s_shared_simd_epoch[32];
@@ -46,7 +49,8 @@ static void add_memory(const uint8_t* base, uint64_t size, const char* name, uin
   Memory& m = s_memory[s_memory_count++];
   m.base = base;
   m.size = size;
-  m.records = (Record*)calloc(size ? size : 1, sizeof(Record));
+  // A record takes 80 times its byte: large buffers are checked for bounds alone.
+  m.records = size <= kMaxRecorded ? (Record*)calloc(size ? size : 1, sizeof(Record)) : nullptr;
   m.name = name;
   m.argument = argument;
   m.shared = shared;
@@ -54,6 +58,8 @@ static void add_memory(const uint8_t* base, uint64_t size, const char* name, uin
 
 void checker_begin(Dispatch* d) {
   s_running = true;
+  Dl_info kernel;
+  s_kernel_base = dladdr((void*)d->kernel, &kernel) ? (uint64_t)kernel.dli_fbase : 0;
   s_memory_count = 0;
   s_turn = 0;
   s_device_epoch = s_shared_epoch = 1;
@@ -101,12 +107,14 @@ static void report_race(const Memory& m, uint64_t offset, const char* before_kin
   char where[96], who[160];
   name_memory(where, sizeof where, m);
   describe_item(who, sizeof who, now.item);
+  // Python turns @PLACE into the line of the source.
   if (before.group == now.group)
-    report("data race on byte %lu of %s: %s by %s, %s by item %u of the same threadgroup, and no barrier with the "
-           "matching mem_flags between", (unsigned long)offset, where, now_kind, who, before_kind, before.item);
+    report("data race on byte %lu of %s: %s by %s, %s by thread %u of the same threadgroup@%x, and no barrier with the "
+           "matching mem_flags between", (unsigned long)offset, where, now_kind, who, before_kind, before.item,
+           before.place);
   else
-    report("data race on byte %lu of %s: %s by %s, %s by item %u of another threadgroup; nothing orders threadgroups",
-           (unsigned long)offset, where, now_kind, who, before_kind, before.item);
+    report("data race on byte %lu of %s: %s by %s, %s by thread %u of another threadgroup@%x; nothing orders "
+           "threadgroups", (unsigned long)offset, where, now_kind, who, before_kind, before.item, before.place);
 }
 
 static void check(const uint8_t* p, uint32_t size, bool write, bool atomic, void* instruction) {
@@ -149,7 +157,9 @@ static void check(const uint8_t* p, uint32_t size, bool write, bool atomic, void
   }
   uint32_t simdgroup = g_item / 32;
   Access now = {s_turn, g_item, m->shared ? s_shared_epoch : s_device_epoch,
-                m->shared ? s_shared_simd_epoch[simdgroup] : s_device_simd_epoch[simdgroup]};
+                m->shared ? s_shared_simd_epoch[simdgroup] : s_device_simd_epoch[simdgroup],
+                (uint32_t)(g_instruction - s_kernel_base)};
+  if (!m->records) return;
   const char* kind = atomic ? "an atomic access" : write ? "a store" : "a load";
   for (uint32_t i = 0; i < size; i++) {
     Record& r = m->records[offset + i];
