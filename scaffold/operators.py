@@ -106,9 +106,14 @@ class OverloadModel:
 
 @dataclass(frozen=True)
 class OperatorModel:
-    """An operator of one release of torch with all overloads that a kernel may serve."""
+    """An operator of one release of torch with all overloads that a kernel may serve.
+
+    `stem` names its files and modules: `fused_adagrad` for `_fused_adagrad_`, and `pdist_private` for a `_pdist` beside a
+    public `pdist`.
+    """
 
     name: str
+    stem: str
     release: str
     overloads: tuple[OverloadModel, ...]
 
@@ -116,11 +121,6 @@ class OperatorModel:
     def full_name(self) -> str:
         """With its namespace: `aten::mode`."""
         return f"aten::{self.name}"
-
-    @property
-    def stem(self) -> str:
-        """A name for files and modules: `fused_adagrad` for `_fused_adagrad_`."""
-        return self.name.strip("_")
 
     @property
     def camel(self) -> str:
@@ -219,7 +219,13 @@ class Source:
             OverloadModel(function, FunctionSchema.parse(function.schema), by_name[f"aten::{function.name}"])
             for function in self.by_operator[bare]
         )
-        return OperatorModel(bare, self.release, models)
+        return OperatorModel(bare, self._stem(bare), self.release, models)
+
+    def _stem(self, name: str) -> str:
+        plain = name.strip("_")
+        if name == plain or plain not in self.by_operator:
+            return plain
+        return f"{plain}_private" if name.startswith("_") else f"{plain}_inplace"
 
     def relatives(self, operator: OperatorModel) -> tuple[str, ...]:
         """The overloads of the operator's in-place or functional twin: `add_.Tensor` and so on for `add`."""

@@ -1,0 +1,125 @@
+"""Every gap of the installed torch can be scaffolded for every target, in a form that its readers accept."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import pytest
+
+from mpsmith.scaffold import operators
+from mpsmith.scaffold.dispatch_stubs import installed_include
+from mpsmith.scaffold.generate import _tree as tree_of
+from mpsmith.scaffold.kinds import Kind, kind_of
+from mpsmith.scaffold.operators import Source
+from mpsmith.scaffold.regions import regions_of
+from mpsmith.scaffold.signatures import needs_bridge
+from mpsmith.scaffold.targets import Generated, Request, extension, shader, stable, upstream
+
+LACKING = ("missing", "always falls back")
+
+
+@pytest.fixture(scope="module")
+def source() -> Source:
+    return operators.installed()
+
+
+@pytest.fixture(scope="module")
+def requests(source: Source) -> list[Request]:
+    """Every operator that lacks a kernel, those that no user reaches included."""
+    names = sorted({o.operator.removeprefix("aten::") for o in source.surface.overloads if o.dispatch.value in LACKING})
+    found = [source.operator(name) for name in names]
+    return [Request(one, kind_of(one).kind, (one.name,), source.relatives(one)) for one in found if one.kernels]
+
+
+def test_there_are_as_many_gaps_as_the_surface_says(requests: list[Request]) -> None:
+    assert len(requests) > 100
+
+
+def parsed_as_python(generated: Generated) -> None:
+    for path, text in generated.files.items():
+        if path.endswith(".py"):
+            ast.parse(text, path)
+
+
+def says_that_it_is_not_written(generated: Generated, request: Request, kernels: str) -> None:
+    text = "".join(text for path, text in generated.files.items() if path.endswith(kernels))
+    assert "is not written yet" in text, request.operator.name
+
+
+def marks_are_whole(generated: Generated) -> None:
+    for path, text in generated.files.items():
+        if not path.endswith(".patch"):
+            regions_of(text, path)
+
+
+@pytest.mark.parametrize("target", [shader, extension, stable], ids=lambda module: module.__name__.rpartition(".")[2])
+def test_every_gap_has_a_scaffold(requests: list[Request], target: object) -> None:
+    for request in requests:
+        generated = target.generate(request)  # type: ignore[attr-defined]
+        parsed_as_python(generated)
+        marks_are_whole(generated)
+        says_that_it_is_not_written(
+            generated, request, "kernels/" + request.operator.stem + ".py" if target is shader else ".mm"
+        )
+        for kernel in request.kernels:
+            assert any(f"aten::{kernel.name}" in text for text in generated.files.values())
+
+
+def test_every_gap_has_an_upstream_patch(requests: list[Request], source: Source) -> None:
+    tree = tree_of(source.release)
+    for request in requests:
+        generated = upstream.generate(request, tree)
+        parsed_as_python(generated)
+        marks_are_whole(generated)
+        patch = generated.files[f"{request.operator.stem}.patch"]
+        rows = re.findall(r"^\+    (?:.*, )?MPS: \S+$", patch, re.MULTILINE)
+        changed_rows = re.findall(r"^\+    .*\bMPS\b.*: \S+$", patch, re.MULTILINE)
+        assert len(rows) + len(changed_rows) >= len(request.kernels), request.operator.name
+
+
+def test_every_overload_that_shares_no_kernel_is_registered(requests: list[Request]) -> None:
+    for request in requests:
+        generated = extension.generate(request)
+        host = generated.files[f"src/{request.operator.stem}.mm"]
+        for overload in request.operator.kernels:
+            assert f'm.impl("{overload.name}"' in host
+            assert f"at::_ops::{overload.identifier}::schema" in host
+        assert set(generated.registers) == {overload.name for overload in request.operator.kernels}
+
+
+def test_a_scalar_goes_round_the_stable_abi(source: Source) -> None:
+    operator = source.operator("softshrink")
+    assert needs_bridge(operator.kernels[0])
+    generated = stable.generate(Request(operator, Kind.UNARY))
+    assert generated.registers == {}
+    assert "float lambd=0.5" in generated.files["src/softshrink.mm"]
+    assert "float(lambd)" in generated.files["softshrink_mps/__init__.py"]
+
+
+def test_a_generator_needs_a_newer_stable_abi(source: Source) -> None:
+    with_generator = stable.generate(Request(source.operator("poisson"), Kind.RANDOM))
+    without = stable.generate(Request(source.operator("mode"), Kind.SORT))
+    assert "TORCH_TARGET_VERSION=0x020d000000000000" in with_generator.definitions
+    assert "TORCH_TARGET_VERSION=0x020a000000000000" in without.definitions
+
+
+def test_an_elementwise_operator_with_a_stub_only_fills_it_in(source: Source) -> None:
+    tree = tree_of(source.release)
+    generated = upstream.generate(Request(source.operator("special_ndtri"), Kind.UNARY), tree)
+    host = generated.files["tree/aten/src/ATen/native/mps/operations/SpecialNdtri.mm"]
+    assert "REGISTER_DISPATCH(special_ndtri_stub, &special_ndtri_kernel)" in host
+    assert "+    CPU, CUDA, MPS: special_ndtri_out" in generated.files["special_ndtri.patch"]
+    assert (installed_include() / "ATen/native/UnaryOps.h").is_file()
+
+
+def test_the_patch_takes_the_operator_off_the_list_of_failures(source: Source) -> None:
+    generated = upstream.generate(Request(source.operator("mode"), Kind.SORT, ("mode",)), tree_of(source.release))
+    assert re.search(r'^-\s+"mode": None,$', generated.files["mode.patch"], re.MULTILINE)
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_every_kind_has_a_body(source: Source, kind: Kind) -> None:
+    request = Request(source.operator("mode"), kind)
+    metal = {kind: text for path, text in extension.generate(request).files.items() if path.endswith("_metal.h")}
+    assert "mpsmith: begin mode" in metal[kind]

@@ -1,0 +1,162 @@
+"""`mpsmith scaffold` and `mpsmith next` as they are typed: what they write, what they refuse, what they say next."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from mpsmith.cli import app
+from mpsmith.errors import MpsmithError
+from mpsmith.registry.files import edit, load
+
+runner = CliRunner()
+
+
+@pytest.fixture(autouse=True)
+def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "registry"
+    folder.mkdir()
+    monkeypatch.setenv("MPSMITH_REGISTRY", str(folder))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def no_test_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These tests need no OpInfos, and importing torch's takes seconds."""
+    from mpsmith.scaffold import generate
+    from mpsmith.scaffold.opinfos import OpInfos
+
+    monkeypatch.setattr(generate, "opinfos_for", lambda operator: OpInfos((operator,), None))
+
+
+def run(*arguments: str) -> str:
+    done = runner.invoke(app, ["scaffold", *arguments])
+    assert done.exit_code == 0, done.exception
+    return done.output
+
+
+def refused(*arguments: str) -> str:
+    done = runner.invoke(app, ["scaffold", *arguments])
+    assert isinstance(done.exception, MpsmithError), done.output
+    return str(done.exception)
+
+
+def test_a_gap_gets_files_an_entry_and_the_next_command(tmp_path: Path, registry: Path) -> None:
+    out = tmp_path / "mode"
+    said = run("aten::mode", "--out", str(out))
+    assert (out / "kernels" / "mode.metal").is_file()
+    assert load(registry)["aten::mode"].current_status.value == "scaffolded"  # type: ignore[union-attr]
+    assert f"next: python -m pytest {out / 'tests'}" in said
+
+
+def test_a_dry_run_writes_nothing(tmp_path: Path, registry: Path) -> None:
+    said = run("mode", "--target", "extension", "--out", str(tmp_path / "mode"), "--dry-run")
+    assert "src/mode.mm" in said
+    assert not (tmp_path / "mode").exists()
+    assert not load(registry)
+
+
+def test_an_entry_that_is_further_stays(tmp_path: Path, registry: Path) -> None:
+    edit(registry, "aten::mode", {"status": "upstreamed"}, add=True)
+    run("mode", "--out", str(tmp_path / "mode"))
+    assert load(registry)["aten::mode"].status.value == "upstreamed"  # type: ignore[union-attr]
+
+
+def test_a_finished_kernel_is_not_scaffolded_again(tmp_path: Path, registry: Path) -> None:
+    edit(registry, "aten::mode", {"status": "implemented", "kernel": "mode"}, add=True)
+    assert "implemented already, in mpsmith.kernels.mode" in refused("mode", "--out", str(tmp_path / "mode"))
+
+
+def test_an_operator_that_shares_a_kernel_gets_that_one(tmp_path: Path) -> None:
+    said = run("heaviside_", "--target", "extension", "--out", str(tmp_path / "h"))
+    assert "aten::heaviside_ shares the kernel of aten::heaviside" in said
+    assert (tmp_path / "h" / "src" / "heaviside.mm").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("softshrnk",), "did you mean softshrink"),
+        (("torchvision::nms",), "not an operator of aten"),
+        (("add",), "native kernels on mps since torch 1.12.1"),
+        (("_foobar",), "no user of an mps device can reach aten::_foobar"),
+        (("conv2d",), "composed of other operators"),
+        (("mode", "--target", "shaders"), r"no target; there are shader, .* \(did you mean shader"),
+        (("mode", "--kind", "reductions"), r"no kind of kernel; .* \(did you mean reduction"),
+        ((), "give one operator, or --all-missing"),
+        (("--all-missing",), "needs --out DIR"),
+        (("mode", "--torch", "1.0.0"), "mpsmith check --setup --torch 1.0.0"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    import re
+
+    assert re.search(
+        message, refused(*arguments, *(() if "--all-missing" in arguments else ("--out", str(tmp_path / "x"))))
+    )
+    assert not (tmp_path / "x").exists()
+
+
+def test_force_scaffolds_a_native_operator(tmp_path: Path) -> None:
+    run("softshrink", "--force", "--out", str(tmp_path / "s"))
+    assert (tmp_path / "s" / "kernels" / "softshrink.py").is_file()
+
+
+def test_the_kind_can_be_chosen(tmp_path: Path) -> None:
+    said = run("mode", "--kind", "scan", "--target", "extension", "--out", str(tmp_path / "m"))
+    assert "scan (by your choice)" in said
+    assert "running" in (tmp_path / "m" / "src" / "mode_metal.h").read_text()
+
+
+def test_a_folder_with_something_else_in_it_is_refused(tmp_path: Path) -> None:
+    out = tmp_path / "mine"
+    out.mkdir()
+    (out / "thesis.txt").write_text("years of work")
+    assert "is not empty and holds no scaffold" in refused("mode", "--out", str(out))
+    assert [path.name for path in out.iterdir()] == ["thesis.txt"]
+
+
+def test_the_scaffold_of_another_operator_is_refused(tmp_path: Path) -> None:
+    run("mode", "--out", str(tmp_path / "o"))
+    assert "holds the scaffold of aten::mode" in refused("take", "--out", str(tmp_path / "o"))
+
+
+def test_hand_work_survives_and_a_conflict_shows_its_diff(tmp_path: Path) -> None:
+    out = tmp_path / "mode"
+    run("mode", "--target", "extension", "--out", str(out))
+    host = out / "src" / "mode.mm"
+    host.write_text(host.read_text().replace("TORCH_CHECK_NOT_IMPLEMENTED(", "MY_OWN_LINE(", 1))
+    assert "unchanged" in run("mode", "--target", "extension", "--out", str(out))
+    host.write_text(host.read_text().replace("static mps_support::Library& library()", "static auto& mine()"))
+    done = runner.invoke(app, ["scaffold", "mode", "--target", "extension", "--out", str(out)])
+    assert isinstance(done.exception, MpsmithError)
+    assert "-static auto& mine()" in done.output
+    assert "MY_OWN_LINE(" in host.read_text()
+
+
+def test_every_gap_at_once(tmp_path: Path, registry: Path) -> None:
+    said = run("--all-missing", "--target", "extension", "--out", str(tmp_path / "all"))
+    made = sorted(path.name for path in (tmp_path / "all").iterdir())
+    assert len(made) > 60
+    assert f"{len(made)} operators" in said
+    assert sum(entry.current_status.value == "scaffolded" for entry in load(registry).values()) == len(made)  # type: ignore[union-attr]
+
+
+def test_next_ranks_what_nobody_works_on(registry: Path) -> None:
+    edit(registry, "aten::mode", {"status": "scaffolded"}, add=True)
+    edit(registry, "aten::linalg_eig", {"owner": "somebody"}, add=True)
+    done = runner.invoke(app, ["next", "--json", "-n", "200"])
+    rows = json.loads(done.output)["suggestions"]
+    names = [row["operator"] for row in rows]
+    assert "aten::mode" not in names
+    assert names[-1] == "aten::linalg_eig"
+    scores = [row["score"] for row in rows if row["owner"] is None]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_next_can_be_asked_for_one_kind() -> None:
+    done = runner.invoke(app, ["next", "--kind", "pooling", "--json"])
+    assert {row["kind"] for row in json.loads(done.output)["suggestions"]} == {"pooling"}

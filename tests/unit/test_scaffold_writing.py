@@ -1,0 +1,141 @@
+"""Generated files never cost anybody their work: regions, conflicts, plans, and nothing half-written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mpsmith.scaffold import writing
+from mpsmith.scaffold.errors import ScaffoldError
+from mpsmith.scaffold.manifest import Manifest, manifest_above, read_manifest
+from mpsmith.scaffold.regions import regions_of, with_regions
+from mpsmith.scaffold.writing import Action, plan, write
+
+GENERATED = """\
+head
+// mpsmith: begin body
+  unwritten();
+// mpsmith: end body
+tail
+"""
+MANIFEST = Manifest("aten::mode", "extension", "sort", "2.13.0")
+
+
+def test_regions_are_what_stands_between_the_marks() -> None:
+    assert regions_of(GENERATED, "file") == {"body": "  unwritten();\n"}
+
+
+def test_python_marks_are_regions_too() -> None:
+    assert regions_of("    # mpsmith: begin a\nx\n    # mpsmith: end a\n", "file") == {"a": "x\n"}
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("// mpsmith: begin a\n// mpsmith: begin b\n", "file:2"),
+        ("\n// mpsmith: end a\n", "file:2"),
+        ("// mpsmith: begin a\n", "file"),
+    ],
+)
+def test_damaged_marks_are_named_with_their_line(text: str, line: str) -> None:
+    with pytest.raises(ScaffoldError, match=rf"^{line}: "):
+        regions_of(text, "file")
+
+
+def test_contents_go_into_the_regions_of_their_names() -> None:
+    text, lost = with_regions(GENERATED, {"body": "  mine();\n", "gone": "x"}, "file")
+    assert text == GENERATED.replace("  unwritten();", "  mine();")
+    assert lost == ["gone"]
+
+
+def test_a_second_run_changes_nothing(tmp_path: Path) -> None:
+    write(plan(tmp_path, {"a.mm": GENERATED}, MANIFEST))
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    again = plan(tmp_path, {"a.mm": GENERATED}, MANIFEST)
+    write(again)
+    assert [change.action for change in again.changes] == [Action.UNCHANGED]
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
+
+
+def test_a_new_template_keeps_what_was_written_in_the_regions(tmp_path: Path) -> None:
+    write(plan(tmp_path, {"a.mm": GENERATED}, MANIFEST))
+    file = tmp_path / "a.mm"
+    file.write_text(GENERATED.replace("unwritten", "mine"))
+    newer = GENERATED.replace("tail", "new tail")
+    planned = plan(tmp_path, {"a.mm": newer}, MANIFEST)
+    assert planned.changes[0].action is Action.MERGED
+    write(planned)
+    assert file.read_text() == newer.replace("unwritten", "mine")
+
+
+def test_an_edit_outside_the_regions_is_not_written_over(tmp_path: Path) -> None:
+    write(plan(tmp_path, {"a.mm": GENERATED, "b.mm": GENERATED}, MANIFEST))
+    file = tmp_path / "a.mm"
+    file.write_text(GENERATED.replace("head", "my head"))
+    newer = GENERATED.replace("tail", "new tail")
+    planned = plan(tmp_path, {"a.mm": newer, "b.mm": newer}, MANIFEST)
+    assert "-my head" in planned.conflicts[0].diff
+    with pytest.raises(ScaffoldError, match=r"a\.mm \(--force"):
+        write(planned)
+    assert file.read_text() == GENERATED.replace("head", "my head")
+    assert (tmp_path / "b.mm").read_text() == GENERATED
+
+
+def test_force_writes_over_the_edit_and_still_keeps_the_regions(tmp_path: Path) -> None:
+    write(plan(tmp_path, {"a.mm": GENERATED}, MANIFEST))
+    file = tmp_path / "a.mm"
+    file.write_text(GENERATED.replace("head", "my head").replace("unwritten", "mine"))
+    newer = GENERATED.replace("tail", "new tail")
+    write(plan(tmp_path, {"a.mm": newer}, MANIFEST), force=True)
+    assert file.read_text() == newer.replace("unwritten", "mine")
+
+
+def test_a_region_that_no_longer_exists_is_a_conflict_when_it_holds_work(tmp_path: Path) -> None:
+    write(plan(tmp_path, {"a.mm": GENERATED}, MANIFEST))
+    (tmp_path / "a.mm").write_text(GENERATED.replace("unwritten", "mine"))
+    planned = plan(tmp_path, {"a.mm": GENERATED.replace("body", "other")}, MANIFEST)
+    assert planned.changes[0].action is Action.CONFLICT
+
+
+def test_a_file_of_somebody_else_is_a_conflict(tmp_path: Path) -> None:
+    (tmp_path / "a.mm").write_text("theirs\n")
+    assert plan(tmp_path, {"a.mm": GENERATED}, MANIFEST).conflicts
+
+
+def test_a_folder_in_the_place_of_a_file_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a.mm").mkdir()
+    with pytest.raises(ScaffoldError, match="is none; move it away"):
+        plan(tmp_path, {"a.mm": GENERATED}, MANIFEST)
+
+
+def test_a_disk_that_refuses_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.mm").write_text(GENERATED)
+    write(plan(tmp_path, {"a.mm": GENERATED}, MANIFEST))
+    real = writing._replace
+
+    def refuses(path: Path, text: str) -> None:
+        if path.name == "b.mm":
+            raise OSError(28, "No space left on device", str(path))
+        real(path, text)
+
+    monkeypatch.setattr(writing, "_replace", refuses)
+    newer = GENERATED.replace("tail", "new tail")
+    with pytest.raises(ScaffoldError, match="No space left on device"):
+        write(plan(tmp_path, {"a.mm": newer, "b.mm": newer}, MANIFEST))
+    assert (tmp_path / "a.mm").read_text() == GENERATED
+    assert not (tmp_path / "b.mm").exists()
+
+
+def test_the_manifest_is_found_from_below(tmp_path: Path) -> None:
+    write(plan(tmp_path, {"src/a.mm": GENERATED}, MANIFEST))
+    found = manifest_above(tmp_path / "src" / "a.mm")
+    assert found is not None
+    assert found[0] == tmp_path.resolve()
+    assert found[1].operator == "aten::mode"
+
+
+def test_a_damaged_manifest_says_so(tmp_path: Path) -> None:
+    (tmp_path / ".mpsmith.json").write_text("{")
+    with pytest.raises(ScaffoldError, match="is damaged"):
+        read_manifest(tmp_path / ".mpsmith.json")
