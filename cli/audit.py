@@ -52,11 +52,23 @@ def audit(
         bool,
         typer.Option("--script", help="With --replay: make the case small and print it as a program for a Mac."),
     ] = False,
+    self_test: Annotated[
+        bool,
+        typer.Option("--self-test", help="Instead, put faults into the simulated device and see which are found."),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="With --self-test: print JSON.")] = False,
 ) -> None:
     """Audit the mps device: run operators on it, compare with the CPU, and store a verdict for every case.
 
     Without a Mac the device is simulated, and everything that comes out says so.
     """
+    if self_test:
+        from .self_test import self_test as run_self_test
+
+        run_self_test(workers, as_json)
+        return
+    if as_json:
+        raise typer.BadParameter("it goes with --self-test", param_hint="--json")
     if replay is not None:
         _print_script(store, replay, timeout) if script else _replay(store, replay, timeout)
         return

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..agreement import same_bits
 from ..cases import Case
 from ..store import GroupKey
 from ..tree import leaves, map_leaves
@@ -18,8 +19,8 @@ from .forms import Call, detached
 # So many numbers are drawn for a distribution, in at most so many calls.
 DRAWS = 8192
 MOST_CALLS = 1024
-# With fewer elements two seeds may well give the same numbers.
-TELLING = 32
+# With fewer numbers two seeds may well give the same ones.
+TELLING = 64
 
 
 class RandomSource(DerivedSource):
@@ -62,8 +63,7 @@ def under_seeds(operator: Call) -> Call:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         def draw() -> list[Tensor]:
-            result = operator(*map_leaves(_copy, args), **map_leaves(_copy, kwargs))
-            return [leaf.cpu() for leaf in leaves(result) if isinstance(leaf, Tensor)]
+            return drawn(operator, args, kwargs, TELLING, TELLING)
 
         before = torch.default_generator.get_state()
         try:
@@ -75,12 +75,10 @@ def under_seeds(operator: Call) -> Call:
             other = draw()
         finally:
             torch.default_generator.set_state(before)
-        if sum(t.numel() for t in first) < TELLING:
-            return f"a seed gives {_compared(first, again)} numbers again"
         return (
             f"a seed gives {_compared(first, again)} numbers again",
             f"another seed gives {_compared(first, other)} numbers",
-            f"the next call gives {_compared(first, following)} numbers",
+            f"further calls give {_compared(first, following)} numbers",
         )
 
     call.__name__ = "under seeds"
@@ -91,23 +89,29 @@ def many_draws(operator: Call) -> Call:
     """The outputs of many calls with the same inputs, one vector for each output."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        def draw() -> list[Tensor]:
-            result = operator(*map_leaves(_copy, args), **map_leaves(_copy, kwargs))
-            return [leaf.flatten() for leaf in leaves(result) if isinstance(leaf, Tensor)]
-
-        draws = [draw()]
-        size = max((t.numel() for t in draws[0]), default=0)
-        calls = min(MOST_CALLS, -(-DRAWS // size)) if size else 1
-        draws += [draw() for _ in range(calls - 1)]
-        return [torch.cat(outputs) for outputs in zip(*draws, strict=True)]
+        return drawn(operator, args, kwargs, DRAWS, MOST_CALLS)
 
     call.__name__ = "many draws"
     return call
 
 
+def drawn(operator: Call, args: Any, kwargs: Any, wanted: int, most_calls: int) -> list[Tensor]:
+    """What as many calls give as it takes to draw `wanted` numbers, one vector for each output of the operator."""
+
+    def draw() -> list[Tensor]:
+        result = operator(*map_leaves(_copy, args), **map_leaves(_copy, kwargs))
+        return [leaf.flatten() for leaf in leaves(result) if isinstance(leaf, Tensor)]
+
+    draws = [draw()]
+    size = max((t.numel() for t in draws[0]), default=0)
+    calls = min(most_calls, -(-wanted // size)) if size else 1
+    draws += [draw() for _ in range(calls - 1)]
+    return [torch.cat(outputs) for outputs in zip(*draws, strict=True)]
+
+
 def _compared(left: list[Tensor], right: list[Tensor]) -> str:
     pairs = zip(left, right, strict=True)
-    return "the same" if all(torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in pairs) else "other"
+    return "the same" if all(same_bits(a.cpu(), b.cpu()) for a, b in pairs) else "other"
 
 
 def _copy(leaf: Any) -> Any:

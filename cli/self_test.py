@@ -1,0 +1,72 @@
+"""``mpsmith audit --self-test``: put faults into the simulated device and see whether the auditor finds them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from ..audit.self_test import SelfTest
+
+RESULTS = ("found", "missed", "misattributed")
+
+
+def self_test(workers: int, as_json: bool) -> None:
+    """Run the self-test and print what was found; exits with 1 unless every fault was, and nothing else."""
+    from ..audit.self_test import self_test as run
+
+    done = run(workers=workers, say=lambda text: print(text, file=sys.stderr, flush=True))
+    print(_as_json(done) if as_json else _as_text(done))
+    if not done.passed:
+        raise typer.Exit(1)
+
+
+def _as_json(done: SelfTest) -> str:
+    findings = [
+        {
+            "class": finding.target.fault_class.name,
+            "operator": finding.target.operator,
+            "fault": str(finding.target.fault),
+            "result": finding.result,
+            "cases": finding.cases,
+            "others": finding.others,
+            "shown_by": finding.shown_by,
+        }
+        for finding in done.findings
+    ]
+    return json.dumps(
+        {
+            "simulated": True,
+            "passed": done.passed,
+            "counts": {name: {result: counts[result] for result in RESULTS} for name, counts in done.counts().items()},
+            "findings": findings,
+            "accusations": done.accusations,
+            "false_alarms": done.false_alarms,
+            "executed": done.executed,
+            "executed_clean": done.executed_clean,
+            "seconds": round(done.seconds, 1),
+        },
+        indent=2,
+    )
+
+
+def _as_text(done: SelfTest) -> str:
+    from tabulate import tabulate
+
+    counts = done.counts()
+    rows = [(name, *(found[result] or "" for result in RESULTS)) for name, found in counts.items()]
+    totals = [sum(found[result] for found in counts.values()) for result in RESULTS]
+    lines = [
+        f"self-test on the SIMULATED mps device, {done.executed:,} cases with faults in {done.seconds:.0f} s",
+        tabulate([*rows, ("all", *totals)], headers=("fault", *RESULTS)),
+    ]
+    for finding in done.findings:
+        if finding.result != "found":
+            lines.append(f"{finding.result}: {finding.target.fault} in {finding.target.operator} {finding.shown_by}")
+    lines += [f"held against an operator without a fault: {line}" for line in done.accusations]
+    lines.append(f"without faults: {len(done.false_alarms)} false alarms in {done.executed_clean:,} cases")
+    lines += [f"  {line}" for line in done.false_alarms]
+    return "\n".join(lines)
