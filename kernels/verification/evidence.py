@@ -90,8 +90,10 @@ def source_digest(family: str) -> str:
 def record(folder: Path | None, results: Sequence[FamilyResult], *, simulated: bool) -> list[Entry]:
     """Write the evidence of families that passed into the registry; entries are made where there are none.
 
-    On the simulated device a kernel is implemented, never verified: what ran there is no evidence about a Mac. A
-    status beyond the one that follows stays. Returns the entries. Raises RegistryError where the registry refuses.
+    On the simulated device a kernel is implemented, never verified: what ran there is no evidence about a Mac.
+    Operators that torch has kernels for, of which ours answer some calls, are left out there: the simulated device
+    computes those on the CPU and cannot show what is wrong with them. A status beyond the one that follows stays.
+    Returns the entries. Raises RegistryError where the registry refuses.
     """
     from ...registry.files import edit, load, record_evidence
 
@@ -107,12 +109,17 @@ def record(folder: Path | None, results: Sequence[FamilyResult], *, simulated: b
             checks=sorted(result.checks),
             dtypes=in_dtype_order(sorted(result.dtypes)),
         )
-        for operator in sorted(result.operators):
+        for operator in sorted(result.operators - (_overridden(result.family) if simulated else set())):
             current = known[operator].status if operator in known else None
             status = _status_after(current, simulated)
             edit(folder, operator, {"kernel": result.family}, add=True)
             written.append(record_evidence(folder, operator, device, evidence, status=status))
     return written
+
+
+def _overridden(family: str) -> set[str]:
+    """The operators of a family that are replaced for some calls only."""
+    return {kernel.operator for kernel in catalog.family(family) if kernel.applies is not None}
 
 
 def _status_after(current: Status | None, simulated: bool) -> Status:

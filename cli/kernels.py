@@ -1,0 +1,240 @@
+"""`mpsmith kernels`: the Metal kernels that replace fallbacks. Lists, verifies and times them."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..kernels.verification.evidence import FamilyResult
+    from ..kernels.verification.timing import Timing
+    from ..simulator.coverage_profile import CoverageProfile
+
+app = typer.Typer(name="kernels", help="The kernels that replace fallbacks on mps.", no_args_is_help=True)
+
+Operators = Annotated[
+    list[str] | None, typer.Argument(metavar="[OP]...", help="Operators, such as aten::mode or mode; all by default.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="JSON instead of text.")]
+Profile = Annotated[
+    str | None,
+    typer.Option(metavar="RELEASE", help="Simulated device only: the coverage of this torch release, such as 2.0.1."),
+]
+Folder = Annotated[
+    Path | None,
+    typer.Option("--registry", metavar="DIR", envvar="MPSMITH_REGISTRY", help="The registry's folder."),
+]
+
+_FAILURES_SHOWN = 5
+
+
+@app.command("list")
+def list_(operators: Operators = None, profile: Profile = None, as_json: AsJson = False) -> None:
+    """List every kernel, the dtypes that it is verified for, and whether it answers here."""
+    simulated = _open_device(profile)
+    from ..kernels import status
+    from ..kernels.runtime.catalog import named
+    from ..kernels.verification.subjects import SUBJECTS
+
+    wanted = {kernel.overload for kernel in named(operators)} if operators else None
+    rows = []
+    for one in status():
+        if wanted is not None and one.overload not in wanted:
+            continue
+        operator = one.overload.split(".")[0]
+        dtypes = [s.dtypes for s in SUBJECTS[one.family] if operator in s.operators]
+        names = list(dict.fromkeys(str(d).removeprefix("torch.") for each in dtypes for d in each))
+        rows.append((one.overload, one.family, names, one.state))
+    if as_json:
+        _print_json(
+            {
+                "simulated": simulated,
+                "kernels": [
+                    {"overload": o, "family": f, "dtypes": d, "state": s.value, "explanation": s.explanation}
+                    for o, f, d, s in rows
+                ],
+            }
+        )
+        return
+    from tabulate import tabulate
+
+    table = [(overload, family, ", ".join(dtypes), state.value) for overload, family, dtypes, state in rows]
+    typer.echo(tabulate(table, headers=("overload", "module", "dtypes", "here"), maxcolwidths=(None, None, 60, None)))
+    typer.echo(f"{len(rows)} kernels{_marked(simulated)}")
+
+
+@app.command()
+def verify(
+    operators: Operators = None,
+    profile: Profile = None,
+    mode: Annotated[
+        str, typer.Option(help="Simulated device only: how carefully shaders run: fast, schedules or checked.")
+    ] = "schedules",
+    record: Annotated[
+        bool, typer.Option("--record/--no-record", help="Write the evidence of what passed into the registry.")
+    ] = True,
+    registry: Folder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare kernels with float64 references in every layout and dtype, and gradients; exits 1 on a failure.
+
+    On the simulated device the evidence says so, and no kernel is called verified.
+    """
+    os.environ["MPSMITH_KERNELS"] = "off"
+    os.environ.setdefault("MPSMITH_METAL_MODE", mode)
+    simulated = _open_device(profile, lacking=profile is None)
+    from ..kernels.verification.evidence import record as record_evidence
+
+    results = _verified(_families(operators), quiet=as_json)
+    written = record_evidence(registry, results, simulated=simulated) if record else []
+    if as_json:
+        _print_json({"simulated": simulated, "families": [_result_json(result) for result in results]})
+    else:
+        _print_results(results, simulated)
+        if record:
+            typer.echo(f"registry: evidence for {len(written)} operators{_marked(simulated)}")
+    if any(result.failures for result in results) or not any(result.cases for result in results):
+        raise typer.Exit(1)
+
+
+@app.command()
+def bench(
+    operators: Operators = None,
+    elements: Annotated[int, typer.Option(min=1, help="Elements of the largest tensor.")] = 2**20,
+    profile: Profile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Time kernels, what answers without them (fallback or torch's own), and the CPU, side by side."""
+    os.environ["MPSMITH_KERNELS"] = "off"
+    os.environ.setdefault("PYTORCH_ENABLE_MPS_FALLBACK", "1")  # torch reads it while it is imported
+    simulated = _open_device(profile, lacking=profile is None)
+    from ..kernels.verification.timing import measure
+
+    timings = [measure(family, elements) for family in _families(operators)]
+    if as_json:
+        _print_json({"simulated": simulated, "timings": [asdict(timing) for timing in timings]})
+        return
+    from tabulate import tabulate
+
+    headers = ("overload", "kernel ms", "without ms", "without is", "cpu ms", "without / kernel")
+    typer.echo(tabulate([_timing_row(timing) for timing in timings], headers=headers, floatfmt=".3f"))
+    typer.echo(f"{elements} elements, float32, medians{_marked(simulated)}")
+    if simulated:
+        typer.echo("simulated: shaders ran on the CPU, so that these times say nothing about a GPU")
+
+
+def _open_device(profile_name: str | None, lacking: bool = False) -> bool:
+    """Make mps usable in this process; whether it is the simulated one, with Metal on the host.
+
+    `lacking`: the simulated device lacks every overload that we have a kernel for, so that all of them can be shown.
+    """
+    from ..audit.device import import_torch, open_device
+    from ..audit.selection import DeviceKind
+
+    torch = import_torch()
+    if torch.backends.mps.is_available():
+        return open_device(DeviceKind.MPS, profile_name).simulated
+    from ..audit.profiles import profile
+    from ..simulator import device, metal
+
+    chosen = profile(profile_name)
+    device.load(_without_ours(chosen) if lacking else chosen)
+    metal.install()
+    return True
+
+
+def _without_ours(profile: CoverageProfile) -> CoverageProfile:
+    """A profile without the overloads that we replace, and without those that core derives from them."""
+    from dataclasses import replace
+
+    import torch
+
+    from ..kernels.runtime.catalog import all_kernels
+
+    replaced = [kernel for kernel in all_kernels() if kernel.applies is None]
+    operators = {kernel.operator.removeprefix("aten::") for kernel in replaced}
+    overloads = {kernel.overload.removeprefix("aten::") for kernel in replaced}
+    derived = {
+        name
+        for name in profile.native
+        if name.split(".")[0].rstrip("_") in operators
+        and torch._C._dispatch_has_kernel(f"aten::{name}")
+        and torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "CompositeExplicitAutogradNonFunctional")
+    }
+    return replace(profile, native=profile.native - overloads - derived)
+
+
+def _families(operators: Sequence[str] | None) -> list[str]:
+    """The families of the operators, sorted; all of them by default. Raises UnknownKernelError for unknown names."""
+    from ..kernels.runtime.catalog import families, named
+
+    return sorted({kernel.family for kernel in named(operators)}) if operators else list(families())
+
+
+def _verified(families: Sequence[str], quiet: bool) -> list[FamilyResult]:
+    from rich.console import Console
+    from rich.progress import track
+
+    from ..kernels import use
+    from ..kernels.runtime.catalog import family
+    from ..kernels.verification.evidence import verify as verify_family
+
+    console = Console(stderr=True, quiet=quiet)
+    results = []
+    for name in track(families, description="verifying", console=console, transient=True):
+        with use(*(kernel.overload for kernel in family(name))):
+            results.append(verify_family(name))
+    return results
+
+
+def _print_results(results: Sequence[FamilyResult], simulated: bool) -> None:
+    from tabulate import tabulate
+
+    rows = []
+    for result in results:
+        outcome = "passed" if result.passed else f"{len(result.failures)} failed" if result.cases else "nothing ran"
+        rows.append((result.family, result.cases, outcome, ", ".join(sorted(result.operators))))
+    typer.echo(tabulate(rows, headers=("module", "cases", "outcome", "operators"), maxcolwidths=(None, None, None, 80)))
+    for result in results:
+        for failure in result.failures[:_FAILURES_SHOWN]:
+            typer.echo(f"  {failure}")
+        if len(result.failures) > _FAILURES_SHOWN:
+            typer.echo(f"  and {len(result.failures) - _FAILURES_SHOWN} more of {result.family}")
+        if result.native:
+            typer.echo(f"  left out, torch has its own kernel here: {', '.join(result.native)}")
+    cases = sum(result.cases for result in results)
+    failed = sum(len(result.failures) for result in results)
+    typer.echo(f"{cases} cases, {failed} failed{_marked(simulated)}")
+
+
+def _result_json(result: FamilyResult) -> dict[str, object]:
+    return {
+        "family": result.family,
+        "operators": sorted(result.operators),
+        "cases": result.cases,
+        "passed": result.passed,
+        "checks": sorted(result.checks),
+        "dtypes": sorted(result.dtypes),
+        "failures": [str(failure) for failure in result.failures],
+        "native": result.native,
+    }
+
+
+def _timing_row(timing: Timing) -> tuple[object, ...]:
+    ratio = timing.without / timing.kernel if timing.without and timing.kernel else None
+    return timing.operator, timing.kernel, timing.without, timing.without_is, timing.cpu, ratio
+
+
+def _marked(simulated: bool) -> str:
+    return " (simulated)" if simulated else ""
+
+
+def _print_json(data: object) -> None:
+    typer.echo(json.dumps(data, indent=1))

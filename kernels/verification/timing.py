@@ -1,0 +1,86 @@
+"""Times a call with our kernel, without it, and on the CPU."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from ..runtime import catalog, dispatcher
+from ..runtime.registration import registered, use
+from .workloads import WORKLOADS, Workload
+
+_ROUNDS = 7
+_ROUND_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Medians in milliseconds a call.
+
+    Attributes:
+        operator: the overload that was timed.
+        elements: of the largest tensor, about.
+        kernel: with our kernel; None where the running torch has its own, which ours does not replace.
+        without: without ours: torch's own kernel or the CPU fallback, as `without_is` says; None where it fails.
+        without_is: "native" or "fallback", or why there is no time.
+        cpu: the same call with tensors on the CPU.
+    """
+
+    operator: str
+    elements: int
+    kernel: float | None
+    without: float | None
+    without_is: str
+    cpu: float
+
+
+def measure(family: str, elements: int) -> Timing:
+    """Time the workload of a family. Fallbacks must be enabled for a time without a kernel where torch has none.
+
+    Raises KeyError for a family without a workload.
+    """
+    work = WORKLOADS[family]
+    torch.manual_seed(0)
+    arguments = work.arguments(elements)
+    overloads = [kernel.overload for kernel in catalog.family(family)]
+    on_mps = [_moved(argument, "mps") for argument in arguments]
+    with use(*overloads):
+        answered = work.operator in registered()
+        kernel = _milliseconds(work, on_mps, torch.mps.synchronize) if answered else None
+    with use():
+        native = dispatcher.has_mps_kernel(work.operator)
+        try:
+            without, without_is = _milliseconds(work, on_mps, torch.mps.synchronize), "native" if native else "fallback"
+        except NotImplementedError:
+            without, without_is = None, "refused: PYTORCH_ENABLE_MPS_FALLBACK is off"
+    cpu = _milliseconds(work, list(arguments), lambda: None)
+    return Timing(work.operator, elements, kernel, without, without_is, cpu)
+
+
+def _moved(argument: Any, device: str) -> Any:
+    if isinstance(argument, torch.Tensor):
+        return argument.to(device)
+    return [item.to(device) for item in argument] if isinstance(argument, list) else argument
+
+
+def _milliseconds(work: Workload, arguments: list[Any], wait: Callable[[], None]) -> float:
+    """The median over rounds of calls, each round long enough for the clock."""
+    work.call(*arguments)
+    wait()
+    start = time.perf_counter()
+    work.call(*arguments)
+    wait()
+    calls = max(1, int(_ROUND_SECONDS / max(time.perf_counter() - start, 1e-6)))
+    rounds = []
+    for _ in range(_ROUNDS):
+        start = time.perf_counter()
+        for _ in range(calls):
+            work.call(*arguments)
+        wait()
+        rounds.append((time.perf_counter() - start) / calls * 1e3)
+    return statistics.median(rounds)

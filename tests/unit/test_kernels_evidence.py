@@ -1,0 +1,62 @@
+"""Evidence in the registry: what a pass on each device makes of an entry."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from mpsmith.kernels.verification.checks import Case, Failure
+from mpsmith.kernels.verification.evidence import FamilyResult, record, source_digest, verify
+from mpsmith.kernels.verification.subjects import SUBJECTS
+from mpsmith.registry.files import load
+from mpsmith.registry.model import Status
+
+
+def passed(operators: set[str], family: str = "mode") -> FamilyResult:
+    return FamilyResult(family, operators, cases=3, checks={"numerics"}, dtypes={"float32", "int64"})
+
+
+def test_the_simulated_device_makes_a_kernel_implemented_and_never_verified(tmp_path: Path) -> None:
+    (entry,) = record(tmp_path, [passed({"aten::mode"})], simulated=True)
+    assert entry.status is Status.implemented
+    assert entry.kernel == "mode"
+    assert list(entry.evidence) == ["simulated"]
+    assert entry.evidence["simulated"].source == source_digest("mode")
+    assert entry.evidence["simulated"].dtypes == ["float32", "int64"]
+    (entry,) = record(tmp_path, [passed({"aten::mode"})], simulated=False)
+    assert entry.status is Status.verified
+    assert list(entry.evidence) == ["mps", "simulated"]
+    (entry,) = record(tmp_path, [passed({"aten::mode"})], simulated=True)
+    assert entry.status is Status.verified
+
+
+def test_neither_a_failure_nor_nothing_is_evidence(tmp_path: Path) -> None:
+    case = Case(SUBJECTS["mode"][0], torch.float32, "contiguous", (torch.ones(2),), "numerics")
+    failed = passed({"aten::mode"})
+    failed.failures.append(Failure(case, "wrong"))
+    assert record(tmp_path, [failed, FamilyResult("heaviside")], simulated=False) == []
+    assert list(load(tmp_path)) == []
+    assert str(failed.failures[0]) == "mode, float32, contiguous, numerics, [(2,)]: wrong"
+
+
+def test_the_simulated_device_says_nothing_about_operators_that_torch_has(tmp_path: Path) -> None:
+    result = passed({"aten::_adaptive_avg_pool2d", "aten::_adaptive_avg_pool3d"}, "adaptive_avg_pool3d")
+    assert [entry.operator for entry in record(tmp_path, [result], simulated=True)] == ["aten::_adaptive_avg_pool3d"]
+    assert len(record(tmp_path, [result], simulated=False)) == 2
+
+
+def test_without_registered_kernels_nothing_is_verified() -> None:
+    result = verify("mode")
+    assert result.cases == 0
+    assert not result.passed
+    assert result.native == ["mode", "mode of long rows"]
+
+
+def test_the_digest_follows_included_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert source_digest("multi_margin_loss") != source_digest("mode")
+    before = source_digest("mode")
+    real = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: real(path) + (b" " if path.name == "reduce.metal" else b""))
+    assert source_digest("mode") != before
