@@ -38,6 +38,10 @@ class Buffer:
         return self.base + self.size - self.address
 
 
+_ALIGNMENT = 32
+"""Of a number or a list: that of long4, the most that a type asks for."""
+
+
 def _bits(value: int, width: int) -> int:
     """`value` wrapped to `width` bits, as a C cast does."""
     return value & ((1 << width) - 1)
@@ -143,8 +147,9 @@ def _inline(data: bytes, index: int) -> Buffer:
             f"argument {index} takes {len(data)} bytes; Metal passes at most {MAX_INLINE_BYTES} bytes by value: "
             "use a tensor"
         )
-    memory = ctypes.create_string_buffer(data, len(data))
-    address = ctypes.addressof(memory)
+    memory = ctypes.create_string_buffer(len(data) + _ALIGNMENT)
+    address = -(-ctypes.addressof(memory) // _ALIGNMENT) * _ALIGNMENT
+    ctypes.memmove(address, data, len(data))
     return Buffer(address, address, len(data), memory)
 
 

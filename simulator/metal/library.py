@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 import re
 import sys
 import threading
@@ -252,8 +253,11 @@ def _regions(buffers: dict[int, Buffer], kernel: LoadedKernel) -> list[tuple[int
 def _dimensions(value: int | Sequence[int] | None, name: str) -> list[int] | None:
     if value is None:
         return None
-    numbers = [value] if isinstance(value, int) else list(value)
-    if not all(isinstance(n, int) and 0 <= n < 2**32 for n in numbers):
+    try:
+        numbers = [operator.index(n) for n in (value if isinstance(value, Sequence) else [value])]
+    except TypeError:
+        numbers = [-1]
+    if not all(0 <= n < 2**32 for n in numbers):
         raise MetalValueError(f"{name} must hold whole numbers from 0 to 2^32-1, not {value!r}")
     return numbers
 

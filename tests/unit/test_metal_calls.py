@@ -133,6 +133,8 @@ def test_no_threads_is_no_work(library: metal.ShaderLibrary) -> None:
         ((torch.zeros(4), 1.0), {"threads": (4, 4), "group_size": (64, 32)}, ValueError, "exceeds 1024"),
         ((torch.zeros(4), 1.0), {"group_size": 0}, ValueError, "at least 1"),
         ((torch.zeros(4), 1.0), {"threads": -1}, ValueError, "whole numbers"),
+        ((torch.zeros(4), 1.0), {"threads": 2.5}, ValueError, "whole numbers"),
+        ((torch.zeros(4), 1.0), {"group_size": "many"}, ValueError, "whole numbers"),
         ((torch.zeros(4), 1.0), {"threads": (4,), "group_size": (2, 2)}, RuntimeError, "same number of dimensions"),
         ((torch.zeros(4), 1.0), {"threads": (1, 1, 1, 1)}, RuntimeError, "wrong dimension"),
         ((torch.zeros(4), *[1.0] * 31), {}, RuntimeError, "Metal has 31 buffers"),
@@ -189,6 +191,27 @@ def test_syntax_error_behind_an_include_keeps_its_line(tmp_path: Any) -> None:
 def test_missing_include_is_a_syntax_error() -> None:
     with pytest.raises(SyntaxError, match=r"program_source:1:.*'no/such/header.h' file not found"):
         metal.compile("#include <no/such/header.h>\n")
+
+
+def test_lists_are_aligned_for_every_vector() -> None:
+    library = metal.compile(
+        "#include <metal_stdlib>\nusing namespace metal;\n"
+        "kernel void k(device long4* out, constant long4& v, uint i [[thread_position_in_grid]]) {"
+        " out[i] = v * (i + 1); }"
+    )
+    for rows in (3, 1 << 14):  # guarded, and on the memory itself
+        out = torch.zeros(rows, 4, dtype=torch.int64)
+        library.k(out, [1, 2, 3, 4], threads=rows)
+        assert out[2].tolist() == [3, 6, 9, 12]
+
+
+def test_misaligned_vectors_are_an_error() -> None:
+    library = metal.compile(
+        "#include <metal_stdlib>\nusing namespace metal;\n"
+        "kernel void k(device float4* out, uint i [[thread_position_in_grid]]) { out[i] = out[i] + float4(1); }"
+    )
+    with pytest.raises(RuntimeError, match="misaligned access"):
+        library.k(torch.zeros(33)[1:], threads=8)
 
 
 def test_overlapping_arguments_share_memory(library: metal.ShaderLibrary) -> None:

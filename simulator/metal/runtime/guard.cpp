@@ -15,7 +15,7 @@ static const uint64_t kPage = 4096;
 static const uint64_t kSlotData = 1 << 20;   // the largest copy that a slot of the arena holds
 static const uint64_t kSlotGap = 16 << 20;   // inaccessible address space behind each slot
 static const uint64_t kSlotSpacing = kSlotData + kSlotGap;
-static const uint64_t kAlignment = 16;       // of the end of a copy, and so of its start
+static const uint64_t kAlignment = 32;       // of the start of a copy: that of long4, the most that a type asks for
 static const uint64_t kFrontPattern = 256;
 static const uint8_t kPattern = 0xFF;        // NaN to every float type
 
@@ -122,6 +122,8 @@ static void on_fault(int signal, siginfo_t* info, [[maybe_unused]] void* context
     report("reached code that cannot run, by %s", who);
   } else if (is_fiber_guard_page(address)) {
     report("stack overflow by %s: too many or too large thread-local arrays, or recursion", who);
+  } else if (info->si_code == SI_KERNEL) {  // x86 does not say which address it was
+    report("misaligned access by %s: a vector or struct lies at an address that is no multiple of its alignment", who);
   } else if ((uintptr_t)address < kPage) {
     report("%s through a null pointer by %s", access, who);
   } else if (const Region* r = nearest_region(address)) {
