@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import os
 import tempfile
+import time
 from pathlib import Path
 
 import platformdirs
@@ -66,6 +67,14 @@ class BuildCache:
             Path(temporary).unlink(missing_ok=True)
             raise
         return path
+
+    def discard_old(self, days: int) -> None:
+        """Removes files that were written more than `days` days ago; those still in use are built again."""
+        limit = time.time() - days * 24 * 3600
+        for path in self.folder.glob("*/*"):
+            with contextlib.suppress(OSError):
+                if path.stat().st_mtime < limit:
+                    path.unlink()
 
     @staticmethod
     def _name(key: str, content: bytes, suffix: str) -> str:

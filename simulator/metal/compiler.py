@@ -20,6 +20,9 @@ INCLUDE = _HERE / "include"
 RUNTIME = _HERE / "runtime"
 METAL_VERSION = 320
 
+_CACHE_DAYS = 30
+_CPU_FEATURES = frozenset({"avx2", "bmi2", "f16c", "fma"})
+
 Build = Literal["fast", "checked", "strict"]
 
 _COMMON = ("-nostdinc", "-nostdinc++", "-fno-exceptions", "-fno-rtti", "-Wno-everything")
@@ -109,6 +112,7 @@ class Compiler:
         found = self.cache.find(key, ".so")
         if found:
             return found[0]
+        self.cache.discard_old(_CACHE_DAYS)  # a new compiler or simulator: what older ones left is of no use
         machine = platform.machine()
         headers = self._zig.parent / "lib"
         family = "x86" if machine == "x86_64" else machine
@@ -194,6 +198,18 @@ def _own_sources() -> list[Path]:
     return sorted(f for f in files if f.is_file())
 
 
+def _missing_cpu_features() -> str:
+    """What `-march=x86-64-v3` asks for and this processor lacks."""
+    if platform.machine() != "x86_64":
+        return ""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    flags = next((line for line in text.splitlines() if line.startswith("flags")), "")
+    return ", ".join(sorted(_CPU_FEATURES - set(flags.split()))) if flags else ""
+
+
 @functools.cache
 def default_compiler() -> Compiler:
     """The installed compiler with the user's cache.
@@ -206,6 +222,9 @@ def default_compiler() -> Compiler:
             f"Metal source runs on the host on Linux (x86_64, aarch64) only, not on {platform.system()} "
             f"{platform.machine()}; on a Mac, torch.mps.compile_shader is the real one"
         )
+    missing = _missing_cpu_features()
+    if missing:
+        raise CompilerMissingError(f"Metal source runs on the host on processors of 2013 or newer: no {missing} here")
     spec = importlib.util.find_spec("ziglang")
     if spec is None or not spec.submodule_search_locations:
         raise CompilerMissingError("no compiler for Metal source: run pip install 'mpsmith[metal]'")

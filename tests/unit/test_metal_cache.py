@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -23,8 +24,6 @@ print(a.tolist())
 
 
 def start(program: str, folder: Path, **variables: str) -> subprocess.Popen[str]:
-    import os
-
     environment = {**os.environ, "MPSMITH_METAL_CACHE": str(folder), **variables}
     return subprocess.Popen(
         [sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -52,6 +51,16 @@ def test_damaged_entry_is_removed(tmp_path: Path) -> None:
     path.write_bytes(b"conten")
     assert cache.find("ab" * 16, ".so") is None
     assert not path.exists()
+
+
+def test_old_files_are_discarded(tmp_path: Path) -> None:
+    cache = BuildCache(tmp_path)
+    old, new = (cache.store(key * 16, ".so", b"content") for key in ("ab", "cd"))
+    month_ago = old.stat().st_mtime - 31 * 24 * 3600
+    os.utime(old, (month_ago, month_ago))
+    cache.discard_old(days=30)
+    assert not old.exists()
+    assert new.exists()
 
 
 def test_fingerprint_keeps_borders() -> None:
