@@ -75,11 +75,13 @@ def open_device(kind: DeviceKind, profile_name: str | None) -> AuditedDevice:
 
         return AuditedDevice(False, None, WarningRecorder())
     from ..simulator import device as simulated_device
+    from ..simulator import metal
     from .fallbacks import CounterRecorder
     from .profiles import profile
 
     chosen = profile(profile_name)
     simulated_device.load(chosen)
+    metal.install()  # kernels that a package brings compile there as they do on a Mac
     return AuditedDevice(True, chosen.release, CounterRecorder())
 
 

@@ -43,3 +43,32 @@ def tally(store: Store, run: Run) -> Tally:
         by_mode.setdefault(case.group.mode, Counter())[case.outcome.verdict] += 1
         fallbacks.update(case.outcome.fallbacks)
     return Tally(run, by_mode, fallbacks)
+
+
+@dataclass(frozen=True)
+class Change:
+    """How the cases of one entry ended before and after something changed."""
+
+    operator: str
+    before: Counter[CaseVerdict]
+    after: Counter[CaseVerdict]
+
+
+def changes(store: Store, before: Run, after: Run) -> list[Change]:
+    """The entries whose cases ended differently in two runs of the same cases, in fallback mode.
+
+    In strict mode only those cases run that fell back, so there two runs need not hold the same cases.
+    """
+    first, second = (_by_operator(store, run) for run in (before, after))
+    return [
+        Change(operator, first[operator], second.get(operator, Counter()))
+        for operator in sorted(first)
+        if first[operator] != second.get(operator)
+    ]
+
+
+def _by_operator(store: Store, run: Run) -> dict[str, Counter[CaseVerdict]]:
+    found: dict[str, Counter[CaseVerdict]] = {}
+    for case in store.cases(run.id, "g.mode = 'fallback'"):
+        found.setdefault(case.group.operator, Counter())[case.outcome.verdict] += 1
+    return found

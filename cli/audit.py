@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..audit.selection import DeviceKind, Samples, Settings
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+    from ..audit.store import Run
+    from ..audit.verdicts import CaseVerdict
 
 DEFAULT_STORE = Path("audit.sqlite")
 
@@ -43,6 +50,9 @@ def audit(
     imports: Annotated[
         list[str] | None, typer.Option("--import", help="A package to import in the workers; may be repeated.")
     ] = None,
+    with_kernels: Annotated[
+        bool, typer.Option("--with-kernels", help="Audit twice, without and with mpsmith.kernels, and compare.")
+    ] = False,
     sync: Annotated[bool, typer.Option("--sync", help="Then bring the registry's measured fields up to date.")] = False,
     report: Annotated[bool, typer.Option("--report", help="Then write the reports under reports/published.")] = False,
     replay: Annotated[
@@ -87,6 +97,9 @@ def audit(
         sources=_split(sources),
         imports=_split(imports),
     )
+    if with_kernels:
+        _audit_with_kernels(settings, store, resume=resume, follow_up=sync or report)
+        return
     _audit(settings, store, resume)
     if sync:
         from .registry import sync as sync_registry
@@ -98,7 +111,31 @@ def audit(
         publish(store)
 
 
-def _audit(settings: Settings, store: Path, resume: bool) -> None:
+def _audit_with_kernels(settings: Settings, store: Path, *, resume: bool, follow_up: bool) -> None:
+    if resume or follow_up:
+        raise typer.BadParameter("goes with neither --resume, --sync nor --report", param_hint="--with-kernels")
+    from tabulate import tabulate
+
+    from ..audit.store import Store
+    from ..audit.tally import changes
+
+    before = _audit(settings, store, resume=False)
+    after = _audit(replace(settings, imports=(*settings.imports, "mpsmith.kernels")), store, resume=False)
+    with Store.open(store) as opened:
+        found = changes(opened, before, after)
+    if not found:
+        print("the kernels changed nothing here")
+        return
+    rows = [(change.operator, _counted(change.before), _counted(change.after)) for change in found]
+    mark = " (SIMULATED)" if before.simulated else ""
+    print(tabulate(rows, headers=("operator", f"without kernels{mark}", f"with kernels{mark}")))
+
+
+def _counted(counts: Counter[CaseVerdict]) -> str:
+    return ", ".join(f"{number} {verdict.value}" for verdict, number in counts.most_common())
+
+
+def _audit(settings: Settings, store: Path, resume: bool) -> Run:
     from ..audit.runner import run_audit
 
     try:
@@ -116,6 +153,7 @@ def _audit(settings: Settings, store: Path, resume: bool) -> None:
     if counts.executed == 0:
         _say("error: no case was executed, so nothing is known")
         raise typer.Exit(1)
+    return result.run
 
 
 def _replay(store: Path, number: int, timeout: float) -> None:
