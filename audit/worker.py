@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from .device import AuditedDevice
     from .execution import Execution
 
-# Cases of a group whose calls are traced to the overloads that they reach; tracing every case would cost too much.
+# Cases of a group whose calls are traced to the overloads that they reach, and to what runs on the CPU unannounced:
+# the first ones, and the first of each combination of argument types. Tracing every case would cost too much.
 TRACED_CASES = 3
 # Making all samples of a group may take longer than running one of them.
 GENERATION_TIMEOUT_FACTOR = 5.0
@@ -255,11 +256,14 @@ def _run_cases(worker: _Worker, task: Task, cases: list[tuple[int, Case]], marke
 
     settings = worker.options.settings
     witness = Witness()
+    traced_types: set[object] = set()
     executed = 0
     for position, case in cases:
         _announce(marker, position, settings.timeout)
         case.skipped = case.skipped or worker.device.cannot_run(leaves((case.args, case.kwargs)))
-        traced = witness if executed < TRACED_CASES else None
+        types = (*map(type, case.args), *sorted(case.kwargs))
+        traced = witness if executed < TRACED_CASES or types not in traced_types else None
+        traced_types.add(types)
         label = f"{task.key.label}:{position}"
         inputs = described(case)
         reached_device = partial(_mark, marker, position, ON_DEVICE)
