@@ -7,8 +7,13 @@ kernel void adaptive_avg_pool3d(
     device T* out [[buffer(0)]],
     device const T* input [[buffer(1)]],
     constant long* geometry [[buffer(2)]],
-    uint i [[thread_position_in_grid]]) {
+    uint2 position [[thread_position_in_grid]],
+    uint2 grid [[threads_per_grid]]) {
   const pool3d pool = read_pool3d(geometry);
+  const ulong i = element_of<ulong>(position, grid);
+  if (i >= count_of(pool.planes, pool.out)) {
+    return;
+  }
   const place3d at = place_of(i, pool.out);
   const window3d window(at, pool);
   device const T* plane = input + plane_offset(at.plane, pool);
@@ -25,8 +30,9 @@ kernel void adaptive_avg_pool3d_large(
     device T* out [[buffer(0)]],
     device const T* input [[buffer(1)]],
     constant long* geometry [[buffer(2)]],
-    uint i [[threadgroup_position_in_grid]],
+    uint2 group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]]) {
+  const uint i = group.y;
   threadgroup float scratch[256];
   const pool3d pool = read_pool3d(geometry);
   const place3d at = place_of(i, pool.out);
@@ -48,8 +54,13 @@ kernel void adaptive_avg_pool3d_backward(
     device T* gradient [[buffer(0)]],
     device const T* output_gradient [[buffer(1)]],
     constant long* geometry [[buffer(2)]],
-    uint i [[thread_position_in_grid]]) {
+    uint2 position [[thread_position_in_grid]],
+    uint2 grid [[threads_per_grid]]) {
   const pool3d pool = read_pool3d(geometry);
+  const ulong i = element_of<ulong>(position, grid);
+  if (i >= count_of(pool.planes, pool.in)) {
+    return;
+  }
   const place3d at = place_of(i, pool.in);
   device const T* plane = output_gradient + plane_offset(at.plane, pool);
   const long first[3] = {
@@ -74,11 +85,11 @@ kernel void adaptive_avg_pool3d_backward(
 
 #define ADAPTIVE_AVG_POOL3D(T)                                                                            \
   template [[host_name("adaptive_avg_pool3d_" #T)]] kernel void adaptive_avg_pool3d<T>(                   \
-      device T*, device const T*, constant long*, uint);                                                  \
+      device T*, device const T*, constant long*, uint2, uint2);                                                  \
   template [[host_name("adaptive_avg_pool3d_large_" #T)]] kernel void adaptive_avg_pool3d_large<T>(       \
-      device T*, device const T*, constant long*, uint, uint);                                            \
+      device T*, device const T*, constant long*, uint2, uint);                                            \
   template [[host_name("adaptive_avg_pool3d_backward_" #T)]] kernel void adaptive_avg_pool3d_backward<T>( \
-      device T*, device const T*, constant long*, uint);
+      device T*, device const T*, constant long*, uint2, uint2);
 ADAPTIVE_AVG_POOL3D(float)
 ADAPTIVE_AVG_POOL3D(half)
 ADAPTIVE_AVG_POOL3D(bfloat)

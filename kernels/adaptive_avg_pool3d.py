@@ -10,8 +10,10 @@ from collections.abc import Sequence
 import torch
 
 from .runtime.elementwise import FLOATING
+from .runtime.layout import launch_elements
 from .runtime.outputs import refuse_internal_overlap, require_dtype, resize_output
 from .runtime.pooling import check_pooled, geometry3d, has_large_windows
+from .runtime.rows import launch_rows
 from .runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -30,9 +32,10 @@ def adaptive_avg_pool3d(self: torch.Tensor, output_size: Sequence[int]) -> torch
     geometry = geometry3d(self, inputs, output_size)
     if has_large_windows(inputs, output_size):
         kernel = _shader.kernel(f"adaptive_avg_pool3d_large_{suffix}", self.device)
-        kernel(out, self, geometry, threads=out.numel() * _GROUP, group_size=_GROUP)
+        launch_rows(kernel, out.numel(), _GROUP, out, self, geometry)
     else:
-        _shader.kernel(f"adaptive_avg_pool3d_{suffix}", self.device)(out, self, geometry, threads=out.numel())
+        kernel = _shader.kernel(f"adaptive_avg_pool3d_{suffix}", self.device)
+        launch_elements(kernel, out.numel(), out, self, geometry)
     return out
 
 
@@ -55,7 +58,7 @@ def adaptive_avg_pool3d_backward(grad_output: torch.Tensor, self: torch.Tensor) 
     if gradient.numel():
         geometry = geometry3d(grad_output, self.shape[-3:], grad_output.shape[-3:])
         kernel = _shader.kernel(f"adaptive_avg_pool3d_backward_{METAL_TYPES[self.dtype]}", self.device)
-        kernel(gradient, grad_output, geometry, threads=gradient.numel())
+        launch_elements(kernel, gradient.numel(), gradient, grad_output, geometry)
     return gradient
 
 

@@ -30,8 +30,13 @@ kernel void adaptive_max_pool3d(
     device long* indices [[buffer(1)]],
     device const T* input [[buffer(2)]],
     constant long* geometry [[buffer(3)]],
-    uint i [[thread_position_in_grid]]) {
+    uint2 position [[thread_position_in_grid]],
+    uint2 grid [[threads_per_grid]]) {
   const pool3d pool = read_pool3d(geometry);
+  const ulong i = element_of<ulong>(position, grid);
+  if (i >= count_of(pool.planes, pool.out)) {
+    return;
+  }
   const place3d at = place_of(i, pool.out);
   const window3d window(at, pool);
   device const T* plane = input + plane_offset(at.plane, pool);
@@ -50,8 +55,9 @@ kernel void adaptive_max_pool3d_large(
     device long* indices [[buffer(1)]],
     device const T* input [[buffer(2)]],
     constant long* geometry [[buffer(3)]],
-    uint i [[threadgroup_position_in_grid]],
+    uint2 group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]]) {
+  const uint i = group.y;
   threadgroup candidate<T> scratch[256];
   const pool3d pool = read_pool3d(geometry);
   const place3d at = place_of(i, pool.out);
@@ -75,8 +81,13 @@ kernel void adaptive_max_pool3d_backward(
     device const T* output_gradient [[buffer(1)]],
     device const long* indices [[buffer(2)]],
     constant long* geometry [[buffer(3)]],
-    uint i [[thread_position_in_grid]]) {
+    uint2 position [[thread_position_in_grid]],
+    uint2 grid [[threads_per_grid]]) {
   const pool3d pool = read_pool3d(geometry);
+  const ulong i = element_of<ulong>(position, grid);
+  if (i >= count_of(pool.planes, pool.in)) {
+    return;
+  }
   const place3d at = place_of(i, pool.in);
   const long index = (at.d * pool.in[1] + at.h) * pool.in[2] + at.w;
   float sum = 0.0f;
@@ -96,11 +107,11 @@ kernel void adaptive_max_pool3d_backward(
 
 #define ADAPTIVE_MAX_POOL3D(T)                                                                            \
   template [[host_name("adaptive_max_pool3d_" #T)]] kernel void adaptive_max_pool3d<T>(                   \
-      device T*, device long*, device const T*, constant long*, uint);                                    \
+      device T*, device long*, device const T*, constant long*, uint2, uint2);                                    \
   template [[host_name("adaptive_max_pool3d_large_" #T)]] kernel void adaptive_max_pool3d_large<T>(       \
-      device T*, device long*, device const T*, constant long*, uint, uint);                              \
+      device T*, device long*, device const T*, constant long*, uint2, uint);                              \
   template [[host_name("adaptive_max_pool3d_backward_" #T)]] kernel void adaptive_max_pool3d_backward<T>( \
-      device T*, device const T*, device const long*, constant long*, uint);
+      device T*, device const T*, device const long*, constant long*, uint2, uint2);
 ADAPTIVE_MAX_POOL3D(float)
 ADAPTIVE_MAX_POOL3D(half)
 ADAPTIVE_MAX_POOL3D(bfloat)

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import torch
 
 from .runtime.elementwise import FLOATING
+from .runtime.layout import launch_elements
 from .runtime.outputs import check_outputs, is_ready
 from .runtime.pooling import geometry3d, has_large_windows
+from .runtime.rows import launch_rows
 from .runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -33,10 +35,10 @@ def adaptive_max_pool3d_out(
     geometry = geometry3d(self, inputs, output_size)
     if has_large_windows(inputs, output_size):
         kernel = _shader.kernel(f"adaptive_max_pool3d_large_{suffix}", self.device)
-        kernel(values, places, self, geometry, threads=out.numel() * _GROUP, group_size=_GROUP)
+        launch_rows(kernel, out.numel(), _GROUP, values, places, self, geometry)
     else:
         kernel = _shader.kernel(f"adaptive_max_pool3d_{suffix}", self.device)
-        kernel(values, places, self, geometry, threads=out.numel())
+        launch_elements(kernel, out.numel(), values, places, self, geometry)
     if values is not out:
         out.copy_(values)
     if places is not indices:
@@ -62,7 +64,7 @@ def adaptive_max_pool3d_backward_grad_input(
         gradient = torch.empty(grad_input.shape, dtype=grad_input.dtype, device=grad_input.device)
     geometry = geometry3d(grad_output, self.shape[-3:], grad_output.shape[-3:])
     kernel = _shader.kernel(f"adaptive_max_pool3d_backward_{METAL_TYPES[self.dtype]}", self.device)
-    kernel(gradient, grad_output.contiguous(), indices.contiguous(), geometry, threads=gradient.numel())
+    launch_elements(kernel, gradient.numel(), gradient, grad_output.contiguous(), indices.contiguous(), geometry)
     return grad_input if gradient is grad_input else grad_input.copy_(gradient)
 
 

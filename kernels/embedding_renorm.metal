@@ -12,9 +12,11 @@ kernel void embedding_renorm(
     device const long* indices [[buffer(1)]],
     constant float* p [[buffer(2)]],
     constant long* g [[buffer(3)]],
-    uint i [[threadgroup_position_in_grid]],
+    uint2 group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]]) {
+    uint2 group_size [[threads_per_threadgroup]]) {
+  const uint i = group.y;
+  const uint threads = group_size.x;
   threadgroup float scratch[256];
   const long index = indices[i], columns = g[0];
   const bool works = (i == 0 || indices[i - 1] != index) && index >= 0 && index < g[1];
@@ -52,7 +54,7 @@ kernel void embedding_renorm(
 
 #define EMBEDDING_RENORM(T)                                                             \
   template [[host_name("embedding_renorm_" #T)]] kernel void embedding_renorm<T>(       \
-      device T*, device const long*, constant float*, constant long*, uint, uint, uint);
+      device T*, device const long*, constant float*, constant long*, uint2, uint, uint2);
 EMBEDDING_RENORM(float)
 EMBEDDING_RENORM(half)
 EMBEDDING_RENORM(bfloat)

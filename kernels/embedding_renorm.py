@@ -6,7 +6,7 @@ import torch
 
 from .runtime.elementwise import FLOATING
 from .runtime.outputs import refuse_internal_overlap
-from .runtime.rows import row_group
+from .runtime.rows import launch_rows, row_group
 from .runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -30,15 +30,10 @@ def embedding_renorm_(self: torch.Tensor, indices: torch.Tensor, max_norm: float
     if indices.numel() == 0 or self.numel() == 0:
         return self
     ordered, _ = torch.sort(indices.reshape(-1).to(torch.int64))
-    group = row_group(self.shape[1])
-    _shader.kernel(f"embedding_renorm_{METAL_TYPES[self.dtype]}", self.device)(
-        self,
-        ordered,
-        [float(max_norm), float(norm_type)],
-        [self.shape[1], self.shape[0], *self.stride()],
-        threads=ordered.numel() * group,
-        group_size=group,
-    )
+    kernel = _shader.kernel(f"embedding_renorm_{METAL_TYPES[self.dtype]}", self.device)
+    geometry = [self.shape[1], self.shape[0], *self.stride()]
+    operands = (self, ordered, [float(max_norm), float(norm_type)], geometry)
+    launch_rows(kernel, ordered.numel(), row_group(self.shape[1]), *operands)
     return self
 
 

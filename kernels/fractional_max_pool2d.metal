@@ -1,5 +1,6 @@
 #include "shared/atomic.metal"
 #include "shared/reduce.metal"
+#include "shared/strided.metal"
 
 // Where window o of O starts: the windows of `size` are spread over `inputs` by a random sample, the last one ends at
 // the end (Graham, Fractional Max-Pooling, 2014, in the form that torch uses).
@@ -12,7 +13,7 @@ inline long interval_start(float sample, long o, long inputs, long outputs, long
 }
 
 // A thread an output. g: height and width of input, output and window, then channels and the strides of image,
-// channel, height and width. Samples are contiguous (images, channels, 2): first for the width, then for the height.
+// channel, height and width, and the number of outputs. Samples are contiguous (images, channels, 2): first for the width, then for the height.
 template <typename T>
 kernel void fractional_max_pool2d(
     device T* out [[buffer(0)]],
@@ -20,7 +21,12 @@ kernel void fractional_max_pool2d(
     device const T* input [[buffer(2)]],
     device const T* samples [[buffer(3)]],
     constant long* g [[buffer(4)]],
-    uint i [[thread_position_in_grid]]) {
+    uint2 position [[thread_position_in_grid]],
+    uint2 grid [[threads_per_grid]]) {
+  const ulong i = element_of<ulong>(position, grid);
+  if (i >= ulong(g[11])) {
+    return;
+  }
   const long in_height = g[0], in_width = g[1], out_height = g[2], out_width = g[3];
   const long window_height = g[4], window_width = g[5], channels = g[6];
   const long w = long(i) % out_width, h = long(i) / out_width % out_height, plane = long(i) / (out_width * out_height);
@@ -43,26 +49,31 @@ kernel void fractional_max_pool2d(
 }
 
 // A thread an output: its gradient goes to the input that was largest. Windows overlap, so that inputs may get several.
-// `gradient` is float32 and zero. shape: elements of an output plane and of an input plane.
+// `gradient` is float32 and zero. shape: elements of an output plane, of an input plane, and of all outputs.
 template <typename T>
 kernel void fractional_max_pool2d_backward(
     device float* gradient [[buffer(0)]],
     device const T* output_gradient [[buffer(1)]],
     device const long* indices [[buffer(2)]],
     constant long* shape [[buffer(3)]],
-    uint i [[thread_position_in_grid]]) {
+    uint2 position [[thread_position_in_grid]],
+    uint2 grid [[threads_per_grid]]) {
+  const ulong i = element_of<ulong>(position, grid);
+  if (i >= ulong(shape[2])) {
+    return;
+  }
   const long index = indices[i];
   if (index >= 0 && index < shape[1]) {
-    const ulong place = ulong(i / shape[0]) * ulong(shape[1]) + ulong(index);
+    const ulong place = i / ulong(shape[0]) * ulong(shape[1]) + ulong(index);
     atomic_adder<float>::add(gradient, place, float(output_gradient[i]));
   }
 }
 
 #define FRACTIONAL_MAX_POOL2D(T)                                                                              \
   template [[host_name("fractional_max_pool2d_" #T)]] kernel void fractional_max_pool2d<T>(                   \
-      device T*, device long*, device const T*, device const T*, constant long*, uint);                       \
+      device T*, device long*, device const T*, device const T*, constant long*, uint2, uint2);                       \
   template [[host_name("fractional_max_pool2d_backward_" #T)]] kernel void fractional_max_pool2d_backward<T>( \
-      device float*, device const T*, device const long*, constant long*, uint);
+      device float*, device const T*, device const long*, constant long*, uint2, uint2);
 FRACTIONAL_MAX_POOL2D(float)
 FRACTIONAL_MAX_POOL2D(half)
 FRACTIONAL_MAX_POOL2D(bfloat)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 
 from .runtime.elementwise import FLOATING
+from .runtime.layout import launch_elements
 from .runtime.outputs import check_outputs, is_ready
 from .runtime.shader import METAL_TYPES, Shader
 
@@ -44,7 +45,8 @@ def fractional_max_pool2d_output(
     strides = [image_stride, *self.stride()[channel:]]
     geometry = [*self.shape[-2:], *output_size, *kernel_size, self.shape[channel], *strides]
     kernel = _shader.kernel(f"fractional_max_pool2d_{METAL_TYPES[self.dtype]}", self.device)
-    kernel(values, places, self, random_samples.to(self.dtype).contiguous(), geometry, threads=values.numel())
+    operands = (values, places, self, random_samples.to(self.dtype).contiguous(), [*geometry, values.numel()])
+    launch_elements(kernel, values.numel(), *operands)
     if values is not output:
         output.copy_(values)
     if places is not indices:
@@ -76,7 +78,7 @@ def fractional_max_pool2d_backward_grad_input(
         shape = [output_size[0] * output_size[1], self.shape[-2] * self.shape[-1]]
         kernel = _shader.kernel(f"fractional_max_pool2d_backward_{METAL_TYPES[self.dtype]}", self.device)
         operands = (grad_output.to(self.dtype).contiguous(), indices.contiguous())
-        kernel(gradient, *operands, shape, threads=grad_output.numel())
+        launch_elements(kernel, grad_output.numel(), gradient, *operands, [*shape, grad_output.numel()])
     return grad_input if is_result else grad_input.copy_(gradient)
 
 

@@ -100,9 +100,11 @@ kernel void ldl_factor(
     device int* pivots [[buffer(1)]],
     device int* infos [[buffer(2)]],
     constant int& n [[buffer(3)]],
-    uint matrix [[threadgroup_position_in_grid]],
+    uint2 group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]]) {
+    uint2 group_size [[threads_per_threadgroup]]) {
+  const uint matrix = group.y;
+  const uint threads = group_size.x;
   threadgroup peak scratch[256];
   const column_major<T> a = {matrices + ulong(matrix) * ulong(n) * ulong(n), n};
   device int* pivot = pivots + ulong(matrix) * ulong(n);
@@ -185,8 +187,9 @@ kernel void ldl_solve(
     device const int* pivots [[buffer(2)]],
     constant int& n [[buffer(3)]],
     constant int& columns [[buffer(4)]],
-    uint side [[threadgroup_position_in_grid]],
+    uint2 group [[threadgroup_position_in_grid]],
     uint lane [[thread_index_in_simdgroup]]) {
+  const uint side = group.y;
   const uint matrix = side / uint(columns);
   const column_major<T> a = {matrices + ulong(matrix) * ulong(n) * ulong(n), n};
   device const int* pivot = pivots + ulong(matrix) * ulong(n);
@@ -250,9 +253,9 @@ kernel void ldl_solve(
 
 #define LDL(NAME, T, HERMITIAN)                                                            \
   template [[host_name("ldl_factor_" #NAME)]] kernel void ldl_factor<T, HERMITIAN>(        \
-      device T*, device int*, device int*, constant int&, uint, uint, uint);               \
+      device T*, device int*, device int*, constant int&, uint2, uint, uint2);               \
   template [[host_name("ldl_solve_" #NAME)]] kernel void ldl_solve<T, HERMITIAN>(          \
-      device T*, device T*, device const int*, constant int&, constant int&, uint, uint);
+      device T*, device T*, device const int*, constant int&, constant int&, uint2, uint);
 LDL(float, float, false)
 LDL(float2, float2, false)
 LDL(float2_hermitian, float2, true)

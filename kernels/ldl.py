@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from .runtime.outputs import check_outputs, is_ready
-from .runtime.rows import SIMD_WIDTH, row_group
+from .runtime.rows import SIMD_WIDTH, launch_rows, row_group
 from .runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -39,9 +39,8 @@ def linalg_ldl_factor_ex_out(
     factors = torch.tril(self).mT.contiguous()  # (..., column, row): column-major
     steps = torch.empty(self.shape[:-1], dtype=torch.int32, device=self.device)
     codes = torch.empty(self.shape[:-2], dtype=torch.int32, device=self.device)
-    group = row_group(n)
     kernel = _shader.kernel(f"ldl_factor_{_suffix(self.dtype, hermitian)}", self.device)
-    kernel(factors, steps, codes, n, threads=codes.numel() * group, group_size=group, arg_casts={3: "int32"})
+    launch_rows(kernel, codes.numel(), row_group(n), factors, steps, codes, n, arg_casts={3: "int32"})
     LD.copy_(factors.mT)
     pivots.copy_(steps)
     info.copy_(codes)
@@ -73,9 +72,8 @@ def linalg_ldl_solve_out(
     factors = LD.mT.expand(*batch, n, n).contiguous()
     steps = pivots.expand(*batch, n).contiguous()
     kernel = _shader.kernel(f"ldl_solve_{_suffix(B.dtype, hermitian)}", B.device)
-    threads = sides.numel() // n * SIMD_WIDTH
-    casts = {3: "int32", 4: "int32"}
-    kernel(sides, factors, steps, n, columns, threads=threads, group_size=SIMD_WIDTH, arg_casts=casts)
+    operands = (sides, factors, steps, n, columns)
+    launch_rows(kernel, sides.numel() // n, SIMD_WIDTH, *operands, arg_casts={3: "int32", 4: "int32"})
     return out.copy_(sides.mT)
 
 

@@ -37,9 +37,11 @@ kernel void mode_of_sorted(
     device const T* sorted [[buffer(2)]],
     device const long* positions [[buffer(3)]],
     constant int& size [[buffer(4)]],
-    uint row_index [[threadgroup_position_in_grid]],
+    uint2 group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]]) {
+    uint2 group_size [[threads_per_threadgroup]]) {
+  const uint row_index = group.y;
+  const uint threads = group_size.x;
   threadgroup run scratch[256];
   device const T* row = sorted + ulong(row_index) * ulong(size);
   run best = {0, 0};
@@ -60,7 +62,7 @@ kernel void mode_of_sorted(
 #define MODE(T)                                                                    \
   template [[host_name("mode_" #T)]] kernel void mode_of_sorted<T>(                \
       device T*, device long*, device const T*, device const long*, constant int&, \
-      uint, uint, uint);
+      uint2, uint, uint2);
 MODE(float)
 MODE(half)
 MODE(bfloat)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import torch
 
 from .runtime.outputs import refuse_internal_overlap, require_dtype, resize_output
+from .runtime.rows import launch_rows, row_group
 from .runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
-_MOST_THREADS = 256
-_SIMD = 32
 
 
 def mode(self: torch.Tensor, dim: int = -1, keepdim: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
@@ -67,18 +66,9 @@ def _fill(x: torch.Tensor, dim: int, values: torch.Tensor, indices: torch.Tensor
     rows = (x.unsqueeze(0) if x.dim() == 0 else x.movedim(dim, -1)).contiguous()
     ordered, positions = torch.sort(rows, dim=-1, stable=True)
     size = rows.shape[-1]
-    group = min(_MOST_THREADS, -(-size // _SIMD) * _SIMD)
     kernel = _shader.kernel(f"mode_{METAL_TYPES[x.dtype]}", x.device)
-    kernel(
-        values,
-        indices,
-        ordered.contiguous(),
-        positions.contiguous(),
-        size,
-        threads=values.numel() * group,
-        group_size=group,
-        arg_casts={4: "int32"},
-    )
+    operands = (values, indices, ordered.contiguous(), positions.contiguous(), size)
+    launch_rows(kernel, values.numel(), row_group(size), *operands, arg_casts={4: "int32"})
 
 
 KERNELS = (("aten::mode", mode), ("aten::mode.values", mode_values))

@@ -14,9 +14,11 @@ kernel void multi_margin_loss(
     device const T* weight [[buffer(3)]],
     constant float* p [[buffer(4)]],      // margin, and 2 for squares
     constant long* shape [[buffer(5)]],   // classes, and whether there are weights
-    uint row [[threadgroup_position_in_grid]],
+    uint2 group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]]) {
+    uint2 group_size [[threads_per_threadgroup]]) {
+  const uint row = group.y;
+  const uint threads = group_size.x;
   threadgroup float scratch[256];
   const long classes = shape[0], chosen = target[row];
   device const T* x = input + ulong(row) * ulong(classes);
@@ -45,9 +47,11 @@ kernel void multi_margin_loss_backward(
     device const T* output_gradient [[buffer(4)]],
     constant float* p [[buffer(5)]],      // margin, 2 for squares, and the share of a row in the result
     constant long* shape [[buffer(6)]],   // classes, whether there are weights, whether each row has its gradient
-    uint row [[threadgroup_position_in_grid]],
+    uint2 group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]]) {
+    uint2 group_size [[threads_per_threadgroup]]) {
+  const uint row = group.y;
+  const uint threads = group_size.x;
   threadgroup float scratch[256];
   const long classes = shape[0], chosen = target[row];
   device const T* x = input + ulong(row) * ulong(classes);
@@ -75,10 +79,10 @@ kernel void multi_margin_loss_backward(
 #define MULTI_MARGIN_LOSS(T)                                                                          \
   template [[host_name("multi_margin_loss_" #T)]] kernel void multi_margin_loss<T>(                   \
       device float*, device const T*, device const long*, device const T*, constant float*,          \
-      constant long*, uint, uint, uint);                                                              \
+      constant long*, uint2, uint, uint2);                                                              \
   template [[host_name("multi_margin_loss_backward_" #T)]] kernel void multi_margin_loss_backward<T>( \
       device T*, device const T*, device const long*, device const T*, device const T*,              \
-      constant float*, constant long*, uint, uint, uint);
+      constant float*, constant long*, uint2, uint, uint2);
 MULTI_MARGIN_LOSS(float)
 MULTI_MARGIN_LOSS(half)
 MULTI_MARGIN_LOSS(bfloat)

@@ -7,7 +7,7 @@ import torch
 from .runtime.elementwise import FLOATING
 from .runtime.loss import MEAN, NONE, reduce_losses
 from .runtime.outputs import refuse_internal_overlap, require_dtype, resize_output
-from .runtime.rows import row_group
+from .runtime.rows import launch_rows, row_group
 from .runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -29,16 +29,17 @@ def multi_margin_loss_out(
     losses = torch.empty(rows, dtype=torch.float32, device=self.device)
     if rows:
         x, chosen, weights = _operands(self, target, weight)
-        group = row_group(classes)
-        _shader.kernel(f"multi_margin_loss_{METAL_TYPES[x.dtype]}", x.device)(
+        kernel = _shader.kernel(f"multi_margin_loss_{METAL_TYPES[x.dtype]}", x.device)
+        launch_rows(
+            kernel,
+            rows,
+            row_group(classes),
             losses,
             x,
             chosen,
             weights,
             [float(margin), float(p)],
             [classes, int(weight is not None)],
-            threads=rows * group,
-            group_size=group,
         )
     return reduce_losses(losses, reduction, keeps_rows=target.dim() > 0, out=out)
 
@@ -76,8 +77,11 @@ def multi_margin_loss_backward_grad_input(
         return grad_input
     x, chosen, weights = _operands(self, target, weight)
     gradient = grad_input if grad_input.is_contiguous() else torch.empty_like(x)
-    group = row_group(classes)
-    _shader.kernel(f"multi_margin_loss_backward_{METAL_TYPES[x.dtype]}", x.device)(
+    kernel = _shader.kernel(f"multi_margin_loss_backward_{METAL_TYPES[x.dtype]}", x.device)
+    launch_rows(
+        kernel,
+        rows,
+        row_group(classes),
         gradient,
         x,
         chosen,
@@ -85,8 +89,6 @@ def multi_margin_loss_backward_grad_input(
         grad_output.to(x.dtype).contiguous(),
         [float(margin), float(p), 1.0 / rows if reduction == MEAN else 1.0],
         [classes, int(weight is not None), int(reduction == NONE and grad_output.dim() > 0)],
-        threads=rows * group,
-        group_size=group,
     )
     return grad_input if gradient is grad_input else grad_input.copy_(gradient)
 

@@ -26,9 +26,11 @@ kernel void multilabel_margin_loss(
     device const T* input [[buffer(2)]],
     device const long* target [[buffer(3)]],
     constant long& class_count [[buffer(4)]],
-    uint row [[threadgroup_position_in_grid]],
+    uint2 group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]]) {
+    uint2 group_size [[threads_per_threadgroup]]) {
+  const uint row = group.y;
+  const uint threads = group_size.x;
   threadgroup int counts[256];
   threadgroup float sums[256];
   const int classes = int(class_count);
@@ -72,9 +74,11 @@ kernel void multilabel_margin_loss_backward(
     device const T* output_gradient [[buffer(4)]],
     constant float& share [[buffer(5)]],  // of a row in the result
     constant long* shape [[buffer(6)]],   // classes, whether each row has its gradient
-    uint row [[threadgroup_position_in_grid]],
+    uint2 group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]]) {
+    uint2 group_size [[threads_per_threadgroup]]) {
+  const uint row = group.y;
+  const uint threads = group_size.x;
   threadgroup int counts[256];
   const int classes = int(shape[0]);
   const ulong offset = ulong(row) * ulong(classes);
@@ -105,10 +109,10 @@ kernel void multilabel_margin_loss_backward(
 
 #define MULTILABEL_MARGIN_LOSS(T)                                                                               \
   template [[host_name("multilabel_margin_loss_" #T)]] kernel void multilabel_margin_loss<T>(                   \
-      device float*, device T*, device const T*, device const long*, constant long&, uint, uint, uint);         \
+      device float*, device T*, device const T*, device const long*, constant long&, uint2, uint, uint2);         \
   template [[host_name("multilabel_margin_loss_backward_" #T)]] kernel void multilabel_margin_loss_backward<T>( \
       device T*, device const T*, device const long*, device const T*, device const T*, constant float&,        \
-      constant long*, uint, uint, uint);
+      constant long*, uint2, uint, uint2);
 MULTILABEL_MARGIN_LOSS(float)
 MULTILABEL_MARGIN_LOSS(half)
 MULTILABEL_MARGIN_LOSS(bfloat)

@@ -7,7 +7,7 @@ import torch
 from .runtime.elementwise import FLOATING
 from .runtime.loss import MEAN, NONE, reduce_losses
 from .runtime.outputs import refuse_internal_overlap, require_dtype, resize_output
-from .runtime.rows import row_group
+from .runtime.rows import launch_rows, row_group
 from .runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -25,15 +25,16 @@ def multilabel_margin_loss_forward_output(
     losses = torch.zeros(rows, dtype=torch.float32, device=self.device)
     if self.numel():
         marks = is_target if is_target.is_contiguous() else torch.empty_like(is_target.contiguous())
-        group = row_group(classes)
-        _shader.kernel(f"multilabel_margin_loss_{METAL_TYPES[self.dtype]}", self.device)(
+        kernel = _shader.kernel(f"multilabel_margin_loss_{METAL_TYPES[self.dtype]}", self.device)
+        launch_rows(
+            kernel,
+            rows,
+            row_group(classes),
             losses,
             marks,
             self.contiguous(),
             target.contiguous(),
             classes,
-            threads=rows * group,
-            group_size=group,
         )
         if marks is not is_target:
             is_target.copy_(marks)
@@ -69,8 +70,11 @@ def multilabel_margin_loss_backward_grad_input(
         return grad_input
     x = self.contiguous()
     gradient = grad_input if grad_input.is_contiguous() else torch.empty_like(x)
-    group = row_group(classes)
-    _shader.kernel(f"multilabel_margin_loss_backward_{METAL_TYPES[x.dtype]}", x.device)(
+    kernel = _shader.kernel(f"multilabel_margin_loss_backward_{METAL_TYPES[x.dtype]}", x.device)
+    launch_rows(
+        kernel,
+        rows,
+        row_group(classes),
         gradient,
         x,
         target.contiguous(),
@@ -78,8 +82,6 @@ def multilabel_margin_loss_backward_grad_input(
         grad_output.to(x.dtype).contiguous(),
         1.0 / rows if reduction == MEAN else 1.0,
         [classes, int(reduction == NONE and grad_output.dim() > 0)],
-        threads=rows * group,
-        group_size=group,
     )
     return grad_input if gradient is grad_input else grad_input.copy_(gradient)
 

@@ -17,7 +17,8 @@ def geometry3d(x: torch.Tensor, inputs: Sequence[int], outputs: Sequence[int]) -
     """
     image_stride = x.stride(0) if x.dim() == 5 else 0
     channel = x.dim() - 4
-    return [x.shape[channel], *inputs, *outputs, image_stride, x.stride(channel), *x.stride()[-3:]]
+    planes = x.shape[channel] * (x.shape[0] if x.dim() == 5 else 1)
+    return [planes, x.shape[channel], *inputs, *outputs, image_stride, x.stride(channel), *x.stride()[-3:]]
 
 
 def has_large_windows(inputs: Sequence[int], outputs: Sequence[int]) -> bool:

@@ -1,6 +1,5 @@
 // The windows of adaptive pooling: output o of O covers the inputs [floor(o I / O), ceil((o + 1) I / O)).
-#include <metal_stdlib>
-using namespace metal;
+#include "shared/strided.metal"
 
 inline long window_start(long o, long inputs, long outputs) { return o * inputs / outputs; }
 inline long window_end(long o, long inputs, long outputs) { return ((o + 1) * inputs + outputs - 1) / outputs; }
@@ -10,8 +9,9 @@ inline long first_window(long i, long inputs, long outputs) { return i * outputs
 inline long last_window(long i, long inputs, long outputs) { return ((i + 1) * outputs + inputs - 1) / inputs; }
 
 // What the host passes (runtime/pooling.py): sizes and element strides of the dimensions channel, depth, height and
-// width; images have been counted into `plane`.
+// width; a plane is a channel of an image.
 struct pool3d {
+  long planes;
   long channels;
   long in[3];
   long out[3];
@@ -21,7 +21,11 @@ struct pool3d {
 };
 
 inline pool3d read_pool3d(constant long* g) {
-  return pool3d{g[0], {g[1], g[2], g[3]}, {g[4], g[5], g[6]}, g[7], g[8], {g[9], g[10], g[11]}};
+  return pool3d{g[0], g[1], {g[2], g[3], g[4]}, {g[5], g[6], g[7]}, g[8], g[9], {g[10], g[11], g[12]}};
+}
+
+inline ulong count_of(long planes, thread const long (&size)[3]) {
+  return ulong(planes) * ulong(size[0]) * ulong(size[1]) * ulong(size[2]);
 }
 
 // A position in a tensor of (planes, depth, height, width).
