@@ -108,8 +108,8 @@ class OverloadModel:
 class OperatorModel:
     """An operator of one release of torch with all overloads that a kernel may serve.
 
-    `stem` names its files and modules: `fused_adagrad` for `_fused_adagrad_`, and `pdist_private` for a `_pdist` beside a
-    public `pdist`.
+    `stem` names its files and modules: `fused_adagrad` for `_fused_adagrad_`, and `svd_private` for a `_svd` beside a
+    public `svd`.
     """
 
     name: str
@@ -223,9 +223,9 @@ class Source:
 
     def _stem(self, name: str) -> str:
         plain = name.strip("_")
-        if name == plain or plain not in self.by_operator:
-            return plain
-        return f"{plain}_private" if name.startswith("_") else f"{plain}_inplace"
+        if name.endswith("_") and name.removesuffix("_") in self.by_operator:
+            return f"{plain}_inplace"
+        return f"{plain}_private" if name.startswith("_") and plain in self.by_operator else plain
 
     def relatives(self, operator: OperatorModel) -> tuple[str, ...]:
         """The overloads of the operator's in-place or functional twin: `add_.Tensor` and so on for `add`."""

@@ -22,7 +22,7 @@ _ALIAS = re.compile(r"using (\w+)\s*=\s*([^;]+);")
 _BASE = re.compile(r"class (\w+) : public NS::\w+<\w+(?:,\s*(?:class )?([\w:]+))?>")
 _METHOD = re.compile(
     r"_MTL_INLINE\s+(?P<returns>[^\n{}]+?)\s*\b(?P<space>MTL4?)::(?P<owner>\w+)::\w+\((?P<parameters>[^{}]*?)\)"
-    r"(?: const)?\s*\{\s*(?:return )?(?:NS::)?Object::sendMessage(?:Safe)?<.*?>\((?P<receiver>\w+(?:\(\w+\))?),"
+    r"(?: const)?\s*\{\s*(?:return )?(?:NS::)?Object::sendMessage(?:Safe)?<.*?>\(\s*(?P<receiver>\w+(?:\(\w+\))?),"
     r"\s*_MTL_PRIVATE_SEL\((?P<accessor>\w+)\)",
     re.DOTALL,
 )

@@ -121,5 +121,9 @@ def test_the_patch_takes_the_operator_off_the_list_of_failures(source: Source) -
 @pytest.mark.parametrize("kind", list(Kind))
 def test_every_kind_has_a_body(source: Source, kind: Kind) -> None:
     request = Request(source.operator("mode"), kind)
-    metal = {kind: text for path, text in extension.generate(request).files.items() if path.endswith("_metal.h")}
-    assert "mpsmith: begin mode" in metal[kind]
+    assert "mpsmith: begin mode" in extension.generate(request).files["src/mode_metal.h"]
+
+
+def test_no_two_gaps_share_a_file_name(requests: list[Request]) -> None:
+    stems = [request.operator.stem for request in requests]
+    assert len(set(stems)) == len(stems)

@@ -1,0 +1,119 @@
+"""`mpsmith check` where there is nothing to compile with: what it can still do, and what it says."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from mpsmith.cli import app
+from mpsmith.errors import MpsmithError
+from mpsmith.scaffold import setup
+from mpsmith.scaffold.errors import ToolchainError
+
+runner = CliRunner()
+METAL = """\
+#include <metal_stdlib>
+using namespace metal;
+kernel void twice(device float* x [[buffer(0)]], uint i [[thread_position_in_grid]]) { x[i] = x[i] * FACTOR; }
+"""
+
+
+@pytest.fixture(autouse=True)
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MPSMITH_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def refused(*arguments: str) -> str:
+    done = runner.invoke(app, ["check", *arguments])
+    assert isinstance(done.exception, MpsmithError), done.output
+    return str(done.exception)
+
+
+def test_without_a_toolchain_it_says_which_command_fetches_it(tmp_path: Path) -> None:
+    (tmp_path / "a.mm").write_text("int x;\n")
+    message = refused(str(tmp_path / "a.mm"), "--torch", "2.15.0")
+    assert "the checker lacks" in message
+    assert "the macOS build of torch 2.15.0" in message
+    assert "mpsmith check --setup --torch 2.15.0" in message
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("gone.mm", "no file or folder"), ("a.py", "cannot check this kind of file; .mm, .cpp, .metal, .patch can")],
+)
+def test_what_cannot_be_checked_is_refused(tmp_path: Path, name: str, message: str) -> None:
+    (tmp_path / "a.py").write_text("")
+    assert message in refused(str(tmp_path / name))
+
+
+def test_a_folder_with_nothing_to_check_is_refused(tmp_path: Path) -> None:
+    assert "has no .mm" in refused(str(tmp_path))
+
+
+def test_something_must_be_asked_for() -> None:
+    assert "give a file or folder to check, or --setup" in refused()
+
+
+def test_metal_needs_no_macos_toolchain(tmp_path: Path) -> None:
+    pytest.importorskip("ziglang")
+    (tmp_path / "good.metal").write_text(METAL.replace("FACTOR", "2.0f"))
+    (tmp_path / "wrong.metal").write_text(METAL.replace("FACTOR", "factor"))
+    done = runner.invoke(app, ["check", str(tmp_path)])
+    assert done.exit_code == 1
+    assert "good.metal: ok (metal)" in done.output
+    assert "wrong.metal:3:" in done.output
+    assert (
+        "1 accepted, 1 refused. Checked by compiling and linking only: nothing was loaded or run on a Mac."
+        in done.output
+    )
+
+
+def test_json_has_the_same_findings(tmp_path: Path) -> None:
+    pytest.importorskip("ziglang")
+    (tmp_path / "wrong.metal").write_text(METAL.replace("FACTOR", "factor"))
+    done = runner.invoke(app, ["check", "--json", str(tmp_path / "wrong.metal")])
+    data = json.loads(done.output)
+    assert data["note"].endswith("nothing was loaded or run on a Mac.")
+    (file,) = data["files"]
+    assert (file["accepted"], file["steps"]) == (False, ["metal"])
+    assert (file["findings"][0]["line"], file["findings"][0]["severity"]) == (3, "error")
+
+
+def test_an_unchanged_file_is_answered_from_the_cache(tmp_path: Path) -> None:
+    pytest.importorskip("ziglang")
+    file = tmp_path / "a.metal"
+    file.write_text(METAL.replace("FACTOR", "2.0f"))
+    assert "cache" not in runner.invoke(app, ["check", str(file)]).output
+    assert "unchanged: answered from the cache" in runner.invoke(app, ["check", str(file)]).output
+    file.write_text(METAL.replace("FACTOR", "3.0f"))
+    assert "cache" not in runner.invoke(app, ["check", str(file)]).output
+
+
+def test_no_network_is_one_clear_line(monkeypatch: pytest.MonkeyPatch, empty_cache: Path) -> None:
+    def unreachable(*_: object, **__: object) -> None:
+        raise urllib.error.URLError("no route to host")
+
+    monkeypatch.setattr(urllib.request, "urlopen", unreachable)
+    with pytest.raises(ToolchainError, match=r"no route to host.*check the network"):
+        setup._download("https://registry.npmjs.org/x")
+
+
+def test_a_changed_package_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(setup, "_download", lambda _: b"something else")
+    with pytest.raises(ToolchainError, match="its checksum differs"):
+        setup._make_mps(tmp_path, print)
+
+
+def test_an_interrupted_set_up_leaves_nothing_that_looks_finished(empty_cache: Path) -> None:
+    empty_cache.mkdir()
+    building = setup._new_folder(empty_cache / "apple")
+    (building.__enter__() / "Metal.h").write_text("half")
+    interrupt = KeyboardInterrupt()
+    assert not building.__exit__(KeyboardInterrupt, interrupt, None)
+    assert list(empty_cache.iterdir()) == []

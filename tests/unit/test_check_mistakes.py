@@ -1,0 +1,187 @@
+"""Mistakes that a Mac would show at build time, at load time or never: each is refused, with what is wrong and where.
+
+They need the compiler, the headers and torch's macOS libraries, which the first run fetches.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mpsmith.scaffold import operators
+from mpsmith.scaffold.checking import Answer, Options, check_files, files_to_check
+from mpsmith.scaffold.generate import _tree as tree_of
+from mpsmith.scaffold.kinds import Kind
+from mpsmith.scaffold.manifest import Manifest
+from mpsmith.scaffold.setup import set_up
+from mpsmith.scaffold.targets import Request, extension, stable, upstream
+from mpsmith.scaffold.toolchain import Toolchain
+from mpsmith.scaffold.writing import plan, write
+
+pytestmark = [pytest.mark.network, pytest.mark.timeout(1800)]
+
+HOST, SHADER, SUPPORT = "src/softshrink.mm", "src/softshrink_metal.h", "src/mps_support.h"
+
+
+@pytest.fixture(scope="module")
+def toolchain() -> Toolchain:
+    return set_up(None, print)
+
+
+@pytest.fixture
+def package(tmp_path: Path, toolchain: Toolchain) -> Path:
+    """The scaffold of softshrink as an extension."""
+    request = Request(operators.installed().operator("softshrink"), Kind.UNARY)
+    made = extension.generate(request)
+    manifest = Manifest("aten::softshrink", "extension", "unary", toolchain.release, made.registers)
+    write(plan(tmp_path, made.files, manifest))
+    return tmp_path
+
+
+def checked(folder: Path) -> Answer:
+    (answer,) = check_files([path for path in files_to_check(folder) if path.suffix == ".mm"])
+    return answer
+
+
+def change(path: Path, old: str, new: str) -> int:
+    """Replace the first occurrence; the line of it."""
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    return text[: text.index(old)].count("\n") + 1
+
+
+def test_the_scaffold_itself_is_accepted(package: Path) -> None:
+    answer = checked(package)
+    assert answer.accepted, answer.findings
+    assert answer.steps == ("metal", "types", "compiled", "linked", "registrations")
+    assert answer.registers == ("aten::softshrink.out (MPS)",)
+
+
+MISTAKES = {
+    "misspelt selector": (SUPPORT, "setComputePipelineState:", "setComputePipelinState:", r"setComputePipelinState:"),
+    "missing selector part": (SUPPORT, " length:sizeof(value) atIndex", " atIndex", r"setBytes:atIndex:"),
+    "tensor where a buffer belongs": (
+        SUPPORT,
+        "[encoder setBuffer:buffer ",
+        "[encoder setBuffer:tensor ",
+        r"at::Tensor.*id<MTLBuffer>|id<MTLBuffer>.*at::Tensor",
+    ),
+    "wrong receiver": (SUPPORT, "[encoder setBuffer:", "[buffer setBuffer:", r"MTLBuffer.*setBuffer:offset:atIndex:"),
+    "wrong property": (SUPPORT, "pipeline.maxTotalThreadsPerThreadgroup", "pipeline.maxThreads", r"maxThreads"),
+    "wrong struct": (SUPPORT, "dispatchThreads:MTLSizeMake(threads, 1, 1)", "dispatchThreads:threads", r"MTLSize"),
+    "retain under ARC": (
+        SUPPORT,
+        "  [encoder setBuffer:buffer ",
+        "  [buffer retain];\n  [encoder setBuffer:buffer ",
+        r"ARC forbids explicit message send of 'retain'",
+    ),
+    "unbridged pointer under ARC": (
+        SUPPORT,
+        "(__bridge id<MTLBuffer>)const_cast<void*>",
+        "(id<MTLBuffer>)const_cast<void*>",
+        r"requires a bridged cast",
+    ),
+    "signature that differs from the schema": (
+        HOST,
+        "const at::Scalar & lambd,",
+        "double lambd,",
+        r"softshrink_out_mps has another signature than aten::softshrink\.out|no member|not a structure",
+    ),
+    "wrong overload name": (
+        HOST,
+        'm.impl("softshrink.out"',
+        'm.impl("softshrink.outt"',
+        r"aten::softshrink has no overload 'outt'; it has default, out",
+    ),
+    "misspelt operator": (
+        HOST,
+        'm.impl("softshrink.out"',
+        'm.impl("softshrnk.out"',
+        r"there is no operator aten::softshrnk \(did you mean softshrink",
+    ),
+    "forgotten registration": (
+        HOST,
+        'm.impl("softshrink.out", TORCH_FN(softshrink_out_mps));',
+        "",
+        r"aten::softshrink\.out is not registered for MPS",
+    ),
+    "function that torch does not export": (
+        HOST,
+        "static mps_support::Library& library() {",
+        "namespace at::native { Tensor mps_secret(const Tensor&); }\n"
+        "Tensor (*keep)(const at::Tensor&) = &at::native::mps_secret;\n"
+        "static mps_support::Library& library() {",
+        r"unknown type name 'Tensor'|undefined symbol: at::native::mps_secret",
+    ),
+    "ATen call that does not exist": (HOST, "at::empty_like(", "at::empty_lik(", r"empty_lik"),
+    "Metal that does not compile": (
+        SHADER,
+        "const float x = float(self);",
+        "const float x = double(self);",
+        r"double",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=str)
+def test_a_mistake_is_refused(package: Path, mistake: str) -> None:
+    file, old, new, message = MISTAKES[mistake]
+    line = change(package / file, old, new)
+    answer = checked(package)
+    assert not answer.accepted
+    errors = [finding for finding in answer.findings if finding.severity == "error"]
+    found = [finding for finding in errors if re.search(message, finding.message)]
+    assert found, [str(finding) for finding in errors]
+    if mistake not in ("forgotten registration", "signature that differs from the schema"):
+        assert any(abs(finding.line - line) <= 2 for finding in found), [str(finding) for finding in found]
+
+
+def test_an_undefined_symbol_is_named_as_it_is_written(package: Path) -> None:
+    change(
+        package / HOST,
+        "static mps_support::Library& library() {",
+        "namespace at::native { int mps_secret(int); }\nint secret = at::native::mps_secret(1);\n"
+        "static mps_support::Library& library() {",
+    )
+    (finding,) = [one for one in checked(package).findings if one.severity == "error"]
+    assert finding.rule == "link"
+    assert "undefined symbol: at::native::mps_secret(int)" in finding.message
+    assert "mps_secret" in (package / HOST).read_text().splitlines()[finding.line - 1]
+
+
+def test_an_unknown_selector_is_an_error_without_arc_too(tmp_path: Path, toolchain: Toolchain) -> None:
+    file = tmp_path / "a.mm"
+    file.write_text("#import <Metal/Metal.h>\n\nvoid f(id<MTLBuffer> buffer) { [buffer contentz]; }\n")
+    (answer,) = check_files([file], None, Options(arc=False))
+    assert not answer.accepted
+    assert (answer.findings[0].line, "contentz" in answer.findings[0].message) == (3, True)
+
+
+def test_an_unchanged_file_is_answered_from_the_cache(package: Path) -> None:
+    first, second = checked(package), checked(package)
+    assert not first.cached or second.cached
+    assert second.cached
+    assert second.findings == first.findings
+    change(package / SUPPORT, "uint64_t threads,", "uint64_t threads, ")
+    assert not checked(package).cached
+
+
+@pytest.mark.parametrize("operator", ["mode", "_fused_adagrad_", "linalg_ldl_factor_ex", "segment_reduce", "poisson"])
+@pytest.mark.parametrize("target", ["extension", "stable", "upstream"])
+def test_scaffolds_are_accepted(tmp_path: Path, toolchain: Toolchain, operator: str, target: str) -> None:
+    source = operators.installed()
+    model = source.operator(operator)
+    request = Request(model, Kind.UNARY, (operator,), source.relatives(model))
+    if target == "upstream":
+        made = upstream.generate(request, tree_of(source.release))
+    else:
+        made = {"extension": extension, "stable": stable}[target].generate(request)
+    options = (made.include, made.definitions, made.arc)
+    write(
+        plan(tmp_path, made.files, Manifest(model.full_name, target, "unary", source.release, made.registers, *options))
+    )
+    for answer in check_files(files_to_check(tmp_path)):
+        assert answer.accepted, [str(finding) for finding in answer.findings]

@@ -1,0 +1,133 @@
+"""Patches against PyTorch's tree: made, applied and judged with the files that ship in the wheel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mpsmith.audit import native_functions
+from mpsmith.scaffold import operators
+from mpsmith.scaffold.errors import ScaffoldError
+from mpsmith.scaffold.expected_failures import without_entries
+from mpsmith.scaffold.generate import _tree as tree_of
+from mpsmith.scaffold.git_patch import added, changed
+from mpsmith.scaffold.kinds import kind_of
+from mpsmith.scaffold.patches import check_patch
+from mpsmith.scaffold.targets import Request, upstream
+from mpsmith.scaffold.toolchain import COMMON_MPS, NATIVE_FUNCTIONS, Toolchain
+from mpsmith.scaffold.yaml_rows import rows_of, with_mps_rows
+
+YAML = """\
+- func: mode(Tensor self) -> Tensor
+  variants: function, method
+  dispatch:
+    CPU, CUDA: mode
+
+- func: ndtri.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)
+  structured: True
+  dispatch:
+    CPU, CUDA: ndtri_out
+    MTIA: ndtri_out_mtia
+  tags: pointwise
+
+- func: conv2d(Tensor self) -> Tensor
+"""
+
+
+def test_a_row_goes_behind_the_others() -> None:
+    after = with_mps_rows(YAML, {"mode": "mode_mps"})
+    assert "    CPU, CUDA: mode\n    MPS: mode_mps\n\n" in after
+    assert len(after.splitlines()) == len(YAML.splitlines()) + 1
+
+
+def test_a_shared_kernel_only_gets_the_key() -> None:
+    assert "    CPU, CUDA, MPS: ndtri_out\n" in with_mps_rows(YAML, {"ndtri.out": "ndtri_out"})
+
+
+def test_a_row_that_is_there_is_replaced() -> None:
+    once = with_mps_rows(YAML, {"ndtri.out": "ndtri_out"})
+    twice = with_mps_rows(once, {"ndtri.out": "ndtri_out_metal"})
+    assert "    CPU, CUDA: ndtri_out\n" in twice
+    assert twice.count("MPS") == 1
+
+
+def test_rows_by_key() -> None:
+    assert rows_of(YAML) == {"CPU": "ndtri_out", "CUDA": "ndtri_out", "MTIA": "ndtri_out_mtia"}
+
+
+@pytest.mark.parametrize(("overload", "message"), [("conv2d", "composed of others"), ("gone", "no entry for gone")])
+def test_what_takes_no_row_is_refused(overload: str, message: str) -> None:
+    with pytest.raises(ScaffoldError, match=message):
+        with_mps_rows(YAML, {overload: "x"})
+
+
+def test_entries_of_unimplemented_operators_are_removed() -> None:
+    text = (
+        'A = 1\nUNIMPLEMENTED_XFAILLIST = {\n    "mode": None,\n    "take": [\n        1,\n    ],\n    "x": None,\n}\n'
+        'OTHER = {\n    "mode": None,\n}\n'
+    )
+    assert without_entries(text, ["mode", "take"]) == (
+        'A = 1\nUNIMPLEMENTED_XFAILLIST = {\n    "x": None,\n}\nOTHER = {\n    "mode": None,\n}\n'
+    )
+
+
+def test_a_patch_part_for_a_file_that_does_not_change_is_empty() -> None:
+    assert changed("a", "x\n", "x\n") == ""
+    assert "\\ No newline at end of file" in added("b", "x")
+
+
+@pytest.fixture(scope="module")
+def toolchain(tmp_path_factory: pytest.TempPathFactory) -> Toolchain:
+    """The files of the installed torch where those of a macOS wheel would stand."""
+    folder = tmp_path_factory.mktemp("wheel")
+    installed = native_functions.installed_path()
+    site = installed.parents[4]
+    for place, source in (
+        (NATIVE_FUNCTIONS, installed),
+        (NATIVE_FUNCTIONS.with_name("tags.yaml"), installed.with_name("tags.yaml")),
+        (COMMON_MPS, site / COMMON_MPS),
+    ):
+        (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        (folder / place).write_bytes(source.read_bytes())
+    return Toolchain("2.13.0", folder, folder, folder)
+
+
+@pytest.fixture(scope="module")
+def patch() -> str:
+    source = operators.installed()
+    operator = source.operator("mode")
+    request = Request(operator, kind_of(operator).kind, ("mode",), source.relatives(operator))
+    return upstream.generate(request, tree_of(source.release)).files["mode.patch"]
+
+
+def test_a_generated_patch_applies_and_torchgen_accepts_the_result(
+    toolchain: Toolchain, patch: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "mode.patch"
+    file.write_text(patch)
+    assert check_patch(file, patch, toolchain) == []
+
+
+def test_a_patch_that_does_not_apply_is_refused(toolchain: Toolchain, patch: str, tmp_path: Path) -> None:
+    file = tmp_path / "mode.patch"
+    file.write_text(patch.replace("CPU, CUDA: mode", "CPU, CUDA: gone"))
+    (finding,) = check_patch(file, file.read_text(), toolchain)
+    assert finding.severity == "error"
+    assert "patch failed: aten/src/ATen/native/native_functions.yaml" in finding.message
+
+
+def test_a_row_that_torchgen_refuses_is_refused(toolchain: Toolchain, patch: str, tmp_path: Path) -> None:
+    file = tmp_path / "mode.patch"
+    file.write_text(patch.replace("+    MPS: mode_mps", "+    MSP: mode_mps"))
+    (finding,) = check_patch(file, file.read_text(), toolchain)
+    assert "torchgen refuses the patched native_functions.yaml" in finding.message
+    assert "MSP" in finding.message
+
+
+def test_a_file_that_the_wheel_lacks_is_not_judged(toolchain: Toolchain, patch: str, tmp_path: Path) -> None:
+    file = tmp_path / "mode.patch"
+    extra = changed("test/test_mps.py", "a\n", "b\n")
+    file.write_text(patch + extra)
+    (finding,) = check_patch(file, file.read_text(), toolchain)
+    assert (finding.severity, finding.message) == ("note", "test/test_mps.py is not in the wheel: not judged")
