@@ -5,11 +5,26 @@ A profile of the simulated device can carry them, so that dtype gaps can be audi
 
 from __future__ import annotations
 
-from .coverage import ReleaseCoverage
+from . import native_functions, release_data
+from .coverage import ReleaseCoverage, from_data
 from .coverage_table import DtypesByStage, failures_by_operator
 from .selection import DTYPES
 
 COMPLEX = "complex64"
+
+
+def refuse_as(release: str | None) -> dict[str, tuple[str, ...]]:
+    """Let the simulated device of this process refuse the dtypes that a release refuses, the installed one for None.
+
+    Returns what is refused, by overload. Raises MpsmithError for an unknown release, and where this process has not
+    loaded the simulated device.
+    """
+    from ..simulator import refusals
+
+    data = release_data.load()
+    dtypes = refused_dtypes(from_data(data, data.index(release or native_functions.installed_release())))
+    refusals.refuse(dtypes)
+    return dtypes
 
 
 def refused_dtypes(coverage: ReleaseCoverage) -> dict[str, tuple[str, ...]]:

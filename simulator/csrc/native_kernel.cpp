@@ -4,6 +4,7 @@
 #include "device.h"
 #include "faults.h"
 #include "generator.h"
+#include "refusals.h"
 
 #include <ATen/core/List.h>
 #include <ATen/core/enum_tag.h>
@@ -142,6 +143,9 @@ NativeKernel::NativeKernel(const c10::OperatorHandle& op, c10::DispatchKey host)
 }
 
 void NativeKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, Stack* stack) {
+  if (dtypes_refused.load(std::memory_order_relaxed)) {
+    check_dtype(op, *stack);
+  }
   const bool was_faulty = faults_armed.load(std::memory_order_relaxed) &&
       run_with_fault(op, stack, [&] { run(op, stack); });
   if (!was_faulty) {
