@@ -201,7 +201,9 @@ def badge(torch: Torch = None, as_json: AsJson = False, output: Output = None) -
 
 @app.command()
 def rebuild(
-    releases: Annotated[list[str] | None, typer.Argument(help="Releases; default: those of the data.")] = None,
+    releases: Annotated[
+        list[str] | None, typer.Argument(metavar="[RELEASE]...", help="Add these to the releases of the data.")
+    ] = None,
     wheels: Annotated[
         Path | None, typer.Option("--wheels", metavar="DIR", help="Take wheels from this folder, not from the index.")
     ] = None,
@@ -213,7 +215,8 @@ def rebuild(
     from ..audit.release_build import combine, read_wheel
     from ..audit.wheel.archive import open_path
 
-    wanted = releases or [facts.release for facts in release_data.load_facts()]
+    known = [facts.release for facts in release_data.load_facts()]
+    wanted = list(dict.fromkeys([*known, *(releases or [])]))
     readings = [
         read_wheel(open_path(_wheel_of(release, wheels))) for release in track(wanted, description="reading wheels")
     ]
