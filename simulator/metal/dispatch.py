@@ -20,7 +20,7 @@ _ARGUMENT_SLOTS = 48  # 32 buffers, then threadgroup arguments
 _MESSAGE_BYTES = 8192
 _SHOWN_MESSAGES = 4
 _PLACE = re.compile(r"@([0-9a-f]+)")
-_WAITS = (b"msl_threadgroup_barrier", b"msl_simdgroup_barrier", b"msl_exchange")
+_WAITS = (b"msl_threadgroup_barrier", b"msl_simdgroup_barrier", b"msl_exchange", b"msl_region_leave")
 
 
 class Region(ctypes.Structure):

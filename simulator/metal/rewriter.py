@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .attributes import cut_attributes
+from .convergence import insert_regions
 from .declarations import DeclarationWalk, Program
 from .diagnostics import Diagnostic
 from .entries import KernelEntry, kernel_entries
@@ -93,6 +94,8 @@ def rewrite(source: str, dialect: Dialect = "host") -> Rewritten:
     _rewrite_words(tokens, program, problems, dialect)
     rewrite_shared_variables(tokens, program, real_address_spaces=dialect == "strict")
     find_recursion(tokens, program, problems)
+    if dialect == "host":
+        insert_regions(tokens, program)
     for end in program.function_constants:
         tokens.text[end] = " = {};"
     kernels = list(kernel_entries(tokens, program, problems))

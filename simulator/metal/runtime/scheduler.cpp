@@ -26,10 +26,11 @@ struct Item {
   const void* value;
   uint32_t size;
   uint32_t flags;
+  uint32_t depth;    // open regions around it (msl_region in include/msl/sync.h)
 };
 // One bit for each lane; a lane is in exactly one of the masks.
 struct SimdGroup {
-  uint32_t fresh, ready, at_barrier, at_exchange, at_simd_barrier, done;
+  uint32_t fresh, ready, at_barrier, at_exchange, at_simd_barrier, at_region_end, done;
   Exchange exchange;
 };
 
@@ -197,7 +198,7 @@ static bool begin_group() {
     SimdGroup& s = s_simdgroups[i];
     uint32_t lanes = s_thread_count - i * 32;
     s.fresh = lanes >= 32 ? ~0u : (1u << lanes) - 1;
-    s.ready = s.at_barrier = s.at_exchange = s.at_simd_barrier = s.done = 0;
+    s.ready = s.at_barrier = s.at_exchange = s.at_simd_barrier = s.at_region_end = s.done = 0;
   }
   order_simdgroups();
   s_simdgroup_turn = 0;
@@ -205,10 +206,25 @@ static bool begin_group() {
   return true;
 }
 
-// All lanes of the SIMD group wait or are done: let those go on that wait at the lowest site.
+// All lanes of the SIMD group wait or are done: let those go on that are innermost. Lanes communicate before others
+// leave the region that holds them; at one depth, the lowest site comes first.
 static void resolve(SimdGroup& s) {
-  uint32_t waiting = s.at_exchange | s.at_simd_barrier;
-  const Item* lanes = s_items + s_active * 32;
+  Item* lanes = s_items + s_active * 32;
+  uint32_t depth = 0;
+  for (uint32_t m = s.at_exchange | s.at_simd_barrier | s.at_region_end; m; m &= m - 1) {
+    uint32_t other = lanes[__builtin_ctz(m)].depth;
+    if (other > depth) depth = other;
+  }
+  uint32_t innermost = 0;
+  for (uint32_t m = s.at_exchange | s.at_simd_barrier | s.at_region_end; m; m &= m - 1)
+    if (lanes[__builtin_ctz(m)].depth == depth) innermost |= m & -m;
+  uint32_t waiting = (s.at_exchange | s.at_simd_barrier) & innermost;
+  if (!waiting) {  // everyone has come to the end of the region
+    for (uint32_t m = innermost; m; m &= m - 1) lanes[__builtin_ctz(m)].depth--;
+    s.at_region_end &= ~innermost;
+    s.ready = innermost;
+    return;
+  }
   const void* site = (const void*)~(uintptr_t)0;
   for (uint32_t m = waiting; m; m &= m - 1) {
     const void* other = lanes[__builtin_ctz(m)].site;
@@ -283,7 +299,7 @@ static inline bool advance() {
       g_item = s_active * 32 + lane;
       return true;
     }
-    if (s.at_exchange | s.at_simd_barrier) {
+    if (s.at_exchange | s.at_simd_barrier | s.at_region_end) {
       resolve(s);
     } else if (++s_simdgroup_turn < s_simdgroup_count) {
       activate(s_simdgroup_order[s_simdgroup_turn]);
@@ -296,6 +312,7 @@ static inline bool advance() {
 static inline __attribute__((always_inline)) void run_item(uint32_t item) {
   const Group& g = g_group;
   uint32_t x = item % g.threads[0], rest = item / g.threads[0];
+  s_items[item].depth = 0;
   g_dispatch->kernel(&g, x, x + 1, rest % g.threads[1], rest / g.threads[1]);
 }
 
@@ -381,6 +398,12 @@ Resume wait_at_simdgroup_barrier(uint32_t flags, const void* site, void* stack) 
   s_current->at_simd_barrier |= 1u << g_item % 32;
   return next_to_run();
 }
+Resume wait_at_region_end(const void* site, void* stack) {
+  rest(site, stack);
+  s_current->at_region_end |= 1u << g_item % 32;
+  return next_to_run();
+}
+extern "C" __attribute__((visibility("default"))) void msl_region_enter() { s_items[g_item].depth++; }
 Resume wait_at_exchange(const void* value, uint32_t size, const void* site, void* stack) {
   Item& item = rest(site, stack);
   item.value = value;

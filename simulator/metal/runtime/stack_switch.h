@@ -15,6 +15,7 @@ struct Resume {
 extern "C" __attribute__((visibility("hidden"))) Resume wait_at_barrier(uint32_t flags, const void* site, void* stack);
 extern "C" __attribute__((visibility("hidden"))) Resume wait_at_simdgroup_barrier(uint32_t flags, const void* site,
                                                                                  void* stack);
+extern "C" __attribute__((visibility("hidden"))) Resume wait_at_region_end(const void* site, void* stack);
 extern "C" __attribute__((visibility("hidden"))) Resume wait_at_exchange(const void* value, uint32_t size,
                                                                         const void* site, void* stack);
 // For the runtime's own code: rests the current stack in *save and goes on with `load`, where `value` is returned.
@@ -47,6 +48,11 @@ msl_stub msl_simdgroup_barrier
   movq 8(%rsp), %rsi
   movq %rsp, %rdx
   call wait_at_simdgroup_barrier
+  msl_resume
+msl_stub msl_region_leave
+  movq 8(%rsp), %rdi
+  movq %rsp, %rsi
+  call wait_at_region_end
   msl_resume
 msl_stub msl_exchange
   movq %r13, %rsi
@@ -132,6 +138,14 @@ msl_simdgroup_barrier:
   mov x1, x30
   mov x2, sp
   bl wait_at_simdgroup_barrier
+  msl_resume
+.globl msl_region_leave
+.type msl_region_leave, %function
+msl_region_leave:
+  msl_save
+  mov x0, x30
+  mov x1, sp
+  bl wait_at_region_end
   msl_resume
 .globl msl_exchange
 .type msl_exchange, %function

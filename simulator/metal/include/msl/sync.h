@@ -24,7 +24,16 @@ extern uint msl_current_lane;
 MSL_WAITS void msl_threadgroup_barrier(uint flags);
 MSL_WAITS void msl_simdgroup_barrier(uint flags);
 MSL_WAITS MSL_GENERIC msl_exchange_t* msl_exchange(MSL_GENERIC const void* value, uint size);
+__attribute__((convergent)) void msl_region_enter();
+MSL_WAITS void msl_region_leave();
 }
+
+// A branch, a loop, a turn of a loop or a function in which lanes communicate: all leave it together
+// (convergence.py puts them there).
+struct msl_region {
+  MSL_INLINE msl_region() { msl_region_enter(); }
+  MSL_INLINE ~msl_region() { msl_region_leave(); }
+};
 
 namespace metal {
 enum class mem_flags : uint {

@@ -1,0 +1,110 @@
+"""Where diverged lanes of a SIMD group meet again.
+
+A GPU runs the lanes of a SIMD group in step; lanes that a branch or a loop parted go on together behind it. On the host
+each lane runs on its own, so what comes behind must wait: statements that hold SIMD-group operations, and functions
+that do, get a `msl_region`, whose destructor waits for the lanes that are still inside.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .declarations import Function, Program
+from .tokens import Tokens
+
+_OPERATION = re.compile(r"(?:simd|quad|simdgroup)_\w+")
+_LOOPS = frozenset({"for", "while", "do"})
+_BRANCHES = frozenset({"if", "switch"})
+
+
+def insert_regions(tokens: Tokens, program: Program) -> None:
+    """Puts regions into the functions in which lanes communicate; lines stay where they are."""
+    text = tokens.text
+    calls = {i for i, token in enumerate(text) if _OPERATION.fullmatch(token) and _is_call(text, i)}
+    if not calls:
+        return
+    calls |= _indirect_calls(tokens, program, calls)
+    for function in program.functions:
+        if "constexpr" in text[function.start : function.parameters_begin]:
+            continue  # a region cannot be in a constant expression
+        inside = sorted(i for i in calls if function.body_begin < i < function.body_end)
+        if inside:
+            _insert(tokens, function, inside)
+
+
+def _is_call(text: list[str], i: int) -> bool:
+    return text[i + 1] == "(" or text[i + 1] == "<"
+
+
+def _indirect_calls(tokens: Tokens, program: Program, calls: set[int]) -> set[int]:
+    """Calls, by name, of functions that hold operations themselves."""
+    text = tokens.text
+    named = {f.name for f in program.functions}
+    uses: dict[str, list[int]] = {}
+    for i, token in enumerate(text):
+        if token in named and _is_call(text, i):
+            uses.setdefault(token, []).append(i)
+    found: set[int] = set()
+    grown = True
+    while grown:
+        grown = False
+        for function in program.functions:
+            if any(function.body_begin < i < function.body_end for i in calls | found):
+                new = set(uses.pop(function.name, ())) - found
+                grown = grown or bool(new)
+                found |= new
+    return found
+
+
+def _insert(tokens: Tokens, function: Function, calls: list[int]) -> None:
+    text = tokens.text
+    for i in range(function.body_begin + 1, function.body_end):
+        if text[i] not in _LOOPS and text[i] not in _BRANCHES:
+            continue
+        if text[i] == "while" and _ends_do(tokens, i):
+            continue
+        end = _statement_end(tokens, i)
+        if any(i < call < end for call in calls):
+            # In front of the white space, which may hold `#pragma unroll`.
+            tokens.space[i] = f" {{ msl_region msl_region_{i}; {tokens.space[i]}"
+            if text[i] in _LOOPS:
+                _wrap_body(tokens, i)
+            text[end] += " }"
+    if not function.is_kernel:
+        text[function.body_begin] += " msl_region msl_region_of_function;"
+
+
+def _wrap_body(tokens: Tokens, i: int) -> None:
+    """A region for each turn of the loop at `i`: lanes that go to the next turn early wait for the others."""
+    text = tokens.text
+    body = i + 1 if text[i] == "do" else tokens.pair[i + 1] + 1
+    if text[body].startswith("{"):
+        text[body] += f" msl_region msl_turn_{i};"
+    else:
+        end = _statement_end(tokens, body)
+        tokens.space[body] = f" {{ msl_region msl_turn_{i}; {tokens.space[body]}"
+        text[end] += " }"
+
+
+def _ends_do(tokens: Tokens, i: int) -> bool:
+    """Whether the `while` at `i` belongs to a `do`: then a `;` follows its condition."""
+    close = tokens.pair.get(i + 1)
+    return close is not None and tokens.text[close + 1].startswith(";") and tokens.text[i - 1].startswith("}")
+
+
+def _statement_end(tokens: Tokens, i: int) -> int:
+    """Index of the last token of the statement that starts at `i`."""
+    text, pair = tokens.text, tokens.pair
+    if text[i].startswith("{"):
+        return pair[i]
+    if text[i] == "if":
+        condition = i + 2 if text[i + 1] == "constexpr" else i + 1
+        end = _statement_end(tokens, pair[condition] + 1)
+        return _statement_end(tokens, end + 2) if text[end + 1] == "else" else end
+    if text[i] in ("for", "while", "switch"):
+        return _statement_end(tokens, pair[i + 1] + 1)
+    if text[i] == "do":
+        return pair[_statement_end(tokens, i + 1) + 2] + 1
+    while not text[i].startswith(";"):
+        i = pair[i] + 1 if text[i][:1] in ("(", "[", "{") else i + 1
+    return i
