@@ -72,6 +72,8 @@ def _insert(tokens: Tokens, function: Function, calls: list[int]) -> None:
             text[end] += " }"
     if not function.is_kernel:
         text[function.body_begin] += " msl_region msl_region_of_function;"
+        # A call of its own for each use: lanes that come from different branches are not at the same one.
+        text[function.head] = f"__attribute__((always_inline)) {text[function.head]}"
 
 
 def _wrap_body(tokens: Tokens, i: int) -> None:
