@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from .runtime.elementwise import FLOATING
-from .runtime.outputs import refuse_internal_overlap
+from .runtime.outputs import refuse_internal_overlap, require_device
 from .runtime.rows import launch_rows, row_group
 from .runtime.shader import METAL_TYPES, Shader
 
@@ -17,6 +17,7 @@ def embedding_renorm_(self: torch.Tensor, indices: torch.Tensor, max_norm: float
 
     `self`: (rows, columns), of any strides. `indices`: int64 or int32 of any shape; one out of range is ignored.
     """
+    require_device(self, {"indices": indices}, "embedding_renorm_")
     if self.dim() != 2:
         raise RuntimeError(
             f"Expected 2-dimensional tensor, but got {self.dim()}-dimensional tensor for argument #1 'self' "

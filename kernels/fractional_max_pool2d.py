@@ -8,7 +8,7 @@ import torch
 
 from .runtime.elementwise import FLOATING
 from .runtime.layout import launch_elements
-from .runtime.outputs import check_outputs, is_ready
+from .runtime.outputs import check_outputs, is_ready, require_device
 from .runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -29,6 +29,7 @@ def fractional_max_pool2d_output(
     The places of the windows are computed in float32, whatever the dtype of the samples is.
     """
     _check_dtype(self)
+    require_device(self, {"random_samples": random_samples}, "fractional_max_pool2d")
     shape = (*self.shape[:-2], *output_size)
     if not (is_ready(output, shape, self.dtype) and is_ready(indices, shape, torch.int64)):
         check_outputs(

@@ -17,7 +17,11 @@ def heaviside_out(self: torch.Tensor, values: torch.Tensor, *, out: torch.Tensor
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
     if out.shape != self.shape or self.dtype.is_complex:
         check_outputs(torch.ops.aten.heaviside.out, [self, values], {"out": out})
-    operands = [x if x.shape == out.shape else x.expand(out.shape) for x in (self, values)]
+    # An operand without dimensions may be on the CPU, as for any binary operator.
+    operands = [
+        x if x.shape == out.shape and x.device == out.device else x.to(out.device).expand(out.shape)
+        for x in (self, values)
+    ]
     elementwise(_shader, "heaviside", [out], operands)
     return out
 

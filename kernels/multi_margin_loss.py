@@ -6,7 +6,7 @@ import torch
 
 from .runtime.elementwise import FLOATING
 from .runtime.loss import MEAN, NONE, reduce_losses
-from .runtime.outputs import refuse_internal_overlap, require_dtype, resize_output
+from .runtime.outputs import refuse_internal_overlap, require_device, require_dtype, resize_output
 from .runtime.rows import launch_rows, row_group
 from .runtime.shader import METAL_TYPES, Shader
 
@@ -111,6 +111,7 @@ def multi_margin_loss_backward(
 
 def _check(x: torch.Tensor, target: torch.Tensor, p: float, weight: torch.Tensor | None) -> tuple[int, int]:
     """Rows and classes. Raises with torch's texts for shapes and parameters that do not fit."""
+    require_device(x, {"target": target, "weight": weight}, "multi_margin_loss")
     if p not in (1, 2):
         raise RuntimeError("only p == 1 and p == 2 supported")
     if x.dtype not in FLOATING:

@@ -6,7 +6,7 @@ import torch
 
 from .runtime.elementwise import FLOATING
 from .runtime.loss import MEAN, NONE, reduce_losses
-from .runtime.outputs import refuse_internal_overlap, require_dtype, resize_output
+from .runtime.outputs import refuse_internal_overlap, require_device, require_dtype, resize_output
 from .runtime.rows import launch_rows, row_group
 from .runtime.shader import METAL_TYPES, Shader
 
@@ -97,7 +97,8 @@ def multilabel_margin_loss_backward(
 
 
 def _check(x: torch.Tensor, target: torch.Tensor) -> tuple[int, int]:
-    """Rows and classes. Raises with torch's texts for shapes that do not fit."""
+    """Rows and classes. Raises with torch's texts for devices and shapes that do not fit."""
+    require_device(x, {"target": target}, "multilabel_margin_loss")
     if x.dtype not in FLOATING:
         raise NotImplementedError(f"multilabel_margin_loss is not implemented for {x.dtype} on mps")
     if x.dim() > 2 or (x.dim() == 2 and x.shape[1] == 0) or (x.dim() == 1 and x.shape[0] == 0):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from .runtime.layout import launch_elements, logical_order
-from .runtime.outputs import overlaps, refuse_internal_overlap, require_dtype, resize_output
+from .runtime.outputs import overlaps, refuse_internal_overlap, require_device, require_dtype, resize_output
 from .runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -41,6 +41,7 @@ def put_(self: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumula
     An index out of range is ignored: an error would need a read-back.
     """
     _check_index(self, index, "put_")
+    require_device(self, {"source": source}, "put_")
     if source.dtype != self.dtype:
         raise RuntimeError(
             f"put_(): self and source expected to have the same dtype, but got self.dtype = {self.dtype} "
@@ -69,6 +70,7 @@ def put_(self: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumula
 
 
 def _check_index(x: torch.Tensor, index: torch.Tensor, name: str) -> None:
+    require_device(x, {"index": index}, name)
     if index.dtype != torch.int64:
         raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {index.dtype}")
     if x.dtype not in METAL_TYPES:

@@ -87,7 +87,7 @@ def floating(
     """
     (out,) = outputs.values()
     dtype = out.dtype
-    if dtype not in FLOATING or any(x.dtype != dtype or x.shape != out.shape for x in inputs):
+    if dtype not in FLOATING or any(x.dtype != dtype or x.shape != out.shape or x.device != out.device for x in inputs):
         dtype = functools.reduce(torch.promote_types, (x.dtype for x in inputs))
         if not dtype.is_floating_point and not dtype.is_complex:
             dtype = torch.get_default_dtype()
@@ -95,7 +95,7 @@ def floating(
         check_outputs(overload, arguments, outputs)
         if dtype not in FLOATING:
             raise NotImplementedError(f"{name} is not implemented for {dtype} on mps")
-        inputs = [x.to(dtype).expand(out.shape) for x in inputs]
+        inputs = [x.to(out.device, dtype).expand(out.shape) for x in inputs]
     if out.dtype == dtype:
         elementwise(shader, name, [out], inputs, parameters)
     else:

@@ -58,6 +58,16 @@ def resize_output(output: torch.Tensor, shape: Sequence[int]) -> None:
     output.resize_(tuple(shape))
 
 
+def require_device(x: torch.Tensor, others: dict[str, torch.Tensor | None], operator: str) -> None:
+    """Raise RuntimeError unless all tensors are on the device of `x`; `others` are named for the message."""
+    for name, other in others.items():
+        if other is not None and other.device != x.device:
+            raise RuntimeError(
+                f"Expected all tensors to be on the same device, but found at least two devices, {x.device} and "
+                f"{other.device}! (when checking argument {name} of {operator})"
+            )
+
+
 def require_dtype(output: torch.Tensor, dtype: torch.dtype, operator: str) -> None:
     """Raise RuntimeError unless the output has the dtype of the result."""
     if output.dtype != dtype:

@@ -124,6 +124,26 @@ def test_errors_are_those_of_the_cpu(name: str) -> None:
     assert [word for word in str(actual.value).split("\n")[0].split() if word.isalpha()][:6] == words
 
 
+def test_an_operand_without_dimensions_may_be_on_the_cpu() -> None:
+    x = on_mps([-1.0, 0.0, 1.0])
+    assert torch.heaviside(x, torch.tensor(5.0)).tolist() == [0, 5, 1]
+    assert torch.heaviside(torch.tensor(0.0), x).tolist() == [-1, 0, 1]
+
+
+def test_other_operands_on_the_cpu_are_refused_as_torch_refuses_them() -> None:
+    x = on_mps([[1.0, 2.0]])
+    calls: list[Callable[[], Any]] = [
+        lambda: torch.take(x, torch.tensor([0])),
+        lambda: x.put_(on_mps([0]), torch.ones(1)),
+        lambda: torch.nn.functional.multi_margin_loss(x, torch.tensor([0])),
+        lambda: torch.nn.functional.multilabel_margin_loss(x, torch.tensor([[0, -1]])),
+        lambda: torch.embedding_renorm_(x, torch.tensor([0]), 1.0, 2.0),
+    ]
+    for call in calls:
+        with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+            call()
+
+
 def test_a_dtype_without_a_kernel_is_a_clear_error() -> None:
     with pytest.raises(NotImplementedError, match=r"special_ndtri is not implemented for torch.complex64 on mps"):
         aten.special_ndtri.out(on_mps([1j]), out=on_mps([1j]))
