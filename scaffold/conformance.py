@@ -19,6 +19,7 @@ import torch
 
 from ..audit.cases import Case, make_cases
 from ..audit.device import AuditedDevice, open_device
+from ..audit.fallbacks import CounterRecorder
 from ..audit.judge import judge
 from ..audit.schema.calls import SchemaCall, arguments_of
 from ..audit.schema.memory import Memory
@@ -32,6 +33,8 @@ from ..audit.store import GroupKey
 from ..audit.transfer import move
 from ..audit.tree import leaves, map_leaves
 from ..audit.verdicts import CaseVerdict
+from ..simulator import device as simulated
+from ..simulator import metal
 
 NOT_WRITTEN = "is not written yet"
 DTYPES = ("float32", "float16", "bfloat16")
@@ -48,8 +51,13 @@ class KernelNotWrittenError(AssertionError):
 def device() -> AuditedDevice:
     """The mps device of this process: the real one, or the simulated one with the coverage of the installed torch.
 
+    A simulated device that is loaded already stays, whatever its coverage.
     Raises MpsmithError where neither can be had.
     """
+    loaded = simulated.loaded_profile()
+    if loaded is not None:
+        metal.install()
+        return AuditedDevice(True, loaded.release, CounterRecorder())
     return open_device(DeviceKind.AUTO, None)
 
 
@@ -78,7 +86,12 @@ class Subject:
         """The same values whatever the layout: transposed, with steps, gaps and offsets, expanded, channels last."""
         derived = self._of_source("layouts", dtype)
         varied = [
-            varied for case in self._remembered(dtype) for layout in LAYOUTS if (varied := in_layout(case, layout))
+            other
+            for name in self.overloads
+            if not _writes(name)
+            for case in self._remembered(dtype, name)
+            for layout in LAYOUTS
+            if (other := in_layout(case, layout))
         ]
         self._judge_all([*derived, *varied])
 
@@ -318,6 +331,12 @@ def _first_of_each(keys: Iterable[GroupKey]) -> list[GroupKey]:
 def _overload(name: str) -> Any:
     operator, _, overload = name.partition(".")
     return getattr(getattr(torch.ops.aten, operator), overload or "default")
+
+
+def _writes(name: str) -> bool:
+    """Whether an overload writes to an argument, which cannot have every layout."""
+    arguments = _overload(name)._schema.arguments
+    return any(argument.alias_info is not None and argument.alias_info.is_write for argument in arguments)
 
 
 def _is_tensor(leaf: object) -> bool:

@@ -69,7 +69,12 @@ MISTAKES = {
         "[encoder setBuffer:tensor ",
         r"at::Tensor.*id<MTLBuffer>|id<MTLBuffer>.*at::Tensor",
     ),
-    "wrong receiver": (SUPPORT, "[encoder setBuffer:", "[buffer setBuffer:", r"MTLBuffer.*setBuffer:offset:atIndex:"),
+    "wrong receiver": (
+        SUPPORT,
+        "[encoder setBuffer:",
+        "[buffer setBuffer:",
+        r"no known instance method for selector 'setBuffer:offset:atIndex:'",
+    ),
     "wrong property": (SUPPORT, "pipeline.maxTotalThreadsPerThreadgroup", "pipeline.maxThreads", r"maxThreads"),
     "wrong struct": (SUPPORT, "dispatchThreads:MTLSizeMake(threads, 1, 1)", "dispatchThreads:threads", r"MTLSize"),
     "retain under ARC": (
