@@ -1,0 +1,53 @@
+"""`mpsmith check` of one extension: without precompiled headers, with them, and answered from the cache.
+
+The figures are ratios of one run on one machine. Needs `mpsmith check --setup`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+
+from mpsmith.scaffold import operators
+from mpsmith.scaffold.checking import Options, check_files
+from mpsmith.scaffold.errors import ToolchainError
+from mpsmith.scaffold.kinds import Kind
+from mpsmith.scaffold.manifest import Manifest
+from mpsmith.scaffold.targets import Request, extension
+from mpsmith.scaffold.toolchain import find
+from mpsmith.scaffold.writing import plan, write
+
+
+def seconds(file: Path, options: Options) -> float:
+    start = time.perf_counter()
+    (answer,) = check_files([file], None, options)
+    assert answer.accepted, answer.findings
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    """Print the three times and their ratios."""
+    try:
+        find()
+    except ToolchainError as error:
+        print(f"skipped: {error}")
+        return
+    request = Request(operators.installed().operator("softshrink"), Kind.UNARY)
+    made = extension.generate(request)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        manifest = Manifest("aten::softshrink", "extension", "unary", "", made.registers, (), made.definitions)
+        write(plan(folder, made.files, manifest))
+        file = folder / "src" / "softshrink.mm"
+        plain = seconds(file, Options(use_cache=False, precompile=False))
+        seconds(file, Options(use_cache=False))  # builds the precompiled header where there is none yet
+        changed = seconds(file, Options(use_cache=False))
+        unchanged = seconds(file, Options())
+    print(f"without precompiled headers  {plain:6.2f} s")
+    print(f"changed file, with them      {changed:6.2f} s  {plain / changed:5.1f} times as fast")
+    print(f"unchanged file, cached       {unchanged:6.2f} s  {plain / unchanged:5.1f} times as fast")
+
+
+if __name__ == "__main__":
+    main()
