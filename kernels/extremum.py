@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from .runtime.layout import layout_of
-from .runtime.outputs import refuse_internal_overlap, require_dtype, resize_output
+from .runtime.outputs import require_castable, resize_output
 from .runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -32,9 +32,10 @@ def _extremum(name: str, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
         )
     if x.dtype.is_complex:
         raise NotImplementedError(f"{name} is not implemented for {x.dtype} on mps")
-    require_dtype(out, x.dtype, name)
+    require_castable(x.dtype, out.dtype)
     resize_output(out, ())
-    refuse_internal_overlap(out)
+    if out.dtype != x.dtype:
+        return out.copy_(_extremum(name, x, torch.empty((), dtype=x.dtype, device=x.device)))
     groups = min(_MOST_GROUPS, -(-x.numel() * x.element_size() // (_GROUP * _VECTOR_BYTES)))
     if groups == 1:
         _reduce(name, x, out, 1)

@@ -35,8 +35,9 @@ def fake_quantize_per_tensor_affine_cachemask_tensor_qparams(
     """The same with the parameters in tensors of one element on the device, which are not read back."""
     _check_range(quant_min, quant_max)
     limits = torch.tensor([quant_min, quant_max], dtype=torch.float32, device=self.device)
-    on_device = [tensor.reshape(-1)[:1].float() for tensor in (scale, zero_point, fake_quant_enabled)]
-    return _quantized(self, torch.cat([*on_device[:2], limits, on_device[2]]))
+    # The zero point and the switch are whole numbers, whatever the dtype is that they come in.
+    whole = [tensor.reshape(-1)[:1].to(torch.int32).float() for tensor in (zero_point, fake_quant_enabled)]
+    return _quantized(self, torch.cat([scale.reshape(-1)[:1].float(), whole[0], limits, whole[1]]))
 
 
 def _check_range(quant_min: int, quant_max: int) -> None:

@@ -55,6 +55,9 @@ struct special_log_ndtr {
     if (x < 0.0f) {
       return precise::log(erfcx) + LOG_HALF - square;
     }
+    if (square > 104.0f) {
+      return -0.0f;  // exp underflows, and the square of a larger x overflows
+    }
     const float rest = fma(0.5f * x, x, -square);  // what the square lost, which exp would enlarge
     return log1p_near_zero(-0.5f * erfcx * precise::exp(-square) * (1.0f - rest));
   }

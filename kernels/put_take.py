@@ -5,7 +5,14 @@ from __future__ import annotations
 import torch
 
 from .runtime.layout import launch_elements, logical_order
-from .runtime.outputs import overlaps, refuse_internal_overlap, require_device, require_dtype, resize_output
+from .runtime.outputs import (
+    overlaps,
+    refuse_internal_overlap,
+    refuse_overlap,
+    require_device,
+    require_dtype,
+    resize_output,
+)
 from .runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -15,6 +22,7 @@ _MOVED_AS = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
 
 def take(self: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
     """`take`, of the shape of the index. An index out of range gives zero: an error would need a read-back."""
+    index = index.to(self.device) if index.dim() == 0 else index  # as for any operand without dimensions
     _check_index(self, index, "take")
     if self.numel() == 0 and index.numel():
         raise IndexError("take(): tried to take from an empty tensor")
@@ -29,6 +37,8 @@ def take(self: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
 def take_out(self: torch.Tensor, index: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
     """`take.out`."""
     require_dtype(out, self.dtype, "take")
+    for source in (self, index):
+        refuse_overlap(out, source)
     result = take(self, index)
     resize_output(out, result.shape)
     refuse_internal_overlap(out)

@@ -104,6 +104,28 @@ def refuse_internal_overlap(written: torch.Tensor) -> None:
         )
 
 
+def refuse_overlap(written: torch.Tensor, source: torch.Tensor) -> None:
+    """Raise RuntimeError for an output that shares memory with an input that is read in any order."""
+    if written.numel() == 0 or source.numel() == 0 or written.device != source.device:
+        return
+    if written.untyped_storage().data_ptr() != source.untyped_storage().data_ptr():
+        return
+    first, last = _extent(written)
+    start, end = _extent(source)
+    if first < end and start < last:
+        raise RuntimeError(
+            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+            "memory location. Please clone() the tensor before performing the operation."
+        )
+
+
+def _extent(x: torch.Tensor) -> tuple[int, int]:
+    """The bytes of the storage from the first element on and up to the end of the last."""
+    span = sum((size - 1) * stride for size, stride in zip(x.shape, x.stride(), strict=True))
+    start = x.storage_offset() * x.element_size()
+    return start, start + (span + 1) * x.element_size()
+
+
 def _shares_memory_within(x: torch.Tensor) -> bool:
     return any(size > 1 and stride == 0 for size, stride in zip(x.shape, x.stride(), strict=True))
 
