@@ -121,8 +121,8 @@ def refuse_overlap(written: torch.Tensor, source: torch.Tensor) -> None:
 
 def _extent(x: torch.Tensor) -> tuple[int, int]:
     """The bytes of the storage from the first element on and up to the end of the last."""
-    span = sum((size - 1) * stride for size, stride in zip(x.shape, x.stride(), strict=True))
-    start = x.storage_offset() * x.element_size()
+    span = sum(int((size - 1) * stride) for size, stride in zip(x.shape, x.stride(), strict=True))
+    start = int(x.storage_offset()) * x.element_size()
     return start, start + (span + 1) * x.element_size()
 
 
