@@ -40,6 +40,9 @@ NOT_WRITTEN = "is not written yet"
 DTYPES = ("float32", "float16", "bfloat16")
 SEED = 20230524
 
+# How many calls have to work before a kernel counts as written.
+_TRIED = 4
+
 _PASSED = (CaseVerdict.PASSED, CaseVerdict.SKIPPED, CaseVerdict.REFERENCE_FAILED)
 
 
@@ -195,13 +198,12 @@ class Subject:
 
     def check_written(self) -> None:
         """The kernel is no scaffold any more: calling it does not say that it is not written."""
-        for case in [*self._of_source("samples", "float32"), *self._remembered("float32")]:
-            if not case.skipped:
-                args, kwargs = move(case.args, case.kwargs, "mps", case.on_host)
-                with self._explained():
-                    case.call(*args, **kwargs)
-                return
-        self._require([])
+        cases = [*self._remembered("float32"), *self._of_source("samples", "float32")]
+        self._require(cases)
+        for case in [case for case in cases if not case.skipped][:_TRIED]:
+            args, kwargs = move(case.args, case.kwargs, "mps", case.on_host)
+            with self._explained():
+                case.call(*args, **kwargs)
 
     # ---------------------------------------------------------------------------------- inputs
     def _of_source(self, name: str, dtype: str | None, samples: Samples = Samples.QUICK) -> list[Case]:

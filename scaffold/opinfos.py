@@ -17,24 +17,26 @@ class OpInfos:
 
 
 def opinfos_for(operator: str) -> OpInfos:
-    """The OpInfos of an operator by its name without namespace; those of the forward operator for a backward one."""
+    """The OpInfos of an operator by its name without namespace.
+
+    The OpInfo of a forward operator tells the kind of its backward one, but does not test it by itself: where both lack
+    a kernel it would fail for the other's sake.
+    """
     index = _index()
-    for name in _spellings(operator):
+    for name in (operator, operator.strip("_")):
         if name in index:
             found = index[name]
             return OpInfos(tuple(dict.fromkeys(op.name for op in found)), type(found[0]).__name__)
-    return OpInfos((), None)
+    forward = _forward_name(operator)
+    return OpInfos((), type(index[forward][0]).__name__ if forward in index else None)
 
 
-def _spellings(operator: str) -> list[str]:
-    """The operator's own name, then the names of the public operators that it may belong to."""
+def _forward_name(operator: str) -> str:
+    """The public operator that a backward or inner one belongs to."""
     bare = operator.strip("_")
-    names = [operator, bare]
-    for ending in ("_backward", "_forward", "_with_noise", "_jvp"):
-        if ending in bare:
-            stem = bare.replace(ending, "")
-            names += [stem, stem.removesuffix("_with_noise")]
-    return list(dict.fromkeys(names))
+    for ending in ("_backward", "_forward", "_jvp", "_with_noise"):
+        bare = bare.replace(ending, "")
+    return bare
 
 
 @cache
@@ -45,7 +47,6 @@ def _index() -> Mapping[str, list[Any]]:
     for op in op_db:
         last = op.name.rpartition(".")[2]
         dotted = op.name.replace(".", "_")
-        backward = [op.aten_backward_name] if op.aten_backward_name else []
-        for name in dict.fromkeys([op.aten_name, op.name, last, dotted, *backward]):
+        for name in dict.fromkeys([op.aten_name, op.name, last, dotted]):
             index.setdefault(name, []).append(op)
     return index
