@@ -127,7 +127,7 @@ def _prepare(options: WorkerOptions) -> _Worker:
     _arm(options.settings.faults, device)
     sources, problems = case_sources(options.settings.imports)
     store = Store.open(options.store)
-    _redirect_errors(options.logs / f"{os.getpid()}.log")
+    _redirect_output(options.logs / f"{os.getpid()}.log")
     _limit_memory(options.settings.memory_limit)
     return _Worker(options, sources, device, store, problems)
 
@@ -319,9 +319,10 @@ def _end_with_parent(parent: int) -> None:
     os._exit(3)
 
 
-def _redirect_errors(log: Path) -> None:
-    """What the operators' libraries print on their way down explains a crash: keep it in a file."""
+def _redirect_output(log: Path) -> None:
+    """What operators print, above all on their way down, explains a crash: keep it in a file."""
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
     os.close(descriptor)
 
