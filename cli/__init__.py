@@ -8,7 +8,7 @@ import typer
 
 from .._version import __version__
 from ..errors import MpsmithError
-from . import audit, check, coverage, doctor, next_gap, registry, report, scaffold, shader, surface, trace
+from . import audit, check, coverage, doctor, kernels, next_gap, registry, report, scaffold, shader, surface, trace
 
 app = typer.Typer(
     name="mpsmith",
@@ -23,6 +23,7 @@ app.command(name="report")(report.report)
 app.add_typer(registry.app, name="registry")
 app.add_typer(coverage.app, name="coverage")
 app.add_typer(shader.app, name="shader")
+app.add_typer(kernels.app, name="kernels")
 app.command(name="scaffold")(scaffold.scaffold)
 app.command(name="check")(check.check)
 app.command(name="next")(next_gap.next_gap)
