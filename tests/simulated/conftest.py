@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 
 import pytest
+
 from mpsmith.audit.profiles import profile
 from mpsmith.simulator import device
 from mpsmith.simulator.coverage_profile import CoverageProfile
