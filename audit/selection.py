@@ -53,6 +53,7 @@ class Settings:
         device: which mps device.
         profile: for the simulated device, the torch release whose coverage it has; None is the installed one.
         workers: how many processes execute cases.
+        refuse_dtypes_of: for the simulated device, a torch release whose refused dtypes native operators refuse there.
         timeout: seconds one case may take before its process is killed.
         memory_limit: bytes of data a worker may hold, or 0 for no limit.
         sources: which case sources; empty means all.
@@ -66,6 +67,7 @@ class Settings:
     dtypes: tuple[str, ...] = ()
     device: DeviceKind = DeviceKind.AUTO
     profile: str | None = None
+    refuse_dtypes_of: str | None = None
     workers: int = os.cpu_count() or 1
     timeout: float = 60.0
     memory_limit: int = 8 << 30
@@ -91,6 +93,7 @@ class Settings:
             dtypes=tuple(fields["dtypes"]),
             device=DeviceKind(fields["device"]),
             profile=fields["profile"],
+            refuse_dtypes_of=fields.get("refuse_dtypes_of"),
             sources=tuple(fields["sources"]),
             imports=tuple(fields["imports"]),
             faults=tuple(fields.get("faults", ())),

@@ -125,11 +125,23 @@ def _prepare(options: WorkerOptions) -> _Worker:
     torch.set_num_threads(1)
     device = open_device(options.settings.device, options.settings.profile)
     _arm(options.settings.faults, device)
+    _refuse_dtypes(options.settings.refuse_dtypes_of, device)
     sources, problems = case_sources(options.settings.imports)
     store = Store.open(options.store)
     _redirect_output(options.logs / f"{os.getpid()}.log")
     _limit_memory(options.settings.memory_limit)
     return _Worker(options, sources, device, store, problems)
+
+
+def _refuse_dtypes(release: str | None, device: AuditedDevice) -> None:
+    """Let native operators of the simulated device refuse the dtypes that a release's test suite says they refuse."""
+    if release is None:
+        return
+    if not device.simulated:
+        raise MpsmithError("--refuse-dtypes-of is for the simulated device; a real one refuses what it refuses")
+    from .dtype_refusals import refuse_as
+
+    refuse_as(release)
 
 
 def _arm(faults: tuple[str, ...], device: AuditedDevice) -> None:

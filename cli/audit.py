@@ -40,6 +40,13 @@ def audit(
         str | None,
         typer.Option(help="Simulated device: a torch release, or a native_functions.yaml, whose coverage it has."),
     ] = None,
+    refuse_dtypes_of: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RELEASE",
+            help="Simulated device: native operators refuse the dtypes that this torch release refuses on a Mac.",
+        ),
+    ] = None,
     store: Annotated[Path, typer.Option(help="The results store, an SQLite file.")] = DEFAULT_STORE,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the audit that was stopped.")] = False,
     workers: Annotated[int, typer.Option(min=1, help="Worker processes.")] = os.cpu_count() or 1,
@@ -91,6 +98,7 @@ def audit(
         dtypes=_split(dtypes),
         device=device,
         profile=profile,
+        refuse_dtypes_of=refuse_dtypes_of,
         workers=workers,
         timeout=timeout,
         memory_limit=int(memory_limit * 2**30),
