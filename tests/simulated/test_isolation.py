@@ -150,7 +150,9 @@ def _count(store: Path) -> int:
 def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(tmp_path: Path) -> None:
     store = tmp_path / "store.sqlite"
     command = audit_command(store, "--ops", RESUMED_OPS)
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as parent:
+    # A shell starts background jobs with SIGINT ignored, and then it would stay ignored here.
+    listening = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), "start_new_session": True}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, **listening) as parent:
         while parent.poll() is None and _count(store) < 50:
             os.sched_yield()
         os.killpg(parent.pid, signal.SIGINT)
