@@ -19,9 +19,9 @@ import numpy
 import torch
 
 from ..errors import MpsmithError
-from .selection import DTYPES, Samples
-from .store import GroupKey
-from .transfer import describe
+from .findings.store import GroupKey
+from .judging.transfer import describe
+from .running.selection import DTYPES, Samples
 
 
 @dataclass

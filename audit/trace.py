@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TextIO
 
 from ..errors import MpsmithError
-from .device import open_device
-from .selection import DeviceKind
+from .running.device import open_device
+from .running.selection import DeviceKind
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def _counting(fallbacks: Counter[str], *, simulated: bool) -> Iterator[None]:
 @contextmanager
 def _counting_warnings(fallbacks: Counter[str]) -> Iterator[None]:
     """On a real device each fallback warns; those warnings are counted, all others reach the user as ever."""
-    from .fallbacks import FALLBACK_WARNING
+    from .judging.fallbacks import FALLBACK_WARNING
 
     show = warnings.showwarning
 

@@ -36,10 +36,10 @@ print(json.dumps({"cases": len(cases)}))
 AUDIT = """
 import json, os, resource, sys
 from pathlib import Path
-from mpsmith.audit.runner import run_audit
-from mpsmith.audit.selection import Settings
-from mpsmith.audit.store import Store
-from mpsmith.audit.tally import tally
+from mpsmith.audit.running.runner import run_audit
+from mpsmith.audit.running.selection import Settings
+from mpsmith.audit.findings.store import Store
+from mpsmith.audit.findings.tally import tally
 if __name__ == "__main__":
     path = Path(sys.argv[1])
     settings = Settings(ops=tuple(os.environ["BENCHMARK_OPS"].split(",")), workers=int(sys.argv[2]))

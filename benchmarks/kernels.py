@@ -35,7 +35,7 @@ def _import_cost() -> None:
 
 
 _DEVICE = """
-from mpsmith.audit.profiles import profile
+from mpsmith.audit.surface.profiles import profile
 from mpsmith.simulator import device, metal
 device.load(profile("2.0.1"))
 metal.install()
@@ -54,7 +54,7 @@ def _printed(script: str) -> float:
 
 def _call_cost() -> None:
     """Calls with shaders that do nothing, so that only our Python is left."""
-    from mpsmith.audit.profiles import profile
+    from mpsmith.audit.surface.profiles import profile
     from mpsmith.simulator import device, metal
 
     device.load(profile("2.0.1"))

@@ -122,7 +122,7 @@ def parse_with_lief(path: Path) -> int:
 
 
 def answer_cold(_: Path) -> int:
-    from mpsmith.audit.coverage_sources import installed_coverage
+    from mpsmith.audit.coverage.sources import installed_coverage
 
     check(installed_coverage().overloads)
     assert "torch" not in sys.modules

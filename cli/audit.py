@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..audit.selection import DeviceKind, Samples, Settings
+from ..audit.running.selection import DeviceKind, Samples, Settings
 
 if TYPE_CHECKING:
     from collections import Counter
 
-    from ..audit.store import Run
+    from ..audit.findings.store import Run
     from ..audit.verdicts import CaseVerdict
 
 DEFAULT_STORE = Path("audit.sqlite")
@@ -124,8 +124,8 @@ def _audit_with_kernels(settings: Settings, store: Path, *, resume: bool, follow
         raise typer.BadParameter("goes with neither --resume, --sync nor --report", param_hint="--with-kernels")
     from tabulate import tabulate
 
-    from ..audit.store import Store
-    from ..audit.tally import changes
+    from ..audit.findings.store import Store
+    from ..audit.findings.tally import changes
 
     before = _audit(settings, store, resume=False)
     after = _audit(replace(settings, imports=(*settings.imports, "mpsmith.kernels")), store, resume=False)
@@ -144,15 +144,15 @@ def _counted(counts: Counter[CaseVerdict]) -> str:
 
 
 def _audit(settings: Settings, store: Path, resume: bool) -> Run:
-    from ..audit.runner import run_audit
+    from ..audit.running.runner import run_audit
 
     try:
         result = run_audit(settings, store, resume=resume, say=_say)
     except KeyboardInterrupt:
         _say(f"stopped; what had finished is in {store}, go on with: mpsmith audit --resume --store {store}")
         raise typer.Exit(130) from None
-    from ..audit.store import Store
-    from ..audit.tally import tally
+    from ..audit.findings.store import Store
+    from ..audit.findings.tally import tally
 
     with Store.open(store) as opened:
         counts = tally(opened, result.run)
@@ -165,7 +165,7 @@ def _audit(settings: Settings, store: Path, resume: bool) -> Run:
 
 
 def _replay(store: Path, number: int, timeout: float) -> None:
-    from ..audit.replay import replay_case
+    from ..audit.reproduction.replay import replay_case
 
     replayed = replay_case(store, number, timeout)
     recorded = replayed.recorded
@@ -188,7 +188,7 @@ def _replay(store: Path, number: int, timeout: float) -> None:
 
 
 def _print_script(store: Path, number: int, timeout: float) -> None:
-    from ..audit.replay import script_of_case
+    from ..audit.reproduction.replay import script_of_case
 
     print(script_of_case(store, number, timeout), end="")
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..audit.coverage import OverloadCoverage, ReleaseCoverage
-    from ..audit.coverage_table import AuditVerdicts
+    from ..audit.coverage.table import AuditVerdicts
 
 app = typer.Typer(help="Coverage of any macOS torch release, from its wheel.", invoke_without_command=True)
 
@@ -56,7 +56,7 @@ def coverage(
     if context.invoked_subcommand is not None:
         return
     from ..audit.coverage import lacking
-    from ..audit.coverage_sources import named_coverage
+    from ..audit.coverage.sources import named_coverage
 
     found = named_coverage(torch=torch, wheel=wheel, url=wheel_url, fetch=fetch, yaml_only=yaml_only, macos=macos)
     chosen = _selected(found.overloads, ops)
@@ -92,10 +92,10 @@ def operators(
     output: Output = None,
 ) -> None:
     """One table per operator: native since when, kernel dtypes, expected failures, audit, registry, replacement."""
-    from ..audit import release_data
-    from ..audit.coverage_sources import named_coverage
-    from ..audit.coverage_table import operator_rows
-    from ..audit.native_functions import functional_name
+    from ..audit.coverage.sources import named_coverage
+    from ..audit.coverage.table import operator_rows
+    from ..audit.releases import data as release_data
+    from ..audit.surface.native_functions import functional_name
     from ..registry.files import load
 
     found = named_coverage(torch=torch, wheel=wheel, url=wheel_url, fetch=fetch, yaml_only=yaml_only, macos=macos)
@@ -121,10 +121,10 @@ def page(
     registry: Registry = None,
 ) -> None:
     """One HTML page: the chart and figures of all releases and the joined table of one, with search."""
-    from ..audit import release_data
-    from ..audit.coverage_history import history as figures
-    from ..audit.coverage_sources import named_coverage
-    from ..audit.coverage_table import operator_rows
+    from ..audit.coverage.history import history as figures
+    from ..audit.coverage.sources import named_coverage
+    from ..audit.coverage.table import operator_rows
+    from ..audit.releases import data as release_data
     from ..registry.files import load
     from ..reports.coverage_page import page as rendered
 
@@ -143,7 +143,7 @@ def diff(
     """Show what changed between two releases: kernels gained and lost, overloads added and removed."""
     from dataclasses import asdict
 
-    from ..audit.coverage_history import compare
+    from ..audit.coverage.history import compare
 
     changes = compare(_either(before), _either(after))
     if as_json:
@@ -166,8 +166,8 @@ def history(
     """The figures of every release since 1.12.1, and a chart of them."""
     from dataclasses import asdict
 
-    from ..audit import release_data
-    from ..audit.coverage_history import history as figures
+    from ..audit.coverage.history import history as figures
+    from ..audit.releases import data as release_data
 
     counts = figures(release_data.load())
     if svg is not None:
@@ -187,8 +187,8 @@ def history(
 @app.command()
 def badge(torch: Torch = None, as_json: AsJson = False, output: Output = None) -> None:
     """An SVG badge: how many of the operators that need a kernel have one."""
-    from ..audit.coverage_sources import named_coverage
-    from ..audit.coverage_table import Standing, standing_of
+    from ..audit.coverage.sources import named_coverage
+    from ..audit.coverage.table import Standing, standing_of
     from ..reports.coverage_chart import badge_svg
 
     found = named_coverage(torch=torch)
@@ -211,8 +211,8 @@ def rebuild(
     """Compute the committed release data again, from wheels. Needs about 100 MB a release that is not in the cache."""
     from rich.progress import track
 
-    from ..audit import release_data
-    from ..audit.release_build import combine, read_wheel
+    from ..audit.releases import data as release_data
+    from ..audit.releases.build import combine, read_wheel
     from ..audit.wheel.archive import open_path
 
     known = [facts.release for facts in release_data.load_facts()]
@@ -226,9 +226,9 @@ def rebuild(
 
 def _verdicts(path: Path) -> AuditVerdicts:
     """What the newest run of a results store says of each operator."""
-    from ..audit.coverage_table import AuditVerdicts
-    from ..audit.store import Store
-    from ..audit.summary import summarize
+    from ..audit.coverage.table import AuditVerdicts
+    from ..audit.findings.store import Store
+    from ..audit.findings.summary import summarize
     from ..audit.surface import installed_surface
 
     with Store.open(path) as store:
@@ -251,14 +251,14 @@ def _wheel_of(release: str, folder: Path | None) -> Path:
 
 
 def _either(name: str) -> ReleaseCoverage:
-    from ..audit.coverage_sources import named_coverage, release_coverage
+    from ..audit.coverage.sources import named_coverage, release_coverage
 
     path = Path(name)
     return named_coverage(wheel=path) if path.exists() or path.suffix == ".whl" else release_coverage(name)
 
 
 def _selected(overloads: Sequence[OverloadCoverage], ops: Sequence[str] | None) -> list[OverloadCoverage]:
-    from ..audit.name_patterns import select_names
+    from ..audit.surface.name_patterns import select_names
 
     chosen = set(select_names([overload.name for overload in overloads], ops or []))
     return [overload for overload in overloads if overload.name in chosen]

@@ -11,10 +11,10 @@ from typing import Literal
 from tabulate import tabulate
 
 from ..audit.coverage import OverloadCoverage, ReleaseCoverage
-from ..audit.coverage_history import CoverageDiff, DispatchChange, ReleaseCounts
-from ..audit.coverage_table import OperatorRow
-from ..audit.native_functions import functional_name
-from ..audit.overloads import Dispatch
+from ..audit.coverage.history import CoverageDiff, DispatchChange, ReleaseCounts
+from ..audit.coverage.table import OperatorRow
+from ..audit.surface.native_functions import functional_name
+from ..audit.surface.overloads import Dispatch
 from ..reports.coverage_cells import HISTORY_TITLES, OPERATOR_TITLES, history_cells, operator_cells
 
 Format = Literal["terminal", "csv", "markdown"]

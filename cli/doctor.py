@@ -63,7 +63,7 @@ def _versions() -> list[Finding]:
 
 
 def _devices() -> list[Finding]:
-    from ..audit.device import import_torch
+    from ..audit.running.device import import_torch
     from ..errors import MpsmithError
 
     try:
@@ -80,8 +80,8 @@ def _devices() -> list[Finding]:
 
 
 def _simulated() -> Finding:
-    from ..audit.device import open_device
-    from ..audit.selection import DeviceKind
+    from ..audit.running.device import open_device
+    from ..audit.running.selection import DeviceKind
     from ..errors import MpsmithError
 
     try:

@@ -135,13 +135,13 @@ def _open_device(profile_name: str | None, lacking: bool = False) -> bool:
 
     `lacking`: the simulated device lacks every overload that we have a kernel for, so that all of them can be shown.
     """
-    from ..audit.device import import_torch, open_device
-    from ..audit.selection import DeviceKind
+    from ..audit.running.device import import_torch, open_device
+    from ..audit.running.selection import DeviceKind
 
     torch = import_torch()
     if torch.backends.mps.is_available():
         return open_device(DeviceKind.MPS, profile_name).simulated
-    from ..audit.profiles import profile
+    from ..audit.surface.profiles import profile
     from ..simulator import device, metal
 
     chosen = profile(profile_name)

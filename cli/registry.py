@@ -165,7 +165,7 @@ def sync(
     as_json: AsJson = False,
 ) -> None:
     """Bring what an audit measured into the registry; what people wrote stays, contradictions are reported."""
-    from ..audit.measurements import measurements
+    from ..audit.findings.measurements import measurements
     from ..registry.sync import sync as sync_measurements
 
     report = sync_measurements(registry, measurements(store), replace_newer=replace_newer)

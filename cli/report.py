@@ -15,8 +15,8 @@ from ..errors import MpsmithError
 from .audit import DEFAULT_STORE
 
 if TYPE_CHECKING:
-    from ..audit.results import AuditSummary, Registered
-    from ..audit.store import Run, Store
+    from ..audit.findings.results import AuditSummary, Registered
+    from ..audit.findings.store import Run, Store
     from ..audit.verdicts import CaseVerdict, OverloadVerdict
 
 PUBLISHED = Path("reports/published")
@@ -61,7 +61,7 @@ def report(
     ] = False,
 ) -> None:
     """Show what an audit found. With filters, list the overloads or the cases that match."""
-    from ..audit.store import Store
+    from ..audit.findings.store import Store
     from ..audit.verdicts import CaseVerdict, OverloadVerdict
 
     if form is Format.JSON_SCHEMA:
@@ -84,7 +84,7 @@ def report(
 
 def publish(store: Path, folder: Path = PUBLISHED) -> list[Path]:
     """Write the report of the store's newest run into `folder` in every form, say where, and return the paths."""
-    from ..audit.store import Store
+    from ..audit.findings.store import Store
     from ..reports.publish import write_all
 
     with Store.open(store) as opened:
@@ -94,8 +94,8 @@ def publish(store: Path, folder: Path = PUBLISHED) -> list[Path]:
 
 
 def _summary(store: Store, run: Run) -> AuditSummary:
-    from ..audit.audited_surface import audited_surface
-    from ..audit.summary import summarize
+    from ..audit.findings.summary import summarize
+    from ..audit.surface.audited import audited_surface
 
     return summarize(store, run, audited_surface(run), _registered())
 
@@ -115,7 +115,7 @@ def _registered() -> dict[str, Registered]:
 def _selected(
     summary: AuditSummary, verdicts: list[OverloadVerdict], ops: list[str], dtypes: list[str]
 ) -> AuditSummary:
-    from ..audit.results import select
+    from ..audit.findings.results import select
 
     return select(summary, verdicts, ops, dtypes) if verdicts or ops or dtypes else summary
 

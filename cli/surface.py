@@ -49,8 +49,8 @@ def surface(
 
 def _selected(surface: Surface, patterns: Sequence[str], imports: Sequence[str]) -> list[Overload]:
     """Overloads of aten from the surface; those of other namespaces from the dispatcher, once they are imported."""
-    from ..audit.name_patterns import select_overloads
     from ..audit.surface import dispatcher_surface
+    from ..audit.surface.name_patterns import select_overloads
 
     _import(imports)
     elsewhere = [pattern for pattern in patterns if "::" in pattern and not pattern.startswith("aten::")]
@@ -112,7 +112,7 @@ def _print_overloads(overloads: Sequence[Overload]) -> None:
 def _print_json(surface: Surface, overloads: Sequence[Overload]) -> None:
     import json
 
-    from ..audit.surface_json import to_json
+    from ..audit.surface.json_form import to_json
 
     report = {
         "release": surface.release,

@@ -9,8 +9,8 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 
-from ..audit.attribution import Entry
-from ..audit.store import Run, Store, StoredCase, StoredGroup
+from ..audit.findings.attribution import Entry
+from ..audit.findings.store import Run, Store, StoredCase, StoredGroup
 from ..audit.verdicts import CaseVerdict
 from ..errors import MpsmithError
 

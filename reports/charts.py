@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from ..audit.results import FAULTS, AuditSummary, count_verdicts
+from ..audit.findings.results import FAULTS, AuditSummary, count_verdicts
 from ..audit.verdicts import OverloadVerdict
 from .wording import LETTERS
 

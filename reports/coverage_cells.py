@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..audit.coverage_history import ReleaseCounts
-from ..audit.coverage_table import DtypesByStage, OperatorRow
+from ..audit.coverage.history import ReleaseCounts
+from ..audit.coverage.table import DtypesByStage, OperatorRow
 from .tables import SHORT_DTYPES
 
 OPERATOR_TITLES = (

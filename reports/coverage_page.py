@@ -10,11 +10,11 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from ..audit import release_data
 from ..audit.coverage import ReleaseCoverage, from_data
-from ..audit.coverage_history import ReleaseCounts, history
-from ..audit.coverage_table import AuditVerdicts, OperatorRow, Standing, operator_rows
-from ..audit.results import AuditSummary, Registered
+from ..audit.coverage.history import ReleaseCounts, history
+from ..audit.coverage.table import AuditVerdicts, OperatorRow, Standing, operator_rows
+from ..audit.findings.results import AuditSummary, Registered
+from ..audit.releases import data as release_data
 from ..errors import MpsmithError
 from .coverage_cells import HISTORY_TITLES, OPERATOR_TITLES, history_cells, operator_cells
 from .coverage_chart import history_svg

@@ -8,8 +8,8 @@ from __future__ import annotations
 import csv
 import io
 
-from ..audit.results import AuditSummary, OverloadSummary
-from ..audit.selection import DTYPES
+from ..audit.findings.results import AuditSummary, OverloadSummary
+from ..audit.running.selection import DTYPES
 from ..audit.verdicts import CaseVerdict
 from .tables import worst_case_label
 

@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from .._version import __version__
-from ..audit.results import SEVERITY, AuditSummary, EntrySummary, OverloadSummary
+from ..audit.findings.results import SEVERITY, AuditSummary, EntrySummary, OverloadSummary
 from ..audit.verdicts import CASE_SEVERITY, CaseVerdict, OverloadVerdict
 from . import tables
 from .charts import charts, style_of

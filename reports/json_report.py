@@ -16,7 +16,7 @@ from typing import Any, Literal
 from pydantic import TypeAdapter, ValidationError
 
 from .._version import __version__
-from ..audit.results import AuditSummary
+from ..audit.findings.results import AuditSummary
 from ..audit.verdicts import OverloadVerdict
 from ..errors import MpsmithError
 

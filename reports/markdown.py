@@ -9,7 +9,7 @@ import re
 
 from tabulate import tabulate
 
-from ..audit.results import AuditSummary
+from ..audit.findings.results import AuditSummary
 from . import tables
 from .tables import Cell, Table
 from .wording import SIMULATED_NOTE, key_figures, settings_text, subtitle, surface_note, title

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from ..audit.results import AuditSummary
+from ..audit.findings.results import AuditSummary
 from ..errors import MpsmithError
 from . import csv_report, html_page, json_report, markdown
 

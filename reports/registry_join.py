@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..audit.results import Registered
+from ..audit.findings.results import Registered
 from ..registry.files import load
 
 

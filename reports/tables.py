@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..audit.results import FAULTS, SEVERITY, AuditSummary, OverloadSummary, Unattributed
-from ..audit.selection import DTYPES
+from ..audit.findings.results import FAULTS, SEVERITY, AuditSummary, OverloadSummary, Unattributed
+from ..audit.running.selection import DTYPES
 from ..audit.verdicts import CASE_SEVERITY, CaseVerdict, OverloadVerdict
 from .wording import LETTERS, MEANING, completeness, duration_text, marked, settings_text
 

@@ -6,7 +6,7 @@ import textwrap
 
 from tabulate import tabulate
 
-from ..audit.results import AuditSummary
+from ..audit.findings.results import AuditSummary
 from ..audit.verdicts import OverloadVerdict
 from . import tables
 from .tables import Cell, Table

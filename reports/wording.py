@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..audit.results import AuditSummary, RunFacts
+from ..audit.findings.results import AuditSummary, RunFacts
 from ..audit.verdicts import CaseVerdict, OverloadVerdict
 
 SIMULATED_NOTE = (

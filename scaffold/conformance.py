@@ -18,20 +18,20 @@ from typing import Any
 import torch
 
 from ..audit.cases import Case, make_cases
-from ..audit.device import AuditedDevice, open_device
-from ..audit.fallbacks import CounterRecorder
-from ..audit.judge import judge
+from ..audit.findings.store import GroupKey
+from ..audit.judging.fallbacks import CounterRecorder
+from ..audit.judging.judge import judge
+from ..audit.judging.transfer import move
+from ..audit.judging.tree import leaves, map_leaves
+from ..audit.running.device import AuditedDevice, open_device
+from ..audit.running.selection import DeviceKind, Samples
 from ..audit.schema.calls import SchemaCall, arguments_of
 from ..audit.schema.memory import Memory
-from ..audit.selection import DeviceKind, Samples
 from ..audit.sources.errors import ErrorSource
 from ..audit.sources.forms import FormSource
 from ..audit.sources.layouts import LAYOUTS, LayoutSource, in_layout
 from ..audit.sources.opinfo import OpInfoSource
 from ..audit.sources.special_values import SpecialValueSource
-from ..audit.store import GroupKey
-from ..audit.transfer import move
-from ..audit.tree import leaves, map_leaves
 from ..audit.verdicts import CaseVerdict
 from ..simulator import device as simulated
 from ..simulator import metal

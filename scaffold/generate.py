@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..audit import native_functions, release_data
-from ..audit.overloads import Dispatch
+from ..audit.releases import data as release_data
+from ..audit.surface import native_functions
+from ..audit.surface.overloads import Dispatch
 from ..registry.files import edit_all, load
 from ..registry.model import Entry, Status
 from ..registry.problems import near

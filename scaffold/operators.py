@@ -12,12 +12,11 @@ from pathlib import Path
 
 from torchgen.model import Argument, BaseTy, BaseType, FunctionSchema, ListType, OptionalType, Return, SchemaKind, Type
 
-from ..audit import native_functions
-from ..audit.native_functions import NativeFunction
-from ..audit.overloads import Dispatch, Overload, Surface
-from ..audit.reachability import Unreachable
-from ..audit.release_data import plain_release
-from ..audit.surface import installed_surface, surface_of
+from ..audit.releases.data import plain_release
+from ..audit.surface import installed_surface, native_functions, surface_of
+from ..audit.surface.native_functions import NativeFunction
+from ..audit.surface.overloads import Dispatch, Overload, Surface
+from ..audit.surface.reachability import Unreachable
 from ..registry.problems import near
 from .errors import ScaffoldError
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ..tree import leaves
+from ..judging.tree import leaves
 from .calls import arguments_of, out_arguments, overload_of
 from .recipes import encode
 

@@ -129,7 +129,7 @@ def _try(name: str, known: Mapping[str, Sequence[Call]]) -> Tried:
     """In a worker: accepted calls of one overload, from its own recordings, its neighbours, or a search."""
     import torch
 
-    from ..selection import DTYPES
+    from ..running.selection import DTYPES
     from .derivation import derived_calls
     from .recipes import signature
     from .search import search

@@ -9,12 +9,12 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..cases import Case, CaseSource, seed_generators
-from ..execution import execute, gradients
-from ..selection import Samples
+from ..findings.store import GroupKey
+from ..judging.execution import execute, gradients
+from ..judging.tree import map_leaves
+from ..running.selection import Samples
 from ..sources.modules import ModuleSource
 from ..sources.opinfo import OpInfoSource
-from ..store import GroupKey
-from ..tree import map_leaves
 from .recipes import UnencodableError, encode, signature
 
 CALLS_KEPT = 5

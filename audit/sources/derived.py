@@ -11,9 +11,9 @@ from typing import ClassVar
 from torch import Tensor
 
 from ..cases import Case
-from ..selection import Samples
-from ..store import GroupKey
-from ..tree import leaves
+from ..findings.store import GroupKey
+from ..judging.tree import leaves
+from ..running.selection import Samples
 from .opinfo import OpInfoSource
 
 # A sampler puts its plain cases first; among so many there is one to vary.

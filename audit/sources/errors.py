@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..cases import Case
-from ..selection import Samples
-from ..store import GroupKey
+from ..findings.store import GroupKey
+from ..running.selection import Samples
 from .opinfo import ON_HOST, OpInfoSource, without_double
 
 

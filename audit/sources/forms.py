@@ -16,9 +16,9 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from ..cases import Case
-from ..store import GroupKey
-from ..transfer import differentiable_leaves
-from ..tree import leaves, map_leaves
+from ..findings.store import GroupKey
+from ..judging.transfer import differentiable_leaves
+from ..judging.tree import leaves, map_leaves
 from .derived import DerivedSource
 
 GUARD = 37  # elements before and after an out= tensor; odd, so that a vectorised overrun does not end on its border

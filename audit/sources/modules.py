@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from ..cases import Case
-from ..selection import Samples
-from ..store import GroupKey
+from ..findings.store import GroupKey
+from ..running.selection import Samples
 
 DTYPES = ("float32", "float16", "bfloat16")
 

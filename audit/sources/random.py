@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..agreement import same_bits
 from ..cases import Case
-from ..store import GroupKey
-from ..tree import leaves, map_leaves
+from ..findings.store import GroupKey
+from ..judging.agreement import same_bits
+from ..judging.tree import leaves, map_leaves
 from .derived import DerivedSource
 from .forms import Call, detached
 

@@ -8,11 +8,11 @@ from functools import cached_property
 import torch
 
 from ..cases import Case
+from ..findings.store import GroupKey
+from ..judging.tree import leaves
+from ..running.selection import Samples
 from ..schema.calls import SchemaCall, arguments_of
 from ..schema.memory import Memory
-from ..selection import Samples
-from ..store import GroupKey
-from ..tree import leaves
 from .opinfo import UNINITIALISED, without_double
 
 # Arguments that operators read on the host whatever the device, by name; "operator/name" where only one does.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ..overloads import Overload, Surface
+from ..surface.overloads import Overload, Surface
 from .binary import BinaryEvidence
 from .registrations import Kind, Registration
 

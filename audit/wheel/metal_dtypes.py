@@ -11,7 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from ..native_functions import functional_name
+from ..surface.native_functions import functional_name
 
 # Metal's name of each type in a function's name, and the dtype whose elements have it.
 DTYPES: Mapping[str, str] = {

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from mpsmith.audit.profiles import profile
+from mpsmith.audit.surface.profiles import profile
 from mpsmith.simulator import device
 from mpsmith.simulator.coverage_profile import CoverageProfile
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 import torch
 
 from mpsmith.audit.cases import Case
-from mpsmith.audit.selection import Samples
-from mpsmith.audit.store import GroupKey
+from mpsmith.audit.findings.store import GroupKey
+from mpsmith.audit.running.selection import Samples
 
 
 def harmless(x: torch.Tensor) -> torch.Tensor:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.store import Run, Store
+from mpsmith.audit.findings.store import Run, Store
 from mpsmith.audit.surface import Dispatch, installed_surface
 from mpsmith.audit.verdicts import CaseVerdict
 

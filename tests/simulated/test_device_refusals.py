@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from mpsmith.audit.dtype_refusals import refuse_as
+from mpsmith.audit.releases.dtype_refusals import refuse_as
 from mpsmith.errors import MpsmithError
 from mpsmith.simulator import refusals
 

@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from mpsmith.audit.device import AuditedDevice
-from mpsmith.audit.fallbacks import CounterRecorder
-from mpsmith.audit.selection import Settings
-from mpsmith.audit.worker import _arm
+from mpsmith.audit.judging.fallbacks import CounterRecorder
+from mpsmith.audit.running.device import AuditedDevice
+from mpsmith.audit.running.selection import Settings
+from mpsmith.audit.running.worker import _arm
 from mpsmith.errors import MpsmithError
 from mpsmith.simulator import device
 from mpsmith.simulator.errors import SimulatorError
@@ -167,7 +167,7 @@ def test_a_fallback_that_nobody_counts(x: Tensor) -> None:
 def test_what_ends_the_process(kind: FaultKind, signal: int, fresh_python) -> None:
     script = f"""
         import signal, torch
-        from mpsmith.audit.profiles import profile
+        from mpsmith.audit.surface.profiles import profile
         from mpsmith.simulator import device
         from mpsmith.simulator.faults import Fault, FaultKind, inject
         device.load(profile(None))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.store import Store
+from mpsmith.audit.findings.store import Store
 from mpsmith.audit.verdicts import CaseVerdict
 
 HERE = Path(__file__).parent

@@ -17,7 +17,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "softshrink.md"
 
 SETTING = """
 import json, sys, warnings
-from mpsmith.audit.profiles import profile
+from mpsmith.audit.surface.profiles import profile
 from mpsmith.simulator import device
 device.load(profile("2.0.1"))
 device.set_fallback_enabled(True)

@@ -9,19 +9,19 @@ from dataclasses import replace
 import pytest
 import torch
 
-from mpsmith.audit import agreement, compare, judge, witness
-from mpsmith.audit.agreement import Comparison
 from mpsmith.audit.cases import make_cases
-from mpsmith.audit.compare import Agreement, Difference
-from mpsmith.audit.fallbacks import CounterRecorder
-from mpsmith.audit.judge import Trial
-from mpsmith.audit.selection import Samples
+from mpsmith.audit.findings.store import GroupKey, StoredCase
+from mpsmith.audit.judging import agreement, compare, judge, witness
+from mpsmith.audit.judging.agreement import Comparison
+from mpsmith.audit.judging.compare import Agreement, Difference
+from mpsmith.audit.judging.fallbacks import CounterRecorder
+from mpsmith.audit.judging.judge import Trial
+from mpsmith.audit.judging.witness import Witness
+from mpsmith.audit.running.selection import Samples
 from mpsmith.audit.self_test import SelfTest, judged, self_test
-from mpsmith.audit.self_test_plan import CONTROLS, DTYPES, FAULT_CLASSES, SOURCES, FaultClass, Target, rounds
+from mpsmith.audit.self_test.plan import CONTROLS, DTYPES, FAULT_CLASSES, SOURCES, FaultClass, Target, rounds
 from mpsmith.audit.sources import case_sources, derived, forms, layouts, random
-from mpsmith.audit.store import GroupKey, StoredCase
 from mpsmith.audit.verdicts import CaseVerdict, Outcome
-from mpsmith.audit.witness import Witness
 from mpsmith.cli.self_test import _as_json, _as_text
 from mpsmith.simulator.faults import Fault, FaultKind, clear, inject
 

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from mpsmith.audit.cases import QUICK_CASES, Case, make_cases, select
-from mpsmith.audit.selection import DTYPES, DeviceKind, Samples, Settings
+from mpsmith.audit.findings.store import GroupKey
+from mpsmith.audit.running.selection import DTYPES, DeviceKind, Samples, Settings
 from mpsmith.audit.sources.opinfo import OpInfoSource
-from mpsmith.audit.store import GroupKey
 from mpsmith.errors import MpsmithError
 
 

@@ -10,12 +10,7 @@ import pytest
 from mpsmith.scaffold.clang import demangled, leading_includes, messages
 from mpsmith.scaffold.errors import ToolchainError
 from mpsmith.scaffold.mach_object import MachObject
-from mpsmith.scaffold.registrations import (
-    Registered,
-    check_registrations,
-    read_registrations,
-    unknown_overload,
-)
+from mpsmith.scaffold.registrations import Registered, check_registrations, read_registrations, unknown_overload
 from mpsmith.scaffold.toolchain import zig_folder
 
 # The shape of torch's registration code, without torch.

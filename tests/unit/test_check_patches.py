@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit import native_functions
+from mpsmith.audit.surface import native_functions
 from mpsmith.scaffold import operators
 from mpsmith.scaffold.errors import ScaffoldError
 from mpsmith.scaffold.expected_failures import without_entries

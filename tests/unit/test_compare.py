@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpsmith.audit.compare import SLACK, TOLERANCES, Agreement, Difference, compare
+from mpsmith.audit.judging.compare import SLACK, TOLERANCES, Agreement, Difference, compare
 
 
 class Known:

@@ -5,13 +5,13 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner
 
-from mpsmith.audit import release_data
 from mpsmith.audit.coverage import OverloadCoverage, ReleaseCoverage, from_data, lacking
-from mpsmith.audit.coverage_history import compare, history
-from mpsmith.audit.coverage_table import AuditVerdicts, Drift, Standing, operator_rows, standing_of
-from mpsmith.audit.dtype_refusals import refused_dtypes
-from mpsmith.audit.overloads import Dispatch
-from mpsmith.audit.release_data import FailureKey, OverloadHistory, ReleaseData, ReleaseFacts
+from mpsmith.audit.coverage.history import compare, history
+from mpsmith.audit.coverage.table import AuditVerdicts, Drift, Standing, operator_rows, standing_of
+from mpsmith.audit.releases import data as release_data
+from mpsmith.audit.releases.data import FailureKey, OverloadHistory, ReleaseData, ReleaseFacts
+from mpsmith.audit.releases.dtype_refusals import refused_dtypes
+from mpsmith.audit.surface.overloads import Dispatch
 from mpsmith.cli import coverage as cli
 from mpsmith.errors import MpsmithError
 from mpsmith.registry.model import Entry, Measured, Status

@@ -1,8 +1,8 @@
 import pytest
 
-from mpsmith.audit.derivatives import differentiable_overloads, is_out
-from mpsmith.audit.native_functions import parse
 from mpsmith.audit.surface import installed_surface, surface_of
+from mpsmith.audit.surface.derivatives import differentiable_overloads, is_out
+from mpsmith.audit.surface.native_functions import parse
 
 FUNCTIONS = """
 - func: sin(Tensor self) -> Tensor

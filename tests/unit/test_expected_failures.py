@@ -2,11 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit import native_functions
-from mpsmith.audit.expected_failures import ExpectedFailure, read_expected_failures
-from mpsmith.audit.opinfo_declarations import MAIN, OpInfoDeclaration, read_opinfos
-from mpsmith.audit.release_data import FailureKey, load
-from mpsmith.audit.selection import DTYPES
+from mpsmith.audit.releases.data import FailureKey, load
+from mpsmith.audit.releases.expected_failures import ExpectedFailure, read_expected_failures
+from mpsmith.audit.releases.opinfo_declarations import MAIN, OpInfoDeclaration, read_opinfos
+from mpsmith.audit.running.selection import DTYPES
+from mpsmith.audit.surface import native_functions
 from mpsmith.errors import MpsmithError
 
 COMMON_MPS = """

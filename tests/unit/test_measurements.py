@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.audited_surface import audited_surface, with_coverage
-from mpsmith.audit.measurements import measurements, measurements_of
-from mpsmith.audit.overloads import Dispatch, Overload, Surface
-from mpsmith.audit.reachability import Reachable, Unreachable
-from mpsmith.audit.store import GroupKey, Run, Store, StoreError
-from mpsmith.audit.summary import summarize
+from mpsmith.audit.findings.measurements import measurements, measurements_of
+from mpsmith.audit.findings.store import GroupKey, Run, Store, StoreError
+from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.surface import installed_surface
+from mpsmith.audit.surface.audited import audited_surface, with_coverage
+from mpsmith.audit.surface.overloads import Dispatch, Overload, Surface
+from mpsmith.audit.surface.reachability import Reachable, Unreachable
 from mpsmith.audit.verdicts import CaseVerdict, Outcome
 from mpsmith.registry.sync import Measurement, sync
 from mpsmith.simulator.coverage_profile import CoverageProfile

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit import native_functions
-from mpsmith.audit.native_functions import NativeFunction, argument_names, functional_name, parse
+from mpsmith.audit.surface import native_functions
+from mpsmith.audit.surface.native_functions import NativeFunction, argument_names, functional_name, parse
 from mpsmith.errors import MpsmithError
 
 YAML = """
@@ -89,7 +89,7 @@ def test_malformed_text_is_one_clear_error(text: str | bytes, message: str) -> N
 
 def test_installed_yaml_is_found_without_importing_torch() -> None:
     program = (
-        "import sys; from mpsmith.audit import native_functions as n; "
+        "import sys; from mpsmith.audit.surface import native_functions as n; "
         "print(n.installed_path(), n.installed_release()); assert 'torch' not in sys.modules"
     )
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.profiles import profile, profile_of
 from mpsmith.audit.surface import installed_surface
+from mpsmith.audit.surface.profiles import profile, profile_of
 from mpsmith.errors import MpsmithError
 
 

@@ -1,7 +1,7 @@
 import pytest
 
-from mpsmith.audit.python_kernels import read_python_kernels
-from mpsmith.audit.release_data import load
+from mpsmith.audit.releases.data import load
+from mpsmith.audit.releases.python_kernels import read_python_kernels
 
 
 @pytest.mark.parametrize(

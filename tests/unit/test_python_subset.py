@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from mpsmith.audit.python_subset import NotInSubsetError, Subset
+from mpsmith.audit.releases.python_subset import NotInSubsetError, Subset
 
 
 def value(text: str, **names: Any) -> Any:

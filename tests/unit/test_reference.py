@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from mpsmith.audit.cases import Case
-from mpsmith.audit.execution import execute, gradients
-from mpsmith.audit.judge import reads_uninitialised_memory
-from mpsmith.audit.reference import WideGradient, WideOutput, WideRuns, nudge
-from mpsmith.audit.transfer import move
+from mpsmith.audit.judging.execution import execute, gradients
+from mpsmith.audit.judging.judge import reads_uninitialised_memory
+from mpsmith.audit.judging.reference import WideGradient, WideOutput, WideRuns, nudge
+from mpsmith.audit.judging.transfer import move
 
 
 def runs_of(case: Case, cotangents: list[torch.Tensor] | None = None) -> WideRuns:

@@ -203,9 +203,9 @@ def test_the_option_goes_before_the_variable(folder: Path) -> None:
 def audited(monkeypatch: pytest.MonkeyPatch) -> list[Measurement]:
     """What the audit's store gives, without an audit."""
     found: list[Measurement] = []
-    module = ModuleType("mpsmith.audit.measurements")
+    module = ModuleType("mpsmith.audit.findings.measurements")
     module.measurements = lambda store: found if store == Path("a.sqlite") else []  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "mpsmith.audit.measurements", module)
+    monkeypatch.setitem(sys.modules, "mpsmith.audit.findings.measurements", module)
     return found
 
 

@@ -2,9 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit import change_points, release_data
-from mpsmith.audit.release_build import combine_surfaces
-from mpsmith.audit.release_data import FailureKey, OverloadHistory, ReleaseData, ReleaseFacts
+from mpsmith.audit.releases import change_points
+from mpsmith.audit.releases import data as release_data
+from mpsmith.audit.releases.build import combine_surfaces
+from mpsmith.audit.releases.data import FailureKey, OverloadHistory, ReleaseData, ReleaseFacts
 from mpsmith.audit.surface import Dispatch, surface_of
 from mpsmith.errors import MpsmithError
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.store import GroupKey, Store
+from mpsmith.audit.findings.store import GroupKey, Store
 from mpsmith.audit.verdicts import CaseVerdict, Outcome
 from mpsmith.cli import report as command
 from mpsmith.errors import MpsmithError

@@ -16,12 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.overloads import Dispatch, Overload, Surface
-from mpsmith.audit.reachability import Reachable, Unreachable
-from mpsmith.audit.results import AuditSummary, Registered, select
-from mpsmith.audit.selection import DTYPES
-from mpsmith.audit.store import GroupKey, Store
-from mpsmith.audit.summary import summarize
+from mpsmith.audit.findings.results import AuditSummary, Registered, select
+from mpsmith.audit.findings.store import GroupKey, Store
+from mpsmith.audit.findings.summary import summarize
+from mpsmith.audit.running.selection import DTYPES
+from mpsmith.audit.surface.overloads import Dispatch, Overload, Surface
+from mpsmith.audit.surface.reachability import Reachable, Unreachable
 from mpsmith.audit.verdicts import CaseVerdict, Outcome, OverloadVerdict
 from mpsmith.errors import MpsmithError
 from mpsmith.reports import charts, csv_report, html_page, json_report, markdown, publish, tables, terminal

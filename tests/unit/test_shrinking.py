@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from mpsmith.audit.cases import Case
-from mpsmith.audit.script import script_of
-from mpsmith.audit.shrinking import shrink
-from mpsmith.audit.store import GroupKey
+from mpsmith.audit.findings.store import GroupKey
+from mpsmith.audit.reproduction.script import script_of
+from mpsmith.audit.reproduction.shrinking import shrink
 from mpsmith.audit.verdicts import CaseVerdict, Outcome
 from mpsmith.errors import MpsmithError
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.store import GroupKey, Store, StoreError
+from mpsmith.audit.findings.store import GroupKey, Store, StoreError
 from mpsmith.audit.verdicts import CaseVerdict, Outcome
 
 KEY = GroupKey("opinfo", "nn.functional.softshrink", "", "float32", "fallback")

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.attribution import Attribution, Entry, out_arguments
-from mpsmith.audit.overloads import Dispatch, Overload, Surface
-from mpsmith.audit.reachability import Reachable, Unreachable
-from mpsmith.audit.results import AuditSummary, OverloadSummary, Registered, select
-from mpsmith.audit.store import GroupKey, Store
-from mpsmith.audit.summary import summarize
+from mpsmith.audit.findings.attribution import Attribution, Entry, out_arguments
+from mpsmith.audit.findings.results import AuditSummary, OverloadSummary, Registered, select
+from mpsmith.audit.findings.store import GroupKey, Store
+from mpsmith.audit.findings.summary import summarize
+from mpsmith.audit.surface.overloads import Dispatch, Overload, Surface
+from mpsmith.audit.surface.reachability import Reachable, Unreachable
 from mpsmith.audit.verdicts import CaseVerdict, Outcome, OverloadVerdict
 from mpsmith.errors import MpsmithError
 

@@ -5,10 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit import native_functions
-from mpsmith.audit.dispatcher import mps_entry
-from mpsmith.audit.name_patterns import select_overloads
-from mpsmith.audit.reachability import RULES, RULES_BY_NAME
 from mpsmith.audit.surface import (
     Dispatch,
     Surface,
@@ -16,8 +12,12 @@ from mpsmith.audit.surface import (
     check_against_dispatcher,
     dispatcher_surface,
     installed_surface,
+    native_functions,
     surface_of,
 )
+from mpsmith.audit.surface.dispatcher import mps_entry
+from mpsmith.audit.surface.name_patterns import select_overloads
+from mpsmith.audit.surface.reachability import RULES, RULES_BY_NAME
 from mpsmith.errors import MpsmithError
 
 YAML = b"""

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpsmith.audit.transfer import describe, differentiable_leaves, move, widened
+from mpsmith.audit.judging.transfer import describe, differentiable_leaves, move, widened
 
 
 def copy(*args, **kwargs):

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from mpsmith.audit.coverage_sources import release_coverage
+from mpsmith.audit.coverage.sources import release_coverage
 from mpsmith.audit.wheel import fetch
 from mpsmith.audit.wheel.errors import WheelError
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mpsmith.audit.coverage_sources import named_coverage
+from mpsmith.audit.coverage.sources import named_coverage
 from mpsmith.audit.wheel.errors import WheelError
 from mpsmith.audit.wheel.fetch import open_url
 from mpsmith.audit.wheel.http_range import RangeFile

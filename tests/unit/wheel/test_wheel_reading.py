@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from mpsmith.audit import release_data
 from mpsmith.audit.coverage import from_data, from_wheel
-from mpsmith.audit.coverage_sources import read_release
-from mpsmith.audit.release_build import WheelReading, combine, read_wheel
-from mpsmith.audit.selection import DTYPES
+from mpsmith.audit.coverage.sources import read_release
+from mpsmith.audit.releases import data as release_data
+from mpsmith.audit.releases.build import WheelReading, combine, read_wheel
+from mpsmith.audit.running.selection import DTYPES
 from mpsmith.audit.wheel.archive import open_path
 from mpsmith.cli import coverage as cli
 

@@ -1,0 +1,181 @@
+"""Who is answerable for what a case showed: from an entry of a case source to overloads.
+
+A case calls an operator as its source names it ("nn.functional.softshrink"). Which overloads that reaches is known
+from the witnesses, the overloads that traced cases called; the names in fallback reports are exact already.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from ..surface.overloads import Dispatch, Overload, Surface
+from .store import GroupKey
+
+ALIAS_ANNOTATION = re.compile(r"\([a-z|]+!?(?:\s*->\s*[^)]*)?\)")
+TOP_LEVEL_COMMA = re.compile(r",\s*(?![^\[(]*[\])])")
+
+
+@dataclass(frozen=True, order=True)
+class Entry:
+    """One entry of a case source: all its dtypes and modes together."""
+
+    source: str
+    operator: str
+    variant: str
+
+    @classmethod
+    def of(cls, key: GroupKey) -> Entry:
+        """The entry that a group belongs to."""
+        return cls(key.source, key.operator, key.variant)
+
+    @property
+    def name(self) -> str:
+        """For people: operator[.variant], without the source."""
+        return f"{self.operator}.{self.variant}" if self.variant else self.operator
+
+
+@dataclass(frozen=True)
+class Suspects:
+    """The overloads that answer for a case. More than one: one of them is it, the case cannot say which.
+
+    `namesakes`: they are overloads of the operator that the entry is named after.
+    """
+
+    overloads: tuple[str, ...]
+    namesakes: bool
+
+    @property
+    def certain(self) -> bool:
+        """Whether exactly one overload answers."""
+        return len(self.overloads) == 1
+
+
+class Attribution:
+    """Links the groups of one run to overloads.
+
+    Args:
+        surface: the overloads that exist.
+        witnesses: what `Store.witnesses` gives: for each group the overloads that it called, True for those called
+            by the user's own code.
+    """
+
+    def __init__(self, surface: Surface, witnesses: Mapping[GroupKey, Mapping[str, bool]]) -> None:
+        self._surface = surface
+        self._by_dtype: dict[tuple[Entry, str], dict[str, bool]] = {}
+        self._outermost: defaultdict[Entry, set[str]] = defaultdict(set)
+        for key, overloads in witnesses.items():
+            entry = Entry.of(key)
+            known = self._by_dtype.setdefault((entry, key.dtype), {})
+            for name, outermost in overloads.items():
+                known[name] = known.get(name, False) or outermost
+                if outermost:
+                    self._outermost[entry].add(name)
+        self._suspects: dict[tuple[Entry, str], Suspects] = {}
+        self._delegating: dict[tuple[Entry, str, str], tuple[str, ...]] = {}
+
+    def witnesses(self, entry: Entry, dtype: str) -> Mapping[str, bool]:
+        """The overloads that the entry called with this dtype, over both modes; True for outermost calls."""
+        return self._by_dtype.get((entry, dtype), {})
+
+    def suspects(self, entry: Entry, dtype: str) -> Suspects:
+        """Who answers for a finding that names no operator: a wrong result, a crash, a time-out, a refused dtype.
+
+        The overload itself where the entry is named after one. Else the outermost overload; of several, those named
+        like the entry, else all of them. Where nothing was traced (the first case crashed), what the entry calls with
+        other dtypes; failing that, the overloads of that name.
+        """
+        key = (entry, dtype)
+        if key not in self._suspects:
+            self._suspects[key] = self._find_suspects(entry, dtype)
+        return self._suspects[key]
+
+    def fallen_back(self, entry: Entry, dtype: str, named: Iterable[str]) -> tuple[str, ...]:
+        """The overloads that fell back when the device reported `named`.
+
+        A structured operator is reported as its out overload: the functional and in-place ones that the entry called
+        and that hand over to it are added.
+        """
+        found = dict.fromkeys(named)
+        for name in tuple(found):
+            key = (entry, dtype, name)
+            if key not in self._delegating:
+                self._delegating[key] = tuple(self._delegating_to(name, self.witnesses(entry, dtype)))
+            found.update(dict.fromkeys(self._delegating[key]))
+        return tuple(found)
+
+    def _delegating_to(self, name: str, witnesses: Iterable[str]) -> list[str]:
+        out = self._surface.by_name.get(name)
+        if out is None or not out.schema or (wanted := out_arguments(out.schema)) is None:
+            return []
+        known = (self._surface.by_name.get(witness) for witness in witnesses)
+        return [w.name for w in known if w and w.name != name and _is_twin(w, out, wanted)]
+
+    def _find_suspects(self, entry: Entry, dtype: str) -> Suspects:
+        exact = f"aten::{entry.operator}"
+        if "." in entry.operator and exact in self._surface.by_name:  # the source calls this very overload
+            return Suspects((exact,), namesakes=True)
+        with_this_dtype = {name for name, outermost in self.witnesses(entry, dtype).items() if outermost}
+        outermost = with_this_dtype or self._outermost.get(entry)
+        if outermost:
+            like_the_entry = [name for name in outermost if base_name(name) in _base_names(entry.operator)]
+            return Suspects(tuple(sorted(like_the_entry or outermost)), namesakes=bool(like_the_entry))
+        return Suspects(tuple(sorted(self._functional_overloads(entry.operator))), namesakes=True)
+
+    def _functional_overloads(self, operator: str) -> list[str]:
+        """The overloads that a call under this name most likely reaches; none when the surface has no such name."""
+        for spelling in (operator.rsplit(".", 1)[-1], operator.replace(".", "_")):
+            overloads = self._surface.by_operator.get(f"aten::{spelling}", ())
+            functional = [o.name for o in overloads if not o.autogenerated and "!" not in o.schema]
+            if functional:
+                return functional
+        return []
+
+
+def base_name(overload: str) -> str:
+    """The operator's bare name: "softshrink" for "aten::softshrink_.out"; underscores at both ends do not count."""
+    return overload.split("::", 1)[-1].split(".", 1)[0].strip("_")
+
+
+@cache
+def _base_names(operator: str) -> frozenset[str]:
+    """The bare names under which ATen may know what a source calls `operator`."""
+    parts = operator.split(".")
+    if "aten" in parts:  # torch.ops.aten.NAME.OVERLOAD
+        parts = parts[parts.index("aten") + 1 :][:1] or parts
+    return frozenset(name.strip("_") for name in (parts[-1], "_".join(parts)))
+
+
+@cache
+def out_arguments(schema: str) -> tuple[str, ...] | None:
+    """The arguments of an out overload's schema without the out tensors; None when it is not an out overload."""
+    arguments = _arguments(schema)
+    if "*" not in arguments:
+        return None
+    keyword_only = arguments[arguments.index("*") + 1 :]
+    if not any("!" in argument for argument in keyword_only):
+        return None
+    return _plain(argument for argument in arguments if not (argument in keyword_only and "!" in argument))
+
+
+def _is_twin(overload: Overload, out: Overload, wanted: tuple[str, ...]) -> bool:
+    """Whether `overload` takes the arguments of `out`, less the out tensors, under the same name."""
+    if not overload.schema or base_name(overload.name) != base_name(out.name):
+        return False
+    if overload.dispatch is Dispatch.NATIVE:  # runs a kernel of its own, whatever its out overload does
+        return False
+    return out_arguments(overload.schema) is None and _plain(_arguments(overload.schema)) == wanted
+
+
+@cache
+def _arguments(schema: str) -> tuple[str, ...]:
+    inside = schema[schema.index("(") + 1 : schema.rindex(") ->")]
+    return tuple(argument for argument in TOP_LEVEL_COMMA.split(inside) if argument)
+
+
+def _plain(arguments: Iterable[str]) -> tuple[str, ...]:
+    """Type and name of each argument, without aliasing, defaults and the keyword-only mark."""
+    return tuple(ALIAS_ANNOTATION.sub("", a).split("=", 1)[0] for a in arguments if a != "*")

@@ -1,0 +1,311 @@
+"""What the executed cases of a run say of each overload, before it is put into one verdict.
+
+Memory depends on the number of overloads, not of cases: cases that passed are only counted, and of the others the
+worst of each verdict is kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from ..surface.overloads import Overload, Surface
+from ..verdicts import CASE_SEVERITY, CaseVerdict
+from .attribution import Attribution, Entry
+from .store import CaseCount, Store, StoredCase
+
+# Verdicts that name no operator: they are put down to what the entry calls.
+UNNAMED = (CaseVerdict.CRASH, CaseVerdict.TIMEOUT, CaseVerdict.WRONG, CaseVerdict.DTYPE_GAP)
+
+
+@dataclass(frozen=True)
+class CaseReference:
+    """A recorded case that stands for others: enough to show it and to run it again.
+
+    `label` is the same in every run with these settings; `id` is the store's number, which `--replay` takes.
+    `max_error` is in units of the tolerance; None where nothing was measured or the error is not finite.
+    """
+
+    id: int
+    label: str
+    mode: str
+    verdict: CaseVerdict
+    stage: str
+    message: str
+    inputs: str
+    max_error: float | None
+
+    @classmethod
+    def of(cls, case: StoredCase) -> CaseReference:
+        """The reference to a stored case."""
+        o = case.outcome
+        error = o.max_error if o.max_error is not None and math.isfinite(o.max_error) else None
+        return cls(case.id, case.label, case.group.mode, o.verdict, o.stage, o.message, case.inputs, error)
+
+    @property
+    def replay(self) -> str:
+        """The command that runs exactly this case again."""
+        return f"mpsmith audit --replay {self.id}"
+
+
+@dataclass
+class DtypeFindings:
+    """What cases of one dtype showed of one overload: how many of each verdict, and the worst of each."""
+
+    cases: Counter[CaseVerdict] = field(default_factory=Counter)
+    worst: dict[CaseVerdict, CaseReference] = field(default_factory=dict)
+
+    def add(self, verdict: CaseVerdict, case: StoredCase) -> None:
+        """Count a case, and keep it if it is worse than the one kept."""
+        self.cases[verdict] += 1
+        kept = self.worst.get(verdict)
+        if kept is None or _error_size(case.outcome.max_error) > _error_size(kept.max_error):
+            self.worst[verdict] = CaseReference.of(case)
+
+    def add_all(self, others: DtypeFindings) -> None:
+        """Count the cases of other findings too, and keep the worse of both."""
+        self.cases.update(others.cases)
+        for verdict, case in others.worst.items():
+            kept = self.worst.get(verdict)
+            if kept is None or _error_size(case.max_error) > _error_size(kept.max_error):
+                self.worst[verdict] = case
+
+
+@dataclass
+class OverloadFindings:
+    """Everything that the run showed of one overload.
+
+    Attributes:
+        dtypes: the findings by dtype, empty ones made on first use.
+        entries: entries that called it or whose findings it answers for.
+        through: operators inside it that fell back or are missing, when it is composed of them.
+        shared: the other suspects, where a finding could not be pinned on one overload.
+        beside: verdicts of cases in which it was called but which say nothing of it.
+        inside_simulation: it was seen inside kernels of the simulated device, which run on the CPU.
+        passed_in: the entries whose passing cases count for it.
+        at_fault: a finding was put down to it with certainty.
+        outermost: the user's own code called it in some case.
+    """
+
+    dtypes: defaultdict[str, DtypeFindings] = field(default_factory=lambda: defaultdict(DtypeFindings))
+    entries: set[str] = field(default_factory=set)
+    through: dict[str, None] = field(default_factory=dict)
+    shared: dict[str, None] = field(default_factory=dict)
+    beside: set[CaseVerdict] = field(default_factory=set)
+    inside_simulation: bool = False
+    passed_in: set[str] = field(default_factory=set)
+    at_fault: bool = False
+    outermost: bool = False
+
+
+@dataclass
+class FallbackFindings:
+    """What was reported under one operator's name: cases that fell back, cases that were refused in strict mode."""
+
+    fell_back: int = 0
+    refused: int = 0
+    dtypes: set[str] = field(default_factory=set)
+    entries: set[str] = field(default_factory=set)
+    example: CaseReference | None = None
+
+
+class Evidence:
+    """Reads the cases of a run once and attributes what they showed.
+
+    Args:
+        store, run: the cases.
+        surface: the overloads that exist.
+        simulated: the device was the simulated one, whose native kernels call CPU operators inside.
+    """
+
+    def __init__(self, store: Store, run: int, surface: Surface, *, simulated: bool) -> None:
+        self._surface = surface
+        self._simulated = simulated
+        self.attribution = Attribution(surface, store.witnesses(run))
+        self.overloads: defaultdict[str, OverloadFindings] = defaultdict(OverloadFindings)
+        self.fallbacks: defaultdict[str, FallbackFindings] = defaultdict(FallbackFindings)
+        self.entries: defaultdict[Entry, defaultdict[str, DtypeFindings]] = defaultdict(
+            lambda: defaultdict(DtypeFindings)
+        )
+        self.unattributed: defaultdict[tuple[Entry, str, CaseVerdict], DtypeFindings] = defaultdict(DtypeFindings)
+        self.counts: list[CaseCount] = list(store.case_counts(run))
+        self._named: defaultdict[tuple[Entry, str], set[str]] = defaultdict(set)
+        self._ambiguous: defaultdict[tuple[Entry, str], DtypeFindings] = defaultdict(DtypeFindings)
+        for count in self.counts:
+            if count.verdict in (CaseVerdict.PASSED, CaseVerdict.SKIPPED):
+                found = self.entries[Entry.of(count.group)][count.group.dtype]
+                found.cases[count.verdict] += count.cases - count.with_fallbacks
+        for case in store.cases(run, "c.verdict NOT IN ('passed', 'skipped') OR c.fallbacks != '[]'"):
+            self.entries[Entry.of(case.group)][case.group.dtype].add(case.outcome.verdict, case)
+            self._attribute(case)
+        for entry, findings in self.entries.items():
+            for dtype, found in findings.items():
+                self._credit(entry, dtype, found.cases)
+        for (entry, dtype), found in self._ambiguous.items():
+            self._attribute_ambiguous(entry, dtype, found)
+
+    # ---- faults
+
+    def _attribute(self, case: StoredCase) -> None:
+        verdict, entry, dtype = case.outcome.verdict, Entry.of(case.group), case.group.dtype
+        fell_back, refused = _named_operators(case)
+        self._attribute_named(case, fell_back, CaseVerdict.FALLBACK)
+        self._attribute_named(case, refused, CaseVerdict.MISSING)
+        named = (*fell_back, *refused)
+        if named and verdict in (CaseVerdict.FALLBACK, CaseVerdict.MISSING):
+            self._attribute_to_composition(case, named)
+        elif verdict in UNNAMED or (not named and verdict is not CaseVerdict.PASSED):
+            self._attribute_to_suspects(case, entry, dtype)
+
+    def _attribute_named(self, case: StoredCase, named: tuple[str, ...], verdict: CaseVerdict) -> None:
+        entry, dtype = Entry.of(case.group), case.group.dtype
+        for name in named:
+            found = self.fallbacks[name]
+            if verdict is CaseVerdict.FALLBACK:
+                found.fell_back += 1
+            else:
+                found.refused += 1
+            found.dtypes.add(dtype)
+            found.entries.add(entry.name)
+            found.example = found.example or CaseReference.of(case)
+        for overload in self.attribution.fallen_back(entry, dtype, named):
+            self._add(overload, verdict, case)
+            self._named[entry, dtype].add(overload)
+
+    def _attribute_to_composition(self, case: StoredCase, named: tuple[str, ...]) -> None:
+        """A composite operator whose parts fell back did not run on the device, though no report names it."""
+        in_backward = case.outcome.stage == "backward" or all("backward" in name for name in named)
+        entry, dtype = Entry.of(case.group), case.group.dtype
+        suspects = self.attribution.suspects(entry, dtype)
+        if in_backward or not suspects.certain:
+            return
+        (overload,) = suspects.overloads
+        known = self._surface.by_name.get(overload)
+        if known and known.dispatch.is_composite and overload not in self._named[entry, dtype]:
+            self._add(overload, CaseVerdict.FALLBACK, case)
+            self.overloads[overload].through.update(dict.fromkeys(named))
+
+    def _attribute_to_suspects(self, case: StoredCase, entry: Entry, dtype: str) -> None:
+        verdict = case.outcome.verdict
+        suspects = self.attribution.suspects(entry, dtype).overloads
+        if len(suspects) == 1:
+            self._add(suspects[0], verdict, case)
+            self.overloads[suspects[0]].at_fault |= verdict in UNNAMED
+        elif suspects:
+            self._ambiguous[entry, dtype].add(verdict, case)
+        else:
+            self.unattributed[entry, dtype, verdict].add(verdict, case)
+
+    def _attribute_ambiguous(self, entry: Entry, dtype: str, found: DtypeFindings) -> None:
+        """Put findings down to those of several suspects that nothing clears.
+
+        Passing cases of other entries clear an overload that is at fault in no certain finding. When that clears all,
+        overloads of the entry's own operator answer together; of others nobody does: each is known to work.
+        """
+        suspects = self.attribution.suspects(entry, dtype)
+        left = [o for o in suspects.overloads if not self._cleared(self.overloads[o], entry)]
+        if not left and suspects.namesakes:
+            left = list(suspects.overloads)
+        for overload in left:
+            findings = self.overloads[overload]
+            findings.dtypes[dtype].add_all(found)
+            findings.entries.add(entry.name)
+            findings.shared.update(dict.fromkeys(other for other in suspects.overloads if other != overload))
+        if not left:
+            for verdict, cases in found.cases.items():
+                self.unattributed[entry, dtype, verdict].cases[verdict] += cases
+                self.unattributed[entry, dtype, verdict].worst[verdict] = found.worst[verdict]
+
+    @staticmethod
+    def _cleared(findings: OverloadFindings, entry: Entry) -> bool:
+        return not findings.at_fault and bool(findings.passed_in - {entry.name})
+
+    def _add(self, overload: str, verdict: CaseVerdict, case: StoredCase) -> None:
+        findings = self.overloads[overload]
+        findings.dtypes[case.group.dtype].add(verdict, case)
+        findings.entries.add(Entry.of(case.group).name)
+
+    # ---- credit
+
+    def _credit(self, entry: Entry, dtype: str, cases: Mapping[CaseVerdict, int]) -> None:
+        """Credit the overloads that the entry called with the cases that passed.
+
+        What a case that fell back called further inside may have run on the CPU, within the fallback; only an
+        operator with a kernel of its own that the user's code called is known to have run on the device.
+        """
+        named: Collection[str] = self._named.get((entry, dtype), ())
+        passed, fell_back = cases.get(CaseVerdict.PASSED, 0), cases.get(CaseVerdict.FALLBACK, 0)
+        others = [verdict for verdict in cases if verdict is not CaseVerdict.SKIPPED]
+        name = entry.name
+        for overload, outermost in self.attribution.witnesses(entry, dtype).items():
+            findings = self.overloads[overload]
+            findings.entries.add(name)
+            findings.outermost |= outermost
+            if overload in named:
+                continue
+            if self._simulated and not outermost and self._lacks_kernel(overload):
+                findings.inside_simulation = True
+                continue
+            credited = passed + fell_back if outermost and self._has_kernel(overload) else passed
+            if credited:
+                findings.dtypes[dtype].cases[CaseVerdict.PASSED] += credited
+                findings.passed_in.add(name)
+            else:
+                findings.beside.update(others)
+
+    def _has_kernel(self, overload: str) -> bool:
+        known = self._surface.by_name.get(overload)
+        return known is not None and known.dispatch.has_kernel
+
+    def _lacks_kernel(self, overload: str) -> bool:
+        known = self._surface.by_name.get(overload)
+        return known is not None and lacks_kernel(known)
+
+    # ---- totals
+
+    def by_mode(self) -> dict[str, Counter[CaseVerdict]]:
+        """How many cases of each verdict there are, by mode."""
+        return self._totals((count.group.mode, count) for count in self.counts)
+
+    def by_dtype(self) -> dict[str, Counter[CaseVerdict]]:
+        """How many cases of each verdict there are, by dtype."""
+        return self._totals((count.group.dtype, count) for count in self.counts)
+
+    def skips(self) -> Counter[str]:
+        """How many cases were not executed, by reason."""
+        found: Counter[str] = Counter()
+        for count in self.counts:
+            if count.verdict is CaseVerdict.SKIPPED:
+                found[count.reason] += count.cases
+        return found
+
+    @staticmethod
+    def _totals(counts: Iterator[tuple[str, CaseCount]]) -> dict[str, Counter[CaseVerdict]]:
+        found: dict[str, Counter[CaseVerdict]] = {}
+        for name, count in counts:
+            found.setdefault(name, Counter())[count.verdict] += count.cases
+        return found
+
+
+def lacks_kernel(overload: Overload) -> bool:
+    """Whether the surface has no kernel of any layout for the overload on mps, and it is not composite either."""
+    has_one = overload.dispatch.has_kernel or overload.sparse or overload.sparse_compressed
+    return not has_one and not overload.dispatch.is_composite
+
+
+def in_order_of_severity(cases: Mapping[CaseVerdict, int]) -> dict[CaseVerdict, int]:
+    """The counts that are not zero, the most severe verdict first."""
+    return {verdict: cases[verdict] for verdict in CASE_SEVERITY if cases.get(verdict)}
+
+
+def _named_operators(case: StoredCase) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The operators that ran on the CPU, and the one that the device refused: the last named by a missing case."""
+    names = case.outcome.fallbacks
+    return (names[:-1], names[-1:]) if case.outcome.verdict is CaseVerdict.MISSING else (names, ())
+
+
+def _error_size(max_error: float | None) -> float:
+    """Nothing measured means that the device raised or the shape differs: worse than any number."""
+    return math.inf if max_error is None else max_error

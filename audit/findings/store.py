@@ -1,0 +1,437 @@
+"""The results store: one SQLite file with a row per case and everything needed to run that case again.
+
+The parent plans a run and closes it; worker processes insert their own results, so that a killed parent loses
+nothing that had finished. Several processes write through SQLite's write-ahead log; one audit at a time owns a store.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from ...errors import MpsmithError
+from ..verdicts import CaseVerdict, Outcome
+
+APPLICATION_ID = 0x6D70736D  # "mpsm": tells our files from other SQLite databases
+FORMAT = 1
+
+SCHEMA = """
+CREATE TABLE runs (
+    id INTEGER PRIMARY KEY,
+    started TEXT NOT NULL,
+    finished TEXT,
+    settings TEXT NOT NULL,
+    environment TEXT NOT NULL
+);
+CREATE TABLE groups (
+    id INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL REFERENCES runs(id),
+    source TEXT NOT NULL,
+    operator TEXT NOT NULL,
+    variant TEXT NOT NULL,
+    dtype TEXT NOT NULL,
+    mode TEXT NOT NULL,
+    done INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (run, source, operator, variant, dtype, mode)
+);
+CREATE TABLE cases (
+    id INTEGER PRIMARY KEY,
+    group_id INTEGER NOT NULL REFERENCES groups(id),
+    position INTEGER NOT NULL,
+    verdict TEXT NOT NULL,
+    stage TEXT NOT NULL,
+    message TEXT NOT NULL,
+    fallbacks TEXT NOT NULL,
+    compared TEXT NOT NULL,
+    max_error REAL,
+    backward INTEGER NOT NULL,
+    seconds REAL NOT NULL,
+    inputs TEXT NOT NULL,
+    UNIQUE (group_id, position)
+);
+CREATE TABLE witnesses (
+    group_id INTEGER NOT NULL REFERENCES groups(id),
+    overload TEXT NOT NULL,
+    outermost INTEGER NOT NULL,
+    PRIMARY KEY (group_id, overload)
+) WITHOUT ROWID;
+"""
+
+
+class StoreError(MpsmithError):
+    """The store cannot be read or written: damaged, foreign, in use, or the disk refuses."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One audit: when, with which settings, on which machine."""
+
+    id: int
+    started: str
+    finished: str | None
+    settings: dict[str, Any]
+    environment: dict[str, Any]
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the mps device was the simulated one: then nothing here is evidence about a Mac."""
+        return bool(self.environment["simulated"])
+
+
+@dataclass(frozen=True)
+class GroupKey:
+    """All cases of one operator entry and dtype in one mode; generated together, identified by position.
+
+    `operator` is the name its source gives ("nn.functional.softshrink"), `variant` the source's variant of it.
+    `mode` is "fallback" (PYTORCH_ENABLE_MPS_FALLBACK=1) or "strict".
+    """
+
+    source: str
+    operator: str
+    variant: str
+    dtype: str
+    mode: str
+
+    @property
+    def label(self) -> str:
+        """For people: source:operator[.variant]:dtype."""
+        name = f"{self.operator}.{self.variant}" if self.variant else self.operator
+        return f"{self.source}:{name}:{self.dtype}"
+
+
+@dataclass(frozen=True)
+class StoredGroup:
+    """A planned group: its key, and whether all its cases have been recorded."""
+
+    id: int
+    key: GroupKey
+    done: bool
+
+
+@dataclass(frozen=True)
+class StoredCase:
+    """A recorded case with the group it belongs to."""
+
+    id: int
+    group: GroupKey
+    position: int
+    outcome: Outcome
+    inputs: str
+
+    @property
+    def label(self) -> str:
+        """For people: source:operator[.variant]:dtype:position."""
+        return f"{self.group.label}:{self.position}"
+
+
+@dataclass(frozen=True)
+class CaseCount:
+    """How many cases of a group had one verdict; skipped ones are counted by `reason`.
+
+    `gradients` is the number of cases whose gradients were compared, `with_fallbacks` of those in which something
+    fell back, `seconds` their wall time together.
+    """
+
+    group: GroupKey
+    verdict: CaseVerdict
+    reason: str
+    cases: int
+    with_fallbacks: int
+    gradients: int
+    seconds: float
+
+
+def now() -> str:
+    """The current time in UTC, ISO 8601 to the second."""
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+@contextmanager
+def clear_errors(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors into one line that names the file and what to do next."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        text = str(error)
+        if "full" in text:
+            advice = "free some space and continue with --resume"
+        elif "readonly" in text or "unable to open" in text:
+            advice = "choose a writable place with --store"
+        elif "locked" in text:
+            advice = "another process holds it: wait for it to end"
+        else:
+            advice = "the file is damaged or not a store of mpsmith: choose another with --store"
+        raise StoreError(f"{path}: {text} ({advice})") from error
+
+
+class Store:
+    """An open results store. Use `Store.create`, `Store.open` or `Store.open_or_create`."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._connection = connection
+
+    @classmethod
+    def create(cls, path: Path) -> Store:
+        """Make a new store at `path`, which must not exist. Raises StoreError."""
+        if path.exists():
+            raise StoreError(f"{path}: exists already")
+        with clear_errors(path):
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise StoreError(f"{path.parent}: {error.strerror} (choose another place with --store)") from error
+            connection = _connect(path)
+            _write_ahead(connection)
+            connection.executescript(
+                f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT}; BEGIN; {SCHEMA} COMMIT;"
+            )
+        return cls(path, connection)
+
+    @classmethod
+    def open(cls, path: Path) -> Store:
+        """Open the store at `path`. Raises StoreError when it is absent, damaged, foreign or of another format."""
+        if not path.exists():
+            raise StoreError(f"{path}: no such store (make one with `mpsmith audit --store {path}`)")
+        with clear_errors(path):
+            connection = _connect(path)
+            (application,) = connection.execute("PRAGMA application_id").fetchone()
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if application != APPLICATION_ID:
+                connection.close()
+                raise StoreError(f"{path}: not a store of mpsmith (choose another file with --store)")
+            if version != FORMAT:
+                connection.close()
+                raise StoreError(f"{path}: store format {version}, this mpsmith reads {FORMAT} (audit into a new file)")
+            _write_ahead(connection)
+            connection.execute("SELECT count(*) FROM runs").fetchone()
+        return cls(path, connection)
+
+    @classmethod
+    def open_or_create(cls, path: Path) -> Store:
+        """Open the store at `path`, or make it when there is none."""
+        return cls.open(path) if path.exists() else cls.create(path)
+
+    def close(self) -> None:
+        """Close the file; the store is not used afterwards."""
+        self._connection.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    # ---- runs
+
+    def begin_run(self, settings: dict[str, Any], environment: dict[str, Any]) -> Run:
+        """Record that an audit starts."""
+        with clear_errors(self.path), self._connection as connection:
+            cursor = connection.execute(
+                "INSERT INTO runs (started, settings, environment) VALUES (?, ?, ?)",
+                (now(), json.dumps(settings, sort_keys=True), json.dumps(environment, sort_keys=True)),
+            )
+            assert cursor.lastrowid is not None
+            return self.run(cursor.lastrowid)
+
+    def finish_run(self, run: int) -> None:
+        """Record that all groups of the run are done."""
+        with clear_errors(self.path), self._connection as connection:
+            connection.execute("UPDATE runs SET finished = ? WHERE id = ?", (now(), run))
+
+    def runs(self) -> list[Run]:
+        """All audits, the oldest first."""
+        with clear_errors(self.path):
+            rows = self._connection.execute(
+                "SELECT id, started, finished, settings, environment FROM runs ORDER BY id"
+            ).fetchall()
+        return [Run(i, s, f, json.loads(settings), json.loads(env)) for i, s, f, settings, env in rows]
+
+    def run(self, number: int) -> Run:
+        """The audit with this number. Raises StoreError when there is none."""
+        for run in self.runs():
+            if run.id == number:
+                return run
+        raise StoreError(f"{self.path}: no run {number}")
+
+    def latest_run(self) -> Run:
+        """The newest audit. Raises StoreError when the store is empty."""
+        runs = self.runs()
+        if not runs:
+            raise StoreError(f"{self.path}: holds no audit yet (run `mpsmith audit --store {self.path}`)")
+        return runs[-1]
+
+    # ---- groups
+
+    def plan(self, run: int, keys: Iterable[GroupKey]) -> None:
+        """Record groups to be executed; those already planned stay as they are."""
+        with clear_errors(self.path), self._connection as connection:
+            connection.executemany(
+                "INSERT OR IGNORE INTO groups (run, source, operator, variant, dtype, mode) VALUES (?, ?, ?, ?, ?, ?)",
+                ((run, k.source, k.operator, k.variant, k.dtype, k.mode) for k in keys),
+            )
+
+    def groups(self, run: int) -> list[StoredGroup]:
+        """The planned groups of a run in the order of planning."""
+        with clear_errors(self.path):
+            rows = self._connection.execute(
+                "SELECT id, source, operator, variant, dtype, mode, done FROM groups WHERE run = ? ORDER BY id",
+                (run,),
+            ).fetchall()
+        return [StoredGroup(i, GroupKey(s, o, v, d, m), bool(done)) for i, s, o, v, d, m, done in rows]
+
+    def mark_done(self, group: int) -> None:
+        """Record that every case of the group is in the store."""
+        with clear_errors(self.path), self._connection as connection:
+            connection.execute("UPDATE groups SET done = 1 WHERE id = ?", (group,))
+
+    # ---- cases
+
+    def add_case(self, group: int, position: int, outcome: Outcome, inputs: str) -> None:
+        """Record one finished case; one that is already there stays (a resumed run may repeat it)."""
+        self.add_cases([(group, position, outcome, inputs)])
+
+    def add_cases(self, cases: Sequence[tuple[int, int, Outcome, str]]) -> None:
+        """Record finished cases in one transaction: (group, position, outcome, inputs) each."""
+        rows = [
+            (
+                group,
+                position,
+                o.verdict.value,
+                o.stage,
+                o.message,
+                json.dumps(o.fallbacks),
+                o.compared,
+                o.max_error,
+                int(o.backward),
+                o.seconds,
+                inputs,
+            )
+            for group, position, o, inputs in cases
+        ]
+        with clear_errors(self.path), self._connection as connection:
+            connection.executemany(
+                "INSERT OR IGNORE INTO cases (group_id, position, verdict, stage, message, fallbacks, compared,"
+                " max_error, backward, seconds, inputs) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                rows,
+            )
+
+    def positions(self, group: int) -> set[int]:
+        """The positions of the group's cases that are recorded."""
+        with clear_errors(self.path):
+            return {p for (p,) in self._connection.execute("SELECT position FROM cases WHERE group_id = ?", (group,))}
+
+    def positions_with_fallback(self, run: int) -> dict[GroupKey, list[int]]:
+        """For each group in fallback mode, the cases in which something fell back."""
+        found: dict[GroupKey, list[int]] = {}
+        for case in self.cases(run, "g.mode = 'fallback' AND c.fallbacks != '[]'"):
+            found.setdefault(case.group, []).append(case.position)
+        return found
+
+    def case(self, number: int) -> tuple[Run, StoredCase]:
+        """The recorded case with this number, and its run. Raises StoreError when there is none."""
+        with clear_errors(self.path):
+            row = self._connection.execute(
+                "SELECT g.run FROM cases c JOIN groups g ON g.id = c.group_id WHERE c.id = ?", (number,)
+            ).fetchone()
+        if row is None:
+            raise StoreError(f"{self.path}: no case {number} (the report and `mpsmith report --cases` list them)")
+        return self.run(row[0]), next(self.cases(row[0], "c.id = ?", (number,)))
+
+    def cases(self, run: int, where: str = "1", parameters: Sequence[object] = ()) -> Iterator[StoredCase]:
+        """The cases of a run in the order of groups and positions.
+
+        `where` is an SQL condition over the columns of cases (c) and groups (g), for callers inside this package.
+        """
+        with clear_errors(self.path):
+            cursor = self._connection.execute(
+                "SELECT c.id, g.source, g.operator, g.variant, g.dtype, g.mode, c.position, c.verdict, c.stage,"
+                " c.message, c.fallbacks, c.compared, c.max_error, c.backward, c.seconds, c.inputs"
+                f" FROM cases c JOIN groups g ON g.id = c.group_id WHERE g.run = ? AND ({where})"
+                " ORDER BY g.id, c.position",
+                (run, *parameters),
+            )
+            for row in cursor:
+                number, source, operator, variant, dtype, mode, position, *rest = row
+                verdict, stage, message, fallbacks, compared, max_error, backward, seconds, inputs = rest
+                yield StoredCase(
+                    number,
+                    GroupKey(source, operator, variant, dtype, mode),
+                    position,
+                    Outcome(
+                        CaseVerdict(verdict),
+                        stage,
+                        message,
+                        tuple(json.loads(fallbacks)),
+                        compared,
+                        max_error,
+                        bool(backward),
+                        seconds,
+                    ),
+                    inputs,
+                )
+
+    def case_counts(self, run: int) -> Iterator[CaseCount]:
+        """The cases of a run counted by group and verdict (and by reason, where they were skipped)."""
+        with clear_errors(self.path):
+            cursor = self._connection.execute(
+                "SELECT g.source, g.operator, g.variant, g.dtype, g.mode, c.verdict,"
+                " CASE c.verdict WHEN 'skipped' THEN c.message ELSE '' END AS reason,"
+                " count(*), sum(c.fallbacks != '[]'), sum(c.backward), sum(c.seconds)"
+                " FROM cases c JOIN groups g ON g.id = c.group_id WHERE g.run = ?"
+                " GROUP BY g.id, c.verdict, reason ORDER BY g.id",
+                (run,),
+            )
+            for source, operator, variant, dtype, mode, verdict, *counts in cursor:
+                yield CaseCount(GroupKey(source, operator, variant, dtype, mode), CaseVerdict(verdict), *counts)
+
+    # ---- witnesses
+
+    def add_witnesses(self, group: int, overloads: dict[str, bool]) -> None:
+        """Record which overloads the group's traced cases called; the value says: called by the user's own code."""
+        with clear_errors(self.path), self._connection as connection:
+            connection.executemany(
+                "INSERT INTO witnesses (group_id, overload, outermost) VALUES (?, ?, ?)"
+                " ON CONFLICT DO UPDATE SET outermost = max(outermost, excluded.outermost)",
+                [(group, overload, int(outermost)) for overload, outermost in overloads.items()],
+            )
+
+    def witnesses(self, run: int) -> dict[GroupKey, dict[str, bool]]:
+        """For each group, the overloads that its traced cases called (True: called by the user's own code)."""
+        keys = {group.id: group.key for group in self.groups(run)}
+        found: dict[GroupKey, dict[str, bool]] = {}
+        with clear_errors(self.path):
+            cursor = self._connection.execute(
+                "SELECT w.group_id, w.overload, w.outermost FROM witnesses w JOIN groups g ON g.id = w.group_id"
+                " WHERE g.run = ?",
+                (run,),
+            )
+            for group, overload, outermost in cursor:
+                # The same few thousand names come up in every group: one string for each.
+                found.setdefault(keys[group], {})[sys.intern(overload)] = bool(outermost)
+        return found
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=30)
+    connection.execute("PRAGMA foreign_keys=ON")
+    return connection
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Let several processes write; this changes the file, so it must be known to be ours."""
+    connection.execute("PRAGMA journal_mode=WAL")
+    # A crash of the process loses nothing at this level; only a power cut may lose the last transactions.
+    connection.execute("PRAGMA synchronous=NORMAL")
+
+
+def outcome_fields(outcome: Outcome) -> dict[str, Any]:
+    """The outcome as plain data for JSON."""
+    return {**asdict(outcome), "verdict": outcome.verdict.value, "fallbacks": list(outcome.fallbacks)}

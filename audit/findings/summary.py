@@ -1,0 +1,377 @@
+"""From the store to one verdict an overload.
+
+Computed from what was executed: an overload that no case touched is `unreachable`, with the reason, whatever the
+surface says of it; the worst finding decides; a fallback never counts as support.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import TypeVar
+
+from ..running.selection import DTYPES
+from ..surface.overloads import Dispatch, Overload, Surface
+from ..surface.reachability import Unreachable
+from ..verdicts import CaseVerdict, OverloadVerdict, worst
+from .attribution import Entry
+from .evidence import CaseReference, DtypeFindings, Evidence, OverloadFindings, in_order_of_severity, lacks_kernel
+from .results import (
+    FAULTS,
+    SEVERITY,
+    AuditSummary,
+    Disagreement,
+    DtypeEvidence,
+    EntryDtype,
+    EntrySummary,
+    FallbackSummary,
+    OperatorSummary,
+    OverloadSummary,
+    Registered,
+    RunFacts,
+    Unattributed,
+)
+from .store import CaseCount, Run, Store, StoredGroup
+
+__all__ = ["AuditSummary", "summarize"]
+
+T = TypeVar("T")
+
+# The case verdict that decides each fault; both vocabularies spell them alike.
+FAULT_CASES: dict[OverloadVerdict, CaseVerdict] = {fault: CaseVerdict(fault.value) for fault in FAULTS}
+
+
+def summarize(
+    store: Store, run: Run, surface: Surface, registered: Mapping[str, Registered] | None = None
+) -> AuditSummary:
+    """Summarize one run of a store.
+
+    Args:
+        store, run: what was executed.
+        surface: the overloads of the audited torch.
+        registered: what the registry says, by operator ("aten::mode"); shown beside the verdicts, never part of them.
+    """
+    evidence = Evidence(store, run.id, surface, simulated=bool(run.environment.get("simulated", False)))
+    groups = store.groups(run.id)
+    overloads = _overloads(evidence, surface, _selection(run, evidence.counts))
+    return AuditSummary(
+        run=_run_facts(run, groups, evidence.counts),
+        surface_release=surface.release,
+        surface_source=_portable(surface.source),
+        totals={mode: in_order_of_severity(cases) for mode, cases in sorted(evidence.by_mode().items())},
+        dtype_totals={dtype: in_order_of_severity(cases) for dtype, cases in _in_dtype_order(evidence.by_dtype())},
+        skips=dict(sorted(evidence.skips().items())),
+        overloads=overloads,
+        operators=_operators(overloads, registered or {}),
+        entries=_entries(evidence, groups),
+        fallbacks=_fallbacks(evidence, surface),
+        disagreements=tuple(_disagreements(evidence, surface, overloads)),
+        unattributed=_unattributed(evidence),
+        cases=_referenced_cases(evidence),
+    )
+
+
+def _run_facts(run: Run, groups: list[StoredGroup], counts: list[CaseCount]) -> RunFacts:
+    duration = None
+    if run.finished is not None:
+        duration = (datetime.fromisoformat(run.finished) - datetime.fromisoformat(run.started)).total_seconds()
+    return RunFacts(
+        id=run.id,
+        started=run.started,
+        finished=run.finished,
+        duration=duration,
+        simulated=bool(run.environment.get("simulated", False)),
+        settings=run.settings,
+        environment=run.environment,
+        groups_planned=len(groups),
+        groups_done=sum(group.done for group in groups),
+        recorded=sum(count.cases for count in counts),
+        executed=sum(count.cases for count in counts if count.verdict.executed),
+        gradients=sum(count.gradients for count in counts),
+        case_seconds=sum(count.seconds for count in counts),
+    )
+
+
+def _portable(source: str) -> str:
+    """Where the surface comes from, without the folder in which this machine keeps its packages."""
+    before, package, rest = source.partition("torchgen")
+    return package + rest if before.endswith(("/", "\\")) else source
+
+
+def _selection(run: Run, counts: list[CaseCount]) -> str:
+    """How the cases were chosen, for the reason of an overload that none of them calls."""
+    settings = run.settings
+    chosen = [f"samples {settings['samples']}"] if settings.get("samples") else []
+    chosen += [f"{name} {', '.join(settings[name])}" for name in ("ops", "dtypes") if settings.get(name)]
+    executed = sum(count.cases for count in counts if count.verdict.executed)
+    return f"{executed} cases, selected by: {'; '.join(chosen) or 'no filter'}"
+
+
+# ---- overloads
+
+
+def _overloads(evidence: Evidence, surface: Surface, selection: str) -> tuple[OverloadSummary, ...]:
+    """Every overload of the surface, in its order, then those that were called but are not in it."""
+    listed = [
+        _overload(known.name, known, evidence.overloads.get(known.name, OverloadFindings()), selection)
+        for known in surface.overloads
+    ]
+    others = sorted(name for name in evidence.overloads if name not in surface.by_name)
+    return tuple(listed + [_overload(name, None, evidence.overloads[name], selection) for name in others])
+
+
+def _overload(name: str, known: Overload | None, findings: OverloadFindings, selection: str) -> OverloadSummary:
+    dispatch = known.dispatch if known else None
+    cases: Counter[CaseVerdict] = Counter()
+    for found in findings.dtypes.values():
+        cases.update(found.cases)
+    verdict = _verdict(cases, dispatch, works_somewhere=_works(cases))
+    deciding = _worst_of(findings.dtypes.values(), verdict)
+    executed = sum(count for case_verdict, count in cases.items() if case_verdict.executed)
+    return OverloadSummary(
+        name=name,
+        operator=known.operator if known else name.split(".", 1)[0],
+        schema=known.schema if known else "",
+        dispatch=dispatch,
+        autogenerated=known.autogenerated if known else False,
+        has_autograd_formula=known.has_autograd_formula if known else False,
+        unreachable_rule=known.reach.rule if known and isinstance(known.reach, Unreachable) else "",
+        verdict=verdict,
+        reason=_reason(verdict, cases, deciding, findings, known, selection),
+        executed=executed,
+        cases=in_order_of_severity(cases),
+        dtypes=_dtype_evidence(findings, dispatch, works_somewhere=_works(cases)),
+        worst_case=deciding.id if deciding else None,
+        entries=tuple(sorted(findings.entries)),
+        through=tuple(sorted(findings.through)),
+        shared_with=tuple(sorted(findings.shared)),
+        outermost=findings.outermost,
+    )
+
+
+def _verdict(cases: Mapping[CaseVerdict, int], dispatch: Dispatch | None, *, works_somewhere: bool) -> OverloadVerdict:
+    """The worst finding. A dtype that is refused is a gap only where something else works; else all is missing."""
+    for fault in FAULTS:
+        if cases.get(FAULT_CASES[fault]):
+            refused_throughout = fault is OverloadVerdict.DTYPE_GAP and not works_somewhere
+            return OverloadVerdict.MISSING if refused_throughout else fault
+    if cases.get(CaseVerdict.PASSED):
+        return OverloadVerdict.COMPOSITE if dispatch and dispatch.is_composite else OverloadVerdict.NATIVE
+    if cases.get(CaseVerdict.REFERENCE_FAILED):
+        return OverloadVerdict.REFERENCE_FAILED
+    return OverloadVerdict.UNREACHABLE
+
+
+def _works(cases: Mapping[CaseVerdict, int]) -> bool:
+    return bool(cases.get(CaseVerdict.PASSED) or cases.get(CaseVerdict.FALLBACK))
+
+
+def _dtype_evidence(
+    findings: OverloadFindings, dispatch: Dispatch | None, *, works_somewhere: bool
+) -> dict[str, DtypeEvidence]:
+    found = {}
+    for dtype, of_dtype in _in_dtype_order(findings.dtypes):
+        verdict = _verdict(of_dtype.cases, dispatch, works_somewhere=works_somewhere)
+        deciding = _worst_of([of_dtype], verdict)
+        cases = in_order_of_severity(of_dtype.cases)
+        found[dtype] = DtypeEvidence(verdict, cases, deciding.id if deciding else None)
+    return found
+
+
+def _worst_of(findings: Iterable[DtypeFindings], verdict: OverloadVerdict) -> CaseReference | None:
+    """The case that shows the verdict best, or None for a verdict that needs no showing."""
+    for wanted in _shown_by(verdict):
+        kept = [found.worst[wanted] for found in findings if wanted in found.worst]
+        if kept:
+            return max(kept, key=lambda case: case.max_error if case.max_error is not None else float("inf"))
+    return None
+
+
+def _shown_by(verdict: OverloadVerdict) -> tuple[CaseVerdict, ...]:
+    if verdict is OverloadVerdict.MISSING:
+        return CaseVerdict.MISSING, CaseVerdict.DTYPE_GAP
+    if verdict in FAULT_CASES:
+        return (FAULT_CASES[verdict],)
+    return (CaseVerdict.REFERENCE_FAILED,) if verdict is OverloadVerdict.REFERENCE_FAILED else ()
+
+
+def _reason(
+    verdict: OverloadVerdict,
+    cases: Mapping[CaseVerdict, int],
+    deciding: CaseReference | None,
+    findings: OverloadFindings,
+    known: Overload | None,
+    selection: str,
+) -> str:
+    if verdict is OverloadVerdict.UNREACHABLE:
+        return _reason_for_nothing(findings, known, selection)
+    if verdict.is_support:
+        return f"{cases[CaseVerdict.PASSED]} cases passed"
+    assert deciding is not None
+    decided_by = next(wanted for wanted in _shown_by(verdict) if cases.get(wanted))
+    parts = [f"{cases[decided_by]} of {sum(cases.values())} cases"]
+    if decided_by is CaseVerdict.MISSING:
+        parts.append("refused in strict mode" if deciding.mode == "strict" else "refused")
+    if verdict is OverloadVerdict.MISSING and decided_by is CaseVerdict.DTYPE_GAP:
+        parts.append("every dtype of this run is refused")
+    if deciding.stage == "backward":
+        parts.append("in the backward")
+    if verdict is OverloadVerdict.FALLBACK and findings.through:
+        parts.append(f"through {', '.join(sorted(findings.through))}")
+    if findings.shared and decided_by not in (CaseVerdict.FALLBACK, CaseVerdict.MISSING):
+        parts.append(f"this or one of {', '.join(sorted(findings.shared))}")
+    says_more = decided_by not in (CaseVerdict.FALLBACK, CaseVerdict.MISSING) and deciding.message
+    return ", ".join(parts) + (f": {deciding.message}" if says_more else "")
+
+
+def _reason_for_nothing(findings: OverloadFindings, known: Overload | None, selection: str) -> str:
+    """Why there is no evidence. What the surface says is not evidence: it is told, and the verdict stays."""
+    if findings.inside_simulation:
+        return "seen only inside kernels of the simulated device, which run on the CPU"
+    if findings.beside:
+        beside = ", ".join(sorted(verdict.value for verdict in findings.beside))
+        return f"called only inside cases that say nothing of it ({beside})"
+    if known and isinstance(known.reach, Unreachable):
+        return f"{known.reach.rule}: {known.reach.reason}"
+    if known and lacks_kernel(known):
+        return f"not executed; the surface says {known.dispatch.value}"
+    return f"no case of this run calls it ({selection})"
+
+
+# ---- roll-ups
+
+
+def _operators(
+    overloads: Iterable[OverloadSummary], registered: Mapping[str, Registered]
+) -> tuple[OperatorSummary, ...]:
+    by_operator: dict[str, list[OverloadSummary]] = {}
+    for overload in overloads:
+        by_operator.setdefault(overload.operator, []).append(overload)
+    return tuple(_operator(name, by_operator[name], registered.get(name)) for name in sorted(by_operator))
+
+
+def _operator(name: str, overloads: list[OverloadSummary], registered: Registered | None) -> OperatorSummary:
+    verdict = _worst_verdict(overload.verdict for overload in overloads)
+    dtypes: dict[str, list[OverloadVerdict]] = {}
+    for overload in overloads:
+        for dtype, evidence in overload.dtypes.items():
+            dtypes.setdefault(dtype, []).append(evidence.verdict)
+    deciding = [o.worst_case for o in overloads if o.verdict is verdict and o.worst_case is not None]
+    return OperatorSummary(
+        name=name,
+        verdict=verdict,
+        dtypes={dtype: _worst_verdict(verdicts) for dtype, verdicts in _in_dtype_order(dtypes)},
+        overloads=tuple(overload.name for overload in overloads),
+        executed=sum(overload.executed for overload in overloads),
+        worst_case=deciding[0] if deciding else None,
+        registered=registered,
+    )
+
+
+def _worst_verdict(verdicts: Iterable[OverloadVerdict]) -> OverloadVerdict:
+    return min(verdicts, key=SEVERITY.index)
+
+
+def _entries(evidence: Evidence, groups: list[StoredGroup]) -> tuple[EntrySummary, ...]:
+    """Every planned entry, those without a recorded case too; entries of one name in several sources together."""
+    sources: defaultdict[str, set[str]] = defaultdict(set)
+    by_name: defaultdict[str, defaultdict[str, DtypeFindings]] = defaultdict(lambda: defaultdict(DtypeFindings))
+    for key in dict.fromkeys(group.key for group in groups):
+        entry = Entry.of(key)
+        sources[entry.name].add(entry.source)
+        by_name[entry.name][key.dtype]  # made empty where no case was recorded
+    for entry, by_dtype in evidence.entries.items():
+        for dtype, found in by_dtype.items():
+            by_name[entry.name][dtype].add_all(found)
+    return tuple(_entry(name, tuple(sorted(sources[name])), by_name[name]) for name in sorted(by_name))
+
+
+def _entry(name: str, sources: tuple[str, ...], findings: Mapping[str, DtypeFindings]) -> EntrySummary:
+    dtypes = {dtype: _entry_dtype(of_dtype) for dtype, of_dtype in _in_dtype_order(findings)}
+    return EntrySummary(
+        name=name,
+        sources=sources,
+        verdict=worst(v.verdict for v in dtypes.values() if v.verdict is not None),
+        executed=sum(n for v in dtypes.values() for verdict, n in v.cases.items() if verdict.executed),
+        dtypes=dtypes,
+    )
+
+
+def _entry_dtype(findings: DtypeFindings) -> EntryDtype:
+    verdict = worst(findings.cases)
+    deciding = findings.worst.get(verdict) if verdict else None
+    return EntryDtype(verdict, in_order_of_severity(findings.cases), deciding.id if deciding else None)
+
+
+def _fallbacks(evidence: Evidence, surface: Surface) -> tuple[FallbackSummary, ...]:
+    return tuple(
+        FallbackSummary(
+            overload=name,
+            dispatch=_dispatch(surface, name),
+            fell_back=found.fell_back,
+            refused=found.refused,
+            dtypes=tuple(dtype for dtype, _ in _in_dtype_order(dict.fromkeys(found.dtypes))),
+            entries=tuple(sorted(found.entries)),
+            example=found.example.id if found.example else None,
+        )
+        for name, found in sorted(evidence.fallbacks.items())
+    )
+
+
+def _disagreements(
+    evidence: Evidence, surface: Surface, overloads: Iterable[OverloadSummary]
+) -> Iterable[Disagreement]:
+    """Overloads that fell back although the surface has a kernel for them, or ran although it has none."""
+    for name, found in sorted(evidence.fallbacks.items()):
+        known = surface.by_name.get(name)
+        if known is None or known.dispatch.has_kernel or known.dispatch.is_composite:
+            observed = f"fell back in {found.fell_back} cases, refused in {found.refused}"
+            yield Disagreement(name, known.dispatch if known else None, observed, tuple(sorted(found.entries)))
+    for overload in overloads:
+        known = surface.by_name.get(overload.name)
+        if known and lacks_kernel(known) and overload.verdict.is_support:
+            observed = f"ran in {overload.cases[CaseVerdict.PASSED]} cases without a fallback"
+            yield Disagreement(overload.name, overload.dispatch, observed, overload.entries)
+
+
+def _unattributed(evidence: Evidence) -> tuple[Unattributed, ...]:
+    return tuple(
+        Unattributed(
+            entry.name,
+            dtype,
+            verdict,
+            found.cases[verdict],
+            found.worst[verdict].id,
+            evidence.attribution.suspects(entry, dtype).overloads,
+        )
+        for (entry, dtype, verdict), found in sorted(evidence.unattributed.items(), key=lambda item: _order(item[0]))
+    )
+
+
+def _order(key: tuple[Entry, str, CaseVerdict]) -> tuple[Entry, int, str, str]:
+    entry, dtype, verdict = key
+    return entry, _dtype_position(dtype), dtype, verdict.value
+
+
+def _referenced_cases(evidence: Evidence) -> dict[int, CaseReference]:
+    kept = [f for findings in evidence.overloads.values() for f in findings.dtypes.values()]
+    kept += [f for by_dtype in evidence.entries.values() for f in by_dtype.values()]
+    kept += evidence.unattributed.values()
+    cases = [case for found in kept for case in found.worst.values()]
+    cases += [found.example for found in evidence.fallbacks.values() if found.example]
+    return {case.id: case for case in sorted(cases, key=lambda case: case.id)}
+
+
+def _dispatch(surface: Surface, overload: str) -> Dispatch | None:
+    known = surface.by_name.get(overload)
+    return known.dispatch if known else None
+
+
+def _in_dtype_order(by_dtype: Mapping[str, T]) -> list[tuple[str, T]]:
+    """The items in the order of DTYPES; a dtype that mps does not know comes last."""
+    return sorted(by_dtype.items(), key=lambda item: (_dtype_position(item[0]), item[0]))
+
+
+def _dtype_position(dtype: str) -> int:
+    return DTYPES.index(dtype) if dtype in DTYPES else len(DTYPES)

@@ -1,0 +1,74 @@
+"""The counts of a run, for the few lines that end an audit; the reports show the rest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from ..verdicts import CASE_SEVERITY, CaseVerdict
+from .store import Run, Store
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Cases by mode and verdict, and the operators that fell back."""
+
+    run: Run
+    by_mode: dict[str, Counter[CaseVerdict]]
+    fallbacks: Counter[str]
+
+    @property
+    def executed(self) -> int:
+        """Cases in which the mps device was asked."""
+        return sum(n for counts in self.by_mode.values() for verdict, n in counts.items() if verdict.executed)
+
+    def lines(self) -> list[str]:
+        """What to print: a line for each mode, and the operators that fell back most."""
+        mark = " on the SIMULATED mps device" if self.run.simulated else ""
+        lines = [f"run {self.run.id}{mark}: {self.executed:,} cases executed"]
+        for mode, counts in self.by_mode.items():
+            parts = [f"{counts[verdict]:,} {verdict.value}" for verdict in reversed(CASE_SEVERITY) if counts[verdict]]
+            lines.append(f"  {mode} mode: {', '.join(parts)}")
+        if self.fallbacks:
+            most = ", ".join(f"{name} ({n:,})" for name, n in self.fallbacks.most_common(5))
+            lines.append(f"  {len(self.fallbacks)} operators ran on the CPU or are missing; most often: {most}")
+        return lines
+
+
+def tally(store: Store, run: Run) -> Tally:
+    """Count the cases of a run."""
+    by_mode: dict[str, Counter[CaseVerdict]] = {}
+    fallbacks: Counter[str] = Counter()
+    for case in store.cases(run.id):
+        by_mode.setdefault(case.group.mode, Counter())[case.outcome.verdict] += 1
+        fallbacks.update(case.outcome.fallbacks)
+    return Tally(run, by_mode, fallbacks)
+
+
+@dataclass(frozen=True)
+class Change:
+    """How the cases of one entry ended before and after something changed."""
+
+    operator: str
+    before: Counter[CaseVerdict]
+    after: Counter[CaseVerdict]
+
+
+def changes(store: Store, before: Run, after: Run) -> list[Change]:
+    """The entries whose cases ended differently in two runs of the same cases, in fallback mode.
+
+    In strict mode only those cases run that fell back, so there two runs need not hold the same cases.
+    """
+    first, second = (_by_operator(store, run) for run in (before, after))
+    return [
+        Change(operator, first[operator], second.get(operator, Counter()))
+        for operator in sorted(first)
+        if first[operator] != second.get(operator)
+    ]
+
+
+def _by_operator(store: Store, run: Run) -> dict[str, Counter[CaseVerdict]]:
+    found: dict[str, Counter[CaseVerdict]] = {}
+    for case in store.cases(run.id, "g.mode = 'fallback'"):
+        found.setdefault(case.group.operator, Counter())[case.outcome.verdict] += 1
+    return found

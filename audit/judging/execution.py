@@ -1,0 +1,47 @@
+"""One run of a case on whichever device its inputs are on, and the gradients through it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..cases import Case
+from .transfer import Inputs, differentiable_leaves
+from .tree import leaves
+
+
+@dataclass
+class Execution:
+    """What a run gave.
+
+    Attributes:
+        arguments: what the operator was called with; it may have changed them.
+        outputs: the flat outputs, tensors and plain values.
+        differentiable: the outputs that have a gradient.
+        inputs: the inputs that want one, in their order.
+        gradients: of `differentiable` with respect to `inputs`, once they have been computed.
+    """
+
+    arguments: Inputs
+    outputs: list[Any]
+    differentiable: list[Tensor]
+    inputs: list[Tensor]
+    gradients: list[Tensor | None] = field(default_factory=list)
+
+
+def execute(case: Case, inputs: Inputs) -> Execution:
+    """Call the case's operator with `inputs`. Raises what the operator raises."""
+    args, kwargs = inputs
+    output = case.call(*args, **kwargs)
+    processed = case.process_output(output) if case.differentiable else ()
+    differentiable = [t for t in leaves(processed) if isinstance(t, Tensor) and t.grad_fn is not None]
+    return Execution(inputs, list(leaves(output)), differentiable, differentiable_leaves((args, kwargs)))
+
+
+def gradients(execution: Execution, cotangents: list[Tensor]) -> list[Tensor | None]:
+    """Gradients of the outputs with respect to the inputs, None for an input that is not used."""
+    outputs = [t if t.layout is torch.strided else t.to_dense() for t in execution.differentiable]
+    return list(torch.autograd.grad(outputs, execution.inputs, cotangents, allow_unused=True))

@@ -1,0 +1,325 @@
+"""Runs one case on the CPU and on mps and says what it showed: forward first, then backward."""
+
+from __future__ import annotations
+
+import gc
+import re
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from itertools import pairwise
+from statistics import median_low
+from typing import Protocol, TypeVar
+
+import torch
+from torch import Tensor
+
+from ..cases import Case, seed_generators
+from ..verdicts import CaseVerdict, Outcome
+from .agreement import Comparison
+from .compare import Difference
+from .execution import Execution, execute, gradients
+from .fallbacks import missing_operator
+from .reference import WideRuns
+from .transfer import move
+from .witness import Witness
+
+DEVICE = "mps"
+LEAK_REPETITIONS = 5
+# Seconds: a case that takes longer is not called again for its memory, it might run into its time limit.
+LEAK_LONGEST = 1.0
+Result = TypeVar("Result")
+
+UNDEFINED = "the CPU's result depends on uninitialised memory"
+OUT_OF_MEMORY = re.compile(r"out of memory|can't allocate memory|not enough memory", re.IGNORECASE)
+# How PyTorch and MPS refuse a dtype; everything else that mps raises where the CPU returns is a wrong behaviour.
+DTYPE_REFUSED = re.compile(
+    r"doesn't support float64"
+    r"|does not have support for that dtype"
+    r"|not implemented for '?\w+'?"
+    r"|(?:un|not )supported (?:data ?type|dtype|scalar ?type|type)"
+    r"|(?:data ?type|dtype|type) \w* ?(?:is )?(?:un|not )supported"
+    r"|only (?:floating|integral|integer|float|real)\w* (?:point )?(?:types?|dtypes?)"
+    r"|do(?:es)?(?: not|n't) support (?:\w+ )?(?:complex|bool|bfloat16|half|float16|u?int\d+|types?|dtypes?)",
+    re.IGNORECASE,
+)
+
+
+class Recorder(Protocol):
+    """Collects the operators that fell back in a context; see `fallbacks`."""
+
+    def recording(self) -> AbstractContextManager[list[str]]:
+        """The context; its value is filled when it ends."""
+
+
+class DeviceError(Exception):
+    """The device raised where the CPU returned: carries the verdict that this is."""
+
+    def __init__(self, verdict: CaseVerdict, stage: str, message: str, operator: str | None = None) -> None:
+        super().__init__(message)
+        self.verdict = verdict
+        self.stage = stage
+        self.operator = operator
+
+
+def judge(
+    case: Case,
+    recorder: Recorder,
+    seed: int,
+    label: str,
+    witness: Witness | None = None,
+    on_device: Callable[[], None] = lambda: None,
+) -> Outcome:
+    """Run `case` on both devices and compare. Raises nothing that an operator raises.
+
+    Args:
+        case: the case; its inputs stay as they are.
+        recorder: attributes fallbacks to operators, for the kind of device that is audited.
+        seed, label: make random operators repeatable.
+        witness: where to record the overloads that the device executes, or None.
+        on_device: told when the CPU has run and the device comes next, to know which of them a crash belongs to.
+    """
+    trial = Trial(case, recorder, seed, label, witness, on_device)
+    before = torch.mps.current_allocated_memory()
+    outcome = trial.outcome()
+    if outcome.verdict in (CaseVerdict.PASSED, CaseVerdict.FALLBACK) and outcome.seconds < LEAK_LONGEST:
+        leaked = trial.leaked_bytes(before)
+        if leaked:
+            text = f"leaks memory: {leaked:,} bytes more are allocated after each call"
+            outcome = replace(outcome, verdict=CaseVerdict.WRONG, message=text)
+    return outcome
+
+
+class Trial:
+    """One judgement in progress."""
+
+    def __init__(
+        self,
+        case: Case,
+        recorder: Recorder,
+        seed: int,
+        label: str,
+        witness: Witness | None = None,
+        on_device: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._case = case
+        self._recorder = recorder
+        self._seed = seed
+        self._label = label
+        self._witness = witness
+        self._on_device = on_device
+        self._random = False
+        self._cotangents: list[Tensor] = []
+        self._wide = WideRuns(case, self._cotangents, self._seed_cpu)
+        self.fallbacks: list[str] = []
+        self.cpu: Execution | None = None
+        self.mps: Execution | None = None
+
+    def outcome(self) -> Outcome:
+        """The verdict over forward and backward; the executions are kept for whoever wants to look at them."""
+        start = time.perf_counter()
+        try:
+            outcome = self._judge()
+        except DeviceError as error:
+            fallbacks = list(self.fallbacks)
+            if error.operator is not None and error.operator not in fallbacks:
+                fallbacks.append(error.operator)
+            outcome = Outcome(error.verdict, error.stage, str(error), tuple(fallbacks))
+        return replace(outcome, seconds=time.perf_counter() - start)
+
+    def leaked_bytes(self, before: int) -> int:
+        """How many bytes of device memory each further call leaves allocated; lets go of the results first.
+
+        Args:
+            before: the bytes that were allocated before the trial. A cache grows beyond that once, a leak with every
+                call; what an earlier case left may go at any time. So the median of LEAK_REPETITIONS calls decides.
+        """
+        self.cpu = self.mps = None
+        if torch.mps.current_allocated_memory() <= before:
+            return 0
+        levels = [_settled_memory()]
+        for _ in range(LEAK_REPETITIONS):
+            self._repeat_on_device()
+            levels.append(_settled_memory())
+        return max(0, median_low(after - before for before, after in pairwise(levels)))
+
+    def _repeat_on_device(self) -> None:
+        try:
+            execution = self._run_on_device()
+            if self._cotangents and execution.differentiable:
+                self._gradients_on_device(execution)
+        except DeviceError:
+            return  # a call that fails the second time is for the form "called twice" to find
+
+    def _judge(self) -> Outcome:
+        if self._case.skipped:
+            return Outcome(CaseVerdict.SKIPPED, message=self._case.skipped)
+        try:
+            cpu = self.cpu = self._run_on_cpu()
+        except Exception as error:
+            if self._case.errors_count:
+                return self._judge_error(error)
+            return Outcome(CaseVerdict.REFERENCE_FAILED, message=one_line(error))
+        mps = self.mps = self._run_on_device()
+        comparison = Comparison(self._case, self._wide, DEVICE, random=self._random)
+        found = comparison.forward(mps, cpu)
+        if isinstance(found, Difference):
+            if reads_uninitialised_memory(self._case, cpu, self._seed_cpu):
+                return Outcome(CaseVerdict.REFERENCE_FAILED, message=UNDEFINED)
+            return self._wrong(found, "forward")
+        if not cpu.differentiable or not cpu.inputs:
+            return self._right(found)
+        return self._judge_backward(cpu, mps, comparison, found)
+
+    def _judge_backward(self, cpu: Execution, mps: Execution, comparison: Comparison, error_so_far: float) -> Outcome:
+        self._cotangents.extend(self._make_cotangents(cpu.differentiable))
+        try:
+            cpu.gradients = gradients(cpu, self._cotangents)
+        except Exception as error:
+            message = f"forward only, the CPU's backward raises: {one_line(error)}"
+            return replace(self._right(error_so_far), message=message)
+        mps.gradients = self._gradients_on_device(mps)
+        found = comparison.backward(mps, cpu)
+        if isinstance(found, Difference):
+            return replace(self._wrong(found, "backward"), backward=True)
+        return replace(self._right(max(error_so_far, found)), backward=True)
+
+    def _judge_error(self, expected: Exception) -> Outcome:
+        """The CPU refuses the arguments: so must the device, with the same type of exception."""
+        try:
+            self.mps = self._run_on_device()
+        except DeviceError as refused:
+            actual = refused.__cause__
+            if refused.verdict is CaseVerdict.MISSING:
+                raise
+            if type(actual) is type(expected):
+                return self._right(None)
+            raised = f"raises {type(actual).__name__}, the CPU {type(expected).__name__}: {one_line(expected)}"
+            return self._wrong(Difference(raised), "forward")
+        returned = f"returns where the CPU raises {type(expected).__name__}: {one_line(expected)}"
+        return self._wrong(Difference(returned), "forward")
+
+    def _right(self, max_error: float | None) -> Outcome:
+        verdict = CaseVerdict.FALLBACK if self.fallbacks else CaseVerdict.PASSED
+        return Outcome(verdict, "forward", "", tuple(self.fallbacks), self._compared(), max_error)
+
+    def _wrong(self, found: Difference, stage: str) -> Outcome:
+        fallbacks = tuple(self.fallbacks)
+        return Outcome(CaseVerdict.WRONG, stage, found.text, fallbacks, self._compared(), found.max_error)
+
+    def _compared(self) -> str:
+        if self._random:
+            return "distribution" if self._case.distribution else "random"
+        return self._case.uninitialised or "values"
+
+    # ---- running
+
+    def _run_on_cpu(self) -> Execution:
+        inputs = move(self._case.args, self._case.kwargs, "cpu")
+        self._seed_cpu()
+        before = torch.default_generator.get_state()
+        execution = execute(self._case, inputs)
+        self._random = not torch.equal(before, torch.default_generator.get_state())
+        return execution
+
+    def _seed_cpu(self) -> None:
+        seed_generators(self._seed, self._label)
+
+    def _run_on_device(self) -> Execution:
+        case = self._case
+        self._on_device()
+        inputs = self._guarded("inputs", lambda: move(case.args, case.kwargs, DEVICE, case.on_host))
+        if self._random:
+            torch.mps.manual_seed(self._seed)
+        if not case.default_device:
+            return self._guarded("forward", lambda: execute(case, inputs))
+        with torch.device(DEVICE):
+            return self._guarded("forward", lambda: execute(case, inputs))
+
+    def _gradients_on_device(self, mps: Execution) -> list[Tensor | None]:
+        cotangents = self._guarded("backward", lambda: [move((c,), {}, DEVICE)[0][0] for c in self._cotangents])
+        return self._guarded("backward", lambda: gradients(mps, cotangents))
+
+    def _guarded(self, stage: str, run: Callable[[], Result]) -> Result:
+        """Run on the device: record fallbacks and overloads, and turn an exception into its verdict."""
+        watching = nullcontext() if self._witness is None else self._witness.watching(stage == "forward")
+        try:
+            with self._recorder.recording() as fallbacks, watching:
+                result = run()
+        except Exception as error:
+            self._note_fallbacks(stage, fallbacks)
+            raise classify(error, stage) from error
+        self._note_fallbacks(stage, fallbacks)
+        return result
+
+    def _note_fallbacks(self, stage: str, fallbacks: list[str]) -> None:
+        # Copying the inputs to the device is the auditor's own doing, not the operator's.
+        if stage != "inputs":
+            silent = [] if self._witness is None else self._witness.sent_to_cpu
+            self.fallbacks.extend(name for name in dict.fromkeys([*fallbacks, *silent]) if name not in self.fallbacks)
+
+    def _make_cotangents(self, outputs: list[Tensor]) -> list[Tensor]:
+        generator = torch.Generator().manual_seed(self._seed)
+        made = [torch.randn(t.shape, dtype=t.dtype, generator=generator) for t in outputs]
+        layout = self._case.cotangent_layout
+        return made if layout is None else [_or_itself(layout(t), t) for t in made]
+
+
+def reads_uninitialised_memory(case: Case, cpu: Execution, seed: Callable[[], None]) -> bool:
+    """Whether the CPU's own result depends on what fresh memory held: then there is nothing to compare with.
+
+    The case runs again with PyTorch filling fresh memory with NaN and the largest integers. Only where those appear in
+    a result that had none is it undefined: other differences may come from another algorithm.
+    """
+    enabled = torch.are_deterministic_algorithms_enabled()
+    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+    torch.use_deterministic_algorithms(True, warn_only=True)  # this also fills uninitialised memory
+    try:
+        seed()
+        filled = execute(case, move(case.args, case.kwargs, "cpu"))
+    except Exception:
+        return False
+    finally:
+        torch.use_deterministic_algorithms(enabled, warn_only=warn_only)
+    pairs = zip(cpu.outputs, filled.outputs, strict=False)
+    return any(_holds_fill(again) and not _holds_fill(first) for first, again in pairs)
+
+
+def _holds_fill(output: object) -> bool:
+    if not isinstance(output, Tensor) or output.layout is not torch.strided or output.dtype is torch.bool:
+        return False
+    if output.is_floating_point() or output.is_complex():
+        return bool(output.isnan().any())
+    return bool((output == torch.iinfo(output.dtype).max).any())
+
+
+def classify(error: Exception, stage: str) -> DeviceError:
+    """The verdict that an exception on the device is, where the CPU raised none."""
+    operator = missing_operator(error)
+    text = one_line(error)
+    if operator is not None:
+        return DeviceError(CaseVerdict.MISSING, stage, f"{operator} has no kernel for mps", operator)
+    if isinstance(error, MemoryError) or OUT_OF_MEMORY.search(text):
+        return DeviceError(CaseVerdict.CRASH, stage, f"out of memory: {text}")
+    raised = f"raises {type(error).__name__}: {text}"
+    if DTYPE_REFUSED.search(text):
+        return DeviceError(CaseVerdict.DTYPE_GAP, stage, raised)
+    return DeviceError(CaseVerdict.WRONG, stage, raised)
+
+
+def _settled_memory() -> int:
+    """Bytes of device memory in use, when the cycles that a call leaves are gone and the device has finished."""
+    gc.collect(1)  # the youngest objects: a full collection takes a hundred times as long
+    torch.mps.synchronize()
+    return torch.mps.current_allocated_memory()
+
+
+def one_line(error: BaseException, limit: int = 400) -> str:
+    """The first lines of an exception's text, on one line."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _or_itself(changed: Tensor | None, original: Tensor) -> Tensor:
+    return original if changed is None else changed

@@ -1,0 +1,131 @@
+"""The mps device that is audited: the real one on a Mac, the simulated one elsewhere."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ..._version import __version__
+from ...errors import MpsmithError
+from ..judging.judge import Recorder
+from ..verdicts import CaseVerdict, Outcome
+from .selection import DeviceKind
+
+OLDEST_TORCH = (2, 7)
+COMPRESSED_LAYOUTS = ("sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
+
+
+@dataclass(frozen=True)
+class AuditedDevice:
+    """An mps device ready for use in this process.
+
+    Attributes:
+        simulated: whether it is the simulated device. Then no result is evidence about a Mac.
+        profile: the torch release whose coverage the simulated device has, or None on a real one.
+        recorder: attributes fallbacks to operators.
+    """
+
+    simulated: bool
+    profile: str | None
+    recorder: Recorder
+
+    def cannot_run(self, inputs: Iterable[Any]) -> str:
+        """Why this device cannot be asked about a case with these inputs, or "" when it can."""
+        if self.simulated:
+            for value in inputs:
+                layout = str(getattr(value, "layout", "")).removeprefix("torch.")
+                if layout in COMPRESSED_LAYOUTS:
+                    return f"the simulated device has no {layout} tensors"
+        return ""
+
+    def beyond_simulation(self, outcome: Outcome) -> str:
+        """Why an outcome tells of the simulator and not of mps, or "" when it may tell of mps."""
+        if self.simulated and outcome.verdict is CaseVerdict.WRONG:
+            return next((why for text, why in BEYOND_SIMULATION.items() if text in outcome.message), "")
+        return ""
+
+
+# What the simulated device cannot do although a Mac can, or may: by its error text, the reason of the skip.
+BEYOND_SIMULATION = {
+    "new_compressed_tensor": "the simulated device has no sparse compressed tensors",
+    "Values and compressed tensor instance": "the simulated device has no sparse compressed tensors",
+    "DispatchStub.cpp": "this torch was built without the mps branch of the operator's kernel",
+    "Expected storage != nullptr": "the simulated device has no copy-on-write storages",
+}
+
+
+def open_device(kind: DeviceKind, profile_name: str | None) -> AuditedDevice:
+    """Make `device="mps"` usable in this process and say which device it is.
+
+    Raises MpsmithError where torch is absent or too old, where a real device is wanted and there is none, or where
+    the simulated one cannot be built.
+    """
+    torch = import_torch()
+    real = torch.backends.mps.is_available()
+    if kind is DeviceKind.MPS and not real:
+        raise MpsmithError(f"no mps device: {_why_no_mps(torch)} (use --device simulated)")
+    if real and kind is not DeviceKind.SIMULATED:
+        if profile_name is not None:
+            raise MpsmithError("--profile is for the simulated device; a real mps device has its own coverage")
+        from ..judging.fallbacks import WarningRecorder
+
+        return AuditedDevice(False, None, WarningRecorder())
+    from ...simulator import device as simulated_device
+    from ...simulator import metal
+    from ..judging.fallbacks import CounterRecorder
+    from ..surface.profiles import profile
+
+    chosen = profile(profile_name)
+    simulated_device.load(chosen)
+    metal.install()  # kernels that a package brings compile there as they do on a Mac
+    return AuditedDevice(True, chosen.release, CounterRecorder())
+
+
+def import_torch() -> Any:
+    """The torch module. Raises MpsmithError where it is absent or older than this project supports."""
+    try:
+        import torch
+    except ImportError as error:
+        raise MpsmithError(f"torch cannot be imported: {error} (pip install torch)") from error
+    version = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
+    if version < OLDEST_TORCH:
+        oldest = ".".join(map(str, OLDEST_TORCH))
+        raise MpsmithError(f"torch {torch.__version__} is too old: mpsmith needs {oldest} or newer")
+    return torch
+
+
+def environment(device: AuditedDevice) -> dict[str, Any]:
+    """What the results depend on: versions, machine, device and every PYTORCH_MPS_* variable."""
+    import torch
+
+    return {
+        "mpsmith": __version__,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "os": platform.platform(),
+        "machine": platform.machine(),
+        "chip": chip(),
+        "simulated": device.simulated,
+        "profile": device.profile,
+        "variables": {name: value for name, value in sorted(os.environ.items()) if name.startswith("PYTORCH_MPS_")},
+    }
+
+
+def chip() -> str:
+    """The processor's name as the system gives it, or its architecture where it gives none."""
+    if platform.system() == "Darwin":
+        answer = subprocess.run(
+            ["sysctl", "-n", "machdep.cpu.brand_string"], capture_output=True, text=True, check=False
+        )
+        return answer.stdout.strip() or platform.machine()
+    return platform.processor() or platform.machine()
+
+
+def _why_no_mps(torch: Any) -> str:
+    if not torch.backends.mps.is_built():
+        return f"torch {torch.__version__} was built without MPS"
+    return "macOS is too old or the machine has no Apple GPU"

@@ -1,0 +1,255 @@
+"""The parent of an audit: plans groups of cases, hands them to worker processes, and survives what they die of.
+
+The parent loads neither torch nor any samples, so that its memory does not grow with the number of cases. First
+every group runs with PYTORCH_ENABLE_MPS_FALLBACK=1, where each fallback is seen; then the cases in which something
+fell back run again in strict processes. A case without any fallback makes the same calls in both modes.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+from pebble import ProcessExpired, ProcessPool
+
+from ...errors import MpsmithError
+from ..findings.store import GroupKey, Run, Store, StoredGroup, StoreError
+from ..verdicts import CaseVerdict, Outcome
+from . import worker
+from .progress import AuditProgress
+from .selection import Settings
+
+# A group whose worker keeps dying without reaching a new case is given up after so many times.
+STRIKES = 3
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """A finished audit: the recorded run, and what could not be audited at all, a line each."""
+
+    run: Run
+    problems: list[str]
+
+
+def run_audit(settings: Settings, path: Path, *, resume: bool, say: Callable[[str], None]) -> AuditResult:
+    """Run an audit into the store at `path`, or go on with the one that was stopped there.
+
+    Raises:
+        StoreError: the store cannot be used, or another audit is writing to it.
+        MpsmithError: nothing is selected, nothing is to be resumed, or no worker can start.
+        KeyboardInterrupt: stopped by the user; what had finished is in the store.
+    """
+    with _exclusive(path), scratch_folder() as scratch:
+        store = Store.open_or_create(path)
+        try:
+            return _Audit(settings, store, scratch, say).run(resume)
+        finally:
+            store.close()
+
+
+class _Audit:
+    """One audit in progress."""
+
+    def __init__(self, settings: Settings, store: Store, scratch: Path, say: Callable[[str], None]) -> None:
+        self._settings = settings
+        self._store = store
+        self._scratch = scratch
+        self._say = say
+
+    def run(self, resume: bool) -> AuditResult:
+        unfinished = self._resumable() if resume else None
+        if unfinished is not None:
+            self._settings = _as_recorded(unfinished, self._settings)
+        with self._pool("fallback") as pool:
+            plan = pool.schedule(worker.plan).result()
+            for problem in plan.problems:
+                self._say(f"warning: {problem}")
+            run = unfinished or self._store.begin_run(self._settings.recorded(), plan.environment)
+            _same_environment(run, plan.environment)
+            self._say(_announcement(run, len(plan.groups)))
+            self._store.plan(run.id, plan.groups)
+            self._execute(pool, self._open_groups(run, "fallback"), "audit", {})
+        self._run_strict(run)
+        self._store.finish_run(run.id)
+        return AuditResult(self._store.run(run.id), plan.problems)
+
+    def _run_strict(self, run: Run) -> None:
+        fell_back = self._store.positions_with_fallback(run.id)
+        positions = {replace(key, mode="strict"): frozenset(found) for key, found in fell_back.items()}
+        self._store.plan(run.id, positions)
+        groups = self._open_groups(run, "strict")
+        if groups:
+            with self._pool("strict") as pool:
+                self._execute(pool, groups, "strict", positions)
+
+    def _open_groups(self, run: Run, mode: str) -> list[StoredGroup]:
+        return [g for g in self._store.groups(run.id) if g.key.mode == mode and not g.done]
+
+    def _resumable(self) -> Run:
+        run = self._store.latest_run()
+        if run.finished is not None:
+            raise MpsmithError(f"{self._store.path}: run {run.id} is finished, there is nothing to resume")
+        return run
+
+    def _execute(
+        self,
+        pool: ProcessPool,
+        groups: Sequence[StoredGroup],
+        title: str,
+        positions: dict[GroupKey, frozenset[int]],
+    ) -> None:
+        waiting = iter(groups)
+        running: dict[Future[int], worker.Task] = {}
+        strikes: dict[int, int] = {}
+        with AuditProgress(title, len(groups)) as progress:
+            while True:
+                self._fill(pool, waiting, running, positions)
+                if not running:
+                    return
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    task = running.pop(future)
+                    try:
+                        progress.advance(future.result())
+                    except ProcessExpired as expired:
+                        strikes[task.group] = strikes.get(task.group, 0) + 1
+                        again = self._record_death(task, expired, strikes[task.group])
+                        progress.advance(1, group_done=not again, crashed=True)
+                        if again:
+                            running[pool.schedule(worker.run_group, args=(task,))] = task
+
+    def _fill(
+        self,
+        pool: ProcessPool,
+        waiting: Iterator[StoredGroup],
+        running: dict[Future[int], worker.Task],
+        positions: dict[GroupKey, frozenset[int]],
+    ) -> None:
+        """Keep a few tasks ahead of the workers; more would only cost memory."""
+        while len(running) < 2 * self._settings.workers:
+            group = next(waiting, None)
+            if group is None:
+                return
+            task = worker.Task(group.id, group.key, self._scratch / f"{group.id}.marker", positions.get(group.key))
+            running[pool.schedule(worker.run_group, args=(task,))] = task
+
+    def _record_death(self, task: worker.Task, expired: ProcessExpired, strike: int) -> bool:
+        """Record the case that killed its worker; returns whether the group's other cases are still to be run."""
+        announced = worker.announced(task.marker)
+        task.marker.unlink(missing_ok=True)
+        message = cause_of_death(expired, self._scratch)
+        if announced is not None and announced[0] not in self._store.positions(task.group):
+            position, on_device = announced
+            if position == worker.MAKING_SAMPLES:
+                outcome = Outcome(CaseVerdict.REFERENCE_FAILED, "samples", f"making the samples ends in {message}")
+                self._store.add_case(task.group, position, outcome, "")
+                self._store.mark_done(task.group)
+                return False
+            if on_device:
+                timed_out = expired.exitcode == -signal.SIGALRM
+                outcome = Outcome(CaseVerdict.TIMEOUT if timed_out else CaseVerdict.CRASH, "forward", message)
+            else:
+                outcome = Outcome(CaseVerdict.REFERENCE_FAILED, "forward", f"the CPU's run ends in {message}")
+            self._store.add_case(task.group, position, outcome, "")
+            return True
+        if strike >= STRIKES:
+            raise MpsmithError(
+                f"{task.key.label}: the worker dies before its first case, {message} (run --resume later)"
+            )
+        return True
+
+    def _pool(self, mode: str) -> AbstractContextManager[ProcessPool]:
+        return worker_pool(self._settings, mode, self._store.path, self._scratch)
+
+
+@contextmanager
+def worker_pool(settings: Settings, mode: str, store: Path, scratch: Path) -> Iterator[ProcessPool]:
+    """Worker processes for one mode, stopped at once when the context is left by an exception."""
+    options = worker.WorkerOptions(settings, mode, store.absolute(), scratch, os.getpid())
+    pool = ProcessPool(
+        max_workers=settings.workers,
+        initializer=worker.start,
+        initargs=(options,),
+        context=get_context("spawn"),  # torch must load after the fallback variable is set
+    )
+    try:
+        yield pool
+        pool.close()
+    except BaseException:
+        pool.stop()
+        raise
+    finally:
+        pool.join()
+
+
+def last_words(scratch: Path, pid: int | None) -> str:
+    """What a dead worker printed last: often the assertion that ended it."""
+    log = scratch / f"{pid}.log"
+    lines = log.read_text(errors="replace").split("\n") if log.exists() else []
+    spoken = [line.strip() for line in lines if line.strip() and not line.startswith("USDT:")]
+    return spoken[-1][:300] if spoken else ""
+
+
+def cause_of_death(expired: ProcessExpired, scratch: Path) -> str:
+    """Why a worker died, in one line: its signal or exit code, and its last words."""
+    words = last_words(scratch, expired.pid)
+    if expired.exitcode == -signal.SIGALRM:
+        return "time-out"
+    cause = signal.Signals(-expired.exitcode).name if expired.exitcode < 0 else f"exit code {expired.exitcode}"
+    return f"{cause}: {words}" if words else cause
+
+
+def _as_recorded(run: Run, given: Settings) -> Settings:
+    return Settings.from_recorded(
+        run.settings, workers=given.workers, timeout=given.timeout, memory_limit=given.memory_limit
+    )
+
+
+def _same_environment(run: Run, environment: dict[str, object]) -> None:
+    for name in ("torch", "simulated", "profile"):
+        if run.environment[name] != environment[name]:
+            raise MpsmithError(
+                f"run {run.id} was made with {name} {run.environment[name]}, this is {environment[name]}:"
+                " start a new audit without --resume"
+            )
+
+
+def _announcement(run: Run, groups: int) -> str:
+    environment = run.environment
+    if run.simulated:
+        device = f"SIMULATED mps device with the coverage of torch {environment['profile']}; not evidence about a Mac"
+    else:
+        device = f"mps device of this machine ({environment['chip']})"
+    return f"run {run.id}: torch {environment['torch']}, {device}; {groups:,} groups of cases"
+
+
+@contextmanager
+def _exclusive(path: Path) -> Iterator[None]:
+    """One audit at a time owns a store: two would plan over each other."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(f"{path}.lock", timeout=0)
+        lock.acquire()
+    except Timeout as error:
+        raise StoreError(f"{path}: another audit is writing to it (wait for it, or choose another --store)") from error
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror} (choose a writable place with --store)") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A folder for markers and the workers' last words, gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="mpsmith-") as folder:
+        yield Path(folder)

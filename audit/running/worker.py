@@ -1,0 +1,346 @@
+"""What runs inside a worker process: it makes the cases of a group, judges them and stores each result at once.
+
+A case may abort, hang or eat all memory; then this process dies and the parent learns from the marker file which
+case it was. The time limit is the kernel's own alarm (SIGALRM with its default action), because code that hangs in
+C never returns to Python. Nothing here may be imported before `start` has set the fallback variable: libtorch reads
+it once, when it loads.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import struct
+import threading
+import time
+import warnings
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...errors import MpsmithError
+from ..findings.store import GroupKey, Store
+from ..verdicts import CaseVerdict, Outcome
+from .selection import Settings
+
+if TYPE_CHECKING:
+    from ..cases import Case, CaseSource
+    from ..judging.execution import Execution
+    from .device import AuditedDevice
+
+# Cases of a group whose calls are traced to the overloads that they reach, and to what runs on the CPU unannounced:
+# the first ones, and the first of each combination of argument types. Tracing every case would cost too much.
+TRACED_CASES = 3
+# Making all samples of a group may take longer than running one of them.
+GENERATION_TIMEOUT_FACTOR = 5.0
+MAKING_SAMPLES = -1
+
+# What a worker announces: the position of the case it is at, and whether the CPU or the device has it.
+MARK = struct.Struct("<qq")
+ON_CPU, ON_DEVICE = 0, 1
+
+
+@dataclass(frozen=True)
+class WorkerOptions:
+    """What a worker process is started with."""
+
+    settings: Settings
+    mode: str
+    store: Path
+    logs: Path
+    parent: int
+
+
+@dataclass(frozen=True)
+class Task:
+    """One group to execute: all its cases, or only some positions."""
+
+    group: int
+    key: GroupKey
+    marker: Path
+    positions: frozenset[int] | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What there is to execute, as a worker found it: the parent itself never loads torch."""
+
+    groups: list[GroupKey]
+    environment: dict[str, Any]
+    problems: list[str]
+
+
+@dataclass(frozen=True)
+class Replay:
+    """One case executed again: its outcome, and both results as text."""
+
+    outcome: Outcome
+    inputs: str
+    cpu: str
+    mps: str
+    simulated: bool
+
+
+@dataclass
+class _Worker:
+    options: WorkerOptions
+    sources: dict[str, CaseSource]
+    device: AuditedDevice
+    store: Store
+    problems: list[str]
+
+
+_worker: _Worker | None = None
+_failure: MpsmithError | None = None
+
+
+def start(options: WorkerOptions) -> None:
+    """Prepare this process: called once by the pool before any task.
+
+    A pool starts a worker whose initializer fails again and again, so a failure is kept for the first task to raise.
+    """
+    global _worker, _failure
+    try:
+        _worker = _prepare(options)
+    except MpsmithError as error:
+        _failure = error
+    except Exception as error:
+        _failure = MpsmithError(f"a worker cannot start: {type(error).__name__}: {error}")
+
+
+def _prepare(options: WorkerOptions) -> _Worker:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; the parent handles it
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    os.environ["PYTORCH_ENABLE_MPS_FALLBACK"] = "1" if options.mode == "fallback" else "0"
+    warnings.simplefilter("ignore")
+    threading.Thread(target=_end_with_parent, args=(options.parent,), daemon=True).start()
+
+    import torch
+
+    from ..sources import case_sources
+    from .device import open_device
+
+    torch.set_num_threads(1)
+    device = open_device(options.settings.device, options.settings.profile)
+    _arm(options.settings.faults, device)
+    _refuse_dtypes(options.settings.refuse_dtypes_of, device)
+    sources, problems = case_sources(options.settings.imports)
+    store = Store.open(options.store)
+    _redirect_output(options.logs / f"{os.getpid()}.log")
+    _limit_memory(options.settings.memory_limit)
+    return _Worker(options, sources, device, store, problems)
+
+
+def _refuse_dtypes(release: str | None, device: AuditedDevice) -> None:
+    """Let native operators of the simulated device refuse the dtypes that a release's test suite says they refuse."""
+    if release is None:
+        return
+    if not device.simulated:
+        raise MpsmithError("--refuse-dtypes-of is for the simulated device; a real one refuses what it refuses")
+    from ..releases.dtype_refusals import refuse_as
+
+    refuse_as(release)
+
+
+def _arm(faults: tuple[str, ...], device: AuditedDevice) -> None:
+    """Put the faults that a self-test asks for into the simulated device."""
+    if not faults:
+        return
+    if not device.simulated:
+        raise MpsmithError("faults can be put into the simulated device only (use --device simulated)")
+    from ...simulator.faults import Fault, inject
+
+    for text in faults:
+        inject(Fault.parse(text))
+
+
+def plan() -> Plan:
+    """All groups that the settings select, from every source."""
+    from ..cases import in_order_of_execution, select
+    from .device import environment
+
+    worker = _started()
+    settings = worker.options.settings
+    unknown = sorted(set(settings.sources) - set(worker.sources))
+    if unknown:
+        raise MpsmithError(f"unknown case source {unknown[0]!r} (there are {', '.join(worker.sources)})")
+    chosen = [source for name, source in worker.sources.items() if not settings.sources or name in settings.sources]
+    groups = [key for source in chosen for key in in_order_of_execution(source)]
+    return Plan(select(groups, settings.ops, settings.dtypes), environment(worker.device), worker.problems)
+
+
+def run_group(task: Task) -> int:
+    """Execute the cases of one group that the store does not hold yet; returns how many were executed."""
+    from ..judging.judge import one_line
+
+    worker = _started()
+    marker = os.open(task.marker, os.O_WRONLY | os.O_CREAT, 0o600)
+    try:
+        _announce(marker, MAKING_SAMPLES, worker.options.settings.timeout * GENERATION_TIMEOUT_FACTOR)
+        try:
+            cases = _make_cases(worker, task)
+        except Exception as error:
+            _disarm()
+            message = f"no samples: {type(error).__name__}: {one_line(error)}"
+            outcome = Outcome(CaseVerdict.REFERENCE_FAILED, "samples", message)
+            worker.store.add_case(task.group, MAKING_SAMPLES, outcome, "")
+            cases = []
+        executed = _run_cases(worker, task, cases, marker)
+        worker.store.mark_done(task.group)
+        return executed
+    finally:
+        _disarm()
+        os.close(marker)
+
+
+def replay(task: Task) -> Replay:
+    """Execute one case and describe what both devices gave; the case is the only position of the task."""
+    from ..cases import described
+    from ..judging.judge import Trial
+
+    worker, case, label = _only_case(task)
+    signal.setitimer(signal.ITIMER_REAL, worker.options.settings.timeout)
+    trial = Trial(case, worker.device.recorder, worker.options.settings.seed, label)
+    outcome = trial.outcome()
+    _disarm()
+    return Replay(outcome, described(case), _shown(trial.cpu), _shown(trial.mps), worker.device.simulated)
+
+
+def script(task: Task) -> str:
+    """Shrink one case while it fails alike, and write it as a program that needs torch alone."""
+    from ..judging.judge import judge
+    from ..reproduction.script import script_of
+    from ..reproduction.shrinking import shrink
+
+    worker, case, label = _only_case(task)
+    settings = worker.options.settings
+
+    def judge_again(simpler: Case) -> Outcome:
+        signal.setitimer(signal.ITIMER_REAL, settings.timeout)
+        outcome = judge(simpler, worker.device.recorder, settings.seed, label)
+        _disarm()
+        return outcome
+
+    smallest, outcome = shrink(case, judge_again)
+    return script_of(smallest, task.key, outcome, simulated=worker.device.simulated)
+
+
+def _only_case(task: Task) -> tuple[_Worker, Case, str]:
+    from ..cases import make_cases
+
+    worker = _started()
+    settings = worker.options.settings
+    assert task.positions is not None
+    (position,) = task.positions
+    cases = make_cases(worker.sources[task.key.source], task.key, settings.samples, settings.seed)
+    if position not in cases:
+        raise MpsmithError(f"{task.key.label} has {len(cases)} cases here, not a case {position}: is torch the same?")
+    return worker, cases[position], f"{task.key.label}:{position}"
+
+
+def _shown(execution: Execution | None) -> str:
+    if execution is None:
+        return "(nothing)"
+    lines = [f"output {i}: {output!r}" for i, output in enumerate(execution.outputs)]
+    return "\n".join(lines + [f"gradient {i}: {gradient!r}" for i, gradient in enumerate(execution.gradients)])
+
+
+def _make_cases(worker: _Worker, task: Task) -> list[tuple[int, Case]]:
+    from ..cases import make_cases
+
+    settings = worker.options.settings
+    recorded = worker.store.positions(task.group)
+    cases = make_cases(worker.sources[task.key.source], task.key, settings.samples, settings.seed)
+    return [
+        (position, case)
+        for position, case in cases.items()
+        if position not in recorded and (task.positions is None or position in task.positions)
+    ]
+
+
+def _run_cases(worker: _Worker, task: Task, cases: list[tuple[int, Case]], marker: int) -> int:
+    from ..cases import described
+    from ..judging.judge import judge, one_line
+    from ..judging.tree import leaves
+    from ..judging.witness import Witness
+
+    settings = worker.options.settings
+    witness = Witness()
+    traced_types: set[object] = set()
+    executed = 0
+    for position, case in cases:
+        _announce(marker, position, settings.timeout)
+        case.skipped = case.skipped or worker.device.cannot_run(leaves((case.args, case.kwargs)))
+        types = (*map(type, case.args), *sorted(case.kwargs))
+        traced = witness if executed < TRACED_CASES or types not in traced_types else None
+        traced_types.add(types)
+        label = f"{task.key.label}:{position}"
+        inputs = described(case)
+        reached_device = partial(_mark, marker, position, ON_DEVICE)
+        try:
+            outcome = judge(case, worker.device.recorder, settings.seed, label, traced, reached_device)
+        except Exception as error:  # a flaw of the auditor costs one case, and is seen
+            message = f"not judged, {type(error).__name__}: {one_line(error)}"
+            outcome = Outcome(CaseVerdict.REFERENCE_FAILED, "judge", message)
+        beyond = worker.device.beyond_simulation(outcome)
+        if beyond:
+            outcome = Outcome(CaseVerdict.SKIPPED, outcome.stage, beyond)
+        worker.store.add_case(task.group, position, outcome, inputs)
+        executed += 1
+    worker.store.add_witnesses(task.group, witness.overloads)
+    return executed
+
+
+def _announce(marker: int, position: int, timeout: float) -> None:
+    """Say which case comes next, and let the kernel end this process if it takes too long."""
+    _mark(marker, position, ON_CPU)
+    signal.setitimer(signal.ITIMER_REAL, timeout)
+
+
+def _mark(marker: int, position: int, place: int) -> None:
+    os.pwrite(marker, MARK.pack(position, place), 0)
+
+
+def announced(marker: Path) -> tuple[int, bool] | None:
+    """The case that a worker announced last, and whether it had reached the device; None if it announced nothing."""
+    try:
+        position, place = MARK.unpack(marker.read_bytes())
+    except (FileNotFoundError, struct.error):
+        return None
+    return position, place == ON_DEVICE
+
+
+def _disarm() -> None:
+    signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _started() -> _Worker:
+    if _failure is not None:
+        raise _failure
+    if _worker is None:
+        raise RuntimeError("the worker process was not started")
+    return _worker
+
+
+def _end_with_parent(parent: int) -> None:
+    """A worker whose parent was killed would wait for tasks for ever."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(3)
+
+
+def _redirect_output(log: Path) -> None:
+    """What operators print, above all on their way down, explains a crash: keep it in a file."""
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
+    os.close(descriptor)
+
+
+def _limit_memory(limit: int) -> None:
+    """Let allocations beyond the limit fail instead of filling the machine (Linux; macOS does not enforce this)."""
+    if limit:
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))

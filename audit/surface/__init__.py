@@ -1,0 +1,192 @@
+"""Where a surface comes from: the yaml of the installed torch or of any release since 1.12.
+
+Classified from declarations, so it needs neither torch nor a Mac. What hand-written C++ adds to the declarations is
+known from the release data. `dispatcher` compares the result with a running torch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..cache import cache_folder
+from ..releases import data as release_data
+from ..releases.data import ReleaseFacts
+from . import json_form as surface_json
+from . import native_functions
+from .derivatives import differentiable_overloads
+from .dispatcher import Disagreement, check_against_dispatcher, dispatcher_surface
+from .native_functions import NativeFunction
+from .overloads import Dispatch, Overload, Surface, SurfaceSummary
+from .reachability import Reach, Reachable, Unreachable, reach_of
+
+__all__ = [
+    "Disagreement",
+    "Dispatch",
+    "Overload",
+    "Reach",
+    "Reachable",
+    "Surface",
+    "SurfaceSummary",
+    "Unreachable",
+    "check_against_dispatcher",
+    "dispatcher_surface",
+    "installed_surface",
+    "surface_of",
+]
+
+COMPOSITE_EXPLICIT_KEYS = ("CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
+
+# What decides the content of a surface besides the yaml: a change in any of these files voids the cache.
+_JUDGES = (
+    "surface/__init__.py",
+    "surface/derivatives.py",
+    "surface/json_form.py",
+    "surface/native_functions.py",
+    "surface/overloads.py",
+    "surface/reachability.py",
+    "releases/change_points.py",
+    "releases/data.py",
+    "releases/releases.json",
+)
+
+
+def surface_of(
+    native_functions_yaml: bytes,
+    derivatives_yaml: bytes | None,
+    release: str,
+    source: str | None = None,
+    facts: ReleaseFacts | None = None,
+) -> Surface:
+    """Classify every overload that a release's yaml declares.
+
+    Without `derivatives_yaml` (releases before 2.1 do not ship it) no overload has an autograd formula. `facts` say
+    what the release's binary adds; without them those of the release data count (`release_data.facts_for`).
+    Raises MpsmithError when a text is malformed.
+    """
+    source = source or f"native_functions.yaml of torch {release}"
+    functions = native_functions.parse(native_functions_yaml, source)
+    differentiable: frozenset[str] = frozenset()
+    if derivatives_yaml is not None:
+        title = f"derivatives.yaml of torch {release}"
+        differentiable = differentiable_overloads(functions, derivatives_yaml, title)
+    facts = facts or release_data.facts_for(release)
+    by_name = {function.name: function for function in functions}
+    listed = [_overload(function, by_name, differentiable, facts) for function in functions]
+    generated = [
+        _generated(name, function, origin)
+        for function, origin in zip(functions, listed, strict=True)
+        for name in function.autogen
+        if name not in by_name
+    ]
+    return Surface(tuple(listed + generated), release, source)
+
+
+def declared_dispatch(function: NativeFunction, delegate: NativeFunction | None) -> Dispatch:
+    """How the yaml says that a function dispatches; `delegate` is its structured out overload, if it has one.
+
+    A structured delegate takes every kernel of its out overload.
+    """
+    inherited = delegate.dispatch if delegate else {}
+    if "MPS" in function.dispatch:
+        return Dispatch.NATIVE
+    if "MPS" in inherited:
+        return Dispatch.STRUCTURED_DELEGATE
+    if "CompositeImplicitAutograd" in function.dispatch or function.composite:
+        return Dispatch.COMPOSITE_IMPLICIT
+    keys = {*function.dispatch, *inherited}
+    if not keys.isdisjoint(COMPOSITE_EXPLICIT_KEYS):
+        return Dispatch.COMPOSITE_EXPLICIT
+    return Dispatch.MISSING if "CPU" in keys else Dispatch.MISSING_EVERYWHERE
+
+
+def _overload(
+    function: NativeFunction,
+    by_name: Mapping[str, NativeFunction],
+    differentiable: frozenset[str],
+    facts: ReleaseFacts | None,
+) -> Overload:
+    delegate = by_name.get(function.structured_delegate) if function.structured_delegate else None
+    declared = declared_dispatch(function, delegate)
+    dispatch = _with_hand_written(function, declared, facts) if facts else declared
+    sparse, compressed = "SparseMPS" in function.dispatch, "SparseCsrMPS" in function.dispatch
+    has_mps_kernel = dispatch.has_kernel or sparse or compressed
+    return Overload(
+        name=f"aten::{function.name}",
+        operator=f"aten::{function.operator}",
+        schema=f"aten::{function.schema}",
+        tags=function.tags,
+        has_autograd_formula=function.name in differentiable,
+        dispatch=dispatch,
+        declared=declared,
+        reach=reach_of(function, has_mps_kernel=has_mps_kernel, composite=declared.is_composite),
+        sparse=sparse,
+        sparse_compressed=compressed,
+        python_module=function.python_module,
+        delegates_to=f"aten::{function.structured_delegate}" if function.structured_delegate else None,
+    )
+
+
+def _with_hand_written(function: NativeFunction, declared: Dispatch, facts: ReleaseFacts) -> Dispatch:
+    """The dispatch with what C++ or Python registers by hand; a structured delegate gets what its out overload gets."""
+    if declared.has_kernel:
+        return declared
+    if function.name in facts.undeclared_kernels:
+        return Dispatch.NATIVE
+    if function.structured_delegate in facts.undeclared_kernels:
+        return Dispatch.STRUCTURED_DELEGATE
+    if not {function.name, function.structured_delegate}.isdisjoint(facts.always_falls_back):
+        return Dispatch.ALWAYS_FALLS_BACK
+    return declared
+
+
+def _generated(name: str, function: NativeFunction, origin: Overload) -> Overload:
+    """An `autogen:` overload is composite explicit: it calls the overload that it was generated from.
+
+    For an overload without any `dispatch:` PyTorch declares one too, but registers no kernel for it on any device
+    unless it is one of the core operators.
+    """
+    without_kernel = function.composite and "core" not in function.tags
+    dispatch = Dispatch.MISSING_EVERYWHERE if without_kernel else Dispatch.COMPOSITE_EXPLICIT
+    return Overload(
+        name=f"aten::{name}",
+        operator=f"aten::{native_functions.operator_of(name)}",
+        schema="",
+        tags=function.tags,
+        has_autograd_formula=origin.has_autograd_formula and not name.endswith("out"),
+        dispatch=dispatch,
+        declared=dispatch,
+        reach=origin.reach,
+        python_module=function.python_module,
+        generated_from=origin.name,
+    )
+
+
+def installed_surface() -> Surface:
+    """The surface of the installed torch. Imports no torch; a second call reads a cache of one JSON file.
+
+    Raises MpsmithError when torch is not installed or its yaml cannot be read.
+    """
+    native_path = native_functions.installed_path()
+    derivatives_path = native_functions.installed_derivatives_path()
+    native_text = native_path.read_bytes()
+    derivatives_text = derivatives_path.read_bytes() if derivatives_path else None
+    release = native_functions.installed_release()
+    cached = _cache_file(str(native_path), native_text, derivatives_text, release)
+    surface = surface_json.read_surface(cached)
+    if surface is None:
+        surface = surface_of(native_text, derivatives_text, release, str(native_path))
+        surface_json.write_surface(cached, surface)
+    return surface
+
+
+def _cache_file(source: str, native_text: bytes, derivatives_text: bytes | None, release: str) -> Path:
+    """Named by a hash of the texts and of the code and data that judge them, so a stale entry is never read."""
+    digest = hashlib.sha256(f"{release}\n{source}\n".encode())
+    for text in (native_text, derivatives_text or b""):
+        digest.update(hashlib.sha256(text).digest())
+    here = Path(__file__).parent.parent
+    for judge in _JUDGES:
+        digest.update((here / judge).read_bytes())
+    return cache_folder() / "surface" / f"{release_data.plain_release(release)}-{digest.hexdigest()[:16]}.json"
