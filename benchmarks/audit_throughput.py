@@ -1,7 +1,9 @@
-"""Cases per second: the audit against pytest over the same samples, and against a bare loop in one process.
+"""Cases per second: the audit against pytest over the same OpInfo samples, and against its own loop without isolation.
 
-Every way runs the same operators with the same comparison. Start-up (importing torch, planning) is measured with
-one small operator and taken off, because it does not grow with the number of cases.
+Every way runs the same samples with the same comparison. Start-up (importing torch, planning) is measured with one
+small operator and taken off, because it does not grow with the number of cases. Left out and counted are operators
+that need several milliseconds a sample, where every way waits for the operator, and those in which anything falls
+back, whose samples an audit runs again in strict mode.
 """
 
 import json
@@ -17,37 +19,55 @@ from tabulate import tabulate
 
 HERE = Path(__file__).parent
 ONE_OPERATOR = ["signbit"]
+# Every so many-th operator that has OpInfo samples.
+STRIDE = 5
+SLOW_SAMPLE = 0.004  # seconds on average
 
 # Each child process prints one line of JSON as its last.
-LIST_OPERATORS = """
-import json
-from mpsmith.audit.sources.opinfo import OpInfoSource
-names = sorted({g.operator for g in OpInfoSource().groups() if not g.variant})
-print(json.dumps(names))
-"""
-BARE_LOOP = """
-import json, os, torch
+OPERATORS = """
+import json, os, time
 from benchmarks import _pytest_baseline as baseline
-cases = baseline.samples()
-for label, case in cases:
-    baseline.judge(case, baseline.DEVICE.recorder, 0, label)
-print(json.dumps({"cases": len(cases)}))
+measured = {}
+for name in sorted({g.operator for g in baseline.SOURCE.groups() if not g.variant})[:: int(os.environ["STRIDE"])]:
+    cases = baseline.samples([name])
+    start = time.perf_counter()
+    outcomes = [baseline.judge(case, baseline.DEVICE.recorder, 0, label) for label, case in cases]
+    seconds = (time.perf_counter() - start) / max(1, len(cases))
+    measured[name] = seconds, any(outcome.fallbacks for outcome in outcomes)
+print(json.dumps(measured))
 """
-AUDIT = """
+PREAMBLE = """
 import json, os, resource, sys
 from pathlib import Path
-from mpsmith.audit.running.runner import run_audit
-from mpsmith.audit.running.selection import Settings
 from mpsmith.audit.findings.store import Store
 from mpsmith.audit.findings.tally import tally
-if __name__ == "__main__":
-    path = Path(sys.argv[1])
-    settings = Settings(ops=tuple(os.environ["BENCHMARK_OPS"].split(",")), workers=int(sys.argv[2]))
-    result = run_audit(settings, path, resume=False, say=lambda text: None)
+from mpsmith.audit.running import worker
+from mpsmith.audit.running.runner import run_audit
+from mpsmith.audit.running.selection import Settings
+path = Path(sys.argv[1])
+settings = Settings(ops=tuple(os.environ["BENCHMARK_OPS"].split(",")), sources=("opinfo",), workers=int(sys.argv[2]))
+def answer(run):
     with Store.open(path) as store:
-        counts = tally(store, result.run).by_mode["fallback"]
+        cases = sum(sum(counts.values()) for counts in tally(store, store.run(run)).by_mode.values())
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << (10 if sys.platform == "linux" else 20))
-    print(json.dumps({"cases": sum(counts.values()), "parent_mb": peak}))
+    print(json.dumps({"cases": cases, "parent_mb": peak}), file=sys.__stdout__)
+"""
+AUDIT = """
+if __name__ == "__main__":
+    answer(run_audit(settings, path, resume=False, say=lambda text: None).run.id)
+"""
+# The same functions that a worker process runs, called in this process, into the same kind of store.
+IN_PROCESS = """
+store = Store.create(path)
+stdout = os.dup(1)
+worker.start(worker.WorkerOptions(settings, "fallback", path, path.parent, os.getppid()))
+plan = worker.plan()
+run = store.begin_run(settings.recorded(), plan.environment)
+store.plan(run.id, plan.groups)
+for group in store.groups(run.id):
+    worker.run_group(worker.Task(group.id, group.key, path.parent / "marker"))
+os.dup2(stdout, 1)
+answer(run.id)
 """
 
 
@@ -58,23 +78,24 @@ class Measured:
 
 
 def main() -> None:
-    operators = json.loads(_python(LIST_OPERATORS, []).stdout.splitlines()[-1])[::12]
+    measured = _timed([sys.executable, "-c", OPERATORS], ONE_OPERATOR).answer
+    operators = [name for name, (seconds, fell_back) in measured.items() if seconds < SLOW_SAMPLE and not fell_back]
+    print(f"{len(operators)} operators; {len(measured) - len(operators)} slow or falling back left out")
     ways = {
         "pytest, one process": _pytest,
-        "bare loop, one process": lambda ops: _script(BARE_LOOP, ops),
-        "audit, 1 worker": lambda ops: _audit(ops, 1),
-        "audit, 2 workers": lambda ops: _audit(ops, 2),
+        "the audit's loop in one process": lambda ops: _audit(IN_PROCESS, ops, 1),
+        "audit, 1 worker": lambda ops: _audit(AUDIT, ops, 1),
+        "audit, 2 workers": lambda ops: _audit(AUDIT, ops, 2),
     }
-    rates, memory = {}, {}
+    rates, rows = {}, []
     for name, way in ways.items():
         startup, whole = way(ONE_OPERATOR), way(operators)
         cases = whole.answer["cases"] - startup.answer["cases"]
         rates[name] = cases / (whole.seconds - startup.seconds)
-        memory[name] = whole.answer.get("parent_mb")
-    base = rates["pytest, one process"]
-    rows = [(name, f"{rate:,.0f}", f"{rate / base:.1f}", memory[name]) for name, rate in rates.items()]
-    print(tabulate(rows, headers=("way", "cases/s", "against pytest", "parent, MB"), floatfmt=".0f"))
-    lost = 1 - rates["audit, 1 worker"] / rates["bare loop, one process"]
+        against = rates[name] / rates["pytest, one process"]
+        rows.append((name, f"{cases:,}", f"{rates[name]:,.0f}", f"{against:.1f}", whole.answer.get("parent_mb")))
+    print(tabulate(rows, headers=("way", "cases", "cases/s", "against pytest", "peak MB"), floatfmt=".0f"))
+    lost = 1 - rates["audit, 1 worker"] / rates["the audit's loop in one process"]
     print(f"isolation costs {lost:.1%} of the throughput of the same cases in process")
 
 
@@ -87,15 +108,11 @@ def _pytest(operators: list[str]) -> Measured:
     return Measured(seconds, {"cases": int(passed.split(" passed")[0].split()[-1])})
 
 
-def _audit(operators: list[str], workers: int) -> Measured:
+def _audit(program: str, operators: list[str], workers: int) -> Measured:
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "audit.py"
-        script.write_text(AUDIT)
+        script.write_text(PREAMBLE + program)
         return _timed([sys.executable, str(script), str(Path(folder) / "store.sqlite"), str(workers)], operators)
-
-
-def _script(code: str, operators: list[str]) -> Measured:
-    return _timed([sys.executable, "-c", code], operators)
 
 
 def _timed(command: list[str], operators: list[str]) -> Measured:
@@ -107,16 +124,11 @@ def _timed(command: list[str], operators: list[str]) -> Measured:
     return Measured(seconds, json.loads(result.stdout.splitlines()[-1]))
 
 
-def _python(code: str, operators: list[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", code], env=_environment(operators), capture_output=True, text=True, check=True
-    )
-
-
 def _environment(operators: list[str]) -> dict[str, str]:
     return {
         **os.environ,
         "BENCHMARK_OPS": ",".join(operators),
+        "STRIDE": str(STRIDE),
         "PYTORCH_ENABLE_MPS_FALLBACK": "1",
         "PYTHONPATH": str(HERE.parent),
     }

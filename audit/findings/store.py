@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -391,6 +392,20 @@ class Store:
             )
             for source, operator, variant, dtype, mode, verdict, *counts in cursor:
                 yield CaseCount(GroupKey(source, operator, variant, dtype, mode), CaseVerdict(verdict), *counts)
+
+    def fallback_counts(self, run: int) -> Counter[str]:
+        """In how many cases of a run each operator ran on the CPU or was missing."""
+        found: Counter[str] = Counter()
+        with clear_errors(self.path):
+            cursor = self._connection.execute(
+                "SELECT c.fallbacks, count(*) FROM cases c JOIN groups g ON g.id = c.group_id"
+                " WHERE g.run = ? AND c.fallbacks != '[]' GROUP BY c.fallbacks",
+                (run,),
+            )
+            for names, cases in cursor:
+                for name in json.loads(names):
+                    found[name] += cases
+        return found
 
     # ---- witnesses
 

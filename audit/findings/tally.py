@@ -38,11 +38,9 @@ class Tally:
 def tally(store: Store, run: Run) -> Tally:
     """Count the cases of a run."""
     by_mode: dict[str, Counter[CaseVerdict]] = {}
-    fallbacks: Counter[str] = Counter()
-    for case in store.cases(run.id):
-        by_mode.setdefault(case.group.mode, Counter())[case.outcome.verdict] += 1
-        fallbacks.update(case.outcome.fallbacks)
-    return Tally(run, by_mode, fallbacks)
+    for count in store.case_counts(run.id):
+        by_mode.setdefault(count.group.mode, Counter())[count.verdict] += count.cases
+    return Tally(run, by_mode, store.fallback_counts(run.id))
 
 
 @dataclass(frozen=True)
@@ -69,6 +67,7 @@ def changes(store: Store, before: Run, after: Run) -> list[Change]:
 
 def _by_operator(store: Store, run: Run) -> dict[str, Counter[CaseVerdict]]:
     found: dict[str, Counter[CaseVerdict]] = {}
-    for case in store.cases(run.id, "g.mode = 'fallback'"):
-        found.setdefault(case.group.operator, Counter())[case.outcome.verdict] += 1
+    for count in store.case_counts(run.id):
+        if count.group.mode == "fallback":
+            found.setdefault(count.group.operator, Counter())[count.verdict] += count.cases
     return found

@@ -70,6 +70,7 @@ def judge(
     label: str,
     witness: Witness | None = None,
     on_device: Callable[[], None] = lambda: None,
+    on_executed: Callable[[Trial], None] = lambda trial: None,
 ) -> Outcome:
     """Run `case` on both devices and compare. Raises nothing that an operator raises.
 
@@ -79,10 +80,12 @@ def judge(
         seed, label: make random operators repeatable.
         witness: where to record the overloads that the device executes, or None.
         on_device: told when the CPU has run and the device comes next, to know which of them a crash belongs to.
+        on_executed: may look at both executions before they are let go of.
     """
     trial = Trial(case, recorder, seed, label, witness, on_device)
     before = torch.mps.current_allocated_memory()
     outcome = trial.outcome()
+    on_executed(trial)
     if outcome.verdict in (CaseVerdict.PASSED, CaseVerdict.FALLBACK) and outcome.seconds < LEAK_LONGEST:
         leaked = trial.leaked_bytes(before)
         if leaked:
@@ -135,7 +138,7 @@ class Trial:
             before: the bytes that were allocated before the trial. A cache grows beyond that once, a leak with every
                 call; what an earlier case left may go at any time. So the median of LEAK_REPETITIONS calls decides.
         """
-        self.cpu = self.mps = None
+        self.cpu = self.mps = self._witness = None
         if torch.mps.current_allocated_memory() <= before:
             return 0
         levels = [_settled_memory()]
@@ -243,7 +246,8 @@ class Trial:
 
     def _guarded(self, stage: str, run: Callable[[], Result]) -> Result:
         """Run on the device: record fallbacks and overloads, and turn an exception into its verdict."""
-        watching = nullcontext() if self._witness is None else self._witness.watching(stage == "forward")
+        witness = None if stage == "inputs" else self._witness
+        watching = nullcontext() if witness is None else witness.watching(stage == "forward")
         try:
             with self._recorder.recording() as fallbacks, watching:
                 result = run()

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest import SkipTest
 
 from ...errors import MpsmithError
 from ..findings.store import GroupKey, Store
@@ -28,11 +29,9 @@ from .selection import Settings
 if TYPE_CHECKING:
     from ..cases import Case, CaseSource
     from ..judging.execution import Execution
+    from ..judging.judge import Trial
     from .device import AuditedDevice
 
-# Cases of a group whose calls are traced to the overloads that they reach, and to what runs on the CPU unannounced:
-# the first ones, and the first of each combination of argument types. Tracing every case would cost too much.
-TRACED_CASES = 3
 # Making all samples of a group may take longer than running one of them.
 GENERATION_TIMEOUT_FACTOR = 5.0
 MAKING_SAMPLES = -1
@@ -183,8 +182,9 @@ def run_group(task: Task) -> int:
             cases = _make_cases(worker, task)
         except Exception as error:
             _disarm()
-            message = f"no samples: {type(error).__name__}: {one_line(error)}"
-            outcome = Outcome(CaseVerdict.REFERENCE_FAILED, "samples", message)
+            # PyTorch's own samplers raise SkipTest where an operator has none for a dtype.
+            verdict = CaseVerdict.SKIPPED if isinstance(error, SkipTest) else CaseVerdict.REFERENCE_FAILED
+            outcome = Outcome(verdict, "samples", f"no samples: {type(error).__name__}: {one_line(error)}")
             worker.store.add_case(task.group, MAKING_SAMPLES, outcome, "")
             cases = []
         executed = _run_cases(worker, task, cases, marker)
@@ -198,19 +198,22 @@ def run_group(task: Task) -> int:
 def replay(task: Task) -> Replay:
     """Execute one case and describe what both devices gave; the case is the only position of the task."""
     from ..cases import described
-    from ..judging.judge import Trial
 
     worker, case, label = _only_case(task)
+    shown: list[str] = []
+
+    def show(trial: Trial) -> None:
+        shown.extend((_shown(trial.cpu), _shown(trial.mps)))
+
     signal.setitimer(signal.ITIMER_REAL, worker.options.settings.timeout)
-    trial = Trial(case, worker.device.recorder, worker.options.settings.seed, label)
-    outcome = trial.outcome()
+    outcome = _judged(worker, case, label, on_executed=show)
     _disarm()
-    return Replay(outcome, described(case), _shown(trial.cpu), _shown(trial.mps), worker.device.simulated)
+    cpu, mps = shown or (_shown(None), _shown(None))
+    return Replay(outcome, described(case), cpu, mps, worker.device.simulated)
 
 
 def script(task: Task) -> str:
     """Shrink one case while it fails alike, and write it as a program that needs torch alone."""
-    from ..judging.judge import judge
     from ..reproduction.script import script_of
     from ..reproduction.shrinking import shrink
 
@@ -219,7 +222,7 @@ def script(task: Task) -> str:
 
     def judge_again(simpler: Case) -> Outcome:
         signal.setitimer(signal.ITIMER_REAL, settings.timeout)
-        outcome = judge(simpler, worker.device.recorder, settings.seed, label)
+        outcome = _judged(worker, simpler, label)
         _disarm()
         return outcome
 
@@ -262,35 +265,40 @@ def _make_cases(worker: _Worker, task: Task) -> list[tuple[int, Case]]:
 
 def _run_cases(worker: _Worker, task: Task, cases: list[tuple[int, Case]], marker: int) -> int:
     from ..cases import described
-    from ..judging.judge import judge, one_line
-    from ..judging.tree import leaves
     from ..judging.witness import Witness
 
-    settings = worker.options.settings
     witness = Witness()
     traced_types: set[object] = set()
     executed = 0
     for position, case in cases:
-        _announce(marker, position, settings.timeout)
-        case.skipped = case.skipped or worker.device.cannot_run(leaves((case.args, case.kwargs)))
+        _announce(marker, position, worker.options.settings.timeout)
+        # Tracing every case would cost too much: the first of each combination of argument types shows the overloads
+        # that calls reach, and what runs on the CPU unannounced.
         types = (*map(type, case.args), *sorted(case.kwargs))
-        traced = witness if executed < TRACED_CASES or types not in traced_types else None
+        traced = None if types in traced_types else witness
         traced_types.add(types)
-        label = f"{task.key.label}:{position}"
         inputs = described(case)
         reached_device = partial(_mark, marker, position, ON_DEVICE)
-        try:
-            outcome = judge(case, worker.device.recorder, settings.seed, label, traced, reached_device)
-        except Exception as error:  # a flaw of the auditor costs one case, and is seen
-            message = f"not judged, {type(error).__name__}: {one_line(error)}"
-            outcome = Outcome(CaseVerdict.REFERENCE_FAILED, "judge", message)
-        beyond = worker.device.beyond_simulation(outcome)
-        if beyond:
-            outcome = Outcome(CaseVerdict.SKIPPED, outcome.stage, beyond)
+        outcome = _judged(worker, case, f"{task.key.label}:{position}", witness=traced, on_device=reached_device)
         worker.store.add_case(task.group, position, outcome, inputs)
         executed += 1
     worker.store.add_witnesses(task.group, witness.overloads)
     return executed
+
+
+def _judged(worker: _Worker, case: Case, label: str, **observers: Any) -> Outcome:
+    """The verdict on one case, with what this device cannot tell taken out; `observers` go to `judge`."""
+    from ..judging.judge import judge, one_line
+    from ..judging.tree import leaves
+
+    case.skipped = case.skipped or worker.device.cannot_run(leaves((case.args, case.kwargs)))
+    try:
+        outcome = judge(case, worker.device.recorder, worker.options.settings.seed, label, **observers)
+    except Exception as error:  # a flaw of the auditor costs one case, and is seen
+        message = f"not judged, {type(error).__name__}: {one_line(error)}"
+        outcome = Outcome(CaseVerdict.REFERENCE_FAILED, "judge", message)
+    beyond = worker.device.beyond_simulation(outcome)
+    return Outcome(CaseVerdict.SKIPPED, outcome.stage, beyond) if beyond else outcome
 
 
 def _announce(marker: int, position: int, timeout: float) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Iterable, Iterator
+from unittest import SkipTest
 
 import torch
 
@@ -45,6 +46,13 @@ def raise_error() -> None:
     raise RuntimeError("the kernel says no")
 
 
+HOARD: list[torch.Tensor] = []
+
+
+def leak() -> None:
+    HOARD.append(torch.empty(1 << 12, device="mps"))
+
+
 DEEDS = {
     "aborts": os.abort,
     "segfaults": lambda: ctypes.string_at(0),
@@ -53,6 +61,7 @@ DEEDS = {
     "hangs_with_gil": hold_gil_forever,
     "eats_memory": eat_memory,
     "raises": raise_error,
+    "leaks": leak,
 }
 
 
@@ -84,18 +93,21 @@ class HostileToCpuSource:
 
 
 class UnmakeableSource:
-    """Its samples cannot be made: one group raises, one kills the process."""
+    """Its samples cannot be made: one group has none, one raises, one kills the process."""
 
     name = "unmakeable"
     slowest: frozenset[str] = frozenset()
 
     def groups(self) -> Iterable[GroupKey]:
+        yield GroupKey(self.name, "sampler_skips", "", "float32", "fallback")
         yield GroupKey(self.name, "sampler_raises", "", "float32", "fallback")
         yield GroupKey(self.name, "sampler_aborts", "", "float32", "fallback")
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         if key.operator == "sampler_aborts":
             os.abort()
+        if key.operator == "sampler_skips":
+            raise SkipTest("nothing for float32")
         raise ValueError("no samples today")
 
 

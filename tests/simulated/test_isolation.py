@@ -30,7 +30,7 @@ def run(command: list[str], **keywords) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def hostile_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store = tmp_path_factory.mktemp("hostile") / "store.sqlite"
-    ops = "aborts,segfaults,exits,hangs,hangs_with_gil,eats_memory,raises,aborts_on_cpu,sampler_raises,sampler_aborts"
+    ops = "aborts,segfaults,exits,hangs,hangs_with_gil,eats_memory,raises,leaks,aborts_on_cpu,sampler_*"
     result = run(
         audit_command(store, "--import", "hostile_cases", "--ops", ops, "--timeout", "3", "--memory-limit", "3")
     )
@@ -54,6 +54,7 @@ def outcomes(store: Path, operator: str) -> dict[int, tuple[CaseVerdict, str]]:
         ("hangs_with_gil", CaseVerdict.TIMEOUT, "time-out"),
         ("eats_memory", CaseVerdict.CRASH, "out of memory"),
         ("raises", CaseVerdict.WRONG, "the kernel says no"),
+        ("leaks", CaseVerdict.WRONG, "leaks memory"),
     ],
 )
 def test_a_bad_case_costs_one_case(hostile_store: Path, operator: str, verdict: CaseVerdict, text: str) -> None:
@@ -76,6 +77,19 @@ def test_without_a_reference_there_is_neither_a_pass_nor_a_crash(hostile_store: 
     ((verdict, message),) = outcomes(hostile_store, operator).values()
     assert verdict is CaseVerdict.REFERENCE_FAILED
     assert text in message
+
+
+def test_an_operator_without_samples_is_skipped(hostile_store: Path) -> None:
+    found = outcomes(hostile_store, "sampler_skips")
+    assert list(found.values()) == [(CaseVerdict.SKIPPED, "no samples: SkipTest: nothing for float32")]
+
+
+def test_a_replay_repeats_a_verdict_that_takes_more_than_one_call(hostile_store: Path) -> None:
+    with Store.open(hostile_store) as opened:
+        (case,) = opened.cases(opened.latest_run().id, "g.operator = 'leaks' AND c.position = 2")
+    result = run(audit_command(hostile_store, "--replay", str(case.id)))
+    assert "now:      wrong" in result.stdout
+    assert "leaks memory" in result.stdout
 
 
 def test_the_replay_of_a_crash_survives_it(hostile_store: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.findings.store import GroupKey, Store, StoreError
+from mpsmith.audit.findings.tally import tally
 from mpsmith.audit.verdicts import CaseVerdict, Outcome
 
 KEY = GroupKey("opinfo", "nn.functional.softshrink", "", "float32", "fallback")
@@ -72,6 +73,17 @@ def test_cases_in_fallback_are_found_for_the_strict_mode(store: Store) -> None:
     store.add_case(group, 1, Outcome(CaseVerdict.FALLBACK, fallbacks=("aten::mode",)), "")
     store.add_case(group, 2, Outcome(CaseVerdict.WRONG, fallbacks=("aten::mode",)), "")
     assert store.positions_with_fallback(run) == {KEY: [1, 2]}
+
+
+def test_fallbacks_are_counted_by_case(store: Store) -> None:
+    run, group = planned(store)
+    store.add_case(group, 0, Outcome(CaseVerdict.PASSED), "")
+    store.add_case(group, 1, Outcome(CaseVerdict.FALLBACK, fallbacks=("aten::mode", "aten::eye.m_out")), "")
+    store.add_case(group, 2, Outcome(CaseVerdict.WRONG, fallbacks=("aten::mode",)), "")
+    assert store.fallback_counts(run) == {"aten::mode": 2, "aten::eye.m_out": 1}
+    counted = tally(store, store.run(run))
+    assert counted.executed == 3
+    assert counted.by_mode["fallback"][CaseVerdict.WRONG] == 1
 
 
 def test_unknown_numbers_are_errors(store: Store) -> None:
