@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from ..cases import CaseSource
 from .errors import ErrorSource
 from .forms import FormSource
+from .known_wrong import KnownWrongSource
 from .layouts import LayoutSource
 from .modules import ModuleSource
 from .opinfo import OpInfoSource
@@ -24,6 +25,7 @@ def case_sources(imports: Sequence[str]) -> tuple[dict[str, CaseSource], list[st
     """
     opinfos = OpInfoSource()
     sources: list[CaseSource] = [
+        KnownWrongSource(),  # first: a bug that is back is known before anything else
         opinfos,
         LayoutSource(opinfos),
         SpecialValueSource(opinfos),

@@ -1,0 +1,193 @@
+"""The known-wrong corpus: what users reported of operators on mps, as cases that an audit runs before any other.
+
+The files `known_wrong/*.yaml` hold one entry a report, its key the number of the issue in pytorch/pytorch. A case is
+data (`known_case`), so that whoever can write YAML can add one; `audit.sources.known_wrong` makes the calls.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
+
+from .folder import PACKAGED as PACKAGED_REGISTRY
+from .folder import VARIABLE, registry_files, registry_folder
+from .known_case import INTEGER, KnownCase, Part, TensorInput, View
+from .model import OverloadName, Release, Text
+from .parsing import Block, parse, read_text
+from .problems import Problem, RegistryError, error_of, near, shown
+from .validation import described
+
+FOLDER_NAME = "known_wrong"
+PACKAGED = Path(__file__).parent / FOLDER_NAME
+ISSUES = "https://github.com/pytorch/pytorch/issues"
+
+WrongClass = Literal[
+    "wrong result",
+    "wrong shape",
+    "wrong gradient",
+    "abort",
+    "refuses",
+    "missing error",
+    "memory corruption",
+]
+
+
+class KnownReport(Part):
+    """What one upstream issue reports.
+
+    Attributes:
+        issue: its number in pytorch/pytorch; in the files it is the key of the entry.
+        summary: one sentence, in our own words.
+        wrong_class: what kind of wrong it is; in the files `class`.
+        operators: the overloads that it is about, the first of them above all.
+        first_affected, last_affected: releases of torch in which it was seen, as far as is known.
+        cases: calls that show it.
+    """
+
+    issue: Annotated[int, Field(gt=0)]
+    summary: Text
+    wrong_class: WrongClass = Field(alias="class")
+    operators: Annotated[list[OverloadName], Field(min_length=1)]
+    first_affected: Release | None = None
+    last_affected: Release | None = None
+    cases: Annotated[list[KnownCase], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _releases_are_in_order(self) -> KnownReport:
+        first, last = self.first_affected, self.last_affected
+        if first and last and _version(first) > _version(last):
+            raise ValueError(f"first_affected {first} comes after last_affected {last}")
+        return self
+
+    @property
+    def url(self) -> str:
+        """Where the report can be read."""
+        return f"{ISSUES}/{self.issue}"
+
+    def overload_of(self, case: KnownCase) -> str:
+        """The overload that a case is about: the one named like its call, else the report's first."""
+        called = case.call.rsplit(".", 1)[-1].strip("_")
+        named = (name for name in self.operators if _base(name).strip("_") == called)
+        return next(named, self.operators[0])
+
+    @property
+    def affected(self) -> str:
+        """The releases that are known to be affected, for people; "" when none is."""
+        ends = dict.fromkeys(end for end in (self.first_affected, self.last_affected) if end)
+        return " to ".join(ends)
+
+
+def corpus_folder(registry: Path | None = None) -> Path:
+    """The corpus that belongs to a registry: the package's own, or the folder `known_wrong` inside another one."""
+    chosen = registry_folder(registry)
+    return PACKAGED if chosen == PACKAGED_REGISTRY else chosen / FOLDER_NAME
+
+
+def load() -> dict[int, KnownReport]:
+    """All reports by issue: the package's own, and those of the registry that MPSMITH_REGISTRY names.
+
+    Raises RegistryError that lists every problem with its file and line.
+    """
+    return dict(_loaded(os.environ.get(VARIABLE)))
+
+
+@cache
+def _loaded(variable: str | None) -> Mapping[int, KnownReport]:
+    reports, problems = examine(PACKAGED)
+    if variable:
+        own, own_problems = examine(corpus_folder(Path(variable)))
+        reports, problems = reports | own, [*problems, *own_problems]
+    if problems:
+        raise error_of(problems)
+    return reports
+
+
+def examine(folder: Path, operators: Collection[str] = ()) -> tuple[dict[int, KnownReport], list[Problem]]:
+    """The valid reports of a folder by issue, and everything that is wrong in its files; nothing where there is none.
+
+    `operators`: the names of all operators, to find misspelt ones; empty when they are not known.
+    Raises RegistryError for a folder that cannot be listed.
+    """
+    try:
+        paths = registry_files(folder)
+    except OSError as error:
+        raise RegistryError(f"cannot read the folder {shown(folder)}: {error.strerror or error}") from error
+    reports: dict[int, KnownReport] = {}
+    problems: list[Problem] = []
+    places: dict[str, Block] = {}
+    for path in paths:
+        try:
+            blocks, malformed = parse(read_text(path), path)
+        except (OSError, UnicodeDecodeError) as error:
+            problems.append(Problem(path, 1, 1, f"cannot be read as UTF-8 text: {error}"))
+            continue
+        problems += malformed
+        for block in blocks:
+            earlier = places.setdefault(block.operator, block)
+            found = report_of(block)
+            if earlier is not block:
+                place = f"{shown(earlier.path)}:{earlier.key.start_mark.line + 1}"
+                problems.append(block.problem((), f"the issue has an entry already, at {place}", at_key=True))
+            elif isinstance(found, KnownReport):
+                reports[found.issue] = found
+                problems += _unknown_operators(block, found, operators)
+            else:
+                problems += found
+    return reports, sorted(problems)
+
+
+def report_of(block: Block) -> KnownReport | list[Problem]:
+    """The report that a block of a file describes, or everything that is wrong with it."""
+    if not INTEGER.fullmatch(block.operator):
+        return [block.problem((), "the key is the number of an issue in pytorch/pytorch", at_key=True)]
+    if not isinstance(block.data, dict):
+        return [block.problem((), "an entry is a mapping with summary, class, operators and cases", at_key=True)]
+    try:
+        return KnownReport.model_validate({"issue": block.operator, **block.data})
+    except ValidationError as error:
+        return [_located(block, details) for details in error.errors()]
+
+
+def _located(block: Block, details: ErrorDetails) -> Problem:
+    location = tuple(step for step in details["loc"] if not str(step).startswith("<"))
+    message = described(details)
+    if details["type"] == "extra_forbidden":
+        name = str(location[-1])
+        message = f"unknown key '{name}'{near(name, _keys_at(details['loc'][:-1]))}"
+    at_key = details["type"] in ("extra_forbidden", "missing", "value_error")
+    return block.problem(location, message, at_key=at_key)
+
+
+def _keys_at(location: tuple[int | str, ...]) -> list[str]:
+    """The keys that the model knows at this place."""
+    names = [step for step in location if isinstance(step, str)]
+    models: dict[str, type[BaseModel]] = {
+        "<tensor>": TensorInput,
+        "out": TensorInput,
+        "views": View,
+        "cases": KnownCase,
+    }
+    model = next((models[name] for name in reversed(names) if name in models), KnownReport)
+    return [field.alias or name for name, field in model.model_fields.items() if name != "issue"]
+
+
+def _unknown_operators(block: Block, report: KnownReport, operators: Collection[str]) -> Iterator[Problem]:
+    for position, overload in enumerate(report.operators):
+        operator = overload.split(".")[0]
+        if operators and operator not in operators:
+            yield block.problem(("operators", position), f"there is no operator {operator}{near(operator, operators)}")
+
+
+def _base(overload: str) -> str:
+    return overload.split("::", 1)[-1].split(".", 1)[0]
+
+
+def _version(release: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", release)[:3])
