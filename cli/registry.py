@@ -37,22 +37,36 @@ _LISTED_CHANGES = 20
 @app.command()
 def check(registry: Folder = None, as_json: AsJson = False) -> None:
     """Validate every file and list statuses that contradict measurements; exits with 1 when a file is wrong."""
+    from ..registry import known_wrong
     from ..registry.drift import drift_of
     from ..registry.files import examine
 
     found, problems = examine(registry)
+    corpus = known_wrong.corpus_folder(registry)
+    # A registry of a few operators does not know which others there are.
+    reports, report_problems = known_wrong.examine(corpus, list(found) if corpus == known_wrong.PACKAGED else ())
+    problems = [*problems, *report_problems]
     drift = [drift for entry in found.values() if (drift := drift_of(entry))]
     if as_json:
         listed = [
             {"file": str(problem.path), "line": problem.line, "column": problem.column, "message": problem.message}
             for problem in problems
         ]
-        _print_json({"entries": len(found), "problems": listed, "drift": [_drift_json(one) for one in drift]})
+        _print_json(
+            {
+                "entries": len(found),
+                "known_wrong": len(reports),
+                "problems": listed,
+                "drift": [_drift_json(one) for one in drift],
+            }
+        )
     else:
         for problem in problems:
             typer.echo(str(problem))
         _print_drift(drift)
-        typer.echo(f"{_counted(len(found), 'valid entry', 'valid entries')}, {_counted(len(problems), 'problem')}")
+        counts = [_counted(len(found), "valid entry", "valid entries")]
+        counts += [_counted(len(reports), "known wrong report")] if reports else []
+        typer.echo(", ".join([*counts, _counted(len(problems), "problem")]))
     if problems:
         raise typer.Exit(1)
 
@@ -63,18 +77,20 @@ def show(
     registry: Folder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show all that is known of one operator."""
+    """Show all that is known of one operator, the upstream reports of wrong results included."""
     from ..registry.files import load
+    from ..registry.known_wrong import corpus_folder, examine, reports_of
     from ..registry.rendering import as_json as entry_json
-    from ..registry.rendering import as_text
+    from ..registry.rendering import as_text, report_json, report_line
 
     found = load(registry)
     entry = found.named(operator)
     place = found.place(entry.operator)
+    reports = reports_of(entry.operator, examine(corpus_folder(registry))[0].values())
     if as_json:
-        _print_json(entry_json(entry, place))
+        _print_json({**entry_json(entry, place), "known_wrong": [report_json(report) for report in reports]})
     else:
-        typer.echo(as_text(entry, place))
+        typer.echo("\n".join([as_text(entry, place), *map(report_line, reports)]))
 
 
 @app.command("list")

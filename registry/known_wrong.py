@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
@@ -141,6 +141,12 @@ def examine(folder: Path, operators: Collection[str] = ()) -> tuple[dict[int, Kn
             else:
                 problems += found
     return reports, sorted(problems)
+
+
+def reports_of(operator: str, reports: Iterable[KnownReport]) -> list[KnownReport]:
+    """The reports about any overload of an operator (`aten::where`), by issue."""
+    named = (one for one in reports if any(name.split(".")[0] == operator for name in one.operators))
+    return sorted(named, key=lambda one: one.issue)
 
 
 def report_of(block: Block) -> KnownReport | list[Problem]:

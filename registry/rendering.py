@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .files import Place
+from .known_wrong import KnownReport
 from .model import HUMAN_FIELDS, Device, Entry, Evidence, Measured, data_of
 
 
@@ -52,6 +53,29 @@ def as_text(entry: Entry, place: Place) -> str:
     for device, measured in entry.measured.items():
         lines += _measured_lines(device, measured)
     return "\n".join([*lines, _line("file", str(place))])
+
+
+def report_line(report: KnownReport) -> str:
+    """What users reported upstream, on one line for a terminal."""
+    return _line("known wrong", f"#{report.issue} {', '.join(_traits(report))}: {report.summary}")
+
+
+def report_json(report: KnownReport) -> dict[str, object]:
+    """A report as plain data."""
+    return {
+        "issue": report.issue,
+        "url": report.url,
+        "class": report.wrong_class,
+        "summary": report.summary,
+        "operators": list(report.operators),
+        "first_affected": report.first_affected,
+        "last_affected": report.last_affected,
+        "cases": len(report.cases),
+    }
+
+
+def _traits(report: KnownReport) -> list[str]:
+    return [report.wrong_class, *([f"torch {report.affected}"] if report.affected else [])]
 
 
 def _origin(entry: Entry) -> str:
