@@ -110,6 +110,7 @@ class OpInfoSource:
         from torch.testing._internal import common_methods_invocations as invocations
 
         _unseed_random_operators()
+        _find_no_test()
         entries: dict[tuple[str, str], Any] = {}
         for op in invocations.op_db:
             variant = op.variant_test_name
@@ -144,9 +145,21 @@ def _unseed_random_operators() -> None:
     They wrap the operator so that it runs under one fixed seed and leaves the generator's state as it was; then
     nothing would tell that the result is random, and two devices that draw differently would look wrong.
     """
-    for name, module in list(sys.modules.items()):
-        if name.startswith("torch.testing._internal.") and hasattr(module, "wrapper_set_seed"):
-            setattr(module, "wrapper_set_seed", _call)  # noqa: B010 - not an attribute that mypy can know
+    _replace_in_torch_testing("wrapper_set_seed", _call)
+
+
+def _find_no_test() -> None:
+    """Let samplers not search the whole stack, source files included, for a unittest that is not there.
+
+    PyTorch names the sample in a failing test that way. Here it would take longer than the samples themselves.
+    """
+    _replace_in_torch_testing("extract_test_fn", lambda: None)
+
+
+def _replace_in_torch_testing(name: str, function: Callable[..., Any]) -> None:
+    for module_name, module in list(sys.modules.items()):
+        if module_name.startswith("torch.testing._internal.") and hasattr(module, name):
+            setattr(module, name, function)
 
 
 def _call(operator: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
