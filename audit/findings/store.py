@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import MpsmithError
+from ..mps_module.rows import ModuleRow, ModuleStatus
 from ..verdicts import CaseVerdict, Outcome
 
 APPLICATION_ID = 0x6D70736D  # "mpsm": tells our files from other SQLite databases
@@ -62,6 +63,19 @@ CREATE TABLE witnesses (
     overload TEXT NOT NULL,
     outermost INTEGER NOT NULL,
     PRIMARY KEY (group_id, overload)
+) WITHOUT ROWID;
+"""
+
+
+# Added after format 1 was in use; an older store gets the table when it is opened.
+LATER_SCHEMA = """
+CREATE TABLE IF NOT EXISTS module_rows (
+    run INTEGER NOT NULL REFERENCES runs(id),
+    position INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    status TEXT NOT NULL,
+    detail TEXT NOT NULL,
+    PRIMARY KEY (run, name)
 ) WITHOUT ROWID;
 """
 
@@ -192,7 +206,7 @@ class Store:
             connection = _connect(path)
             _write_ahead(connection)
             connection.executescript(
-                f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT}; BEGIN; {SCHEMA} COMMIT;"
+                f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT}; BEGIN; {SCHEMA} {LATER_SCHEMA} COMMIT;"
             )
         return cls(path, connection)
 
@@ -212,6 +226,7 @@ class Store:
                 connection.close()
                 raise StoreError(f"{path}: store format {version}, this mpsmith reads {FORMAT} (audit into a new file)")
             _write_ahead(connection)
+            connection.executescript(LATER_SCHEMA)
             connection.execute("SELECT count(*) FROM runs").fetchone()
         return cls(path, connection)
 
@@ -406,6 +421,25 @@ class Store:
                 for name in json.loads(names):
                     found[name] += cases
         return found
+
+    # ---- torch.mps itself
+
+    def add_module_row(self, run: int, row: ModuleRow) -> None:
+        """Record what a probe of one name showed; one that is already there stays (a resumed run may repeat it)."""
+        with clear_errors(self.path), self._connection as connection:
+            connection.execute(
+                "INSERT OR IGNORE INTO module_rows (run, position, name, status, detail)"
+                " SELECT ?, count(*), ?, ?, ? FROM module_rows WHERE run = ?",
+                (run, row.name, row.status.value, row.detail, run),
+            )
+
+    def module_rows(self, run: int) -> list[ModuleRow]:
+        """What the probes of a run showed, in their order."""
+        with clear_errors(self.path):
+            found = self._connection.execute(
+                "SELECT name, status, detail FROM module_rows WHERE run = ? ORDER BY position", (run,)
+            ).fetchall()
+        return [ModuleRow(name, ModuleStatus(status), detail) for name, status, detail in found]
 
     # ---- witnesses
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from pebble import ProcessExpired, ProcessPool
 
 from ...errors import MpsmithError
 from ..findings.store import GroupKey, Run, Store, StoredGroup, StoreError
+from ..mps_module.execution import probe_module
 from ..verdicts import CaseVerdict, Outcome
 from . import worker
 from .progress import AuditProgress
@@ -77,9 +79,17 @@ class _Audit:
             self._say(_announcement(run, len(plan.groups)))
             self._store.plan(run.id, plan.groups)
             self._execute(pool, self._open_groups(run, "fallback"), "audit", {})
+            self._probe_module(pool, run)
         self._run_strict(run)
         self._store.finish_run(run.id)
         return AuditResult(self._store.run(run.id), plan.problems)
+
+    def _probe_module(self, pool: ProcessPool, run: Run) -> None:
+        """Last, so that whatever a probe leaves behind reaches no case; not where some operators alone are asked for."""
+        settings = self._settings
+        if not (settings.faults or settings.ops or settings.dtypes):
+            cause = partial(cause_of_death, scratch=self._scratch)
+            probe_module(pool, self._store, run, settings.imports, cause)
 
     def _run_strict(self, run: Run) -> None:
         fell_back = self._store.positions_with_fallback(run.id)

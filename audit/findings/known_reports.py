@@ -1,0 +1,105 @@
+"""What a run showed of the upstream reports in the known-wrong corpus: still wrong, right here, or not tried."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from ...registry.known_wrong import KnownReport
+from ..verdicts import CaseVerdict
+from .attribution import Entry
+
+# The sources whose cases are those of the corpus; the second holds the cases that need very much memory.
+SOURCES = ("known wrong", "large known wrong")
+
+
+class Standing(str, Enum):
+    """What became of one report in a run, the worst of its cases."""
+
+    STILL_WRONG = "still wrong"
+    MISSING = "missing"
+    ON_CPU = "ran on the CPU"
+    RIGHT = "right here"
+    NOT_TRIED = "not tried"
+
+
+STANDING_OF: dict[CaseVerdict, Standing] = {
+    CaseVerdict.CRASH: Standing.STILL_WRONG,
+    CaseVerdict.TIMEOUT: Standing.STILL_WRONG,
+    CaseVerdict.WRONG: Standing.STILL_WRONG,
+    CaseVerdict.DTYPE_GAP: Standing.STILL_WRONG,
+    CaseVerdict.MISSING: Standing.MISSING,
+    CaseVerdict.FALLBACK: Standing.ON_CPU,
+    CaseVerdict.PASSED: Standing.RIGHT,
+}
+
+
+@dataclass(frozen=True)
+class ReportStanding:
+    """One upstream report and what this run shows of it; `worst_case` is the id of the case that decided, if any."""
+
+    issue: int
+    url: str
+    summary: str
+    wrong_class: str
+    overloads: tuple[str, ...]
+    affected: str
+    standing: Standing
+    cases: int
+    worst_case: int | None = None
+
+
+def known_reports(
+    reports: Iterable[KnownReport],
+    cases: Mapping[Entry, Mapping[CaseVerdict, int]],
+    worst_cases: Mapping[tuple[Entry, CaseVerdict], int],
+) -> tuple[ReportStanding, ...]:
+    """How the reports stand in a run, in the order of their numbers.
+
+    Args:
+        reports: the corpus.
+        cases: of each entry of the run, how many cases had each verdict, over all dtypes and both modes.
+        worst_cases: the id of the case that shows an entry's verdict best.
+    """
+    by_issue: dict[str, list[Entry]] = {}
+    for entry in cases:
+        if entry.source in SOURCES:
+            by_issue.setdefault(entry.variant, []).append(entry)
+    found = []
+    for report in sorted(reports, key=lambda report: report.issue):
+        entries = by_issue.get(f"#{report.issue}", [])
+        counts: Counter[CaseVerdict] = Counter()
+        for entry in entries:
+            counts.update(cases[entry])
+        verdict = next((verdict for verdict in STANDING_OF if counts[verdict]), None)
+        shown = [worst_cases[entry, verdict] for entry in entries if verdict and (entry, verdict) in worst_cases]
+        found.append(
+            ReportStanding(
+                issue=report.issue,
+                url=report.url,
+                summary=report.summary,
+                wrong_class=report.wrong_class,
+                overloads=tuple(report.operators),
+                affected=report.affected,
+                standing=STANDING_OF[verdict] if verdict else Standing.NOT_TRIED,
+                cases=sum(count for found_verdict, count in counts.items() if found_verdict.executed),
+                worst_case=shown[0] if shown else None,
+            )
+        )
+    return tuple(found)
+
+
+def in_words(standings: Iterable[ReportStanding], *, simulated: bool) -> str:
+    """ "Known upstream reports: 90 tried, 2 still wrong, 88 right here (simulated), 3 not tried"; "" without any."""
+    counts = Counter(standing.standing for standing in standings)
+    tried = sum(counts.values()) - counts[Standing.NOT_TRIED]
+    if not tried:
+        return ""
+    mark = " (simulated)" if simulated else ""
+    parts = [f"{tried:,} tried", f"{counts[Standing.STILL_WRONG]:,} still wrong{mark}"]
+    parts.append(f"{counts[Standing.RIGHT]:,} right here{mark}")
+    parts += [f"{counts[one]:,} {one.value}" for one in (Standing.MISSING, Standing.ON_CPU) if counts[one]]
+    parts += [f"{counts[Standing.NOT_TRIED]:,} not tried"] if counts[Standing.NOT_TRIED] else []
+    return f"Known upstream reports: {', '.join(parts)}"
