@@ -46,10 +46,16 @@ class WideRuns:
         return [run for run in map(self._run, map(widened, inputs)) if run is not None]
 
     def gradients(self, execution: Execution) -> list[Tensor | None]:
-        """The gradients through one of the runs, empty where the operator has none in float64."""
+        """The gradients through one of the runs, empty where the operator has none in float64.
+
+        Cotangents are inputs of the backward: in a run with moved inputs they are moved as well.
+        """
         if not execution.gradients:
+            cotangents = self._cotangents
+            if execution is not self.exact:
+                cotangents = nudge(cotangents, torch.Generator().manual_seed(1), self._case.rounded_to)
             try:
-                execution.gradients = gradients(execution, [widened(c) for c in self._cotangents])
+                execution.gradients = gradients(execution, [widened(c) for c in cotangents])
             except Exception:  # whatever an operator raises in float64, there is then no reference
                 return []
         return execution.gradients

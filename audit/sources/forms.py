@@ -22,6 +22,8 @@ from ..judging.tree import leaves, map_leaves
 from .derived import DerivedSource
 
 GUARD = 37  # elements before and after an out= tensor; odd, so that a vectorised overrun does not end on its border
+# OpInfos that claim to take out= because nobody said otherwise.
+WITHOUT_OUT = frozenset({"equal", "histogramdd", "_batch_norm_with_update"})
 AUTOCAST = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 
 Call = Callable[..., Any]
@@ -36,7 +38,7 @@ class FormSource(DerivedSource):
         """One case for each form."""
         op = self._opinfos.opinfo(key)
         plain = replace(case, differentiable=False, args=detached(case.args), kwargs=detached(case.kwargs))
-        if op.supports_out and "out" not in case.kwargs and not case.uninitialised:
+        if takes_out(op) and "out" not in case.kwargs and not case.uninitialised:
             for form in (OutForm("exact"), OutForm("transposed"), OutForm("empty")):
                 yield replace(plain, call=form.of(op.op), title=form.title)
             yield replace(
@@ -51,7 +53,8 @@ class FormSource(DerivedSource):
         yield replace(plain, call=deterministic(op.op), title="deterministic algorithms", errors_count=True)
         yield replace(plain, call=twice(op.op), title="called twice")
         yield replace(plain, call=from_two_threads(op.op), title="from two threads")
-        derived = replace(case, elementwise=False)  # PyTorch promises no strides of gradients and tangents
+        # PyTorch promises no strides of gradients and tangents; what picks from the outputs is no picker of gradients.
+        derived = replace(case, elementwise=False, process_output=lambda output: output)
         if case.differentiable and op.supports_gradgrad:
             yield replace(derived, call=first_derivative(op.op, case.process_output), title="second derivative")
         if case.differentiable and op.supports_forward_ad:
@@ -59,6 +62,11 @@ class FormSource(DerivedSource):
         if key.dtype == "float32" and case.differentiable:
             for name, dtype in AUTOCAST.items():
                 yield replace(case, call=autocast(op.op, dtype), title=f"autocast {name}", rounded_to=dtype)
+
+
+def takes_out(op: Any) -> bool:
+    """Whether the operator of an OpInfo can be called with out= from Python; the foreach functions cannot."""
+    return op.supports_out and not op.name.startswith("_foreach_") and op.name not in WITHOUT_OUT
 
 
 def detached(tree: Any) -> Any:
@@ -86,7 +94,8 @@ class OutForm:
             outs = [self._place(t) for t in ([plain] if single else plain)]
             storages = [t._base if t._base is not None else t for t in outs]
             returned = operator(*args, **kwargs, out=outs[0] if single else tuple(outs))
-            same = [a is b for a, b in zip([returned] if single else returned, outs, strict=True)]
+            given_back = [returned] if single else outs if returned is None else returned
+            same = [a is b for a, b in zip(given_back, outs, strict=True)]
             # A resized output has left its storage; otherwise what surrounds it must be as it was.
             around = [storage.clone() for storage in storages] if self._kind != "empty" else []
             return [out.clone() for out in outs], same, around

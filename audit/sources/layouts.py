@@ -135,8 +135,11 @@ def in_layout(case: Case, layout: Layout) -> Case | None:
 
 
 def with_scalars_on_host(case: Case) -> Case | None:
-    """The case with its second argument as a 0-dim CPU tensor, as `tensor_on_mps * torch.tensor(2.0)` has."""
-    if len(case.args) < 2 or not all(isinstance(arg, Tensor) for arg in case.args[:2]):
+    """The case with its second argument as a 0-dim CPU tensor, as `tensor_on_mps * torch.tensor(2.0)` has.
+
+    PyTorch promises that to elementwise operators alone; what others accept is an accident of how they are written.
+    """
+    if not case.elementwise or len(case.args) < 2 or not all(isinstance(arg, Tensor) for arg in case.args[:2]):
         return None
     first, second, *rest = case.args
     if first.dim() == 0 or second.numel() == 0 or second.requires_grad or second.layout is not torch.strided:

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.lazy import LazyModuleMixin
 
 from ..cases import Case
 from ..findings.store import GroupKey
@@ -41,6 +42,9 @@ class ModuleSource:
                 continue
             constructor, forward = module_input.constructor_input, module_input.forward_input
             module = info.module_cls(*constructor.args, **constructor.kwargs).to(dtype).train(training)
+            lazy = isinstance(module, LazyModuleMixin)
+            if lazy:
+                module(*forward.args, **forward.kwargs)  # its first call makes its parameters
             state = {**dict(module.named_parameters()), **dict(module.named_buffers())}
             yield Case(
                 ModuleCall(module),

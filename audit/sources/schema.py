@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
+from typing import Any
 
 import torch
 
@@ -26,6 +27,8 @@ HOST_ARGUMENTS = frozenset(
         "_pack_padded_sequence_backward/batch_sizes",
     }
 )
+# Operators of which a result is on the CPU by definition, and its position; it is compared as numbers.
+HOST_RESULTS = {"_pack_padded_sequence": 1}
 # Operators whose answer is about the device, or on the CPU by definition.
 ABOUT_THE_DEVICE = frozenset({"_to_cpu", "get_device", "_shape_as_tensor", "choose_qparams_optimized"})
 
@@ -52,7 +55,8 @@ class SchemaSource:
             args, kwargs = arguments_of(remembered, key.dtype)
             if call.takes_device and not any(isinstance(leaf, torch.Tensor) for leaf in leaves((args, kwargs))):
                 kwargs["device"] = torch.device("cpu")  # a factory is asked for the device that is audited
-            case = Case(call, args, kwargs, uninitialised=uninitialised, on_host=call.positions_of(HOST_ARGUMENTS))
+            called = call if key.operator not in HOST_RESULTS else with_numbers(call, HOST_RESULTS[key.operator])
+            case = Case(called, args, kwargs, uninitialised=uninitialised, on_host=call.positions_of(HOST_ARGUMENTS))
             if base in ABOUT_THE_DEVICE:
                 case.skipped = "answers with the device, or on the CPU, by definition"
             yield without_double(case)
@@ -60,3 +64,15 @@ class SchemaSource:
     @cached_property
     def _memory(self) -> Memory:
         return Memory.load()
+
+
+def with_numbers(call: SchemaCall, position: int) -> Callable[..., Any]:
+    """The call with one of its results, a CPU tensor on every device, as a list of numbers."""
+
+    def answer(*args: Any, **kwargs: Any) -> Any:
+        results, written = call(*args, **kwargs)
+        numbers = results[position].tolist() if results[position].is_cpu else "not on the CPU"
+        return (*results[:position], numbers, *results[position + 1 :]), written
+
+    answer.__name__ = call.__name__
+    return answer
