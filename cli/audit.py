@@ -151,13 +151,20 @@ def _audit(settings: Settings, store: Path, resume: bool) -> Run:
     except KeyboardInterrupt:
         _say(f"stopped; what had finished is in {store}, go on with: mpsmith audit --resume --store {store}")
         raise typer.Exit(130) from None
+    from ..audit.findings.explanations import explain
     from ..audit.findings.store import Store
     from ..audit.findings.tally import tally
+    from ..audit.surface.audited import audited_surface
 
     with Store.open(store) as opened:
         counts = tally(opened, result.run)
+        explanation, _ = explain(opened, result.run, audited_surface(result.run))
     for line in counts.lines():
         print(line)
+    if explanation.non_passes:
+        print(f"  {explanation.sentence}")
+    if explanation.unexplained:
+        print(f"  list them: mpsmith report --unexplained --store {store}")
     if counts.executed == 0:
         _say("error: no case was executed, so nothing is known")
         raise typer.Exit(1)

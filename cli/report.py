@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -16,8 +16,9 @@ from .audit import DEFAULT_STORE
 
 if TYPE_CHECKING:
     from ..audit.findings.results import AuditSummary, Registered
-    from ..audit.findings.store import Run, Store
+    from ..audit.findings.store import Run, Store, StoredCase
     from ..audit.verdicts import CaseVerdict, OverloadVerdict
+    from ..reports.case_list import RuleOf
 
 PUBLISHED = Path("reports/published")
 
@@ -59,6 +60,12 @@ def report(
     cases: Annotated[
         bool, typer.Option("--cases", help="List single cases with their numbers (terminal, json or csv).")
     ] = False,
+    unexplained: Annotated[
+        bool,
+        typer.Option(
+            "--unexplained", help="List the cases that did not pass and that no rule explains; exit 1 if there are any."
+        ),
+    ] = False,
 ) -> None:
     """Show what an audit found. With filters, list the overloads or the cases that match."""
     from ..audit.findings.store import Store
@@ -71,9 +78,13 @@ def report(
         return
     with Store.open(store) as opened:
         chosen = opened.latest_run() if run is None else opened.run(run)
-        if cases:
+        if cases or unexplained:
             wanted = _verdicts(CaseVerdict, verdict)
-            _emit_lines(_case_lines(opened, chosen, form, wanted, _split(ops), _split(dtype)), output)
+            found = _cases(opened, chosen, wanted, _split(ops), _split(dtype), only_unexplained=unexplained)
+            any_left = _Noticing(found)
+            _emit_lines(_case_lines(any_left, chosen, form, _rule_of(chosen)), output)
+            if unexplained and any_left.seen:
+                raise typer.Exit(1)
             return
         summary = _summary(opened, chosen)
     selected = _selected(summary, _verdicts(OverloadVerdict, verdict), _split(ops), _split(dtype))
@@ -141,18 +152,60 @@ def _write(summary: AuditSummary, form: Format, output: Path | None, *, filtered
     _emit(render(summary), output)
 
 
-def _case_lines(
-    store: Store, run: Run, form: Format, verdicts: list[CaseVerdict], ops: list[str], dtypes: list[str]
-) -> Iterator[str]:
+def _cases(
+    store: Store,
+    run: Run,
+    verdicts: list[CaseVerdict],
+    ops: list[str],
+    dtypes: list[str],
+    *,
+    only_unexplained: bool,
+) -> Iterator[StoredCase]:
+    from ..audit.verdicts import CaseVerdict
+    from ..reports.case_list import select_cases
+
+    found = select_cases(store, run, verdicts, ops, dtypes)
+    if not only_unexplained:
+        return found
+    rule_of = _rule_of(run)
+    return (case for case in found if case.outcome.verdict is not CaseVerdict.PASSED and not rule_of(case))
+
+
+def _rule_of(run: Run) -> RuleOf:
+    from ..audit.findings.explanations import explainer_of
+    from ..audit.surface.audited import audited_surface
+
+    explainer = explainer_of(run, audited_surface(run))
+
+    def name_of(case: StoredCase) -> str:
+        rule = explainer.rule_for(case)
+        return rule.name if rule else ""
+
+    return name_of
+
+
+class _Noticing:
+    """Hands cases on, and knows afterwards whether there was one."""
+
+    def __init__(self, cases: Iterator[StoredCase]) -> None:
+        self._cases = cases
+        self.seen = False
+
+    def __iter__(self) -> Iterator[StoredCase]:
+        for case in self._cases:
+            self.seen = True
+            yield case
+
+
+def _case_lines(cases: Iterable[StoredCase], run: Run, form: Format, rule_of: RuleOf) -> Iterator[str]:
     from ..reports import case_list
 
-    found = case_list.select_cases(store, run, verdicts, ops, dtypes)
     if form is Format.TERMINAL:
-        return case_list.text_lines(found, run)
+        return case_list.text_lines(cases, run, rule_of)
     if form is Format.CSV:
-        return case_list.csv_lines(found, run)
+        return case_list.csv_lines(cases, run, rule_of)
     if form is Format.JSON:
-        return case_list.json_lines(found, run)
+        return case_list.json_lines(cases, run, rule_of)
     raise MpsmithError(f"--cases comes as terminal, json or csv, not as {form.value}")
 
 

@@ -45,6 +45,7 @@ def _as_json(done: SelfTest) -> str:
             "findings": findings,
             "accusations": done.accusations,
             "false_alarms": done.false_alarms,
+            "explained": done.explained,
             "executed": done.executed,
             "executed_clean": done.executed_clean,
             "seconds": round(done.seconds, 1),
@@ -67,6 +68,7 @@ def _as_text(done: SelfTest) -> str:
         if finding.result != "found":
             lines.append(f"{finding.result}: {finding.target.fault} in {finding.target.operator} {finding.shown_by}")
     lines += [f"held against an operator without a fault: {line}" for line in done.accusations]
-    lines.append(f"without faults: {len(done.false_alarms)} false alarms in {done.executed_clean:,} cases")
+    explained = f"{done.explained:,} more did not pass and are explained by rules"
+    lines.append(f"without faults: {len(done.false_alarms)} false alarms in {done.executed_clean:,} cases; {explained}")
     lines += [f"  {line}" for line in done.false_alarms]
     return "\n".join(lines)

@@ -6,7 +6,7 @@ import csv
 import fnmatch
 import io
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 
 from ..audit.findings.attribution import Entry
@@ -14,7 +14,9 @@ from ..audit.findings.store import Run, Store, StoredCase, StoredGroup
 from ..audit.verdicts import CaseVerdict
 from ..errors import MpsmithError
 
-COLUMNS = ("case", "verdict", "mode", "label", "stage", "fallbacks", "message", "inputs", "device")
+COLUMNS = ("case", "verdict", "mode", "label", "stage", "fallbacks", "message", "inputs", "device", "explained_by")
+
+RuleOf = Callable[[StoredCase], str]  # the name of the rule that explains why a case did not pass, or ""
 
 
 def select_cases(
@@ -47,8 +49,8 @@ def select_cases(
             yield case
 
 
-def text_lines(cases: Iterable[StoredCase], run: Run) -> Iterator[str]:
-    """A heading, then a line a case for a terminal: number, verdict, name, and what it showed."""
+def text_lines(cases: Iterable[StoredCase], run: Run, rule_of: RuleOf) -> Iterator[str]:
+    """A heading, then a line a case for a terminal: number, verdict, name, what it showed, and the rule for that."""
     yield f"cases of run {run.id} on the {'SIMULATED ' if run.environment.get('simulated') else ''}mps device"
     empty = True
     for case in cases:
@@ -56,33 +58,36 @@ def text_lines(cases: Iterable[StoredCase], run: Run) -> Iterator[str]:
         outcome = case.outcome
         told = outcome.message or ", ".join(outcome.fallbacks)
         mode = "" if case.group.mode == "fallback" else f" [{case.group.mode}]"
-        yield f"{case.id:>8}  {outcome.verdict.value:<16}  {case.label}{mode}" + (f"  {told}" if told else "")
+        rule = rule_of(case)
+        rest = f"  {told}" if told else ""
+        rest += f"  ({rule})" if rule else ""
+        yield f"{case.id:>8}  {outcome.verdict.value:<16}  {case.label}{mode}{rest}"
     if empty:
         yield "no case matches"
 
 
-def csv_lines(cases: Iterable[StoredCase], run: Run) -> Iterator[str]:
+def csv_lines(cases: Iterable[StoredCase], run: Run, rule_of: RuleOf) -> Iterator[str]:
     """CSV with a header, a line a case; fallbacks are separated by spaces."""
     yield ",".join(COLUMNS)
     for case in cases:
         out = io.StringIO()
-        row = _fields(case, run)
+        row = _fields(case, run, rule_of)
         row["fallbacks"] = " ".join(case.outcome.fallbacks)
         csv.writer(out, lineterminator="").writerow(row.values())
         yield out.getvalue()
 
 
-def json_lines(cases: Iterable[StoredCase], run: Run) -> Iterator[str]:
+def json_lines(cases: Iterable[StoredCase], run: Run, rule_of: RuleOf) -> Iterator[str]:
     """A JSON object a line, with the columns of the CSV as keys."""
     for case in cases:
-        yield json.dumps(_fields(case, run), ensure_ascii=False)
+        yield json.dumps(_fields(case, run, rule_of), ensure_ascii=False)
 
 
-def _fields(case: StoredCase, run: Run) -> dict[str, object]:
+def _fields(case: StoredCase, run: Run, rule_of: RuleOf) -> dict[str, object]:
     o = case.outcome
     device = "simulated" if run.environment.get("simulated") else "mps"
     values = (case.id, o.verdict.value, case.group.mode, case.label, o.stage, list(o.fallbacks), o.message, case.inputs)
-    return dict(zip(COLUMNS, (*values, device), strict=True))
+    return dict(zip(COLUMNS, (*values, device, rule_of(case)), strict=True))
 
 
 def _entries(store: Store, run: Run, groups: Iterable[StoredGroup], pattern: str) -> set[str]:

@@ -25,7 +25,8 @@ class CaseReference:
     """A recorded case that stands for others: enough to show it and to run it again.
 
     `label` is the same in every run with these settings; `id` is the store's number, which `--replay` takes.
-    `max_error` is in units of the tolerance; None where nothing was measured or the error is not finite.
+    `max_error` is in units of the tolerance; None where nothing was measured or the error is not finite. `rule` names
+    the rule that explains why it did not pass; "" where none does.
     """
 
     id: int
@@ -36,6 +37,7 @@ class CaseReference:
     message: str
     inputs: str
     max_error: float | None
+    rule: str = ""
 
     @classmethod
     def of(cls, case: StoredCase) -> CaseReference:

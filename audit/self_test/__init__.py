@@ -13,9 +13,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..findings.explanations import Explainer, explainer_of
 from ..findings.store import Store, StoredCase
 from ..running.runner import run_audit
 from ..running.selection import DeviceKind, Samples, Settings
+from ..surface.audited import audited_surface
 from ..verdicts import CaseVerdict
 from .plan import CONTROLS, DTYPES, FAULT_CLASSES, SOURCES, FaultClass, Target, operators, rounds
 
@@ -56,7 +58,8 @@ class SelfTest:
     Attributes:
         findings: one for each fault.
         accusations: cases of operators without a fault that did not pass while other operators had one, a line each.
-        false_alarms: cases that did not pass in the run without faults, a line each.
+        false_alarms: cases that did not pass in the run without faults and that no rule explains, a line each.
+        explained: how many cases did not pass there and are explained by a rule.
         executed: cases with faults in the device, of all rounds.
         executed_clean: cases of the run without faults.
         seconds: wall time of everything.
@@ -65,6 +68,7 @@ class SelfTest:
     findings: list[Finding]
     accusations: list[str]
     false_alarms: list[str]
+    explained: int
     executed: int
     executed_clean: int
     seconds: float
@@ -87,6 +91,7 @@ class SelfTest:
 class _Round:
     findings: list[Finding] = field(default_factory=list)
     strays: list[str] = field(default_factory=list)
+    explained: int = 0
     executed: int = 0
 
 
@@ -113,6 +118,7 @@ def self_test(
         findings=[finding for each in faulty for finding in each.findings],
         accusations=[line for each in faulty for line in each.strays],
         false_alarms=clean.strays,
+        explained=clean.explained,
         executed=sum(each.executed for each in faulty),
         executed_clean=clean.executed,
         seconds=time.monotonic() - start,
@@ -136,18 +142,25 @@ def _round(
     with tempfile.TemporaryDirectory(prefix="mpsmith-self-test-") as folder:
         path = Path(folder) / "store.sqlite"
         result = run_audit(settings, path, resume=False, say=lambda text: None)
+        explainer = explainer_of(result.run, audited_surface(result.run))
         with Store.open(path) as store:
-            return judged(targets, list(store.cases(result.run.id)))
+            return judged(targets, list(store.cases(result.run.id)), explainer)
 
 
-def judged(targets: Sequence[Target], cases: Sequence[StoredCase]) -> _Round:
-    """What the cases of one audit say of the faults that were armed in it."""
+def judged(targets: Sequence[Target], cases: Sequence[StoredCase], explainer: Explainer) -> _Round:
+    """What the cases of one audit say of the faults that were armed in it.
+
+    Whatever else did not pass, skipped cases and failed references included, is a stray unless a rule explains it.
+    """
     by_operator: dict[str, list[StoredCase]] = {}
     for case in cases:
         by_operator.setdefault(case.group.operator, []).append(case)
     judgement = _Round(executed=sum(case.outcome.verdict.executed for case in cases))
     judgement.findings = [_finding(target, by_operator.pop(target.operator, [])) for target in targets]
-    judgement.strays = [_line(case) for rest in by_operator.values() for case in rest if not _is_silent(case)]
+    others = [case for rest in by_operator.values() for case in rest]
+    non_passes = [case for case in others if case.outcome.verdict is not CaseVerdict.PASSED]
+    judgement.strays = [_line(case) for case in non_passes if explainer.rule_for(case) is None]
+    judgement.explained = len(non_passes) - len(judgement.strays)
     return judgement
 
 

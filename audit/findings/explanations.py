@@ -1,0 +1,219 @@
+"""Which cases that did not pass are understood: each by a named rule with its reason, all others listed.
+
+A rule explains and never acquits: the case keeps its verdict, and its overload too. What no rule explains is what
+somebody has to look at.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ..surface.overloads import Surface
+from ..verdicts import CASE_SEVERITY, CaseVerdict
+from .attribution import Entry
+from .evidence import in_order_of_severity, lacks_kernel
+from .rules import RULES, Rule
+from .store import Run, Store, StoredCase
+
+NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
+# Settings that leave a part of the cases out: a rule that then matches nothing may well match in a full run.
+NARROWING = ("ops", "dtypes", "sources")
+
+
+@dataclass(frozen=True)
+class RuleUse:
+    """How often a rule explained a case: by verdict, in which entries, and one case as an example (its number)."""
+
+    name: str
+    reason: str
+    holds_on: str
+    upstream: str
+    cases: Mapping[CaseVerdict, int]
+    entries: tuple[str, ...]
+    example: int
+
+    @property
+    def total(self) -> int:
+        """Cases of all verdicts together."""
+        return sum(self.cases.values())
+
+
+@dataclass(frozen=True)
+class Unexplained:
+    """Cases of one entry that no rule explains and that say the same but for numbers.
+
+    `example` is the number of one of them, `label` its name, which is the same in every run with these settings.
+    """
+
+    source: str
+    entry: str
+    verdict: CaseVerdict
+    stage: str
+    message: str
+    dtypes: tuple[str, ...]
+    cases: int
+    example: int
+    label: str
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What the rules say of one run.
+
+    Attributes:
+        non_passes: cases that did not pass, skipped ones and failed references included.
+        rules: the rules that explained a case, the most used first.
+        unexplained: what no rule explains, the most severe first.
+        stale: rules that hold on this device and explained nothing; known of a full run alone.
+    """
+
+    non_passes: int = 0
+    rules: tuple[RuleUse, ...] = ()
+    unexplained: tuple[Unexplained, ...] = ()
+    stale: tuple[str, ...] = ()
+
+    @property
+    def explained(self) -> int:
+        """Cases that a rule explains."""
+        return sum(rule.total for rule in self.rules)
+
+    @property
+    def unexplained_cases(self) -> int:
+        """Cases that no rule explains."""
+        return self.non_passes - self.explained
+
+    @property
+    def sentence(self) -> str:
+        """For people: "1,234 non-passes: 1,230 explained by 12 rules, 4 unexplained"."""
+        rules = f"{len(self.rules)} rule" if len(self.rules) == 1 else f"{len(self.rules)} rules"
+        text = f"{self.non_passes:,} non-passes: {self.explained:,} explained by {rules}"
+        return f"{text}, {self.unexplained_cases:,} unexplained"
+
+
+class Explainer:
+    """Finds the rule that explains a case.
+
+    Args:
+        surface: the overloads that exist, for rules about operators without a kernel.
+        simulated: the device was the simulated one; else the rules about it do not hold.
+        rules: the first that matches explains.
+    """
+
+    def __init__(self, surface: Surface, *, simulated: bool, rules: Sequence[Rule] = RULES) -> None:
+        self._surface = surface
+        self._by_verdict: defaultdict[CaseVerdict, list[tuple[Rule, re.Pattern[str]]]] = defaultdict(list)
+        for rule in rules:
+            if rule.holds_on != "real" if simulated else rule.holds_on != "simulated":
+                for verdict in rule.verdicts:
+                    self._by_verdict[verdict].append((rule, re.compile(rule.message)))
+        self.rules = tuple(dict.fromkeys(rule for found in self._by_verdict.values() for rule, _ in found))
+        self._kernelless: dict[str, bool] = {}
+
+    def rule_for(self, case: StoredCase) -> Rule | None:
+        """The rule that explains why the case did not pass, or None."""
+        for rule, message in self._by_verdict[case.outcome.verdict]:
+            if message.search(case.outcome.message) and self._applies(rule, case):
+                return rule
+        return None
+
+    def _applies(self, rule: Rule, case: StoredCase) -> bool:
+        group, outcome = case.group, case.outcome
+        if rule.sources and group.source not in rule.sources:
+            return False
+        if rule.dtypes and group.dtype not in rule.dtypes:
+            return False
+        if rule.stages and outcome.stage not in rule.stages:
+            return False
+        if rule.inputs and re.search(rule.inputs, case.inputs) is None:
+            return False
+        if rule.operators and not any(fnmatch.fnmatchcase(Entry.of(group).name, name) for name in rule.operators):
+            return False
+        if rule.at_most is not None and (outcome.max_error is None or outcome.max_error > rule.at_most):
+            return False
+        return not rule.without_kernel or (bool(outcome.fallbacks) and all(map(self._has_no_kernel, outcome.fallbacks)))
+
+    def _has_no_kernel(self, name: str) -> bool:
+        if name not in self._kernelless:
+            known = self._surface.by_name.get(name)
+            self._kernelless[name] = known is not None and lacks_kernel(known)
+        return self._kernelless[name]
+
+
+@dataclass
+class _Use:
+    cases: Counter[CaseVerdict] = field(default_factory=Counter)
+    entries: set[str] = field(default_factory=set)
+    example: int = 0
+
+
+def explainer_of(run: Run, surface: Surface, rules: Sequence[Rule] = RULES) -> Explainer:
+    """What explains the cases of a run: the rules that hold on its kind of device, and the overloads it met."""
+    return Explainer(surface, simulated=bool(run.environment.get("simulated", False)), rules=rules)
+
+
+def explain(
+    store: Store, run: Run, surface: Surface, rules: Sequence[Rule] = RULES
+) -> tuple[Explanation, Mapping[int, str]]:
+    """Put every case of a run that did not pass down to the rule that explains it, or list it.
+
+    Args:
+        store, run: the cases.
+        surface: the overloads of the audited torch.
+        rules: the rules; the first that matches explains.
+
+    Returns:
+        What the rules say of the run, and for each explained case, by its number, the rule's name.
+    """
+    explainer = explainer_of(run, surface, rules)
+    used: dict[Rule, _Use] = {}
+    by_case: dict[int, str] = {}
+    left: dict[tuple[str, str, CaseVerdict, str, str], Unexplained] = {}
+    non_passes = 0
+    for case in store.cases(run.id, "c.verdict != 'passed'"):
+        non_passes += 1
+        rule = explainer.rule_for(case)
+        if rule is None:
+            _add(left, case)
+            continue
+        by_case[case.id] = rule.name
+        use = used.setdefault(rule, _Use(example=case.id))
+        use.cases[case.outcome.verdict] += 1
+        use.entries.add(Entry.of(case.group).name)
+    full = is_full(store, run)
+    explanation = Explanation(
+        non_passes=non_passes,
+        rules=tuple(sorted(map(_rule_use, used, used.values()), key=lambda use: (-use.total, use.name))),
+        unexplained=tuple(sorted(left.values(), key=lambda each: (CASE_SEVERITY.index(each.verdict), each.entry))),
+        stale=tuple(sorted(rule.name for rule in explainer.rules if rule not in used)) if full else (),
+    )
+    return explanation, by_case
+
+
+def is_full(store: Store, run: Run) -> bool:
+    """Whether the run is complete and left out nothing that its level of samples has, `quick` not counting as full."""
+    settings = run.settings
+    narrowed = any(settings.get(name) for name in NARROWING) or settings.get("samples", "quick") == "quick"
+    groups = store.groups(run.id)
+    return run.finished is not None and not narrowed and bool(groups) and all(group.done for group in groups)
+
+
+def _rule_use(rule: Rule, use: _Use) -> RuleUse:
+    cases, entries = in_order_of_severity(use.cases), tuple(sorted(use.entries))
+    return RuleUse(rule.name, rule.reason, rule.holds_on, rule.upstream, cases, entries, use.example)
+
+
+def _add(left: dict[tuple[str, str, CaseVerdict, str, str], Unexplained], case: StoredCase) -> None:
+    outcome, entry = case.outcome, Entry.of(case.group).name
+    said = outcome.message or ", ".join(outcome.fallbacks)
+    key = (case.group.source, entry, outcome.verdict, outcome.stage, NUMBER.sub("#", said))
+    known = left.get(key)
+    if known is None:
+        where = (case.group.source, entry, outcome.verdict, outcome.stage, said)
+        left[key] = Unexplained(*where, (case.group.dtype,), 1, case.id, case.label)
+        return
+    dtypes = tuple(dict.fromkeys((*known.dtypes, case.group.dtype)))
+    left[key] = replace(known, dtypes=dtypes, cases=known.cases + 1)

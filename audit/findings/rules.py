@@ -1,0 +1,322 @@
+"""Why a case may fail to pass without anything new being wrong: named rules, each with a reason for a stranger.
+
+A rule is narrow: it names verdicts, the words of the message and, wherever a fault is explained, the operators; an
+error in values is explained up to a size only. Whatever else the same operator does stays unexplained. In the order
+of the table, the first rule that matches explains.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ..verdicts import CaseVerdict
+
+HoldsOn = Literal["simulated", "real", "both"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a case has to look like for `reason` to explain it; an empty condition is none.
+
+    Attributes:
+        name, reason: for people; the reason says what happens and whose doing that is.
+        verdicts: the verdicts that it explains.
+        message: a regular expression that is found in the case's message.
+        operators: shell patterns of the entry ("nn.functional.linear", "mode.values").
+        sources, dtypes, stages: the case has one of these.
+        inputs: a regular expression that is found in the description of the case and its inputs.
+        at_most: the largest error in units of the tolerance; a case without a measured error does not match.
+        without_kernel: every operator that the device named is one for which the surface has no kernel for mps.
+        holds_on: the kind of mps device of which it is true.
+        upstream: the public issue about it ("pytorch/pytorch#141287"), or "".
+    """
+
+    name: str
+    reason: str
+    verdicts: tuple[CaseVerdict, ...]
+    message: str = ""
+    operators: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    dtypes: tuple[str, ...] = ()
+    stages: tuple[str, ...] = ()
+    inputs: str = ""
+    at_most: float | None = None
+    without_kernel: bool = False
+    holds_on: HoldsOn = "both"
+    upstream: str = ""
+
+
+WRONG = (CaseVerdict.WRONG,)
+SKIPPED = (CaseVerdict.SKIPPED,)
+REFERENCE_FAILED = (CaseVerdict.REFERENCE_FAILED,)
+HALVES = ("float16", "bfloat16")
+VALUES_DIFFER = r"elements differ"
+
+# ---- what the surface says already
+
+KERNELS = (
+    Rule(
+        "no-kernel",
+        "torch's declarations have no mps kernel for the operator that the device named: that is the gap itself",
+        (CaseVerdict.FALLBACK, CaseVerdict.MISSING),
+        without_kernel=True,
+    ),
+)
+
+# ---- what this torch does on every mps device
+
+TORCH = (
+    Rule(
+        "float64-by-definition",
+        "the operator computes in float64 by definition, a dtype that mps does not have",
+        (CaseVerdict.DTYPE_GAP,),
+        r"Cannot convert a MPS Tensor to float64 dtype|Trying to convert (Complex)?Double to the MPS backend",
+        ("float_power", "float_power.*", "double", "cdouble", "_cast_Double", "bincount", "linalg_pinv.out"),
+    ),
+    Rule(
+        "float64-by-definition-out",
+        "float_power computes in float64, which mps refuses before out= is looked at: another error than the CPU's",
+        WRONG,
+        r"^raises TypeError, the CPU RuntimeError: the output given to float_power has dtype",
+        ("float_power",),
+        sources=("forms",),
+    ),
+    Rule(
+        "mode-out-refuses-mps",
+        "mode with out= asks for a device of type CPU, CUDA or XPU in torch's own C++, before any kernel",
+        WRONG,
+        r"^raises RuntimeError: mode only supports CPU, CUDA and XPU device type, got: mps$",
+        ("mode", "mode.values"),
+    ),
+    Rule(
+        "linear-without-forward-ad",
+        "on mps linear is an operator with a derivative formula of its own, which has no forward mode",
+        WRONG,
+        r"^raises NotImplementedError: Trying to use forward AD with linear that does not support it",
+        ("nn.functional.linear", "nn.functional.linear_cross_entropy", "nn.functional.multi_head_attention_forward"),
+        inputs=r"^forward mode: ",
+    ),
+    Rule(
+        "linear-second-derivative",
+        "on mps linear has a derivative formula of its own, whose derivative is wrong for a bias, for inputs of more "
+        "than two dimensions and for complex dtypes",
+        WRONG,
+        r"^raises RuntimeError: (got 3 tensors and 2 gradients$|linear_backward does not support automatic differen"
+        r"|The size of tensor a \(\d+\) must match the size of tensor b \(\d+\) at non-singleton dimension \d+$)",
+        ("nn.functional.linear", "nn.functional.multi_head_attention_forward"),
+        inputs=r"^second derivative: ",
+    ),
+    Rule(
+        "lu-solve-out",
+        "on mps linalg.lu_solve with out= is a Python function of torch; it neither resizes out nor checks its dtype",
+        WRONG,
+        r"^output 0: shape is \[0\], not "
+        r"|^returns where the CPU raises RuntimeError: Expected out tensor to have dtype",
+        ("lu_solve", "linalg.lu_solve"),
+        sources=("forms",),
+    ),
+    Rule(
+        "linear-cross-entropy-in-halves",
+        "the chunked linear_cross_entropy accumulates in float32 on the CPU and on CUDA; elsewhere torch's Python code "
+        "accumulates in the dtype of the inputs",
+        WRONG,
+        VALUES_DIFFER,
+        ("nn.functional.linear_cross_entropy.chunked*", "nn.LinearCrossEntropyLoss.*"),
+        dtypes=HALVES,
+        at_most=20.0,
+    ),
+    Rule(
+        "deterministic-bilinear-rounds-otherwise",
+        "with deterministic algorithms on, torch interpolates by a decomposition everywhere but on the CPU; it rounds "
+        "uint8 where the CPU's kernel truncates fixed-point numbers",
+        WRONG,
+        VALUES_DIFFER,
+        ("nn.functional.upsample_bilinear", "nn.functional.interpolate.bilinear"),
+        dtypes=("uint8",),
+        inputs=r"^deterministic algorithms: ",
+    ),
+    Rule(
+        "pinverse-under-autocast",
+        "autocast computes pinverse in float32 on the CPU but not on mps, where the products inside run in the "
+        "narrower dtype and the backward meets both",
+        WRONG,
+        r"^raises RuntimeError: expected scalar type (Half|BFloat16) but found Float$",
+        ("pinverse",),
+        stages=("backward",),
+        inputs=r"^autocast ",
+    ),
+    Rule(
+        "narrow-copy-error",
+        "without an mps kernel narrow_copy is a composition, which refuses a wrong dimension with an IndexError; the "
+        "CPU's kernel has a check of its own",
+        WRONG,
+        r"^raises IndexError, the CPU RuntimeError: Expected dim < ",
+        ("narrow_copy",),
+        sources=("errors",),
+    ),
+    Rule(
+        "take-overlap-unchecked",
+        "take falls back to the CPU with copies of its arguments: that out= overlaps the input cannot be seen there",
+        WRONG,
+        r"^returns where the CPU raises RuntimeError: unsupported operation: some elements of the input tensor and the",
+        ("take",),
+        sources=("errors",),
+    ),
+    Rule(
+        "stack-out-of-other-devices",
+        "torch's _stack.out, a private operator, concatenates instead of stacking on every device but the CPU",
+        WRONG,
+        r"^output 0: shape is \["
+        r"|^raises RuntimeError: zero-dimensional tensor \(at position 0\) cannot be concatenated$",
+        ("_stack.out",),
+    ),
+    Rule(
+        "autocast-to-full-precision",
+        "_autocast_to_full_precision, a private operator, has switches for cuda and the CPU and leaves others alone",
+        WRONG,
+        r"^dtype is torch\.b?float16, not torch\.float32$",
+        ("_autocast_to_full_precision",),
+    ),
+    Rule(
+        "batch-sizes-on-the-cpu",
+        "_pack_padded_sequence answers with its batch sizes on the CPU whatever the device, and its derived out= "
+        "overload asks for the same",
+        WRONG,
+        r"^raises RuntimeError: Expected out tensor to have device cpu, but got mps:0 instead$",
+        ("_pack_padded_sequence.out",),
+    ),
+)
+
+# ---- roundings
+
+ROUNDING = (
+    Rule(
+        "rounding-of-many-layers",
+        "a module of many layers goes through other operators on mps (linear is one kernel there) and rounds at other "
+        "places; small differences add up to little more than the tolerance",
+        WRONG,
+        VALUES_DIFFER,
+        ("nn.LSTM.*", "nn.GRU.*", "nn.Transformer*"),
+        sources=("modules",),
+        at_most=2.0,
+    ),
+    Rule(
+        "sum-over-a-transposed-gradient",
+        "the bias gradient is one sum over thousands of numbers; the CPU's kernel, which the simulated device runs, "
+        "adds them in the order of memory",
+        WRONG,
+        r"^gradient 2: \d+ of 4 elements differ",
+        ("nn.functional.conv_transpose3d",),
+        sources=("layouts",),
+        dtypes=("float32", "complex64"),
+        inputs=r"^gradients of the outputs transposed: ",
+        at_most=2.0,
+        holds_on="simulated",
+    ),
+)
+
+# ---- cases without an answer of the CPU: they say nothing of the device
+
+REFERENCE = (
+    Rule(
+        "no-cpu-kernel-for-dtype",
+        "the CPU's kernel does not take this dtype either, so there is nothing to compare with",
+        REFERENCE_FAILED,
+        r"not implemented for '\w+'",
+    ),
+    Rule(
+        "jiterator-is-for-cuda",
+        "jiterator functions are compiled for CUDA and ROCm alone",
+        REFERENCE_FAILED,
+        r"^Jiterator is only supported on CUDA and ROCm GPUs",
+        ("jiterator_*",),
+    ),
+    Rule(
+        "undefined-on-the-cpu",
+        "the CPU's own result holds what fresh memory held before, so there is nothing to compare with",
+        REFERENCE_FAILED,
+        r"^the CPU's result depends on uninitialised memory$",
+    ),
+    Rule(
+        "lcm-of-extremes-ends-the-process",
+        "on the CPU lcm of the smallest integer divides by an overflowed number, which ends the process",
+        REFERENCE_FAILED,
+        r"^the CPU's run ends in SIGFPE",
+        ("lcm",),
+        sources=("special values",),
+    ),
+    Rule(
+        "laguerre-of-extremes-does-not-end",
+        "laguerre_polynomial_l of the largest degree loops once for each degree, on the CPU as well",
+        REFERENCE_FAILED,
+        r"^the CPU's run ends in time-out",
+        ("special.laguerre_polynomial_l",),
+        sources=("special values",),
+    ),
+    Rule(
+        "as-strided-scatter-of-views",
+        "torch's as_strided_scatter asserts that an input which requires a gradient is contiguous",
+        REFERENCE_FAILED,
+        r"^!self\.requires_grad\(\) \|\| self\.is_contiguous\(\) INTERNAL ASSERT FAILED",
+        ("as_strided_scatter",),
+        sources=("layouts",),
+    ),
+    Rule(
+        "cpu-refuses",
+        "the CPU refuses this call, with the error that the case shows, so there is nothing to compare with",
+        REFERENCE_FAILED,
+        # Not what a mistake in the auditor's own Python looks like, nor what a broken CPU kernel leaves.
+        r"^(?!not judged|no samples|the CPU's run ends)(?!.*(INTERNAL ASSERT|object is not|has no attribute"
+        r"|list index out of range|values to unpack|unexpected keyword argument|failed to match any schema"
+        r"|invalid combination of arguments|can't allocate memory))",
+        stages=("forward",),
+    ),
+)
+
+# ---- cases that were not executed
+
+SKIPS = (
+    Rule(
+        "asks-for-float64",
+        "the case names float64 or complex128, which mps refuses by design",
+        SKIPPED,
+        r"^asks for float64, a dtype that mps refuses by design$",
+    ),
+    Rule(
+        "about-the-device",
+        "the operator answers with the device, or on the CPU, by definition: two devices must differ",
+        SKIPPED,
+        r"^answers with the device, or on the CPU, by definition$",
+    ),
+    Rule(
+        "no-samples",
+        "PyTorch's own sampler has no sample of the operator for this dtype",
+        SKIPPED,
+        r"^no samples: SkipTest: ",
+        sources=("opinfo",),
+    ),
+    Rule(
+        "simulated-sparse-compressed",
+        "the simulated device has no sparse compressed tensors; a Mac may have them",
+        SKIPPED,
+        r"^the simulated device has no sparse(_csr|_csc|_bsr|_bsc| compressed) tensors$",
+        holds_on="simulated",
+    ),
+    Rule(
+        "simulated-copy-on-write",
+        "the simulated device has no copy-on-write storages; a Mac has them",
+        SKIPPED,
+        r"^the simulated device has no copy-on-write storages$",
+        holds_on="simulated",
+    ),
+    Rule(
+        "built-without-the-mps-branch",
+        "a torch for Linux is compiled without the mps branch of some kernels that all devices share",
+        SKIPPED,
+        r"^this torch was built without the mps branch of the operator's kernel$",
+        holds_on="simulated",
+    ),
+)
+
+RULES: tuple[Rule, ...] = (*KERNELS, *TORCH, *ROUNDING, *REFERENCE, *SKIPS)
