@@ -206,7 +206,8 @@ class Store:
             connection = _connect(path)
             _write_ahead(connection)
             connection.executescript(
-                f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT}; BEGIN; {SCHEMA} {LATER_SCHEMA} COMMIT;"
+                f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT};"
+                f" BEGIN; {SCHEMA} {LATER_SCHEMA} COMMIT;"
             )
         return cls(path, connection)
 

@@ -62,6 +62,7 @@ def listed(imports: tuple[str, ...]) -> list[str]:
 
 def probed(name: str, imports: tuple[str, ...]) -> ModuleRow:
     """The row of one name. Runs in a worker."""
+    from .probes import ProbeError
     from .surface import resolve
 
     found = next((row for row in _table(imports) if row.name == name), None)
@@ -74,7 +75,8 @@ def probed(name: str, imports: tuple[str, ...]) -> ModuleRow:
         found.probe()
     except Exception as error:  # whatever it raises is what a user sees
         text = " ".join(str(error).split())
-        return ModuleRow(name, ModuleStatus.FAILS, f"{type(error).__name__}: {text}"[:LONGEST_DETAIL])
+        kind = "" if isinstance(error, ProbeError) else f"{type(error).__name__}: "
+        return ModuleRow(name, ModuleStatus.FAILS, f"{kind}{text}"[:LONGEST_DETAIL])
     return ModuleRow(name, ModuleStatus.WORKS)
 
 

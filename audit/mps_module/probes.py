@@ -26,7 +26,7 @@ kernel void twice(device float* out, constant float* in, uint i [[thread_positio
 """
 
 
-class ProbeFailure(MpsmithError):
+class ProbeError(MpsmithError):
     """A name is there and does not do what it should: one line that says what it did."""
 
 
@@ -40,9 +40,9 @@ class Probed:
 
 
 def expect(holds: object, otherwise: str) -> None:
-    """Raise ProbeFailure with the text unless the condition holds."""
+    """Raise ProbeError with the text unless the condition holds."""
     if not holds:
-        raise ProbeFailure(otherwise)
+        raise ProbeError(otherwise)
 
 
 def ones(size: int = 4) -> torch.Tensor:
@@ -106,7 +106,7 @@ def refuses(call: Probe, *kinds: type[Exception]) -> None:
         call()
     except kinds:
         return
-    raise ProbeFailure(f"does not raise {' or '.join(kind.__name__ for kind in kinds)}")
+    raise ProbeError(f"does not raise {' or '.join(kind.__name__ for kind in kinds)}")
 
 
 # ---- random numbers

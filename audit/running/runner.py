@@ -85,7 +85,7 @@ class _Audit:
         return AuditResult(self._store.run(run.id), plan.problems)
 
     def _probe_module(self, pool: ProcessPool, run: Run) -> None:
-        """Last, so that whatever a probe leaves behind reaches no case; not where some operators alone are asked for."""
+        """Last, so that whatever a probe leaves behind reaches no case; not where a few operators are asked for."""
         settings = self._settings
         if not (settings.faults or settings.ops or settings.dtypes):
             cause = partial(cause_of_death, scratch=self._scratch)

@@ -20,11 +20,17 @@ from ..findings.store import GroupKey
 from ..judging.transfer import differentiable_leaves
 from ..judging.tree import leaves, map_leaves
 from .derived import DerivedSource
+from .operands import number_and_tensor, overlapping
 
 GUARD = 37  # elements before and after an out= tensor; odd, so that a vectorised overrun does not end on its border
 # OpInfos that claim to take out= because nobody said otherwise.
 WITHOUT_OUT = frozenset({"equal", "histogramdd", "_batch_norm_with_update"})
 AUTOCAST = {"float16": torch.float16, "bfloat16": torch.bfloat16}
+
+# The CPU's own kernel writes into out= as if it were contiguous: there is nothing to compare with.
+STRIDES_OF_OUT_IGNORED = frozenset({"narrow_copy"})
+RESIZED = ("empty", "one element too large")
+OUT_KINDS = ("exact", "transposed", "every other element", *RESIZED)
 
 Call = Callable[..., Any]
 
@@ -39,8 +45,11 @@ class FormSource(DerivedSource):
         op = self._opinfos.opinfo(key)
         plain = replace(case, differentiable=False, args=detached(case.args), kwargs=detached(case.kwargs))
         if takes_out(op) and "out" not in case.kwargs and not case.uninitialised:
-            for form in (OutForm("exact"), OutForm("transposed"), OutForm("empty")):
+            for form in map(OutForm, OUT_KINDS):
+                if form.title == "out= every other element" and op.name in STRIDES_OF_OUT_IGNORED:
+                    continue
                 yield replace(plain, call=form.of(op.op), title=form.title)
+            yield from overlapping(op.op, plain)
             yield replace(
                 plain, call=OutForm("other dtype").of(op.op), title="out= of another dtype", errors_count=True
             )
@@ -48,6 +57,7 @@ class FormSource(DerivedSource):
             yield replace(plain, call=in_place(op.inplace_variant), title="in place", errors_count=True)
         if op.method_variant is not None and isinstance(plain.args[0], Tensor):
             yield replace(plain, call=op.method_variant, title="method")
+        yield from number_and_tensor(op.op, op.aten_name, plain)
         yield replace(plain, call=under(torch.inference_mode, op.op), title="inference mode")
         yield replace(case, call=under(torch.no_grad, op.op), differentiable=False, title="no_grad")
         yield replace(plain, call=deterministic(op.op), title="deterministic algorithms", errors_count=True)
@@ -59,7 +69,7 @@ class FormSource(DerivedSource):
             yield replace(derived, call=first_derivative(op.op, case.process_output), title="second derivative")
         if case.differentiable and op.supports_forward_ad:
             yield replace(derived, call=tangents(op.op), differentiable=False, title="forward mode")
-        if key.dtype == "float32" and case.differentiable:
+        if key.dtype == "float32":
             for name, dtype in AUTOCAST.items():
                 yield replace(case, call=autocast(op.op, dtype), title=f"autocast {name}", rounded_to=dtype)
 
@@ -96,8 +106,8 @@ class OutForm:
             returned = operator(*args, **kwargs, out=outs[0] if single else tuple(outs))
             given_back = [returned] if single else outs if returned is None else returned
             same = [a is b for a, b in zip(given_back, outs, strict=True)]
-            # A resized output has left its storage; otherwise what surrounds it must be as it was.
-            around = [storage.clone() for storage in storages] if self._kind != "empty" else []
+            # A resized output may have left its storage; otherwise what surrounds it must be as it was.
+            around = [storage.clone() for storage in storages] if self._kind not in RESIZED else []
             return [out.clone() for out in outs], same, around
 
         call.__name__ = self.title
@@ -109,6 +119,11 @@ class OutForm:
         dtype = like.dtype
         if self._kind == "other dtype":
             dtype = torch.float32 if dtype is not torch.float32 else torch.int32
+        if self._kind == "one element too large":  # gets resized, with a warning
+            return guarded(like.numel() + 1, dtype, like.device)[GUARD : GUARD + like.numel() + 1]
+        if self._kind == "every other element":
+            spread = guarded(2 * like.numel(), dtype, like.device)
+            return spread[GUARD : GUARD + 2 * like.numel() : 2].view(like.shape)
         storage = guarded(like.numel(), dtype, like.device)
         inner = storage[GUARD : GUARD + like.numel()]
         if self._kind == "transposed":

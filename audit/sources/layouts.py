@@ -58,8 +58,9 @@ def padded_rows(tensor: Tensor) -> Tensor | None:
 
 
 def channels_last(tensor: Tensor) -> Tensor | None:
-    """The memory format of images, for tensors of 4 dimensions."""
-    return tensor.contiguous(memory_format=torch.channels_last) if tensor.dim() == 4 else None
+    """The memory format of images and volumes, for tensors of 4 and 5 dimensions."""
+    formats = {4: torch.channels_last, 5: torch.channels_last_3d}
+    return tensor.contiguous(memory_format=formats[tensor.dim()]) if tensor.dim() in formats else None
 
 
 def as_strided(tensor: Tensor) -> Tensor | None:

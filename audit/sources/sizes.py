@@ -1,7 +1,8 @@
-"""Samples without elements, with one, and with more than 2^16: sizes at which kernels change how they work."""
+"""Samples without elements, with one, with more than 2^16, and in six dimensions: there kernels change their ways."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -16,6 +17,8 @@ from .opinfo import ELEMENTWISE
 
 # The last dimension of a large case: prime, so that no block or vector width divides it.
 LARGE_PRIME = 65_537
+# More than the four that Apple's array kernels count from the end; with dimensions of one element between.
+MANY_DIMENSIONS = (2, 1, 3, 2, 1, 2)
 RESIZABLE = (*ELEMENTWISE, "ReductionOpInfo")
 
 
@@ -38,17 +41,26 @@ class SizeSource(DerivedSource):
             sample = resized(case, shape, size)
             # A reduction may refuse what has no elements; on every device alike.
             yield replace(sample, title=title, differentiable=False, errors_count=size == 0)
+        if len(shape) < len(MANY_DIMENSIONS):
+            sample = reshaped(case, shape, MANY_DIMENSIONS)
+            yield replace(sample, title="six dimensions", differentiable=False, errors_count=True)
 
 
 def resized(case: Case, shape: torch.Size, size: int) -> Case:
     """The case with its tensors of `shape` cut, or repeated, to `size` elements: one dimension, the others 1."""
+    return reshaped(case, shape, (*(1 for _ in shape[:-1]), size))
+
+
+def reshaped(case: Case, shape: torch.Size, wanted: tuple[int, ...]) -> Case:
+    """The case with its tensors of `shape` in the shape `wanted`, their elements cut or repeated as need be."""
+    size = math.prod(wanted)
 
     def change(leaf: object) -> object:
         if not isinstance(leaf, Tensor) or leaf.shape != shape or leaf.layout is not torch.strided:
             return leaf
         flat = leaf.detach().flatten()
         repeated = flat.repeat(-(-size // flat.numel()))[:size] if flat.numel() else flat.new_zeros(size)
-        return repeated.view((*(1 for _ in shape[:-1]), size)).clone()
+        return repeated.view(wanted).clone()
 
     args, kwargs = map_leaves(change, (case.args, case.kwargs))
     return replace(case, args=args, kwargs=kwargs)

@@ -1,0 +1,60 @@
+"""The tables of what is no operator: torch.mps itself, and the upstream reports of wrong results."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ..audit.findings.known_reports import ReportStanding, Standing, in_words
+from ..audit.findings.results import AuditSummary
+from ..audit.mps_module.rows import ModuleStatus
+from .tables import Cell, Table
+from .wording import marked
+
+# In a list, what does not work comes first; "missing" is before "not probed", and what works is last.
+ORDER = (ModuleStatus.FAILS, ModuleStatus.MISSING, ModuleStatus.NOT_PROBED, ModuleStatus.WORKS)
+STANDINGS = tuple(Standing)
+
+
+def module_table(summary: AuditSummary, *, faults_only: bool = False) -> Table:
+    """A row for each public name of torch.mps, what does not work first; or those alone that do not simply work."""
+    counts = Counter(row.status for row in summary.module)
+    rows: list[tuple[Cell, ...]] = [
+        (row.name, row.status.value, row.detail)
+        for row in sorted(summary.module, key=lambda row: ORDER.index(row.status))
+        if not faults_only or row.status is not ModuleStatus.WORKS
+    ]
+    counted = ", ".join(f"{counts[status]:,} {status.value}" for status in ModuleStatus if counts[status])
+    note = f"The module's own surface, each name probed in a worker process: {counted}."
+    columns = ("name", "status", "what it did")
+    return Table(marked("torch.mps itself", summary), columns, tuple(rows), note, frozenset({"name"}))
+
+
+def known_report_table(summary: AuditSummary, *, faults_only: bool = False) -> Table:
+    """Each upstream report with how it stands here, what is still wrong first, and the lasting name of its case.
+
+    `faults_only`: what is neither right nor untried, and the number of its case.
+    """
+    reports = sorted(summary.known_reports, key=lambda report: (STANDINGS.index(report.standing), report.issue))
+    rows: list[tuple[Cell, ...]] = [
+        (f"#{r.issue}", r.standing.value, r.wrong_class, r.summary, ", ".join(r.overloads), r.affected, case)
+        for r in reports
+        for case in [_case(summary, r, numbers=faults_only)]
+        if not faults_only or r.standing not in (Standing.RIGHT, Standing.NOT_TRIED)
+    ]
+    columns = ("issue", "here", "class", "report", "overloads", "seen in torch", "case")
+    words = in_words(summary.known_reports, simulated=summary.run.simulated)
+    return Table(
+        marked("Known upstream reports", summary),
+        columns,
+        tuple(rows) if words else (),
+        f"{words}. What users reported in pytorch/pytorch, as cases that run before all others.",
+        frozenset({"overloads", "case"}),
+        {f"#{r.issue}": r.url for r in reports},
+    )
+
+
+def _case(summary: AuditSummary, report: ReportStanding, *, numbers: bool) -> Cell:
+    """The case that is still wrong; none where the report is settled."""
+    if report.standing is not Standing.STILL_WRONG or report.worst_case is None:
+        return ""
+    return report.worst_case if numbers else summary.cases[report.worst_case].label
