@@ -1,0 +1,425 @@
+"""Every part of the judge is needed: an example that it alone catches, and that passes once the part is taken out.
+
+The device is played by the CPU: `Turn` knows whose turn it is, and the examples misbehave in the device's.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from mpsmith.audit.cases import Case
+from mpsmith.audit.judging import agreement, compare, distributions, judge, reference
+from mpsmith.audit.judging.agreement import Comparison
+from mpsmith.audit.judging.compare import SLACK, TOLERANCES, Agreement, Difference
+from mpsmith.audit.judging.execution import execute
+from mpsmith.audit.judging.judge import Trial
+from mpsmith.audit.judging.reference import WideRuns
+from mpsmith.audit.judging.transfer import move
+from mpsmith.audit.sources import forms
+from mpsmith.audit.sources.random import under_seeds
+from mpsmith.audit.verdicts import CaseVerdict, Outcome
+
+RTOL, ATOL = TOLERANCES[torch.float32]
+Patch = Callable[[pytest.MonkeyPatch], None]
+
+
+class Turn:
+    """Whether the device's run is going on, where there is a device that does otherwise."""
+
+    device = False
+    possible = True
+
+
+class NoRecorder:
+    @contextmanager
+    def recording(self) -> Iterator[list[str]]:
+        yield []
+
+
+@pytest.fixture(autouse=True)
+def the_cpu_plays_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    def guarded(self: Trial, stage: str, run: Callable[[], Any]) -> Any:
+        Turn.device = Turn.possible
+        try:
+            return original(self, stage, run)
+        finally:
+            Turn.device = False
+
+    original = Trial._guarded
+    monkeypatch.setattr(Trial, "_guarded", guarded)
+    monkeypatch.setattr(judge, "DEVICE", "cpu")
+    monkeypatch.setattr(torch.mps, "manual_seed", lambda seed: torch.default_generator.manual_seed(seed + 1))
+
+
+def judged(case: Case) -> Outcome:
+    return Trial(case, NoRecorder(), 0, "example").outcome()
+
+
+def misbehaving(good: Callable[..., Any], bad: Callable[..., Any]) -> Callable[..., Any]:
+    """Does the right thing on the CPU and in the float64 reference, and another on the device."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return (bad if Turn.device else good)(*args, **kwargs)
+
+    return call
+
+
+# ---- taking a part out
+
+
+def dropped(text: str) -> Patch:
+    """The comparison without the differences whose text has this."""
+
+    def apply(patch: pytest.MonkeyPatch) -> None:
+        for name in ("forward", "backward"):
+            whole = getattr(Comparison, name)
+
+            def blind(self: Comparison, *runs: Any, whole: Any = whole) -> Any:
+                found = whole(self, *runs)
+                return 0.0 if isinstance(found, Difference) and re.search(text, found.text) else found
+
+            patch.setattr(Comparison, name, blind)
+
+    return apply
+
+
+def replaced(owner: object, name: str, value: object) -> Patch:
+    return lambda patch: patch.setattr(owner, name, value)
+
+
+def ten_times(owner: object, name: str) -> Patch:
+    return lambda patch: patch.setattr(owner, name, 10 * getattr(owner, name))
+
+
+def wider_tolerances(patch: pytest.MonkeyPatch) -> None:
+    for dtype, (rtol, atol) in list(TOLERANCES.items()):
+        patch.setitem(TOLERANCES, dtype, (10 * rtol, 10 * atol))
+
+
+# ---- examples
+
+
+def ones(*shape: int, grad: bool = False) -> Tensor:
+    return torch.ones(shape or (8,), requires_grad=grad)
+
+
+def near(units: float) -> Case:
+    """One element off by so many tolerances."""
+
+    def bad(x: Tensor) -> Tensor:
+        result = x * 3
+        result[0] = result[0] * (1 + units * RTOL) + units * ATOL
+        return result
+
+    return Case(misbehaving(lambda x: x * 3, bad), (ones(),))
+
+
+def where_the_cpu_is_off() -> Case:
+    """The CPU misses the float64 result by 1e-3, the device by a little more than SLACK times that."""
+
+    def good(x: Tensor) -> Tensor:
+        return x if x.dtype is torch.float64 else x + 1e-3
+
+    return Case(misbehaving(good, lambda x: x - 1.2 * SLACK * 1e-3), (ones(),))
+
+
+class Cubed(torch.autograd.Function):
+    """x ** 3 whose gradient, and whose tangent, is wrong on the device; `missing`: there the gradient is absent."""
+
+    missing = False
+
+    @staticmethod
+    def forward(x: Tensor) -> Tensor:
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor | None:
+        if Turn.device and Cubed.missing:
+            return None
+        return gradient * ctx.saved_tensors[0] ** 2 * (4 if Turn.device else 3)
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor) -> Tensor:
+        return tangent * ctx.saved_tensors[0] ** 2 * (4 if Turn.device else 3)
+
+
+class Doubled(torch.autograd.Function):
+    """x ** 2 whose second derivative alone is wrong on the device."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return x**2
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        slope = 2 * x
+        return gradient * (slope.detach() if Turn.device else slope) + 0 * x
+
+
+def absent_gradient() -> Case:
+    Cubed.missing = True
+    return Case(Cubed.apply, (ones(grad=True),), differentiable=True)
+
+
+def written_outside(x: Tensor, *, out: Tensor | None = None) -> Tensor:
+    if out is None:
+        return x + 1
+    out.copy_(x + 1)
+    if Turn.device:
+        out.as_strided((1,), (1,), out.storage_offset() + out.numel()).fill_(9)
+    return out
+
+
+def written_before(x: Tensor) -> Tensor:
+    x.add_(1)
+    if Turn.device:
+        x.as_strided((1,), (1,), x.storage_offset() - 1).fill_(9)
+    return x
+
+
+def returns_another(x: Tensor, *, out: Tensor | None = None) -> Tensor:
+    if out is None:
+        return x + 1
+    out.copy_(x + 1)
+    return out.clone() if Turn.device else out
+
+
+class Stale:
+    """On the device, the second call answers with what it had for the first."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, x: Tensor) -> Tensor:
+        self.calls += Turn.device
+        return x + 2 if Turn.device and self.calls > 1 else x + 1
+
+
+def refuses(kind: type[Exception]) -> Callable[..., Any]:
+    def call(*args: Any) -> Any:
+        raise kind("refused")
+
+    return call
+
+
+def unseeded(x: Tensor) -> Tensor:
+    return torch.rand(x.shape, generator=torch.Generator().manual_seed(next(OTHER_SEEDS)))
+
+
+OTHER_SEEDS = itertools.count()
+
+
+@dataclass(frozen=True)
+class Example:
+    """A case, what the judge says of it, and what it takes to make the judge blind to it."""
+
+    case: Callable[[], Case]
+    message: str
+    blinded: Patch
+
+
+def example(good: Callable[..., Any], bad: Callable[..., Any], message: str, blinded: Patch, **of_case: Any) -> Example:
+    return Example(lambda: Case(misbehaving(good, bad), (ones(2, 3),), **of_case), message, blinded)
+
+
+EXAMPLES: dict[str, Example] = {
+    "values": example(
+        lambda x: x + 1,
+        lambda x: x + 2,
+        r"^6 of 6 elements differ",
+        replaced(compare, "_compare_values", lambda *_: Agreement(0.0)),
+    ),
+    "values of integers": example(
+        lambda x: x.int(), lambda x: x.int() + 1, r"^6 of 6 elements differ", dropped("elements differ")
+    ),
+    "NaN where finite": example(lambda x: x, lambda x: x * math.nan, r": nan, CPU 1", dropped("nan, CPU")),
+    "infinity where finite": example(lambda x: x, lambda x: x * math.inf, r": inf, CPU 1", dropped("inf, CPU")),
+    "the tolerance": Example(lambda: near(3.0), r"^1 of 8 elements differ", wider_tolerances),
+    "the slack": Example(where_the_cpu_is_off, r"^8 of 8 elements differ", ten_times(compare, "SLACK")),
+    "shape": example(lambda x: x, lambda x: x.T, r"^shape is \[3, 2\], not", dropped("shape is")),
+    "dtype": example(lambda x: x, lambda x: x.half(), r"^dtype is torch.float16, not", dropped("dtype is")),
+    "layout": example(lambda x: x, lambda x: x.to_sparse(), r"^layout is torch.sparse_coo", dropped("layout is")),
+    "device": example(lambda x: x, lambda x: x.to("meta"), r"^device is meta, not", dropped("device is")),
+    "the number of results": example(
+        lambda x: x + 1, lambda x: (x + 1, x), r"^returns 2 values, the CPU 1", dropped("^returns")
+    ),
+    "the second result": example(
+        lambda x: (x, x + 1), lambda x: (x, x + 2), r"^output 1: 6 of 6", dropped("^output 1")
+    ),
+    "the type of a plain result": example(lambda x: 1, lambda x: 1.0, r"^is float, not int", dropped("^is float")),
+    "plain integers": example(
+        lambda x: 1, lambda x: 2, r"^is 2, not 1", replaced(agreement, "_compare_numbers", lambda *_: 0.0)
+    ),
+    "plain texts": example(
+        lambda x: "a", lambda x: "b", r"^is 'b', not 'a'", replaced(agreement, "_compare_numbers", lambda *_: 0.0)
+    ),
+    "plain numbers": example(
+        lambda x: 1.0, lambda x: 1.1, r"elements differ", replaced(agreement, "_compare_numbers", lambda *_: 0.0)
+    ),
+    "strides of elementwise operators": example(
+        lambda x: x + 1,
+        lambda x: (x.T + 1).contiguous().T,
+        r"has stride \(1, 2\), not \(3, 1\)",
+        replaced(Comparison, "_strides", lambda *_: None),
+        elementwise=True,
+    ),
+    "memory shared with an input": example(
+        lambda x: x.view(6),
+        lambda x: x.reshape(6).clone(),
+        r"shares no memory with an input",
+        replaced(Comparison, "_memory", lambda *_: None),
+    ),
+    "memory not shared with an input": example(
+        lambda x: x.clone(),
+        lambda x: x,
+        r"shares the memory of input 0",
+        replaced(Comparison, "_memory", lambda *_: None),
+    ),
+    "strides of a view": example(
+        lambda x: x.view(6)[:2],
+        lambda x: x.view(6)[::3],
+        r"a view, has stride \(3,\), not",
+        replaced(Comparison, "_memory", lambda *_: None),
+    ),
+    "gradients": Example(
+        lambda: Case(Cubed.apply, (ones(grad=True),), differentiable=True),
+        r"^gradient 0: 8 of 8",
+        replaced(Comparison, "backward", lambda *_: 0.0),
+    ),
+    "the presence of a gradient": Example(
+        absent_gradient, r"^gradient 0: is absent, the CPU's present", dropped("is absent")
+    ),
+    "forward mode": Example(
+        lambda: Case(forms.tangents(Cubed.apply), (ones(grad=True),)),
+        r"^output 1: 8 of 8",
+        replaced(forms, "tangents", forms.twice),
+    ),
+    "the second derivative": Example(
+        lambda: Case(
+            forms.first_derivative(Doubled.apply, lambda output: output), (ones(grad=True),), differentiable=True
+        ),
+        r"^gradient 0: 8 of 8",
+        replaced(forms, "first_derivative", lambda operator, pick: operator),
+    ),
+    "the guard after out=": Example(
+        lambda: Case(forms.OutForm("exact").of(written_outside), (ones(),)),
+        r"^output 2: 1 of \d+ elements differ",
+        dropped("^output 2"),
+    ),
+    "the guard before an in-place result": Example(
+        lambda: Case(forms.in_place(written_before), (ones(),)),
+        r"^output 2: 1 of \d+ elements differ",
+        dropped("^output 2"),
+    ),
+    "that out= is what is returned": Example(
+        lambda: Case(forms.OutForm("exact").of(returns_another), (ones(),)),
+        r"^output 1: is False, not True",
+        replaced(agreement, "_compare_numbers", lambda *_: 0.0),
+    ),
+    "the second call": Example(
+        lambda: Case(forms.twice(Stale()), (ones(),)),
+        r"^output 1: 8 of 8",
+        replaced(forms, "twice", lambda operator: operator),
+    ),
+    "the type of an error": example(
+        refuses(ValueError),
+        refuses(TypeError),
+        r"^raises TypeError, the CPU ValueError",
+        replaced(Trial, "_judge_error", lambda *_: Outcome(CaseVerdict.PASSED)),
+        errors_count=True,
+    ),
+    "that an error is raised": example(
+        refuses(ValueError),
+        lambda x: x,
+        r"^returns where the CPU raises ValueError",
+        replaced(Trial, "_judge_error", lambda *_: Outcome(CaseVerdict.PASSED)),
+        errors_count=True,
+    ),
+    "that a seed repeats the numbers": Example(
+        lambda: Case(under_seeds(misbehaving(torch.rand_like, unseeded)), (ones(64),)),
+        r"^output 0: is 'a seed gives other",
+        replaced(agreement, "_compare_numbers", lambda *_: 0.0),
+    ),
+    "the distribution": Example(
+        lambda: Case(misbehaving(torch.rand_like, lambda x: torch.rand_like(x) ** 2), (ones(8192),), distribution=True),
+        r"^8192 draws are distributed unlike",
+        replaced(distributions, "FALSE_ALARM_RATE", 1e-300),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_each_part_catches_its_example_and_nothing_else_does(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Cubed, "missing", False)
+    caught = judged(EXAMPLES[name].case())
+    assert caught.verdict is CaseVerdict.WRONG, caught
+    assert re.search(EXAMPLES[name].message, caught.message), caught.message
+    EXAMPLES[name].blinded(monkeypatch)
+    assert judged(EXAMPLES[name].case()).verdict is CaseVerdict.PASSED
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_nothing_is_held_against_a_device_that_does_what_the_cpu_does(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Cubed, "missing", False)
+    case = EXAMPLES[name].case()
+    Turn.possible = False
+    try:
+        assert judged(case).verdict is CaseVerdict.PASSED
+    finally:
+        Turn.possible = True
+
+
+def test_inputs_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The judge trusts inputs that are on the CPU; so these say that they are not."""
+
+    class Elsewhere(Tensor):
+        @property
+        def device(self) -> torch.device:  # type: ignore[override]
+            return torch.device("mps")
+
+    case = Case(torch.neg, (ones(),))
+    expected = execute(case, move(case.args, case.kwargs, "cpu"))
+    actual = execute(case, move(case.args, case.kwargs, "cpu"))
+    comparison = Comparison(case, WideRuns(case, [], lambda: None), "cpu", random=False)
+    assert comparison.forward(actual, expected) == 0.0
+    actual.arguments = (((ones() * 2).as_subclass(Elsewhere),), {})
+    assert comparison.forward(actual, expected) == Difference("input 0 was changed, which the CPU leaves alone")
+    monkeypatch.setattr(agreement, "same_bits", lambda *_: True)
+    assert comparison.forward(actual, expected) == 0.0
+
+
+@pytest.mark.parametrize("units", [0.8, 1.3])
+def test_how_far_a_sensitive_element_may_be_off(units: float) -> None:
+    """A sum that cancels: it moves by the sensitivity when its inputs move by a unit in their last place."""
+    x = torch.tensor([1000.0, -999.0])
+    runs = WideRuns(Case(torch.sum, (x,)), [], lambda: None)
+    allowed = SLACK * float(reference.WideOutput(runs, 0).sensitivity())
+    assert allowed > ATOL + RTOL
+    case = Case(misbehaving(torch.sum, lambda x: torch.sum(x) + units * allowed), (x,))
+    assert judged(case).verdict is (CaseVerdict.PASSED if units < 1 else CaseVerdict.WRONG)
+
+
+def test_cotangents_move_with_the_inputs() -> None:
+    """The gradient of a bias is a sum of cotangents: it depends on no input at all, and is sensitive all the same."""
+    bias = torch.zeros(1, requires_grad=True)
+    runs = WideRuns(Case(lambda b: b.expand(1000), (bias,), differentiable=True), [ones(1000)], lambda: None)
+    assert float(reference.WideGradient(runs, 0).sensitivity()) > torch.finfo(torch.float32).eps
