@@ -26,7 +26,8 @@ def adaptive_max_pool3d_out(
     inputs = self.shape[-3:]
     shape = (*self.shape[:-3], *output_size)
     if not (is_ready(out, shape, self.dtype) and is_ready(indices, shape, torch.int64)):
-        check_outputs(_aten.adaptive_max_pool3d.out, [self, output_size], {"out": out, "indices": indices})
+        outputs = {"out": out, "indices": indices}
+        check_outputs(_aten.adaptive_max_pool3d.out, [self, output_size], outputs, [self.dtype, torch.int64])
     if not out.numel():
         return out, indices
     values = out if out.is_contiguous() else torch.empty(out.shape, dtype=out.dtype, device=out.device)
@@ -54,9 +55,8 @@ def adaptive_max_pool3d_backward_grad_input(
     if grad_output.dtype != self.dtype:
         raise RuntimeError(f"expected dtype {self.dtype} for `grad_output` but got dtype {grad_output.dtype}")
     if not is_ready(grad_input, self.shape, self.dtype):
-        check_outputs(
-            _aten.adaptive_max_pool3d_backward.grad_input, [grad_output, self, indices], {"grad_input": grad_input}
-        )
+        operands, outputs = [grad_output, self, indices], {"grad_input": grad_input}
+        check_outputs(_aten.adaptive_max_pool3d_backward.grad_input, operands, outputs, [self.dtype])
     if not grad_input.numel():
         return grad_input
     gradient = grad_input

@@ -36,6 +36,7 @@ def fractional_max_pool2d_output(
             _aten.fractional_max_pool2d.output,
             [self, kernel_size, output_size, random_samples],
             {"output": output, "indices": indices},
+            [self.dtype, torch.int64],
         )
     if not output.numel():
         return output, indices
@@ -71,6 +72,7 @@ def fractional_max_pool2d_backward_grad_input(
             _aten.fractional_max_pool2d_backward.grad_input,
             [grad_output, self, kernel_size, output_size, indices],
             {"grad_input": grad_input},
+            [self.dtype],
         )
     is_result = grad_input.dtype == torch.float32 and grad_input.is_contiguous()
     gradient = grad_input if is_result else torch.empty(self.shape, dtype=torch.float32, device=self.device)

@@ -16,7 +16,7 @@ def heaviside_out(self: torch.Tensor, values: torch.Tensor, *, out: torch.Tensor
     if not self.dtype == values.dtype == out.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
     if out.shape != self.shape or self.dtype.is_complex:
-        check_outputs(torch.ops.aten.heaviside.out, [self, values], {"out": out})
+        check_outputs(torch.ops.aten.heaviside.out, [self, values], {"out": out}, [self.dtype])
     # An operand without dimensions may be on the CPU, as for any binary operator.
     operands = [
         x if x.shape == out.shape and x.device == out.device else x.to(out.device).expand(out.shape)

@@ -31,7 +31,9 @@ def linalg_ldl_factor_ex_out(
     ready = is_ready(LD, self.shape, self.dtype) and is_ready(info, self.shape[:-2], torch.int32)
     if not (ready and is_ready(pivots, self.shape[:-1], torch.int32)):
         outputs = {"LD": LD, "pivots": pivots, "info": info}
-        check_outputs(_aten.linalg_ldl_factor_ex.out, [self], outputs, hermitian=hermitian, check_errors=check_errors)
+        dtypes = [self.dtype, torch.int32, torch.int32]
+        options = {"hermitian": hermitian, "check_errors": check_errors}
+        check_outputs(_aten.linalg_ldl_factor_ex.out, [self], outputs, dtypes, **options)
     _check_dtype(self, "linalg_ldl_factor_ex")
     if self.numel() == 0:
         info.zero_()
@@ -63,7 +65,7 @@ def linalg_ldl_solve_out(
     """
     batch = torch.broadcast_shapes(LD.shape[:-2], B.shape[:-2])  # type: ignore[no-untyped-call]
     if LD.dim() < 2 or B.dim() < 2 or not is_ready(out, (*batch, *B.shape[-2:]), B.dtype) or LD.dtype != B.dtype:
-        check_outputs(_aten.linalg_ldl_solve.out, [LD, pivots, B], {"out": out}, hermitian=hermitian)
+        check_outputs(_aten.linalg_ldl_solve.out, [LD, pivots, B], {"out": out}, [B.dtype], hermitian=hermitian)
     _check_dtype(B, "linalg_ldl_solve")
     n, columns = B.shape[-2:]
     if out.numel() == 0:

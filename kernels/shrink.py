@@ -12,8 +12,10 @@ _aten = torch.ops.aten
 
 
 def softshrink_out(self: torch.Tensor, lambd: float = 0.5, *, out: torch.Tensor) -> torch.Tensor:
-    """`softshrink.out` for float32, float16 and bfloat16."""
-    return floating(_shader, "softshrink", _aten.softshrink.out, [self], [self, lambd], {"out": out}, [float(lambd)])
+    """`softshrink.out` for float32, float16 and bfloat16; the output has the dtype of the input."""
+    return floating(
+        _shader, "softshrink", _aten.softshrink.out, [self], [self, lambd], {"out": out}, [float(lambd)], casts=False
+    )
 
 
 def softshrink_backward_grad_input(

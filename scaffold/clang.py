@@ -61,6 +61,7 @@ _STANDARD_LIBRARY = re.compile(
     r"^__Z(?:N?[KVRO]*St|NK?St|T[IVSTC]N?K?St|T[IVS][a-zPKl]|TVN10__cxxabiv1|TISt|nwm|nam|dlPv|daPv|nw|na|dl|da)"
     r"|^___cxa_|^___gxx_personality|^___dynamic_cast|^__Unwind_"
 )
+_INCLUDED = re.compile(r"#\s*(?:include|import)\s*<([^>]+)>")
 _PREFIX_LINE = re.compile(r"^\s*(#\s*(define|include\s*<|import\s*<).*|//.*)?$")
 
 
@@ -153,6 +154,8 @@ class Clang:
             return None
         # Every extension has another name, which no header uses before its own PYBIND11_MODULE.
         flags = [flag for flag in flags if not flag.startswith("-DTORCH_EXTENSION_NAME=")]
+        if not any((place / name).is_file() for place in source.include for name in _INCLUDED.findall(prefix)):
+            flags = [flag for flag in flags if flag not in {"-I", *map(str, source.include)}]
         key = hashlib.sha256("\n".join([self.toolchain.identity, *flags, prefix]).encode()).hexdigest()[:24]
         target = self._cache / "pch" / f"{key}.pch"
         if target.is_file():

@@ -76,14 +76,18 @@ def floating(
     arguments: Sequence[Any],
     outputs: dict[str, torch.Tensor],
     parameters: Parameters = (0.0,),
+    *,
+    casts: bool = True,
 ) -> torch.Tensor:
     """Run a kernel with one floating output, as TensorIterator would: integers become floats, the result is cast.
 
     `inputs`: the tensors of the computation, which broadcast to the output's shape.
     `arguments`, `outputs`: those of `overload`, for its meta kernel to check where it is not obvious that they fit.
+    `casts`: whether torch casts the result to the output's dtype; some operators take no other than their own.
     Returns the output.
 
-    Raises NotImplementedError for dtypes without kernels, and what the meta kernel raises.
+    Raises NotImplementedError for dtypes without kernels, RuntimeError for an output whose dtype cannot hold the
+    result, and what the meta kernel raises.
     """
     (out,) = outputs.values()
     dtype = out.dtype
@@ -91,8 +95,9 @@ def floating(
         dtype = functools.reduce(torch.promote_types, (x.dtype for x in inputs))
         if not dtype.is_floating_point and not dtype.is_complex:
             dtype = torch.get_default_dtype()
-        require_castable(dtype, out.dtype)
-        check_outputs(overload, arguments, outputs)
+        if casts:
+            require_castable(dtype, out.dtype)
+        check_outputs(overload, arguments, outputs, [None if casts else dtype])
         if dtype not in FLOATING:
             raise NotImplementedError(f"{name} is not implemented for {dtype} on mps")
         inputs = [x.to(out.device, dtype).expand(out.shape) for x in inputs]

@@ -18,12 +18,22 @@ def on_meta(value: Any) -> Any:
     return value
 
 
-def check_outputs(overload: Any, args: Sequence[Any], outputs: dict[str, torch.Tensor], **kwargs: Any) -> None:
-    """Check the given outputs as the operator's meta kernel does, and give each the shape that it asks for.
+def check_outputs(
+    overload: Any,
+    args: Sequence[Any],
+    outputs: dict[str, torch.Tensor],
+    dtypes: Sequence[torch.dtype | None],
+    **kwargs: Any,
+) -> None:
+    """Check the given outputs as the CPU does, and give each the shape that the operator's meta kernel asks for.
 
-    `overload`: the out overload, `torch.ops.aten.heaviside.out`.
-    Raises what the meta kernel raises: shapes that do not fit, a result dtype that the output cannot hold.
+    `overload`: the out overload, `torch.ops.aten.heaviside.out`. `dtypes`: what each output must have; None where the
+        result is cast to the output's dtype. Meta kernels of Python take any dtype, so that they are not enough.
+    Raises RuntimeError for an output of another dtype, and what the meta kernel raises for shapes that do not fit.
     """
+    for (name, output), dtype in zip(outputs.items(), dtypes, strict=True):
+        if dtype is not None:
+            require_dtype(output, dtype, f"{overload._schema.name.removeprefix('aten::')}, {name}")
     shadows = {name: on_meta(output) for name, output in outputs.items()}
     overload(*map(on_meta, args), **{name: on_meta(value) for name, value in kwargs.items()}, **shadows)
     for name, output in outputs.items():

@@ -1,0 +1,154 @@
+"""Scaffolds every gap of a release, or native operators of every kind, and checks what comes out.
+
+    python -m mpsmith.scaffold.survey --torch 2.15.0 --target upstream --out DIR
+
+Each answer is a line of DIR/answers.jsonl as soon as it is there. A run that was stopped goes on where it was: an
+operator whose files are as they were, with the same tools, is not checked again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ..errors import MpsmithError
+from .checking import check_files, files_to_check
+from .errors import InexpressibleError
+from .generate import prepare, source_of
+from .manifest import digest_of
+from .operators import Source
+from .targets import Target
+from .toolchain import find
+from .writing import write
+
+# Operators that torch has kernels for on mps, of every kind that a scaffold knows.
+NATIVE = (
+    *("relu", "gelu_backward", "add", "where", "addcmul", "_softmax", "cumsum", "index_select", "scatter_add"),
+    *("avg_pool2d", "grid_sampler_2d", "upsample_bilinear2d", "sort", "topk", "bernoulli_", "normal_", "mm"),
+    *("linalg_inv_ex", "_fused_adam_", "_fused_sgd_"),
+)
+_LACKING = ("missing", "always falls back")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of one operator.
+
+    Attributes:
+        release: the release of torch that it was checked against.
+        target: what it was scaffolded as.
+        suffix: of the files that were checked, `.mm` or `.patch`.
+        operator: the operator whose kernel was scaffolded.
+        tools: a hash of the generated files and of the toolchain.
+        outcome: `accepted`, `refused`, or `inexpressible` where the target cannot pass an argument.
+        problems: what the checker said, as `file:line:column: error: ...`.
+        seconds: how long the check took.
+    """
+
+    release: str
+    target: str
+    suffix: str
+    operator: str
+    tools: str
+    outcome: str
+    problems: tuple[str, ...]
+    seconds: float
+
+
+def gaps(source: Source) -> list[str]:
+    """Every operator with an overload that lacks a kernel, those that no user reaches included."""
+    lacking = {o.operator.removeprefix("aten::") for o in source.surface.overloads if o.dispatch.value in _LACKING}
+    return [name for name in sorted(lacking) if source.operator(name).kernels]
+
+
+def survey(
+    release: str, target: Target, names: Iterable[str], folder: Path, suffix: str = ".mm", known: Iterable[Answer] = ()
+) -> Iterator[tuple[Answer, bool]]:
+    """An answer for each operator, and whether it was among the known ones.
+
+    `names`: operators with or without `aten::`; those that share a kernel give one answer.
+    `folder`: gets a folder for each operator. `suffix`: which of the generated files to check.
+    Raises ToolchainError when the release was not set up.
+    """
+    source = source_of(release)
+    identity = find(release).identity
+    there = {(one.release, one.target, one.suffix, one.operator, one.tools): one for one in known}
+    served = {source.serving(source.operator(name)).name for name in names}
+    for name in sorted(served):
+        place = folder / release / target.value / source.operator(name).stem
+        try:
+            plan = prepare(source, name, target, out=place, force=True).plan
+        except InexpressibleError as error:
+            yield Answer(release, target.value, suffix, name, "", "inexpressible", (str(error),), 0.0), False
+            continue
+        tools = digest_of("\n".join([identity, *sorted(change.after for change in plan.changes)]))
+        if answer := there.get((release, target.value, suffix, name, tools)):
+            yield answer, True
+            continue
+        write(plan, force=True)
+        yield _checked(release, target, suffix, name, place, tools), False
+
+
+def _checked(release: str, target: Target, suffix: str, name: str, place: Path, tools: str) -> Answer:
+    start = time.perf_counter()
+    files = [path for path in files_to_check(place) if path.suffix == suffix]
+    answers = list(check_files(files, release))
+    problems = tuple(str(finding) for answer in answers for finding in answer.findings)
+    accepted = bool(answers) and all(answer.accepted for answer in answers)
+    seconds = round(time.perf_counter() - start, 2)
+    return Answer(release, target.value, suffix, name, tools, "accepted" if accepted else "refused", problems, seconds)
+
+
+def stored(path: Path) -> list[Answer]:
+    """The answers of earlier runs; a last line that was cut off is left out."""
+    found = []
+    for line in path.read_text("utf-8").splitlines() if path.is_file() else ():
+        try:
+            data = json.loads(line)
+        except ValueError:
+            continue
+        found.append(Answer(**data | {"problems": tuple(data["problems"])}))
+    return found
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command; its exit code is 1 when something was refused."""
+    parser = argparse.ArgumentParser(prog="python -m mpsmith.scaffold.survey", description=__doc__)
+    parser.add_argument("--torch", required=True, metavar="RELEASE")
+    parser.add_argument("--target", required=True, choices=[one.value for one in Target if one is not Target.SHADER])
+    parser.add_argument("--out", required=True, type=Path, metavar="DIR")
+    parser.add_argument("--native", action="store_true", help=f"{len(NATIVE)} native operators in place of the gaps")
+    parser.add_argument("--patch", action="store_true", help="check the patches of the target upstream, not its code")
+    chosen = parser.parse_args(arguments)
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    path = chosen.out / "answers.jsonl"
+    names = NATIVE if chosen.native else gaps(source_of(chosen.torch))
+    suffix = ".patch" if chosen.patch else ".mm"
+    counts: dict[str, int] = {}
+    with path.open("a", encoding="utf-8") as lines:
+        for number, (answer, was_known) in enumerate(
+            survey(chosen.torch, Target(chosen.target), names, chosen.out, suffix, stored(path)), start=1
+        ):
+            counts[answer.outcome] = counts.get(answer.outcome, 0) + 1
+            known = "known" if was_known else f"{answer.seconds:.1f} s"
+            print(f"{number}: aten::{answer.operator}: {answer.outcome} ({known})", flush=True)
+            for problem in answer.problems if answer.outcome != "accepted" else ():
+                print(f"   {problem}", flush=True)
+            if not was_known:
+                print(json.dumps(asdict(answer)), file=lines, flush=True)
+    what = f"{'native operators' if chosen.native else 'gaps'}, {chosen.target}, {suffix} files"
+    print(f"torch {chosen.torch}, {what}: {', '.join(f'{n} {outcome}' for outcome, n in sorted(counts.items()))}")
+    return 1 if counts.get("refused") else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except MpsmithError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
