@@ -1,4 +1,5 @@
 #include "shared/reduce.metal"
+#include "shared/report.metal"
 
 struct larger {
   static float combine(float a, float b) { return is_nan(a) || a > b ? a : b; }
@@ -12,6 +13,7 @@ kernel void embedding_renorm(
     device const long* indices [[buffer(1)]],
     constant float* p [[buffer(2)]],
     constant long* g [[buffer(3)]],
+    REPORT_BUFFER(4)
     uint2 group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint2 group_size [[threads_per_threadgroup]]) {
@@ -20,6 +22,9 @@ kernel void embedding_renorm(
   threadgroup float scratch[256];
   const long index = indices[i], columns = g[0];
   const bool works = (i == 0 || indices[i - 1] != index) && index >= 0 && index < g[1];
+  if (thread_index == 0 && (index < 0 || index >= g[1])) {
+    REPORT("embedding_renorm_(): index ", index, " is out of range of ", g[1], " rows");
+  }
   device T* row = weight + (works ? index * g[2] : 0);
   const float limit = p[0], which = p[1];
   float norm = 0.0f;
@@ -54,7 +59,8 @@ kernel void embedding_renorm(
 
 #define EMBEDDING_RENORM(T)                                                             \
   template [[host_name("embedding_renorm_" #T)]] kernel void embedding_renorm<T>(       \
-      device T*, device const long*, constant float*, constant long*, uint2, uint, uint2);
+      device T*, device const long*, constant float*, constant long*, REPORT_TYPE \
+      uint2, uint, uint2);
 EMBEDDING_RENORM(float)
 EMBEDDING_RENORM(half)
 EMBEDDING_RENORM(bfloat)

@@ -15,7 +15,8 @@ _shader = Shader(__file__)
 def embedding_renorm_(self: torch.Tensor, indices: torch.Tensor, max_norm: float, norm_type: float) -> torch.Tensor:
     """`embedding_renorm_`: every row that `indices` names once or more is scaled at most once.
 
-    `self`: (rows, columns), of any strides. `indices`: int64 or int32 of any shape; one out of range is ignored.
+    `self`: (rows, columns), of any strides. `indices`: int64 or int32 of any shape; one out of range changes
+    nothing and gives torch.AcceleratorError at the next synchronisation, from torch 2.11 on.
     """
     require_device(self, {"indices": indices}, "embedding_renorm_")
     if self.dim() != 2:
@@ -34,7 +35,7 @@ def embedding_renorm_(self: torch.Tensor, indices: torch.Tensor, max_norm: float
     kernel = _shader.kernel(f"embedding_renorm_{METAL_TYPES[self.dtype]}", self.device)
     geometry = [self.shape[1], self.shape[0], *self.stride()]
     operands = (self, ordered, [float(max_norm), float(norm_type)], geometry)
-    launch_rows(kernel, ordered.numel(), row_group(self.shape[1]), *operands)
+    launch_rows(kernel, ordered.numel(), row_group(self.shape[1]), *operands, reports=True)
     return self
 
 

@@ -1,5 +1,6 @@
 #include "shared/atomic.metal"
 #include "shared/reduce.metal"
+#include "shared/report.metal"
 #include "shared/strided.metal"
 
 // Where window o of O starts: the windows of `size` are spread over `inputs` by a random sample, the last one ends at
@@ -56,6 +57,7 @@ kernel void fractional_max_pool2d_backward(
     device const T* output_gradient [[buffer(1)]],
     device const long* indices [[buffer(2)]],
     constant long* shape [[buffer(3)]],
+    REPORT_BUFFER(4)
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
   const ulong i = element_of<ulong>(position, grid);
@@ -66,6 +68,8 @@ kernel void fractional_max_pool2d_backward(
   if (index >= 0 && index < shape[1]) {
     const ulong place = i / ulong(shape[0]) * ulong(shape[1]) + ulong(index);
     atomic_adder<float>::add(gradient, place, float(output_gradient[i]));
+  } else {
+    REPORT("fractional_max_pool2d_backward(): index ", index, " is out of range of a plane of ", shape[1], " elements");
   }
 }
 
@@ -73,7 +77,7 @@ kernel void fractional_max_pool2d_backward(
   template [[host_name("fractional_max_pool2d_" #T)]] kernel void fractional_max_pool2d<T>(                   \
       device T*, device long*, device const T*, device const T*, constant long*, uint2, uint2);                       \
   template [[host_name("fractional_max_pool2d_backward_" #T)]] kernel void fractional_max_pool2d_backward<T>( \
-      device float*, device const T*, device const long*, constant long*, uint2, uint2);
+      device float*, device const T*, device const long*, constant long*, REPORT_TYPE uint2, uint2);
 FRACTIONAL_MAX_POOL2D(float)
 FRACTIONAL_MAX_POOL2D(half)
 FRACTIONAL_MAX_POOL2D(bfloat)

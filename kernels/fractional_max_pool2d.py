@@ -81,7 +81,7 @@ def fractional_max_pool2d_backward_grad_input(
         shape = [output_size[0] * output_size[1], self.shape[-2] * self.shape[-1]]
         kernel = _shader.kernel(f"fractional_max_pool2d_backward_{METAL_TYPES[self.dtype]}", self.device)
         operands = (grad_output.to(self.dtype).contiguous(), indices.contiguous())
-        launch_elements(kernel, grad_output.numel(), gradient, *operands, [*shape, grad_output.numel()])
+        launch_elements(kernel, grad_output.numel(), gradient, *operands, [*shape, grad_output.numel()], reports=True)
     return grad_input if is_result else grad_input.copy_(gradient)
 
 

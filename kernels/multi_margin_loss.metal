@@ -1,7 +1,10 @@
 #include "shared/reduce.metal"
+#include "shared/report.metal"
 
 // The distance by which class j comes too close to the target's: margin - x[target] + x[j].
 // A group has a row of the contiguous input. A target out of range makes the row's result NaN: nothing is read there.
+#define REPORT_TARGET(name) \
+  REPORT(name "(): target ", target[row], " of row ", long(row), " is out of range of ", classes, " classes")
 
 inline float penalty(float z, bool squared) { return z > 0.0f ? (squared ? z * z : z) : 0.0f; }
 
@@ -14,6 +17,7 @@ kernel void multi_margin_loss(
     device const T* weight [[buffer(3)]],
     constant float* p [[buffer(4)]],      // margin, and 2 for squares
     constant long* shape [[buffer(5)]],   // classes, and whether there are weights
+    REPORT_BUFFER(6)
     uint2 group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint2 group_size [[threads_per_threadgroup]]) {
@@ -23,6 +27,9 @@ kernel void multi_margin_loss(
   const long classes = shape[0], chosen = target[row];
   device const T* x = input + ulong(row) * ulong(classes);
   const bool valid = chosen >= 0 && chosen < classes;
+  if (!valid && thread_index == 0) {
+    REPORT_TARGET("multi_margin_loss");
+  }
   float sum = 0.0f;
   if (valid) {
     const float base = p[0] - float(x[chosen]);
@@ -47,6 +54,7 @@ kernel void multi_margin_loss_backward(
     device const T* output_gradient [[buffer(4)]],
     constant float* p [[buffer(5)]],      // margin, 2 for squares, and the share of a row in the result
     constant long* shape [[buffer(6)]],   // classes, whether there are weights, whether each row has its gradient
+    REPORT_BUFFER(7)
     uint2 group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint2 group_size [[threads_per_threadgroup]]) {
@@ -57,6 +65,9 @@ kernel void multi_margin_loss_backward(
   device const T* x = input + ulong(row) * ulong(classes);
   device T* out = gradient + ulong(row) * ulong(classes);
   const bool valid = chosen >= 0 && chosen < classes;
+  if (!valid && thread_index == 0) {
+    REPORT_TARGET("multi_margin_loss_backward");
+  }
   const float scale = valid ? (shape[1] != 0 ? float(weight[chosen]) : 1.0f) * p[2] / float(classes) *
                                   float(output_gradient[shape[2] != 0 ? row : 0])
                             : NAN;
@@ -79,10 +90,10 @@ kernel void multi_margin_loss_backward(
 #define MULTI_MARGIN_LOSS(T)                                                                          \
   template [[host_name("multi_margin_loss_" #T)]] kernel void multi_margin_loss<T>(                   \
       device float*, device const T*, device const long*, device const T*, constant float*,          \
-      constant long*, uint2, uint, uint2);                                                              \
+      constant long*, REPORT_TYPE uint2, uint, uint2);                                                              \
   template [[host_name("multi_margin_loss_backward_" #T)]] kernel void multi_margin_loss_backward<T>( \
       device T*, device const T*, device const long*, device const T*, device const T*,              \
-      constant float*, constant long*, uint2, uint, uint2);
+      constant float*, constant long*, REPORT_TYPE uint2, uint, uint2);
 MULTI_MARGIN_LOSS(float)
 MULTI_MARGIN_LOSS(half)
 MULTI_MARGIN_LOSS(bfloat)

@@ -23,7 +23,11 @@ def multi_margin_loss_out(
     *,
     out: torch.Tensor,
 ) -> torch.Tensor:
-    """`multi_margin_loss.out`. A target that is no class makes the loss NaN: an error would need a read-back."""
+    """`multi_margin_loss.out`.
+
+    A target that is no class makes the loss NaN, and gives torch.AcceleratorError at the next synchronisation,
+    from torch 2.11 on.
+    """
     rows, classes = _check(self, target, p, weight)
     require_dtype(out, self.dtype, "multi_margin_loss")
     losses = torch.empty(rows, dtype=torch.float32, device=self.device)
@@ -40,6 +44,7 @@ def multi_margin_loss_out(
             weights,
             [float(margin), float(p)],
             [classes, int(weight is not None)],
+            reports=True,
         )
     return reduce_losses(losses, reduction, keeps_rows=target.dim() > 0, out=out)
 
@@ -89,6 +94,7 @@ def multi_margin_loss_backward_grad_input(
         grad_output.to(x.dtype).contiguous(),
         [float(margin), float(p), 1.0 / rows if reduction == MEAN else 1.0],
         [classes, int(weight is not None), int(reduction == NONE and grad_output.dim() > 0)],
+        reports=True,
     )
     return grad_input if gradient is grad_input else grad_input.copy_(gradient)
 

@@ -1,4 +1,5 @@
 #include "shared/reduce.metal"
+#include "shared/report.metal"
 
 struct smaller {
   static int combine(int a, int b) { return a < b ? a : b; }
@@ -26,6 +27,7 @@ kernel void multilabel_margin_loss(
     device const T* input [[buffer(2)]],
     device const long* target [[buffer(3)]],
     constant long& class_count [[buffer(4)]],
+    REPORT_BUFFER(5)
     uint2 group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint2 group_size [[threads_per_threadgroup]]) {
@@ -45,6 +47,9 @@ kernel void multilabel_margin_loss(
       marked = labels[k] == long(j);
     }
     marks[j] = T(marked ? 1 : 0);
+    if (j < count && labels[j] >= long(classes)) {
+      REPORT("multilabel_margin_loss(): target ", labels[j], " is out of range of ", long(classes), " classes");
+    }
   }
   float sum = 0.0f;
   for (int j = int(thread_index); j < classes; j += int(threads)) {
@@ -109,7 +114,8 @@ kernel void multilabel_margin_loss_backward(
 
 #define MULTILABEL_MARGIN_LOSS(T)                                                                               \
   template [[host_name("multilabel_margin_loss_" #T)]] kernel void multilabel_margin_loss<T>(                   \
-      device float*, device T*, device const T*, device const long*, constant long&, uint2, uint, uint2);         \
+      device float*, device T*, device const T*, device const long*, constant long&, REPORT_TYPE \
+      uint2, uint, uint2);         \
   template [[host_name("multilabel_margin_loss_backward_" #T)]] kernel void multilabel_margin_loss_backward<T>( \
       device T*, device const T*, device const long*, device const T*, device const T*, constant float&,        \
       constant long*, uint2, uint, uint2);

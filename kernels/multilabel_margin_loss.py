@@ -16,7 +16,11 @@ _shader = Shader(__file__)
 def multilabel_margin_loss_forward_output(
     self: torch.Tensor, target: torch.Tensor, reduction: int, *, output: torch.Tensor, is_target: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """`multilabel_margin_loss_forward.output`: the loss, and ones where a class is a label of its row."""
+    """`multilabel_margin_loss_forward.output`: the loss, and ones where a class is a label of its row.
+
+    A label that is no class counts nothing, and gives torch.AcceleratorError at the next synchronisation,
+    from torch 2.11 on.
+    """
     rows, classes = _check(self, target)
     require_dtype(output, self.dtype, "multilabel_margin_loss_forward")
     require_dtype(is_target, self.dtype, "multilabel_margin_loss_forward")
@@ -35,6 +39,7 @@ def multilabel_margin_loss_forward_output(
             self.contiguous(),
             target.contiguous(),
             classes,
+            reports=True,
         )
         if marks is not is_target:
             is_target.copy_(marks)

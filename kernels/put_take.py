@@ -21,7 +21,10 @@ _MOVED_AS = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
 
 
 def take(self: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
-    """`take`, of the shape of the index. An index out of range gives zero: an error would need a read-back."""
+    """`take`, of the shape of the index.
+
+    An index out of range gives zero and torch.AcceleratorError at the next synchronisation, from torch 2.11 on.
+    """
     index = index.to(self.device) if index.dim() == 0 else index  # as for any operand without dimensions
     _check_index(self, index, "take")
     if self.numel() == 0 and index.numel():
@@ -30,7 +33,7 @@ def take(self: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
     if out.numel():
         kernel = _shader.kernel(f"take_{_MOVED_AS[self.element_size()]}", self.device)
         operands = (out, self, index.contiguous(), logical_order(self), index.numel())
-        launch_elements(kernel, index.numel(), *operands)
+        launch_elements(kernel, index.numel(), *operands, reports=True)
     return out
 
 
@@ -48,7 +51,8 @@ def take_out(self: torch.Tensor, index: torch.Tensor, *, out: torch.Tensor) -> t
 def put_(self: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumulate: bool = False) -> torch.Tensor:
     """`put_`: of an index that comes twice any source stays, or the sum with `accumulate`.
 
-    An index out of range is ignored: an error would need a read-back.
+    An index out of range writes nothing and gives torch.AcceleratorError at the next synchronisation, from torch 2.11
+    on.
     """
     _check_index(self, index, "put_")
     require_device(self, {"source": source}, "put_")
@@ -72,10 +76,10 @@ def put_(self: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumula
     if accumulate:
         kernel = _shader.kernel(f"put_accumulate_{METAL_TYPES[self.dtype]}", self.device)
         memory = self.as_strided((self.untyped_storage().nbytes() // self.element_size(),), (1,), 0)
-        launch_elements(kernel, index.numel(), memory, *operands, self.storage_offset())
+        launch_elements(kernel, index.numel(), memory, *operands, self.storage_offset(), reports=True)
     else:
         kernel = _shader.kernel(f"put_{_MOVED_AS[self.element_size()]}", self.device)
-        launch_elements(kernel, index.numel(), self, *operands)
+        launch_elements(kernel, index.numel(), self, *operands, reports=True)
     return self
 
 

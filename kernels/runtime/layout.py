@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 
 import torch
 
-from .shader import MetalKernel
+from .shader import MetalKernel, reporting
 
 _LARGEST_32_BIT = 2**31 - 1
 # Rows of threads beyond this many: a grid has at most 2^32 - 1 threads in one dimension.
@@ -58,16 +58,23 @@ class Layout:
 
 
 def launch_elements(
-    kernel: MetalKernel, elements: int, *arguments: object, arg_casts: dict[int, str] | None = None
+    kernel: MetalKernel,
+    elements: int,
+    *arguments: object,
+    arg_casts: dict[int, str] | None = None,
+    reports: bool = False,
 ) -> None:
     """Run a kernel with at least a thread an element, in rows where one dimension of the grid would not do.
 
     The kernel finds its element with `element_of` of shared/strided.metal, and the last row may be longer than needed.
+    `reports`: the kernel's last buffer is that for errors.
     """
+    errors = reporting(len(arguments)) if reports else {}
     if elements <= _ROW:
-        kernel(*arguments, threads=elements, arg_casts=arg_casts)
+        kernel(*arguments, threads=elements, arg_casts=arg_casts, **errors)
     else:
-        kernel(*arguments, threads=(_ROW, -(-elements // _ROW)), group_size=(256, 1), arg_casts=arg_casts)
+        rows = -(-elements // _ROW)
+        kernel(*arguments, threads=(_ROW, rows), group_size=(256, 1), arg_casts=arg_casts, **errors)
 
 
 def layout_of(operands: Sequence[torch.Tensor]) -> Layout:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .shader import MetalKernel
+from .shader import MetalKernel, reporting
 
 MOST_THREADS = 256
 SIMD_WIDTH = 32
@@ -14,10 +14,17 @@ def row_group(length: int) -> int:
 
 
 def launch_rows(
-    kernel: MetalKernel, rows: int, group: int, *arguments: object, arg_casts: dict[int, str] | None = None
+    kernel: MetalKernel,
+    rows: int,
+    group: int,
+    *arguments: object,
+    arg_casts: dict[int, str] | None = None,
+    reports: bool = False,
 ) -> None:
     """Run a kernel with a group of so many threads for each of up to 2^32 - 1 rows.
 
     The row is the group's second coordinate: threads counted in one dimension would not fit into 32 bits.
+    `reports`: the kernel's last buffer is that for errors.
     """
-    kernel(*arguments, threads=(group, rows), group_size=(group, 1), arg_casts=arg_casts)
+    errors = reporting(len(arguments)) if reports else {}
+    kernel(*arguments, threads=(group, rows), group_size=(group, 1), arg_casts=arg_casts, **errors)

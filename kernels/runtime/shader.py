@@ -28,6 +28,10 @@ METAL_TYPES: dict[torch.dtype, str] = {
 }
 
 
+# Whether kernels can report errors: compile_shader takes a buffer for them since torch 2.11.
+REPORTS_ERRORS = torch.torch_version.TorchVersion(torch.__version__) >= "2.11"
+
+
 class MetalKernel(Protocol):
     """A function of a library that `torch.mps.compile_shader` returned."""
 
@@ -37,6 +41,7 @@ class MetalKernel(Protocol):
         threads: int | Sequence[int] | None = ...,
         group_size: int | Sequence[int] | None = ...,
         arg_casts: str | dict[int, str] | None = ...,
+        error_buf_idx: int = ...,
     ) -> None:
         """Bind argument i to buffer i and run."""
 
@@ -80,7 +85,12 @@ def assembled(path: Path) -> str:
 
     Raises OSError when a file cannot be read.
     """
-    return _expanded(path, seen=set())
+    return ("#define REPORTS\n" if REPORTS_ERRORS else "") + _expanded(path, seen=set())
+
+
+def reporting(index: int) -> dict[str, int]:
+    """The option with which a kernel is called that reports errors through buffer `index` (shared/report.metal)."""
+    return {"error_buf_idx": index} if REPORTS_ERRORS else {}
 
 
 def sources(path: Path) -> list[Path]:

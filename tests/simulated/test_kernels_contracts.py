@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mpsmith import kernels
-from mpsmith.kernels.runtime import catalog
+from mpsmith.kernels import multi_margin_loss, put_take
+from mpsmith.kernels.runtime import catalog, shader
 from mpsmith.kernels.runtime.layout import Layout
 from mpsmith.simulator import metal
 
@@ -187,7 +188,50 @@ def test_an_input_that_overlaps_the_output_is_read_before_it_is_written() -> Non
     torch.testing.assert_close(m[1:].cpu(), expected)
 
 
-def test_indices_out_of_range_touch_no_memory() -> None:
+OUT_OF_RANGE: dict[str, tuple[Callable[[torch.Tensor], Any], str]] = {
+    "take": (
+        lambda x: torch.take(x, on_mps([1, -7])),
+        r"take\(\): index -7 is out of range of a tensor with 6 elements",
+    ),
+    "put_": (lambda x: x.put_(on_mps([6]), on_mps([9.0])), "index 6 is out of range of a tensor with 6 elements"),
+    "put_ that adds": (lambda x: x.put_(on_mps([-9]), on_mps([9.0]), accumulate=True), "index -9 is out of range"),
+    "embedding_renorm_": (
+        lambda x: torch.embedding_renorm_(x, on_mps([2]), 100.0, 2.0),
+        r"embedding_renorm_\(\): index 2 is out of range of 2 rows",
+    ),
+    "multi_margin_loss": (
+        lambda x: torch.nn.functional.multi_margin_loss(x, on_mps([0, 7])),
+        "target 7 of row 1 is out of range of 3 classes",
+    ),
+    "multi_margin_loss_backward": (
+        lambda x: aten.multi_margin_loss_backward(on_mps(1.0), x, on_mps([-1, 0]), 1, 1),
+        "target -1 of row 0 is out of range of 3 classes",
+    ),
+    "multilabel_margin_loss": (
+        lambda x: torch.nn.functional.multilabel_margin_loss(x, on_mps([[0, 3, -1], [-1, 9, 9]])),
+        "target 3 is out of range of 3 classes",
+    ),
+    "fractional_max_pool2d_backward": (
+        lambda x: aten.fractional_max_pool2d_backward(on_mps([[[1.0]]]), x[None], [1, 1], [1, 1], on_mps([[[6]]])),
+        "index 6 is out of range of a plane of 6 elements",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OUT_OF_RANGE)
+def test_an_index_out_of_range_is_reported_as_torch_reports_it(name: str) -> None:
+    """And touches no memory but its own result: the checked mode sees every access."""
+    call, message = OUT_OF_RANGE[name]
+    with metal.checking("checked"), pytest.raises(torch.AcceleratorError, match=message):
+        call(on_mps([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
+
+
+def test_releases_without_a_buffer_for_errors_pass_over_an_index_out_of_range(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shader, "REPORTS_ERRORS", False)
+    for family in (put_take, multi_margin_loss):
+        monkeypatch.setattr(family, "_shader", shader.Shader(family.__file__))
     with metal.checking("checked"):
         assert torch.take(on_mps([1.0, 2.0]), on_mps([1, 2, -3])).tolist() == [2.0, 0.0, 0.0]
         assert on_mps([1.0, 2.0]).put_(on_mps([5, 0]), on_mps([9.0, 8.0])).tolist() == [8.0, 2.0]
