@@ -13,7 +13,7 @@ from markupsafe import Markup
 from .._version import __version__
 from ..audit.findings.results import SEVERITY, AuditSummary, EntrySummary, OverloadSummary
 from ..audit.verdicts import CASE_SEVERITY, CaseVerdict, OverloadVerdict
-from . import tables
+from . import module_tables, tables
 from .charts import charts, style_of
 from .coverage_page import section_of
 from .tables import SHORT_DTYPES
@@ -40,7 +40,11 @@ SHOWN_TEXT = 300
 def render(summary: AuditSummary) -> str:
     """The report as the text of an HTML page."""
     static = [
+        tables.unexplained_table(summary),
+        tables.rule_table(summary),
         tables.fallback_table(summary),
+        module_tables.known_report_table(summary),
+        module_tables.module_table(summary),
         tables.disagreement_table(summary),
         tables.unattributed_table(summary),
         tables.case_table(summary),
@@ -173,6 +177,7 @@ class _Packing:
                 self.text(case.message),
                 self.text(case.inputs),
                 case.max_error,
+                self.text(case.rule),
             ]
             for case in chosen
         }

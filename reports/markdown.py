@@ -6,11 +6,12 @@ Two runs of the same code give the same text but for the section "Environment": 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from tabulate import tabulate
 
 from ..audit.findings.results import AuditSummary
-from . import tables
+from . import module_tables, tables
 from .tables import Cell, Table
 from .wording import SIMULATED_NOTE, key_figures, settings_text, subtitle, surface_note, title
 
@@ -20,12 +21,16 @@ SPECIAL = re.compile(r"([\\`*_\[\]<>|#])")
 def render(summary: AuditSummary) -> str:
     """The report as Markdown text (GitHub's flavour)."""
     shown = [
+        tables.unexplained_table(summary),
+        tables.rule_table(summary),
         tables.verdict_table(summary),
         tables.case_table(summary),
         tables.dtype_table(summary),
         tables.fallback_table(summary),
         *tables.fault_tables(summary),
         tables.map_table(summary),
+        module_tables.known_report_table(summary),
+        module_tables.module_table(summary),
         tables.disagreement_table(summary),
         tables.unattributed_table(summary),
         tables.skip_table(summary),
@@ -57,7 +62,7 @@ def _head(summary: AuditSummary) -> str:
 
 def _section(table: Table) -> str:
     rows = [
-        [_cell(cell, column in table.code) for column, cell in zip(table.columns, row, strict=True)]
+        [_cell(cell, column in table.code, table.links) for column, cell in zip(table.columns, row, strict=True)]
         for row in table.rows
     ]
     numeric = [all(isinstance(row[i], int) for row in table.rows) for i in range(len(table.columns))]
@@ -79,9 +84,11 @@ def _unpadded(text: str) -> str:
     return "\n".join(re.sub(r" {2,}(?=\|)", " ", re.sub(r"(?<=\|) {2,}", " ", line)) for line in lines)
 
 
-def _cell(cell: Cell, code: bool) -> str:
+def _cell(cell: Cell, code: bool, links: Mapping[str, str]) -> str:
     if isinstance(cell, int):
         return f"{cell:,}"
+    if cell in links:
+        return f"[{escaped(cell)}]({links[cell]})"
     return f"`{cell}`".replace("|", "\\|") if code and cell else escaped(cell)
 
 

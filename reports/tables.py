@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
+from ..audit.findings.explanations import RuleUse
 from ..audit.findings.results import FAULTS, SEVERITY, AuditSummary, OverloadSummary, Unattributed
 from ..audit.running.selection import DTYPES
 from ..audit.verdicts import CASE_SEVERITY, CaseVerdict, OverloadVerdict
 from .wording import LETTERS, MEANING, completeness, duration_text, marked, settings_text
 
 Cell = str | int
+
+UNEXPLAINED = "UNEXPLAINED"
+STALE = "STALE: explained nothing in this full run; it may be out of date"
 
 # Column heads for maps in a terminal.
 SHORT_DTYPES = {
@@ -32,7 +36,7 @@ SHORT_DTYPES = {
 class Table:
     """A table: its heading (marked where simulated), columns, rows, and a sentence of explanation or "".
 
-    `code` names the columns that hold names of operators, cases or commands.
+    `code` names the columns that hold names of operators, cases or commands; `links` gives the addresses of cells.
     """
 
     heading: str
@@ -40,6 +44,7 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
     code: frozenset[str] = frozenset()
+    links: Mapping[str, str] = field(default_factory=dict)
 
 
 def verdict_table(summary: AuditSummary) -> Table:
@@ -112,10 +117,12 @@ def fault_table(summary: AuditSummary, verdict: OverloadVerdict, *, numbers: boo
     for overload in summary.overloads:
         if overload.verdict is verdict:
             case: Cell = (overload.worst_case or "") if numbers else worst_case_label(summary, overload)
-            rows.append((overload.name, dtypes_of(overload, verdict), overload.reason, case))
+            rule = worst_case_rule(summary, overload)
+            rows.append((overload.name, dtypes_of(overload, verdict), overload.reason, rule, case))
+    rows.sort(key=lambda row: row[3] != UNEXPLAINED)  # what nobody has understood comes first
     return Table(
         marked(verdict.value.capitalize(), summary),
-        ("overload", "dtypes", "evidence", "case" if numbers else "worst case"),
+        ("overload", "dtypes", "evidence", "explained by", "case" if numbers else "worst case"),
         tuple(rows),
         f"{MEANING[verdict][0].upper()}{MEANING[verdict][1:]}.",
         frozenset({"overload", "worst case"}),
@@ -125,6 +132,52 @@ def fault_table(summary: AuditSummary, verdict: OverloadVerdict, *, numbers: boo
 def worst_case_label(summary: AuditSummary, overload: OverloadSummary) -> str:
     """The name of the case that decided the overload's verdict, the same in every run; "" where none did."""
     return summary.cases[overload.worst_case].label if overload.worst_case is not None else ""
+
+
+def worst_case_rule(summary: AuditSummary, overload: OverloadSummary) -> str:
+    """The rule that explains the case which decided the overload's verdict; "" where no case did."""
+    return "" if overload.worst_case is None else summary.cases[overload.worst_case].rule or UNEXPLAINED
+
+
+def unexplained_table(summary: AuditSummary, *, numbers: bool = False) -> Table:
+    """The cases that did not pass and that no rule explains, the most severe first; one's number or lasting name."""
+    rows = [
+        (u.entry, u.verdict.value, u.cases, ", ".join(u.dtypes), u.message, u.example if numbers else u.label)
+        for u in summary.explanation.unexplained
+    ]
+    return Table(
+        marked("Unexplained non-passes", summary),
+        ("entry", "verdict", "cases", "dtypes", "message", "case" if numbers else "first case"),
+        tuple(rows),
+        "No rule says why these cases did not pass: each is new, or nobody has looked at it yet. `mpsmith report "
+        "--unexplained` lists them all.",
+        frozenset({"entry", "first case"}),
+    )
+
+
+def rule_table(summary: AuditSummary) -> Table:
+    """The rules that explain the other cases that did not pass, with their reasons; then those that explain none."""
+    rows: list[tuple[Cell, ...]] = [
+        (rule.name, rule.total, _counted(rule), rule.reason, _holds_on(rule), shortened(rule.entries))
+        for rule in summary.explanation.rules
+    ]
+    rows += [(name, 0, "", STALE, "", "") for name in summary.explanation.stale]
+    return Table(
+        marked("Rules that explain non-passes", summary),
+        ("rule", "cases", "verdicts", "reason", "holds on", "seen in"),
+        tuple(rows),
+        f"{summary.explanation.sentence}. A rule explains and never acquits: verdicts are what they are without it.",
+        frozenset({"rule", "seen in"}),
+    )
+
+
+def _counted(rule: RuleUse) -> str:
+    return ", ".join(f"{count:,} {verdict.value}" for verdict, count in rule.cases.items())
+
+
+def _holds_on(rule: RuleUse) -> str:
+    where = {"both": "any mps device", "simulated": "the simulated device", "real": "a Mac"}[rule.holds_on]
+    return f"{where} ({rule.upstream})" if rule.upstream else where
 
 
 def fault_tables(summary: AuditSummary) -> list[Table]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import replace
 
 from tabulate import tabulate
 
 from ..audit.findings.results import AuditSummary
 from ..audit.verdicts import OverloadVerdict
-from . import tables
+from . import module_tables, tables
 from .tables import Cell, Table
 from .wording import LETTERS, SIMULATED_NOTE, key_figures, subtitle, surface_note, title
 
@@ -23,6 +24,7 @@ UNNAMED = (
     OverloadVerdict.DTYPE_GAP,
     OverloadVerdict.REFERENCE_FAILED,
 )
+KNOWN_COLUMNS = ("issue", "here", "class", "report", "case")
 HINT = "Run a case again with `mpsmith audit --replay CASE`; `mpsmith report --cases` lists the cases."
 
 
@@ -30,12 +32,16 @@ def render(summary: AuditSummary, width: int = 120) -> str:
     """The report as text of at most `width` columns, where its operator names allow that."""
     present = summary.overload_counts
     shown = [
+        tables.unexplained_table(summary, numbers=True),
         tables.verdict_table(summary),
         tables.case_table(summary),
         tables.fallback_table(summary),
         *(tables.fault_table(summary, verdict, numbers=True) for verdict in UNNAMED if verdict in present),
         tables.unattributed_table(summary, faults_only=True),
         tables.disagreement_table(summary),
+        _narrow(module_tables.known_report_table(summary, faults_only=True), KNOWN_COLUMNS),
+        module_tables.module_table(summary, faults_only=True),
+        _narrow(tables.rule_table(summary), ("rule", "cases", "reason")),
     ]
     blocks = [_head(summary, width), *(_table(table, width, ROWS) for table in shown if table.rows), HINT]
     return "\n\n".join(blocks) + "\n"
@@ -67,13 +73,19 @@ def _table(table: Table, width: int, limit: int) -> str:
     return f"{table.heading}\n\n{text}{more}"
 
 
+def _narrow(table: Table, columns: tuple[str, ...]) -> Table:
+    """The table with some of its columns alone."""
+    kept = [table.columns.index(column) for column in columns]
+    return replace(table, columns=columns, rows=tuple(tuple(row[i] for i in kept) for row in table.rows))
+
+
 def _fitted(table: Table, rows: tuple[tuple[Cell, ...], ...], width: int) -> list[list[Cell]]:
     """Shorten texts until the table fits: the widest text columns give way first, names of operators never do.
 
     tabulate pads heads by two, and sets two spaces between columns.
     """
     widths = [max([len(c) + 2, *(len(f"{row[i]}") for row in rows)]) for i, c in enumerate(table.columns)]
-    free = [i for i, column in enumerate(table.columns) if column not in ("overload", "operator")]
+    free = [i for i, column in enumerate(table.columns) if column not in ("overload", "operator", "rule")]
     while sum(widths) + 2 * (len(widths) - 1) > width:
         widest = max(free, key=lambda i: widths[i])
         if widths[widest] <= NARROWEST_COLUMN:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..audit.findings.known_reports import in_words
 from ..audit.findings.results import AuditSummary, RunFacts
 from ..audit.verdicts import CaseVerdict, OverloadVerdict
 
@@ -89,6 +90,8 @@ def key_figures(summary: AuditSummary) -> list[str]:
         f"{not_executed:,} of {summary.reachable:,} reachable overloads were not executed, so nothing is said of them; "
         f"{summary.ruled_out:,} more are out of reach for any user of mps, each by a named rule.",
     ]
+    if summary.explanation.non_passes:
+        lines.append(f"{summary.explanation.sentence}.")
     if summary.fallbacks:
         named = counted(len(summary.fallbacks), "operator")
         lines.append(f"The device named {named} as falling back to the CPU or not implemented.")
@@ -96,10 +99,16 @@ def key_figures(summary: AuditSummary) -> list[str]:
     if faults_of_none:
         found = counted(len(faults_of_none), "finding")
         lines.append(f"{found} could be put down to no overload: see Findings that no overload answers for.")
+    lines += _of_known_reports(summary)
     if summary.disagreements:
         differing = counted(len(summary.disagreements), "overload")
         lines.append(f"{differing} did not behave as the surface says: see Disagreements.")
     return lines
+
+
+def _of_known_reports(summary: AuditSummary) -> list[str]:
+    words = in_words(summary.known_reports, simulated=summary.run.simulated)
+    return [f"{words}."] if words else []
 
 
 def counted(number: int, noun: str) -> str:

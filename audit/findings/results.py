@@ -13,9 +13,12 @@ from difflib import get_close_matches
 from typing import Any
 
 from ...errors import MpsmithError
+from ..mps_module.rows import ModuleRow
 from ..surface.overloads import Dispatch
 from ..verdicts import CaseVerdict, OverloadVerdict
 from .evidence import CaseReference
+from .explanations import Explanation
+from .known_reports import ReportStanding
 
 # From the worst to "nothing is known": an overload, and an operator over its overloads, has the first that applies.
 SEVERITY: tuple[OverloadVerdict, ...] = (
@@ -199,7 +202,10 @@ class Unattributed:
 class AuditSummary:
     """Everything that reports show of one run. `cases` holds the cases that other parts refer to by id.
 
-    `selection` says by which filters only a part is left, "" when nothing is: see `select`.
+    `explanation` says which rules explain the cases that did not pass, and what none explains.
+
+    `module` holds what the probes of torch.mps itself showed, `known_reports` how the upstream reports of wrong
+    results stand in this run. `selection` says by which filters only a part is left, "" when nothing is: see `select`.
     """
 
     run: RunFacts
@@ -215,6 +221,9 @@ class AuditSummary:
     disagreements: tuple[Disagreement, ...]
     unattributed: tuple[Unattributed, ...]
     cases: Mapping[int, CaseReference]
+    explanation: Explanation = field(default_factory=Explanation)
+    module: tuple[ModuleRow, ...] = ()
+    known_reports: tuple[ReportStanding, ...] = ()
     selection: str = ""
 
     @property
@@ -299,6 +308,8 @@ def select(
         fallbacks=tuple(f for f in summary.fallbacks if f.overload in kept),
         disagreements=tuple(d for d in summary.disagreements if d.overload in kept),
         unattributed=summary.unattributed if not (verdicts or patterns or dtypes) else (),
+        module=summary.module if not (verdicts or patterns or dtypes) else (),
+        known_reports=tuple(r for r in summary.known_reports if not kept.isdisjoint(r.overloads)),
         selection=_selection(verdicts, patterns, dtypes),
     )
 

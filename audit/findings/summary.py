@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 
+from ...registry import known_wrong
 from ..running.selection import DTYPES
 from ..surface.overloads import Dispatch, Overload, Surface
 from ..surface.reachability import Unreachable
 from ..verdicts import CaseVerdict, OverloadVerdict, worst
 from .attribution import Entry
 from .evidence import CaseReference, DtypeFindings, Evidence, OverloadFindings, in_order_of_severity, lacks_kernel
+from .explanations import explain
+from .known_reports import ReportStanding, known_reports
 from .results import (
     FAULTS,
     SEVERITY,
@@ -53,6 +57,7 @@ def summarize(
         registered: what the registry says, by operator ("aten::mode"); shown beside the verdicts, never part of them.
     """
     evidence = Evidence(store, run.id, surface, simulated=bool(run.environment.get("simulated", False)))
+    explanation, rule_of = explain(store, run, surface)
     groups = store.groups(run.id)
     overloads = _overloads(evidence, surface, _selection(run, evidence.counts))
     return AuditSummary(
@@ -68,7 +73,10 @@ def summarize(
         fallbacks=_fallbacks(evidence, surface),
         disagreements=tuple(_disagreements(evidence, surface, overloads)),
         unattributed=_unattributed(evidence),
-        cases=_referenced_cases(evidence),
+        cases=_referenced_cases(evidence, rule_of),
+        explanation=explanation,
+        module=tuple(store.module_rows(run.id)),
+        known_reports=_known_reports(evidence),
     )
 
 
@@ -354,13 +362,25 @@ def _order(key: tuple[Entry, str, CaseVerdict]) -> tuple[Entry, int, str, str]:
     return entry, _dtype_position(dtype), dtype, verdict.value
 
 
-def _referenced_cases(evidence: Evidence) -> dict[int, CaseReference]:
+def _referenced_cases(evidence: Evidence, rule_of: Mapping[int, str]) -> dict[int, CaseReference]:
     kept = [f for findings in evidence.overloads.values() for f in findings.dtypes.values()]
     kept += [f for by_dtype in evidence.entries.values() for f in by_dtype.values()]
     kept += evidence.unattributed.values()
     cases = [case for found in kept for case in found.worst.values()]
     cases += [found.example for found in evidence.fallbacks.values() if found.example]
-    return {case.id: case for case in sorted(cases, key=lambda case: case.id)}
+    ordered = sorted(cases, key=lambda case: case.id)
+    return {case.id: replace(case, rule=rule_of.get(case.id, "")) for case in ordered}
+
+
+def _known_reports(evidence: Evidence) -> tuple[ReportStanding, ...]:
+    cases: dict[Entry, Counter[CaseVerdict]] = defaultdict(Counter)
+    worst_cases: dict[tuple[Entry, CaseVerdict], int] = {}
+    for entry, by_dtype in evidence.entries.items():
+        for found in by_dtype.values():
+            cases[entry].update(found.cases)
+            for verdict, case in found.worst.items():
+                worst_cases.setdefault((entry, verdict), case.id)
+    return known_reports(known_wrong.load().values(), cases, worst_cases)
 
 
 def _dispatch(surface: Surface, overload: str) -> Dispatch | None:

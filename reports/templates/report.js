@@ -280,7 +280,7 @@
   }
 
   function caseDetail(id) {
-    const [label, mode, verdict, stage, message, inputs, error] = data.cases[id];
+    const [label, mode, verdict, stage, message, inputs, error, rule] = data.cases[id];
     const command = `mpsmith audit --replay ${id}`;
     const copy = make("button", { type: "button", class: "copy", onclick: () => {
       if (navigator.clipboard) navigator.clipboard.writeText(command).then(() => { copy.textContent = "copied"; });
@@ -289,6 +289,7 @@
       error === null ? "" : `${error.toPrecision(3)} × the tolerance`].filter(Boolean).join(", ");
     return make("div", { class: "case" }, make("p", {}, make("code", {}, label), ` ${facts}`),
       data.texts[message] ? make("p", { class: "message" }, data.texts[message]) : "",
+      make("p", { class: "facts" }, data.texts[rule] ? `explained by the rule ${data.texts[rule]}` : "UNEXPLAINED: no rule says why"),
       data.texts[inputs] ? make("p", { class: "facts" }, "inputs: ", make("code", {}, data.texts[inputs])) : "",
       make("p", {}, make("code", {}, command), copy));
   }

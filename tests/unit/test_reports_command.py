@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
 
 from mpsmith.audit.findings.store import GroupKey, Store
 from mpsmith.audit.verdicts import CaseVerdict, Outcome
@@ -108,6 +109,34 @@ def test_cases_are_listed_with_their_numbers(store: Path, capsys: pytest.Capture
         ["7", "missing", "opinfo:mode:float32:0"],
         ["8", "missing", "opinfo:mode:float32:1"],
     ]
+
+
+def test_unexplained_cases_are_listed_and_fail(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command.report(store=store, unexplained=True)  # mode has no kernel, says the surface: all is explained
+    assert capsys.readouterr().out.splitlines()[1:] == ["no case matches"]
+    with Store.open(store) as opened:
+        run = opened.latest_run()
+        opened.plan(run.id, [GroupKey("opinfo", "sin", "", "float32", "fallback")])
+        group = opened.groups(run.id)[-1].id
+        opened.add_case(group, 0, Outcome(CaseVerdict.WRONG, message="shape is [1], not [2]"), "(float32[2])")
+    for form in (command.Format.TERMINAL, command.Format.CSV, command.Format.JSON):
+        with pytest.raises(typer.Exit) as exit_:
+            command.report(store=store, unexplained=True, form=form)
+        assert exit_.value.exit_code == 1
+        out = capsys.readouterr().out
+        assert "opinfo:sin:float32:0" in out
+        assert "opinfo:mode" not in out
+    command.report(store=store, unexplained=True, verdict=["missing"])
+    command.report(store=store, unexplained=True, ops=["mode"])
+    assert "opinfo" not in capsys.readouterr().out
+
+
+def test_the_rule_of_each_case_is_listed_with_it(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command.report(store=store, cases=True)
+    assert all(line.endswith("(no-kernel)") for line in capsys.readouterr().out.splitlines()[1:])
+    command.report(store=store, cases=True, form=command.Format.CSV)
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert {row["explained_by"] for row in rows} == {"no-kernel"}
 
 
 @pytest.mark.parametrize(

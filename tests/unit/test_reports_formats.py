@@ -186,6 +186,55 @@ def test_tables_add_up(summary: AuditSummary) -> None:
     assert sum(int(row[-1]) for row in tables.dtype_table(summary).rows) == summary.run.recorded
 
 
+@pytest.mark.parametrize("name", RENDERERS)
+def test_every_form_has_the_rules_with_their_reasons(name: str, summary: AuditSummary) -> None:
+    text = RENDERERS[name](summary)
+    assert "no-kernel" in text
+    if name != "csv":  # has a row for every overload, and the rule beside it
+        reason = next(use.reason for use in summary.explanation.rules if use.name == "no-kernel")
+        assert reason[10:50] in text
+        assert "12 non-passes: 8 explained by 1 rule, 4 unexplained" in text or name == "json"
+
+
+@pytest.mark.parametrize("name", ["terminal", "markdown", "html"])
+def test_what_is_unexplained_comes_before_the_rules_and_other_tables(name: str, summary: AuditSummary) -> None:
+    headings = ("Unexplained non-passes", "Rules that explain non-passes", "Operators that fell back or are missing")
+    text = re.sub(r"<script.*?</script>", "", RENDERERS[name](summary), flags=re.DOTALL)
+    places = [text.index(heading) for heading in headings]
+    assert places[0] == min(places)
+    everything = [(u.entry, u.verdict) for u in summary.explanation.unexplained]
+    assert everything == [
+        ("unknown.thing", CaseVerdict.CRASH),
+        ("sum", CaseVerdict.WRONG),
+        ("cos", CaseVerdict.DTYPE_GAP),
+        ("sin", CaseVerdict.SKIPPED),
+    ]
+
+
+def test_an_overload_shows_the_rule_that_explains_it_or_that_none_does(summary: AuditSummary) -> None:
+    rows = {row["overload"]: row for row in csv.DictReader(io.StringIO(csv_report.render(summary)))}
+    assert rows["aten::mode"]["explained_by"] == "no-kernel"
+    assert rows["aten::sum"]["explained_by"] == tables.UNEXPLAINED
+    assert rows["aten::relu"]["explained_by"] == ""
+
+
+def test_unexplained_faults_stand_before_explained_ones(summary: AuditSummary) -> None:
+    first = next(o for o in summary.overloads if o.name == "aten::sum")
+    rule = {first.worst_case: replace(summary.cases[first.worst_case], rule="some-rule")}
+    explained = replace(summary, cases={**summary.cases, **rule})
+    unexplained = next(case.id for case in summary.cases.values() if not case.rule and case.id != first.worst_case)
+    other = replace(first, name="aten::zeta", worst_case=unexplained)
+    both = replace(explained, overloads=(first, other))
+    table = tables.fault_table(both, OverloadVerdict.WRONG)
+    assert [row[3] for row in table.rows] == [tables.UNEXPLAINED, "some-rule"]
+
+
+def test_stale_rules_are_pointed_out(summary: AuditSummary) -> None:
+    stale = replace(summary, explanation=replace(summary.explanation, stale=("old-rule",)))
+    assert re.search(r"old-rule[` ]*\|.*STALE", markdown.render(stale))
+    assert "STALE" in terminal.render(stale)
+
+
 def test_markdown_shows_the_tables(summary: AuditSummary) -> None:
     text = markdown.render(summary)
     for verdict, count in summary.overload_counts.items():
@@ -210,7 +259,7 @@ def test_markdown_cells_cannot_break_their_table(summary: AuditSummary) -> None:
     lines = [line for line in markdown.render(summary).splitlines() if "alert" in line]
     assert lines
     for line in lines:
-        assert len(re.findall(r"(?<!\\)\|", line)) == 5
+        assert len(re.findall(r"(?<!\\)\|", line)) in (6, 7)  # a row of its verdict, and one of what is unexplained
         assert "<script>" not in line.replace("\\<", "")
 
 
