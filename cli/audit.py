@@ -32,6 +32,14 @@ def audit(
         list[str] | None,
         typer.Option(help="Only cases from these sources, such as opinfo, layouts, forms; may be repeated."),
     ] = None,
+    large: Annotated[
+        bool,
+        typer.Option(
+            "--large",
+            help="Also tensors of more than 2^31 elements: 9 to 25 GiB of memory a case, skipped where there is less;"
+            " raise --memory-limit and lower --workers.",
+        ),
+    ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the inputs: the same seed gives the same cases anywhere.")] = 0,
     device: Annotated[
         DeviceKind, typer.Option(help="The real mps device, the simulated one, or the real one where there is one.")
@@ -104,6 +112,7 @@ def audit(
         memory_limit=int(memory_limit * 2**30),
         sources=_split(sources),
         imports=_split(imports),
+        large=large,
     )
     if with_kernels:
         _audit_with_kernels(settings, store, resume=resume, follow_up=sync or report)

@@ -57,6 +57,7 @@ class Settings:
         timeout: seconds one case may take before its process is killed.
         memory_limit: bytes of data a worker may hold, or 0 for no limit.
         sources: which case sources; empty means all.
+        large: also the sources that need very much memory, which are not among the default ones.
         imports: packages to import for operators outside aten, or for their own OpInfos.
         faults: what the simulated device does wrong on purpose, in the form that `simulator.faults.Fault` prints.
     """
@@ -73,6 +74,7 @@ class Settings:
     memory_limit: int = 8 << 30
     sources: tuple[str, ...] = ()
     imports: tuple[str, ...] = ()
+    large: bool = False
     faults: tuple[str, ...] = ()
 
     def recorded(self) -> dict[str, Any]:
@@ -96,6 +98,7 @@ class Settings:
             refuse_dtypes_of=fields.get("refuse_dtypes_of"),
             sources=tuple(fields["sources"]),
             imports=tuple(fields["imports"]),
+            large=bool(fields.get("large", False)),
             faults=tuple(fields.get("faults", ())),
             **others,
         )

@@ -165,9 +165,16 @@ def plan() -> Plan:
     unknown = sorted(set(settings.sources) - set(worker.sources))
     if unknown:
         raise MpsmithError(f"unknown case source {unknown[0]!r} (there are {', '.join(worker.sources)})")
-    chosen = [source for name, source in worker.sources.items() if not settings.sources or name in settings.sources]
+    chosen = [source for name, source in worker.sources.items() if _is_chosen(name, source, settings)]
     groups = [key for source in chosen for key in in_order_of_execution(source)]
     return Plan(select(groups, settings.ops, settings.dtypes), environment(worker.device), worker.problems)
+
+
+def _is_chosen(name: str, source: CaseSource, settings: Settings) -> bool:
+    """Whether the user asked for a source: by its name, or all by naming none; some run only where asked for."""
+    if getattr(source, "opt_in", False):
+        return settings.large or name in settings.sources
+    return not settings.sources or name in settings.sources
 
 
 def run_group(task: Task) -> int:

@@ -9,6 +9,7 @@ from ..cases import CaseSource
 from .errors import ErrorSource
 from .forms import FormSource
 from .known_wrong import KnownWrongSource
+from .large import LargeKnownWrongSource, LargeSource
 from .layouts import LayoutSource
 from .modules import ModuleSource
 from .opinfo import OpInfoSource
@@ -35,6 +36,8 @@ def case_sources(imports: Sequence[str]) -> tuple[dict[str, CaseSource], list[st
         RandomSource(opinfos),
         ModuleSource(),
         SchemaSource(),
+        LargeSource(),
+        LargeKnownWrongSource(),
     ]
     problems: list[str] = []
     for package in imports:
