@@ -188,7 +188,9 @@ def _unknown_operators(block: Block, report: KnownReport, operators: Collection[
     for position, overload in enumerate(report.operators):
         operator = overload.split(".")[0]
         if operators and operator not in operators:
-            yield block.problem(("operators", position), f"there is no operator {operator}{near(operator, operators)}")
+            # Compared without namespaces: the one that nearly all share would make any two names alike.
+            hint = near(operator.rpartition("::")[2], [name.rpartition("::")[2] for name in operators])
+            yield block.problem(("operators", position), f"there is no operator {operator}{hint}")
 
 
 def _base(overload: str) -> str:

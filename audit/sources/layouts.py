@@ -143,7 +143,7 @@ def with_scalars_on_host(case: Case) -> Case | None:
     if not case.elementwise or len(case.args) < 2 or not all(isinstance(arg, Tensor) for arg in case.args[:2]):
         return None
     first, second, *rest = case.args
-    if first.dim() == 0 or second.numel() == 0 or second.requires_grad or second.layout is not torch.strided:
+    if first.dim() == 0 or second.numel() == 0 or second.layout is not torch.strided:
         return None
     if any(isinstance(leaf, Tensor) for leaf in leaves(rest)):
         return None

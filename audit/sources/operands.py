@@ -103,7 +103,8 @@ def number_position(aten_name: str) -> int | None:
     for name in packet.overloads():
         for position, argument in enumerate(getattr(packet, name)._schema.arguments):
             if position and not argument.kwarg_only:
-                kinds.setdefault((position, argument.name), set()).add(str(argument.type))
+                kind = str(argument.type).removeprefix("Optional[").removesuffix("]")
+                kinds.setdefault((position, argument.name), set()).add(kind)
     return next((position for (position, _), types in kinds.items() if {"Tensor", "number"} <= types), None)
 
 

@@ -32,7 +32,8 @@ class SizeSource(DerivedSource):
         return type(self._opinfos.opinfo(key)).__name__ in RESIZABLE
 
     def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
-        """One case for each size, where the sample's tensors of one dimension or more are all of one shape."""
+        """One case for each size, where the tensors of one dimension or more have, or broadcast to, one shape."""
+        case = broadcast(case) if case.elementwise else case
         shapes = {leaf.shape for leaf in leaves((case.args, case.kwargs)) if isinstance(leaf, Tensor) and leaf.dim()}
         if len(shapes) != 1:
             return
@@ -44,6 +45,20 @@ class SizeSource(DerivedSource):
         if len(shape) < len(MANY_DIMENSIONS):
             sample = reshaped(case, shape, MANY_DIMENSIONS)
             yield replace(sample, title="six dimensions", differentiable=False, errors_count=True)
+
+
+def broadcast(case: Case) -> Case:
+    """The case with all its tensors of one dimension or more in the shape to which they broadcast."""
+    shapes = [leaf.shape for leaf in leaves((case.args, case.kwargs)) if isinstance(leaf, Tensor) and leaf.dim()]
+    common = torch.broadcast_shapes(*shapes)
+
+    def change(leaf: object) -> object:
+        if not isinstance(leaf, Tensor) or not leaf.dim() or leaf.shape == common:
+            return leaf
+        return leaf.detach().expand(common).clone()
+
+    args, kwargs = map_leaves(change, (case.args, case.kwargs))
+    return replace(case, args=args, kwargs=kwargs)
 
 
 def resized(case: Case, shape: torch.Size, size: int) -> Case:
