@@ -14,8 +14,9 @@ from .execution import Execution, execute, gradients
 from .transfer import widened
 from .tree import map_leaves
 
-# How many times the inputs are moved by a unit in their last place, each time in other directions.
-NUDGES = 3
+# How many times the inputs are moved by a unit in their last place, each time in other directions: in a sum with one
+# large product, half of the directions cancel out.
+NUDGES = 8
 
 
 class WideRuns:

@@ -55,6 +55,13 @@ def test_cancellation_is_sensitive_and_a_product_is_not() -> None:
     assert bool((product.sensitivity() <= 2 * eps * (2 * x).abs()).all())
 
 
+def test_moves_that_cancel_out_are_outvoted_by_others() -> None:
+    """Of a product, both factors move: half of the time against each other."""
+    x, y = torch.full((1000,), 3.0), torch.full((1000,), 5.0)
+    sensitivity = WideOutput(runs_of(Case(torch.mul, (x, y))), 0).sensitivity()
+    assert float((sensitivity > 15 * torch.finfo(torch.float32).eps).double().mean()) > 0.98
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.complex64])
 def test_a_nudge_is_a_unit_in_the_last_place(dtype: torch.dtype) -> None:
     x = torch.tensor([1.0, -3.0, 0.0]).to(dtype)
