@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -25,7 +25,8 @@ from ..audit.judging.transfer import move
 from ..audit.judging.tree import leaves, map_leaves
 from ..audit.running.device import AuditedDevice, open_device
 from ..audit.running.selection import DeviceKind, Samples
-from ..audit.schema.calls import SchemaCall, arguments_of
+from ..audit.schema.calls import SchemaCall, arguments_of, out_arguments, overload_of
+from ..audit.schema.examples import Example, examples_of
 from ..audit.schema.memory import Memory
 from ..audit.sources.errors import ErrorSource
 from ..audit.sources.forms import FormSource
@@ -90,13 +91,13 @@ class Subject:
         derived = self._of_source("layouts", dtype)
         varied = [
             other
-            for name in self.overloads
-            if not _writes(name)
+            for name in self._readers()
             for case in self._remembered(dtype, name)
             for layout in LAYOUTS
             if (other := in_layout(case, layout))
         ]
-        self._judge_all([*derived, *varied])
+        # What only writes to its arguments (an optimizer's step) is called as it is.
+        self._judge_all([*derived, *varied] or self._remembered(dtype))
 
     def check_special_values(self, dtype: str) -> None:
         """NaN, infinities, zeros of both signs, the smallest and the largest numbers."""
@@ -206,6 +207,12 @@ class Subject:
                 case.call(*args, **kwargs)
 
     # ---------------------------------------------------------------------------------- inputs
+    def _readers(self) -> list[str]:
+        """The operator's overloads that write to no argument: of a kernel for outputs, the functional form."""
+        packet = getattr(torch.ops.aten, self.operator.removeprefix("aten::"))
+        names = [str(getattr(packet, one)).removeprefix("aten.").removesuffix(".default") for one in packet.overloads()]
+        return [name for name in names if not _writes(name)]
+
     def _of_source(self, name: str, dtype: str | None, samples: Samples = Samples.QUICK) -> list[Case]:
         source = _sources()[name]
         wanted = [
@@ -216,18 +223,18 @@ class Subject:
         return [case for key in _first_of_each(wanted) for case in make_cases(source, key, samples, SEED).values()]
 
     def _remembered(self, dtype: str, overload: str | None = None) -> list[Case]:
-        """Calls of the overloads that the CPU is known to accept."""
+        """Calls of the overloads that the CPU is known to accept.
+
+        An operator that takes none of DTYPES is called with its own, whatever is asked for.
+        """
         cases = []
         for name in (overload,) if overload else self.overloads:
-            known = _memory().overloads.get(f"aten::{name}")
-            if known is None:
-                continue
-            for call in known.calls:
-                if dtype not in (call["dtype"], *known.dtypes):
-                    continue
-                args, kwargs = arguments_of(call, dtype)
-                written = SchemaCall(f"aten::{name}")
-                cases.append(Case(written, args, kwargs, title=f"a call of aten::{name}"))
+            calls = _known_calls(f"aten::{name}")
+            fitting = [(args, kwargs) for own, args, kwargs in calls if own == dtype]
+            if not any(own in DTYPES for own, _, _ in calls):
+                fitting = [(args, kwargs) for _, args, kwargs in calls]
+            written = SchemaCall(f"aten::{name}")
+            cases += [Case(written, args, kwargs, title=f"a call of aten::{name}") for args, kwargs in fitting]
         return cases
 
     # ---------------------------------------------------------------------------------- judging
@@ -320,6 +327,51 @@ def _groups(source: str) -> tuple[GroupKey, ...]:
 @cache
 def _memory() -> Memory:
     return Memory.load()
+
+
+def _known_calls(name: str) -> list[tuple[str, tuple[Any, ...], dict[str, Any]]]:
+    """Calls of an overload, each with its dtype: those remembered, else those written by hand for its operator."""
+    known = _memory().overloads.get(name)
+    if known and known.calls:
+        return [
+            (dtype, *arguments_of(call, dtype))
+            for dtype in dict.fromkeys([*known.dtypes, *(call["dtype"] for call in known.calls)])
+            for call in known.accepted(dtype)
+        ]
+    return [made for example in _examples(name) for made in _in_dtypes(name, example.args, example.kwargs)]
+
+
+def _examples(name: str) -> Iterator[Example]:
+    """The examples of an overload, or of the operator's functional form, whose results then make its outputs."""
+    outs = out_arguments(name)
+    functional = name.partition(".")[0] if outs else name
+    for example in examples_of(functional):
+        if not outs:
+            yield example
+            continue
+        result = overload_of(functional)(*example.args, **example.kwargs)
+        results = result if isinstance(result, tuple) else (result,)
+        made = {out: torch.empty_like(value) for out, value in zip(outs, results, strict=True)}
+        yield Example(example.args, example.kwargs | made)
+
+
+def _in_dtypes(
+    name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
+    """The call in each of DTYPES that the CPU accepts, if it is one in float32; else in its own dtype."""
+    tensors = [leaf for leaf in leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+    own = str(tensors[0].dtype).removeprefix("torch.")
+    for dtype in DTYPES if own == "float32" else (own,):
+
+        def changed(leaf: object, dtype: str = dtype) -> object:
+            if own == "float32" and isinstance(leaf, torch.Tensor) and leaf.dtype == torch.float32:
+                return leaf.to(getattr(torch, dtype))
+            return leaf
+
+        made = map_leaves(changed, (args, kwargs))
+        with suppress(RuntimeError, NotImplementedError):
+            overload_of(name)(*made[0], **made[1])
+            yield dtype, *made
 
 
 def _first_of_each(keys: Iterable[GroupKey]) -> list[GroupKey]:

@@ -2,6 +2,9 @@
 
     python -m mpsmith.scaffold.survey --torch 2.15.0 --target upstream --out DIR
 
+Of the target `shader`, which has no code for macOS, it is checked that the tests that come with it can be collected and
+fail because the kernel is not written.
+
 Each answer is a line of DIR/answers.jsonl as soon as it is there. A run that was stopped goes on where it was: an
 operator whose files are as they were, with the same tools, is not checked again.
 """
@@ -10,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import runpy
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -42,10 +46,11 @@ class Answer:
     Attributes:
         release: the release of torch that it was checked against.
         target: what it was scaffolded as.
-        suffix: of the files that were checked, `.mm` or `.patch`.
+        suffix: of the files that were checked, `.mm`, `.patch` or, for tests, `.py`.
         operator: the operator whose kernel was scaffolded.
         tools: a hash of the generated files and of the toolchain.
-        outcome: `accepted`, `refused`, or `inexpressible` where the target cannot pass an argument.
+        outcome: `accepted`, `refused`, or `inexpressible` where the target cannot pass an argument; of tests
+            `not written`, which is why they should fail, or `no inputs`.
         problems: what the checker said, as `file:line:column: error: ...`.
         seconds: how long the check took.
     """
@@ -76,7 +81,7 @@ def survey(
     Raises ToolchainError when the release was not set up.
     """
     source = source_of(release)
-    identity = find(release).identity
+    identity = find(release).identity if target is not Target.SHADER else source.release
     there = {(one.release, one.target, one.suffix, one.operator, one.tools): one for one in known}
     served = {source.serving(source.operator(name)).name for name in names}
     for name in sorted(served):
@@ -91,7 +96,8 @@ def survey(
             yield answer, True
             continue
         write(plan, force=True)
-        yield _checked(release, target, suffix, name, place, tools), False
+        check = _tested if target is Target.SHADER else _checked
+        yield check(release, target, suffix, name, place, tools), False
 
 
 def _checked(release: str, target: Target, suffix: str, name: str, place: Path, tools: str) -> Answer:
@@ -102,6 +108,27 @@ def _checked(release: str, target: Target, suffix: str, name: str, place: Path, 
     accepted = bool(answers) and all(answer.accepted for answer in answers)
     seconds = round(time.perf_counter() - start, 2)
     return Answer(release, target.value, suffix, name, tools, "accepted" if accepted else "refused", problems, seconds)
+
+
+def _tested(release: str, target: Target, suffix: str, name: str, place: Path, tools: str) -> Answer:
+    """How the tests of a kernel that is not written fail."""
+    from .conformance import KernelNotWrittenError, registered
+
+    start = time.perf_counter()
+    (kernel,) = (place / "kernels").glob("*.py")
+    (tests,) = (place / "tests").glob("test_*.py")
+    module = runpy.run_path(str(tests))
+    outcome, problems = "refused", ["the tests pass without a kernel"]
+    try:
+        with registered(kernel):
+            module["subject"].check_written()
+    except KernelNotWrittenError:
+        outcome, problems = "not written", []
+    except Exception as error:
+        outcome = "no inputs" if "no inputs" in str(error) else "refused"
+        problems = [" ".join(str(error).split())]
+    seconds = round(time.perf_counter() - start, 2)
+    return Answer(release, target.value, suffix, name, tools, outcome, tuple(problems), seconds)
 
 
 def stored(path: Path) -> list[Answer]:
@@ -120,15 +147,17 @@ def main(arguments: list[str] | None = None) -> int:
     """The command; its exit code is 1 when something was refused."""
     parser = argparse.ArgumentParser(prog="python -m mpsmith.scaffold.survey", description=__doc__)
     parser.add_argument("--torch", required=True, metavar="RELEASE")
-    parser.add_argument("--target", required=True, choices=[one.value for one in Target if one is not Target.SHADER])
+    parser.add_argument("--target", required=True, choices=[one.value for one in Target])
     parser.add_argument("--out", required=True, type=Path, metavar="DIR")
+    parser.add_argument("--reachable", action="store_true", help="only the gaps that a user of mps can reach")
     parser.add_argument("--native", action="store_true", help=f"{len(NATIVE)} native operators in place of the gaps")
     parser.add_argument("--patch", action="store_true", help="check the patches of the target upstream, not its code")
     chosen = parser.parse_args(arguments)
     chosen.out.mkdir(parents=True, exist_ok=True)
     path = chosen.out / "answers.jsonl"
-    names = NATIVE if chosen.native else gaps(source_of(chosen.torch))
-    suffix = ".patch" if chosen.patch else ".mm"
+    source = source_of(chosen.torch)
+    names = NATIVE if chosen.native else source.missing() if chosen.reachable else gaps(source)
+    suffix = ".py" if chosen.target == Target.SHADER.value else ".patch" if chosen.patch else ".mm"
     counts: dict[str, int] = {}
     with path.open("a", encoding="utf-8") as lines:
         for number, (answer, was_known) in enumerate(
@@ -137,7 +166,7 @@ def main(arguments: list[str] | None = None) -> int:
             counts[answer.outcome] = counts.get(answer.outcome, 0) + 1
             known = "known" if was_known else f"{answer.seconds:.1f} s"
             print(f"{number}: aten::{answer.operator}: {answer.outcome} ({known})", flush=True)
-            for problem in answer.problems if answer.outcome != "accepted" else ():
+            for problem in answer.problems if answer.outcome not in ("accepted", "not written") else ():
                 print(f"   {problem}", flush=True)
             if not was_known:
                 print(json.dumps(asdict(answer)), file=lines, flush=True)
