@@ -5,6 +5,12 @@ struct larger {
   static float combine(float a, float b) { return is_nan(a) || a > b ? a : b; }
 };
 
+template <typename T> inline float magnitude(T x) { return abs(float(x)); }
+template <> inline float magnitude(float2 x) { return precise::sqrt(x.x * x.x + x.y * x.y); }
+
+template <typename T> inline T scaled(T x, float scale) { return T(float(x) * scale); }
+template <> inline float2 scaled(float2 x, float scale) { return x * scale; }
+
 // A group an index, of sorted indices; only the first of equal ones works. A row whose norm is beyond the limit is
 // scaled to it. g: columns, rows, and the strides of row and column. p: the limit and which norm.
 template <typename T>
@@ -30,7 +36,7 @@ kernel void embedding_renorm(
   float norm = 0.0f;
   if (works) {
     for (long c = thread_index; c < columns; c += threads) {
-      const float x = abs(float(row[c * g[3]]));
+      const float x = magnitude(row[c * g[3]]);
       if (isinf(which)) {
         norm = larger::combine(norm, x);
       } else if (which == 2.0f) {
@@ -52,7 +58,7 @@ kernel void embedding_renorm(
   if (works && norm > limit) {
     const float scale = limit / (norm + 1e-7f);
     for (long c = thread_index; c < columns; c += threads) {
-      row[c * g[3]] = T(float(row[c * g[3]]) * scale);
+      row[c * g[3]] = scaled(row[c * g[3]], scale);
     }
   }
 }
@@ -64,3 +70,4 @@ kernel void embedding_renorm(
 EMBEDDING_RENORM(float)
 EMBEDDING_RENORM(half)
 EMBEDDING_RENORM(bfloat)
+EMBEDDING_RENORM(float2)

@@ -15,8 +15,8 @@ _shader = Shader(__file__)
 def embedding_renorm_(self: torch.Tensor, indices: torch.Tensor, max_norm: float, norm_type: float) -> torch.Tensor:
     """`embedding_renorm_`: every row that `indices` names once or more is scaled at most once.
 
-    `self`: (rows, columns), of any strides. `indices`: int64 or int32 of any shape; one out of range changes
-    nothing and gives torch.AcceleratorError at the next synchronisation, from torch 2.11 on.
+    `self`: (rows, columns), of any strides, floating or complex64. `indices`: int64 or int32 of any shape; one out of
+    range changes nothing and gives torch.AcceleratorError at the next synchronisation, from torch 2.11 on.
     """
     require_device(self, {"indices": indices}, "embedding_renorm_")
     if self.dim() != 2:
@@ -26,7 +26,7 @@ def embedding_renorm_(self: torch.Tensor, indices: torch.Tensor, max_norm: float
         )
     if indices.dtype not in (torch.int64, torch.int32):
         raise RuntimeError(f"Expected 'indices' to be Long or Int, but got {indices.dtype}")
-    if self.dtype not in FLOATING:
+    if self.dtype not in (*FLOATING, torch.complex64):
         raise NotImplementedError(f"embedding_renorm_ is not implemented for {self.dtype} on mps")
     refuse_internal_overlap(self)
     if indices.numel() == 0 or self.numel() == 0:

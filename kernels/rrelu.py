@@ -31,8 +31,6 @@ def rrelu_with_noise_out(
             f"noise tensor shape must match self tensor shape. Got self.shape = {list(self.shape)} "
             f"noise.shape = {list(noise.shape)}"
         )
-    if not 0.0 <= lower <= upper:
-        raise RuntimeError(f"rrelu needs 0 <= lower <= upper, not lower = {lower} and upper = {upper}")
     if self.dtype not in FLOATING:
         raise NotImplementedError(f"rrelu_with_noise is not implemented for {self.dtype} on mps")
     require_dtype(out, self.dtype, "rrelu_with_noise")

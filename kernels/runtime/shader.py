@@ -29,7 +29,7 @@ METAL_TYPES: dict[torch.dtype, str] = {
 
 
 # Whether kernels can report errors: compile_shader takes a buffer for them since torch 2.11.
-REPORTS_ERRORS = torch.torch_version.TorchVersion(torch.__version__) >= "2.11"
+REPORTS_ERRORS = torch.__version__ >= "2.11"
 
 
 class MetalKernel(Protocol):

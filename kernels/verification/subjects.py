@@ -354,6 +354,7 @@ SUBJECTS: dict[str, tuple[Subject, ...]] = {
             ("aten::embedding_renorm_",),
             torch.embedding_renorm_,
             _renorm_inputs,
+            (*FLOATING, torch.complex64),
             expands=False,
         ),
     ),
