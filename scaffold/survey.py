@@ -36,6 +36,8 @@ NATIVE = (
     *("avg_pool2d", "grid_sampler_2d", "upsample_bilinear2d", "sort", "topk", "bernoulli_", "normal_", "mm"),
     *("linalg_inv_ex", "_fused_adam_", "_fused_sgd_"),
 )
+# The suffixes of the files that are checked.
+PARTS = {"code": (".mm", ".metal"), "patch": (".patch",), "tests": (".py",)}
 _LACKING = ("missing", "always falls back")
 
 
@@ -46,7 +48,7 @@ class Answer:
     Attributes:
         release: the release of torch that it was checked against.
         target: what it was scaffolded as.
-        suffix: of the files that were checked, `.mm`, `.patch` or, for tests, `.py`.
+        part: what was checked, a key of PARTS.
         operator: the operator whose kernel was scaffolded.
         tools: a hash of the generated files and of the toolchain.
         outcome: `accepted`, `refused`, or `inexpressible` where the target cannot pass an argument; of tests
@@ -57,7 +59,7 @@ class Answer:
 
     release: str
     target: str
-    suffix: str
+    part: str
     operator: str
     tools: str
     outcome: str
@@ -72,45 +74,45 @@ def gaps(source: Source) -> list[str]:
 
 
 def survey(
-    release: str, target: Target, names: Iterable[str], folder: Path, suffix: str = ".mm", known: Iterable[Answer] = ()
+    release: str, target: Target, names: Iterable[str], folder: Path, part: str = "code", known: Iterable[Answer] = ()
 ) -> Iterator[tuple[Answer, bool]]:
     """An answer for each operator, and whether it was among the known ones.
 
     `names`: operators with or without `aten::`; those that share a kernel give one answer.
-    `folder`: gets a folder for each operator. `suffix`: which of the generated files to check.
+    `folder`: gets a folder for each operator. `part`: which of the generated files to check, a key of PARTS.
     Raises ToolchainError when the release was not set up.
     """
     source = source_of(release)
     identity = find(release).identity if target is not Target.SHADER else source.release
-    there = {(one.release, one.target, one.suffix, one.operator, one.tools): one for one in known}
+    there = {(one.release, one.target, one.part, one.operator, one.tools): one for one in known}
     served = {source.serving(source.operator(name)).name for name in names}
     for name in sorted(served):
         place = folder / release / target.value / source.operator(name).stem
         try:
             plan = prepare(source, name, target, out=place, force=True).plan
         except InexpressibleError as error:
-            yield Answer(release, target.value, suffix, name, "", "inexpressible", (str(error),), 0.0), False
+            yield Answer(release, target.value, part, name, "", "inexpressible", (str(error),), 0.0), False
             continue
         tools = digest_of("\n".join([identity, *sorted(change.after for change in plan.changes)]))
-        if answer := there.get((release, target.value, suffix, name, tools)):
+        if answer := there.get((release, target.value, part, name, tools)):
             yield answer, True
             continue
         write(plan, force=True)
         check = _tested if target is Target.SHADER else _checked
-        yield check(release, target, suffix, name, place, tools), False
+        yield check(release, target, part, name, place, tools), False
 
 
-def _checked(release: str, target: Target, suffix: str, name: str, place: Path, tools: str) -> Answer:
+def _checked(release: str, target: Target, part: str, name: str, place: Path, tools: str) -> Answer:
     start = time.perf_counter()
-    files = [path for path in files_to_check(place) if path.suffix == suffix]
+    files = [path for path in files_to_check(place) if path.suffix in PARTS[part]]
     answers = list(check_files(files, release))
     problems = tuple(str(finding) for answer in answers for finding in answer.findings)
     accepted = bool(answers) and all(answer.accepted for answer in answers)
     seconds = round(time.perf_counter() - start, 2)
-    return Answer(release, target.value, suffix, name, tools, "accepted" if accepted else "refused", problems, seconds)
+    return Answer(release, target.value, part, name, tools, "accepted" if accepted else "refused", problems, seconds)
 
 
-def _tested(release: str, target: Target, suffix: str, name: str, place: Path, tools: str) -> Answer:
+def _tested(release: str, target: Target, part: str, name: str, place: Path, tools: str) -> Answer:
     """How the tests of a kernel that is not written fail."""
     from .conformance import KernelNotWrittenError, registered
 
@@ -128,7 +130,7 @@ def _tested(release: str, target: Target, suffix: str, name: str, place: Path, t
         outcome = "no inputs" if "no inputs" in str(error) else "refused"
         problems = [" ".join(str(error).split())]
     seconds = round(time.perf_counter() - start, 2)
-    return Answer(release, target.value, suffix, name, tools, outcome, tuple(problems), seconds)
+    return Answer(release, target.value, part, name, tools, outcome, tuple(problems), seconds)
 
 
 def stored(path: Path) -> list[Answer]:
@@ -157,11 +159,11 @@ def main(arguments: list[str] | None = None) -> int:
     path = chosen.out / "answers.jsonl"
     source = source_of(chosen.torch)
     names = NATIVE if chosen.native else source.missing() if chosen.reachable else gaps(source)
-    suffix = ".py" if chosen.target == Target.SHADER.value else ".patch" if chosen.patch else ".mm"
+    part = "tests" if chosen.target == Target.SHADER.value else "patch" if chosen.patch else "code"
     counts: dict[str, int] = {}
     with path.open("a", encoding="utf-8") as lines:
         for number, (answer, was_known) in enumerate(
-            survey(chosen.torch, Target(chosen.target), names, chosen.out, suffix, stored(path)), start=1
+            survey(chosen.torch, Target(chosen.target), names, chosen.out, part, stored(path)), start=1
         ):
             counts[answer.outcome] = counts.get(answer.outcome, 0) + 1
             known = "known" if was_known else f"{answer.seconds:.1f} s"
@@ -170,7 +172,7 @@ def main(arguments: list[str] | None = None) -> int:
                 print(f"   {problem}", flush=True)
             if not was_known:
                 print(json.dumps(asdict(answer)), file=lines, flush=True)
-    what = f"{'native operators' if chosen.native else 'gaps'}, {chosen.target}, {suffix} files"
+    what = f"{'native operators' if chosen.native else 'gaps'}, {chosen.target}, {part}"
     print(f"torch {chosen.torch}, {what}: {', '.join(f'{n} {outcome}' for outcome, n in sorted(counts.items()))}")
     return 1 if counts.get("refused") else 0
 

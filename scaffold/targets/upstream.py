@@ -6,6 +6,7 @@ the tree: native_functions.yaml and common_mps.py.
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -148,13 +149,26 @@ def _rows(request: Request, tree: Tree, stub: Stub | None) -> dict[str, str]:
     return rows
 
 
+_TAG_MISSING = re.compile(r"nondeterministic_seeded tag missing for (?P<overload>[\w.]+)")
+
+
 def _parse(yaml_text: str, request: Request, tags: Path) -> ParsedYaml:
+    return _parse_entries(entries_of(yaml_text, request.family), request, tags)
+
+
+def _parse_entries(entries: str, request: Request, tags: Path) -> ParsedYaml:
     with tempfile.TemporaryDirectory(prefix="mpsmith-") as temporary:
         path = Path(temporary) / "native_functions.yaml"
-        path.write_text(entries_of(yaml_text, request.family))
+        path.write_text(entries)
         try:
             return parse_native_yaml(str(path), str(tags))
         except Exception as error:  # torchgen raises assertions and plain exceptions of many types
+            # Tags change no declaration, and which operators need this one differs between releases of torchgen.
+            found = _TAG_MISSING.match(str(error))
+            if found and "tags:" not in entries_of(entries, [found["overload"]]):
+                _, end = entry_of(entries, found["overload"])
+                tagged = f"{entries[:end].rstrip()}\n  tags: nondeterministic_seeded\n\n{entries[end:]}"
+                return _parse_entries(tagged, request, tags)
             problem = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise ScaffoldError(
                 f"the installed torchgen refuses {request.operator.full_name} of {request.operator.release}: {problem}"
