@@ -149,4 +149,5 @@ def with_scalars_on_host(case: Case) -> Case | None:
         return None
     scalar = second.detach().flatten()[0].clone()
     on_host = case.on_host | {1}
-    return replace(case, args=(first, scalar, *rest), on_host=on_host, title="0-dim CPU scalar")
+    # Forward alone: some of torch's derivative formulas mix the devices in ways that no device accepts.
+    return replace(case, args=(first, scalar, *rest), on_host=on_host, title="0-dim CPU scalar", differentiable=False)
