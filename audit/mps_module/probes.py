@@ -59,9 +59,10 @@ def device_count() -> None:
 
 
 def synchronize() -> None:
-    """Waits for work and returns nothing."""
+    """Waits for work, whose result is there then."""
     total = ones().sum()
-    expect(torch.mps.synchronize() is None and float(total) == 4, "does not wait for the work")
+    torch.mps.synchronize()
+    expect(float(total) == 4, "the work before it has another result")
 
 
 def current_allocated_memory() -> None:
@@ -261,7 +262,8 @@ def compile_shader() -> None:
 
 def load_metallib() -> None:
     """What is no Metal library is refused with an error (a real one takes Apple's compiler to make)."""
-    refuses(lambda: torch.mps.load_metallib(b"no metallib"), RuntimeError, ValueError, SyntaxError)
+    load: Callable[[bytes], object] = torch.mps.load_metallib
+    refuses(lambda: load(b"no metallib"), RuntimeError, ValueError, SyntaxError)
 
 
 # ---- torch.backends.mps
@@ -313,7 +315,7 @@ def grad_scaler() -> None:
     scaler = torch.amp.GradScaler(DEVICE, init_scale=16.0)
     for factor, expected in ((1.0, 0.5), (float("inf"), 0.5)):
         optimizer.zero_grad()
-        scaler.scale((weight * factor).sum()).backward()
+        torch.autograd.backward(scaler.scale((weight * factor).sum()))
         scaler.step(optimizer)
         scaler.update()
         expect(weight.tolist() == [expected] * 4, f"the weights are {weight.tolist()}, not {expected}")
@@ -345,7 +347,7 @@ def current_accelerator() -> None:
 
 def device_index() -> None:
     """The first device can be chosen for a while."""
-    with torch.accelerator.device_index(0):  # type: ignore[attr-defined]
+    with torch.accelerator.device_index(0):
         expect(torch.accelerator.current_device_index() == 0, "the index inside is not 0")
 
 
@@ -368,19 +370,19 @@ def memory_stats() -> None:
 
 def memory_info() -> None:
     """Free and total bytes."""
-    free, total = torch.accelerator.get_memory_info()  # type: ignore[attr-defined]
+    free, total = torch.accelerator.get_memory_info()
     expect(0 <= free <= total, f"{free} of {total} bytes free")
 
 
 def device_capability() -> None:
     """What the device can do: float32 is among its dtypes."""
-    dtypes = torch.accelerator.get_device_capability()["supported_dtypes"]  # type: ignore[attr-defined]
+    dtypes = torch.accelerator.get_device_capability()["supported_dtypes"]
     expect(torch.float32 in dtypes and torch.float64 not in dtypes, f"its dtypes are {dtypes}")
 
 
 def accelerator_graph() -> None:
     """A graph of calls can be made."""
-    torch.accelerator.Graph()  # type: ignore[attr-defined]
+    torch.accelerator.Graph()
 
 
 def row(name: str, probe: Probe, *needs: str) -> Probed:
@@ -391,7 +393,7 @@ def row(name: str, probe: Probe, *needs: str) -> Probed:
 M, E, P, B, A = "torch.mps.", "torch.mps.Event", "torch.mps.profiler.", "torch.backends.mps.", "torch.accelerator."
 
 TABLE: tuple[Probed, ...] = (
-    row(f"{M}is_available", lambda: true(torch.mps.is_available)()),  # type: ignore[attr-defined]
+    row(f"{M}is_available", lambda: true(torch.mps.is_available)()),
     row(f"{M}device_count", device_count),
     row(f"{M}synchronize", synchronize),
     row(f"{M}current_allocated_memory", current_allocated_memory),
@@ -422,8 +424,8 @@ TABLE: tuple[Probed, ...] = (
     row(f"{B}is_available", lambda: true(torch.backends.mps.is_available)()),
     row(f"{B}is_macos_or_newer", is_macos_or_newer),
     row(f"{B}is_macos13_or_newer", lambda: boolean(torch.backends.mps.is_macos13_or_newer)()),
-    row(f"{B}get_name", lambda: expect(torch.backends.mps.get_name(), "is empty")),  # type: ignore[attr-defined]
-    row(f"{B}get_core_count", lambda: expect(torch.backends.mps.get_core_count() > 0, "no cores")),  # type: ignore[attr-defined]
+    row(f"{B}get_name", lambda: expect(torch.backends.mps.get_name(), "is empty")),
+    row(f"{B}get_core_count", lambda: expect(torch.backends.mps.get_core_count() > 0, "no cores")),
     row('torch.Generator(device="mps")', generator, "torch.Generator"),
     row("torch.manual_seed, on mps", seeded_by_torch, "torch.manual_seed"),
     row('torch.random.fork_rng(device_type="mps")', fork_rng, "torch.random.fork_rng"),
@@ -450,7 +452,7 @@ TABLE: tuple[Probed, ...] = (
     row(f"{A}set_stream", current_stream),
     row(f"{A}synchronize", lambda: torch.accelerator.synchronize()),
     row(f"{A}empty_cache", lambda: torch.accelerator.empty_cache()),
-    row(f"{A}empty_host_cache", lambda: torch.accelerator.empty_host_cache()),  # type: ignore[attr-defined]
+    row(f"{A}empty_host_cache", lambda: torch.accelerator.empty_host_cache()),
     row(f"{A}memory_allocated", accelerator_memory("memory_allocated")),
     row(f"{A}memory_reserved", accelerator_memory("memory_reserved")),
     row(f"{A}max_memory_allocated", accelerator_memory("max_memory_allocated")),

@@ -49,7 +49,7 @@ class SizeSource(DerivedSource):
 def broadcast(case: Case) -> Case:
     """The case with all its tensors of one dimension or more in the shape to which they broadcast."""
     shapes = [leaf.shape for leaf in leaves((case.args, case.kwargs)) if isinstance(leaf, Tensor) and leaf.dim()]
-    common = torch.broadcast_shapes(*shapes)
+    common = torch.broadcast_shapes(*shapes)  # type: ignore[no-untyped-call]
 
     def change(leaf: object) -> object:
         if not isinstance(leaf, Tensor) or not leaf.dim() or leaf.shape == common:

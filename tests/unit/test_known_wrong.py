@@ -267,3 +267,9 @@ def test_a_call_that_this_torch_lacks_is_skipped_with_the_reason(monkeypatch: py
     key = next(iter(corpus.groups()))
     cases: list[Case] = list(corpus.cases(key, Samples.DEFAULT))
     assert all("has no torch." in case.skipped for case in cases)
+
+
+def test_the_example_of_the_documentation_is_valid(tmp_path: Path) -> None:
+    text = (Path(known_wrong.__file__).parents[1] / "docs" / "registry.md").read_text(encoding="utf-8")
+    example = text[text.index("150967:\n") :].split("```")[0]
+    assert problems_of(tmp_path, example) == []
