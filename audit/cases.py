@@ -42,6 +42,7 @@ class Case:
             strides of the output.
         distribution: the outputs are many draws whose distribution is to be that of the CPU's.
         cotangent_layout: puts what the outputs' gradients are multiplied with into another memory layout.
+        written: the call as a program writes it ("torch.where"), where it is one plain call and no source of OpInfos.
         title: what is particular about the case, for people.
         skipped: why the case is not executed, or "".
     """
@@ -59,6 +60,7 @@ class Case:
     elementwise: bool = False
     distribution: bool = False
     cotangent_layout: Callable[[torch.Tensor], torch.Tensor | None] | None = None
+    written: str = ""
     title: str = ""
     skipped: str = ""
 

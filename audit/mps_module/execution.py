@@ -38,7 +38,12 @@ def probe_module(
         timeout: seconds that one probe may take.
     """
     recorded = {row.name for row in store.module_rows(run.id)}
-    names: list[str] = pool.schedule(listed, args=(tuple(imports),)).result()
+    try:
+        names: list[str] = pool.schedule(listed, args=(tuple(imports),), timeout=timeout).result()
+    except (ProcessExpired, FutureTimeout) as error:
+        cause = cause_of_death(error) if isinstance(error, ProcessExpired) else f"not within {timeout:g} s"
+        store.add_module_row(run.id, ModuleRow("torch.mps", ModuleStatus.FAILS, f"cannot be listed: {cause}"))
+        return
     for name in names:
         if name in recorded:
             continue

@@ -60,9 +60,9 @@ PLAIN_SOURCES = ("opinfo", "layouts", "special values", "errors", "schema")
 
 def script_of(case: Case, key: GroupKey, outcome: Outcome, *, simulated: bool) -> str:
     """The program. Raises MpsmithError for a case that cannot be written down as a plain call."""
-    if key.source not in PLAIN_SOURCES:
+    if key.source not in PLAIN_SOURCES and not case.written:
         raise MpsmithError(f"{key.label} ({case.title}): no plain line of Python repeats this call {NO_SCRIPT}")
-    call = _call_text(case, key)
+    call = case.written or _call_text(case, key)
     run = (BACKWARD if outcome.stage == "backward" else FORWARD).format(call=call)
     body = [f"    args = {_text(list(case.args))}", f"    kwargs = {_text(case.kwargs)}"]
     where = " on a SIMULATED mps device, so check it on a Mac first" if simulated else ""

@@ -64,14 +64,15 @@ def made(report: KnownReport, known: KnownCase) -> Case:
         outs = tuple(tensor(out) for out in known.out)
         kwargs["out"] = outs if len(outs) > 1 else outs[0]
     on_host = frozenset(i for i, value in enumerate(known.args) if isinstance(value, TensorInput) and value.on_cpu)
-    form = {"out": into, "in-place": in_place}.get(known.form, lambda plain: plain)
+    form = {"out": into, "in-place": in_place}.get(known.form)
     return Case(
-        form(call),
+        form(call) if form else call,
         args,
         kwargs,
         differentiable=known.form == "backward",
         on_host=on_host,
         errors_count=known.refused,
+        written="" if form or on_host else known.call,
         title=title,
     )
 

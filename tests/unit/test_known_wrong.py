@@ -10,11 +10,14 @@ import torch
 from typer.testing import CliRunner
 
 from mpsmith.audit.cases import Case, make_cases
+from mpsmith.audit.reproduction.script import script_of
 from mpsmith.audit.running.selection import DTYPES, Samples
 from mpsmith.audit.sources import known_wrong as source
 from mpsmith.audit.sources.known_wrong import KnownWrongSource, argument, in_place, into, resolved, tensor
 from mpsmith.audit.sources.large import LargeKnownWrongSource
+from mpsmith.audit.verdicts import CaseVerdict, Outcome
 from mpsmith.cli.registry import app
+from mpsmith.errors import MpsmithError
 from mpsmith.registry import known_wrong
 from mpsmith.registry.files import load as load_registry
 from mpsmith.registry.known_case import TensorInput, plain_value
@@ -273,3 +276,23 @@ def test_the_example_of_the_documentation_is_valid(tmp_path: Path) -> None:
     text = (Path(known_wrong.__file__).parents[1] / "docs" / "registry.md").read_text(encoding="utf-8")
     example = text[text.index("150967:\n") :].split("```")[0]
     assert problems_of(tmp_path, example) == []
+
+
+def test_a_plain_call_is_printed_as_a_program_for_the_issue() -> None:
+    corpus = KnownWrongSource()
+    key = next(key for key in corpus.groups() if key.variant == "#144245")
+    (case,) = corpus.cases(key, Samples.DEFAULT)
+    program = script_of(case, key, Outcome(CaseVerdict.WRONG, message="NaN"), simulated=False)
+    assert "torch.nn.functional.interpolate(*args, **kwargs)" in program
+    assert "issue #144245" in program
+    scope: dict[str, Any] = {}
+    exec(program.split("for device in")[0], scope)
+    assert scope["run"]("cpu").shape == (3, 1, 3)
+
+
+def test_a_call_that_needs_more_than_a_line_is_not(tmp_path: Path) -> None:
+    corpus = KnownWrongSource()
+    key = next(key for key in corpus.groups() if key.variant == "#163327")
+    (case,) = corpus.cases(key, Samples.DEFAULT)
+    with pytest.raises(MpsmithError, match="no plain line of Python"):
+        script_of(case, key, Outcome(CaseVerdict.WRONG), simulated=False)
