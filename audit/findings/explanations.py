@@ -139,7 +139,8 @@ class Explainer:
     def _has_no_kernel(self, name: str) -> bool:
         if name not in self._kernelless:
             known = self._surface.by_name.get(name)
-            self._kernelless[name] = known is not None and lacks_kernel(known)
+            elsewhere = known is None and not name.startswith("aten::")  # a package's own operator: none of torch's
+            self._kernelless[name] = elsewhere or (known is not None and lacks_kernel(known))
         return self._kernelless[name]
 
 

@@ -90,6 +90,33 @@ TORCH = (
         ("mode", "mode.values"),
     ),
     Rule(
+        "compressed-sparse-refused",
+        "torch's own check of what makes a sparse compressed tensor lists the devices that it accepts, without mps",
+        WRONG,
+        r"^raises RuntimeError: device type of values \(mps\) must be one of CPU",
+        ("_validate_sparse_*",),
+    ),
+    Rule(
+        "batch-norm-of-the-cpu",
+        "it is composed of the CPU's batch norm kernel for every device that has no kernel of its own",
+        WRONG,
+        r"^raises RuntimeError: Expected tensor to have CPU Backend, but got tensor with MPS Backend",
+        ("_batch_norm_no_update", "_batch_norm_no_update.out"),
+    ),
+    Rule(
+        "copies-of-sparse-views",
+        "torch generates the copying twin of this view for dense tensors alone, which it is not for: no device runs it",
+        (CaseVerdict.MISSING,),
+        operators=("indices_copy*", "values_copy*", "_indices_copy*", "_values_copy*", "_sparse_broadcast_to_copy*"),
+    ),
+    Rule(
+        "lengths-stay-on-the-cpu",
+        "one of the two outputs holds lengths, which live on the CPU by definition; out= on mps is refused",
+        WRONG,
+        r"^raises RuntimeError: Expected out tensor to have device cpu, but got mps:0 instead$",
+        ("_pack_padded_sequence.out",),
+    ),
+    Rule(
         "linear-without-forward-ad",
         "on mps linear is an operator with a derivative formula of its own, which has no forward mode",
         WRONG,
@@ -171,21 +198,6 @@ TORCH = (
         r"^output 0: shape is \["
         r"|^raises RuntimeError: zero-dimensional tensor \(at position 0\) cannot be concatenated$",
         ("_stack.out",),
-    ),
-    Rule(
-        "autocast-to-full-precision",
-        "_autocast_to_full_precision, a private operator, has switches for cuda and the CPU and leaves others alone",
-        WRONG,
-        r"^dtype is torch\.b?float16, not torch\.float32$",
-        ("_autocast_to_full_precision",),
-    ),
-    Rule(
-        "batch-sizes-on-the-cpu",
-        "_pack_padded_sequence answers with its batch sizes on the CPU whatever the device, and its derived out= "
-        "overload asks for the same",
-        WRONG,
-        r"^raises RuntimeError: Expected out tensor to have device cpu, but got mps:0 instead$",
-        ("_pack_padded_sequence.out",),
     ),
 )
 
