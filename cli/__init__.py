@@ -8,7 +8,21 @@ import typer
 
 from .._version import __version__
 from ..errors import MpsmithError
-from . import audit, check, coverage, doctor, kernels, next_gap, registry, report, scaffold, shader, surface, trace
+from . import (
+    audit,
+    check,
+    coverage,
+    doctor,
+    kernels,
+    learn,
+    next_gap,
+    registry,
+    report,
+    scaffold,
+    shader,
+    surface,
+    trace,
+)
 
 app = typer.Typer(
     name="mpsmith",
@@ -28,6 +42,7 @@ app.command(name="scaffold")(scaffold.scaffold)
 app.command(name="check")(check.check)
 app.command(name="next")(next_gap.next_gap)
 app.command(name="trace")(trace.trace)
+app.command(name="learn")(learn.learn)
 app.command(name="doctor")(doctor.doctor)
 
 

@@ -50,6 +50,7 @@ def render(summary: AuditSummary) -> str:
         tables.case_table(summary),
         tables.skip_table(summary),
         tables.not_executed_table(summary),
+        tables.missed_table(summary),
         tables.environment_table(summary),
     ]
     return (

@@ -35,6 +35,7 @@ def render(summary: AuditSummary) -> str:
         tables.unattributed_table(summary),
         tables.skip_table(summary),
         tables.not_executed_table(summary),
+        tables.missed_table(summary),
         tables.environment_table(summary),
     ]
     blocks = [_head(summary), *(_section(table) for table in shown if table.rows)]

@@ -274,6 +274,19 @@ def not_executed_table(summary: AuditSummary) -> Table:
     return Table(marked("Overloads without evidence", summary), ("reason", "overloads"), tuple(rows))
 
 
+def missed_table(summary: AuditSummary) -> Table:
+    """The reachable overloads that were not executed, with the calls that were tried and what stood in the way."""
+    rows: list[tuple[Cell, ...]] = [(n.overload, n.calls, n.tried, "; ".join(n.reasons)) for n in summary.not_executed]
+    return Table(
+        marked("Overloads that were not executed, and why", summary),
+        ("overload", "calls known", "calls tried", "skipped because, or the CPU's errors"),
+        tuple(rows),
+        "Reachable overloads without an executed case. A call is known when the CPU accepts it; where none was found, "
+        "calls were tried, and these are the errors. `mpsmith learn --ops OVERLOAD` tries again.",
+        frozenset({"overload"}),
+    )
+
+
 def environment_table(summary: AuditSummary) -> Table:
     """Everything about this particular run: the one place for times, versions and settings."""
     run = summary.run

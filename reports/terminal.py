@@ -41,6 +41,7 @@ def render(summary: AuditSummary, width: int = 120) -> str:
         tables.disagreement_table(summary),
         _narrow(module_tables.known_report_table(summary, faults_only=True), KNOWN_COLUMNS),
         module_tables.module_table(summary, faults_only=True),
+        tables.missed_table(summary),
         _narrow(tables.rule_table(summary), ("rule", "cases", "reason")),
     ]
     blocks = [_head(summary, width), *(_table(table, width, ROWS) for table in shown if table.rows), HINT]

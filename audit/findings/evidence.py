@@ -16,6 +16,8 @@ from ..verdicts import CASE_SEVERITY, CaseVerdict
 from .attribution import Attribution, Entry
 from .store import CaseCount, Store, StoredCase
 
+# The case source whose entries are overloads.
+OVERLOADS_BY_NAME = "schema"
 # Verdicts that name no operator: they are put down to what the entry calls.
 UNNAMED = (CaseVerdict.CRASH, CaseVerdict.TIMEOUT, CaseVerdict.WRONG, CaseVerdict.DTYPE_GAP)
 
@@ -178,7 +180,9 @@ class Evidence:
 
     def _attribute_to_composition(self, case: StoredCase, named: tuple[str, ...]) -> None:
         """A composite operator whose parts fell back did not run on the device, though no report names it."""
-        in_backward = case.outcome.stage == "backward" or all("backward" in name for name in named)
+        in_backward = case.outcome.stage == "backward"
+        if case.group.source != OVERLOADS_BY_NAME:  # those call the overload itself, whatever it is named
+            in_backward |= all("backward" in name for name in named)
         entry, dtype = Entry.of(case.group), case.group.dtype
         suspects = self.attribution.suspects(entry, dtype)
         if in_backward or not suspects.certain:

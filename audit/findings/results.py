@@ -113,6 +113,23 @@ class OverloadSummary:
 
 
 @dataclass(frozen=True)
+class NotExecuted:
+    """A reachable overload of which no case was executed.
+
+    Attributes:
+        overload: its name.
+        calls: how many calls are remembered that the CPU accepts; they were skipped, or need another selection.
+        tried: where none or too few were accepted, how many were tried when the calls were learned.
+        reasons: why: what skipped its cases in this run, or the CPU's errors when calls were tried.
+    """
+
+    overload: str
+    calls: int
+    tried: int
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Registered:
     """What the registry says of an operator, next to what was measured."""
 
@@ -204,6 +221,8 @@ class AuditSummary:
 
     `explanation` says which rules explain the cases that did not pass, and what none explains.
 
+    `not_executed` lists the reachable overloads without an executed case; empty where operators or dtypes were chosen.
+
     `module` holds what the probes of torch.mps itself showed, `known_reports` how the upstream reports of wrong
     results stand in this run. `selection` says by which filters only a part is left, "" when nothing is: see `select`.
     """
@@ -222,6 +241,7 @@ class AuditSummary:
     unattributed: tuple[Unattributed, ...]
     cases: Mapping[int, CaseReference]
     explanation: Explanation = field(default_factory=Explanation)
+    not_executed: tuple[NotExecuted, ...] = ()
     module: tuple[ModuleRow, ...] = ()
     known_reports: tuple[ReportStanding, ...] = ()
     selection: str = ""
@@ -307,6 +327,7 @@ def select(
         entries=tuple(e for e in summary.entries if e.name in entry_names),
         fallbacks=tuple(f for f in summary.fallbacks if f.overload in kept),
         disagreements=tuple(d for d in summary.disagreements if d.overload in kept),
+        not_executed=tuple(n for n in summary.not_executed if n.overload in kept),
         unattributed=summary.unattributed if not (verdicts or patterns or dtypes) else (),
         module=summary.module if not (verdicts or patterns or dtypes) else (),
         known_reports=tuple(r for r in summary.known_reports if not kept.isdisjoint(r.overloads)),

@@ -260,14 +260,6 @@ REFERENCE = (
         sources=("special values",),
     ),
     Rule(
-        "laguerre-of-extremes-does-not-end",
-        "laguerre_polynomial_l of the largest degree loops once for each degree, on the CPU as well",
-        REFERENCE_FAILED,
-        r"^the CPU's run ends in time-out",
-        ("special.laguerre_polynomial_l",),
-        sources=("special values",),
-    ),
-    Rule(
         "as-strided-scatter-of-views",
         "torch's as_strided_scatter asserts that an input which requires a gradient is contiguous",
         REFERENCE_FAILED,

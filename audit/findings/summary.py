@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from ...registry import known_wrong
 from ..running.selection import DTYPES
+from ..schema.memory import Memory
 from ..surface.overloads import Dispatch, Overload, Surface
 from ..surface.reachability import Unreachable
 from ..verdicts import CaseVerdict, OverloadVerdict, worst
@@ -21,6 +22,7 @@ from .attribution import Entry
 from .evidence import CaseReference, DtypeFindings, Evidence, OverloadFindings, in_order_of_severity, lacks_kernel
 from .explanations import explain
 from .known_reports import ReportStanding, known_reports
+from .not_executed import not_executed
 from .results import (
     FAULTS,
     SEVERITY,
@@ -75,6 +77,7 @@ def summarize(
         unattributed=_unattributed(evidence),
         cases=_referenced_cases(evidence, rule_of),
         explanation=explanation,
+        not_executed=not_executed(run, overloads, evidence.counts, Memory.load()),
         module=tuple(store.module_rows(run.id)),
         known_reports=_known_reports(evidence),
     )

@@ -66,6 +66,8 @@ class _Transfer:
             return self._device
         if isinstance(leaf, torch.Generator):
             return torch.Generator(self._device).manual_seed(leaf.initial_seed())
+        if isinstance(leaf, torch.UntypedStorage):
+            return torch.empty(0, dtype=torch.uint8).set_(leaf).to(self._device, copy=True).untyped_storage()
         if isinstance(leaf, slice):
             return slice(self.leaf(leaf.start), self.leaf(leaf.stop), self.leaf(leaf.step))
         return leaf

@@ -86,7 +86,9 @@ def _outs(other: str, call: Call, outs: Sequence[str]) -> dict[str, Any]:
     args, kwargs = arguments_of(call)
     result = overload_of(other)(*args, **kwargs)
     if len(outs) == 1 and isinstance(result, (list, tuple)) and str(type(result)).find("return_types") < 0:
-        return {outs[0]: [_empty(t) for t in result]}
+        # A fused optimizer returns a list for every list that it changes; its out= holds the parameters alone.
+        listed = result[0] if result and isinstance(result[0], list) else result
+        return {outs[0]: [_empty(t) for t in listed]}
     tensors = [t for t in leaves(result) if isinstance(t, torch.Tensor)]
     if len(tensors) < len(outs):
         raise ValueError("too few results")
@@ -94,6 +96,8 @@ def _outs(other: str, call: Call, outs: Sequence[str]) -> dict[str, Any]:
 
 
 def _empty(tensor: torch.Tensor) -> Any:
+    if tensor.layout is torch.sparse_coo:
+        return encode(torch.zeros(tensor.shape, dtype=tensor.dtype, layout=torch.sparse_coo))
     return {"shape": list(tensor.shape), "dtype": str(tensor.dtype).removeprefix("torch.")}
 
 

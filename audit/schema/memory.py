@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import gzip
 import json
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ...errors import MpsmithError
 
 FILE = Path(__file__).with_name("memory.json.gz")
+
+# With so many different calls an overload counts as learned.
+ENOUGH = 3
 
 
 @dataclass
@@ -20,14 +24,33 @@ class Remembered:
     Attributes:
         calls: accepted calls, each {"args": [...], "kwargs": {...}, "dtype": name of the dtype that may be replaced}.
         dtypes: dtypes which the CPU accepts in place of the calls' own.
+        left_out: by dtype, the positions of calls that are not to be made with it: the CPU refuses them, or their
+            result is undefined.
+        refused: the CPU has no kernel, so these calls show only that the device has one or none.
+        schema: the fingerprint of the schema for which all this was learned.
         tried: how many calls were tried where none or too few were accepted.
         errors: the CPU's error messages then, the most frequent first.
     """
 
     calls: list[dict[str, Any]] = field(default_factory=list)
     dtypes: list[str] = field(default_factory=list)
+    left_out: dict[str, list[int]] = field(default_factory=dict)
+    refused: bool = False
+    schema: str = ""
     tried: int = 0
     errors: list[str] = field(default_factory=list)
+
+    def accepted(self, dtype: str) -> list[dict[str, Any]]:
+        """The calls that may be made with a dtype, in their order."""
+        without = self.left_out.get(dtype, ())
+        return [call for position, call in enumerate(self.calls) if position not in without]
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are enough different calls that were accepted; an overload without arguments has but one."""
+        if self.refused:
+            return False
+        return len(self.calls) >= ENOUGH or any(not call["args"] and not call["kwargs"] for call in self.calls)
 
 
 @dataclass
@@ -39,7 +62,7 @@ class Memory:
 
     @classmethod
     def load(cls, path: Path = FILE) -> Memory:
-        """Read the committed memory. Raises MpsmithError when it is damaged."""
+        """Read a memory, by default the committed one. Raises MpsmithError when it is damaged."""
         try:
             data = json.loads(gzip.decompress(path.read_bytes()))
             overloads = {name: Remembered(**fields) for name, fields in data["overloads"].items()}
@@ -50,9 +73,32 @@ class Memory:
             raise MpsmithError(f"{path}: damaged ({error}); make it anew with `mpsmith learn`") from error
 
     def save(self, path: Path = FILE) -> None:
-        """Write the memory; the same content gives the same bytes."""
-        overloads = {name: vars(self.overloads[name]) for name in sorted(self.overloads)}
+        """Write the memory; the same content gives the same bytes. Raises MpsmithError where it cannot be written."""
+        overloads = {name: _plain(self.overloads[name]) for name in sorted(self.overloads)}
         text = json.dumps({"torch": self.torch, "overloads": overloads}, separators=(",", ":"), sort_keys=True)
         temporary = path.with_suffix(".new")
-        temporary.write_bytes(gzip.compress(text.encode(), mtime=0))
-        temporary.replace(path)
+        try:
+            temporary.write_bytes(gzip.compress(text.encode(), mtime=0))
+            temporary.replace(path)
+        except OSError as error:
+            raise MpsmithError(f"{path}: {error.strerror} (choose a writable file with --to)") from error
+
+    def fitting(self, fingerprint: Callable[[str], str]) -> Memory:
+        """The overloads that the installed torch has with the same schema as when they were learned.
+
+        Args:
+            fingerprint: of an overload's schema in the installed torch; raises AttributeError where it has none.
+        """
+        return Memory(self.torch, {n: r for n, r in self.overloads.items() if _fits(n, r, fingerprint)})
+
+
+def _fits(name: str, remembered: Remembered, fingerprint: Callable[[str], str]) -> bool:
+    try:
+        return fingerprint(name) == remembered.schema
+    except (AttributeError, RuntimeError):
+        return False
+
+
+def _plain(remembered: Remembered) -> dict[str, Any]:
+    """The fields that say something."""
+    return {name: value for name, value in asdict(remembered).items() if value}

@@ -14,11 +14,19 @@ KEPT_VALUES = 48
 LARGEST_OF_INTEGERS = 4096  # their values are kept, since they may be indices
 LARGEST = 1 << 16
 
+# The compressed layouts, with the methods that give a tensor's two index tensors.
+COMPRESSED = {
+    torch.sparse_csr: ("crow_indices", "col_indices"),
+    torch.sparse_csc: ("ccol_indices", "row_indices"),
+    torch.sparse_bsr: ("crow_indices", "col_indices"),
+    torch.sparse_bsc: ("ccol_indices", "row_indices"),
+}
+
 Recipe = Any  # JSON
 
 
 class UnencodableError(Exception):
-    """An argument that a recipe cannot hold (a sparse tensor, an object); the call is then not remembered."""
+    """An argument that a recipe cannot hold (a quantised tensor, an object); the call is then not remembered."""
 
 
 def encode(value: Any) -> Recipe:
@@ -40,12 +48,16 @@ def encode(value: Any) -> Recipe:
         return {"device": "cpu"}
     if isinstance(value, torch.Generator):
         return None
+    if isinstance(value, torch.UntypedStorage):
+        return {"bytes": list(value)}
     raise UnencodableError(type(value).__name__)
 
 
 def _encode_tensor(tensor: Tensor) -> Recipe:
     if tensor.layout is torch.sparse_coo:
         return _encode_sparse(tensor)
+    if tensor.layout in COMPRESSED:
+        return _encode_compressed(tensor)
     if tensor.layout is not torch.strided or tensor.is_quantized or tensor.numel() > LARGEST:
         raise UnencodableError(f"{tensor.layout} of {tensor.numel()} elements")
     tensor = tensor.detach().resolve_conj().resolve_neg()
@@ -56,9 +68,10 @@ def _encode_tensor(tensor: Tensor) -> Recipe:
         if tensor.numel() <= KEPT_VALUES:
             recipe["values"] = [[_rounded(v.real), _rounded(v.imag)] for v in tensor.flatten().tolist()]
     elif tensor.is_floating_point():
-        finite = tensor[tensor.isfinite()]
+        values = tensor.float()
+        finite = values[values.isfinite()]
         if tensor.numel() <= KEPT_VALUES:
-            recipe["values"] = [_rounded(v) for v in tensor.float().flatten().tolist()]
+            recipe["values"] = [_rounded(v) for v in values.flatten().tolist()]
         elif finite.numel():
             recipe["range"] = [_rounded(float(finite.min())), _rounded(float(finite.max()))]
     elif tensor.numel() <= LARGEST_OF_INTEGERS:
@@ -78,6 +91,17 @@ def _encode_sparse(tensor: Tensor) -> Recipe:
     }
 
 
+def _encode_compressed(tensor: Tensor) -> Recipe:
+    compressed, plain = COMPRESSED[tensor.layout]
+    return {
+        "compressed": _encode_tensor(getattr(tensor, compressed)()),
+        "plain": _encode_tensor(getattr(tensor, plain)()),
+        "elements": _encode_tensor(tensor.detach().values()),
+        "size": list(tensor.shape),
+        "layout": str(tensor.layout).removeprefix("torch."),
+    }
+
+
 def _rounded(value: float) -> float | str:
     return float(f"{value:.4g}") if math.isfinite(value) else str(value)
 
@@ -87,9 +111,15 @@ def decode(recipe: Recipe, dtypes: Mapping[str, str]) -> Any:
     if isinstance(recipe, list):
         return [decode(item, dtypes) for item in recipe]
     if not isinstance(recipe, dict):
-        return recipe
+        return torch.device("cpu") if recipe == "cpu" else recipe  # as text it would not follow the tensors
     if "shape" in recipe:
         return _decode_tensor(recipe, dtypes)
+    if "compressed" in recipe:
+        indices = (decode(recipe["compressed"], {}), decode(recipe["plain"], {}))
+        layout = getattr(torch, recipe["layout"])
+        return torch.sparse_compressed_tensor(
+            *indices, decode(recipe["elements"], dtypes), recipe["size"], layout=layout
+        )
     if "elements" in recipe:
         parts = decode(recipe["indices"], {}), decode(recipe["elements"], dtypes)
         return torch.sparse_coo_tensor(*parts, recipe["size"], is_coalesced=recipe["coalesced"])
@@ -100,6 +130,8 @@ def decode(recipe: Recipe, dtypes: Mapping[str, str]) -> Any:
         return getattr(torch, value)
     if kind == "device":
         return torch.device(value)
+    if kind == "bytes":
+        return torch.tensor(value, dtype=torch.uint8).untyped_storage()
     return complex(*value) if kind == "complex" else float(value)
 
 

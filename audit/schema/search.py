@@ -1,6 +1,6 @@
 """Searches for arguments that the CPU accepts, for an overload that no sample and no neighbour explains.
 
-Hypothesis draws the arguments from the schema's types: tensors of related shapes, small integers, the usual scalars.
+Arguments are drawn from the schema's types: tensors of related shapes, small integers, the usual scalars.
 The CPU's error messages steer the next draws: a message that asks for a dtype, a number of dimensions or the same
 size narrows what is drawn.
 """
@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import random
 import re
-import warnings
-from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from .calls import SchemaCall, overload_of
-from .recipes import UnencodableError, encode, signature
+from .calls import overload_of
+from .recipes import UnencodableError, encode
+
+# Makes one call and gives the CPU's refusal, or None when it was accepted.
+Attempt = Callable[[dict[str, Any]], str | None]
 
 TRIES = 400
 WANTED_DTYPES = re.compile(
@@ -60,15 +61,6 @@ TEXTS = {
 ALL_TEXTS = tuple(sorted({text for texts in TEXTS.values() for text in texts}))
 
 
-@dataclass
-class Found:
-    """What a search gave: accepted calls, how many were tried, and the errors of the others."""
-
-    calls: list[dict[str, Any]] = field(default_factory=list)
-    tried: int = 0
-    errors: Counter[str] = field(default_factory=Counter)
-
-
 class _Drawer:
     """Draws arguments for one schema; what errors taught it makes some choices more likely."""
 
@@ -86,8 +78,8 @@ class _Drawer:
             if int(digit) <= 5:
                 self._dims.extend([int(digit)] * 2)
 
-    def draw(self) -> tuple[list[Any], dict[str, Any]]:
-        """Arguments for one call."""
+    def draw(self) -> tuple[list[Any], dict[str, Any], torch.dtype]:
+        """Arguments for one call, and the dtype that most of its tensors have."""
         choose = self._random
         size = choose.choice([1, 2, 3, 4, 6, 8])
         same = choose.random() < 0.7
@@ -107,7 +99,7 @@ class _Drawer:
                 kwargs[argument.name] = value
             else:
                 args.append(value)
-        return args, kwargs
+        return args, kwargs, dtype
 
     def _value(self, argument: Any, shape: list[int] | None, dtype: torch.dtype) -> Any:
         kind = str(argument.type)
@@ -159,34 +151,23 @@ class _Drawer:
         return torch.randint(0, 2, shape).to(dtype)
 
 
-def search(name: str, wanted: int, seed: int = 0, tries: int = TRIES) -> Found:
-    """Look for `wanted` different accepted calls of the overload on the CPU, within so many tries."""
-    found = Found()
+def search(name: str, attempt: Attempt, enough: Callable[[], bool], seed: int = 0, tries: int = TRIES) -> None:
+    """Make up calls of the overload and hand each to `attempt`, until there are enough or so many were tried."""
     drawer = _Drawer(name, seed)
-    call = SchemaCall(name)
-    seen: set[str] = set()
     torch.manual_seed(seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        while found.tried < tries and len(found.calls) < wanted:
-            args, kwargs = drawer.draw()
-            found.tried += 1
-            try:
-                recipe = {
-                    "args": [encode(a) for a in args],
-                    "kwargs": {k: encode(v) for k, v in kwargs.items()},
-                    "dtype": "float32",
-                }
-                call(*args, **kwargs)
-            except UnencodableError:
-                continue
-            except Exception as error:  # whatever the CPU refuses teaches what to draw next
-                message = " ".join(str(error).split())[:160]
-                found.errors[message] += 1
-                drawer.learn(message)
-                continue
-            mark = signature([recipe["args"], recipe["kwargs"]])
-            if mark not in seen:
-                seen.add(mark)
-                found.calls.append(recipe)
-    return found
+    for _ in range(tries):
+        if enough():
+            return
+        args, kwargs, dtype = drawer.draw()
+        floating = dtype.is_floating_point or dtype.is_complex
+        try:
+            recipe = {
+                "args": [encode(a) for a in args],
+                "kwargs": {k: encode(v) for k, v in kwargs.items()},
+                "dtype": str(dtype).removeprefix("torch.") if floating else "float32",
+            }
+        except UnencodableError:
+            continue
+        refusal = attempt(recipe)
+        if refusal is not None:
+            drawer.learn(refusal)

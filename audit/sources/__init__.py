@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Sequence
 
 from ..cases import CaseSource
+from ..schema.foreign import registered_operators
 from .errors import ErrorSource
 from .forms import FormSource
 from .known_wrong import KnownWrongSource
@@ -22,8 +23,20 @@ from .special_values import SpecialValueSource
 def case_sources(imports: Sequence[str]) -> tuple[dict[str, CaseSource], list[str]]:
     """All sources by name, and one line for each package of `imports` that could not be used.
 
-    A package offers sources of its own as a list `mpsmith_case_sources`.
+    A package offers sources of its own as a list `mpsmith_case_sources`. For the operators that it defines, calls are
+    made from their schemas.
     """
+    before = registered_operators() if imports else frozenset()
+    offered: list[CaseSource] = []
+    problems: list[str] = []
+    for package in imports:
+        try:
+            module = importlib.import_module(package)
+        except Exception as error:  # a foreign package may raise anything; it must not stop the audit
+            problems.append(f"{package} cannot be imported: {type(error).__name__}: {error}")
+            continue
+        offered.extend(getattr(module, "mpsmith_case_sources", ()))
+    defined = sorted(registered_operators() - before) if imports else []
     opinfos = OpInfoSource()
     sources: list[CaseSource] = [
         KnownWrongSource(),  # first: a bug that is back is known before anything else
@@ -35,16 +48,9 @@ def case_sources(imports: Sequence[str]) -> tuple[dict[str, CaseSource], list[st
         SizeSource(opinfos),
         RandomSource(opinfos),
         ModuleSource(),
-        SchemaSource(),
+        SchemaSource(packages=imports, foreign=defined),
         LargeSource(),
         LargeKnownWrongSource(),
     ]
-    problems: list[str] = []
-    for package in imports:
-        try:
-            module = importlib.import_module(package)
-        except Exception as error:  # a foreign package may raise anything; it must not stop the audit
-            problems.append(f"{package} cannot be imported: {type(error).__name__}: {error}")
-            continue
-        sources.extend(getattr(module, "mpsmith_case_sources", ()))
+    sources.extend(offered)
     return {source.name: source for source in sources}, problems

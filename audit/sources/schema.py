@@ -1,8 +1,11 @@
-"""Every reachable overload with the arguments that are remembered for it: what no OpInfo reaches is executed too."""
+"""Every reachable overload with the arguments that are remembered for it: what no OpInfo reaches is executed too.
+
+Operators that imported packages define are overloads like any other; calls of theirs are learned on first sight.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -10,10 +13,15 @@ import torch
 
 from ..cases import Case
 from ..findings.store import GroupKey
+from ..judging.transfer import move
 from ..judging.tree import leaves
+from ..releases.data import plain_release
 from ..running.selection import Samples
-from ..schema.calls import SchemaCall, arguments_of
+from ..schema.calls import SchemaCall, arguments_of, fingerprint
+from ..schema.foreign import foreign_memory
 from ..schema.memory import Memory
+from ..schema.references import register
+from ..schema.verification import one_line
 from .opinfo import UNINITIALISED, without_double
 
 # Arguments that operators read on the host whatever the device, by name; "operator/name" where only one does.
@@ -25,19 +33,35 @@ HOST_ARGUMENTS = frozenset(
         "randint_like/low",
         "_pack_padded_sequence/lengths",
         "_pack_padded_sequence_backward/batch_sizes",
+        "_pad_packed_sequence/batch_sizes",
+        "lstm/batch_sizes",
+        "gru/batch_sizes",
+        "rnn_tanh/batch_sizes",
+        "rnn_relu/batch_sizes",
     }
 )
 # Operators of which a result is on the CPU by definition, and its position; it is compared as numbers.
-HOST_RESULTS = {"_pack_padded_sequence": 1}
+HOST_RESULTS = {"_pack_padded_sequence": 1, "_pad_packed_sequence": 1, "_rowwise_prune": 1}
 # Operators whose answer is about the device, or on the CPU by definition.
-ABOUT_THE_DEVICE = frozenset({"_to_cpu", "get_device", "_shape_as_tensor", "choose_qparams_optimized"})
+ABOUT_THE_DEVICE = frozenset({"_to_cpu", "choose_qparams_optimized"})
 
 
 class SchemaSource:
-    """The remembered calls of every overload, in each dtype that the CPU accepts."""
+    """The remembered calls of every overload, in each dtype that the CPU accepts.
+
+    Args:
+        memory: what is remembered; None for the committed memory.
+        packages: what was imported for operators of its own.
+        foreign: the overloads that importing those defined.
+    """
 
     name = "schema"
     slowest: frozenset[str] = frozenset()
+
+    def __init__(self, memory: Memory | None = None, packages: Sequence[str] = (), foreign: Sequence[str] = ()) -> None:
+        self._given = memory
+        self._packages = packages
+        self._foreign = foreign
 
     def groups(self) -> Iterable[GroupKey]:
         """One group for each overload and dtype."""
@@ -47,23 +71,86 @@ class SchemaSource:
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         """The remembered calls with their replaceable dtype replaced by the group's."""
-        name = f"aten::{key.operator}"
+        name = key.operator if "::" in key.operator else f"aten::{key.operator}"
         call = SchemaCall(name)
         base = key.operator.split(".")[0]
         uninitialised = "uninitialised" if base in UNINITIALISED or base.startswith(("empty", "new_empty")) else ""
-        for remembered in self._memory.overloads[name].calls:
-            args, kwargs = arguments_of(remembered, key.dtype)
+        remembered = self._memory.overloads[name]
+        for accepted in remembered.accepted(key.dtype):
+            args, kwargs = arguments_of(accepted, key.dtype)
             if call.takes_device and not any(isinstance(leaf, torch.Tensor) for leaf in leaves((args, kwargs))):
                 kwargs["device"] = torch.device("cpu")  # a factory is asked for the device that is audited
-            called = call if key.operator not in HOST_RESULTS else with_numbers(call, HOST_RESULTS[key.operator])
+            called = _comparable(key.operator, call)
             case = Case(called, args, kwargs, uninitialised=uninitialised, on_host=call.positions_of(HOST_ARGUMENTS))
+            case.errors_count = remembered.refused
             if base in ABOUT_THE_DEVICE:
                 case.skipped = "answers with the device, or on the CPU, by definition"
+            elif self._of_another_torch and not remembered.refused:
+                case.skipped = self._refusal(case)
             yield without_double(case)
 
     @cached_property
     def _memory(self) -> Memory:
-        return Memory.load()
+        register()  # the CPU kernels that some of the calls were learned with
+        memory = self._given or Memory.load()
+        if memory.torch != installed_release():
+            memory = memory.fitting(fingerprint)
+        if self._foreign:
+            learned = foreign_memory(self._foreign, self._packages)
+            memory = Memory(memory.torch, {**memory.overloads, **learned.overloads})
+        return memory
+
+    @cached_property
+    def _of_another_torch(self) -> bool:
+        return self._memory.torch != installed_release()
+
+    def _refusal(self, case: Case) -> str:
+        """Why a call that was learned with another torch is left out, or "" where this torch's CPU takes it too."""
+        args, kwargs = move(case.args, case.kwargs, "cpu")
+        try:
+            case.call(*args, **kwargs)
+        except Exception as error:
+            learned_with = f"learned with torch {self._memory.torch}; the CPU of this torch refuses it"
+            return f"{learned_with}: {one_line(error)} (learn it anew: mpsmith learn)"
+        return ""
+
+
+def installed_release() -> str:
+    """The version of the installed torch without what follows a plus."""
+    return plain_release(torch.__version__)
+
+
+def _comparable(operator: str, call: SchemaCall) -> Callable[..., Any]:
+    """The call; where its answer is about the device, in words that are the same for every device."""
+    if operator in HOST_RESULTS:
+        return with_numbers(call, HOST_RESULTS[operator])
+    return IN_WORDS[operator](call) if operator in IN_WORDS else call
+
+
+def own_index(call: SchemaCall) -> Callable[..., Any]:
+    """`get_device`: whether the index is that of the tensor's device; the CPU has none, which counts as -1."""
+
+    def answer(tensor: torch.Tensor) -> Any:
+        index, _ = call(tensor)
+        return index == (-1 if tensor.device.index is None else tensor.device.index)
+
+    return answer
+
+
+def shape_in_numbers(call: SchemaCall) -> Callable[..., Any]:
+    """`_shape_as_tensor`: the tensor is on the CPU on every device."""
+
+    def answer(tensor: torch.Tensor) -> Any:
+        shape, _ = call(tensor)
+        return shape.tolist() if shape.is_cpu else "not on the CPU"
+
+    return answer
+
+
+IN_WORDS: dict[str, Callable[[SchemaCall], Callable[..., Any]]] = {
+    "get_device": own_index,
+    "_shape_as_tensor": shape_in_numbers,
+}
 
 
 def with_numbers(call: SchemaCall, position: int) -> Callable[..., Any]:

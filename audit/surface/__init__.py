@@ -19,7 +19,7 @@ from .derivatives import differentiable_overloads
 from .dispatcher import Disagreement, check_against_dispatcher, dispatcher_surface
 from .native_functions import NativeFunction
 from .overloads import Dispatch, Overload, Surface, SurfaceSummary
-from .reachability import Reach, Reachable, Unreachable, reach_of
+from .reachability import NEVER_BUILT, Reach, Reachable, Unreachable, reach_of
 
 __all__ = [
     "Disagreement",
@@ -144,8 +144,7 @@ def _with_hand_written(function: NativeFunction, declared: Dispatch, facts: Rele
 def _generated(name: str, function: NativeFunction, origin: Overload) -> Overload:
     """An `autogen:` overload is composite explicit: it calls the overload that it was generated from.
 
-    For an overload without any `dispatch:` PyTorch declares one too, but registers no kernel for it on any device
-    unless it is one of the core operators.
+    For an overload without any `dispatch:` PyTorch generates none, unless it is one of the core operators.
     """
     without_kernel = function.composite and "core" not in function.tags
     dispatch = Dispatch.MISSING_EVERYWHERE if without_kernel else Dispatch.COMPOSITE_EXPLICIT
@@ -157,7 +156,7 @@ def _generated(name: str, function: NativeFunction, origin: Overload) -> Overloa
         has_autograd_formula=origin.has_autograd_formula and not name.endswith("out"),
         dispatch=dispatch,
         declared=dispatch,
-        reach=origin.reach,
+        reach=Unreachable(NEVER_BUILT.name, NEVER_BUILT.reason) if without_kernel else origin.reach,
         python_module=function.python_module,
         generated_from=origin.name,
     )

@@ -171,13 +171,27 @@ RULES: tuple[Rule, ...] = (
         _named("from_file"),
     ),
     Rule(
+        "other-backends",
+        "asks cuFFT, NNPACK or XLA, or is the place where an out-of-tree backend puts its own kernel; torch calls it "
+        "for no tensor on mps",
+        _name_like(r"^_cufft_|^_nnpack_spatial_convolution$|^_propagate_xla_data$|_overrideable(_backward)?$"),
+    ),
+    Rule(
         "private-alias",
         "a private or deprecated twin of a public operator; no public torch function calls it",
         _named("_add_relu", "_add_relu_", "_aminmax"),
     ),
 )
 
-RULES_BY_NAME = {rule.name: rule for rule in RULES}
+# Not a predicate over declarations: `autogen:` names the overload, and PyTorch's code generator then leaves it out.
+NEVER_BUILT = Rule(
+    "never-built",
+    "native_functions.yaml asks for it, but PyTorch generates no overloads of composite operators: no program can "
+    "name it",
+    lambda function: False,
+)
+
+RULES_BY_NAME = {rule.name: rule for rule in (*RULES, NEVER_BUILT)}
 
 
 def reach_of(function: NativeFunction, *, has_mps_kernel: bool, composite: bool) -> Reach:

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from mpsmith.audit.surface import (
     Dispatch,
@@ -17,7 +18,7 @@ from mpsmith.audit.surface import (
 )
 from mpsmith.audit.surface.dispatcher import mps_entry
 from mpsmith.audit.surface.name_patterns import select_overloads
-from mpsmith.audit.surface.reachability import RULES, RULES_BY_NAME
+from mpsmith.audit.surface.reachability import NEVER_BUILT, RULES, RULES_BY_NAME
 from mpsmith.errors import MpsmithError
 
 YAML = b"""
@@ -171,9 +172,20 @@ def test_figures_of_torch_2_13() -> None:
 def test_every_rule_matches_something_installed_and_never_a_kernel() -> None:
     overloads = installed_surface().overloads
     used = {overload.reach.rule for overload in overloads if isinstance(overload.reach, Unreachable)}
-    assert used == {rule.name for rule in RULES}
+    assert used == {*(rule.name for rule in RULES), NEVER_BUILT.name}
     assert all(overload.reachable for overload in overloads if overload.dispatch.has_kernel or overload.sparse)
-    assert len(RULES_BY_NAME) == len(RULES)
+    assert len(RULES_BY_NAME) == len(RULES) + 1
+
+
+def test_what_torch_never_builds_is_exactly_what_the_dispatcher_does_not_know() -> None:
+    known = set(torch._C._dispatch_get_all_op_names())
+    never_built = {o.name for o in installed_surface().overloads if o.reach == never_built_reach()}
+    assert never_built == {o.name for o in installed_surface().overloads if o.name not in known}
+    assert "aten::prelu.out" in never_built
+
+
+def never_built_reach() -> Unreachable:
+    return Unreachable(NEVER_BUILT.name, NEVER_BUILT.reason)
 
 
 @pytest.mark.parametrize(

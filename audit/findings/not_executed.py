@@ -1,0 +1,47 @@
+"""The reachable overloads that a run did not execute, each with the calls that were tried and what stood in the way."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+
+from ..schema.memory import Memory, Remembered
+from ..verdicts import CaseVerdict
+from .evidence import OVERLOADS_BY_NAME
+from .results import NotExecuted, OverloadSummary
+from .store import CaseCount, Run
+
+# With these settings a run leaves overloads out on purpose: a list of them would say nothing.
+CHOICES = ("ops", "dtypes")
+REASONS_SHOWN = 3
+
+
+def not_executed(
+    run: Run, overloads: Iterable[OverloadSummary], counts: Iterable[CaseCount], memory: Memory
+) -> tuple[NotExecuted, ...]:
+    """The overloads without an executed case that no rule excludes, in their order.
+
+    Args:
+        run: its settings say whether operators or dtypes were chosen; then the list is empty.
+        overloads, counts: what the run showed.
+        memory: what is known of calls of each overload.
+    """
+    if any(run.settings.get(choice) for choice in CHOICES):
+        return ()
+    skipped = _skips(counts)
+    missed = [o for o in overloads if o.executed == 0 and not o.unreachable_rule]
+    return tuple(_entry(o, memory.overloads.get(o.name, Remembered()), skipped[o.name]) for o in missed)
+
+
+def _entry(overload: OverloadSummary, remembered: Remembered, skipped: Counter[str]) -> NotExecuted:
+    reasons = [reason for reason, _ in skipped.most_common()] or remembered.errors or [overload.reason]
+    return NotExecuted(overload.name, len(remembered.calls), remembered.tried, tuple(reasons[:REASONS_SHOWN]))
+
+
+def _skips(counts: Iterable[CaseCount]) -> defaultdict[str, Counter[str]]:
+    """Why cases that call overloads by name were skipped, by overload."""
+    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for count in counts:
+        if count.group.source == OVERLOADS_BY_NAME and count.verdict is CaseVerdict.SKIPPED:
+            found[f"aten::{count.group.operator}"][count.reason] += count.cases
+    return found

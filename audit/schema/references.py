@@ -1,0 +1,153 @@
+"""CPU kernels for the operators that PyTorch has for mps alone, so that their results can be compared with something.
+
+Each is composed of operators that the CPU has. They are registered once a process, before schemas are searched or
+their calls replayed; an operator that has a kernel on the CPU already is left alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+aten = torch.ops.aten
+
+
+def mps_convolution(
+    x: Tensor, weight: Tensor, bias: Tensor | None, padding: Any, stride: Any, dilation: Any, groups: int
+) -> Tensor:
+    """`aten::_mps_convolution`: a convolution, padding before stride."""
+    return aten.convolution(x, weight, bias, stride, padding, dilation, False, [0] * len(stride), groups)  # type: ignore[no-any-return]
+
+
+def mps_convolution_backward(
+    x: Tensor,
+    gradient: Tensor,
+    weight: Tensor,
+    padding: Any,
+    stride: Any,
+    dilation: Any,
+    groups: int,
+    wanted: Sequence[bool],
+) -> tuple[Tensor | None, ...]:
+    """`aten::mps_convolution_backward`: gradients of input, weight and bias."""
+    none = [0] * len(stride)
+    found = aten.convolution_backward(
+        gradient, x, weight, [weight.shape[0]], stride, padding, dilation, False, none, groups, list(wanted)
+    )
+    return tuple(found)
+
+
+def mps_convolution_transpose(
+    x: Tensor, weight: Tensor, padding: Any, output_padding: Any, stride: Any, dilation: Any, groups: int
+) -> Tensor:
+    """`aten::_mps_convolution_transpose`: a transposed convolution without bias."""
+    return aten.convolution(x, weight, None, stride, padding, dilation, True, output_padding, groups)  # type: ignore[no-any-return]
+
+
+def mps_convolution_transpose_backward(
+    x: Tensor,
+    gradient: Tensor,
+    weight: Tensor,
+    padding: Any,
+    output_padding: Any,
+    stride: Any,
+    dilation: Any,
+    groups: int,
+    wanted: Sequence[bool],
+) -> tuple[Tensor | None, ...]:
+    """`aten::mps_convolution_transpose_backward`: gradients of input and weight."""
+    found = aten.convolution_backward(
+        gradient, x, weight, None, stride, padding, dilation, True, output_padding, groups, [*wanted, False]
+    )
+    return tuple(found[:2])
+
+
+def linear_backward(
+    x: Tensor, gradient: Tensor, weight: Tensor, wanted: Sequence[bool]
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    """`aten::linear_backward`: gradients of input, weight and bias."""
+    rows, inputs = gradient.reshape(-1, gradient.shape[-1]), x.reshape(-1, x.shape[-1])
+    return (
+        gradient @ weight.conj() if wanted[0] else None,
+        rows.mT @ inputs.conj() if wanted[1] else None,
+        rows.sum(0) if wanted[2] else None,
+    )
+
+
+def max_pool2d_backward(
+    gradient: Tensor,
+    x: Tensor,
+    kernel: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+) -> Tensor:
+    """`aten::max_pool2d_backward`: finds the maxima again, then sends the gradient to them."""
+    geometry = (kernel, stride, padding, dilation, ceil_mode)
+    _, indices = aten.max_pool2d_with_indices(x, *geometry)
+    return aten.max_pool2d_with_indices_backward(gradient, x, *geometry, indices)  # type: ignore[no-any-return]
+
+
+def attention_for_mps(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    dropout: float = 0.0,
+    causal: bool = False,
+    dropout_mask: Tensor | None = None,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """`aten::_scaled_dot_product_attention_math_for_mps`: the result and the weights; no dropout."""
+    if dropout or dropout_mask is not None or enable_gqa:
+        raise NotImplementedError("the CPU reference has neither dropout nor grouped queries")
+    scores = query @ key.mT * (scale or 1 / math.sqrt(query.shape[-1]))
+    if causal:
+        future = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+        scores = scores.masked_fill(future, -math.inf)
+    elif mask is not None:
+        scores = scores.masked_fill(~mask, -math.inf) if mask.dtype is torch.bool else scores + mask
+    weights = scores.softmax(-1)
+    return weights @ value, weights
+
+
+def copy_from(source: Tensor, target: Tensor, non_blocking: bool = False) -> Tensor:
+    """`aten::_copy_from`: writes into a tensor of the same shape and returns it."""
+    return target.copy_(source)
+
+
+def copy_from_and_resize(source: Tensor, target: Tensor) -> Tensor:
+    """`aten::_copy_from_and_resize`: the same, the target takes the shape first."""
+    return target.resize_(source.shape).copy_(source)
+
+
+KERNELS: dict[str, Callable[..., Any]] = {
+    "_mps_convolution": mps_convolution,
+    "mps_convolution_backward": mps_convolution_backward,
+    "_mps_convolution_transpose": mps_convolution_transpose,
+    "mps_convolution_transpose_backward": mps_convolution_transpose_backward,
+    "linear_backward": linear_backward,
+    "max_pool2d_backward": max_pool2d_backward,
+    "_scaled_dot_product_attention_math_for_mps": attention_for_mps,
+    "_copy_from": copy_from,
+    "_copy_from_and_resize": copy_from_and_resize,
+}
+
+
+@cache
+def register() -> torch.library.Library:
+    """Give the CPU the kernels it lacks. They last as long as the process."""
+    library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
+    for name, kernel in KERNELS.items():
+        known = hasattr(aten, name)  # another release may not have the operator
+        if known and not torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "CPU"):
+            library.impl(name, kernel, "CPU")  # type: ignore[no-untyped-call]
+    return library
