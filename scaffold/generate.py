@@ -9,6 +9,7 @@ from pathlib import Path
 from ..audit.releases import data as release_data
 from ..audit.surface import native_functions
 from ..audit.surface.overloads import Dispatch
+from ..audit.wheel.fetch import require_version
 from ..registry.files import edit_all, load
 from ..registry.model import Entry, Status
 from ..registry.problems import near
@@ -58,7 +59,11 @@ def source_of(release: str | None) -> Source:
 
 
 def _wheel_folder(release: str) -> Path:
-    """What was kept of a release's macOS wheel. Raises ToolchainError when it was not set up."""
+    """What was kept of a release's macOS wheel.
+
+    Raises ToolchainError when it was not set up, WheelError for what is no release.
+    """
+    require_version(release)
     folder = toolchain.torch_folder(release)
     if not folder.is_dir():
         raise ToolchainError(

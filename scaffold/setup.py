@@ -23,7 +23,7 @@ from pathlib import Path
 
 from ..audit.cache import cache_folder
 from ..audit.wheel.errors import WheelError
-from ..audit.wheel.fetch import fetch_wheel
+from ..audit.wheel.fetch import fetch_wheel, pip_problem
 from .apple import sources
 from .apple.metal_header import metal_header
 from .apple.mps_headers import GRAPH, SHADERS, mps_headers, selectors_in
@@ -191,9 +191,8 @@ def _pip(*arguments: str) -> None:
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *arguments, *quiet]
     done = subprocess.run(command, stdout=sys.stderr, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.strip()]
-        problem = lines[-1].removeprefix("ERROR: ") if lines else "pip failed without a message"
-        raise ToolchainError(f"cannot fetch {arguments[-1]}: {problem}")
+        problem = pip_problem(done.stderr) or "the package index has no such package; check the network and pip's index"
+        raise ToolchainError(f"cannot fetch {arguments[-1]}: {problem.removeprefix('ERROR: ')}")
 
 
 def _write(path: Path, text: str) -> None:

@@ -26,7 +26,7 @@ def fetch_wheel(release: str) -> Path:
     The cache gets whole, readable wheels only. Raises WheelError when the release does not exist (known ones are
     listed), when there is no network or when the disk is full.
     """
-    _require_version(release)
+    require_version(release)
     folder = cache_folder() / "wheels"
     for cached in sorted(folder.glob(f"torch-{release}-*.whl")):
         return cached
@@ -43,7 +43,7 @@ def fetch_wheel(release: str) -> Path:
 
 def open_remote(release: str) -> Archive:
     """The wheel of a release on the index, read by HTTP Range: pip only says where it is."""
-    _require_version(release)
+    require_version(release)
     return open_url(_wheel_url(release))
 
 
@@ -54,7 +54,8 @@ def open_url(url: str) -> Archive:
     return archive
 
 
-def _require_version(release: str) -> None:
+def require_version(release: str) -> None:
+    """Raise WheelError for what cannot be a release of torch."""
     if not re.fullmatch(r"\d+(\.\d+)*([a-z0-9.+]*)", release):
         raise WheelError(f"{release} is no version of torch; write one such as 2.15.0")
 
@@ -82,7 +83,7 @@ def _first_that_fits(release: str, arguments: Sequence[str]) -> None:
         output = _run_pip(command)
         if output is None:
             return
-        problem = _other_problem(output)
+        problem = pip_problem(output)
         if problem:
             raise WheelError(f"cannot fetch torch {release}: {problem}")
         offered |= _versions_offered(output)
@@ -107,8 +108,8 @@ def _run_pip(command: Sequence[str]) -> str | None:
     return None if process.returncode == 0 else process.stderr
 
 
-def _other_problem(output: str) -> str | None:
-    """What went wrong besides `no such version for this Python`, in words for the user."""
+def pip_problem(output: str) -> str | None:
+    """What pip's error output says is wrong, in words for the user; None for `no such version for this Python`."""
     for pattern, problem in (
         (r"No module named pip", "pip is not installed in this Python; download the wheel and use --wheel"),
         (r"No space left on device", "the disk is full; set MPSMITH_CACHE to a folder on another one"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -102,6 +103,22 @@ def test_no_network_is_one_clear_line(monkeypatch: pytest.MonkeyPatch, empty_cac
     monkeypatch.setattr(urllib.request, "urlopen", unreachable)
     with pytest.raises(ToolchainError, match=r"no route to host.*check the network"):
         setup._download("https://registry.npmjs.org/x")
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ("WARNING: Retrying: NewConnectionError\nERROR: No matching distribution found for x==1", "check the network$"),
+        ("ERROR: No matching distribution found for x==1", "has no such package; check the network and pip's index$"),
+        ("ERROR: something else", "^cannot fetch x==1: something else$"),
+    ],
+)
+def test_what_pip_says_becomes_one_line(monkeypatch: pytest.MonkeyPatch, output: str, message: str) -> None:
+    done = subprocess.CompletedProcess([], 1, "", output)
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)
+    with pytest.raises(ToolchainError, match=message) as caught:
+        setup._pip("download", "x==1")
+    assert "\n" not in str(caught.value)
 
 
 def test_a_changed_package_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
