@@ -42,7 +42,7 @@ kernel void adaptive_avg_pool3d_large(
   for (long k = thread_index; k < window.volume(); k += 256) {
     sum += float(plane[offset_in_plane(window.at(k), pool)]);
   }
-  sum = reduce_group<sum_of>(sum, scratch, thread_index, 256);
+  sum = sum_group(sum, scratch, thread_index, 256);
   if (thread_index == 0) {
     out[i] = T(sum / float(window.volume()));
   }

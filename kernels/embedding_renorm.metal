@@ -49,7 +49,7 @@ kernel void embedding_renorm(
     }
   }
   norm = isinf(which) ? reduce_group<larger>(norm, scratch, thread_index, threads)
-                      : reduce_group<sum_of>(norm, scratch, thread_index, threads);
+                      : sum_group(norm, scratch, thread_index, threads);
   if (which == 2.0f) {
     norm = precise::sqrt(norm);
   } else if (which != 0.0f && which != 1.0f && !isinf(which)) {

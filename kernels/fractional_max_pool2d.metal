@@ -1,4 +1,5 @@
 #include "shared/atomic.metal"
+#include "shared/division.metal"
 #include "shared/reduce.metal"
 #include "shared/report.metal"
 #include "shared/strided.metal"
@@ -14,7 +15,8 @@ inline long interval_start(float sample, long o, long inputs, long outputs, long
 }
 
 // A thread an output. g: height and width of input, output and window, then channels and the strides of image,
-// channel, height and width, and the number of outputs. Samples are contiguous (images, channels, 2): first for the width, then for the height.
+// channel, height and width, and the number of outputs. Samples are contiguous (images, channels, 2), first for the
+// width, then for the height.
 template <typename T>
 kernel void fractional_max_pool2d(
     device T* out [[buffer(0)]],
@@ -30,10 +32,12 @@ kernel void fractional_max_pool2d(
   }
   const long in_height = g[0], in_width = g[1], out_height = g[2], out_width = g[3];
   const long window_height = g[4], window_width = g[5], channels = g[6];
-  const long w = long(i) % out_width, h = long(i) / out_width % out_height, plane = long(i) / (out_width * out_height);
+  const long row_of_outputs = quotient(long(i), out_width), plane = quotient(row_of_outputs, out_height);
+  const long w = long(i) - row_of_outputs * out_width, h = row_of_outputs - plane * out_height;
   const long top = interval_start(float(samples[2 * plane + 1]), h, in_height, out_height, window_height);
   const long left = interval_start(float(samples[2 * plane]), w, in_width, out_width, window_width);
-  device const T* x = input + plane / channels * g[7] + plane % channels * g[8];
+  const long image = quotient(plane, channels);
+  device const T* x = input + image * g[7] + (plane - image * channels) * g[8];
   float best = -INFINITY;
   long index = top * in_width + left;
   for (long row = top; row < top + window_height; ++row) {
@@ -66,7 +70,7 @@ kernel void fractional_max_pool2d_backward(
   }
   const long index = indices[i];
   if (index >= 0 && index < shape[1]) {
-    const ulong place = i / ulong(shape[0]) * ulong(shape[1]) + ulong(index);
+    const ulong place = quotient(i, ulong(shape[0])) * ulong(shape[1]) + ulong(index);
     atomic_adder<float>::add(gradient, place, float(output_gradient[i]));
   } else {
     REPORT("fractional_max_pool2d_backward(): index ", index, " is out of range of a plane of ", shape[1], " elements");

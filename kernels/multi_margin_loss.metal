@@ -37,7 +37,7 @@ kernel void multi_margin_loss(
       sum += j == chosen ? 0.0f : penalty(base + float(x[j]), p[1] == 2.0f);
     }
   }
-  sum = reduce_group<sum_of>(sum, scratch, thread_index, threads);
+  sum = sum_group(sum, scratch, thread_index, threads);
   if (thread_index == 0) {
     const float scale = valid ? (shape[1] != 0 ? float(weight[chosen]) : 1.0f) / float(classes) : NAN;
     losses[row] = sum * scale;
@@ -81,7 +81,7 @@ kernel void multi_margin_loss_backward(
       sum += slope;
     }
   }
-  sum = reduce_group<sum_of>(sum, scratch, thread_index, threads);
+  sum = sum_group(sum, scratch, thread_index, threads);
   if (thread_index == 0 && valid) {
     out[chosen] = T(-sum);
   }

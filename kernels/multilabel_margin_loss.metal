@@ -62,7 +62,7 @@ kernel void multilabel_margin_loss(
       sum += z > 0.0f ? z : 0.0f;
     }
   }
-  sum = reduce_group<sum_of>(sum, sums, thread_index, threads);
+  sum = sum_group(sum, sums, thread_index, threads);
   if (thread_index == 0) {
     losses[row] = sum / float(classes);
   }

@@ -22,9 +22,20 @@ inline T reduce_group(T value, threadgroup T* scratch, uint thread_index, uint t
   return result;
 }
 
-struct sum_of {
-  template <typename T> static T combine(T a, T b) { return a + b; }
-};
+// The same for a sum: first over each SIMD group, then over their sums, so that the group waits twice only.
+// The group consists of whole SIMD groups, and all its threads come here.
+inline float sum_group(float value, threadgroup float* scratch, uint thread_index, uint threads) {
+  constexpr uint SIMD_WIDTH = 32;
+  const uint lane = thread_index % SIMD_WIDTH;
+  const float part = simd_sum(value);
+  if (lane == 0) {
+    scratch[thread_index / SIMD_WIDTH] = part;
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  const float total = simd_sum(lane < threads / SIMD_WIDTH ? scratch[lane] : 0.0f);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  return total;
+}
 
 template <typename T> inline bool is_nan(T x) { return x != x; }
 

@@ -1,12 +1,17 @@
 // The windows of adaptive pooling: output o of O covers the inputs [floor(o I / O), ceil((o + 1) I / O)).
+#include "shared/division.metal"
 #include "shared/strided.metal"
 
-inline long window_start(long o, long inputs, long outputs) { return o * inputs / outputs; }
-inline long window_end(long o, long inputs, long outputs) { return ((o + 1) * inputs + outputs - 1) / outputs; }
+inline long window_start(long o, long inputs, long outputs) { return quotient(o * inputs, outputs); }
+inline long window_end(long o, long inputs, long outputs) {
+  return quotient((o + 1) * inputs + outputs - 1, outputs);
+}
 
 // The outputs whose windows hold input i: the same with the roles exchanged.
-inline long first_window(long i, long inputs, long outputs) { return i * outputs / inputs; }
-inline long last_window(long i, long inputs, long outputs) { return ((i + 1) * outputs + inputs - 1) / inputs; }
+inline long first_window(long i, long inputs, long outputs) { return quotient(i * outputs, inputs); }
+inline long last_window(long i, long inputs, long outputs) {
+  return quotient((i + 1) * outputs + inputs - 1, inputs);
+}
 
 // What the host passes (runtime/pooling.py): sizes and element strides of the dimensions channel, depth, height and
 // width; a plane is a channel of an image.
@@ -35,7 +40,9 @@ struct place3d {
 
 // The place of an element of a contiguous tensor.
 inline place3d place_of(ulong element, thread const long (&size)[3]) {
-  const ulong w = element / ulong(size[2]), h = w / ulong(size[1]), d = h / ulong(size[0]);
+  const ulong w = quotient(element, ulong(size[2]));
+  const ulong h = quotient(w, ulong(size[1]));
+  const ulong d = quotient(h, ulong(size[0]));
   return place3d{
       long(d), long(h - d * ulong(size[0])), long(w - h * ulong(size[1])), long(element - w * ulong(size[2]))};
 }
@@ -54,7 +61,8 @@ struct window3d {
   }
   long volume() const { return size[0] * size[1] * size[2]; }
   place3d at(long k) const {
-    return place3d{0, start[0] + k / (size[2] * size[1]), start[1] + k / size[2] % size[1], start[2] + k % size[2]};
+    const long row = quotient(k, size[2]), slice = quotient(row, size[1]);
+    return place3d{0, start[0] + slice, start[1] + row - slice * size[1], start[2] + k - row * size[2]};
   }
 };
 
@@ -63,5 +71,6 @@ inline long offset_in_plane(place3d at, thread const pool3d& pool) {
 }
 
 inline long plane_offset(long plane, thread const pool3d& pool) {
-  return plane / pool.channels * pool.image_stride + plane % pool.channels * pool.channel_stride;
+  const long image = quotient(plane, pool.channels);
+  return image * pool.image_stride + (plane - image * pool.channels) * pool.channel_stride;
 }
