@@ -48,8 +48,10 @@ SHOWN_BY_OPINFOS = {
 }
 SHOWN_BY_SCHEMAS = {
     "stack-out-of-other-devices": "_stack.out",
-    "autocast-to-full-precision": "_autocast_to_full_precision",
-    "batch-sizes-on-the-cpu": "_pack_padded_sequence.out",
+    "lengths-stay-on-the-cpu": "_pack_padded_sequence.out",
+    "compressed-sparse-refused": "_validate_sparse_csr_tensor_args",
+    "copies-of-sparse-views": "indices_copy",
+    "batch-norm-of-the-cpu": "_batch_norm_no_update",
 }
 
 
