@@ -189,7 +189,7 @@ def explain(
         non_passes=non_passes,
         rules=tuple(sorted(map(_rule_use, used, used.values()), key=lambda use: (-use.total, use.name))),
         unexplained=tuple(sorted(left.values(), key=lambda each: (CASE_SEVERITY.index(each.verdict), each.entry))),
-        stale=tuple(sorted(rule.name for rule in explainer.rules if rule not in used)) if full else (),
+        stale=tuple(sorted(r.name for r in explainer.rules if r not in used and not r.standing)) if full else (),
     )
     return explanation, by_case
 

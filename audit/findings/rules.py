@@ -30,6 +30,7 @@ class Rule:
         without_kernel: every operator that the device named is one for which the surface has no kernel for mps.
         holds_on: the kind of mps device of which it is true.
         upstream: the public issue about it ("pytorch/pytorch#141287"), or "".
+        standing: it repeats what the judge says whatever the operator: true even where a run has no such case.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Rule:
     without_kernel: bool = False
     holds_on: HoldsOn = "both"
     upstream: str = ""
+    standing: bool = False
 
 
 WRONG = (CaseVerdict.WRONG,)
@@ -250,6 +252,7 @@ REFERENCE = (
         "the CPU's own result holds what fresh memory held before, so there is nothing to compare with",
         REFERENCE_FAILED,
         r"^the CPU's result depends on uninitialised memory$",
+        standing=True,
     ),
     Rule(
         "lcm-of-extremes-ends-the-process",

@@ -331,7 +331,9 @@ def test_a_rule_that_explains_nothing_in_a_full_run_is_stale(
     store: Store, settings: dict[str, object], stale: tuple[str, ...]
 ) -> None:
     elsewhere = replace(WHOLE, name="on-a-mac", holds_on="real")
-    assert explanation_of(store, [matching()], (WHOLE, NO_KERNEL, elsewhere), **settings).stale == stale
+    standing = replace(NO_KERNEL, name="standing", standing=True)
+    rules = (WHOLE, NO_KERNEL, elsewhere, standing)
+    assert explanation_of(store, [matching()], rules, **settings).stale == stale
 
 
 def test_a_stopped_run_makes_no_rule_stale(store: Store) -> None:
