@@ -29,7 +29,7 @@ class Rule:
         at_most: the largest error in units of the tolerance; a case without a measured error does not match.
         without_kernel: every operator that the device named is one for which the surface has no kernel for mps.
         holds_on: the kind of mps device of which it is true.
-        upstream: the public issue about it ("pytorch/pytorch#141287"), or "".
+        upstream: the public issue about it ("pytorch/pytorch#137720"), or "".
         standing: it repeats what the judge says whatever the operator: true even where a run has no such case.
     """
 
@@ -125,6 +125,7 @@ TORCH = (
         r"^raises NotImplementedError: Trying to use forward AD with linear that does not support it",
         ("nn.functional.linear", "nn.functional.linear_cross_entropy", "nn.functional.multi_head_attention_forward"),
         inputs=r"^forward mode: ",
+        upstream="pytorch/pytorch#137720",
     ),
     Rule(
         "linear-second-derivative",
