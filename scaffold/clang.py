@@ -62,6 +62,9 @@ _STANDARD_LIBRARY = re.compile(
     r"|^___cxa_|^___gxx_personality|^___dynamic_cast|^__Unwind_"
 )
 _INCLUDED = re.compile(r"#\s*(?:include|import)\s*<([^>]+)>")
+# Most of what a file costs beyond its headers' syntax are the templates that they instantiate: do that once, too.
+_PRECOMPILING = ("-Xclang", "-fpch-instantiate-templates")
+_KEPT_HEADERS = 24  # of 25 to 85 MB each
 _PREFIX_LINE = re.compile(r"^\s*(#\s*(define|include\s*<|import\s*<).*|//.*)?$")
 
 
@@ -156,19 +159,23 @@ class Clang:
         flags = [flag for flag in flags if not flag.startswith("-DTORCH_EXTENSION_NAME=")]
         if not any((place / name).is_file() for place in source.include for name in _INCLUDED.findall(prefix)):
             flags = [flag for flag in flags if flag not in {"-I", *map(str, source.include)}]
-        key = hashlib.sha256("\n".join([self.toolchain.identity, *flags, prefix]).encode()).hexdigest()[:24]
+        key = hashlib.sha256("\n".join([self.toolchain.identity, *_PRECOMPILING, *flags, prefix]).encode()).hexdigest()[
+            :24
+        ]
         target = self._cache / "pch" / f"{key}.pch"
         if target.is_file():
+            target.touch()  # what was used last is kept
             return target
         header = self._cache / "pch" / f"{key}.h"
         header.parent.mkdir(parents=True, exist_ok=True)
         header.write_text(prefix)
         built = folder / "prefix.pch"
         as_header = ["objective-c++-header" if flag == "objective-c++" else flag for flag in flags]
-        done = self._run("clang", *as_header, "-w", "-c", str(header), "-o", str(built))
+        done = self._run("clang", *as_header, "-w", *_PRECOMPILING, "-c", str(header), "-o", str(built))
         if done.returncode:
             return None  # compiling the file itself says what is wrong, at its own lines
         built.replace(target)
+        _keep_newest(target.parent)
         return target
 
     def _system_stubs(self, undefined: Sequence[str], folder: Path) -> list[Path]:
@@ -233,6 +240,14 @@ def leading_includes(text: str) -> str:
         if line.lstrip().startswith("#"):
             kept.append(line.strip())
     return "\n".join(kept) + "\n" if any("<" in line for line in kept) else ""
+
+
+def _keep_newest(folder: Path) -> None:
+    """Remove the precompiled headers that were not used for longest."""
+    by_age = sorted(folder.glob("*.pch"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for old in by_age[_KEPT_HEADERS:]:
+        old.unlink(missing_ok=True)
+        old.with_suffix(".h").unlink(missing_ok=True)
 
 
 def _warnings() -> list[str]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import runpy
+import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -79,7 +80,7 @@ def survey(
     """An answer for each operator, and whether it was among the known ones.
 
     `names`: operators with or without `aten::`; those that share a kernel give one answer.
-    `folder`: gets a folder for each operator. `part`: which of the generated files to check, a key of PARTS.
+    `folder`: gets a folder for each operator, in place of one that is there. `part`: which of the generated files to check, a key of PARTS.
     Raises ToolchainError when the release was not set up.
     """
     source = source_of(release)
@@ -88,6 +89,7 @@ def survey(
     served = {source.serving(source.operator(name)).name for name in names}
     for name in sorted(served):
         place = folder / release / target.value / source.operator(name).stem
+        shutil.rmtree(place, ignore_errors=True)  # what is there would count as written by hand, and stay
         try:
             plan = prepare(source, name, target, out=place, force=True).plan
         except InexpressibleError as error:

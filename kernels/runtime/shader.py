@@ -61,7 +61,8 @@ class Shader:
     def kernel(self, name: str, device: torch.device) -> MetalKernel:
         """The kernel of that name, compiled for `device` if it is not yet.
 
-        Raises SyntaxError when Metal refuses the source, RuntimeError when it has no kernel of that name.
+        Raises SyntaxError when Metal refuses the source, RuntimeError when it has no kernel of that name or this torch
+        cannot compile any.
         """
         found = self._kernels.get((device, name))
         if found is None:
@@ -75,6 +76,10 @@ class Shader:
 
     def _library(self, device: torch.device) -> object:
         with self._compiling:
+            if not hasattr(torch.mps, "compile_shader"):
+                raise RuntimeError(
+                    f"torch {torch.__version__} cannot compile Metal; mpsmith's kernels need 2.7 or newer"
+                )
             if device not in self._libraries:
                 self._libraries[device] = torch.mps.compile_shader(self.source())
             return self._libraries[device]
