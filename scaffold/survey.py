@@ -80,7 +80,8 @@ def survey(
     """An answer for each operator, and whether it was among the known ones.
 
     `names`: operators with or without `aten::`; those that share a kernel give one answer.
-    `folder`: gets a folder for each operator, in place of one that is there. `part`: which of the generated files to check, a key of PARTS.
+    `folder`: gets a folder for each operator, in place of one that is there.
+    `part`: which of the generated files to check, a key of PARTS.
     Raises ToolchainError when the release was not set up.
     """
     source = source_of(release)
