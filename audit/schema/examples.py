@@ -69,8 +69,8 @@ def csr(rows: int, columns: int) -> Tensor:
 
 
 def compressed(layout: str, variant: int) -> Tensor:
-    """A matrix of 4 rows in the layout "csr", "csc", "bsr" or "bsc"."""
-    matrix = coo(4, 2 * variant + 2).to_dense()
+    """A matrix of 4 or more rows in the layout "csr", "csc", "bsr" or "bsc"."""
+    matrix = coo(4 + 2 * variant, 2 * variant + 2).to_dense()
     block = ((2, 1 + variant % 2),) if layout.startswith("b") else ()
     made: Tensor = getattr(matrix, f"to_sparse_{layout}")(*block)
     return made
@@ -341,7 +341,7 @@ def sobol_state(variant: int) -> Example:
 
 def sobol_step(variant: int) -> tuple[Tensor, int, Tensor, int, int]:
     """The last point, how many to draw, the direction numbers, the dimension, and how many were drawn."""
-    dimension = 2 + variant
+    dimension = 1 + variant
     state = torch.ops.aten._sobol_engine_initialize_state_(torch.zeros(dimension, 30, dtype=torch.int64), dimension)
     return torch.zeros(dimension, dtype=torch.int64), 4, state, dimension, 0
 
@@ -562,7 +562,7 @@ EXAMPLES: dict[str, Callable[[int], Example]] = {
     "_thnn_differentiable_lstm_cell_backward": lstm_cell_gradient,
     "_thnn_differentiable_gru_cell_backward": gru_cell_gradient,
     "_pad_packed_sequence": packed_sequence,
-    "_pack_padded_sequence": lambda v: call(dense(4, 3, 2), torch.tensor([4, 2 + v % 2, 1]), False),
+    "_pack_padded_sequence": lambda v: call(dense(4, 3, 2 + v), torch.tensor([4, 2 + v % 2, 1]), False),
     # optimizers
     **optimizers(),
     # convolutions, linear layers, attention

@@ -12,6 +12,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -325,7 +326,8 @@ def _prepare(imports: Iterable[str]) -> None:
     torch.set_num_threads(1)
     register()
     for package in imports:
-        importlib.import_module(package)
+        with suppress(Exception):  # a pool would start a process whose preparation fails for ever
+            importlib.import_module(package)
 
 
 def _fingerprints(names: Iterable[str]) -> dict[str, str]:

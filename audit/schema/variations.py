@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .recipes import LARGEST
+from .recipes import LARGEST, signature
 
 Call = dict[str, Any]
 
@@ -19,7 +19,15 @@ def variations(call: Call, seed: int) -> Iterator[Call]:
     """Calls that differ from `call` in one respect, in a random but repeatable order."""
     changes = [*_sizes(call), *_plain_values(call)]
     random.Random(seed).shuffle(changes)
-    yield from changes[:TRIES]
+    seen = {_difference(call)}
+    for change in changes[:TRIES]:
+        if _difference(change) not in seen:
+            seen.add(_difference(change))
+            yield change
+
+
+def _difference(call: Call) -> str:
+    return signature([call["args"], call["kwargs"]])
 
 
 def _sizes(call: Call) -> Iterator[Call]:

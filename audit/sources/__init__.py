@@ -28,6 +28,7 @@ def case_sources(imports: Sequence[str]) -> tuple[dict[str, CaseSource], list[st
     """
     before = registered_operators() if imports else frozenset()
     offered: list[CaseSource] = []
+    imported: list[str] = []
     problems: list[str] = []
     for package in imports:
         try:
@@ -35,6 +36,7 @@ def case_sources(imports: Sequence[str]) -> tuple[dict[str, CaseSource], list[st
         except Exception as error:  # a foreign package may raise anything; it must not stop the audit
             problems.append(f"{package} cannot be imported: {type(error).__name__}: {error}")
             continue
+        imported.append(package)
         offered.extend(getattr(module, "mpsmith_case_sources", ()))
     defined = sorted(registered_operators() - before) if imports else []
     opinfos = OpInfoSource()
@@ -48,7 +50,7 @@ def case_sources(imports: Sequence[str]) -> tuple[dict[str, CaseSource], list[st
         SizeSource(opinfos),
         RandomSource(opinfos),
         ModuleSource(),
-        SchemaSource(packages=imports, foreign=defined),
+        SchemaSource(packages=imported, foreign=defined),
         LargeSource(),
         LargeKnownWrongSource(),
     ]
