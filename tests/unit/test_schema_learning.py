@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from mpsmith.audit.schema.attempts import WANTED, Attempt, attempt_overload, mark, read_journal
 from mpsmith.audit.schema.calls import fingerprint
 from mpsmith.audit.schema.learning import Progress, Target, learn
 from mpsmith.audit.schema.memory import FILE, Memory, Remembered
@@ -92,6 +93,18 @@ def test_where_no_backend_has_a_kernel_the_refusal_itself_is_remembered(learned:
 def test_an_overload_that_torch_does_not_have_says_so(learned: dict[str, Remembered]) -> None:
     assert learned["absent"].calls == []
     assert "AttributeError" in learned["absent"].errors[0]
+
+
+def test_what_was_found_to_be_unsound_is_not_tried_again(tmp_path: Path) -> None:
+    given = [{"args": [{"shape": [n], "dtype": "float32"}], "kwargs": {}, "dtype": "float32"} for n in (2, 3)]
+    attempt = Attempt("aten::relu", {"aten::relu": given}, tmp_path / "journal", avoided=frozenset({mark(given[0])}))
+    found = attempt_overload(attempt)
+    assert len(found.calls) == WANTED
+    assert given[1] in found.calls
+    assert given[0] not in found.calls
+    accepted, last, tried = read_journal(tmp_path / "journal")
+    assert (accepted, last) == (found.calls[:-1], mark(found.calls[-1])), "the last one is under suspicion"
+    assert tried == found.tried
 
 
 def test_agreement_is_of_values_but_for_rounding() -> None:
