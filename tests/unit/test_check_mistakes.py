@@ -124,7 +124,7 @@ MISTAKES = {
     "ATen call that does not exist": (HOST, "at::empty_like(", "at::empty_lik(", r"empty_lik"),
     "Metal that does not compile": (
         SHADER,
-        "const float x = float(self);",
+        "return T(float(self));",
         "const float x = double(self);",
         r"double",
     ),
