@@ -73,6 +73,8 @@ def script_of(case: Case, key: GroupKey, outcome: Outcome, *, simulated: bool) -
 
 def _call_text(case: Case, key: GroupKey) -> str:
     if isinstance(case.call, SchemaCall):
+        if not case.call.needs_torch_alone:
+            raise MpsmithError(f"{key.label}: torch alone does not repeat this call on the CPU {NO_SCRIPT}")
         operator, _, overload = key.operator.partition(".")
         return f"torch.ops.aten.{operator}.{overload or 'default'}"
     for text in (f"torch.{key.operator}", f"torch.Tensor.{key.operator}", f"torch.ops.aten.{key.operator}"):

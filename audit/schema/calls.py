@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from .recipes import decode
+from .references import KERNELS
 from .situations import SITUATIONS
 
 
@@ -54,6 +55,12 @@ class SchemaCall:
             for position, argument in enumerate(self._overload._schema.arguments)
             if argument.alias_info is not None and argument.alias_info.is_write
         ]
+
+    @property
+    def needs_torch_alone(self) -> bool:
+        """Whether the overload can be called by name: without a situation, a kernel of ours or another package."""
+        namespace, _, name = self.__name__.partition("::")
+        return namespace == "aten" and self.__name__ not in SITUATIONS and name not in KERNELS
 
     @property
     def takes_device(self) -> bool:

@@ -9,7 +9,7 @@ import torch
 
 from mpsmith.audit.findings.store import GroupKey
 from mpsmith.audit.running.selection import Samples
-from mpsmith.audit.schema.calls import fingerprint
+from mpsmith.audit.schema.calls import SchemaCall, fingerprint
 from mpsmith.audit.schema.examples import EXAMPLES, VARIANTS, coo, csr
 from mpsmith.audit.schema.memory import FILE, Memory, Remembered
 from mpsmith.audit.schema.recipes import decode, encode, signature
@@ -74,6 +74,14 @@ def test_what_is_saved_is_what_is_loaded(tmp_path: Path) -> None:
     memory = Memory("2.13.0", {"aten::relu": Remembered([call(VECTOR)], ["float32"], {}, schema="abc")})
     memory.save(tmp_path / "memory.json.gz")
     assert Memory.load(tmp_path / "memory.json.gz") == memory
+
+
+@pytest.mark.parametrize(
+    ("name", "alone"),
+    [("aten::relu", True), ("aten::_make_dual", False), ("aten::_mps_convolution", False), ("prims::sin", False)],
+)
+def test_a_script_is_offered_only_where_torch_alone_repeats_the_call(name: str, alone: bool) -> None:
+    assert SchemaCall(name).needs_torch_alone is alone
 
 
 def test_a_damaged_memory_names_the_way_out(tmp_path: Path) -> None:
