@@ -34,10 +34,10 @@ def linalg_ldl_factor_ex_out(
         dtypes = [self.dtype, torch.int32, torch.int32]
         options = {"hermitian": hermitian, "check_errors": check_errors}
         check_outputs(_aten.linalg_ldl_factor_ex.out, [self], outputs, dtypes, **options)
-    _check_dtype(self, "linalg_ldl_factor_ex")
     if self.numel() == 0:
         info.zero_()
         return LD, pivots, info
+    _check_dtype(self, "linalg_ldl_factor_ex")
     factors = torch.tril(self).mT.contiguous()  # (..., column, row): column-major
     steps = torch.empty(self.shape[:-1], dtype=torch.int32, device=self.device)
     codes = torch.empty(self.shape[:-2], dtype=torch.int32, device=self.device)
