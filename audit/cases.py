@@ -149,13 +149,19 @@ def select(groups: Iterable[GroupKey], ops: Sequence[str], dtypes: Sequence[str]
 def _matching(pattern: str, groups: list[GroupKey]) -> set[str]:
     wanted = pattern.removeprefix("aten::")
     names = {g.operator for g in groups}
-    found = {n for n in names if any(fnmatch.fnmatchcase(form, wanted) for form in _spellings(n))}
+    found = _spelled(names, wanted)
+    if found and wanted.startswith("nn.functional."):  # the same operator in sources that name it by its schema
+        found |= _spelled(names, wanted.removeprefix("nn.functional."))
     if not found:
         spellings = {form for n in names for form in _spellings(n)}
         near = get_close_matches(wanted, sorted(spellings), n=4, cutoff=0.6)
         hint = f"did you mean {', '.join(near)}?" if near else "`mpsmith surface` lists the operators"
         raise MpsmithError(f"no cases for operator {pattern!r} ({hint})")
     return found
+
+
+def _spelled(names: set[str], pattern: str) -> set[str]:
+    return {n for n in names if any(fnmatch.fnmatchcase(form, pattern) for form in _spellings(n))}
 
 
 def _spellings(name: str) -> set[str]:

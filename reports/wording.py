@@ -139,6 +139,8 @@ def settings_text(settings: Mapping[str, Any]) -> str:
         parts.append(f"{name} {', '.join(settings.get(name) or ['all'])}")
     if settings.get("imports"):
         parts.append(f"imports {', '.join(settings['imports'])}")
+    if settings.get("large"):
+        parts.append("tensors beyond 2^31 elements too")
     return ", ".join(parts)
 
 

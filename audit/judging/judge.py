@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from statistics import median_low
 from typing import Protocol, TypeVar
@@ -109,11 +110,12 @@ class Trial:
         self._case = case
         self._recorder = recorder
         self._seed = seed
-        self._label = label
         self._witness = witness
         self._on_device = on_device
         self._random = False
         self._cotangents: list[Tensor] = []
+        # No method of this object goes in: a cycle would keep the case's tensors until the next garbage collection.
+        self._seed_cpu = partial(seed_generators, seed, label)
         self._wide = WideRuns(case, self._cotangents, self._seed_cpu)
         self.fallbacks: list[str] = []
         self.cpu: Execution | None = None
@@ -141,10 +143,14 @@ class Trial:
         self.cpu = self.mps = self._witness = None
         if torch.mps.current_allocated_memory() <= before:
             return 0
-        levels = [_settled_memory()]
+        # A full collection takes a hundred times as long as one of the youngest objects: only before an accusation.
+        return self._growth(generation=1) and self._growth(generation=2)
+
+    def _growth(self, generation: int) -> int:
+        levels = [_settled_memory(generation)]
         for _ in range(LEAK_REPETITIONS):
             self._repeat_on_device()
-            levels.append(_settled_memory())
+            levels.append(_settled_memory(generation))
         return max(0, median_low(after - before for before, after in pairwise(levels)))
 
     def _repeat_on_device(self) -> None:
@@ -225,9 +231,6 @@ class Trial:
         execution = execute(self._case, inputs)
         self._random = not torch.equal(before, torch.default_generator.get_state())
         return execution
-
-    def _seed_cpu(self) -> None:
-        seed_generators(self._seed, self._label)
 
     def _run_on_device(self) -> Execution:
         case = self._case
@@ -312,9 +315,9 @@ def classify(error: Exception, stage: str) -> DeviceError:
     return DeviceError(CaseVerdict.WRONG, stage, raised)
 
 
-def _settled_memory() -> int:
+def _settled_memory(generation: int) -> int:
     """Bytes of device memory in use, when the cycles that a call leaves are gone and the device has finished."""
-    gc.collect(1)  # the youngest objects: a full collection takes a hundred times as long
+    gc.collect(generation)
     torch.mps.synchronize()
     return torch.mps.current_allocated_memory()
 

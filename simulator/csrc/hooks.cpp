@@ -13,6 +13,9 @@
 namespace mpsmith {
 namespace {
 
+// What the device says it runs on: a macOS that is new enough for everything torch asks about.
+constexpr unsigned kMacOS = 26;
+
 // No `override`: the interface gains functions from release to release, and this source compiles with all of them.
 struct MPSHooks : at::MPSHooksInterface {
   template <class... Arguments>
@@ -28,8 +31,8 @@ struct MPSHooks : at::MPSHooksInterface {
   bool hasMPS() const {
     return true;
   }
-  bool isOnMacOSorNewer(unsigned, unsigned) const {
-    return true;
+  bool isOnMacOSorNewer(unsigned major, unsigned) const {
+    return major <= kMacOS;
   }
   bool hasPrimaryContext(c10::DeviceIndex) const {
     return true;

@@ -352,3 +352,11 @@ def no_seed_leaks() -> Iterator[None]:
     state = torch.get_rng_state()
     yield
     torch.set_rng_state(state)
+
+
+# --- the system
+
+
+def test_the_device_runs_on_a_macos_of_this_time() -> None:
+    assert torch.backends.mps.is_macos_or_newer(15, 0)
+    assert not torch.backends.mps.is_macos_or_newer(999, 0)

@@ -139,6 +139,11 @@ def nothing_twice(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(forms, "from_two_threads", once)
 
 
+def no_guards(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(forms, "GUARD", 0)
+    patch.setattr(forms, "OUT_KINDS", tuple(kind for kind in forms.OUT_KINDS if kind != "every other element"))
+
+
 MUTATIONS: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
     "values are not compared": (
         "wrong values",
@@ -160,7 +165,7 @@ MUTATIONS: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
     "seeds are not tried": ("ignores the seed", without(random, "same_bits", lambda *_: True)),
     "types of errors are not compared": ("raises another error", without(Trial, "_judge_error", any_error_will_do)),
     "what goes to the CPU is not watched": ("falls back unannounced", without(witness, "HANDED_TO_CPU", "")),
-    "no guards": ("writes outside its output", without(forms, "GUARD", 0)),
+    "no guards": ("writes outside its output", no_guards),
     "nothing is called twice": ("result in freed memory", nothing_twice),
     "no expanded inputs": (
         "wrong values, expanded input",

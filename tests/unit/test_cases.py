@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy
 import pytest
@@ -56,6 +57,12 @@ def test_a_quick_case_is_the_default_case_of_its_position() -> None:
     assert len(quick) == QUICK_CASES
     assert {0, 10} <= set(quick)
     assert quick.items() <= default.items()
+
+
+def test_the_full_name_of_a_function_finds_it_in_sources_that_name_it_by_its_schema() -> None:
+    groups = [*GROUPS, replace(GROUPS[0], source="schema", operator="softshrink")]
+    found = {g.operator for g in select(groups, ["nn.functional.softshrink"], [])}
+    assert found == {"nn.functional.softshrink", "softshrink"}
 
 
 @pytest.mark.parametrize("pattern", ["softshrink", "aten::softshrink", "nn.functional.softshrink", "nn.*", "*soft*"])
