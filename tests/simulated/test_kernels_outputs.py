@@ -44,10 +44,9 @@ def memory() -> Memory:
 def calls(overload: str) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     """Remembered calls that the CPU accepts, their outputs already of the right shape."""
     known = memory().overloads[overload]
-    for dtype in ("float32", "float16", "bfloat16", "int64"):
-        for call in known.calls[:CALLS]:
-            if dtype not in (call["dtype"], *known.dtypes):
-                continue
+    chosen = [dtype for dtype in ("float32", "float16", "bfloat16", "int64") if dtype in known.dtypes]
+    for dtype in chosen or known.dtypes:
+        for call in known.accepted(dtype)[:CALLS]:
             args, kwargs = arguments_of(call, dtype)
             with contextlib.suppress(RuntimeError, NotImplementedError):
                 overload_of(overload)(*args, **kwargs)

@@ -305,7 +305,9 @@ def test_atomics_may_depend_on_the_schedule(name: str) -> None:
     source = f"""template <typename T> inline int place_of(device T* n) {{
       return atomic_fetch_add_explicit(n, 1, memory_order_relaxed);
     }}
-    kernel void k(device int* a, device atomic_int* n, uint i [[thread_position_in_grid]]) {{ {READ_MODIFY_WRITE[name]} }}"""
+    kernel void k(device int* a, device atomic_int* n, uint i [[thread_position_in_grid]]) {{
+      {READ_MODIFY_WRITE[name]}
+    }}"""
     a = np.full(64, -1, np.int32)
     call(source, a, np.zeros(1, np.int32), threads=64, mode="schedules")
     if name in ("fetch_add", "in a function"):
