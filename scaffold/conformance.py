@@ -26,7 +26,8 @@ from ..audit.judging.tree import leaves, map_leaves
 from ..audit.running.device import AuditedDevice, open_device
 from ..audit.running.selection import DeviceKind, Samples
 from ..audit.schema.calls import SchemaCall, arguments_of, out_arguments, overload_of
-from ..audit.schema.examples import Example, examples_of
+from ..audit.schema.examples import examples_of
+from ..audit.schema.examples.operands import Example
 from ..audit.schema.memory import Memory
 from ..audit.sources.errors import ErrorSource
 from ..audit.sources.forms import FormSource

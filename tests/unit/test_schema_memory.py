@@ -10,7 +10,8 @@ import torch
 from mpsmith.audit.findings.store import GroupKey
 from mpsmith.audit.running.selection import Samples
 from mpsmith.audit.schema.calls import SchemaCall, fingerprint
-from mpsmith.audit.schema.examples import EXAMPLES, VARIANTS, coo, csr
+from mpsmith.audit.schema.examples import EXAMPLES, VARIANTS
+from mpsmith.audit.schema.examples.operands import coo, csr
 from mpsmith.audit.schema.memory import FILE, Memory, Remembered
 from mpsmith.audit.schema.recipes import decode, encode, signature
 from mpsmith.audit.schema.variations import variations
