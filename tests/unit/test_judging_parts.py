@@ -58,6 +58,7 @@ def the_cpu_plays_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     original = Trial._guarded
     monkeypatch.setattr(Trial, "_guarded", guarded)
     monkeypatch.setattr(judge, "DEVICE", "cpu")
+    monkeypatch.setattr(torch.mps, "synchronize", lambda: None)
     monkeypatch.setattr(torch.mps, "manual_seed", lambda seed: torch.default_generator.manual_seed(seed + 1))
 
 
@@ -423,3 +424,21 @@ def test_cotangents_move_with_the_inputs() -> None:
     bias = torch.zeros(1, requires_grad=True)
     runs = WideRuns(Case(lambda b: b.expand(1000), (bias,), differentiable=True), [ones(1000)], lambda: None)
     assert float(reference.WideGradient(runs, 0).sensitivity()) > torch.finfo(torch.float32).eps
+
+
+@pytest.mark.skipif(not hasattr(torch, "AcceleratorError"), reason="this torch has no error that kernels report")
+@pytest.mark.parametrize(("cpu_refuses", "verdict"), [(True, CaseVerdict.PASSED), (False, CaseVerdict.WRONG)])
+def test_what_a_kernel_reports_stands_for_the_error_of_the_cpu(
+    cpu_refuses: bool, verdict: CaseVerdict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def call(x: Tensor) -> Tensor:
+        if cpu_refuses and not Turn.device:
+            raise IndexError("out of range")
+        return x + 1
+
+    def synchronize() -> None:
+        raise torch.AcceleratorError("index 7 is out of range")
+
+    monkeypatch.setattr(torch.mps, "synchronize", synchronize)
+    trial = Trial(Case(call, (torch.ones(2),), errors_count=True), NoRecorder(), 0, "call:0")
+    assert trial.outcome().verdict is verdict
