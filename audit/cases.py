@@ -13,6 +13,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any, Protocol
 
 import numpy
@@ -94,20 +95,24 @@ class CaseSource(Protocol):
 def make_cases(source: CaseSource, key: GroupKey, samples: Samples, seed: int) -> dict[int, Case]:
     """The cases of the group by position, the same ones on every machine for the same `samples` and `seed`.
 
-    The level `quick` keeps the first, the last and evenly spread ones between: samplers put the plain cases first
-    and the odd ones last.
+    The level `quick` makes only the first few and keeps the first, the last and evenly spread ones between them:
+    samplers put the plain cases first, and the odd and the large ones last.
     """
     seed_generators(seed, key.label)
-    cases = dict(enumerate(source.cases(key, samples)))
-    if samples is not Samples.QUICK or len(cases) <= QUICK_CASES:
+    made = source.cases(key, samples)
+    if samples is not Samples.QUICK:
+        return dict(enumerate(made))
+    cases = dict(enumerate(islice(made, QUICK_LOOKS_AT)))
+    if len(cases) <= QUICK_CASES:
         return cases
     last = len(cases) - 1
     kept = {round(i * last / (QUICK_CASES - 1)) for i in range(QUICK_CASES)}
     return {position: case for position, case in cases.items() if position in kept}
 
 
-# How many cases of each group the level `quick` keeps.
-QUICK_CASES = 4
+# How many cases of each group the level `quick` makes, and keeps.
+QUICK_LOOKS_AT = 12
+QUICK_CASES = 3
 
 
 def in_order_of_execution(source: CaseSource) -> list[GroupKey]:
