@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from functools import cache
 from typing import TypeVar
 
 from ...registry import known_wrong
@@ -77,10 +78,16 @@ def summarize(
         unattributed=_unattributed(evidence),
         cases=_referenced_cases(evidence, rule_of),
         explanation=explanation,
-        not_executed=not_executed(run, overloads, evidence.counts, Memory.load()),
+        not_executed=not_executed(run, overloads, evidence.counts, _committed_memory()),
         module=tuple(store.module_rows(run.id)),
         known_reports=_known_reports(evidence),
     )
+
+
+@cache
+def _committed_memory() -> Memory:
+    """Read once: it is large, and nobody changes it here."""
+    return Memory.load()
 
 
 def _run_facts(run: Run, groups: list[StoredGroup], counts: list[CaseCount]) -> RunFacts:
