@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import TYPE_CHECKING
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 # Seconds that one probe may take; the slowest compiles a kernel.
 TIMEOUT = 60.0
 LONGEST_DETAIL = 300
+# How often to ask for a worker that replaces a dead one.
+ROUNDS = 400
 
 
 def probe_module(
@@ -26,6 +30,7 @@ def probe_module(
     run: Run,
     imports: Sequence[str],
     cause_of_death: Callable[[ProcessExpired], str],
+    workers: int,
     timeout: float = TIMEOUT,
 ) -> None:
     """Probe every name that the store does not hold for this run yet, and store a row for each.
@@ -35,6 +40,7 @@ def probe_module(
         store, run: where the rows go.
         imports: packages of the user; a list `mpsmith_module_probes` in one adds rows to the table.
         cause_of_death: puts into words why a worker died.
+        workers: how many processes the pool has.
         timeout: seconds that one probe may take.
     """
     recorded = {row.name for row in store.module_rows(run.id)}
@@ -52,9 +58,25 @@ def probe_module(
             row = future.result()
         except ProcessExpired as expired:
             row = ModuleRow(name, ModuleStatus.FAILS, f"ends the process: {cause_of_death(expired)}")
+            _await_successor(pool, workers)
         except FutureTimeout:
             row = ModuleRow(name, ModuleStatus.FAILS, f"does not come back within {timeout:g} s")
+            _await_successor(pool, workers)
         store.add_module_row(run.id, row)
+
+
+def _await_successor(pool: ProcessPool, workers: int) -> None:
+    """Wait until all workers answer again: one that is being started while its pool closes ends in a traceback."""
+    for _ in range(ROUNDS):
+        answers = [pool.schedule(answering) for _ in range(workers)]
+        if len({answer.result() for answer in answers}) == workers:
+            return
+
+
+def answering() -> int:
+    """The worker that answers, after a moment in which the others can answer too."""
+    time.sleep(0.05)
+    return os.getpid()
 
 
 def listed(imports: tuple[str, ...]) -> list[str]:

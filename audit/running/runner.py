@@ -89,7 +89,7 @@ class _Audit:
         settings = self._settings
         if not (settings.faults or settings.ops or settings.dtypes):
             cause = partial(cause_of_death, scratch=self._scratch)
-            probe_module(pool, self._store, run, settings.imports, cause)
+            probe_module(pool, self._store, run, settings.imports, cause, settings.workers)
 
     def _run_strict(self, run: Run) -> None:
         fell_back = self._store.positions_with_fallback(run.id)

@@ -29,7 +29,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ModuleRow]:
         with worker_pool(SETTINGS, "fallback", path, scratch) as pool:
             cause = partial(cause_of_death, scratch=scratch)
             # Seconds; a hang costs so many, and compiling the kernel of one probe has to fit in.
-            execution.probe_module(pool, store, run, SETTINGS.imports, cause, timeout=20.0)
+            execution.probe_module(pool, store, run, SETTINGS.imports, cause, SETTINGS.workers, timeout=20.0)
         found = store.module_rows(run.id)
     patch.undo()
     assert len({row.name for row in found}) == len(found)
