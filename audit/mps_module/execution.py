@@ -50,6 +50,7 @@ def probe_module(
         cause = cause_of_death(error) if isinstance(error, ProcessExpired) else f"not within {timeout:g} s"
         store.add_module_row(run.id, ModuleRow("torch.mps", ModuleStatus.FAILS, f"cannot be listed: {cause}"))
         return
+    lost_worker = False
     for name in names:
         if name in recorded:
             continue
@@ -58,14 +59,16 @@ def probe_module(
             row = future.result()
         except ProcessExpired as expired:
             row = ModuleRow(name, ModuleStatus.FAILS, f"ends the process: {cause_of_death(expired)}")
-            _await_successor(pool, workers)
+            lost_worker = True
         except FutureTimeout:
             row = ModuleRow(name, ModuleStatus.FAILS, f"does not come back within {timeout:g} s")
-            _await_successor(pool, workers)
+            lost_worker = True
         store.add_module_row(run.id, row)
+    if lost_worker:
+        _await_successors(pool, workers)
 
 
-def _await_successor(pool: ProcessPool, workers: int) -> None:
+def _await_successors(pool: ProcessPool, workers: int) -> None:
     """Wait until all workers answer again: one that is being started while its pool closes ends in a traceback."""
     for _ in range(ROUNDS):
         answers = [pool.schedule(answering) for _ in range(workers)]

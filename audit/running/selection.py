@@ -81,9 +81,7 @@ class Settings:
         """The settings that decide what is executed, as plain data for the store."""
         fields = asdict(self)
         del fields["workers"], fields["timeout"], fields["memory_limit"]
-        return {
-            k: v.value if isinstance(v, Enum) else list(v) if isinstance(v, tuple) else v for k, v in fields.items()
-        }
+        return {name: _plain(value) for name, value in fields.items()}
 
     @classmethod
     def from_recorded(cls, fields: Mapping[str, Any], **others: Any) -> Settings:
