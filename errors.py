@@ -5,3 +5,9 @@ class MpsmithError(Exception):
     """Something the user can mend. The command line prints the message alone and exits with `exit_code`."""
 
     exit_code = 2
+
+
+def one_line(error: BaseException, limit: int = 400) -> str:
+    """The start of an exception's text on one line of at most `limit` characters; its type's name where it has none."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -20,9 +20,9 @@ import numpy
 import torch
 
 from ..errors import MpsmithError
-from .findings.store import GroupKey
-from .judging.transfer import describe
-from .running.selection import DTYPES, Samples
+from .description import describe
+from .group import GroupKey
+from .selection import DTYPES, Samples
 
 
 @dataclass

@@ -14,7 +14,7 @@ from typing import TextIO
 
 from ..errors import MpsmithError
 from .running.device import open_device
-from .running.selection import DeviceKind
+from .selection import DeviceKind
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import torch
 from mpsmith.audit.cases import Case, make_cases, select
 from mpsmith.audit.judging.judge import judge
 from mpsmith.audit.running.device import open_device
-from mpsmith.audit.running.selection import DeviceKind, Samples
+from mpsmith.audit.selection import DeviceKind, Samples
 from mpsmith.audit.sources.opinfo import OpInfoSource
 from mpsmith.audit.verdicts import CaseVerdict
 

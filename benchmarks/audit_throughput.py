@@ -43,7 +43,7 @@ from mpsmith.audit.findings.store import Store
 from mpsmith.audit.findings.tally import tally
 from mpsmith.audit.running import worker
 from mpsmith.audit.running.runner import run_audit
-from mpsmith.audit.running.selection import Settings
+from mpsmith.audit.selection import Settings
 path = Path(sys.argv[1])
 settings = Settings(ops=tuple(os.environ["BENCHMARK_OPS"].split(",")), sources=("opinfo",), workers=int(sys.argv[2]))
 def answer(run):

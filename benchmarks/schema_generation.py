@@ -23,7 +23,7 @@ def main() -> None:
     from mpsmith.audit.cases import described, in_order_of_execution, make_cases
     from mpsmith.audit.judging.judge import judge
     from mpsmith.audit.running.device import open_device
-    from mpsmith.audit.running.selection import DeviceKind, Samples
+    from mpsmith.audit.selection import DeviceKind, Samples
     from mpsmith.audit.sources import case_sources
     from mpsmith.audit.sources.schema import SchemaSource
 

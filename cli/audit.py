@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..audit.running.selection import DeviceKind, Samples, Settings
+from ..audit.selection import DeviceKind, Samples, Settings
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -160,10 +160,10 @@ def _audit(settings: Settings, store: Path, resume: bool) -> Run:
     except KeyboardInterrupt:
         _say(f"stopped; what had finished is in {store}, go on with: mpsmith audit --resume --store {store}")
         raise typer.Exit(130) from None
+    from ..audit.findings.audited_surface import audited_surface
     from ..audit.findings.explanations import explain
     from ..audit.findings.store import Store
     from ..audit.findings.tally import tally
-    from ..audit.surface.audited import audited_surface
 
     with Store.open(store) as opened:
         counts = tally(opened, result.run)
@@ -181,7 +181,7 @@ def _audit(settings: Settings, store: Path, resume: bool) -> Run:
 
 
 def _replay(store: Path, number: int, timeout: float) -> None:
-    from ..audit.reproduction.replay import replay_case
+    from ..audit.running.replay import replay_case
 
     replayed = replay_case(store, number, timeout)
     recorded = replayed.recorded
@@ -204,7 +204,7 @@ def _replay(store: Path, number: int, timeout: float) -> None:
 
 
 def _print_script(store: Path, number: int, timeout: float) -> None:
-    from ..audit.reproduction.replay import script_of_case
+    from ..audit.running.replay import script_of_case
 
     print(script_of_case(store, number, timeout), end="")
 

@@ -212,8 +212,8 @@ def rebuild(
     from rich.progress import track
 
     from ..audit.releases import data as release_data
-    from ..audit.releases.build import combine, read_wheel
     from ..audit.wheel.archive import open_path
+    from ..audit.wheel.build import combine, read_wheel
 
     known = [facts.release for facts in release_data.load_facts()]
     wanted = list(dict.fromkeys([*known, *(releases or [])]))

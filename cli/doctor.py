@@ -81,7 +81,7 @@ def _devices() -> list[Finding]:
 
 def _simulated() -> Finding:
     from ..audit.running.device import open_device
-    from ..audit.running.selection import DeviceKind
+    from ..audit.selection import DeviceKind
     from ..errors import MpsmithError
 
     try:

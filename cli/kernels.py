@@ -136,7 +136,7 @@ def _open_device(profile_name: str | None, lacking: bool = False) -> bool:
     `lacking`: the simulated device lacks every overload that we have a kernel for, so that all of them can be shown.
     """
     from ..audit.running.device import import_torch, open_device
-    from ..audit.running.selection import DeviceKind
+    from ..audit.selection import DeviceKind
 
     torch = import_torch()
     if torch.backends.mps.is_available():

@@ -15,8 +15,8 @@ import typer
 from ..errors import MpsmithError
 
 if TYPE_CHECKING:
-    from ..audit.schema.learning import Progress, Target
-    from ..audit.schema.memory import Memory
+    from ..audit.calls.memory import Memory
+    from ..audit.learning.learning import Progress, Target
 
 
 def learn(
@@ -37,10 +37,10 @@ def learn(
     What is remembered of another torch is used where the schema is the same, and learned anew where it is not.
     Ctrl-C keeps what was learned.
     """
+    from ..audit.calls.calls import fingerprint
+    from ..audit.calls.memory import FILE, Memory
+    from ..audit.learning.learning import learn as learn_calls
     from ..audit.releases.data import plain_release
-    from ..audit.schema.calls import fingerprint
-    from ..audit.schema.learning import learn as learn_calls
-    from ..audit.schema.memory import FILE, Memory
     from ..audit.surface import installed_surface
 
     file = to or FILE
@@ -86,7 +86,7 @@ def summary_lines(memory: Memory, targets: list[Target]) -> list[str]:
 
 
 def _targets(patterns: tuple[str, ...]) -> list[Target]:
-    from ..audit.schema.learning import Target
+    from ..audit.learning.learning import Target
     from ..audit.surface import installed_surface
 
     surface = installed_surface()

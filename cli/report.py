@@ -105,8 +105,8 @@ def publish(store: Path, folder: Path = PUBLISHED) -> list[Path]:
 
 
 def _summary(store: Store, run: Run) -> AuditSummary:
+    from ..audit.findings.audited_surface import audited_surface
     from ..audit.findings.summary import summarize
-    from ..audit.surface.audited import audited_surface
 
     return summarize(store, run, audited_surface(run), _registered())
 
@@ -172,8 +172,8 @@ def _cases(
 
 
 def _rule_of(run: Run) -> RuleOf:
+    from ..audit.findings.audited_surface import audited_surface
     from ..audit.findings.explanations import explainer_of
-    from ..audit.surface.audited import audited_surface
 
     explainer = explainer_of(run, audited_surface(run))
 

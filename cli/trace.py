@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..audit.running.selection import DeviceKind
+from ..audit.selection import DeviceKind
 
 if TYPE_CHECKING:
     from ..audit.trace import Trace

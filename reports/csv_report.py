@@ -8,9 +8,9 @@ from __future__ import annotations
 import csv
 import io
 
+from ..audit.findings.module_rows import ModuleRow
 from ..audit.findings.results import AuditSummary, OverloadSummary
-from ..audit.mps_module.rows import ModuleRow
-from ..audit.running.selection import DTYPES
+from ..audit.selection import DTYPES
 from ..audit.verdicts import CaseVerdict
 from .tables import worst_case_label, worst_case_rule
 

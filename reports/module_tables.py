@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from ..audit.findings.known_reports import ReportStanding, Standing, in_words
+from ..audit.findings.module_rows import ModuleStatus
 from ..audit.findings.results import AuditSummary
-from ..audit.mps_module.rows import ModuleStatus
 from .tables import Cell, Table
 from .wording import marked
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ..audit.findings.explanations import RuleUse
 from ..audit.findings.results import FAULTS, SEVERITY, AuditSummary, OverloadSummary, Unattributed
-from ..audit.running.selection import DTYPES
+from ..audit.selection import DTYPES
 from ..audit.verdicts import CASE_SEVERITY, CaseVerdict, OverloadVerdict
 from .wording import LETTERS, MEANING, completeness, duration_text, marked, settings_text
 

@@ -17,23 +17,23 @@ from typing import Any
 
 import torch
 
+from ..audit.calls.calls import SchemaCall, arguments_of, out_arguments, overload_of
+from ..audit.calls.examples import examples_of
+from ..audit.calls.examples.operands import Example
+from ..audit.calls.memory import Memory
 from ..audit.cases import Case, make_cases
-from ..audit.findings.store import GroupKey
+from ..audit.group import GroupKey
 from ..audit.judging.fallbacks import CounterRecorder
 from ..audit.judging.judge import judge
 from ..audit.judging.transfer import move
-from ..audit.judging.tree import leaves, map_leaves
 from ..audit.running.device import AuditedDevice, open_device
-from ..audit.running.selection import DeviceKind, Samples
-from ..audit.schema.calls import SchemaCall, arguments_of, out_arguments, overload_of
-from ..audit.schema.examples import examples_of
-from ..audit.schema.examples.operands import Example
-from ..audit.schema.memory import Memory
+from ..audit.selection import DeviceKind, Samples
 from ..audit.sources.errors import ErrorSource
 from ..audit.sources.forms import FormSource
 from ..audit.sources.layouts import LAYOUTS, LayoutSource, in_layout
 from ..audit.sources.opinfo import OpInfoSource
 from ..audit.sources.special_values import SpecialValueSource
+from ..audit.tree import leaves, map_leaves
 from ..audit.verdicts import CaseVerdict
 from ..simulator import device as simulated
 from ..simulator import metal

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from ..audit.cache import cache_folder
 from ..audit.releases.data import plain_release
 from ..audit.surface import native_functions
+from ..cache import cache_folder
 from .errors import ToolchainError
 
 STUBS = Path(__file__).parent / "apple" / "include"

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..releases import change_points
-from ..releases.build import WheelReading, failures_by_key, tested_operators
 from ..releases.data import ABSENT, FailureKey, ReleaseData, ReleaseFacts
 from ..surface.native_functions import functional_name
 from ..surface.overloads import Dispatch
 from ..surface.reachability import Unreachable
 from ..wheel.agreement import RULES_BY_NAME
+from ..wheel.build import WheelReading, failures_by_key, tested_operators
 from ..wheel.registrations import Kind
 
 NOT_READ = "not read"

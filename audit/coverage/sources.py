@@ -7,10 +7,10 @@ from pathlib import Path
 
 from ...errors import MpsmithError
 from ..releases import data as release_data
-from ..releases.build import WheelReading, read_wheel
-from ..releases.expected_failures import MACOS
 from ..surface import native_functions
 from ..wheel.archive import LIBRARY, Archive, UnpackedWheel, open_path
+from ..wheel.build import WheelReading, read_wheel
+from ..wheel.expected_failures import MACOS
 from ..wheel.fetch import fetch_wheel, open_remote, open_url
 from . import ReleaseCoverage, from_data, from_wheel
 

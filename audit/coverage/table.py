@@ -11,7 +11,7 @@ from enum import Enum
 
 from ...registry.model import Entry
 from ..releases.data import ReleaseData
-from ..running.selection import DTYPES
+from ..selection import DTYPES
 from ..surface.native_functions import functional_name, operator_of
 from ..surface.overloads import Dispatch
 from . import OverloadCoverage, ReleaseCoverage

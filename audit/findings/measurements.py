@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ...registry.sync import Measurement
-from ..surface.audited import audited_surface
 from ..verdicts import OverloadVerdict
+from .audited_surface import audited_surface
 from .results import AuditSummary, OperatorSummary, OverloadSummary
 from .store import Store
 from .summary import summarize

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from ..schema.memory import Memory, Remembered
+from ..calls.memory import Memory, Remembered
 from ..verdicts import CaseVerdict
 from .evidence import OVERLOADS_BY_NAME
 from .results import NotExecuted, OverloadSummary

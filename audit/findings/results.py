@@ -13,12 +13,12 @@ from difflib import get_close_matches
 from typing import Any
 
 from ...errors import MpsmithError
-from ..mps_module.rows import ModuleRow
 from ..surface.overloads import Dispatch
 from ..verdicts import CaseVerdict, OverloadVerdict
 from .evidence import CaseReference
 from .explanations import Explanation
 from .known_reports import ReportStanding
+from .module_rows import ModuleRow
 
 # From the worst to "nothing is known": an overload, and an operator over its overloads, has the first that applies.
 SEVERITY: tuple[OverloadVerdict, ...] = (

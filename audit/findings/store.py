@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import MpsmithError
-from ..mps_module.rows import ModuleRow, ModuleStatus
+from ..group import GroupKey
 from ..verdicts import CaseVerdict, Outcome
+from .module_rows import ModuleRow, ModuleStatus
 
 APPLICATION_ID = 0x6D70736D  # "mpsm": tells our files from other SQLite databases
 FORMAT = 1
@@ -98,27 +99,6 @@ class Run:
     def simulated(self) -> bool:
         """Whether the mps device was the simulated one: then nothing here is evidence about a Mac."""
         return bool(self.environment["simulated"])
-
-
-@dataclass(frozen=True)
-class GroupKey:
-    """All cases of one operator entry and dtype in one mode; generated together, identified by position.
-
-    `operator` is the name its source gives ("nn.functional.softshrink"), `variant` the source's variant of it.
-    `mode` is "fallback" (PYTORCH_ENABLE_MPS_FALLBACK=1) or "strict".
-    """
-
-    source: str
-    operator: str
-    variant: str
-    dtype: str
-    mode: str
-
-    @property
-    def label(self) -> str:
-        """For people: source:operator[.variant]:dtype."""
-        name = f"{self.operator}.{self.variant}" if self.variant else self.operator
-        return f"{self.source}:{name}:{self.dtype}"
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from functools import cache
 from typing import TypeVar
 
 from ...registry import known_wrong
-from ..running.selection import DTYPES
-from ..schema.memory import Memory
+from ..calls.memory import Memory
+from ..selection import DTYPES
 from ..surface.overloads import Dispatch, Overload, Surface
 from ..surface.reachability import Unreachable
 from ..verdicts import CaseVerdict, OverloadVerdict, worst

@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from ..cases import Case
+from ..tree import leaves
 from .compare import Difference, NoReference, compare
 from .distributions import compare_draws
 from .execution import Execution
 from .reference import WideGradient, WideOutput, WideRuns
-from .tree import leaves
 
 Found = Difference | float  # a difference, or the largest error in units of the tolerance
 

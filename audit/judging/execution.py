@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from ..cases import Case
+from ..tree import leaves
 from .transfer import Inputs, differentiable_leaves
-from .tree import leaves
 
 
 @dataclass

@@ -16,6 +16,7 @@ from typing import Protocol, TypeVar
 import torch
 from torch import Tensor
 
+from ...errors import one_line
 from ..cases import Case, seed_generators
 from ..verdicts import CaseVerdict, Outcome
 from .agreement import Comparison
@@ -330,12 +331,6 @@ def _settled_memory(generation: int) -> int:
     gc.collect(generation)
     torch.mps.synchronize()
     return torch.mps.current_allocated_memory()
-
-
-def one_line(error: BaseException, limit: int = 400) -> str:
-    """The first lines of an exception's text, on one line."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def _or_itself(changed: Tensor | None, original: Tensor) -> Tensor:

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from ..cases import Case
+from ..tree import map_leaves
 from .execution import Execution, execute, gradients
 from .transfer import widened
-from .tree import map_leaves
 
 # How many times the inputs are moved by a unit in their last place, each time in other directions: in a sum with one
 # large product, half of the directions cancel out.

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from pebble import ProcessExpired, ProcessPool
 
+from ..findings.module_rows import ModuleRow, ModuleStatus
 from ..findings.store import Run, Store
-from .rows import ModuleRow, ModuleStatus
 
 if TYPE_CHECKING:
     from .probes import Probed

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from ...errors import MpsmithError
+from ..calls.calls import SchemaCall
 from ..cases import Case
-from ..findings.store import GroupKey
-from ..schema.calls import SchemaCall
+from ..group import GroupKey
 from ..verdicts import Outcome
 
 MOST_ELEMENTS = 2000

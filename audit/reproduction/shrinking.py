@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..cases import Case
-from ..judging.tree import leaves, map_leaves
+from ..tree import leaves, map_leaves
 from ..verdicts import CaseVerdict, Outcome
 
 Judge = Callable[[Case], Outcome]

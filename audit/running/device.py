@@ -12,8 +12,8 @@ from typing import Any
 from ..._version import __version__
 from ...errors import MpsmithError
 from ..judging.judge import Recorder
+from ..selection import DeviceKind
 from ..verdicts import CaseVerdict, Outcome
-from .selection import DeviceKind
 
 OLDEST_TORCH = (2, 7)
 COMPRESSED_LAYOUTS = ("sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")

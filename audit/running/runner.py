@@ -22,12 +22,13 @@ from filelock import FileLock, Timeout
 from pebble import ProcessExpired, ProcessPool
 
 from ...errors import MpsmithError
-from ..findings.store import GroupKey, Run, Store, StoredGroup, StoreError
+from ..findings.store import Run, Store, StoredGroup, StoreError
+from ..group import GroupKey
 from ..mps_module.execution import probe_module
+from ..selection import Settings
 from ..verdicts import CaseVerdict, Outcome
 from . import worker
 from .progress import AuditProgress
-from .selection import Settings
 
 # A group whose worker keeps dying without reaching a new case is given up after so many times.
 STRIKES = 3

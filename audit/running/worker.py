@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any
 from unittest import SkipTest
 
 from ...errors import MpsmithError
-from ..findings.store import GroupKey, Store
+from ..findings.store import Store
+from ..group import GroupKey
+from ..selection import Settings
 from ..verdicts import CaseVerdict, Outcome
-from .selection import Settings
 
 if TYPE_CHECKING:
     from ..cases import Case, CaseSource
@@ -138,7 +139,7 @@ def _refuse_dtypes(release: str | None, device: AuditedDevice) -> None:
         return
     if not device.simulated:
         raise MpsmithError("--refuse-dtypes-of is for the simulated device; a real one refuses what it refuses")
-    from ..releases.dtype_refusals import refuse_as
+    from ..coverage.dtype_refusals import refuse_as
 
     refuse_as(release)
 
@@ -179,7 +180,7 @@ def _is_chosen(name: str, source: CaseSource, settings: Settings) -> bool:
 
 def run_group(task: Task) -> int:
     """Execute the cases of one group that the store does not hold yet; returns how many were executed."""
-    from ..judging.judge import one_line
+    from ...errors import one_line
 
     worker = _started()
     marker = os.open(task.marker, os.O_WRONLY | os.O_CREAT, 0o600)
@@ -295,8 +296,9 @@ def _run_cases(worker: _Worker, task: Task, cases: list[tuple[int, Case]], marke
 
 def _judged(worker: _Worker, case: Case, label: str, **observers: Any) -> Outcome:
     """The verdict on one case, with what this device cannot tell taken out; `observers` go to `judge`."""
-    from ..judging.judge import judge, one_line
-    from ..judging.tree import leaves
+    from ...errors import one_line
+    from ..judging.judge import judge
+    from ..tree import leaves
 
     case.skipped = case.skipped or worker.device.cannot_run(leaves((case.args, case.kwargs)))
     try:

@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..findings.audited_surface import audited_surface
 from ..findings.explanations import Explainer, explainer_of
 from ..findings.store import Store, StoredCase
 from ..running.runner import run_audit
-from ..running.selection import DeviceKind, Samples, Settings
-from ..surface.audited import audited_surface
+from ..selection import DeviceKind, Samples, Settings
 from ..verdicts import CaseVerdict
 from .plan import CONTROLS, DTYPES, FAULT_CLASSES, SOURCES, FaultClass, Target, operators, rounds
 

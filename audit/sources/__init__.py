@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 
+from ..calls.foreign import registered_operators
 from ..cases import CaseSource
-from ..schema.foreign import registered_operators
 from .errors import ErrorSource
 from .forms import FormSource
 from .known_wrong import KnownWrongSource

@@ -11,9 +11,9 @@ from typing import ClassVar
 from torch import Tensor
 
 from ..cases import Case
-from ..findings.store import GroupKey
-from ..judging.tree import leaves
-from ..running.selection import Samples
+from ..group import GroupKey
+from ..selection import Samples
+from ..tree import leaves
 from .opinfo import OpInfoSource
 
 # A sampler puts its plain cases first; among so many there is one to vary.

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..cases import Case
-from ..findings.store import GroupKey
-from ..running.selection import Samples
+from ..group import GroupKey
+from ..selection import Samples
 from .opinfo import ON_HOST, OpInfoSource, without_double
 
 

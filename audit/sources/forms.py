@@ -16,9 +16,9 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from ..cases import Case
-from ..findings.store import GroupKey
+from ..group import GroupKey
 from ..judging.transfer import differentiable_leaves
-from ..judging.tree import leaves, map_leaves
+from ..tree import leaves, map_leaves
 from .derived import DerivedSource
 from .operands import number_and_tensor, overlapping
 

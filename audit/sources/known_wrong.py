@@ -13,9 +13,9 @@ from ...registry import known_wrong
 from ...registry.known_case import KnownCase, SliceInput, TensorInput, TorchInput, TupleInput, View, plain_value
 from ...registry.known_wrong import KnownReport
 from ..cases import Case
-from ..findings.store import GroupKey
-from ..judging.tree import leaves, map_leaves
-from ..running.selection import Samples
+from ..group import GroupKey
+from ..selection import Samples
+from ..tree import leaves, map_leaves
 
 SOURCE = "known wrong"
 Call = Callable[..., Any]

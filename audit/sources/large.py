@@ -21,8 +21,8 @@ from torch import Tensor
 from ...registry.known_case import KnownCase
 from ...registry.known_wrong import KnownReport
 from ..cases import Case
-from ..findings.store import GroupKey
-from ..running.selection import Samples
+from ..group import GroupKey
+from ..selection import Samples
 from .known_wrong import grouped, made
 
 GIB = 1 << 30

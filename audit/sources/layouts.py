@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from ..cases import Case
-from ..findings.store import GroupKey
-from ..judging.tree import leaves, map_leaves
+from ..group import GroupKey
+from ..tree import leaves, map_leaves
 from .derived import DerivedSource
 
 Layout = Callable[[Tensor], "Tensor | None"]

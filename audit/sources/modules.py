@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.nn.modules.lazy import LazyModuleMixin
 
 from ..cases import Case
-from ..findings.store import GroupKey
-from ..running.selection import Samples
+from ..group import GroupKey
+from ..selection import Samples
 
 DTYPES = ("float32", "float16", "bfloat16")
 

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 
 from ..cases import Case
-from ..findings.store import GroupKey
-from ..judging.tree import leaves
-from ..running.selection import DTYPES, Samples
+from ..group import GroupKey
+from ..selection import DTYPES, Samples
+from ..tree import leaves
 
 # The values of these outputs are whatever the memory held.
 UNINITIALISED = frozenset(

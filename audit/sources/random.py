@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from ..cases import Case
-from ..findings.store import GroupKey
+from ..group import GroupKey
 from ..judging.agreement import same_bits
-from ..judging.tree import leaves, map_leaves
+from ..tree import leaves, map_leaves
 from .derived import DerivedSource
 from .forms import Call, detached
 

@@ -11,17 +11,17 @@ from typing import Any
 
 import torch
 
+from ...errors import one_line
+from ..calls.calls import SchemaCall, arguments_of, fingerprint
+from ..calls.foreign import foreign_memory
+from ..calls.memory import Memory
+from ..calls.references import register
 from ..cases import Case
-from ..findings.store import GroupKey
+from ..group import GroupKey
 from ..judging.transfer import move
-from ..judging.tree import leaves
 from ..releases.data import plain_release
-from ..running.selection import Samples
-from ..schema.calls import SchemaCall, arguments_of, fingerprint
-from ..schema.foreign import foreign_memory
-from ..schema.memory import Memory
-from ..schema.references import register
-from ..schema.verification import one_line
+from ..selection import Samples
+from ..tree import leaves
 from .opinfo import UNINITIALISED, without_double
 
 # Arguments that operators read on the host whatever the device, by name; "operator/name" where only one does.

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from ..cases import Case
-from ..findings.store import GroupKey
-from ..judging.tree import map_leaves
+from ..group import GroupKey
+from ..tree import map_leaves
 from .derived import DerivedSource
 from .opinfo import ELEMENTWISE
 

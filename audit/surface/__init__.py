@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..cache import cache_folder
+from ...cache import cache_folder
 from ..releases import data as release_data
 from ..releases.data import ReleaseFacts
 from . import json_form as surface_json

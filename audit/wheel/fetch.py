@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ..cache import cache_folder
+from ...cache import cache_folder
 from .archive import Archive, WheelFile, require_apple_silicon
 from .errors import WheelError
 from .http_range import RangeFile

@@ -11,7 +11,7 @@ import torch
 from mpsmith.audit.findings.store import Store
 from mpsmith.audit.judging.fallbacks import WarningRecorder
 from mpsmith.audit.running.device import open_device
-from mpsmith.audit.running.selection import DeviceKind
+from mpsmith.audit.selection import DeviceKind
 from mpsmith.audit.surface import check_against_dispatcher, installed_surface
 
 

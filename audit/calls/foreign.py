@@ -1,0 +1,68 @@
+"""Calls of operators that packages define: learned when a package is first audited, then kept in the user's cache.
+
+The learning runs in a program of its own, because it starts worker processes and those of an audit may not.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from filelock import FileLock
+
+from ...cache import cache_folder
+from .memory import Memory
+
+# Namespaces of torch itself, some of which are filled only when a package imports the module that does it.
+OWN_NAMESPACES = re.compile(
+    r"_?(aten|c10d\w*|debug_mode_ops|debugprims|dist_tensor|dtensor|export|fsdp|higher_order|inductor\w*|mkl\w*|native"
+    r"|onednn|onnx\w*|prims?|profiler|quantization|quantized\w*|rngprims|simmps|sparse|static_runtime|streams"
+    r"|symm_mem|test|triton|xnnpack)"
+)
+
+
+def registered_operators() -> frozenset[str]:
+    """Every overload outside torch's own namespaces that the dispatcher knows at this moment ("mylib::foo.Scalar")."""
+    import torch
+
+    names = torch._C._dispatch_get_all_op_names()
+    return frozenset(name for name in names if not OWN_NAMESPACES.fullmatch(name.partition("::")[0]))
+
+
+def foreign_memory(overloads: Sequence[str], packages: Sequence[str]) -> Memory:
+    """Calls of these overloads, which importing `packages` defines: from the cache, or learned now.
+
+    An overload of which nothing could be learned is in the memory too, with the errors.
+    """
+    from importlib.metadata import version
+
+    from .calls import fingerprint
+
+    release = version("torch")
+    file = cache_folder() / "schema" / f"foreign-{release}.json.gz"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{file}.lock"):
+        known = Memory.load(file).fitting(fingerprint)
+        unknown = [name for name in overloads if name not in known.overloads]
+        if unknown:
+            _learn_elsewhere(unknown, packages, file)
+            known = Memory.load(file).fitting(fingerprint)
+    return Memory(release, {n: r for n, r in known.overloads.items() if n in overloads})
+
+
+def _learn_elsewhere(overloads: Sequence[str], packages: Sequence[str], file: Path) -> None:
+    request = json.dumps({"overloads": list(overloads), "packages": list(packages), "file": str(file)})
+    paths = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
+    subprocess.run(
+        [sys.executable, "-m", "mpsmith.audit.learning.foreign"],
+        input=request,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": paths},
+        stdout=subprocess.DEVNULL,
+    )

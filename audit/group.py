@@ -1,0 +1,26 @@
+"""The key of a group of cases: what is generated, executed and recorded together. Imports no torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class GroupKey:
+    """All cases of one operator entry and dtype in one mode; generated together, identified by position.
+
+    `operator` is the name its source gives ("nn.functional.softshrink"), `variant` the source's variant of it.
+    `mode` is "fallback" (PYTORCH_ENABLE_MPS_FALLBACK=1) or "strict".
+    """
+
+    source: str
+    operator: str
+    variant: str
+    dtype: str
+    mode: str
+
+    @property
+    def label(self) -> str:
+        """For people: source:operator[.variant]:dtype."""
+        name = f"{self.operator}.{self.variant}" if self.variant else self.operator
+        return f"{self.source}:{name}:{self.dtype}"

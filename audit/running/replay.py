@@ -1,0 +1,84 @@
+"""Runs one recorded case again, in a process of its own, and shows both results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from pebble import ProcessExpired
+
+from ...errors import MpsmithError
+from ..findings.store import Run, Store, StoredCase
+from ..selection import Settings
+from . import worker
+from .runner import cause_of_death, scratch_folder, worker_pool
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """A recorded case, and what it gave this time: a replay, or how its process died."""
+
+    run: Run
+    recorded: StoredCase
+    replay: worker.Replay | None
+    death: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """The verdict of this execution."""
+        if self.replay is not None:
+            return self.replay.outcome.verdict.value
+        return "timeout" if self.death == "time-out" else "crash"
+
+
+def replay_case(path: Path, number: int, timeout: float) -> Replayed:
+    """Execute case `number` of the store at `path` again, exactly as it was: same inputs, mode, device and profile.
+
+    Raises StoreError when there is no such case, MpsmithError when it cannot be made again here.
+    """
+    run, case = _recorded(path, number)
+    try:
+        return Replayed(run, case, _in_a_worker(path, run, case, timeout, worker.replay))
+    except WorkerDiedError as death:
+        return Replayed(run, case, None, str(death))
+
+
+def script_of_case(path: Path, number: int, timeout: float) -> str:
+    """Case `number` made as small as it goes while it fails alike, as a program that needs torch alone.
+
+    Raises StoreError and MpsmithError as `replay_case` does, and MpsmithError for a case that kills its process.
+    """
+    run, case = _recorded(path, number)
+    try:
+        return _in_a_worker(path, run, case, timeout, worker.script)
+    except WorkerDiedError as death:
+        raise MpsmithError(f"case {number} kills its process ({death}), so it cannot be made smaller") from death
+
+
+class WorkerDiedError(Exception):
+    """The case took its process with it; says how."""
+
+
+def _recorded(path: Path, number: int) -> tuple[Run, StoredCase]:
+    with Store.open(path) as store:
+        run, case = store.case(number)
+    if case.position < 0:
+        raise MpsmithError(f"case {number} is a group whose samples could not be made: {case.outcome.message}")
+    return run, case
+
+
+def _in_a_worker(
+    path: Path, run: Run, case: StoredCase, timeout: float, work: Callable[[worker.Task], Result]
+) -> Result:
+    settings = replace(Settings.from_recorded(run.settings), workers=1, timeout=timeout)
+    with scratch_folder() as scratch, worker_pool(settings, case.group.mode, path, scratch) as pool:
+        task = worker.Task(0, case.group, scratch / "replay.marker", frozenset({case.position}))
+        try:
+            result: Result = pool.schedule(work, args=(task,)).result()
+            return result
+        except ProcessExpired as expired:
+            raise WorkerDiedError(cause_of_death(expired, scratch)) from expired

@@ -1,1 +1,0 @@
-"""Inputs for every overload by its schema: learned once from the CPU, remembered as data, replayed in every audit."""

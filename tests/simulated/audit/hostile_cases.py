@@ -1,0 +1,114 @@
+"""A case source whose operators do what must cost one case each. Imported by the workers through --import."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Iterable, Iterator
+from unittest import SkipTest
+
+import torch
+
+from mpsmith.audit.cases import Case
+from mpsmith.audit.group import GroupKey
+from mpsmith.audit.selection import Samples
+
+
+def harmless(x: torch.Tensor) -> torch.Tensor:
+    return x + 1
+
+
+def on_mps_only(deed):
+    """The CPU reference stays harmless; the deed is done where the tensor is on mps."""
+
+    def call(x: torch.Tensor) -> torch.Tensor:
+        if x.device.type == "mps":
+            deed()
+        return harmless(x)
+
+    return call
+
+
+def hang_in_c() -> None:
+    ctypes.CDLL(None).pause()
+
+
+def hold_gil_forever() -> None:
+    ctypes.PyDLL(None).pause()
+
+
+def eat_memory() -> None:
+    hoard = [torch.empty(1 << 26, device="mps") for _ in range(1 << 10)]
+    raise AssertionError(f"{len(hoard)} tensors fitted")
+
+
+def raise_error() -> None:
+    raise RuntimeError("the kernel says no")
+
+
+HOARD: list[torch.Tensor] = []
+
+
+def leak() -> None:
+    HOARD.append(torch.empty(1 << 12, device="mps"))
+
+
+DEEDS = {
+    "aborts": os.abort,
+    "segfaults": lambda: ctypes.string_at(0),
+    "exits": lambda: os._exit(7),
+    "hangs": hang_in_c,
+    "hangs_with_gil": hold_gil_forever,
+    "eats_memory": eat_memory,
+    "raises": raise_error,
+    "leaks": leak,
+}
+
+
+class HostileSource:
+    name = "hostile"
+    slowest: frozenset[str] = frozenset()
+
+    def groups(self) -> Iterable[GroupKey]:
+        for deed in DEEDS:
+            yield GroupKey(self.name, deed, "", "float32", "fallback")
+
+    def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
+        for position in range(5):
+            call = on_mps_only(DEEDS[key.operator]) if position == 2 else harmless
+            yield Case(call, (torch.arange(4.0),))
+
+
+class HostileToCpuSource:
+    """Its reference kills the process: nothing is learnt of the device, and nothing is held against it."""
+
+    name = "hostile to the cpu"
+    slowest: frozenset[str] = frozenset()
+
+    def groups(self) -> Iterable[GroupKey]:
+        yield GroupKey(self.name, "aborts_on_cpu", "", "float32", "fallback")
+
+    def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
+        yield Case(lambda x: os.abort() if x.device.type == "cpu" else x, (torch.ones(2),))
+
+
+class UnmakeableSource:
+    """Its samples cannot be made: one group has none, one raises, one kills the process."""
+
+    name = "unmakeable"
+    slowest: frozenset[str] = frozenset()
+
+    def groups(self) -> Iterable[GroupKey]:
+        yield GroupKey(self.name, "sampler_skips", "", "float32", "fallback")
+        yield GroupKey(self.name, "sampler_raises", "", "float32", "fallback")
+        yield GroupKey(self.name, "sampler_aborts", "", "float32", "fallback")
+
+    def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
+        if key.operator == "sampler_aborts":
+            os.abort()
+        if key.operator == "sampler_skips":
+            raise SkipTest("nothing for float32")
+        raise ValueError("no samples today")
+
+
+mpsmith_case_sources = [HostileSource(), HostileToCpuSource(), UnmakeableSource()]

@@ -1,0 +1,82 @@
+"""Audits of operators that have rules: everything is explained, and a fault among them is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mpsmith.audit.findings.audited_surface import audited_surface
+from mpsmith.audit.findings.explanations import Explanation, explain
+from mpsmith.audit.findings.rules import TORCH
+from mpsmith.audit.findings.store import Store
+from mpsmith.audit.running.runner import run_audit
+from mpsmith.audit.selection import DeviceKind, Samples, Settings
+from mpsmith.audit.verdicts import CaseVerdict
+from mpsmith.simulator.faults import Fault, FaultKind
+
+
+def explained(path: Path, ops: tuple[str, ...], sources: tuple[str, ...], *faults: Fault) -> Explanation:
+    settings = Settings(
+        ops=ops,
+        dtypes=("float32", "float16", "uint8"),
+        sources=sources,
+        samples=Samples.DEFAULT,
+        device=DeviceKind.SIMULATED,
+        workers=2,
+        faults=tuple(map(str, faults)),
+    )
+    result = run_audit(settings, path, resume=False, say=lambda text: None)
+    with Store.open(path) as store:
+        explanation, _ = explain(store, result.run, audited_surface(result.run))
+    return explanation
+
+
+# Rules of single operators, and the sources whose cases show what they explain.
+SHOWN_BY_OPINFOS = {
+    "float64-by-definition": "float_power",
+    "float64-by-definition-out": "float_power",
+    "mode-out-refuses-mps": "mode",
+    "linear-without-forward-ad": "nn.functional.linear",
+    "linear-second-derivative": "nn.functional.linear",
+    "lu-solve-out": "linalg.lu_solve",
+    "linear-cross-entropy-in-halves": "nn.functional.linear_cross_entropy",
+    "deterministic-bilinear-rounds-otherwise": "nn.functional.upsample_bilinear",
+    "pinverse-under-autocast": "pinverse",
+    "narrow-copy-error": "narrow_copy",
+    "take-overlap-unchecked": "take",
+}
+SHOWN_BY_SCHEMAS = {
+    "stack-out-of-other-devices": "_stack.out",
+    "lengths-stay-on-the-cpu": "_pack_padded_sequence.out",
+    "compressed-sparse-refused": "_validate_sparse_csr_tensor_args",
+    "copies-of-sparse-views": "indices_copy",
+    "batch-norm-of-the-cpu": "_batch_norm_no_update",
+}
+
+
+def test_every_rule_about_torch_is_shown_here() -> None:
+    assert {rule.name for rule in TORCH} == set(SHOWN_BY_OPINFOS) | set(SHOWN_BY_SCHEMAS)
+
+
+@pytest.mark.parametrize(
+    ("shown", "sources"),
+    [(SHOWN_BY_OPINFOS, ("opinfo", "forms", "errors")), (SHOWN_BY_SCHEMAS, ("schema",))],
+    ids=["opinfos", "schemas"],
+)
+def test_operators_with_rules_have_nothing_unexplained(
+    tmp_path: Path, shown: dict[str, str], sources: tuple[str, ...]
+) -> None:
+    found = explained(tmp_path / "store.sqlite", tuple(dict.fromkeys(shown.values())), sources)
+    assert found.unexplained == ()
+    assert set(shown) <= {use.name for use in found.rules}
+    assert found.stale == (), "a part of the cases makes no rule stale"
+
+
+def test_a_fault_in_an_operator_with_rules_is_unexplained(tmp_path: Path) -> None:
+    fault = Fault("aten::linear", FaultKind.VALUES, dtype="float32")
+    found = explained(tmp_path / "store.sqlite", ("nn.functional.linear", "mode"), ("opinfo", "forms"), fault)
+    assert found.rules
+    assert {left.entry for left in found.unexplained} == {"nn.functional.linear"}
+    assert {left.verdict for left in found.unexplained} == {CaseVerdict.WRONG}
+    assert all("differ" in left.message for left in found.unexplained)

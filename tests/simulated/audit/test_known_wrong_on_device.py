@@ -1,0 +1,62 @@
+"""The known-wrong corpus on the simulated device: right where nothing is broken, and each report found where it is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mpsmith.audit.findings.audited_surface import audited_surface
+from mpsmith.audit.findings.known_reports import Standing
+from mpsmith.audit.findings.store import Store
+from mpsmith.audit.findings.summary import summarize
+from mpsmith.audit.running.runner import run_audit
+from mpsmith.audit.selection import DeviceKind, Settings
+from mpsmith.audit.verdicts import CaseVerdict
+
+
+def standings(path: Path, ops: tuple[str, ...], *faults: str) -> dict[int, Standing]:
+    settings = Settings(
+        device=DeviceKind.SIMULATED, workers=1, timeout=20.0, sources=("known wrong",), ops=ops, faults=faults
+    )
+    result = run_audit(settings, path, resume=False, say=lambda text: None)
+    with Store.open(path) as store:
+        summary = summarize(store, result.run, audited_surface(result.run))
+    return {r.issue: r.standing for r in summary.known_reports if r.standing is not Standing.NOT_TRIED}
+
+
+@pytest.mark.parametrize(
+    ("issue", "operator", "fault"),
+    [
+        (150967, "where", "aten::where.self=values,non_contiguous"),
+        (163327, "scatter_add_", "aten::scatter_add_=values,offset"),
+        (187117, "div", "aten::div.Tensor=values"),
+        (175192, "_linalg_solve_ex", "aten::_linalg_solve_ex=abort"),
+    ],
+)
+def test_a_bug_that_is_back_is_reported_by_its_issue(tmp_path: Path, issue: int, operator: str, fault: str) -> None:
+    assert standings(tmp_path / "clean.sqlite", (operator,))[issue] is Standing.RIGHT
+    assert standings(tmp_path / "faulty.sqlite", (operator,), fault)[issue] is Standing.STILL_WRONG
+
+
+def test_the_cases_run_first_and_carry_the_number_of_their_issue(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    options = ("--samples", "quick", "--ops", "where", "--workers", "1")
+    command = [sys.executable, "-m", "mpsmith", "audit", "--device", "simulated", "--store", str(path), *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    with Store.open(path) as store:
+        run = store.latest_run()
+        groups = store.groups(run.id)
+        first = next(store.cases(run.id))
+    assert {group.key.source for group in groups} > {"known wrong"}
+    assert groups[0].key.source == "known wrong"
+    assert first.label == "known wrong:where.#150967:bool:0"
+    assert first.inputs.startswith("issue #150967, wrong result: ")
+    assert first.outcome.verdict is CaseVerdict.PASSED
+    shown = subprocess.run(
+        [sys.executable, "-m", "mpsmith", "report", "--store", str(path)], capture_output=True, text=True, check=True
+    ).stdout
+    assert "still wrong (simulated)" in shown

@@ -1,0 +1,86 @@
+"""torch.mps itself, probed in worker processes as an audit does it: a crash and a hang cost a row each."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from mpsmith.audit.findings.module_rows import ModuleRow, ModuleStatus
+from mpsmith.audit.findings.store import Run, Store
+from mpsmith.audit.mps_module import execution
+from mpsmith.audit.running.runner import cause_of_death, run_audit, scratch_folder, worker_pool
+from mpsmith.audit.selection import DeviceKind, Settings
+
+HERE = Path(__file__).parent
+SETTINGS = Settings(device=DeviceKind.SIMULATED, workers=1, imports=("probing_package",))
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ModuleRow]:
+    path = tmp_path_factory.mktemp("module") / "store.sqlite"
+    patch = pytest.MonkeyPatch()
+    patch.setenv("PYTHONPATH", str(HERE))
+    patch.setattr(sys, "path", [*sys.path, str(HERE)])
+    with patch.context(), Store.create(path) as store, scratch_folder() as scratch:
+        run: Run = store.begin_run({}, {"simulated": True})
+        with worker_pool(SETTINGS, "fallback", path, scratch) as pool:
+            cause = partial(cause_of_death, scratch=scratch)
+            # Seconds; a hang costs so many, and compiling the kernel of one probe has to fit in.
+            execution.probe_module(pool, store, run, SETTINGS.imports, cause, SETTINGS.workers, timeout=20.0)
+        found = store.module_rows(run.id)
+    patch.undo()
+    assert len({row.name for row in found}) == len(found)
+    return {row.name: row for row in found}
+
+
+def test_a_crash_and_a_hang_cost_a_row_each(rows: dict[str, ModuleRow]) -> None:
+    assert rows["torch.mps.aborting"].status is ModuleStatus.FAILS
+    assert "SIGABRT" in rows["torch.mps.aborting"].detail
+    assert rows["torch.mps.hanging"] == ModuleRow(
+        "torch.mps.hanging", ModuleStatus.FAILS, "does not come back within 20 s"
+    )
+    assert rows["torch.mps.after_both"].status is ModuleStatus.WORKS
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "torch.mps.synchronize",
+        "torch.mps.current_allocated_memory",
+        "torch.mps.manual_seed",
+        "torch.mps.set_rng_state",
+        "torch.mps.Event.elapsed_time",
+        "torch.mps.compile_shader",
+        "torch.backends.mps.is_available",
+        "torch.accelerator.current_accelerator",
+        'torch.Generator(device="mps")',
+        'torch.autocast("mps")',
+        'torch.amp.GradScaler("mps")',
+        'torch.set_default_device("mps")',
+    ],
+)
+def test_what_the_simulated_device_has_works(rows: dict[str, ModuleRow], name: str) -> None:
+    assert rows[name] == ModuleRow(name, ModuleStatus.WORKS)
+
+
+def test_what_it_lacks_is_told_from_what_torch_lacks(rows: dict[str, ModuleRow]) -> None:
+    assert rows["torch.mps.Stream"].status is ModuleStatus.MISSING
+    assert rows["torch.mps.profiler.metal_capture"].status is ModuleStatus.FAILS
+    assert ModuleStatus.NOT_PROBED not in {row.status for row in rows.values()}
+
+
+def test_an_audit_probes_the_module_unless_it_is_about_a_few_operators(tmp_path: Path) -> None:
+    asked: list[str] = []
+    settings = Settings(device=DeviceKind.SIMULATED, workers=1, ops=("where",), sources=("known wrong",))
+    patch = pytest.MonkeyPatch()
+    patch.setattr("mpsmith.audit.running.runner.probe_module", lambda *arguments: asked.append("probed"))
+    with patch.context():
+        run_audit(settings, tmp_path / "narrow.sqlite", resume=False, say=lambda text: None)
+        assert asked == []
+        whole = Settings(device=DeviceKind.SIMULATED, workers=1, sources=("known wrong",))
+        run_audit(whole, tmp_path / "whole.sqlite", resume=False, say=lambda text: None)
+        assert asked == ["probed"]
+    patch.undo()

@@ -1,0 +1,65 @@
+"""`mpsmith kernels` in processes of its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from ..conftest import FreshPython
+
+# The command line's own main prints errors like this; here the group of commands runs alone.
+RUN = """
+import sys
+from mpsmith.cli.kernels import app
+from mpsmith.errors import MpsmithError
+try:
+    app({})
+except MpsmithError as error:
+    sys.exit(f"error: {{error}}")
+"""
+
+
+def run(fresh_python: FreshPython, *arguments: str, **variables: str | None):  # type: ignore[no-untyped-def]
+    return fresh_python(RUN.format(list(arguments)), check=False, **variables)
+
+
+def test_verify_records_simulated_evidence_that_the_import_then_follows(
+    fresh_python: FreshPython, tmp_path: Path
+) -> None:
+    done = run(fresh_python, "verify", "heaviside", "softshrink", "--registry", str(tmp_path), "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["simulated"]
+    assert [(f["family"], f["passed"], f["failures"]) for f in report["families"]] == [
+        ("heaviside", True, []),
+        ("shrink", True, []),
+    ]
+    text = (tmp_path / "h.yaml").read_text()
+    assert "status: implemented" in text
+    assert "simulated:" in text
+    listed = run(fresh_python, "list", "heaviside", "softshrink", "--json", MPSMITH_REGISTRY=str(tmp_path))
+    states = {row["overload"]: row["state"] for row in json.loads(listed.stdout)["kernels"]}
+    assert states == {"aten::heaviside.out": "registered", "aten::softshrink.out": "native"}
+
+
+def test_an_old_profile_leaves_more_to_replace(fresh_python: FreshPython, tmp_path: Path) -> None:
+    done = run(fresh_python, "list", "softshrink", "--profile", "2.0.1", "--json", MPSMITH_REGISTRY=str(tmp_path))
+    assert [row["state"] for row in json.loads(done.stdout)["kernels"]] == ["unfinished"]
+
+
+def test_bench_times_kernel_fallback_and_cpu_and_says_what_it_ran_on(fresh_python: FreshPython) -> None:
+    done = run(fresh_python, "bench", "heaviside", "--elements", "64", "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["simulated"]
+    (timing,) = report["timings"]
+    assert timing["without_is"] == "fallback"
+    assert min(timing["kernel"], timing["without"], timing["cpu"]) > 0
+    text = run(fresh_python, "bench", "heaviside", "--elements", "64").stdout
+    assert "say nothing about a GPU" in text
+
+
+def test_a_name_without_a_kernel_is_an_error_that_suggests_one(fresh_python: FreshPython) -> None:
+    done = run(fresh_python, "verify", "heavyside")
+    assert done.returncode == 1
+    assert "error: mpsmith has no kernel for aten::heavyside (did you mean aten::heaviside" in done.stderr

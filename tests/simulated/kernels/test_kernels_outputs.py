@@ -1,0 +1,107 @@
+"""What the out forms of all kernels do with an output of another dtype or shape is what the CPU does with it."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import pytest
+import torch
+
+from mpsmith.audit.calls.calls import arguments_of, out_arguments, overload_of
+from mpsmith.audit.calls.memory import Memory
+from mpsmith.kernels.runtime import catalog
+from mpsmith.scaffold.conformance import registered
+
+OVERLOADS = sorted(
+    kernel.overload
+    for kernel in catalog.all_kernels()
+    if kernel.applies is None and out_arguments(kernel.overload)  # an override answers some calls only
+)
+DTYPES = (torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.uint8, torch.bool)
+CALLS = 2  # of each overload and dtype
+# The CPU's kernel writes its noise and result without a look at their shapes, and crashes.
+UNCHECKED_ON_CPU = {"aten::rrelu_with_noise.out"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kernels() -> Iterator[None]:
+    """All of them, also where this torch has its own."""
+    with contextlib.ExitStack() as stack:
+        for family in catalog.families():
+            stack.enter_context(registered(f"mpsmith.kernels.{family}"))
+        yield
+
+
+@cache
+def memory() -> Memory:
+    return Memory.load()
+
+
+def calls(overload: str) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    """Remembered calls that the CPU accepts, their outputs already of the right shape."""
+    known = memory().overloads[overload]
+    chosen = [dtype for dtype in ("float32", "float16", "bfloat16", "int64") if dtype in known.dtypes]
+    for dtype in chosen or known.dtypes:
+        for call in known.accepted(dtype)[:CALLS]:
+            args, kwargs = arguments_of(call, dtype)
+            with contextlib.suppress(RuntimeError, NotImplementedError):
+                overload_of(overload)(*args, **kwargs)
+                yield args, kwargs
+
+
+def moved(value: Any, device: str) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.to(device)
+    return [moved(item, device) for item in value] if isinstance(value, list | tuple) else value
+
+
+def attempt(
+    overload: str, args: Any, kwargs: dict[str, Any], which: str, dtype: torch.dtype, shape: Sequence[int], device: str
+) -> tuple[Any, bool]:
+    """The type of the error, or the output's shape and dtype; and whether there was a warning of a resize."""
+    given = {name: moved(value, device) for name, value in kwargs.items()}
+    output = given[which] = torch.zeros(tuple(shape), dtype=dtype, device=device)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            overload_of(overload)(*moved(args, device), **given)
+        except Exception as error:
+            return type(error), False
+    return (output.shape, output.dtype), any("resized" in str(one.message) for one in caught)
+
+
+def test_every_out_form_is_tried() -> None:
+    assert len(OVERLOADS) >= 24
+    assert all(list(calls(overload)) for overload in OVERLOADS)
+
+
+@pytest.mark.parametrize("overload", OVERLOADS)
+def test_an_output_of_another_dtype_is_refused_or_filled_as_on_the_cpu(overload: str) -> None:
+    for args, kwargs in calls(overload):
+        for which in out_arguments(overload):
+            for dtype in (*DTYPES, torch.complex64):
+                tried = (overload, args, kwargs, which, dtype, kwargs[which].shape)
+                expected, _ = attempt(*tried, "cpu")
+                actual, _ = attempt(*tried, "mps")
+                assert actual == expected, f"{which} of {dtype}, {kwargs[which].dtype} expected"
+
+
+@pytest.mark.parametrize("overload", [name for name in OVERLOADS if name not in UNCHECKED_ON_CPU])
+def test_an_output_of_another_shape_is_resized_as_on_the_cpu(overload: str, capfd: pytest.CaptureFixture[str]) -> None:
+    for args, kwargs in calls(overload):
+        for which in out_arguments(overload):
+            right = kwargs[which]
+            for shape in ((0,), (5, 7, 2), (*right.shape, 1)):
+                tried = (overload, args, kwargs, which, right.dtype, shape)
+                expected, _ = attempt(*tried, "cpu")
+                capfd.readouterr()
+                actual, warned = attempt(*tried, "mps")
+                # A meta kernel in C++ has no Python caller to warn here.
+                warned = warned or "was resized" in capfd.readouterr().err
+                assert actual == expected, f"{which} of shape {shape}, {right.shape} expected"
+                changed = isinstance(actual, tuple) and tuple(actual[0]) != shape
+                assert warned == (changed and 0 not in shape), f"{which} of shape {shape}"

@@ -1,0 +1,343 @@
+"""Rules explain what they name and nothing else: above all no fault that somebody puts in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mpsmith.audit.findings.explanations import Explainer, Explanation, Unexplained, explain
+from mpsmith.audit.findings.rules import RULES, Rule
+from mpsmith.audit.findings.store import Store, StoredCase
+from mpsmith.audit.group import GroupKey
+from mpsmith.audit.self_test.plan import FAULT_CLASSES
+from mpsmith.audit.surface.overloads import Dispatch, Overload, Surface
+from mpsmith.audit.surface.reachability import Reachable
+from mpsmith.audit.verdicts import CaseVerdict, Outcome
+
+FAULTS = (CaseVerdict.WRONG, CaseVerdict.CRASH, CaseVerdict.TIMEOUT, CaseVerdict.DTYPE_GAP)
+
+
+def overload(name: str, dispatch: Dispatch) -> Overload:
+    operator = f"aten::{name.split('.')[0]}"
+    return Overload(f"aten::{name}", operator, f"aten::{name}() -> Tensor", (), False, dispatch, dispatch, Reachable())
+
+
+SURFACE = Surface(
+    (
+        overload("mode", Dispatch.MISSING),
+        overload("linalg_svd", Dispatch.ALWAYS_FALLS_BACK),
+        overload("relu", Dispatch.NATIVE),
+        overload("kron", Dispatch.COMPOSITE_IMPLICIT),
+    ),
+    release="2.13.0",
+    source="made by hand",
+)
+
+
+def case(
+    verdict: CaseVerdict,
+    message: str = "",
+    *,
+    operator: str = "mul",
+    variant: str = "",
+    source: str = "opinfo",
+    dtype: str = "float32",
+    stage: str = "forward",
+    inputs: str = "(float32[3])",
+    **outcome: object,
+) -> StoredCase:
+    key = GroupKey(source, operator, variant, dtype, "fallback")
+    return StoredCase(1, key, 0, Outcome(verdict, stage, message, **outcome), inputs)  # type: ignore[arg-type]
+
+
+def explained_by(rule: Rule, stored: StoredCase, *, simulated: bool = True) -> bool:
+    return Explainer(SURFACE, simulated=simulated, rules=(rule,)).rule_for(stored) is rule
+
+
+# ---- one rule
+
+
+WHOLE = Rule(
+    "whole",
+    "has every condition",
+    (CaseVerdict.WRONG,),
+    r"^1 of 2 elements differ",
+    ("linear", "nn.*"),
+    sources=("forms",),
+    dtypes=("float16",),
+    stages=("backward",),
+    inputs=r"^autocast ",
+    at_most=2.0,
+)
+
+
+def matching(**change: object) -> StoredCase:
+    arguments: dict[str, object] = {
+        "verdict": CaseVerdict.WRONG,
+        "message": "1 of 2 elements differ; at [0]: 1.0, CPU 2.0",
+        "operator": "linear",
+        "source": "forms",
+        "dtype": "float16",
+        "stage": "backward",
+        "inputs": "autocast float16: (float16[3])",
+        "max_error": 1.5,
+    }
+    return case(**{**arguments, **change})  # type: ignore[arg-type]
+
+
+def test_a_case_that_meets_every_condition_is_explained() -> None:
+    assert explained_by(WHOLE, matching())
+    assert explained_by(WHOLE, matching(operator="nn.LSTM", variant="train"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"verdict": CaseVerdict.CRASH},
+        {"message": "2 of 2 elements differ; at [0]: 1.0, CPU 2.0"},
+        {"operator": "linear_backward"},
+        {"operator": "linear", "variant": "out"},
+        {"source": "opinfo"},
+        {"dtype": "float32"},
+        {"stage": "forward"},
+        {"inputs": "(float16[3])"},
+        {"max_error": 2.5},
+        {"max_error": None},
+    ],
+    ids=str,
+)
+def test_a_case_that_misses_one_condition_is_not(change: dict[str, object]) -> None:
+    assert not explained_by(WHOLE, matching(**change))
+
+
+@pytest.mark.parametrize(
+    ("holds_on", "on_simulated", "on_mac"), [("both", True, True), ("simulated", True, False), ("real", False, True)]
+)
+def test_a_rule_holds_on_its_kind_of_device(holds_on: str, on_simulated: bool, on_mac: bool) -> None:
+    rule = replace(WHOLE, holds_on=holds_on)  # type: ignore[arg-type]
+    assert explained_by(rule, matching(), simulated=True) is on_simulated
+    assert explained_by(rule, matching(), simulated=False) is on_mac
+
+
+def test_the_first_rule_that_matches_explains() -> None:
+    second = replace(WHOLE, name="second")
+    assert Explainer(SURFACE, simulated=True, rules=(WHOLE, second)).rule_for(matching()) is WHOLE
+
+
+NO_KERNEL = next(rule for rule in RULES if rule.name == "no-kernel")
+
+
+@pytest.mark.parametrize("verdict", [CaseVerdict.FALLBACK, CaseVerdict.MISSING])
+@pytest.mark.parametrize(
+    ("named", "explained"),
+    [
+        (("aten::mode",), True),
+        (("aten::mode", "aten::linalg_svd"), True),
+        (("aten::relu",), False),
+        (("aten::mode", "aten::relu"), False),
+        (("aten::kron",), False),
+        (("aten::unheard_of",), False),
+        (("mine::unheard_of",), True),
+        ((), False),
+    ],
+)
+def test_a_fallback_is_explained_where_the_surface_has_no_kernel(
+    verdict: CaseVerdict, named: tuple[str, ...], explained: bool
+) -> None:
+    assert explained_by(NO_KERNEL, case(verdict, fallbacks=named)) is explained
+
+
+# ---- the table
+
+
+def test_every_rule_has_a_name_of_its_own_and_a_reason_for_strangers() -> None:
+    assert len({rule.name for rule in RULES}) == len(RULES)
+    for rule in RULES:
+        assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", rule.name)
+        assert len(rule.reason) > 40
+        assert CaseVerdict.PASSED not in rule.verdicts
+        re.compile(rule.message)
+
+
+@pytest.mark.parametrize(
+    "rule", [rule for rule in RULES if set(rule.verdicts) & set(FAULTS)], ids=lambda rule: rule.name
+)
+def test_a_rule_about_a_fault_names_message_and_operators(rule: Rule) -> None:
+    assert rule.message
+    assert rule.operators
+    assert all(len(pattern.strip("*")) > 2 for pattern in rule.operators)
+    if re.search(rule.message, "3 of 3 elements differ") or re.search(
+        rule.message, "gradient 2: 3 of 4 elements differ"
+    ):
+        assert rule.at_most is not None or rule.inputs, (
+            "an error in values is explained up to a size, or for a few inputs"
+        )
+
+
+# What the audit says of each fault of the self-test.
+MESSAGES = {
+    "wrong gradient": "gradient 0: 3 of 3 elements differ; at [0]: 1.5, CPU 2.5, float64 2.5",
+    "NaN where finite": "1 of 3 elements differ; at [0]: nan, CPU 2.5, float64 2.5",
+    "just beyond the tolerance": "1 of 3 elements differ; at [0]: 2.50001, CPU 2.5, float64 2.5",
+    "wrong shape": "output 0: shape is [1, 3], not [3]",
+    "wrong dtype": "dtype is torch.float16, not torch.float32",
+    "wrong stride": "output 0 has stride (1, 5), not (5, 1)",
+    "wrong alias": "output 0 shares the memory of input 0, unlike the CPU's",
+    "writes outside its output": "output 2: 1 of 77 elements differ; at [40]: 9.0, CPU 1.0",
+    "changes its input": "input 0 was changed, which the CPU leaves alone",
+    "result in freed memory": "3 of 3 elements differ; at [0]: nan, CPU 2.5, float64 2.5",
+    "aborts": "SIGABRT",
+    "segfaults": "SIGSEGV",
+    "hangs": "time-out",
+    "leaks": "leaks memory: 1,024 bytes more are allocated after each call",
+    "ignores the seed": "output 0: is 'a seed gives other numbers again', not 'a seed gives the same numbers again'",
+    "draws the same numbers again": "output 1: is 'another seed gives the same numbers', not 'another seed gives "
+    "other numbers'",
+    "draws from another distribution": "8192 draws are distributed unlike the CPU's: Kolmogorov–Smirnov distance 0.200 "
+    "over 0.042",
+    "raises another error": "raises ValueError, the CPU RuntimeError: sizes do not match",
+    "falls back unannounced": "",
+}
+WRONG_VALUES = "3 of 3 elements differ; at [0]: 1.5, CPU 2.5, float64 2.5"
+NO_LIMIT = 10_000.0
+# A rule about a private operator whose very flaw is the fault: nothing narrower can be said of it.
+ALIKE = {("stack-out-of-other-devices", "wrong shape")}
+
+
+def faulty(name: str, verdict: CaseVerdict, operator: str, fallbacks: tuple[str, ...], **of_case: str) -> StoredCase:
+    message = MESSAGES.get(name, WRONG_VALUES)
+    return case(verdict, message, operator=operator, fallbacks=fallbacks, max_error=NO_LIMIT, **of_case)
+
+
+@pytest.mark.parametrize("fault_class", FAULT_CLASSES, ids=lambda fault_class: fault_class.name)
+def test_no_rule_explains_a_fault_of_the_self_test(fault_class) -> None:
+    message = MESSAGES.get(fault_class.name, WRONG_VALUES)
+    assert re.search(fault_class.message, message), "the messages here are those that the self-test looks for"
+    explainer = Explainer(SURFACE, simulated=True)
+    for operator, _ in fault_class.faults:
+        named = ("aten::relu",) if fault_class.verdict is CaseVerdict.FALLBACK else ()
+        assert explainer.rule_for(faulty(fault_class.name, fault_class.verdict, operator, named)) is None
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.operators], ids=lambda rule: rule.name)
+def test_another_fault_of_an_operator_with_a_rule_stays_unexplained(rule: Rule) -> None:
+    explainer = Explainer(SURFACE, simulated=True)
+    for fault_class in FAULT_CLASSES:
+        if (rule.name, fault_class.name) in ALIKE:
+            continue
+        for operator in (pattern.replace("*", "train") for pattern in rule.operators):
+            stored = faulty(
+                fault_class.name,
+                fault_class.verdict,
+                operator,
+                ("aten::relu",) if fault_class.verdict is CaseVerdict.FALLBACK else (),
+                source=(rule.sources or ("forms",))[0],
+                stage=(rule.stages or ("forward",))[0],
+                dtype=next((dtype for dtype in rule.dtypes if dtype != "uint8"), "float32"),
+                inputs=rule.inputs.removeprefix("^") + "(float32[3])",
+            )
+            assert explainer.rule_for(stored) is None, (operator, fault_class.name)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "not judged, RuntimeError: something",
+        "no samples: ValueError: something",
+        "the CPU's run ends in SIGSEGV",
+        "'NoneType' object is not iterable",
+        "list index out of range",
+        "not enough values to unpack (expected 3, got 2)",
+        "_foreach_abs() got an unexpected keyword argument 'out'",
+        "x INTERNAL ASSERT FAILED at y",
+    ],
+)
+def test_what_looks_like_a_mistake_of_the_auditor_stays_unexplained(message: str) -> None:
+    assert Explainer(SURFACE, simulated=True).rule_for(case(CaseVerdict.REFERENCE_FAILED, message)) is None
+    refused = case(CaseVerdict.REFERENCE_FAILED, "mat2 must be a matrix")
+    assert Explainer(SURFACE, simulated=True).rule_for(refused) is not None
+
+
+def test_a_skip_for_a_new_reason_stays_unexplained() -> None:
+    assert Explainer(SURFACE, simulated=True).rule_for(case(CaseVerdict.SKIPPED, "did not feel like it")) is None
+
+
+# ---- a run
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.create(tmp_path / "store.sqlite") as opened:
+        yield opened
+
+
+def explanation_of(store: Store, cases: list[StoredCase], rules: tuple[Rule, ...], **settings: object) -> Explanation:
+    run = store.begin_run({"samples": "default", **settings}, {"simulated": True})
+    store.plan(run.id, [stored.group for stored in cases])
+    groups = {group.key: group.id for group in store.groups(run.id)}
+    for position, stored in enumerate(cases):
+        store.add_case(groups[stored.group], position, stored.outcome, stored.inputs)
+    for number in groups.values():
+        store.mark_done(number)
+    store.finish_run(run.id)
+    explanation, by_case = explain(store, store.run(run.id), SURFACE, rules)
+    assert len(by_case) == explanation.explained
+    return explanation
+
+
+def test_a_run_is_counted_by_rule_and_what_is_left_is_listed_by_what_it_says(store: Store) -> None:
+    cases = [
+        case(CaseVerdict.PASSED),
+        matching(),
+        matching(operator="nn.LSTM", variant="train"),
+        case(CaseVerdict.FALLBACK, operator="mode", fallbacks=("aten::mode",)),
+        case(CaseVerdict.WRONG, "shape is [3], not [4]"),
+        case(CaseVerdict.WRONG, "shape is [30], not [40]", dtype="int8"),
+        case(CaseVerdict.CRASH, "SIGSEGV", operator="sin"),
+    ]
+    found = explanation_of(store, cases, (WHOLE, NO_KERNEL))
+    assert found.sentence == "6 non-passes: 3 explained by 2 rules, 3 unexplained"
+    assert [(use.name, use.total, use.entries) for use in found.rules] == [
+        ("whole", 2, ("linear", "nn.LSTM.train")),
+        ("no-kernel", 1, ("mode",)),
+    ]
+    shape = "shape is [3], not [4]"
+    assert found.unexplained == (
+        Unexplained(
+            "opinfo", "sin", CaseVerdict.CRASH, "forward", "SIGSEGV", ("float32",), 1, 7, "opinfo:sin:float32:6"
+        ),
+        Unexplained(
+            "opinfo", "mul", CaseVerdict.WRONG, "forward", shape, ("float32", "int8"), 2, 5, "opinfo:mul:float32:4"
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "stale"),
+    [
+        ({}, ("no-kernel",)),
+        ({"ops": ["linear"]}, ()),
+        ({"dtypes": ["float16"]}, ()),
+        ({"sources": ["forms"]}, ()),
+        ({"samples": "quick"}, ()),
+        ({"samples": "full"}, ("no-kernel",)),
+    ],
+    ids=str,
+)
+def test_a_rule_that_explains_nothing_in_a_full_run_is_stale(
+    store: Store, settings: dict[str, object], stale: tuple[str, ...]
+) -> None:
+    elsewhere = replace(WHOLE, name="on-a-mac", holds_on="real")
+    standing = replace(NO_KERNEL, name="standing", standing=True)
+    rules = (WHOLE, NO_KERNEL, elsewhere, standing)
+    assert explanation_of(store, [matching()], rules, **settings).stale == stale
+
+
+def test_a_stopped_run_makes_no_rule_stale(store: Store) -> None:
+    run = store.begin_run({"samples": "default"}, {"simulated": True})
+    store.plan(run.id, [matching().group])
+    assert explain(store, run, SURFACE, (WHOLE,))[0].stale == ()

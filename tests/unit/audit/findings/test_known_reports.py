@@ -1,0 +1,147 @@
+"""How upstream reports stand in a run, and that every report shows it with a link and a mark where simulated."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from mpsmith.audit.findings.known_reports import Standing, in_words
+from mpsmith.audit.findings.module_rows import ModuleRow, ModuleStatus
+from mpsmith.audit.findings.results import AuditSummary, select
+from mpsmith.audit.findings.store import Run, Store
+from mpsmith.audit.findings.summary import summarize
+from mpsmith.audit.group import GroupKey
+from mpsmith.audit.surface.overloads import Dispatch, Overload, Surface
+from mpsmith.audit.surface.reachability import Reachable
+from mpsmith.audit.verdicts import CaseVerdict, Outcome
+from mpsmith.reports import csv_report, html_page, json_report, markdown, terminal
+
+WHERE = Overload(
+    *("aten::where.self", "aten::where", "aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor"),
+    (),
+    False,
+    Dispatch.NATIVE,
+    Dispatch.NATIVE,
+    Reachable(),
+)
+SURFACE = Surface((WHERE,), release="2.13.0", source="made by hand")
+URL = "https://github.com/pytorch/pytorch/issues/150967"
+
+
+@dataclass
+class Built:
+    store: Store
+    run: Run
+
+    def case(self, issue: int, operator: str, verdict: CaseVerdict, mode: str = "fallback") -> None:
+        key = GroupKey("known wrong", operator, f"#{issue}", "float32", mode)
+        self.store.plan(self.run.id, [key])
+        group = next(group for group in self.store.groups(self.run.id) if group.key == key)
+        self.store.add_case(group.id, len(self.store.positions(group.id)), Outcome(verdict, message="odd"), "x")
+        self.store.mark_done(group.id)
+
+    def summary(self) -> AuditSummary:
+        return summarize(self.store, self.run, SURFACE)
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Iterator[Built]:
+    with Store.create(tmp_path / "store.sqlite") as store:
+        environment = {"torch": "2.13.0", "simulated": True, "profile": None, "variables": {}}
+        yield Built(store, store.begin_run({"samples": "default", "seed": 0, "ops": [], "dtypes": []}, environment))
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [
+        ([CaseVerdict.PASSED, CaseVerdict.PASSED], Standing.RIGHT),
+        ([CaseVerdict.PASSED, CaseVerdict.WRONG], Standing.STILL_WRONG),
+        ([CaseVerdict.PASSED, CaseVerdict.CRASH], Standing.STILL_WRONG),
+        ([CaseVerdict.TIMEOUT], Standing.STILL_WRONG),
+        ([CaseVerdict.DTYPE_GAP], Standing.STILL_WRONG),
+        ([CaseVerdict.PASSED, CaseVerdict.FALLBACK], Standing.ON_CPU),
+        ([CaseVerdict.FALLBACK, CaseVerdict.MISSING], Standing.MISSING),
+        ([CaseVerdict.SKIPPED], Standing.NOT_TRIED),
+        ([CaseVerdict.REFERENCE_FAILED], Standing.NOT_TRIED),
+        ([], Standing.NOT_TRIED),
+    ],
+)
+def test_the_worst_case_decides_how_a_report_stands(
+    built: Built, verdicts: list[CaseVerdict], expected: Standing
+) -> None:
+    for verdict in verdicts:
+        built.case(150967, "where", verdict)
+    (report,) = [one for one in built.summary().known_reports if one.issue == 150967]
+    assert report.standing is expected
+    assert report.url == URL
+
+
+def test_the_sentence_counts_every_report_once_and_marks_a_simulation(built: Built) -> None:
+    assert in_words(built.summary().known_reports, simulated=True) == ""
+    built.case(150967, "where", CaseVerdict.WRONG)
+    built.case(96558, "flip", CaseVerdict.PASSED)
+    reports = built.summary().known_reports
+    rest = len(reports) - 2
+    counted = "Known upstream reports: 2 tried, 1 still wrong{0}, 1 right here{0}, {1} not tried"
+    assert in_words(reports, simulated=True) == counted.format(" (simulated)", rest)
+    assert in_words(reports, simulated=False) == counted.format("", rest)
+
+
+@pytest.fixture
+def summary(built: Built) -> AuditSummary:
+    built.case(150967, "where", CaseVerdict.WRONG)
+    built.case(96558, "flip", CaseVerdict.PASSED)
+    for name, status in (("works", ModuleStatus.WORKS), ("fails", ModuleStatus.FAILS), ("gone", ModuleStatus.MISSING)):
+        built.store.add_module_row(built.run.id, ModuleRow(f"torch.mps.{name}", status, f"it {name}"))
+    return built.summary()
+
+
+def test_markdown_and_the_page_link_the_issue_and_list_the_module(summary: AuditSummary) -> None:
+    text = markdown.render(summary)
+    assert f"[\\#150967]({URL}) | still wrong" in text
+    assert "## Known upstream reports (SIMULATED)" in text
+    assert "## torch.mps itself (SIMULATED)" in text
+    assert "| `torch.mps.fails` | present, fails | it fails |" in text
+    page = html_page.render(summary)
+    assert f'<a href="{URL}">#150967</a>' in page
+    assert "<code>torch.mps.gone</code>" in page
+
+
+def test_a_terminal_shows_what_is_not_settled(summary: AuditSummary) -> None:
+    text = terminal.render(summary, 120)
+    assert "Known upstream reports: 2 tried, 1 still wrong (simulated), 1 right here (simulated)" in text
+    assert "#150967" in text
+    assert "#96558" not in text
+    assert "torch.mps itself (SIMULATED)" in text
+    assert "torch.mps.fails" in text
+    assert "torch.mps.works" not in text
+
+
+def test_csv_and_json_hold_both(summary: AuditSummary) -> None:
+    rows = {row["overload"]: row for row in csv.DictReader(io.StringIO(csv_report.render(summary)))}
+    assert rows["aten::where.self"]["known_reports"] == "150967:still wrong"
+    module = rows["torch.mps.fails"]
+    assert (module["operator"], module["verdict"], module["reason"], module["device"]) == (
+        *("torch.mps itself", "present, fails", "it fails"),
+        "simulated",
+    )
+    data = json.loads(json_report.render(summary))["summary"]
+    assert data["module"][1] == {"name": "torch.mps.fails", "status": "present, fails", "detail": "it fails"}
+    assert json_report.read(json_report.render(summary)) == summary
+
+
+def test_a_part_of_a_report_keeps_the_reports_of_its_overloads(summary: AuditSummary) -> None:
+    part = select(summary, patterns=["where"])
+    assert {report.issue for report in part.known_reports} == {150967}
+    assert part.module == ()
+
+
+def test_an_unmarked_run_is_a_real_one(summary: AuditSummary) -> None:
+    real = replace(summary, run=replace(summary.run, simulated=False))
+    assert "1 still wrong, 1 right here" in markdown.render(real)

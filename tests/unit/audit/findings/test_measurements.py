@@ -1,0 +1,157 @@
+"""What the registry gets to know of a run: one measurement an operator, and none of what was not executed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from mpsmith.audit.findings.audited_surface import audited_surface, with_coverage
+from mpsmith.audit.findings.measurements import measurements, measurements_of
+from mpsmith.audit.findings.store import Run, Store, StoreError
+from mpsmith.audit.findings.summary import summarize
+from mpsmith.audit.group import GroupKey
+from mpsmith.audit.surface import installed_surface
+from mpsmith.audit.surface.overloads import Dispatch, Overload, Surface
+from mpsmith.audit.surface.reachability import Reachable, Unreachable
+from mpsmith.audit.verdicts import CaseVerdict, Outcome
+from mpsmith.registry.sync import Measurement, sync
+from mpsmith.simulator.coverage_profile import CoverageProfile
+
+PASSED = Outcome(CaseVerdict.PASSED)
+FELL_BACK = Outcome(CaseVerdict.FALLBACK, fallbacks=("aten::_linalg_svd.U",))
+
+
+def overload(name: str, dispatch: Dispatch, **fields: object) -> Overload:
+    plain: dict[str, object] = {"reach": Reachable(), "tags": (), "has_autograd_formula": False, "schema": ""}
+    operator = f"aten::{name.split('.')[0]}"
+    return Overload(name=f"aten::{name}", operator=operator, dispatch=dispatch, declared=dispatch, **(plain | fields))  # type: ignore[arg-type]
+
+
+SURFACE = Surface(
+    (
+        overload("relu", Dispatch.NATIVE),
+        overload("relu.out", Dispatch.COMPOSITE_EXPLICIT, generated_from="aten::relu"),
+        overload("linalg_svd", Dispatch.COMPOSITE_IMPLICIT),
+        overload("_linalg_svd.U", Dispatch.MISSING),
+        overload("mode", Dispatch.MISSING),
+        overload("mkldnn_linear", Dispatch.MISSING, reach=Unreachable("mkldnn", "for x86 only")),
+    ),
+    "2.13.0",
+    "made by hand",
+)
+
+
+def record(
+    path: Path,
+    cases: Mapping[tuple[str, str], Sequence[Outcome]],
+    calls: Mapping[str, bool],
+    environment: Mapping[str, object] | None = None,
+) -> None:
+    with Store.open_or_create(path) as store:
+        base = {"torch": "2.13.0+cpu", "simulated": True, "profile": "2.13.0"}
+        run = store.begin_run({"samples": "quick"}, {**base, **(environment or {})})
+        store.plan(run.id, [GroupKey("opinfo", name, "", dtype, "fallback") for name, dtype in cases])
+        for group in store.groups(run.id):
+            outcomes = cases[group.key.operator, group.key.dtype]
+            store.add_cases([(group.id, position, outcome, "") for position, outcome in enumerate(outcomes)])
+            store.add_witnesses(group.id, dict(calls))
+
+
+def measured(path: Path) -> dict[str, Measurement]:
+    with Store.open(path) as store:
+        return {m.operator: m for m in measurements_of(summarize(store, store.latest_run(), SURFACE))}
+
+
+def test_an_executed_operator_is_measured_with_its_dtypes_and_overloads(tmp_path: Path) -> None:
+    refused = Outcome(CaseVerdict.DTYPE_GAP, message="not implemented for 'Bool'")
+    cases = {("relu", "float32"): [PASSED], ("relu", "int8"): [PASSED], ("relu", "bool"): [refused]}
+    record(tmp_path / "store", cases, {"aten::relu": True})
+    assert measured(tmp_path / "store")["aten::relu"] == Measurement(
+        operator="aten::relu",
+        torch="2.13.0+cpu",
+        device="simulated",
+        profile="2.13.0",
+        overloads={"aten::relu": "native"},
+        verdict="dtype gap",
+        dtypes={"passed": ["float32", "int8"], "dtype gap": ["bool"]},
+    )
+
+
+def test_a_real_device_is_called_so(tmp_path: Path) -> None:
+    real = {"simulated": False, "profile": None}
+    record(tmp_path / "store", {("relu", "float32"): [PASSED]}, {"aten::relu": True}, real)
+    found = measured(tmp_path / "store")["aten::relu"]
+    assert (found.device, found.profile) == ("mps", None)
+
+
+def test_a_composite_operator_names_what_it_falls_back_in(tmp_path: Path) -> None:
+    calls = {"aten::linalg_svd": True, "aten::_linalg_svd.U": False}
+    record(tmp_path / "store", {("linalg.svd", "float32"): [FELL_BACK]}, calls)
+    found = measured(tmp_path / "store")
+    assert (found["aten::linalg_svd"].verdict, found["aten::linalg_svd"].reason) == (
+        "fallback",
+        "through aten::_linalg_svd.U",
+    )
+    assert (found["aten::_linalg_svd"].verdict, found["aten::_linalg_svd"].reason) == ("fallback", None)
+
+
+def test_what_was_not_executed_is_measured_only_where_a_rule_excludes_it(tmp_path: Path) -> None:
+    record(tmp_path / "store", {("relu", "float32"): [PASSED]}, {"aten::relu": True})
+    found = measured(tmp_path / "store")
+    assert sorted(found) == ["aten::mkldnn_linear", "aten::relu"]
+    assert (found["aten::mkldnn_linear"].verdict, found["aten::mkldnn_linear"].reason) == (
+        "unreachable",
+        "mkldnn: for x86 only",
+    )
+
+
+def test_operators_outside_the_surface_are_measured_when_users_call_them(tmp_path: Path) -> None:
+    calls = {"torchvision::nms": True, "prims::add": False}
+    record(tmp_path / "store", {("nms", "float32"): [PASSED]}, calls)
+    found = measured(tmp_path / "store")
+    assert found["torchvision::nms"].verdict == "native"
+    assert found["torchvision::nms"].overloads == {}
+    assert "prims::add" not in found
+
+
+def test_measurements_of_a_store_can_be_synced_and_synced_again(tmp_path: Path) -> None:
+    record(tmp_path / "store", {("relu", "float32"): [PASSED]}, {"aten::relu": True})
+    found = measurements(tmp_path / "store")
+    first = sync(tmp_path / "registry", found)
+    again = sync(tmp_path / "registry", found)
+    assert set(first.added) == {m.operator for m in found} == set(again.unchanged)
+
+
+def test_the_newest_run_counts_unless_another_is_asked_for(tmp_path: Path) -> None:
+    record(tmp_path / "store", {("relu", "float32"): [PASSED]}, {"aten::relu": True})
+    record(tmp_path / "store", {("mode", "float32"): [PASSED]}, {"aten::mode": True})
+    newest = {m.operator for m in measurements(tmp_path / "store")}
+    first = {m.operator for m in measurements(tmp_path / "store", run=1)}
+    assert newest - first == {"aten::mode"}
+    assert first - newest == {"aten::relu"}
+    with pytest.raises(StoreError, match="no run 9"):
+        measurements(tmp_path / "store", run=9)
+
+
+def test_the_surface_of_a_run_has_the_coverage_of_its_profile() -> None:
+    run = Run(1, "", None, {"profile": "2.0.1"}, {"simulated": True})
+    surface = audited_surface(run)
+    assert surface.release == "2.0.1"
+    assert surface.by_name["aten::softshrink.out"].dispatch is Dispatch.MISSING
+    assert surface.by_name["aten::relu"].dispatch is Dispatch.NATIVE
+    assert audited_surface(Run(1, "", None, {"profile": None}, {})) == installed_surface()
+
+
+def test_a_profile_changes_kernels_and_nothing_else() -> None:
+    coverage = CoverageProfile("9.9", frozenset({"mode"}), frozenset(), frozenset({"_linalg_svd.U"}))
+    found = {o.name.removeprefix("aten::"): o.dispatch for o in with_coverage(SURFACE, coverage).overloads}
+    assert found == {
+        "relu": Dispatch.MISSING,
+        "relu.out": Dispatch.COMPOSITE_EXPLICIT,
+        "linalg_svd": Dispatch.COMPOSITE_IMPLICIT,
+        "_linalg_svd.U": Dispatch.ALWAYS_FALLS_BACK,
+        "mode": Dispatch.NATIVE,
+        "mkldnn_linear": Dispatch.MISSING,
+    }

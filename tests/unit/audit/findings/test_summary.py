@@ -1,0 +1,527 @@
+"""Every rule that turns cases into verdicts, on stores and surfaces built by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from mpsmith.audit.findings.attribution import Attribution, Entry, out_arguments
+from mpsmith.audit.findings.results import AuditSummary, OverloadSummary, Registered, select
+from mpsmith.audit.findings.store import Store
+from mpsmith.audit.findings.summary import summarize
+from mpsmith.audit.group import GroupKey
+from mpsmith.audit.surface.overloads import Dispatch, Overload, Surface
+from mpsmith.audit.surface.reachability import Reachable, Unreachable
+from mpsmith.audit.verdicts import CaseVerdict, Outcome, OverloadVerdict
+from mpsmith.errors import MpsmithError
+
+PASSED = Outcome(CaseVerdict.PASSED)
+
+
+def overload(
+    name: str,
+    dispatch: Dispatch,
+    arguments: str = "Tensor self",
+    unreachable: Unreachable | None = None,
+    generated_from: str | None = None,
+) -> Overload:
+    return Overload(
+        name=f"aten::{name}",
+        operator=f"aten::{name.split('.')[0]}",
+        schema="" if generated_from else f"aten::{name}({arguments}) -> Tensor",
+        tags=(),
+        has_autograd_formula=False,
+        dispatch=dispatch,
+        declared=dispatch,
+        reach=unreachable or Reachable(),
+        generated_from=generated_from,
+    )
+
+
+SURFACE = Surface(
+    (
+        overload("relu", Dispatch.NATIVE),
+        overload("add.Tensor", Dispatch.STRUCTURED_DELEGATE, "Tensor self, Tensor other, *, Scalar alpha=1"),
+        overload("sum", Dispatch.NATIVE),
+        overload("where.self", Dispatch.NATIVE),
+        overload("heaviside", Dispatch.MISSING, "Tensor self, Tensor values"),
+        overload("heaviside_", Dispatch.MISSING, "Tensor(a!) self, Tensor values"),
+        overload("heaviside.out", Dispatch.MISSING, "Tensor self, Tensor values, *, Tensor(a!) out"),
+        overload("mode", Dispatch.MISSING, "Tensor self, int dim=-1, bool keepdim=False"),
+        overload("mode.values", Dispatch.MISSING),
+        overload("linalg_svd", Dispatch.COMPOSITE_IMPLICIT),
+        overload("_linalg_svd", Dispatch.ALWAYS_FALLS_BACK),
+        overload("softshrink", Dispatch.STRUCTURED_DELEGATE, "Tensor self, Scalar lambd=0.5"),
+        overload("softshrink.out", Dispatch.NATIVE, "Tensor self, Scalar lambd=0.5, *, Tensor(a!) out"),
+        overload("softshrink_backward", Dispatch.MISSING),
+        overload("mkldnn_convolution", Dispatch.MISSING, unreachable=Unreachable("mkldnn", "CPU packed format")),
+        overload("relu.generated_out", Dispatch.COMPOSITE_EXPLICIT, generated_from="aten::relu"),
+    ),
+    release="2.13.0",
+    source="made by hand",
+)
+
+
+@dataclass
+class Built:
+    """A store under construction; `case` plans groups as it goes."""
+
+    store: Store
+    run: int
+
+    def case(
+        self,
+        operator: str,
+        *outcomes: Outcome,
+        dtype: str = "float32",
+        mode: str = "fallback",
+        calls: dict[str, bool] | None = None,
+        variant: str = "",
+        source: str = "opinfo",
+    ) -> None:
+        key = GroupKey(source, operator, variant, dtype, mode)
+        self.store.plan(self.run, [key])
+        group = next(group for group in self.store.groups(self.run) if group.key == key)
+        start = len(self.store.positions(group.id))
+        for position, outcome in enumerate(outcomes, start):
+            self.store.add_case(group.id, position, outcome, "(tensor)")
+        self.store.add_witnesses(group.id, {f"aten::{name}": outermost for name, outermost in (calls or {}).items()})
+        self.store.mark_done(group.id)
+
+    def summary(self, surface: Surface = SURFACE) -> AuditSummary:
+        return summarize(self.store, self.store.run(self.run), surface)
+
+    def overload(self, name: str) -> OverloadSummary:
+        return next(o for o in self.summary().overloads if o.name == f"aten::{name}")
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Iterator[Built]:
+    with Store.create(tmp_path / "store.sqlite") as store:
+        run = store.begin_run({"samples": "default", "ops": [], "dtypes": []}, {"simulated": True})
+        yield Built(store, run.id)
+
+
+def fault(verdict: CaseVerdict, message: str = "broken", **fields: object) -> Outcome:
+    return Outcome(verdict, message=message, **fields)  # type: ignore[arg-type]
+
+
+# ---- support
+
+
+def test_an_overload_called_in_passing_cases_is_native_or_composite_as_the_surface_says(built: Built) -> None:
+    built.case("relu", PASSED, PASSED, calls={"relu": True, "linalg_svd": False})
+    assert built.overload("relu").verdict is OverloadVerdict.NATIVE
+    assert built.overload("relu").executed == 2
+    assert built.overload("relu").entries == ("relu",)
+    assert built.overload("linalg_svd").verdict is OverloadVerdict.COMPOSITE
+
+
+def test_an_overload_outside_the_surface_is_reported_too(built: Built) -> None:
+    key = GroupKey("opinfo", "torchvision.nms", "", "float32", "fallback")
+    built.store.plan(built.run, [key])
+    built.store.add_case(1, 0, PASSED, "")
+    built.store.add_witnesses(1, {"torchvision::nms": True})
+    found = built.summary().overloads[-1]
+    assert (found.name, found.operator, found.dispatch) == ("torchvision::nms", "torchvision::nms", None)
+    assert found.verdict is OverloadVerdict.NATIVE
+
+
+# ---- precedence
+
+
+@pytest.mark.parametrize(
+    ("cases", "expected"),
+    [
+        ("passed", "native"),
+        ("passed, dtype gap", "dtype gap"),
+        ("dtype gap, fallback", "fallback"),
+        ("fallback, missing", "missing"),
+        ("missing, wrong", "wrong"),
+        ("wrong, timeout", "timeout"),
+        ("timeout, crash, passed, wrong, missing", "crash"),
+        ("reference failed", "reference failed"),
+        ("reference failed, passed", "native"),
+        ("skipped", "unreachable"),
+    ],
+)
+def test_the_worst_finding_decides(built: Built, cases: str, expected: str) -> None:
+    outcomes = [fault(CaseVerdict(name)) for name in cases.split(", ")]
+    built.case("relu", *outcomes, calls={"relu": True})
+    assert built.overload("relu").verdict.value == expected
+
+
+def test_a_refused_dtype_is_a_gap_only_where_another_works(built: Built) -> None:
+    built.case("relu", PASSED, dtype="float32", calls={"relu": True})
+    built.case("relu", fault(CaseVerdict.DTYPE_GAP), dtype="complex64")
+    built.case("sum", fault(CaseVerdict.DTYPE_GAP), dtype="complex64", calls={"sum": True})
+    relu, total = built.overload("relu"), built.overload("sum")
+    assert relu.verdict is OverloadVerdict.DTYPE_GAP
+    assert {dtype: e.verdict.value for dtype, e in relu.dtypes.items()} == {
+        "float32": "native",
+        "complex64": "dtype gap",
+    }
+    assert total.verdict is OverloadVerdict.MISSING
+    assert "every dtype of this run is refused" in total.reason
+
+
+# ---- fallbacks
+
+
+def test_a_fallback_is_put_down_to_the_named_overload_alone(built: Built) -> None:
+    fell_back = fault(CaseVerdict.FALLBACK, "", fallbacks=("aten::mode",))
+    built.case("mode", fell_back, PASSED, calls={"mode": True, "mode.values": True, "sum": True})
+    assert built.overload("mode").verdict is OverloadVerdict.FALLBACK
+    assert built.overload("mode").cases == {CaseVerdict.FALLBACK: 1}
+    assert built.overload("mode.values").verdict is OverloadVerdict.NATIVE  # disagrees with the surface, see below
+    assert built.overload("sum").verdict is OverloadVerdict.NATIVE
+    assert not built.overload("mode").verdict.is_support
+
+
+def test_a_structured_fallback_covers_the_overloads_that_hand_over_to_the_out_overload(built: Built) -> None:
+    fell_back = fault(CaseVerdict.FALLBACK, "", fallbacks=("aten::heaviside.out",))
+    built.case("heaviside", fell_back, calls={"heaviside": True})
+    assert built.overload("heaviside.out").verdict is OverloadVerdict.FALLBACK
+    assert built.overload("heaviside").verdict is OverloadVerdict.FALLBACK
+    assert built.overload("heaviside_").verdict is OverloadVerdict.UNREACHABLE  # no case called it
+
+
+def test_strict_mode_tells_missing_from_fallback(built: Built) -> None:
+    built.case("mode", fault(CaseVerdict.FALLBACK, "", fallbacks=("aten::mode",)), calls={"mode": True})
+    assert built.overload("mode").reason == "1 of 1 cases"
+    refused = fault(CaseVerdict.MISSING, fallbacks=("aten::_linalg_svd", "aten::mode"))
+    built.case("mode", refused, mode="strict")
+    assert built.overload("mode").verdict is OverloadVerdict.MISSING
+    assert built.overload("mode").cases == {CaseVerdict.MISSING: 1, CaseVerdict.FALLBACK: 1}
+    assert built.overload("mode").reason == "1 of 2 cases, refused in strict mode"
+    assert built.overload("_linalg_svd").verdict is OverloadVerdict.FALLBACK
+    (svd, mode) = built.summary().fallbacks
+    assert (mode.overload, mode.fell_back, mode.refused) == ("aten::mode", 1, 1)
+    assert (svd.overload, svd.fell_back, svd.refused) == ("aten::_linalg_svd", 1, 0)
+
+
+def test_a_missing_case_that_names_no_operator_is_not_lost(built: Built) -> None:
+    built.case("mode", fault(CaseVerdict.MISSING), calls={"mode": True})
+    assert built.overload("mode").verdict is OverloadVerdict.MISSING
+
+
+def test_a_composite_whose_part_fell_back_is_no_support(built: Built) -> None:
+    fell_back = fault(CaseVerdict.FALLBACK, "", fallbacks=("aten::_linalg_svd",))
+    built.case("linalg.svd", PASSED, fell_back, calls={"linalg_svd": True, "_linalg_svd": False})
+    svd = built.overload("linalg_svd")
+    assert svd.verdict is OverloadVerdict.FALLBACK
+    assert svd.through == ("aten::_linalg_svd",)
+    assert [f.overload for f in built.summary().fallbacks] == ["aten::_linalg_svd"]
+
+
+def test_a_fallback_of_the_backward_alone_does_not_mark_the_forward(built: Built) -> None:
+    fell_back = fault(CaseVerdict.FALLBACK, "", fallbacks=("aten::softshrink_backward",))
+    built.case("nn.functional.softshrink", fell_back, calls={"softshrink": True, "softshrink_backward": False})
+    assert built.overload("softshrink").verdict is OverloadVerdict.NATIVE
+    assert built.overload("softshrink_backward").verdict is OverloadVerdict.FALLBACK
+
+
+def test_a_fallback_of_the_backward_alone_does_not_mark_a_composite_forward(built: Built) -> None:
+    by_name = fault(CaseVerdict.FALLBACK, "", fallbacks=("aten::softshrink_backward",))
+    by_stage = fault(CaseVerdict.FALLBACK, "", stage="backward", fallbacks=("aten::mode",))
+    built.case("linalg.svd", PASSED, by_name, by_stage, calls={"linalg_svd": True})
+    assert built.overload("linalg_svd").verdict is OverloadVerdict.COMPOSITE
+
+
+def test_what_ran_inside_a_fallback_is_no_evidence_for_the_device(built: Built) -> None:
+    fell_back = fault(CaseVerdict.FALLBACK, "", fallbacks=("aten::mode",))
+    built.case("mode", fell_back, calls={"mode": True, "sum": False})
+    found = built.overload("sum")
+    assert found.verdict is OverloadVerdict.UNREACHABLE
+    assert found.reason == "called only inside cases that say nothing of it (fallback)"
+
+
+# ---- faults that name no operator
+
+
+def test_a_wrong_result_is_put_down_to_the_outermost_overload(built: Built) -> None:
+    wrong = fault(CaseVerdict.WRONG, "3 of 4 elements differ", stage="backward", max_error=7.0)
+    built.case("relu", PASSED, wrong, calls={"relu": True, "sum": False})
+    relu = built.overload("relu")
+    assert relu.verdict is OverloadVerdict.WRONG
+    assert relu.reason == "1 of 2 cases, in the backward: 3 of 4 elements differ"
+    assert built.overload("sum").verdict is OverloadVerdict.NATIVE
+
+
+def test_of_several_outermost_overloads_the_one_named_like_the_entry_answers(built: Built) -> None:
+    built.case("linalg.svd", fault(CaseVerdict.CRASH), calls={"linalg_svd": True, "sum": True})
+    assert built.overload("linalg_svd").verdict is OverloadVerdict.CRASH
+    assert built.overload("linalg_svd").shared_with == ()
+    assert built.overload("sum").verdict is OverloadVerdict.UNREACHABLE
+
+
+def test_without_a_namesake_every_outermost_overload_answers_and_says_so(built: Built) -> None:
+    built.case("masked.mean", fault(CaseVerdict.WRONG), calls={"where.self": True, "sum": True, "relu": False})
+    found = built.overload("where.self")
+    assert found.verdict is OverloadVerdict.WRONG
+    assert found.shared_with == ("aten::sum",)
+    assert "this or one of aten::sum" in found.reason
+    assert built.overload("sum").shared_with == ("aten::where.self",)
+
+
+def test_suspects_that_pass_elsewhere_are_cleared(built: Built) -> None:
+    built.case("masked.mean", fault(CaseVerdict.WRONG), calls={"where.self": True, "sum": True})
+    built.case("where", PASSED, calls={"where.self": True})
+    assert built.overload("where.self").verdict is OverloadVerdict.NATIVE
+    assert built.overload("sum").verdict is OverloadVerdict.WRONG
+    assert built.overload("sum").shared_with == ("aten::where.self",)
+
+
+def test_when_all_suspects_are_cleared_the_finding_is_listed_by_its_entry(built: Built) -> None:
+    built.case("masked.mean", fault(CaseVerdict.WRONG), PASSED, calls={"where.self": True, "sum": True})
+    built.case("where", PASSED, calls={"where.self": True})
+    built.case("sum", PASSED, calls={"sum": True})
+    assert built.overload("where.self").verdict is OverloadVerdict.NATIVE
+    assert built.overload("sum").verdict is OverloadVerdict.NATIVE
+    (found,) = built.summary().unattributed
+    assert (found.entry, found.verdict, found.cases) == ("masked.mean", CaseVerdict.WRONG, 1)
+    assert found.suspects == ("aten::sum", "aten::where.self")
+
+
+def test_overloads_of_the_entrys_own_operator_are_never_all_cleared(built: Built) -> None:
+    built.case("mode", fault(CaseVerdict.WRONG), calls={"mode": True, "mode.values": True})
+    built.case("other", PASSED, calls={"mode": True})
+    built.case("another", PASSED, calls={"mode.values": True})
+    assert built.overload("mode").verdict is OverloadVerdict.WRONG
+    assert built.overload("mode.values").verdict is OverloadVerdict.WRONG
+    assert built.summary().unattributed == ()
+
+
+def test_a_suspect_that_is_surely_at_fault_elsewhere_is_not_cleared(built: Built) -> None:
+    built.case("masked.mean", fault(CaseVerdict.WRONG), calls={"where.self": True, "sum": True, "relu": True})
+    built.case("where", PASSED, fault(CaseVerdict.WRONG), calls={"where.self": True})
+    built.case("sum", PASSED, calls={"sum": True})
+    built.case("relu", PASSED, calls={"relu": True})
+    assert built.overload("where.self").cases[CaseVerdict.WRONG] == 2
+    assert built.overload("sum").verdict is OverloadVerdict.NATIVE
+
+
+def test_cpu_operators_inside_simulated_kernels_are_no_evidence(built: Built) -> None:
+    built.case("relu", PASSED, calls={"relu": True, "mode": False})
+    found = built.overload("mode")
+    assert found.verdict is OverloadVerdict.UNREACHABLE
+    assert found.reason == "seen only inside kernels of the simulated device, which run on the CPU"
+
+
+def test_on_a_real_device_an_inner_call_without_a_fallback_is_evidence(built: Built) -> None:
+    built.run = built.store.begin_run({}, {"simulated": False}).id
+    built.case("relu", PASSED, calls={"relu": True, "mode": False})
+    assert built.overload("mode").verdict is OverloadVerdict.NATIVE
+    assert [d.overload for d in built.summary().disagreements] == ["aten::mode"]
+
+
+def test_an_entry_named_after_an_overload_answers_as_that_overload(built: Built) -> None:
+    built.case("mode.values", fault(CaseVerdict.CRASH), calls={"mode.values": True, "sum": True}, source="schema")
+    built.case("where.self", fault(CaseVerdict.TIMEOUT), source="schema")
+    assert built.overload("mode.values").verdict is OverloadVerdict.CRASH
+    assert built.overload("where.self").verdict is OverloadVerdict.TIMEOUT
+    assert built.overload("sum").verdict is OverloadVerdict.UNREACHABLE
+
+
+def test_entries_of_one_name_are_shown_together_and_attributed_apart(built: Built) -> None:
+    built.case("relu", PASSED, PASSED, calls={"relu": True})
+    built.case("relu", fault(CaseVerdict.WRONG), PASSED, calls={"sum": True}, source="modules")
+    built.case("relu", PASSED, calls={"sum": True}, source="modules", dtype="int8")
+    (entry,) = built.summary().entries
+    assert (entry.name, entry.sources, entry.executed) == ("relu", ("modules", "opinfo"), 5)
+    assert entry.dtypes["float32"].cases == {CaseVerdict.WRONG: 1, CaseVerdict.PASSED: 3}
+    assert built.overload("relu").verdict is OverloadVerdict.NATIVE
+    assert built.overload("sum").verdict is OverloadVerdict.WRONG
+
+
+def test_a_crash_before_anything_was_traced_is_found_by_other_dtypes_then_by_name(built: Built) -> None:
+    built.case("masked.mean", PASSED, calls={"where.self": True}, dtype="float32")
+    built.case("masked.mean", fault(CaseVerdict.CRASH), dtype="bool")
+    built.case("sum", fault(CaseVerdict.TIMEOUT))
+    assert built.overload("where.self").verdict is OverloadVerdict.CRASH
+    assert built.overload("sum").verdict is OverloadVerdict.TIMEOUT
+
+
+def test_a_finding_that_no_overload_answers_for_is_listed(built: Built) -> None:
+    built.case("nothing.like.it", fault(CaseVerdict.CRASH, "signal 11"))
+    summary = built.summary()
+    (found,) = summary.unattributed
+    assert (found.entry, found.verdict, found.cases) == ("nothing.like.it", CaseVerdict.CRASH, 1)
+    assert summary.cases[found.worst_case].message == "signal 11"
+
+
+def test_the_largest_error_is_the_worst_case_and_an_exception_is_worse(built: Built) -> None:
+    errors = [fault(CaseVerdict.WRONG, f"{e}", max_error=e) for e in (2.0, 90.0, 3.0)]
+    built.case("relu", *errors, calls={"relu": True}, dtype="float32")
+    built.case("relu", fault(CaseVerdict.WRONG, "raises"), dtype="bool")
+    summary = built.summary()
+    relu = summary.overloads[0]
+    assert relu.worst_case is not None
+    assert summary.cases[relu.worst_case].message == "raises"
+    in_float32 = relu.dtypes["float32"].worst_case
+    assert in_float32 is not None
+    assert summary.cases[in_float32].max_error == 90.0
+    assert summary.cases[in_float32].replay == f"mpsmith audit --replay {in_float32}"
+
+
+# ---- what was not executed
+
+
+def test_an_overload_without_evidence_is_unreachable_with_the_reason(built: Built) -> None:
+    built.case("relu", PASSED, calls={"relu": True})
+    assert built.overload("mkldnn_convolution").reason == "mkldnn: CPU packed format"
+    assert built.overload("mode").reason == "not executed; the surface says missing"
+    assert built.overload("sum").reason == "no case of this run calls it (1 cases, selected by: samples default)"
+    for name in ("mkldnn_convolution", "mode", "sum"):
+        assert built.overload(name).verdict is OverloadVerdict.UNREACHABLE
+
+
+def test_every_overload_of_the_surface_has_a_verdict_and_a_reason(built: Built) -> None:
+    summary = built.summary()
+    assert [o.name for o in summary.overloads] == [o.name for o in SURFACE.overloads]
+    assert all(o.reason for o in summary.overloads)
+    assert summary.supported == 0
+
+
+def test_an_unfinished_run_says_how_far_it_came(built: Built) -> None:
+    built.case("relu", PASSED, fault(CaseVerdict.SKIPPED, "not selected"), calls={"relu": True})
+    built.store.plan(built.run, [GroupKey("opinfo", "sum", "", "float32", "fallback")])
+    run = built.summary().run
+    assert (run.groups_planned, run.groups_done, run.recorded, run.executed) == (2, 1, 2, 1)
+    assert run.duration is None
+    assert not run.complete
+    planned_only = next(e for e in built.summary().entries if e.name == "sum")
+    assert (planned_only.verdict, planned_only.executed) == (None, 0)
+
+
+def test_a_finished_run_is_complete(built: Built) -> None:
+    built.case("relu", PASSED)
+    built.store.finish_run(built.run)
+    run = built.summary().run
+    assert run.complete
+    assert run.duration is not None
+
+
+# ---- roll-ups
+
+
+def test_an_operator_has_the_worst_verdict_of_its_overloads_by_dtype(built: Built) -> None:
+    built.case("mode", fault(CaseVerdict.FALLBACK, "", fallbacks=("aten::mode",)), dtype="int8", calls={"mode": True})
+    built.case("other", PASSED, dtype="int8", calls={"mode.values": True})
+    built.case("other", PASSED, dtype="float32", calls={"mode.values": True})
+    mode = next(o for o in built.summary().operators if o.name == "aten::mode")
+    assert mode.verdict is OverloadVerdict.FALLBACK
+    assert {dtype: verdict.value for dtype, verdict in mode.dtypes.items()} == {
+        "float32": "native",
+        "int8": "fallback",
+    }
+    assert mode.overloads == ("aten::mode", "aten::mode.values")
+
+
+def test_totals_count_every_case_once(built: Built) -> None:
+    built.case("relu", PASSED, PASSED, fault(CaseVerdict.WRONG), dtype="float32", calls={"relu": True, "sum": True})
+    built.case("relu", PASSED, fault(CaseVerdict.SKIPPED, "too large"), dtype="int8", variant="x")
+    built.case("mode", fault(CaseVerdict.MISSING, fallbacks=("aten::mode",)), mode="strict")
+    summary = built.summary()
+    assert summary.totals == {
+        "fallback": {CaseVerdict.WRONG: 1, CaseVerdict.PASSED: 3, CaseVerdict.SKIPPED: 1},
+        "strict": {CaseVerdict.MISSING: 1},
+    }
+    assert summary.dtype_totals["int8"] == {CaseVerdict.PASSED: 1, CaseVerdict.SKIPPED: 1}
+    assert summary.skips == {"too large": 1}
+    assert [e.name for e in summary.entries] == ["mode", "relu", "relu.x"]
+
+
+def test_a_passed_case_in_which_something_fell_back_counts_once(built: Built) -> None:
+    built.case("relu", PASSED, Outcome(CaseVerdict.PASSED, fallbacks=("aten::mode",)), calls={"relu": True})
+    assert built.overload("relu").cases == {CaseVerdict.PASSED: 2}
+    assert built.overload("mode").cases == {CaseVerdict.FALLBACK: 1}
+    (entry,) = built.summary().entries
+    assert entry.executed == 2
+
+
+def test_disagreements_go_both_ways(built: Built) -> None:
+    built.case("softshrink", fault(CaseVerdict.FALLBACK, "", fallbacks=("aten::softshrink.out",)))
+    built.case("mode", PASSED, calls={"mode": True})
+    native, missing = built.summary().disagreements
+    assert (native.overload, native.observed) == ("aten::softshrink.out", "fell back in 1 cases, refused in 0")
+    assert (missing.overload, missing.observed) == ("aten::mode", "ran in 1 cases without a fallback")
+
+
+def test_the_registry_is_shown_and_changes_no_verdict(built: Built) -> None:
+    built.case("relu", PASSED, calls={"relu": True})
+    run = built.store.run(built.run)
+    summary = summarize(built.store, run, SURFACE, {"aten::relu": Registered("missing", None, "#1")})
+    relu = next(o for o in summary.operators if o.name == "aten::relu")
+    assert relu.registered == Registered("missing", None, "#1")
+    assert relu.verdict is OverloadVerdict.NATIVE
+
+
+def test_runs_of_one_store_do_not_mix(built: Built) -> None:
+    built.case("relu", PASSED, calls={"relu": True})
+    second = built.store.begin_run({}, {})
+    summary = summarize(built.store, second, SURFACE)
+    assert summary.run.executed == 0
+    assert not summary.run.simulated
+    assert all(o.verdict is OverloadVerdict.UNREACHABLE for o in summary.overloads)
+
+
+# ---- selection
+
+
+def test_filters_keep_what_matches_and_leave_the_run_whole(built: Built) -> None:
+    built.case("relu", PASSED, calls={"relu": True})
+    built.case("mode", fault(CaseVerdict.FALLBACK, "", fallbacks=("aten::mode",)), dtype="int8", calls={"mode": True})
+    summary = built.summary()
+    by_verdict = select(summary, verdicts=[OverloadVerdict.FALLBACK])
+    assert [o.name for o in by_verdict.overloads] == ["aten::mode"]
+    assert [o.name for o in by_verdict.operators] == ["aten::mode"]
+    assert by_verdict.totals == summary.totals
+    assert [o.name for o in select(summary, patterns=["rel?"]).overloads] == ["aten::relu", "aten::relu.generated_out"]
+    assert [o.name for o in select(summary, patterns=["aten::mode*"]).overloads] == ["aten::mode", "aten::mode.values"]
+    assert [o.name for o in select(summary, patterns=["linalg.sv?"]).overloads] == ["aten::linalg_svd"]
+    assert [o.name for o in select(summary, dtypes=["int8"]).overloads] == ["aten::mode"]
+    assert select(summary, [OverloadVerdict.NATIVE], (), ["int8"]).overloads == ()
+
+
+def test_filters_that_can_match_nothing_are_errors(built: Built) -> None:
+    built.case("relu", PASSED, calls={"relu": True})
+    with pytest.raises(MpsmithError, match="no operator or entry of this report matches nosuch; `mpsmith surface`"):
+        select(built.summary(), patterns=["nosuch"])
+    with pytest.raises(MpsmithError, match=r"no case has dtype 'float64' \(this run has float32\)"):
+        select(built.summary(), dtypes=["float64"])
+
+
+# ---- schemas
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ("aten::a(Tensor self, Scalar b=0.5, *, Tensor(a!) out) -> Tensor(a!)", ("Tensor self", "Scalar b")),
+        ("aten::a(Tensor self, *, bool c=False, Tensor(a!) x, Tensor(b!) y) -> ()", ("Tensor self", "bool c")),
+        ("aten::a(Tensor self, int[2] s=[1, 1], *, Tensor(a!) out) -> Tensor(a!)", ("Tensor self", "int[2] s")),
+        ("aten::a(Tensor(a!) self) -> Tensor(a!)", None),
+        ("aten::a(Tensor self, *, bool c) -> Tensor", None),
+        ("aten::a() -> Tensor", None),
+    ],
+)
+def test_arguments_of_an_out_overload(schema: str, expected: tuple[str, ...] | None) -> None:
+    assert out_arguments(schema) == expected
+
+
+def test_an_operator_packet_is_known_by_its_aten_name() -> None:
+    attribution = Attribution(
+        SURFACE,
+        {
+            GroupKey("opinfo", "torch.ops.aten.relu.default", "", "float32", "fallback"): {
+                "aten::relu": True,
+                "aten::sum": True,
+            }
+        },
+    )
+    found = attribution.suspects(Entry("opinfo", "torch.ops.aten.relu.default", ""), "float32")
+    assert found.overloads == ("aten::relu",)

@@ -1,0 +1,121 @@
+"""Selection of cases: reproducible by seed, filtered by name and dtype, with help for names that are off."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy
+import pytest
+import torch
+
+from mpsmith.audit.cases import QUICK_CASES, Case, make_cases, select
+from mpsmith.audit.group import GroupKey
+from mpsmith.audit.selection import DTYPES, DeviceKind, Samples, Settings
+from mpsmith.audit.sources.opinfo import OpInfoSource
+from mpsmith.errors import MpsmithError
+
+
+def key(operator: str, dtype: str = "float32", variant: str = "") -> GroupKey:
+    return GroupKey("opinfo", operator, variant, dtype, "fallback")
+
+
+GROUPS = [
+    key(name, dtype) for name in ("add", "nn.functional.softshrink", "linalg.svd") for dtype in ("float32", "bool")
+]
+
+
+class RandomSource:
+    """Draws from every generator that samplers use."""
+
+    name = "opinfo"
+    slowest: frozenset[str] = frozenset()
+
+    def groups(self) -> list[GroupKey]:
+        return GROUPS
+
+    def cases(self, group: GroupKey, samples: Samples) -> Iterator[Case]:
+        for _ in range(11):
+            yield Case(abs, (torch.rand(2), random.random(), float(numpy.random.rand())))
+
+
+def inputs(seed: int, group: GroupKey, samples: Samples = Samples.DEFAULT) -> dict[int, str]:
+    return {position: str(case.args) for position, case in make_cases(RandomSource(), group, samples, seed).items()}
+
+
+def test_the_same_seed_gives_the_same_cases() -> None:
+    first = inputs(0, GROUPS[0])
+    torch.rand(100)
+    assert inputs(0, GROUPS[0]) == first
+    assert inputs(1, GROUPS[0]) != first
+    assert inputs(0, GROUPS[1]) != first
+
+
+def test_a_quick_case_is_the_default_case_of_its_position() -> None:
+    quick, default = inputs(0, GROUPS[0], Samples.QUICK), inputs(0, GROUPS[0])
+    assert len(quick) == QUICK_CASES
+    assert {0, 10} <= set(quick)
+    assert quick.items() <= default.items()
+
+
+def test_the_full_name_of_a_function_finds_it_in_sources_that_name_it_by_its_schema() -> None:
+    groups = [*GROUPS, replace(GROUPS[0], source="schema", operator="softshrink")]
+    found = {g.operator for g in select(groups, ["nn.functional.softshrink"], [])}
+    assert found == {"nn.functional.softshrink", "softshrink"}
+
+
+@pytest.mark.parametrize("pattern", ["softshrink", "aten::softshrink", "nn.functional.softshrink", "nn.*", "*soft*"])
+def test_an_operator_is_found_by_each_of_its_names(pattern: str) -> None:
+    assert {g.operator for g in select(GROUPS, [pattern], [])} == {"nn.functional.softshrink"}
+
+
+def test_linalg_is_found_by_its_aten_name() -> None:
+    assert {g.operator for g in select(GROUPS, ["aten::linalg_svd"], ["float32"])} == {"linalg.svd"}
+
+
+def test_no_filter_selects_all() -> None:
+    assert select(GROUPS, [], []) == GROUPS
+
+
+def test_near_names_are_suggested() -> None:
+    with pytest.raises(MpsmithError, match=r"no cases for operator 'sofshrink' .did you mean softshrink"):
+        select(GROUPS, ["add", "sofshrink"], [])
+
+
+def test_an_unknown_dtype_lists_the_known_ones() -> None:
+    with pytest.raises(MpsmithError, match=r"unknown dtype 'float64' .*bfloat16"):
+        select(GROUPS, [], ["float64"])
+
+
+def test_selecting_nothing_is_an_error() -> None:
+    with pytest.raises(MpsmithError, match="nothing to audit"):
+        select(GROUPS, ["add"], ["int8"])
+
+
+def test_opinfo_knows_foreach_and_sparse_forms_of_every_mps_dtype() -> None:
+    groups = list(OpInfoSource().groups())
+    assert {g.dtype for g in groups} == set(DTYPES)
+    names = {(g.operator, g.variant) for g in groups}
+    assert {("_foreach_abs", ""), ("_foreach_abs", "/inplace"), ("mul", "/sparse_coo"), ("special.ndtri", "")} <= names
+    assert len(groups) == len(set(groups))
+
+
+def test_a_case_that_asks_for_float64_is_skipped_with_the_reason() -> None:
+    cases = make_cases(OpInfoSource(), key("new_empty"), Samples.DEFAULT, 0).values()
+    reasons = {case.skipped for case in cases}
+    assert reasons == {"", "asks for float64, a dtype that mps refuses by design"}
+
+
+def test_a_recorded_run_gives_its_settings_back() -> None:
+    settings = Settings(
+        Samples.FULL,
+        7,
+        ("add",),
+        ("bool",),
+        DeviceKind.SIMULATED,
+        "2.0.1",
+        sources=("opinfo",),
+        imports=("torchvision",),
+    )
+    assert Settings.from_recorded(settings.recorded(), workers=settings.workers) == settings

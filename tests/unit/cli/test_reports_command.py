@@ -1,0 +1,233 @@
+"""`mpsmith report` as a user types it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from mpsmith.audit.findings.store import Store
+from mpsmith.audit.group import GroupKey
+from mpsmith.audit.verdicts import CaseVerdict, Outcome
+from mpsmith.cli import report as command
+from mpsmith.errors import MpsmithError
+from mpsmith.registry.sync import Measurement, sync
+from mpsmith.reports.registry_join import registered
+
+FELL_BACK = Outcome(CaseVerdict.FALLBACK, fallbacks=("aten::mode",))
+REFUSED = Outcome(CaseVerdict.MISSING, message="aten::mode has no kernel for mps", fallbacks=("aten::mode",))
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A finished simulated run of relu and mode; the registry is an empty folder."""
+    monkeypatch.setenv("MPSMITH_REGISTRY", str(tmp_path / "registry"))
+    path = tmp_path / "store.sqlite"
+    with Store.create(path) as opened:
+        run = opened.begin_run({"samples": "default"}, {"torch": "2.13.0", "simulated": True, "profile": "2.13.0"})
+        opened.plan(
+            run.id, [GroupKey("opinfo", "nn.functional.relu", "", dtype, "fallback") for dtype in ("float32", "int8")]
+        )
+        opened.plan(run.id, [GroupKey("opinfo", "mode", "", "float32", mode) for mode in ("fallback", "strict")])
+        outcomes = {"nn.functional.relu": Outcome(CaseVerdict.PASSED), "mode": FELL_BACK}
+        for group in opened.groups(run.id):
+            outcome = REFUSED if group.key.mode == "strict" else outcomes[group.key.operator]
+            opened.add_cases([(group.id, position, outcome, "(float32[3])") for position in range(2)])
+            opened.add_witnesses(group.id, {f"aten::{group.key.operator.split('.')[-1]}": True})
+            opened.mark_done(group.id)
+        opened.finish_run(run.id)
+    return path
+
+
+def test_the_terminal_report_is_the_default(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command.report(store=store)
+    out = capsys.readouterr().out
+    assert out.startswith("Coverage of torch 2.13.0 on the SIMULATED mps device")
+    assert "8 cases executed" in out
+
+
+@pytest.mark.parametrize(
+    ("form", "start"),
+    [
+        (command.Format.MARKDOWN, "# Coverage of torch 2.13.0"),
+        (command.Format.JSON, "{\n"),
+        (command.Format.CSV, "overload,operator,verdict"),
+        (command.Format.HTML, "<!doctype html>"),
+        (command.Format.JSON_SCHEMA, "{\n"),
+    ],
+)
+def test_every_form_goes_to_standard_output_or_a_file(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], form: command.Format, start: str
+) -> None:
+    command.report(store=store, form=form)
+    printed = capsys.readouterr().out
+    assert printed.startswith(start)
+    command.report(store=store, form=form, output=tmp_path / "out" / "report")
+    assert (tmp_path / "out" / "report").read_text(encoding="utf-8") == printed
+    assert capsys.readouterr().out == f"{tmp_path / 'out' / 'report'}\n"
+
+
+def test_all_forms_at_once(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command.report(store=store, form=command.Format.ALL, output=tmp_path / "all")
+    listed = capsys.readouterr().out.split()
+    assert sorted(Path(name).name for name in listed) == [
+        "coverage.csv",
+        "coverage.html",
+        "coverage.json",
+        "coverage.md",
+    ]
+    assert all(Path(name).exists() for name in listed)
+
+
+def test_publish_writes_the_newest_run(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = command.publish(store, tmp_path / "published")
+    assert all(path.exists() for path in paths)
+    assert "coverage.md" in capsys.readouterr().out
+
+
+def test_filters_list_what_matches(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command.report(store=store, verdict=["missing"])
+    out = capsys.readouterr().out
+    assert "aten::mode " in out
+    assert "aten::relu " not in out
+    command.report(store=store, ops=["nn.functional.relu"], dtype=["int8"], form=command.Format.CSV)
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [(row["overload"], row["int8"], row["float32"]) for row in rows] == [("aten::relu", "native", "")]
+
+
+def test_cases_are_listed_with_their_numbers(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command.report(store=store, cases=True)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "cases of run 1 on the SIMULATED mps device"
+    assert [line.split()[:3] for line in lines[1:]] == [
+        ["5", "fallback", "opinfo:mode:float32:0"],
+        ["6", "fallback", "opinfo:mode:float32:1"],
+        ["7", "missing", "opinfo:mode:float32:0"],
+        ["8", "missing", "opinfo:mode:float32:1"],
+    ]
+
+
+def test_unexplained_cases_are_listed_and_fail(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command.report(store=store, unexplained=True)  # mode has no kernel, says the surface: all is explained
+    assert capsys.readouterr().out.splitlines()[1:] == ["no case matches"]
+    with Store.open(store) as opened:
+        run = opened.latest_run()
+        opened.plan(run.id, [GroupKey("opinfo", "sin", "", "float32", "fallback")])
+        group = opened.groups(run.id)[-1].id
+        opened.add_case(group, 0, Outcome(CaseVerdict.WRONG, message="shape is [1], not [2]"), "(float32[2])")
+    for form in (command.Format.TERMINAL, command.Format.CSV, command.Format.JSON):
+        with pytest.raises(typer.Exit) as exit_:
+            command.report(store=store, unexplained=True, form=form)
+        assert exit_.value.exit_code == 1
+        out = capsys.readouterr().out
+        assert "opinfo:sin:float32:0" in out
+        assert "opinfo:mode" not in out
+    command.report(store=store, unexplained=True, verdict=["missing"])
+    command.report(store=store, unexplained=True, ops=["mode"])
+    assert "opinfo" not in capsys.readouterr().out
+
+
+def test_the_rule_of_each_case_is_listed_with_it(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command.report(store=store, cases=True)
+    assert all(line.endswith("(no-kernel)") for line in capsys.readouterr().out.splitlines()[1:])
+    command.report(store=store, cases=True, form=command.Format.CSV)
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert {row["explained_by"] for row in rows} == {"no-kernel"}
+
+
+@pytest.mark.parametrize(
+    ("filters", "numbers"),
+    [
+        ({"ops": ["relu"]}, [1, 2, 3, 4]),
+        ({"ops": ["aten::mode"], "verdict": ["missing"]}, [7, 8]),
+        ({"dtype": ["int8"]}, [3, 4]),
+        ({"verdict": ["passed"]}, [1, 2, 3, 4]),
+        ({"verdict": ["dtype-gap"]}, []),
+        ({"ops": ["nn.functional.*,mode"], "dtype": ["float32"]}, [1, 2, 5, 6, 7, 8]),
+    ],
+)
+def test_cases_can_be_filtered(
+    store: Path, capsys: pytest.CaptureFixture[str], filters: dict[str, list[str]], numbers: list[int]
+) -> None:
+    command.report(store=store, cases=True, form=command.Format.JSON, **filters)  # type: ignore[arg-type]
+    assert [json.loads(line)["case"] for line in capsys.readouterr().out.splitlines()] == numbers
+    command.report(store=store, cases=True, form=command.Format.CSV, **filters)  # type: ignore[arg-type]
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [int(row["case"]) for row in rows] == numbers
+    assert {row["device"] for row in rows} <= {"simulated"}
+
+
+def test_cases_of_an_overload_that_is_no_entry(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Store.open(store) as opened:
+        opened.add_witnesses(1, {"aten::clamp_min": False})
+    command.report(store=store, cases=True, ops=["clamp_min"], form=command.Format.JSON)
+    assert [json.loads(line)["case"] for line in capsys.readouterr().out.splitlines()] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"verdict": ["nonsense"]}, "unknown verdict 'nonsense' .there are: native, composite"),
+        ({"verdict": ["native"], "cases": True}, "unknown verdict 'native' .there are: passed, fallback"),
+        ({"ops": ["rely"]}, "no operator or entry of this report matches rely; did you mean relu"),
+        ({"ops": ["mod"], "cases": True}, "no case of run 1 is of an operator that matches mod; did you mean mode"),
+        ({"dtype": ["float64"]}, "no case has dtype 'float64'"),
+        ({"run": 4}, "no run 4"),
+        ({"form": command.Format.ALL, "verdict": ["missing"]}, "reports/published is for the whole report"),
+        ({"cases": True, "form": command.Format.HTML}, "--cases comes as terminal, json or csv"),
+    ],
+)
+def test_a_wrong_option_is_one_clear_error(store: Path, options: dict[str, object], message: str) -> None:
+    with pytest.raises(MpsmithError, match=message):
+        command.report(store=store, **options)  # type: ignore[arg-type]
+
+
+def test_a_store_without_audits_is_an_error(tmp_path: Path) -> None:
+    Store.create(tmp_path / "empty.sqlite").close()
+    with pytest.raises(MpsmithError, match="holds no audit yet"):
+        command.report(store=tmp_path / "empty.sqlite")
+    with pytest.raises(MpsmithError, match="no such store"):
+        command.report(store=tmp_path / "absent.sqlite")
+
+
+def test_a_run_that_executed_nothing_is_reported_and_fails(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Store.open(store) as opened:
+        opened.begin_run({}, {"simulated": True})
+    with pytest.raises(MpsmithError, match=r"run 2 of .* executed no case, so nothing is known"):
+        command.report(store=store)
+    assert "No case was executed, so nothing is known of any operator." in capsys.readouterr().out
+
+
+def test_the_registry_stands_beside_the_verdict(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measurement = Measurement("aten::mode", "2.13.0", "simulated", None, {"aten::mode": "missing"}, "missing")
+    sync(tmp_path / "registry", [measurement])
+    assert registered(tmp_path / "registry")["aten::mode"].status == "missing"
+    command.report(store=store, form=command.Format.JSON)
+    operators = json.loads(capsys.readouterr().out)["summary"]["operators"]
+    assert next(o for o in operators if o["name"] == "aten::mode")["registered"] == {"status": "missing"}
+
+
+def test_a_broken_registry_is_a_warning(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "registry").mkdir()
+    (tmp_path / "registry" / "m.yaml").write_text("aten::mode: [\n")
+    command.report(store=store)
+    captured = capsys.readouterr()
+    assert "warning: the report leaves the registry out" in captured.err
+    assert captured.out.startswith("Coverage of torch")
+
+
+def test_the_command_loads_no_torch() -> None:
+    import subprocess
+
+    code = "import sys, mpsmith.cli.report; print('torch' in sys.modules, 'pydantic' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]

@@ -1,0 +1,199 @@
+"""Which room may import which: between the top-level rooms, between the rooms inside them, and never in a circle."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+NOT_THE_PACKAGE = {"benchmarks", "build", "dist", "docs", "tests", "work"}
+
+# What the modules of a room may import of the others. The command line may import everything.
+MAY_IMPORT: dict[str, tuple[str, ...]] = {
+    "simulator": (),
+    "registry": (),
+    "audit": ("simulator", "registry"),
+    "kernels": ("registry",),
+    # `mpsmith check` reads macOS wheels as the audit does, and compiles Metal source where the simulator can.
+    "scaffold": ("registry", "audit", "kernels.runtime", "simulator"),
+    "reports": ("audit", "registry"),
+}
+# The ground floor of the house: what every room may import.
+GROUND = ("errors", "_version", "cache")
+
+# The rooms and single modules inside a room, the ground floor first: each may import only what stands before it.
+FLOORS: dict[str, tuple[str, ...]] = {
+    "audit": (
+        "verdicts",
+        "group",
+        "selection",
+        "tree",
+        "description",
+        "cases",
+        "releases",
+        "surface",
+        "judging",
+        "calls",
+        "sources",
+        "learning",
+        "wheel",
+        "coverage",
+        "findings",
+        "mps_module",
+        "reproduction",
+        "running",
+        "self_test",
+        "trace",
+    ),
+}
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the package by its dotted name without `mpsmith.`; packages by the name of their folder."""
+    named: dict[str, Path] = {}
+    for folder, names, files in os.walk(ROOT):
+        here = Path(folder).relative_to(ROOT)
+        outside = NOT_THE_PACKAGE if here == Path() else set()
+        names[:] = [name for name in names if name not in outside and not name.startswith((".", "__"))]
+        if "__init__.py" not in files:
+            continue
+        for file in files:
+            if file.endswith(".py"):
+                parts = here.parts if file == "__init__.py" else (*here.parts, Path(file).stem)
+                named[".".join(parts)] = ROOT / here / file
+    return named
+
+
+def imports_of(source: str, package: tuple[str, ...]) -> Iterator[tuple[int, str]]:
+    """The line and name, without `mpsmith.`, of everything of mpsmith that a module in `package` imports."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = (*("mpsmith", *package)[: len(package) + 2 - node.level],) if node.level else ()
+            module = (*base, *(node.module.split(".") if node.module else ()))
+            names = [".".join((*module, alias.name)) for alias in node.names]
+        else:
+            continue
+        yield from ((node.lineno, name.partition(".")[2]) for name in names if name.startswith("mpsmith."))
+
+
+def package_of(module: str, path: Path) -> tuple[str, ...]:
+    parts = tuple(module.split(".")) if module else ()
+    return parts if path.name == "__init__.py" else parts[:-1]
+
+
+@pytest.fixture(scope="module")
+def arrows() -> list[tuple[str, int, str]]:
+    """Each import between two modules of the package: the importing module, its line, the module it names."""
+    named = modules()
+    found = []
+    for module, path in named.items():
+        for line, name in imports_of(path.read_text(encoding="utf-8"), package_of(module, path)):
+            target = name
+            while target not in named and "." in target:
+                target = target.rpartition(".")[0]
+            if target not in named and target not in GROUND:
+                target = ""
+            found.append((module, line, target))
+    return found
+
+
+def upward(arrows: list[tuple[str, int, str]], room: str, floors: tuple[str, ...]) -> list[str]:
+    """The imports inside `room` that run from a lower floor to a higher one, and what stands on no floor."""
+    height = {name: floor for floor, name in enumerate(floors)}
+    wrong = []
+    for module, line, target in arrows:
+        if not (module.startswith(f"{room}.") and target.startswith(f"{room}.")):
+            continue
+        here, there = module.split(".")[1], target.split(".")[1]
+        if here not in height or there not in height:
+            wrong.append(f"{module}:{line} imports {target}: not on any floor")
+        elif height[there] > height[here]:
+            wrong.append(f"{module}:{line} imports {target}, which stands above it")
+    return wrong
+
+
+def test_imports_are_read_in_every_form() -> None:
+    source = (
+        "from ..registry.model import Entry\n"
+        "from .. import errors\n"
+        "from . import tables\n"
+        "from .tables import table\n"
+        "import mpsmith.audit.store\n"
+        "from mpsmith.cli import main\n"
+        "import torch, json\n"
+        "def later():\n"
+        "    from ...simulator import device\n"
+    )
+    assert list(imports_of(source, ("reports", "pages"))) == [
+        (1, "reports.registry.model.Entry"),
+        (2, "reports.errors"),
+        (3, "reports.pages.tables"),
+        (4, "reports.pages.tables.table"),
+        (5, "audit.store"),
+        (6, "cli.main"),
+        (9, "simulator.device"),
+    ]
+
+
+def test_rooms_import_in_one_direction(arrows: list[tuple[str, int, str]]) -> None:
+    wrong = []
+    for module, line, target in arrows:
+        room = module.split(".")[0]
+        if room not in MAY_IMPORT or not target:
+            continue
+        allowed = (room, *MAY_IMPORT[room], *GROUND)
+        if not any(f"{target}.".startswith(f"{prefix}.") for prefix in allowed):
+            wrong.append(f"{module}:{line} imports mpsmith.{target}")
+    assert wrong == []
+
+
+def test_every_room_has_a_direction() -> None:
+    rooms = {name.split(".")[0] for name in modules() if "." in name}
+    assert rooms == {*MAY_IMPORT, "cli"}
+
+
+@pytest.mark.parametrize("room", sorted(FLOORS))
+def test_the_rooms_inside_a_room_import_downwards(room: str, arrows: list[tuple[str, int, str]]) -> None:
+    assert upward(arrows, room, FLOORS[room]) == []
+
+
+@pytest.mark.parametrize("room", sorted(FLOORS))
+def test_every_floor_exists(room: str) -> None:
+    inside = {name.split(".")[1] for name in modules() if name.startswith(f"{room}.")}
+    assert inside == set(FLOORS[room])
+
+
+def test_an_import_upwards_is_named() -> None:
+    arrows = [("audit.cases", 7, "audit.judging.judge"), ("audit.judging.judge", 3, "audit.cases")]
+    assert upward(arrows, "audit", ("cases", "judging")) == [
+        "audit.cases:7 imports audit.judging.judge, which stands above it"
+    ]
+
+
+def circle_of(arrows: list[tuple[str, int, str]]) -> list[str]:
+    """The modules of one circle of imports, or nothing."""
+    graph: dict[str, set[str]] = {}
+    for module, _, target in arrows:
+        if target and target != module:
+            graph.setdefault(module, set()).add(target)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+@pytest.mark.xfail(strict=True, reason="cli.audit, cli.registry and cli.report import each other")
+def test_no_modules_import_each_other_in_a_circle(arrows: list[tuple[str, int, str]]) -> None:
+    assert circle_of(arrows) == []
+
+
+def test_a_circle_is_seen() -> None:
+    assert set(circle_of([("a", 1, "b"), ("b", 1, "c"), ("c", 1, "a")])) == {"a", "b", "c"}
