@@ -11,6 +11,7 @@ from ..errors import MpsmithError
 from . import (
     audit,
     check,
+    compare,
     coverage,
     doctor,
     kernels,
@@ -34,6 +35,7 @@ app = typer.Typer(
 app.command(name="audit")(audit.audit)
 app.command(name="surface")(surface.surface)
 app.command(name="report")(report.report)
+app.command(name="compare")(compare.compare)
 app.add_typer(registry.app, name="registry")
 app.add_typer(coverage.app, name="coverage")
 app.add_typer(shader.app, name="shader")

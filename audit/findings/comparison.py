@@ -1,0 +1,100 @@
+"""What differs between two audits, case by case: the same code gives none, another release or a mend gives a few."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ..verdicts import CaseVerdict
+from .store import Run, Store, StoredCase
+
+CaseKey = tuple[str, str, str, str, str, int]
+
+
+@dataclass(frozen=True)
+class CaseDifference:
+    """One case of which two audits say different things.
+
+    Attributes:
+        label: source:operator[.variant]:dtype:position, with the mode where it is not the fallback one.
+        before, after: the verdicts; None where an audit has no such case.
+        inputs_differ: the position holds a case with other inputs, so that the two verdicts are of different calls.
+    """
+
+    label: str
+    before: CaseVerdict | None
+    after: CaseVerdict | None
+    inputs_differ: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What happened to the case, for people: "only before", "only after", "other inputs", "passed -> wrong"."""
+        if self.after is None:
+            return "only before"
+        if self.before is None:
+            return "only after"
+        change = f"{self.before.value} -> {self.after.value}"
+        return f"other inputs, {change}" if self.inputs_differ else change
+
+
+@dataclass
+class RunComparison:
+    """Two audits side by side.
+
+    Attributes:
+        before, after: how many cases each recorded.
+        same: cases in both with the same inputs and the same verdict.
+        differences: all others, in the order of the first audit, then those that only the second has.
+    """
+
+    before: int = 0
+    after: int = 0
+    same: int = 0
+    differences: list[CaseDifference] = field(default_factory=list)
+
+    @property
+    def by_kind(self) -> Counter[str]:
+        """The differences counted by what happened."""
+        return Counter(difference.kind for difference in self.differences)
+
+
+def compare_runs(before: tuple[Store, Run], after: tuple[Store, Run]) -> RunComparison:
+    """Compare what two audits recorded of every case; a case is known by its group and position.
+
+    Cases that differ in their inputs are differences too, whatever their verdicts: they are not the same case.
+    """
+    old, new = _verdicts(*before), _verdicts(*after)
+    comparison = RunComparison(len(old), len(new))
+    for key, (verdict, inputs) in old.items():
+        other = new.get(key)
+        if other is None:
+            comparison.differences.append(CaseDifference(_label(key), verdict, None))
+        elif other == (verdict, inputs):
+            comparison.same += 1
+        else:
+            comparison.differences.append(CaseDifference(_label(key), verdict, other[0], inputs != other[1]))
+    comparison.differences += [
+        CaseDifference(_label(key), None, verdict) for key, (verdict, _) in new.items() if key not in old
+    ]
+    return comparison
+
+
+def _verdicts(store: Store, run: Run) -> dict[CaseKey, tuple[CaseVerdict, str]]:
+    return {_key(case): (case.outcome.verdict, case.inputs) for case in _in_order(store, run)}
+
+
+def _in_order(store: Store, run: Run) -> Iterator[StoredCase]:
+    return iter(sorted(store.cases(run.id), key=_key))
+
+
+def _key(case: StoredCase) -> CaseKey:
+    group = case.group
+    return group.source, group.operator, group.variant, group.dtype, group.mode, case.position
+
+
+def _label(key: CaseKey) -> str:
+    source, operator, variant, dtype, mode, position = key
+    name = f"{operator}.{variant}" if variant else operator
+    label = f"{source}:{name}:{dtype}:{position}"
+    return label if mode == "fallback" else f"{label} ({mode})"
