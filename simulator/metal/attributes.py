@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .limits import MAX_THREADS_PER_THREADGROUP
+from ...metal_limits import MAX_THREADS_PER_THREADGROUP
 from .tokens import Tokens
 
 BUILTINS = frozenset(

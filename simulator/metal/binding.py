@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from ...metal_limits import MAX_INLINE_BYTES
 from .errors import MetalRuntimeError
-from .limits import MAX_INLINE_BYTES
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from ...metal_limits import MAX_THREADGROUP_MEMORY
 from .attributes import cut_attributes
 from .cache import fingerprint
 from .compiler import Compiler, default_compiler
 from .declarations import ADDRESS_SPACES, DeclarationWalk
 from .diagnostics import Diagnostic, parse_clang
 from .includes import PROGRAM, EmbeddedSource, embed, include_folders
-from .limits import MAX_THREADGROUP_MEMORY
 from .problems import Problems
 from .rewriter import rewrite
 from .tokens import Tokens, UnbalancedError

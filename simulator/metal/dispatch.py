@@ -16,7 +16,6 @@ from .line_table import LineTable
 
 Order = Literal["forward", "reverse", "random"]
 _ORDERS: dict[Order, int] = {"forward": 0, "reverse": 1, "random": 2}
-_ARGUMENT_SLOTS = 48  # 32 buffers, then threadgroup arguments
 _MESSAGE_BYTES = 8192
 _SHOWN_MESSAGES = 4
 _PLACE = re.compile(r"@([0-9a-f]+)")
@@ -149,7 +148,7 @@ class Launch:
 
     grid: tuple[int, int, int]
     group: tuple[int, int, int]
-    addresses: Sequence[int]
+    addresses: Sequence[int]  # of every buffer that Metal has, 0 where none is bound
     regions: Sequence[tuple[int, int, int, bool]]  # address, bytes, first argument, writable
     order: Order = "forward"
     seed: int = 0
@@ -180,7 +179,7 @@ class Runtime:
         return messages
 
     def _run(self, kernel: LoadedKernel, launch: Launch) -> list[str]:
-        addresses = (ctypes.c_uint64 * _ARGUMENT_SLOTS)(*launch.addresses)
+        addresses = (ctypes.c_uint64 * len(launch.addresses))(*launch.addresses)
         count = len(launch.regions)
         regions = (Region * max(count, 1))(*(Region(a, n, 0, index, w) for a, n, index, w in launch.regions))
         call = _Dispatch(

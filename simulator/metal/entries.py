@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from ...metal_limits import MAX_BUFFERS
 from .attributes import BUILTINS, attribute_argument, attribute_name
 from .declarations import Function, Instantiation, Parameter, Program, buffer_index
-from .limits import MAX_BUFFERS
 from .problems import Problems
 from .tokens import Location, Tokens
+
+FIRST_THREADGROUP_SLOT = MAX_BUFFERS + 1
+"""Of the table of arguments: buffers stand at their indices, `[[threadgroup(n)]]` behind all of them."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,11 @@ class KernelArgument:
     index: int  # of the buffer; -1 for a builtin
     builtin: str
     name: str
+
+    @property
+    def slot(self) -> int:
+        """Where the entry point finds a buffer or threadgroup argument."""
+        return self.index if self.kind == "buffer" else FIRST_THREADGROUP_SLOT + self.index
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ...metal_limits import MAX_BUFFERS, MAX_THREADGROUP_MEMORY, SIMD_WIDTH
 from .binding import ArgCasts, Buffer, Device, bind
 from .compiler import Build, Compiler, default_compiler
 from .dispatch import Launch, LoadedKernel, load_kernel, runtime_of
-from .entries import KernelEntry
+from .entries import FIRST_THREADGROUP_SLOT, KernelEntry
 from .error_buffer import ErrorBuffer
 from .errors import MetalRuntimeError, MetalValueError
 from .includes import PROGRAM, include_folders
-from .limits import MAX_BUFFERS, MAX_THREADGROUP_MEMORY, SIMD_WIDTH
 from .modes import Mode, current_mode, validate_mode
 from .translation import Translation, translate
 from .wrappers import symbol
@@ -218,10 +218,9 @@ class Kernel:
         if any(i >= MAX_BUFFERS for i in buffers):
             raise MetalRuntimeError(self._explain([f"{max(buffers) + 1} arguments; Metal has {MAX_BUFFERS} buffers"]))
         for index, parameter in kernel.parameters.items():
-            if index >= 32:
-                raise MetalRuntimeError(
-                    self._explain([f"[[threadgroup({index - 32})]] needs a length, which compile_shader cannot set"])
-                )
+            if index >= FIRST_THREADGROUP_SLOT:
+                asked = f"[[threadgroup({index - FIRST_THREADGROUP_SLOT})]]"
+                raise MetalRuntimeError(self._explain([f"{asked} needs a length, which compile_shader cannot set"]))
             buffer = buffers.get(index)
             if buffer is None and parameter.size == 0:
                 continue  # a pointer that the kernel may never follow

@@ -27,10 +27,9 @@ def wrap(kernel: KernelEntry) -> str:
         if argument.kind == "builtin":
             values.append(f"metal::msl_builtin<{parameter}>(t.{argument.builtin}())")
         else:
-            slot = argument.index if argument.kind == "buffer" else 32 + argument.index
-            loads.append(f"const ulong a{position} = g->arguments[{slot}];")
+            loads.append(f"const ulong a{position} = g->arguments[{argument.slot}];")
             values.append(f"metal::msl_binding<{parameter}>::bind(a{position})")
-            table.append(f"metal::msl_binding<{parameter}>::describe({slot})")
+            table.append(f"metal::msl_binding<{parameter}>::describe({argument.slot})")
     return (
         f'\n# {kernel.location.line} "{kernel.location.file}"\n'
         f'extern "C" __attribute__((visibility("default"))) void msl_run_{name}('

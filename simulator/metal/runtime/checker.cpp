@@ -40,7 +40,7 @@ static bool s_running;
 static uint64_t s_kernel_base;
 static uint32_t s_turn;
 static uint32_t s_device_epoch, s_shared_epoch;
-static uint32_t s_device_simd_epoch[32], s_shared_simd_epoch[32];
+static uint32_t s_device_simd_epoch[kMaxThreads / kSimdWidth], s_shared_simd_epoch[kMaxThreads / kSimdWidth];
 static const uint8_t* s_shared_begin;
 static const uint8_t* s_shared_end;
 
@@ -99,7 +99,7 @@ static bool conflict(const Access& before, const Access& now, bool shared) {
   if (!before.group) return false;
   if (before.group != now.group) return !shared;
   if (before.item == now.item || before.barrier_epoch != now.barrier_epoch) return false;
-  return before.item / 32 != now.item / 32 || before.simdgroup_epoch == now.simdgroup_epoch;
+  return before.item / kSimdWidth != now.item / kSimdWidth || before.simdgroup_epoch == now.simdgroup_epoch;
 }
 
 static void report_race(const Memory& m, uint64_t offset, const char* before_kind, const Access& before,
@@ -155,7 +155,7 @@ static void check(const uint8_t* p, uint32_t size, bool write, bool atomic, void
            (unsigned long)offset, where, (unsigned long)m->size, who);
     abandon();
   }
-  uint32_t simdgroup = g_item / 32;
+  uint32_t simdgroup = g_item / kSimdWidth;
   Access now = {s_turn, g_item, m->shared ? s_shared_epoch : s_device_epoch,
                 m->shared ? s_shared_simd_epoch[simdgroup] : s_device_simd_epoch[simdgroup],
                 (uint32_t)(g_instruction - s_kernel_base)};

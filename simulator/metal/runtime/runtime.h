@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 enum Order : uint32_t { kForward = 0, kReverse = 1, kRandom = 2 };
+// The first two are limits of Apple GPUs: MAX_THREADS_PER_THREADGROUP and SIMD_WIDTH of mpsmith.metal_limits.
 enum : uint32_t { kMaxThreads = 1024, kSimdWidth = 32, kMaxRegions = 64, kMaxMessages = 16 };
 
 // Same layout as msl_group in include/msl/kernel.h.

@@ -16,7 +16,7 @@
 struct Exchange {  // same layout as msl_exchange_t in include/msl/sync.h
   uint32_t mask, folded;
   char pad[56];
-  char values[32 * 64];
+  char values[kSimdWidth * 64];
   char folds[8 * 64];
 };
 
@@ -193,11 +193,11 @@ static bool begin_group() {
   if (d.shared_size) memset(d.shared, 0xFF, d.shared_size);  // NaN to every float type: a missing write shows
   if (d.checked) checker_group_begin();
   if (!d.blocking) return true;
-  s_simdgroup_count = (s_thread_count + 31) / 32;
+  s_simdgroup_count = (s_thread_count + kSimdWidth - 1) / kSimdWidth;
   for (uint32_t i = 0; i < s_simdgroup_count; i++) {
     SimdGroup& s = s_simdgroups[i];
-    uint32_t lanes = s_thread_count - i * 32;
-    s.fresh = lanes >= 32 ? ~0u : (1u << lanes) - 1;
+    uint32_t lanes = s_thread_count - i * kSimdWidth;
+    s.fresh = lanes >= kSimdWidth ? ~0u : (1u << lanes) - 1;
     s.ready = s.at_barrier = s.at_exchange = s.at_simd_barrier = s.at_region_end = s.done = 0;
   }
   order_simdgroups();
@@ -209,7 +209,7 @@ static bool begin_group() {
 // All lanes of the SIMD group wait or are done: let those go on that are innermost. Lanes communicate before others
 // leave the region that holds them; at one depth, the lowest site comes first.
 static void resolve(SimdGroup& s) {
-  Item* lanes = s_items + s_active * 32;
+  Item* lanes = s_items + s_active * kSimdWidth;
   uint32_t depth = 0;
   for (uint32_t m = s.at_exchange | s.at_simd_barrier | s.at_region_end; m; m &= m - 1) {
     uint32_t other = lanes[__builtin_ctz(m)].depth;
@@ -265,7 +265,7 @@ static bool open_barrier() {
     waiting += __builtin_popcount(s.at_barrier);
     done += __builtin_popcount(s.done);
     for (uint32_t m = s.at_barrier; m; m &= m - 1) {
-      const Item* item = s_items + i * 32 + __builtin_ctz(m);
+      const Item* item = s_items + i * kSimdWidth + __builtin_ctz(m);
       if (!first) first = item;
       if (item->site != first->site) same_site = false;
     }
@@ -296,7 +296,7 @@ static inline bool advance() {
     if (uint32_t mask = s.ready | s.fresh) {
       uint32_t lane = pick_lane(mask);
       msl_current_lane = lane;
-      g_item = s_active * 32 + lane;
+      g_item = s_active * kSimdWidth + lane;
       return true;
     }
     if (s.at_exchange | s.at_simd_barrier | s.at_region_end) {
@@ -347,12 +347,12 @@ static void fiber_main() {
       run_without_waits();
     } else {
       uint32_t item = g_item;
-      s_simdgroups[item / 32].fresh &= ~(1u << item % 32);
+      s_simdgroups[item / kSimdWidth].fresh &= ~(1u << item % kSimdWidth);
       run_item(item);
-      s_simdgroups[item / 32].done |= 1u << item % 32;
+      s_simdgroups[item / kSimdWidth].done |= 1u << item % kSimdWidth;
       if (advance()) {
-        SimdGroup& s = s_simdgroups[g_item / 32];
-        uint32_t bit = 1u << g_item % 32;
+        SimdGroup& s = s_simdgroups[g_item / kSimdWidth];
+        uint32_t bit = 1u << g_item % kSimdWidth;
         if (s.fresh & bit) continue;
         s.ready &= ~bit;
         switch_stack(&s_idle[s_idle_count++], s_items[g_item].stack, &s.exchange);
@@ -375,7 +375,7 @@ static inline Resume next_to_run() {
   }
   advance();  // never false: at least the item that called waits
   SimdGroup& s = *s_current;
-  uint32_t bit = 1u << g_item % 32;
+  uint32_t bit = 1u << g_item % kSimdWidth;
   if (s.fresh & bit) return {take_fiber(), nullptr};
   s.ready &= ~bit;
   return {s_items[g_item].stack, &s.exchange};
@@ -390,17 +390,17 @@ static inline Item& rest(const void* site, void* stack) {
 }
 Resume wait_at_barrier(uint32_t flags, const void* site, void* stack) {
   rest(site, stack).flags = flags;
-  s_current->at_barrier |= 1u << g_item % 32;
+  s_current->at_barrier |= 1u << g_item % kSimdWidth;
   return next_to_run();
 }
 Resume wait_at_simdgroup_barrier(uint32_t flags, const void* site, void* stack) {
   rest(site, stack).flags = flags;
-  s_current->at_simd_barrier |= 1u << g_item % 32;
+  s_current->at_simd_barrier |= 1u << g_item % kSimdWidth;
   return next_to_run();
 }
 Resume wait_at_region_end(const void* site, void* stack) {
   rest(site, stack);
-  s_current->at_region_end |= 1u << g_item % 32;
+  s_current->at_region_end |= 1u << g_item % kSimdWidth;
   return next_to_run();
 }
 extern "C" __attribute__((visibility("default"))) void msl_region_enter() { s_items[g_item].depth++; }
@@ -408,7 +408,7 @@ Resume wait_at_exchange(const void* value, uint32_t size, const void* site, void
   Item& item = rest(site, stack);
   item.value = value;
   item.size = size;
-  s_current->at_exchange |= 1u << g_item % 32;
+  s_current->at_exchange |= 1u << g_item % kSimdWidth;
   return next_to_run();
 }
 

@@ -36,6 +36,8 @@ typedef _Float16 half;
 #define METAL_CONST __attribute__((const))
 #define METAL_PURE __attribute__((pure))
 
+#define MSL_SIMD_WIDTH 32u  // kSimdWidth of runtime/runtime.h, SIMD_WIDTH of mpsmith.metal_limits
+
 typedef __bf16 bfloat;
 typedef unsigned char uchar;
 typedef unsigned short ushort;

@@ -44,12 +44,12 @@ struct msl_thread {
   uint3 grid_size() const { return triple(g.grid); }
   uint3 grid_origin() const { return uint3(0u); }
   uint thread_index_in_threadgroup() const { return index(); }
-  uint thread_index_in_simdgroup() const { return index() % 32; }
-  uint simdgroup_index_in_threadgroup() const { return index() / 32; }
-  uint simdgroups_per_threadgroup() const { return (count() + 31) / 32; }
-  uint dispatch_simdgroups_per_threadgroup() const { return (full_count() + 31) / 32; }
-  uint threads_per_simdgroup() const { return 32; }
-  uint thread_execution_width() const { return 32; }
+  uint thread_index_in_simdgroup() const { return index() % MSL_SIMD_WIDTH; }
+  uint simdgroup_index_in_threadgroup() const { return index() / MSL_SIMD_WIDTH; }
+  uint simdgroups_per_threadgroup() const { return (count() + MSL_SIMD_WIDTH - 1) / MSL_SIMD_WIDTH; }
+  uint dispatch_simdgroups_per_threadgroup() const { return (full_count() + MSL_SIMD_WIDTH - 1) / MSL_SIMD_WIDTH; }
+  uint threads_per_simdgroup() const { return MSL_SIMD_WIDTH; }
+  uint thread_execution_width() const { return MSL_SIMD_WIDTH; }
   uint quadgroup_index_in_threadgroup() const { return index() / 4; }
   uint thread_index_in_quadgroup() const { return index() % 4; }
   uint quadgroups_per_threadgroup() const { return (count() + 3) / 4; }

@@ -68,7 +68,7 @@ MSL_INLINE void simdgroup_multiply_accumulate(thread simdgroup_matrix<D, 8, 8>& 
   auto lanes = msl_share(mine);
   uint row = msl_lane_row(lanes.lane), column = msl_lane_column(lanes.lane);
   float left[8], right[8][2], sum[2] = {(float)c.pair[0], (float)c.pair[1]};
-  for (uint l = 0; l < 32; l++) {
+  for (uint l = 0; l < MSL_SIMD_WIDTH; l++) {
     msl_matrix_factors<A, B> other = lanes[l];
     uint other_row = msl_lane_row(l), other_column = msl_lane_column(l);
     if (other_row == row)

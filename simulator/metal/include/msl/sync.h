@@ -11,7 +11,7 @@ struct msl_exchange_t {
   uint mask;    // lanes that take part
   uint folded;  // one bit a quad (or bit 0): the fold below is already computed
   char pad[56];
-  char values[32 * 64];  // lane l's value at l * its size
+  char values[MSL_SIMD_WIDTH * 64];  // lane l's value at l * its size
   char folds[8 * 64];    // a reduction's result, one for each quad or one in all
 };
 extern uint msl_current_lane;
@@ -71,10 +71,10 @@ template <class T> struct msl_lanes {
   MSL_GENERIC msl_exchange_t* shared;
   uint lane;
   T operator[](uint i) const { return ((MSL_GENERIC const T*)shared->values)[i]; }
-  bool active(uint i) const { return i < 32 && (shared->mask >> i & 1); }
+  bool active(uint i) const { return i < MSL_SIMD_WIDTH && (shared->mask >> i & 1); }
   // The first lane to come folds for all lanes of its simdgroup or quad.
   template <class F> MSL_INLINE T fold(uint width, F f) const {
-    uint part = width == 32 ? 0 : lane / width, begin = part * width;
+    uint part = width == MSL_SIMD_WIDTH ? 0 : lane / width, begin = part * width;
     MSL_GENERIC T* result = (MSL_GENERIC T*)(shared->folds + part * 64);
     if (!(shared->folded >> part & 1)) {
       uint i = begin;
@@ -141,7 +141,7 @@ template <class T> MSL_INLINE msl_lanes<T> msl_share(T x) {
   } \
   template <class T> MSL_INLINE T prefix##_shuffle_xor(T x, ushort d) { \
     auto v = msl_share(x); \
-    return v[(v.lane ^ d) & 31]; \
+    return v[(v.lane ^ d) & (MSL_SIMD_WIDTH - 1)]; \
   } \
   template <class T> MSL_INLINE T prefix##_shuffle_rotate_up(T x, ushort d) { \
     auto v = msl_share(x); \
@@ -169,7 +169,7 @@ template <class T> MSL_INLINE msl_lanes<T> msl_share(T x) {
     while (!v.active(first)) first++; \
     return v.lane == first; \
   }
-MSL_LANE_OPERATIONS(simd, 32u)
+MSL_LANE_OPERATIONS(simd, MSL_SIMD_WIDTH)
 MSL_LANE_OPERATIONS(quad, 4u)
 #undef MSL_LANE_OPERATIONS
 #undef MSL_FOLD
@@ -190,7 +190,7 @@ MSL_INLINE simd_vote simd_ballot(bool b) {
   simd_vote r;
   r.votes = 0;
   r.active = v.shared->mask;
-  for (uint i = 0; i < 32; i++)
+  for (uint i = 0; i < MSL_SIMD_WIDTH; i++)
     if (v.active(i) && v[i]) r.votes |= 1ul << i;
   return r;
 }

@@ -1,4 +1,4 @@
-"""Limits of Apple GPUs that a program for the host would not notice."""
+"""Limits of Apple GPUs. A program for the host would not notice them, and kernels are launched by them."""
 
 MAX_BUFFERS = 31
 """Buffer indices go from 0 to 30."""
@@ -9,6 +9,7 @@ MAX_THREADGROUP_MEMORY = 32 * 1024
 MAX_THREADS_PER_THREADGROUP = 1024
 
 SIMD_WIDTH = 32
+"""Threads of a SIMD group: they run together and can read each other's registers."""
 
 MAX_INLINE_BYTES = 4096
 """Bytes that a scalar or a list may take: more needs a buffer."""
