@@ -9,14 +9,14 @@ import tempfile
 import time
 from pathlib import Path
 
-from mpsmith.scaffold import operators
-from mpsmith.scaffold.checking import Options, check_files
 from mpsmith.scaffold.errors import ToolchainError
-from mpsmith.scaffold.kinds import Kind
+from mpsmith.scaffold.generation.writing import plan, write
 from mpsmith.scaffold.manifest import Manifest
+from mpsmith.scaffold.operators import model as operators
+from mpsmith.scaffold.operators.kinds import Kind
+from mpsmith.scaffold.proof.checking import Options, check_files
+from mpsmith.scaffold.proof.toolchain import find
 from mpsmith.scaffold.targets import Request, extension
-from mpsmith.scaffold.toolchain import find
-from mpsmith.scaffold.writing import plan, write
 
 
 def seconds(file: Path, options: Options) -> float:

@@ -11,7 +11,7 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..scaffold.checking import Answer
+    from ..scaffold.proof.checking import Answer
 
 NOT_RUN = "Checked by compiling and linking only: nothing was loaded or run on a Mac."
 
@@ -35,8 +35,8 @@ def check(
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
     """Type-check, compile and link for macOS, on a machine without a Mac; exits with 1 when something is wrong."""
-    from ..scaffold.checking import Options, check_files, files_to_check
     from ..scaffold.errors import ScaffoldError
+    from ..scaffold.proof.checking import Options, check_files, files_to_check
 
     if setup:
         _set_up(torch)
@@ -54,7 +54,7 @@ def check(
 def _set_up(release: str | None) -> None:
     from tabulate import tabulate
 
-    from ..scaffold.setup import COMPONENTS, set_up
+    from ..scaffold.proof.setup import COMPONENTS, set_up
 
     rows = [(one.name, one.source, one.licence) for one in COMPONENTS]
     typer.echo(tabulate(rows, headers=("what", "from", "licence")), err=True)

@@ -25,7 +25,7 @@ def next_gap(
     from tabulate import tabulate
 
     from ..registry.files import load
-    from ..scaffold.generate import chosen_kind, source_of
+    from ..scaffold.generation.generate import chosen_kind, source_of
     from ..scaffold.suggestions import suggestions
 
     source = source_of(torch)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from ..scaffold.generate import Scaffold
-    from ..scaffold.operators import Source
+    from ..scaffold.generation.generate import Scaffold
+    from ..scaffold.operators.model import Source
 
 
 def scaffold(
@@ -42,7 +42,7 @@ def scaffold(
     """Generate a kernel's files and tests; what you wrote between the marks stays when you run it again."""
     from ..registry.problems import near
     from ..scaffold.errors import ScaffoldError
-    from ..scaffold.generate import chosen_kind, prepare, source_of
+    from ..scaffold.generation.generate import chosen_kind, prepare, source_of
     from ..scaffold.targets import Target
 
     targets = [one.value for one in Target]
@@ -69,7 +69,7 @@ def _scaffold_all(
     source: Source, target: str, out: Path, kind: str | None, dry_run: bool, force: bool, registry: Path | None
 ) -> None:
     from ..scaffold.errors import ScaffoldError
-    from ..scaffold.generate import chosen_kind, prepare_all
+    from ..scaffold.generation.generate import chosen_kind, prepare_all
     from ..scaffold.targets import Target
 
     scaffolds: list[Scaffold] = []
@@ -103,7 +103,7 @@ def _tell(one: Scaffold) -> None:
 
 
 def _finish(scaffolds: list[Scaffold], dry_run: bool, force: bool, registry: Path | None) -> None:
-    from ..scaffold.generate import apply
+    from ..scaffold.generation.generate import apply
 
     for one in scaffolds:
         for change in one.plan.conflicts:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from ..registry.files import Registry
 from ..registry.model import Status
-from .kinds import Kind, kind_of
-from .operators import OperatorModel, Source
+from .operators.kinds import Kind, kind_of
+from .operators.model import OperatorModel, Source
 
 GAPS = Path(__file__).parent / "data" / "gaps.tsv"
 

@@ -22,14 +22,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ..errors import MpsmithError
-from .checking import check_files, files_to_check
 from .errors import InexpressibleError
-from .generate import prepare, source_of
+from .generation.generate import prepare, source_of
+from .generation.writing import write
 from .manifest import digest_of
-from .operators import Source
+from .operators.model import Source
+from .proof.checking import check_files, files_to_check
+from .proof.toolchain import find
 from .targets import Target
-from .toolchain import find
-from .writing import write
 
 # Operators that torch has kernels for on mps, of every kind that a scaffold knows.
 NATIVE = (

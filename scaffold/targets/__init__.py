@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from ..contexts import KernelContext
-from ..kinds import Kind
-from ..operators import OperatorModel, OverloadModel
+from ..launches.contexts import KernelContext
+from ..operators.kinds import Kind
+from ..operators.model import OperatorModel, OverloadModel
 
 
 class Target(str, Enum):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..rendering import render
 from . import Generated, Request
+from .rendering import render
 from .testing import files_of_tests
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..rendering import render
-from ..signatures import needs_bridge, stable_since
+from ..launches.signatures import needs_bridge, stable_since
 from . import Generated, Request
+from .rendering import render
 from .testing import files_of_tests
 
 

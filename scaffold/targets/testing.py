@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..rendering import render
 from . import Request
+from .rendering import render
 
 
 def files_of_tests(request: Request, folder: str, module: str = "") -> dict[str, str]:

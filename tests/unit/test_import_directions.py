@@ -50,6 +50,18 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "self_test",
         "trace",
     ),
+    "scaffold": (
+        "errors",
+        "manifest",
+        "proof",
+        "operators",
+        "launches",
+        "targets",
+        "generation",
+        "suggestions",
+        "conformance",
+        "survey",
+    ),
 }
 
 

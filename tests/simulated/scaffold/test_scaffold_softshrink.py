@@ -69,7 +69,7 @@ def blocks(language: str) -> list[str]:
 
 def written(path: Path, region: str, content: str) -> None:
     """Write a region by hand, as the document says."""
-    from mpsmith.scaffold.regions import with_regions
+    from mpsmith.scaffold.targets.regions import with_regions
 
     text, lost = with_regions(path.read_text(), {region: content}, str(path))
     assert not lost

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from mpsmith.cli import app
 from mpsmith.errors import MpsmithError
-from mpsmith.scaffold import setup
 from mpsmith.scaffold.errors import ToolchainError
+from mpsmith.scaffold.proof import setup
 
 runner = CliRunner()
 METAL = """\

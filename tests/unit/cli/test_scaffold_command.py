@@ -26,8 +26,8 @@ def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(autouse=True)
 def no_test_database(monkeypatch: pytest.MonkeyPatch) -> None:
     """These tests need no OpInfos, and importing torch's takes seconds."""
-    from mpsmith.scaffold import generate
-    from mpsmith.scaffold.opinfos import OpInfos
+    from mpsmith.scaffold.generation import generate
+    from mpsmith.scaffold.operators.opinfos import OpInfos
 
     monkeypatch.setattr(generate, "opinfos_for", lambda operator: OpInfos((operator,), None))
 

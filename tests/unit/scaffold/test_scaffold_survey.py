@@ -10,8 +10,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from mpsmith.scaffold import checking, survey
-from mpsmith.scaffold.findings import Finding
+from mpsmith.scaffold import survey
+from mpsmith.scaffold.proof import checking
+from mpsmith.scaffold.proof.findings import Finding
 from mpsmith.scaffold.targets import Target
 
 RELEASE = survey.source_of(None).release

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..audit.surface import native_functions
-from ..registry.problems import near
+from ...audit.surface import native_functions
+from ...registry.problems import near
 from .findings import Finding, line_of
 from .mach_object import MachObject
 

@@ -7,14 +7,15 @@ import re
 
 import pytest
 
-from mpsmith.scaffold import operators
-from mpsmith.scaffold.dispatch_stubs import installed_include
-from mpsmith.scaffold.generate import _tree as tree_of
-from mpsmith.scaffold.kinds import Kind, kind_of
-from mpsmith.scaffold.operators import Source
-from mpsmith.scaffold.regions import regions_of
-from mpsmith.scaffold.signatures import needs_bridge
-from mpsmith.scaffold.targets import Generated, Request, extension, shader, stable, upstream
+from mpsmith.scaffold.generation.generate import _tree as tree_of
+from mpsmith.scaffold.launches.signatures import needs_bridge
+from mpsmith.scaffold.operators import model as operators
+from mpsmith.scaffold.operators.kinds import Kind, kind_of
+from mpsmith.scaffold.operators.model import Source
+from mpsmith.scaffold.targets import Generated, Request, extension, shader, stable
+from mpsmith.scaffold.targets.regions import regions_of
+from mpsmith.scaffold.targets.upstream import patch as upstream
+from mpsmith.scaffold.targets.upstream.dispatch_stubs import installed_include
 
 LACKING = ("missing", "always falls back")
 

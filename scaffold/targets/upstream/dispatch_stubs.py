@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ..audit.surface import native_functions
+from ....audit.surface import native_functions
 
 _STUB = re.compile(r"DECLARE_DISPATCH\(\s*(?P<type>[^;]*?),\s*(?P<name>\w+)\s*\)", re.DOTALL)
 _ALIAS = re.compile(r"using (?P<name>\w+)\s*=\s*(?P<type>void\s*\(\*\)\([^;]*\));", re.DOTALL)

@@ -9,7 +9,7 @@ from enum import Enum
 
 from torchgen.model import BaseTy
 
-from .operators import OperatorModel, base_types, is_tensor_list
+from .model import OperatorModel, base_types, is_tensor_list
 
 
 class Kind(str, Enum):

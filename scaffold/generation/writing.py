@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
-from .errors import ScaffoldError
-from .manifest import NAME, Manifest, digest_of, read_manifest
-from .regions import regions_of, with_regions
+from ..errors import ScaffoldError
+from ..manifest import NAME, Manifest, digest_of, read_manifest
+from ..targets.regions import regions_of, with_regions
 
 
 class Action(str, Enum):

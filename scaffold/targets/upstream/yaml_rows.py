@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from .errors import ScaffoldError
+from ...errors import ScaffoldError
 
 _ENTRY = re.compile(r"^- func: (?P<name>[\w.]+)\(", re.MULTILINE)
 _ROW = re.compile(r"^    (?P<keys>[A-Z]\w*(?:, *[A-Z]\w*)*): (?P<kernel>\S+)(?P<rest>.*)$")

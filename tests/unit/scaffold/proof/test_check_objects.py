@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.scaffold.clang import demangled, leading_includes, messages
 from mpsmith.scaffold.errors import ToolchainError
-from mpsmith.scaffold.mach_object import MachObject
-from mpsmith.scaffold.registrations import Registered, check_registrations, read_registrations, unknown_overload
-from mpsmith.scaffold.toolchain import zig_folder
+from mpsmith.scaffold.proof.clang import demangled, leading_includes, messages
+from mpsmith.scaffold.proof.mach_object import MachObject
+from mpsmith.scaffold.proof.registrations import Registered, check_registrations, read_registrations, unknown_overload
+from mpsmith.scaffold.proof.toolchain import zig_folder
 
 # The shape of torch's registration code, without torch.
 SOURCE = """\

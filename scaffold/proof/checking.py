@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from ..errors import ScaffoldError
+from ..manifest import Manifest, manifest_above
 from .clang import Clang, Source
-from .errors import ScaffoldError
 from .findings import Finding, has_errors
 from .mach_object import MachObject
-from .manifest import Manifest, manifest_above
 from .metal_sources import UNCHECKED, check_metal_file, check_metal_strings, metal_strings
 from .patches import check_patch
 from .registrations import check_registrations, known_overloads, read_registrations
@@ -31,7 +31,7 @@ PATCH = (".patch",)
 _HEADERS = (".h", ".hpp", ".metal")
 _NO_ARC = "ATen/native/mps/OperationUtils.h"
 _LOCAL_INCLUDE = re.compile(r'^\s*#\s*(?:include|import)\s*"([^"]+)"', re.MULTILINE)
-_JUDGES = ("checking", "clang", "findings", "mach_object", "manifest", "metal_sources", "patches", "registrations")
+_JUDGES = ("checking", "clang", "findings", "mach_object", "../manifest", "metal_sources", "patches", "registrations")
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ def _key(path: Path, clang: Clang | None, options: Options) -> str:
         digest.update(one.read_bytes())
     digest.update(found[1].to_json().encode() if found else b"")
     for name in _JUDGES:
-        digest.update(Path(__file__).with_name(f"{name}.py").read_bytes())
+        digest.update((Path(__file__).parent / f"{name}.py").read_bytes())
     return digest.hexdigest()[:32]
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mpsmith.scaffold import operators
-from mpsmith.scaffold.kinds import Kind, kind_of
-from mpsmith.scaffold.operators import Source
+from mpsmith.scaffold.operators import model as operators
+from mpsmith.scaffold.operators.kinds import Kind, kind_of
+from mpsmith.scaffold.operators.model import Source
 
 
 @pytest.fixture(scope="module")

@@ -7,16 +7,17 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.surface import native_functions
-from mpsmith.scaffold import operators
 from mpsmith.scaffold.errors import ScaffoldError
-from mpsmith.scaffold.expected_failures import without_entries
-from mpsmith.scaffold.generate import _tree as tree_of
-from mpsmith.scaffold.git_patch import added, changed
-from mpsmith.scaffold.kinds import kind_of
-from mpsmith.scaffold.patches import check_patch
-from mpsmith.scaffold.targets import Request, upstream
-from mpsmith.scaffold.toolchain import COMMON_MPS, NATIVE_FUNCTIONS, Toolchain
-from mpsmith.scaffold.yaml_rows import rows_of, with_mps_rows
+from mpsmith.scaffold.generation.generate import _tree as tree_of
+from mpsmith.scaffold.operators import model as operators
+from mpsmith.scaffold.operators.kinds import kind_of
+from mpsmith.scaffold.proof.patches import check_patch
+from mpsmith.scaffold.proof.toolchain import COMMON_MPS, NATIVE_FUNCTIONS, Toolchain
+from mpsmith.scaffold.targets import Request
+from mpsmith.scaffold.targets.upstream import patch as upstream
+from mpsmith.scaffold.targets.upstream.expected_failures import without_entries
+from mpsmith.scaffold.targets.upstream.git_patch import added, changed
+from mpsmith.scaffold.targets.upstream.yaml_rows import rows_of, with_mps_rows
 
 YAML = """\
 - func: mode(Tensor self) -> Tensor

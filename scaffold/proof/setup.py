@@ -21,13 +21,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..audit.wheel.errors import WheelError
-from ..audit.wheel.fetch import fetch_wheel, pip_problem
-from ..cache import cache_folder
+from ...audit.wheel.errors import WheelError
+from ...audit.wheel.fetch import fetch_wheel, pip_problem
+from ...cache import cache_folder
+from ..errors import ToolchainError
 from .apple import sources
 from .apple.metal_header import metal_header
 from .apple.mps_headers import GRAPH, SHADERS, mps_headers, selectors_in
-from .errors import ToolchainError
 from .toolchain import (
     COMMON_MPS,
     EXTENSION_BUILDER,

@@ -20,15 +20,15 @@ from torchgen.dest.native_functions import compute_native_function_declaration
 from torchgen.gen import ParsedYaml, get_grouped_native_functions, parse_native_yaml
 from torchgen.model import DispatchKey, NativeFunction, NativeFunctionsGroup
 
-from ..contexts import KernelContext
-from ..dispatch_stubs import Stub, stub_for
-from ..errors import ScaffoldError
-from ..expected_failures import without_entries
-from ..git_patch import added, changed
+from ...errors import ScaffoldError
+from ...launches.contexts import KernelContext
+from .. import Generated, Request
 from ..regions import regions_of, with_regions
 from ..rendering import render
-from ..yaml_rows import entries_of, entry_of, rows_of, with_mps_rows
-from . import Generated, Request
+from .dispatch_stubs import Stub, stub_for
+from .expected_failures import without_entries
+from .git_patch import added, changed
+from .yaml_rows import entries_of, entry_of, rows_of, with_mps_rows
 
 TREE_YAML = "aten/src/ATen/native/native_functions.yaml"
 TREE_COMMON_MPS = "torch/testing/_internal/common_mps.py"

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from .errors import ToolchainError
+from ..errors import ToolchainError
 from .findings import Finding, Severity, line_of
 from .mach_object import MachObject
 from .toolchain import LIBRARIES, STUBS, Toolchain, check_folder

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .errors import ToolchainError
+from ..errors import ToolchainError
 
 _MAGIC_64 = 0xFEEDFACF
 _LC_SEGMENT_64, _LC_SYMTAB = 0x19, 0x02

@@ -9,8 +9,8 @@ from torchgen import local
 from torchgen.api.types import DispatcherSignature
 from torchgen.model import Argument, BaseTy, BaseType, ListType, OptionalType, Type
 
-from .errors import InexpressibleError
-from .operators import OverloadModel, is_tensor
+from ..errors import InexpressibleError
+from ..operators.model import OverloadModel, is_tensor
 
 
 @dataclass(frozen=True)

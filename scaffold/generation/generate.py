@@ -6,24 +6,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..audit.releases import data as release_data
-from ..audit.surface import native_functions
-from ..audit.surface.overloads import Dispatch
-from ..audit.wheel.fetch import require_version
-from ..registry.files import edit_all, load
-from ..registry.model import Entry, Status
-from ..registry.problems import near
-from . import operators, toolchain
-from .dispatch_stubs import installed_include
-from .errors import InexpressibleError, ScaffoldError, ToolchainError
-from .kinds import Choice, Kind, kind_of
-from .manifest import NAME, Manifest, read_manifest
-from .operators import OperatorModel, Source
-from .opinfos import opinfos_for
-from .targets import Generated, Request, Target, extension, shader, stable, upstream
+from ...audit.releases import data as release_data
+from ...audit.surface import native_functions
+from ...audit.surface.overloads import Dispatch
+from ...audit.wheel.fetch import require_version
+from ...registry.files import edit_all, load
+from ...registry.model import Entry, Status
+from ...registry.problems import near
+from ..errors import InexpressibleError, ScaffoldError, ToolchainError
+from ..manifest import NAME, Manifest, read_manifest
+from ..operators import model as operators
+from ..operators.kinds import Choice, Kind, kind_of
+from ..operators.model import OperatorModel, Source
+from ..operators.opinfos import opinfos_for
+from ..proof import toolchain
+from ..targets import Generated, Request, Target, extension, shader, stable
+from ..targets.upstream import patch as upstream
+from ..targets.upstream.dispatch_stubs import installed_include
 from .writing import Plan, plan, write
 
-PACKAGE = Path(__file__).parent.parent
+PACKAGE = Path(__file__).parents[2]
 _FURTHER = (Status.scaffolded, Status.implemented, Status.verified, Status.upstreamed)
 
 

@@ -10,15 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.scaffold import operators
-from mpsmith.scaffold.checking import Answer, Options, check_files, files_to_check
-from mpsmith.scaffold.generate import _tree as tree_of
-from mpsmith.scaffold.kinds import Kind
+from mpsmith.scaffold.generation.generate import _tree as tree_of
+from mpsmith.scaffold.generation.writing import plan, write
 from mpsmith.scaffold.manifest import Manifest
-from mpsmith.scaffold.setup import set_up
-from mpsmith.scaffold.targets import Request, extension, stable, upstream
-from mpsmith.scaffold.toolchain import Toolchain
-from mpsmith.scaffold.writing import plan, write
+from mpsmith.scaffold.operators import model as operators
+from mpsmith.scaffold.operators.kinds import Kind
+from mpsmith.scaffold.proof.checking import Answer, Options, check_files, files_to_check
+from mpsmith.scaffold.proof.setup import set_up
+from mpsmith.scaffold.proof.toolchain import Toolchain
+from mpsmith.scaffold.targets import Request, extension, stable
+from mpsmith.scaffold.targets.upstream import patch as upstream
 
 pytestmark = [pytest.mark.network, pytest.mark.timeout(1800)]
 

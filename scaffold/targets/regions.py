@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from .errors import ScaffoldError
+from ..errors import ScaffoldError
 
 _MARK = re.compile(r"^[ \t]*(?://|#) mpsmith: (?P<what>begin|end) (?P<name>[\w.]+)[ \t]*(?:[—:-].*)?$", re.MULTILINE)
 

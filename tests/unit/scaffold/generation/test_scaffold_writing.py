@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.scaffold import writing
 from mpsmith.scaffold.errors import ScaffoldError
+from mpsmith.scaffold.generation import writing
+from mpsmith.scaffold.generation.writing import Action, plan, write
 from mpsmith.scaffold.manifest import Manifest, manifest_above, read_manifest
-from mpsmith.scaffold.regions import regions_of, with_regions
-from mpsmith.scaffold.writing import Action, plan, write
+from mpsmith.scaffold.targets.regions import regions_of, with_regions
 
 GENERATED = """\
 head

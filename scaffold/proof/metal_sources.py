@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from ..simulator.metal import CompilerMissingError
-from ..simulator.metal import check as check_shader
+from ...simulator.metal import CompilerMissingError
+from ...simulator.metal import check as check_shader
 from .findings import Finding
 
 _RAW_STRING = re.compile(r'R"(?P<mark>\w*)\((?P<body>.*?)\)(?P=mark)"', re.DOTALL)
@@ -20,7 +20,7 @@ _IS_METAL = re.compile(r"\bkernel\s+void\b|#include\s*<metal_stdlib>")
 def check_metal_file(path: Path, text: str) -> list[Finding]:
     """Findings about a `.metal` file; what it includes of `mpsmith.kernels` is put in its place."""
     if '#include "shared/' in text:
-        from ..kernels.runtime.shader import assembled
+        from ...kernels.runtime.shader import assembled
 
         text = assembled(path)
     return _checked(path, text)

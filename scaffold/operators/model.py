@@ -12,13 +12,13 @@ from pathlib import Path
 
 from torchgen.model import Argument, BaseTy, BaseType, FunctionSchema, ListType, OptionalType, Return, SchemaKind, Type
 
-from ..audit.releases.data import plain_release
-from ..audit.surface import installed_surface, native_functions, surface_of
-from ..audit.surface.native_functions import NativeFunction
-from ..audit.surface.overloads import Dispatch, Overload, Surface
-from ..audit.surface.reachability import Unreachable
-from ..registry.problems import near
-from .errors import ScaffoldError
+from ...audit.releases.data import plain_release
+from ...audit.surface import installed_surface, native_functions, surface_of
+from ...audit.surface.native_functions import NativeFunction
+from ...audit.surface.overloads import Dispatch, Overload, Surface
+from ...audit.surface.reachability import Unreachable
+from ...registry.problems import near
+from ..errors import ScaffoldError
 
 FORMS = {
     SchemaKind.functional: "functional",
@@ -294,6 +294,6 @@ def base_types(kind: Type) -> Iterable[BaseTy]:
 
 def of_wheel(folder: Path, release: str) -> Source:
     """The operators of a release from the kept members of its wheel (`toolchain.torch_folder`)."""
-    from .toolchain import NATIVE_FUNCTIONS
+    from ..proof.toolchain import NATIVE_FUNCTIONS
 
     return of_yaml((folder / NATIVE_FUNCTIONS).read_bytes(), release)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from torchgen.model import Argument, BaseTy, BaseType
 
-from .operators import OverloadModel
+from ..operators.model import OverloadModel
 from .signatures import is_optional_tensor
 
 # Torch binds at most 31 buffers; the last one is the number of threads.

@@ -7,17 +7,10 @@ from functools import cached_property
 
 from torchgen.model import BaseTy, BaseType, ListType, OptionalType, Type
 
-from .kinds import Kind
-from .launches import Buffer, Launch, Result, launch_of
-from .operators import OverloadModel
-from .signatures import (
-    Signature,
-    bridge_schema,
-    cpp_signature,
-    python_declaration,
-    python_signature,
-    stable_signature,
-)
+from ..operators.kinds import Kind
+from ..operators.model import OverloadModel
+from .launch import Buffer, Launch, Result, launch_of
+from .signatures import Signature, bridge_schema, cpp_signature, python_declaration, python_signature, stable_signature
 
 ROW_KINDS = (Kind.REDUCTION, Kind.SCAN, Kind.SORT)
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from ..audit.releases.data import plain_release
-from ..audit.surface import native_functions
-from ..cache import cache_folder
-from .errors import ToolchainError
+from ...audit.releases.data import plain_release
+from ...audit.surface import native_functions
+from ...cache import cache_folder
+from ..errors import ToolchainError
 
 STUBS = Path(__file__).parent / "apple" / "include"
 LIBRARIES = ("libtorch_cpu.dylib", "libtorch.dylib", "libc10.dylib", "libtorch_python.dylib")
