@@ -37,7 +37,7 @@ def learn(
     What is remembered of another torch is used where the schema is the same, and learned anew where it is not.
     Ctrl-C keeps what was learned.
     """
-    from ..audit.calls.calls import fingerprint
+    from ..audit.calls.invocation import fingerprint
     from ..audit.calls.memory import FILE, Memory
     from ..audit.learning.learning import learn as learn_calls
     from ..audit.releases.data import plain_release

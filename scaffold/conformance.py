@@ -17,9 +17,9 @@ from typing import Any
 
 import torch
 
-from ..audit.calls.calls import SchemaCall, arguments_of, out_arguments, overload_of
 from ..audit.calls.examples import examples_of
 from ..audit.calls.examples.operands import Example
+from ..audit.calls.invocation import SchemaCall, arguments_of, out_arguments, overload_of
 from ..audit.calls.memory import Memory
 from ..audit.cases import Case, make_cases
 from ..audit.group import GroupKey

@@ -41,7 +41,7 @@ def foreign_memory(overloads: Sequence[str], packages: Sequence[str]) -> Memory:
     """
     from importlib.metadata import version
 
-    from .calls import fingerprint
+    from .invocation import fingerprint
 
     release = version("torch")
     file = cache_folder() / "schema" / f"foreign-{release}.json.gz"

@@ -75,7 +75,7 @@ def beyond_mps(call: Call) -> str | None:
 
 class _Trial:
     def __init__(self, attempt: Attempt) -> None:
-        from ..calls.calls import SchemaCall
+        from ..calls.invocation import SchemaCall
 
         self._call = SchemaCall(attempt.name)
         self._attempt = attempt
@@ -87,7 +87,7 @@ class _Trial:
 
     def __call__(self, call: Call) -> str | None:
         from ...errors import one_line
-        from ..calls.calls import arguments_of
+        from ..calls.invocation import arguments_of
         from ..calls.recipes import signature
 
         if (needed := beyond_mps(call)) is not None:

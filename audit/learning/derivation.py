@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ..calls.calls import arguments_of, out_arguments, overload_of
+from ..calls.invocation import arguments_of, out_arguments, overload_of
 from ..calls.recipes import encode
 from ..tree import leaves
 

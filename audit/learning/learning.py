@@ -323,7 +323,7 @@ def _prepare(imports: Iterable[str]) -> None:
 
 
 def _fingerprints(names: Iterable[str]) -> dict[str, str]:
-    from ..calls.calls import fingerprint
+    from ..calls.invocation import fingerprint
 
     def of(name: str) -> str:
         try:

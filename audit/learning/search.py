@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from ..calls.calls import overload_of
+from ..calls.invocation import overload_of
 from ..calls.recipes import UnencodableError, encode
 
 # Makes one call and gives the CPU's refusal, or None when it was accepted.

@@ -108,7 +108,7 @@ def answers(name: str, calls: Sequence[tuple[int, str | None]], given: Sequence[
     import torch
 
     from ...errors import one_line
-    from ..calls.calls import SchemaCall, arguments_of
+    from ..calls.invocation import SchemaCall, arguments_of
     from ..cases import seed_generators
 
     call = SchemaCall(name)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ...errors import MpsmithError
-from ..calls.calls import SchemaCall
+from ..calls.invocation import SchemaCall
 from ..cases import Case
 from ..group import GroupKey
 from ..verdicts import Outcome

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from ...errors import one_line
-from ..calls.calls import SchemaCall, arguments_of, fingerprint
 from ..calls.foreign import foreign_memory
+from ..calls.invocation import SchemaCall, arguments_of, fingerprint
 from ..calls.memory import Memory
 from ..calls.references import register
 from ..cases import Case

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from mpsmith.audit.calls.calls import arguments_of, out_arguments, overload_of
+from mpsmith.audit.calls.invocation import arguments_of, out_arguments, overload_of
 from mpsmith.audit.calls.memory import Memory
 from mpsmith.kernels.runtime import catalog
 from mpsmith.scaffold.conformance import registered

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from mpsmith.audit.calls.calls import SchemaCall, fingerprint
 from mpsmith.audit.calls.examples import EXAMPLES, VARIANTS
 from mpsmith.audit.calls.examples.operands import coo, csr
+from mpsmith.audit.calls.invocation import SchemaCall, fingerprint
 from mpsmith.audit.calls.memory import FILE, Memory, Remembered
 from mpsmith.audit.calls.recipes import decode, encode, signature
 from mpsmith.audit.group import GroupKey

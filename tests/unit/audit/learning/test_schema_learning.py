@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.calls.calls import fingerprint
+from mpsmith.audit.calls.invocation import fingerprint
 from mpsmith.audit.calls.memory import FILE, Memory, Remembered
 from mpsmith.audit.learning.attempts import WANTED, Attempt, attempt_overload, mark, read_journal
 from mpsmith.audit.learning.learning import Progress, Target, learn
