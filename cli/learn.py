@@ -28,7 +28,7 @@ def learn(
         1, (os.cpu_count() or 1) - 1
     ),
     to: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The memory to go on with and write; by default mpsmith's own.")
+        Path | None, typer.Option(metavar="DIR", help="The memory to go on with and write; by default mpsmith's own.")
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget what is known, and learn from samples anew.")] = False,
 ) -> None:
@@ -38,14 +38,14 @@ def learn(
     Ctrl-C keeps what was learned.
     """
     from ..audit.calls.invocation import fingerprint
-    from ..audit.calls.memory import FILE, Memory
+    from ..audit.calls.memory import FOLDER, Memory
     from ..audit.learning.learning import learn as learn_calls
     from ..audit.releases.data import plain_release
     from ..audit.surface import installed_surface
 
-    file = to or FILE
+    folder = to or FOLDER
     surface = installed_surface()
-    before = Memory.load(file if file.exists() else FILE)
+    before = Memory.load(folder if folder.exists() else FOLDER)
     release = plain_release(surface.release)
     reachable = {target.name for target in _targets(())}
     known = {} if fresh else before.fitting(fingerprint).overloads
@@ -62,13 +62,13 @@ def learn(
             for _ in learn_calls(targets, memory, workers, progress, record=record):
                 pass
     except KeyboardInterrupt:
-        memory.save(file)
-        _say(f"stopped; what was learned is in {file}")
+        memory.save(folder)
+        _say(f"stopped; what was learned is in {folder}")
         raise typer.Exit(130) from None
-    memory.save(file)
+    memory.save(folder)
     for line in summary_lines(memory, targets):
         print(line)
-    print(f"written to {file}")
+    print(f"written to {folder}")
 
 
 def summary_lines(memory: Memory, targets: list[Target]) -> list[str]:

@@ -29,13 +29,15 @@ def registry_files(folder: Path) -> list[Path]:
 
 
 def file_name(operator: str) -> str:
-    """The file that a new entry goes to: its family's, else its first letter's, else that of its namespace.
+    """The file that a new entry goes to. An entry that stands in another file stays there: people may move entries."""
+    return f"{shard_of(operator)}.yaml"
 
-    An entry that stands in another file stays there: people may move entries as they like.
-    """
+
+def shard_of(operator: str) -> str:
+    """What operators are sorted into files by: the family, else the first letter, else the namespace outside aten."""
     namespace, _, name = operator.partition("::")
     if namespace != "aten":
-        return f"{namespace}.yaml"
+        return namespace
     bare = name.strip("_").lower()
     family = bare.split("_")[0]
-    return f"{family if family in FAMILIES else bare[:1] or 'other'}.yaml"
+    return family if family in FAMILIES else bare[:1] or "other"

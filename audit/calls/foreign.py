@@ -44,19 +44,19 @@ def foreign_memory(overloads: Sequence[str], packages: Sequence[str]) -> Memory:
     from .invocation import fingerprint
 
     release = version("torch")
-    file = cache_folder() / "schema" / f"foreign-{release}.json.gz"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{file}.lock"):
-        known = Memory.load(file).fitting(fingerprint)
+    folder = cache_folder() / "calls" / release
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{folder}.lock"):
+        known = Memory.load(folder).fitting(fingerprint)
         unknown = [name for name in overloads if name not in known.overloads]
         if unknown:
-            _learn_elsewhere(unknown, packages, file)
-            known = Memory.load(file).fitting(fingerprint)
+            _learn_elsewhere(unknown, packages, folder)
+            known = Memory.load(folder).fitting(fingerprint)
     return Memory(release, {n: r for n, r in known.overloads.items() if n in overloads})
 
 
-def _learn_elsewhere(overloads: Sequence[str], packages: Sequence[str], file: Path) -> None:
-    request = json.dumps({"overloads": list(overloads), "packages": list(packages), "file": str(file)})
+def _learn_elsewhere(overloads: Sequence[str], packages: Sequence[str], folder: Path) -> None:
+    request = json.dumps({"overloads": list(overloads), "packages": list(packages), "folder": str(folder)})
     paths = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
     subprocess.run(
         [sys.executable, "-m", "mpsmith.audit.learning.foreign"],

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ...errors import MpsmithError
+from . import memory_files
 
-FILE = Path(__file__).with_name("memory.json.gz")
+# The committed memory.
+FOLDER = Path(__file__).with_name("remembered")
 
 # With so many different calls an overload counts as learned.
 ENOUGH = 3
@@ -61,27 +61,22 @@ class Memory:
     overloads: dict[str, Remembered]
 
     @classmethod
-    def load(cls, path: Path = FILE) -> Memory:
+    def load(cls, folder: Path = FOLDER) -> Memory:
         """Read a memory, by default the committed one. Raises MpsmithError when it is damaged."""
         try:
-            data = json.loads(gzip.decompress(path.read_bytes()))
-            overloads = {name: Remembered(**fields) for name, fields in data["overloads"].items()}
-            return cls(data["torch"], overloads)
+            release, overloads = memory_files.read(folder)
+            return cls(release, {name: Remembered(**fields) for name, fields in overloads.items()})
         except FileNotFoundError:
             return cls("", {})
-        except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
-            raise MpsmithError(f"{path}: damaged ({error}); make it anew with `mpsmith learn`") from error
+        except (OSError, ValueError, TypeError) as error:
+            raise MpsmithError(f"{folder}: damaged ({error}); make it anew with `mpsmith learn`") from error
 
-    def save(self, path: Path = FILE) -> None:
-        """Write the memory; the same content gives the same bytes. Raises MpsmithError where it cannot be written."""
-        overloads = {name: _plain(self.overloads[name]) for name in sorted(self.overloads)}
-        text = json.dumps({"torch": self.torch, "overloads": overloads}, separators=(",", ":"), sort_keys=True)
-        temporary = path.with_suffix(".new")
+    def save(self, folder: Path = FOLDER) -> None:
+        """Write what has changed of the memory. Raises MpsmithError where it cannot be written."""
         try:
-            temporary.write_bytes(gzip.compress(text.encode(), mtime=0))
-            temporary.replace(path)
+            memory_files.write(folder, self.torch, {name: _plain(r) for name, r in self.overloads.items()})
         except OSError as error:
-            raise MpsmithError(f"{path}: {error.strerror} (choose a writable file with --to)") from error
+            raise MpsmithError(f"{folder}: {error.strerror} (choose a writable folder with --to)") from error
 
     def fitting(self, fingerprint: Callable[[str], str]) -> Memory:
         """The overloads that the installed torch has with the same schema as when they were learned.

@@ -16,13 +16,13 @@ from .learning import Target, learn
 def main() -> None:
     """Learn what standard input asks for, and write it."""
     request = json.load(sys.stdin)
-    file = Path(request["file"])
-    memory = Memory.load(file)
+    folder = Path(request["folder"])
+    memory = Memory.load(folder)
     before = dict(memory.overloads)
     targets = [Target(name) for name in request["overloads"]]
     for _ in learn(targets, memory, 1, lambda progress: None, record=False, imports=request["packages"]):
         pass
-    Memory(memory.torch, {**before, **memory.overloads}).save(file)
+    Memory(memory.torch, {**before, **memory.overloads}).save(folder)
 
 
 if __name__ == "__main__":

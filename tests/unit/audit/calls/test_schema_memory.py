@@ -10,7 +10,7 @@ import torch
 from mpsmith.audit.calls.examples import EXAMPLES, VARIANTS
 from mpsmith.audit.calls.examples.operands import coo, csr
 from mpsmith.audit.calls.invocation import SchemaCall, fingerprint
-from mpsmith.audit.calls.memory import FILE, Memory, Remembered
+from mpsmith.audit.calls.memory import FOLDER, Memory, Remembered
 from mpsmith.audit.calls.recipes import decode, encode, signature
 from mpsmith.audit.group import GroupKey
 from mpsmith.audit.learning.variations import variations
@@ -73,8 +73,8 @@ def test_a_call_is_left_out_with_the_dtype_that_it_does_not_take() -> None:
 
 def test_what_is_saved_is_what_is_loaded(tmp_path: Path) -> None:
     memory = Memory("2.13.0", {"aten::relu": Remembered([call(VECTOR)], ["float32"], {}, schema="abc")})
-    memory.save(tmp_path / "memory.json.gz")
-    assert Memory.load(tmp_path / "memory.json.gz") == memory
+    memory.save(tmp_path / "remembered")
+    assert Memory.load(tmp_path / "remembered") == memory
 
 
 @pytest.mark.parametrize(
@@ -85,11 +85,36 @@ def test_a_script_is_offered_only_where_torch_alone_repeats_the_call(name: str, 
     assert SchemaCall(name).needs_torch_alone is alone
 
 
-def test_a_damaged_memory_names_the_way_out(tmp_path: Path) -> None:
-    damaged = tmp_path / "memory.json.gz"
-    damaged.write_bytes(FILE.read_bytes()[:1000])
-    with pytest.raises(MpsmithError, match="mpsmith learn"):
-        Memory.load(damaged)
+def test_a_damaged_memory_names_the_place_and_the_way_out(tmp_path: Path) -> None:
+    Memory("2.13.0", {"aten::relu": Remembered([call(VECTOR)], ["float32"])}).save(tmp_path)
+    shard = tmp_path / "r.txt"
+    shard.write_text(shard.read_text()[:-9])
+    with pytest.raises(MpsmithError, match=r"r\.txt:2: .*mpsmith learn"):
+        Memory.load(tmp_path)
+
+
+def test_a_relearn_writes_the_files_of_what_it_changed_alone(tmp_path: Path) -> None:
+    overloads = {name: Remembered([call(VECTOR)], ["float32"]) for name in ("aten::rsqrt_", "aten::relu", "aten::abs")}
+    Memory("2.13.0", overloads).save(tmp_path)
+    untouched = (tmp_path / "a.txt").stat()
+    overloads["aten::relu"].calls.append(call(1))
+    Memory("2.13.0", overloads).save(tmp_path)
+    assert (tmp_path / "a.txt").stat().st_ino == untouched.st_ino
+    names = [line.split(" ")[0] for line in (tmp_path / "r.txt").read_text().splitlines()]
+    assert names == ["aten::relu", "", "", "aten::rsqrt_", ""]
+
+
+def test_a_file_whose_overloads_are_forgotten_goes(tmp_path: Path) -> None:
+    Memory("2.13.0", {"aten::relu": Remembered([call(VECTOR)]), "mylib::f": Remembered([call(1)])}).save(tmp_path)
+    Memory("2.13.0", {"mylib::f": Remembered([call(1)])}).save(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mylib.txt", "torch.txt"]
+    assert list(Memory.load(tmp_path).overloads) == ["mylib::f"]
+
+
+def test_the_committed_memory_is_written_as_it_is_read(tmp_path: Path) -> None:
+    Memory.load().save(tmp_path)
+    texts = [{path.name: path.read_bytes() for path in folder.iterdir()} for folder in (FOLDER, tmp_path)]
+    assert texts[0] == texts[1]
 
 
 def test_of_another_torch_only_what_has_the_same_schema_is_replayed() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.calls.invocation import fingerprint
-from mpsmith.audit.calls.memory import FILE, Memory, Remembered
+from mpsmith.audit.calls.memory import Memory, Remembered
 from mpsmith.audit.learning.attempts import WANTED, Attempt, attempt_overload, mark, read_journal
 from mpsmith.audit.learning.learning import Progress, Target, learn
 from mpsmith.audit.learning.verification import agree, shapes_agree
@@ -123,8 +123,8 @@ def command(*arguments: str) -> list[str]:
 
 
 def test_a_memory_of_another_torch_is_used_where_it_fits_and_learned_anew_where_not(tmp_path: Path) -> None:
-    file = tmp_path / "memory.json.gz"
-    memory = Memory.load(FILE)
+    folder = tmp_path / "remembered"
+    memory = Memory.load()
     before = memory.overloads["aten::glu_jvp"]
     changed = memory.overloads["aten::softshrink"]
     memory.overloads = {
@@ -134,12 +134,12 @@ def test_a_memory_of_another_torch_is_used_where_it_fits_and_learned_anew_where_
         "aten::softshrink.out": memory.overloads["aten::softshrink.out"],
     }
     memory.torch = "2.12.0"
-    memory.save(file)
-    options = ("--ops", "glu_jvp", "--ops", "softshrink.out", "--to", str(file))
+    memory.save(folder)
+    options = ("--ops", "glu_jvp", "--ops", "softshrink.out", "--to", str(folder))
     done = subprocess.run(command(*options), capture_output=True, text=True, check=True, timeout=300)
     assert "the memory is of torch 2.12.0: 3 overloads have the same schema" in done.stderr
     assert done.stdout.startswith("3 overloads: 3 have 3 or more accepted calls")
-    after = Memory.load(file)
+    after = Memory.load(folder)
     assert after.torch == "2.13.0"
     assert after.overloads["aten::glu_jvp"] == before
     assert "aten::softshrink" not in after.overloads, "its schema has changed, so its calls are forgotten"
@@ -153,11 +153,11 @@ def test_a_pattern_that_matches_nothing_is_an_error(tmp_path: Path) -> None:
 
 
 def test_control_c_keeps_what_was_learned(tmp_path: Path) -> None:
-    file = tmp_path / "memory.json.gz"
-    known = Memory.load(FILE)
+    folder = tmp_path / "remembered"
+    known = Memory.load()
     known.overloads = {n: Remembered(r.calls[:2], schema=r.schema) for n, r in known.overloads.items()}
-    known.save(file)
-    arguments = command("--to", str(file))  # all overloads: minutes of work
+    known.save(folder)
+    arguments = command("--to", str(folder))  # all overloads: minutes of work
     # A shell starts background jobs with SIGINT ignored, and then it would stay ignored here.
     listening = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), "start_new_session": True}
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, **listening) as process:
@@ -168,7 +168,7 @@ def test_control_c_keeps_what_was_learned(tmp_path: Path) -> None:
                 break
         rest = process.stderr.read()
         assert process.wait(timeout=60) == 130
-    assert f"stopped; what was learned is in {file}" in rest
+    assert f"stopped; what was learned is in {folder}" in rest
     assert "Traceback" not in rest
-    after = Memory.load(file)
+    after = Memory.load(folder)
     assert any(remembered.enough for remembered in after.overloads.values())
