@@ -59,7 +59,7 @@ class Settings:
         sources: which case sources; empty means all.
         large: also the sources that need very much memory, which are not among the default ones.
         imports: packages to import for operators outside aten, or for their own OpInfos.
-        faults: what the simulated device does wrong on purpose, in the form that `simulator.faults.Fault` prints.
+        faults: what the simulated device does wrong on purpose, as `simulator.device.faults.Fault` prints it.
     """
 
     samples: Samples = Samples.DEFAULT

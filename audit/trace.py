@@ -68,7 +68,7 @@ def _program(script: Path, arguments: Sequence[str]) -> Iterator[None]:
 @contextmanager
 def _counting(fallbacks: Counter[str], *, simulated: bool) -> Iterator[None]:
     if simulated:
-        from ..simulator import device
+        from ..simulator.device import loading as device
 
         device.reset_counters()
         try:

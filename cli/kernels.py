@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ..kernels.verification.evidence import FamilyResult
     from ..kernels.verification.timing import Timing
-    from ..simulator.coverage_profile import CoverageProfile
+    from ..simulator.device.coverage_profile import CoverageProfile
 
 app = typer.Typer(name="kernels", help="The kernels that replace fallbacks on mps.", no_args_is_help=True)
 
@@ -142,7 +142,8 @@ def _open_device(profile_name: str | None, lacking: bool = False) -> bool:
     if torch.backends.mps.is_available():
         return open_device(DeviceKind.MPS, profile_name).simulated
     from ..audit.surface.profiles import profile
-    from ..simulator import device, metal
+    from ..simulator import metal
+    from ..simulator.device import loading as device
 
     chosen = profile(profile_name)
     device.load(_without_ours(chosen) if lacking else chosen)

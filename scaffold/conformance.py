@@ -35,8 +35,8 @@ from ..audit.sources.opinfo import OpInfoSource
 from ..audit.sources.special_values import SpecialValueSource
 from ..audit.tree import leaves, map_leaves
 from ..audit.verdicts import CaseVerdict
-from ..simulator import device as simulated
 from ..simulator import metal
+from ..simulator.device import loading as simulated
 
 NOT_WRITTEN = "is not written yet"
 DTYPES = ("float32", "float16", "bfloat16")

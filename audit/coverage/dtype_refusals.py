@@ -20,7 +20,7 @@ def refuse_as(release: str | None) -> dict[str, tuple[str, ...]]:
     Returns what is refused, by overload. Raises MpsmithError for an unknown release, and where this process has not
     loaded the simulated device.
     """
-    from ...simulator import refusals
+    from ...simulator.device import refusals
 
     data = release_data.load()
     dtypes = refused_dtypes(from_data(data, data.index(release or native_functions.installed_release())))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...simulator.coverage_profile import CoverageProfile
+from ...simulator.device.coverage_profile import CoverageProfile
 from ..surface import installed_surface
 from ..surface.overloads import Dispatch, Overload, Surface
 from ..surface.profiles import profile

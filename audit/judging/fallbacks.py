@@ -48,7 +48,7 @@ class CounterRecorder:
     @contextmanager
     def recording(self) -> Iterator[list[str]]:
         """Collect the operators that the device's counters saw fall back in the enclosed calls."""
-        from ...simulator import device as simulated_device
+        from ...simulator.device import loading as simulated_device
 
         found: list[str] = []
         simulated_device.drain_fallbacks()

@@ -74,8 +74,8 @@ def open_device(kind: DeviceKind, profile_name: str | None) -> AuditedDevice:
         from ..judging.fallbacks import WarningRecorder
 
         return AuditedDevice(False, None, WarningRecorder())
-    from ...simulator import device as simulated_device
     from ...simulator import metal
+    from ...simulator.device import loading as simulated_device
     from ..judging.fallbacks import CounterRecorder
     from ..surface.profiles import profile
 

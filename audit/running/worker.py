@@ -150,7 +150,7 @@ def _arm(faults: tuple[str, ...], device: AuditedDevice) -> None:
         return
     if not device.simulated:
         raise MpsmithError("faults can be put into the simulated device only (use --device simulated)")
-    from ...simulator.faults import Fault, inject
+    from ...simulator.device.faults import Fault, inject
 
     for text in faults:
         inject(Fault.parse(text))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from ...simulator.faults import Fault, FaultKind, When
+from ...simulator.device.faults import Fault, FaultKind, When
 from ..judging.compare import TOLERANCES
 from ..verdicts import CaseVerdict, Outcome
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...errors import MpsmithError
-from ...simulator.coverage_profile import CoverageProfile
+from ...simulator.device.coverage_profile import CoverageProfile
 from ..releases import data as release_data
 from ..releases.data import ReleaseData
 from . import installed_surface, native_functions, surface_of

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from mpsmith.audit.surface.profiles import profile
-from mpsmith.simulator import device
-from mpsmith.simulator.coverage_profile import CoverageProfile
+from mpsmith.simulator.device import loading as device
+from mpsmith.simulator.device.coverage_profile import CoverageProfile
 
 FreshPython = Callable[..., subprocess.CompletedProcess[str]]
 

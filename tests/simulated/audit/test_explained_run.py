@@ -13,7 +13,7 @@ from mpsmith.audit.findings.store import Store
 from mpsmith.audit.running.runner import run_audit
 from mpsmith.audit.selection import DeviceKind, Samples, Settings
 from mpsmith.audit.verdicts import CaseVerdict
-from mpsmith.simulator.faults import Fault, FaultKind
+from mpsmith.simulator.device.faults import Fault, FaultKind
 
 
 def explained(path: Path, ops: tuple[str, ...], sources: tuple[str, ...], *faults: Fault) -> Explanation:

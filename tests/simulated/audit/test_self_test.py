@@ -26,7 +26,7 @@ from mpsmith.audit.sources import case_sources, derived, forms, layouts, random
 from mpsmith.audit.surface import installed_surface
 from mpsmith.audit.verdicts import CaseVerdict, Outcome
 from mpsmith.cli.self_test import _as_json, _as_text
-from mpsmith.simulator.faults import Fault, FaultKind, clear, inject
+from mpsmith.simulator.device.faults import Fault, FaultKind, clear, inject
 
 CLASSES = {each.name: each for each in FAULT_CLASSES}
 DEADLY = ("aborts", "segfaults", "hangs")

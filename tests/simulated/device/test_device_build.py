@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.simulator import device_build
+from mpsmith.simulator.device import build as device_build
 from mpsmith.simulator.errors import SimulatorError
 
 from ..conftest import FreshPython
@@ -20,7 +20,7 @@ static int loaded = std::puts("LOADED");
 BUILD = """
 import sys
 from pathlib import Path
-from mpsmith.simulator import device_build
+from mpsmith.simulator.device import build as device_build
 from mpsmith.simulator.errors import SimulatorError
 device_build.SOURCE_FOLDER = Path({folder!r})
 try:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from mpsmith.simulator import device
-from mpsmith.simulator.device import OperatorCalls
+from mpsmith.simulator.device import loading as device
+from mpsmith.simulator.device.loading import OperatorCalls
 
 # An operator that has no mps kernel in the installed torch.
 MISSING = "aten::heaviside.out"

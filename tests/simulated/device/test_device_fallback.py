@@ -7,14 +7,14 @@ import warnings
 import pytest
 import torch
 
-from mpsmith.simulator import device
+from mpsmith.simulator.device import loading as device
 
 from ..conftest import FreshPython
 
 SAMPLE = """
 import collections, torch
 from mpsmith.audit.surface.profiles import profile
-from mpsmith.simulator import device
+from mpsmith.simulator.device import loading as device
 device.load(profile("2.0.1"))
 torch.manual_seed(0)
 model = torch.nn.Sequential(
@@ -71,7 +71,7 @@ def test_the_environment_decides_at_load(fresh_python: FreshPython, value: str |
     script = """
         import torch
         from mpsmith.audit.surface.profiles import profile
-        from mpsmith.simulator import device
+        from mpsmith.simulator.device import loading as device
         device.load(profile(None))
         x = torch.ones(2, device="mps")
         try:

@@ -7,8 +7,8 @@ import dataclasses
 import pytest
 import torch
 
-from mpsmith.simulator import device
-from mpsmith.simulator.coverage_profile import CoverageProfile
+from mpsmith.simulator.device import loading as device
+from mpsmith.simulator.device.coverage_profile import CoverageProfile
 from mpsmith.simulator.errors import SimulatorError
 
 from ..conftest import FreshPython
@@ -17,7 +17,7 @@ INSTALLED = f"loaded {torch.__version__.split('+')[0]}"
 LOAD = """
 import torch
 from mpsmith.audit.surface.profiles import profile
-from mpsmith.simulator import device
+from mpsmith.simulator.device import loading as device
 from mpsmith.simulator.errors import SimulatorError
 def load(release=None):
     try:
@@ -57,7 +57,7 @@ def test_another_profile_needs_another_process(simulated_device: CoverageProfile
 def test_without_loading_there_is_a_clear_error(fresh_python: FreshPython) -> None:
     done = fresh_python(
         """
-        from mpsmith.simulator import device
+        from mpsmith.simulator.device import loading as device
         from mpsmith.simulator.errors import SimulatorError
         print(device.is_loaded(), device.loaded_profile())
         try:
@@ -155,8 +155,8 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 @pytest.mark.parametrize("text", ["yes", "", "1.5"])
 def test_a_fallback_variable_that_is_no_number_is_an_error(fresh_python: FreshPython, text: str) -> None:
     script = """
-        from mpsmith.simulator import device
-        from mpsmith.simulator.coverage_profile import CoverageProfile
+        from mpsmith.simulator.device import loading as device
+        from mpsmith.simulator.device.coverage_profile import CoverageProfile
         try:
             device.load(CoverageProfile("0.0", frozenset(), frozenset(), frozenset()))
         except device.SimulatorError as error:

@@ -6,8 +6,8 @@ import dataclasses
 
 import torch
 
-from mpsmith.simulator import kernel_plan
-from mpsmith.simulator.coverage_profile import CoverageProfile
+from mpsmith.simulator.device import kernel_plan
+from mpsmith.simulator.device.coverage_profile import CoverageProfile
 
 NOTHING = CoverageProfile("0.0", frozenset(), frozenset(), frozenset())
 

@@ -7,7 +7,7 @@ import torch
 
 from mpsmith.audit.coverage.dtype_refusals import refuse_as
 from mpsmith.errors import MpsmithError
-from mpsmith.simulator import refusals
+from mpsmith.simulator.device import refusals
 
 
 @pytest.fixture(autouse=True)

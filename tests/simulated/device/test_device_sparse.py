@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from mpsmith.simulator import device
+from mpsmith.simulator.device import loading as device
 
 DENSE = torch.tensor([[0.0, 2.0, 0.0], [3.0, 0.0, -4.0]])
 

@@ -13,9 +13,9 @@ from mpsmith.audit.running.device import AuditedDevice
 from mpsmith.audit.running.worker import _arm
 from mpsmith.audit.selection import Settings
 from mpsmith.errors import MpsmithError
-from mpsmith.simulator import device
+from mpsmith.simulator.device import loading as device
+from mpsmith.simulator.device.faults import Fault, FaultKind, When, clear, inject
 from mpsmith.simulator.errors import SimulatorError
-from mpsmith.simulator.faults import Fault, FaultKind, When, clear, inject
 
 EXP = "aten::exp"
 
@@ -168,8 +168,8 @@ def test_what_ends_the_process(kind: FaultKind, signal: int, fresh_python) -> No
     script = f"""
         import signal, torch
         from mpsmith.audit.surface.profiles import profile
-        from mpsmith.simulator import device
-        from mpsmith.simulator.faults import Fault, FaultKind, inject
+        from mpsmith.simulator.device import loading as device
+        from mpsmith.simulator.device.faults import Fault, FaultKind, inject
         device.load(profile(None))
         inject(Fault({EXP!r}, FaultKind({kind.value!r})))
         signal.setitimer(signal.ITIMER_REAL, 2)

@@ -11,7 +11,8 @@ from mpsmith.kernels.runtime import catalog
 from mpsmith.kernels.verification.checks import cases, run
 from mpsmith.kernels.verification.evidence import verify
 from mpsmith.kernels.verification.subjects import SUBJECTS
-from mpsmith.simulator import device, metal
+from mpsmith.simulator import metal
+from mpsmith.simulator.device import loading as device
 
 # Native in the installed torch: test_kernels_old_profile.py runs them with the coverage of torch 2.0.1.
 NATIVE = ("shrink",)

@@ -12,7 +12,8 @@ SEQUENTIAL = """
     from pathlib import Path
     import torch
     from mpsmith.audit.surface.profiles import profile
-    from mpsmith.simulator import device, metal
+    from mpsmith.simulator import metal
+    from mpsmith.simulator.device import loading as device
 
     device.load(profile("2.0.1"))
     metal.install()
@@ -67,7 +68,8 @@ def test_the_environment_chooses(fresh_python: FreshPython, tmp_path: Path) -> N
     (tmp_path / "s.yaml").write_text(REGISTRY)
     script = """
         from mpsmith.audit.surface.profiles import profile
-        from mpsmith.simulator import device, metal
+        from mpsmith.simulator import metal
+        from mpsmith.simulator.device import loading as device
         device.load(profile("2.0.1"))
         metal.install()
         import mpsmith.kernels as kernels
@@ -87,7 +89,8 @@ def test_the_environment_chooses(fresh_python: FreshPython, tmp_path: Path) -> N
 def test_kernels_that_newer_releases_have_natively(fresh_python: FreshPython) -> None:
     done = fresh_python("""
         from mpsmith.audit.surface.profiles import profile
-        from mpsmith.simulator import device, metal
+        from mpsmith.simulator import metal
+        from mpsmith.simulator.device import loading as device
         device.load(profile("1.12.1"))
         metal.install()
         import mpsmith.kernels as kernels

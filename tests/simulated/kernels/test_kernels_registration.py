@@ -13,7 +13,8 @@ from torch._subclasses import FakeTensorMode
 from mpsmith import kernels
 from mpsmith.kernels import State
 from mpsmith.kernels.runtime import catalog
-from mpsmith.simulator import device, metal
+from mpsmith.simulator import metal
+from mpsmith.simulator.device import loading as device
 
 HEAVISIDE = "aten::heaviside.out"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.simulator.coverage_profile import CoverageProfile
+from mpsmith.simulator.device.coverage_profile import CoverageProfile
 from mpsmith.simulator.errors import SimulatorError
 
 PROFILE = CoverageProfile(
@@ -62,8 +62,7 @@ def test_a_foreign_file_is_refused(tmp_path: Path, content: str, problem: str) -
 
 
 def test_the_module_does_not_import_torch() -> None:
-    script = (
-        "import mpsmith.simulator.coverage_profile, mpsmith.simulator.device, sys, json; print('torch' in sys.modules)"
-    )
+    room = "mpsmith.simulator.device"
+    script = f"import {room}.coverage_profile, {room}.loading, sys; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout.lower()) is False

@@ -17,7 +17,7 @@ from mpsmith.audit.surface.overloads import Dispatch, Overload, Surface
 from mpsmith.audit.surface.reachability import Reachable, Unreachable
 from mpsmith.audit.verdicts import CaseVerdict, Outcome
 from mpsmith.registry.sync import Measurement, sync
-from mpsmith.simulator.coverage_profile import CoverageProfile
+from mpsmith.simulator.device.coverage_profile import CoverageProfile
 
 PASSED = Outcome(CaseVerdict.PASSED)
 FELL_BACK = Outcome(CaseVerdict.FALLBACK, fallbacks=("aten::_linalg_svd.U",))

@@ -12,9 +12,10 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from . import autograd_engine, device_build, kernel_plan, python_surface
+from ..errors import SimulatorError
+from . import autograd_engine, kernel_plan, python_surface
+from . import build as device_build
 from .coverage_profile import CoverageProfile
-from .errors import SimulatorError
 
 FALLBACK_VARIABLE = "PYTORCH_ENABLE_MPS_FALLBACK"
 OLDEST_TORCH = (2, 7)

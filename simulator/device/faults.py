@@ -10,8 +10,9 @@ from difflib import get_close_matches
 from enum import Enum
 from typing import TYPE_CHECKING, TypeVar
 
-from . import device, kernel_plan
-from .errors import SimulatorError
+from ..errors import SimulatorError
+from . import kernel_plan
+from . import loading as device
 
 if TYPE_CHECKING:
     import torch

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from .errors import SimulatorError
+from ..errors import SimulatorError
 
 _NAME_SETS = ("native", "sparse", "always_fallback")
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .errors import SimulatorError
+from ..errors import SimulatorError
 
 SOURCE_FOLDER = Path(__file__).with_name("csrc")
 # Also the file name of the library; it must not be the name of a python module.

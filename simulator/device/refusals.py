@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from . import device
-from .errors import SimulatorError
+from ..errors import SimulatorError
+from . import loading as device
 
 
 def refuse(dtypes: Mapping[str, Iterable[str]]) -> None:
