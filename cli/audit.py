@@ -71,7 +71,8 @@ def audit(
     sync: Annotated[bool, typer.Option("--sync", help="Then bring the registry's measured fields up to date.")] = False,
     report: Annotated[bool, typer.Option("--report", help="Then write the reports under reports/published.")] = False,
     replay: Annotated[
-        int | None, typer.Option(metavar="CASE_ID", help="Instead, run one stored case again and show both results.")
+        str | None,
+        typer.Option(metavar="CASE", help="Instead, run one stored case, a number or a label, and show both results."),
     ] = None,
     script: Annotated[
         bool,
@@ -180,12 +181,12 @@ def _audit(settings: Settings, store: Path, resume: bool) -> Run:
     return result.run
 
 
-def _replay(store: Path, number: int, timeout: float) -> None:
+def _replay(store: Path, name: str, timeout: float) -> None:
     from ..audit.running.replay import replay_case
 
-    replayed = replay_case(store, number, timeout)
+    replayed = replay_case(store, name, timeout)
     recorded = replayed.recorded
-    print(f"case {number}: {recorded.label}, {recorded.group.mode} mode, run {replayed.run.id}")
+    print(f"case {recorded.id}: {recorded.label}, {recorded.group.mode} mode, run {replayed.run.id}")
     if replayed.run.simulated:
         print("on the SIMULATED mps device: not evidence about a Mac")
     print(f"recorded: {recorded.outcome.verdict.value} {recorded.outcome.message}".rstrip())
@@ -203,10 +204,10 @@ def _replay(store: Path, number: int, timeout: float) -> None:
     print(replayed.replay.mps)
 
 
-def _print_script(store: Path, number: int, timeout: float) -> None:
+def _print_script(store: Path, name: str, timeout: float) -> None:
     from ..audit.running.replay import script_of_case
 
-    print(script_of_case(store, number, timeout), end="")
+    print(script_of_case(store, name, timeout), end="")
 
 
 def _split(values: list[str] | None) -> tuple[str, ...]:

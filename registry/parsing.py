@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import yaml
 
@@ -20,6 +20,10 @@ from .problems import Problem
 LOADER = yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader
 
 Plain: TypeAlias = "str | list[Plain] | dict[str, Plain] | None"
+
+# The deepest that values may stand in each other. An entry has four levels; libyaml and PyYAML recurse once a level, so
+# that a few thousand of them would end the process.
+DEEPEST = 50
 
 _ABSENT = ("", "~", "null", "Null", "NULL")
 _DEFAULT_TAGS = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("str", "map", "seq"))
@@ -92,8 +96,23 @@ def compose(text: str) -> yaml.Node | None:
     A text without a line break at its end is read as if it had one, so that an edit that adds it changes no value.
     """
     ended = text if text.endswith("\n") else text + "\n"
+    _refuse_depth(ended)
     node: yaml.Node | None = yaml.compose(ended, Loader=LOADER)
     return node
+
+
+def _refuse_depth(text: str) -> None:
+    """Raise yaml.MarkedYAMLError where values are nested too deep: events come without recursion, unlike nodes."""
+    depth = 0
+    for event in yaml.parse(text, Loader=LOADER):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > DEEPEST:
+                message = f"values are nested more than {DEEPEST} deep; an entry needs four levels"
+                place: Any = event.start_mark  # a Mark of PyYAML's or of libyaml's
+                raise yaml.MarkedYAMLError(problem=message, problem_mark=place)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
 
 
 def plain(node: yaml.Node) -> Plain:

@@ -57,11 +57,10 @@ def text_lines(cases: Iterable[StoredCase], run: Run, rule_of: RuleOf) -> Iterat
         empty = False
         outcome = case.outcome
         told = outcome.message or ", ".join(outcome.fallbacks)
-        mode = "" if case.group.mode == "fallback" else f" [{case.group.mode}]"
         rule = rule_of(case)
         rest = f"  {told}" if told else ""
         rest += f"  ({rule})" if rule else ""
-        yield f"{case.id:>8}  {outcome.verdict.value:<16}  {case.label}{mode}{rest}"
+        yield f"{case.id:>8}  {outcome.verdict.value:<16}  {case.label}{rest}"
     if empty:
         yield "no case matches"
 

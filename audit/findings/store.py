@@ -11,7 +11,7 @@ import sqlite3
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any
 
 from ...errors import MpsmithError
 from ..group import GroupKey
+from ..selection import DTYPES
 from ..verdicts import CaseVerdict, Outcome
 from .module_rows import ModuleRow, ModuleStatus
 
@@ -81,6 +82,14 @@ CREATE TABLE IF NOT EXISTS module_rows (
 """
 
 
+# Groups are planned in an order that spreads the work, and numbered as they are planned: what is read follows their
+# names instead, so that a report is a function of what was found alone. The dtypes stand in the order of DTYPES.
+_DTYPE_ORDER = " ".join(f"WHEN '{dtype}' THEN {position}" for position, dtype in enumerate(DTYPES))
+BY_NAME = f"g.source, g.operator, g.variant, CASE g.dtype {_DTYPE_ORDER} ELSE {len(DTYPES)} END, g.dtype, g.mode"
+
+STRICT = "strict"
+
+
 class StoreError(MpsmithError):
     """The store cannot be read or written: damaged, foreign, in use, or the disk refuses."""
 
@@ -122,8 +131,9 @@ class StoredCase:
 
     @property
     def label(self) -> str:
-        """For people: source:operator[.variant]:dtype:position."""
-        return f"{self.group.label}:{self.position}"
+        """What it is called in every run with these settings: source:operator[.variant]:dtype:position[:strict]."""
+        mode = f":{STRICT}" if self.group.mode == STRICT else ""
+        return f"{self.group.label}:{self.position}{mode}"
 
 
 @dataclass(frozen=True)
@@ -158,7 +168,7 @@ def clear_errors(path: Path) -> Iterator[None]:
         if "full" in text:
             advice = "free some space and continue with --resume"
         elif "readonly" in text or "unable to open" in text:
-            advice = "choose a writable place with --store"
+            advice = "choose a place that can be read and written with --store"
         elif "locked" in text:
             advice = "another process holds it: wait for it to end"
         else:
@@ -184,37 +194,48 @@ class Store:
             except OSError as error:
                 raise StoreError(f"{path.parent}: {error.strerror} (choose another place with --store)") from error
             connection = _connect(path)
-            _write_ahead(connection)
+            # Before the write-ahead log, so that the first bytes of the file itself say what it is: see _check_format.
             connection.executescript(
                 f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT};"
                 f" BEGIN; {SCHEMA} {LATER_SCHEMA} COMMIT;"
             )
+            _write_ahead(connection)
         return cls(path, connection)
 
     @classmethod
     def open(cls, path: Path) -> Store:
-        """Open the store at `path`. Raises StoreError when it is absent, damaged, foreign or of another format."""
-        if not path.exists():
-            raise StoreError(f"{path}: no such store (make one with `mpsmith audit --store {path}`)")
+        """Open the store at `path` to read it, from a medium that cannot be written too.
+
+        Raises StoreError when it is absent, damaged, foreign or of another format.
+        """
+        _check_format(path)
+        with clear_errors(path):
+            return cls(path, _connect_to_read(path))
+
+    @classmethod
+    def open_to_add(cls, path: Path) -> Store:
+        """Open the store at `path` to record more in it. Raises StoreError as `open` does."""
+        _check_format(path)
         with clear_errors(path):
             connection = _connect(path)
-            (application,) = connection.execute("PRAGMA application_id").fetchone()
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
-            if application != APPLICATION_ID:
-                connection.close()
-                raise StoreError(f"{path}: not a store of mpsmith (choose another file with --store)")
-            if version != FORMAT:
-                connection.close()
-                raise StoreError(f"{path}: store format {version}, this mpsmith reads {FORMAT} (audit into a new file)")
             _write_ahead(connection)
             connection.executescript(LATER_SCHEMA)
-            connection.execute("SELECT count(*) FROM runs").fetchone()
         return cls(path, connection)
 
     @classmethod
     def open_or_create(cls, path: Path) -> Store:
-        """Open the store at `path`, or make it when there is none."""
-        return cls.open(path) if path.exists() else cls.create(path)
+        """Open the store at `path` to record more in it, or make it when there is none.
+
+        One that is damaged anywhere is refused, and not a byte of it changes.
+        """
+        if not path.exists():
+            return cls.create(path)
+        _check_format(path)
+        with clear_errors(path), closing(_connect_to_read(path)) as connection:
+            (state,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            if state != "ok":
+                raise sqlite3.DatabaseError(str(state).splitlines()[0])
+        return cls.open_to_add(path)
 
     def close(self) -> None:
         """Close the file; the store is not used afterwards."""
@@ -327,10 +348,10 @@ class Store:
 
     def positions_with_fallback(self, run: int) -> dict[GroupKey, list[int]]:
         """For each group in fallback mode, the cases in which something fell back."""
-        found: dict[GroupKey, list[int]] = {}
+        positions: dict[GroupKey, list[int]] = {}
         for case in self.cases(run, "g.mode = 'fallback' AND c.fallbacks != '[]'"):
-            found.setdefault(case.group, []).append(case.position)
-        return found
+            positions.setdefault(case.group, []).append(case.position)
+        return positions
 
     def case(self, number: int) -> tuple[Run, StoredCase]:
         """The recorded case with this number, and its run. Raises StoreError when there is none."""
@@ -342,8 +363,33 @@ class Store:
             raise StoreError(f"{self.path}: no case {number} (the report and `mpsmith report --cases` list them)")
         return self.run(row[0]), next(self.cases(row[0], "c.id = ?", (number,)))
 
+    def named_case(self, name: str) -> tuple[Run, StoredCase]:
+        """The recorded case with this number or this label, and its run: the newest that has it.
+
+        Raises StoreError when there is none.
+        """
+        if name.isdecimal():
+            return self.case(int(name))
+        source, _, rest = name.removesuffix(f":{STRICT}").partition(":")
+        mode = STRICT if name.endswith(f":{STRICT}") else "fallback"
+        entry, dtype, position = ("::" + rest).rsplit(":", 2)
+        with clear_errors(self.path):
+            row = self._connection.execute(
+                "SELECT c.id FROM cases c JOIN groups g ON g.id = c.group_id"
+                " WHERE g.source = ? AND g.dtype = ? AND g.mode = ? AND CAST(c.position AS TEXT) = ?"
+                " AND g.operator || CASE g.variant WHEN '' THEN '' ELSE '.' || g.variant END = ?"
+                " ORDER BY g.run DESC",
+                (source, dtype, mode, position, entry.removeprefix("::")),
+            ).fetchone()
+        if row is None:
+            raise StoreError(
+                f"{self.path}: no case {name!r} (a number, or source:operator:dtype:position as reports name it;"
+                " `mpsmith report --cases` lists them)"
+            )
+        return self.case(row[0])
+
     def cases(self, run: int, where: str = "1", parameters: Sequence[object] = ()) -> Iterator[StoredCase]:
-        """The cases of a run in the order of groups and positions.
+        """The cases of a run in the order of their names and positions, whatever order they were executed in.
 
         `where` is an SQL condition over the columns of cases (c) and groups (g), for callers inside this package.
         """
@@ -352,7 +398,7 @@ class Store:
                 "SELECT c.id, g.source, g.operator, g.variant, g.dtype, g.mode, c.position, c.verdict, c.stage,"
                 " c.message, c.fallbacks, c.compared, c.max_error, c.backward, c.seconds, c.inputs"
                 f" FROM cases c JOIN groups g ON g.id = c.group_id WHERE g.run = ? AND ({where})"
-                " ORDER BY g.id, c.position",
+                f" ORDER BY {BY_NAME}, c.position",
                 (run, *parameters),
             )
             for row in cursor:
@@ -383,7 +429,7 @@ class Store:
                 " CASE c.verdict WHEN 'skipped' THEN c.message ELSE '' END AS reason,"
                 " count(*), sum(c.fallbacks != '[]'), sum(c.backward), sum(c.seconds)"
                 " FROM cases c JOIN groups g ON g.id = c.group_id WHERE g.run = ?"
-                " GROUP BY g.id, c.verdict, reason ORDER BY g.id",
+                f" GROUP BY g.id, c.verdict, reason ORDER BY {BY_NAME}, c.verdict, reason",
                 (run,),
             )
             for source, operator, variant, dtype, mode, verdict, *counts in cursor:
@@ -415,12 +461,14 @@ class Store:
             )
 
     def module_rows(self, run: int) -> list[ModuleRow]:
-        """What the probes of a run showed, in their order."""
+        """What the probes of a run showed, in the order of names."""
         with clear_errors(self.path):
-            found = self._connection.execute(
-                "SELECT name, status, detail FROM module_rows WHERE run = ? ORDER BY position", (run,)
+            if not self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'module_rows'").fetchone():
+                return []  # a store from before there were any
+            rows = self._connection.execute(
+                "SELECT name, status, detail FROM module_rows WHERE run = ? ORDER BY name", (run,)
             ).fetchall()
-        return [ModuleRow(name, ModuleStatus(status), detail) for name, status, detail in found]
+        return [ModuleRow(name, ModuleStatus(status), detail) for name, status, detail in rows]
 
     # ---- witnesses
 
@@ -436,17 +484,56 @@ class Store:
     def witnesses(self, run: int) -> dict[GroupKey, dict[str, bool]]:
         """For each group, the overloads that its traced cases called (True: called by the user's own code)."""
         keys = {group.id: group.key for group in self.groups(run)}
-        found: dict[GroupKey, dict[str, bool]] = {}
+        called: dict[GroupKey, dict[str, bool]] = {}
         with clear_errors(self.path):
             cursor = self._connection.execute(
                 "SELECT w.group_id, w.overload, w.outermost FROM witnesses w JOIN groups g ON g.id = w.group_id"
-                " WHERE g.run = ?",
+                f" WHERE g.run = ? ORDER BY {BY_NAME}, w.overload",
                 (run,),
             )
             for group, overload, outermost in cursor:
                 # The same few thousand names come up in every group: one string for each.
-                found.setdefault(keys[group], {})[sys.intern(overload)] = bool(outermost)
-        return found
+                called.setdefault(keys[group], {})[sys.intern(overload)] = bool(outermost)
+        return called
+
+
+def _check_format(path: Path) -> None:
+    """Refuse what is no store of this format by the first bytes of the file, before SQLite touches it."""
+    try:
+        with path.open("rb") as file:
+            header = file.read(72)
+    except FileNotFoundError:
+        raise StoreError(f"{path}: no such store (make one with `mpsmith audit --store {path}`)") from None
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror} (choose another with --store)") from error
+    # https://www.sqlite.org/fileformat.html: the user version stands at 60, the application id at 68.
+    if not header.startswith(b"SQLite format 3\x00") or int.from_bytes(header[68:72], "big") != APPLICATION_ID:
+        raise StoreError(f"{path}: damaged, or not a store of mpsmith (choose another file with --store)")
+    version = int.from_bytes(header[60:64], "big")
+    if version != FORMAT:
+        raise StoreError(f"{path}: store format {version}, this mpsmith reads {FORMAT} (audit into a new file)")
+
+
+def _connect_to_read(path: Path) -> sqlite3.Connection:
+    """A connection that changes no byte of the file; beside a file that is being written it sees what is complete.
+
+    SQLite reads a write-ahead store through a file of shared memory beside it. Where that cannot be made, the medium
+    cannot be written, so nobody else writes either and the store may be read as it is.
+    """
+    address = path.absolute().as_uri()
+    connection = sqlite3.connect(f"{address}?mode=ro", uri=True, timeout=30)
+    try:
+        connection.execute("SELECT count(*) FROM runs").fetchone()
+    except sqlite3.OperationalError as error:
+        connection.close()
+        if "unable to open" not in str(error) and "readonly" not in str(error):
+            raise
+        log = path.with_name(f"{path.name}-wal")
+        if log.exists() and log.stat().st_size:
+            raise StoreError(f"{path}: its newest rows are in {log.name}: copy both to a writable folder") from error
+        connection = sqlite3.connect(f"{address}?immutable=1", uri=True)
+        connection.execute("SELECT count(*) FROM runs").fetchone()
+    return connection
 
 
 def _connect(path: Path) -> sqlite3.Connection:

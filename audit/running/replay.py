@@ -35,39 +35,39 @@ class Replayed:
         return "timeout" if self.death == "time-out" else "crash"
 
 
-def replay_case(path: Path, number: int, timeout: float) -> Replayed:
-    """Execute case `number` of the store at `path` again, exactly as it was: same inputs, mode, device and profile.
+def replay_case(path: Path, name: str, timeout: float) -> Replayed:
+    """Execute a case of the store at `path` again, by its number or label: same inputs, mode, device and profile.
 
     Raises StoreError when there is no such case, MpsmithError when it cannot be made again here.
     """
-    run, case = _recorded(path, number)
+    run, case = _recorded(path, name)
     try:
         return Replayed(run, case, _in_a_worker(path, run, case, timeout, worker.replay))
     except WorkerDiedError as death:
         return Replayed(run, case, None, str(death))
 
 
-def script_of_case(path: Path, number: int, timeout: float) -> str:
-    """Case `number` made as small as it goes while it fails alike, as a program that needs torch alone.
+def script_of_case(path: Path, name: str, timeout: float) -> str:
+    """A case made as small as it goes while it fails alike, as a program that needs torch alone.
 
     Raises StoreError and MpsmithError as `replay_case` does, and MpsmithError for a case that kills its process.
     """
-    run, case = _recorded(path, number)
+    run, case = _recorded(path, name)
     try:
         return _in_a_worker(path, run, case, timeout, worker.script)
     except WorkerDiedError as death:
-        raise MpsmithError(f"case {number} kills its process ({death}), so it cannot be made smaller") from death
+        raise MpsmithError(f"case {name} kills its process ({death}), so it cannot be made smaller") from death
 
 
 class WorkerDiedError(Exception):
     """The case took its process with it; says how."""
 
 
-def _recorded(path: Path, number: int) -> tuple[Run, StoredCase]:
+def _recorded(path: Path, name: str) -> tuple[Run, StoredCase]:
     with Store.open(path) as store:
-        run, case = store.case(number)
+        run, case = store.named_case(name)
     if case.position < 0:
-        raise MpsmithError(f"case {number} is a group whose samples could not be made: {case.outcome.message}")
+        raise MpsmithError(f"case {name} is a group whose samples could not be made: {case.outcome.message}")
     return run, case
 
 

@@ -127,7 +127,7 @@ def _prepare(options: WorkerOptions) -> _Worker:
     _arm(options.settings.faults, device)
     _refuse_dtypes(options.settings.refuse_dtypes_of, device)
     sources, problems = case_sources(options.settings.imports)
-    store = Store.open(options.store)
+    store = Store.open_to_add(options.store)
     _redirect_output(options.logs / f"{os.getpid()}.log")
     _limit_memory(options.settings.memory_limit)
     return _Worker(options, sources, device, store, problems)

@@ -398,6 +398,14 @@ def test_any_text_comes_back_as_it_was_set(folder: Path, text: str) -> None:
     assert [line for line in path.read_text().splitlines() if line in unchanged] == unchanged
 
 
+@pytest.mark.parametrize("nested", ["[" * 50_000, "{a: " * 50_000, "[" * 51])
+def test_values_that_are_nested_without_end_are_a_problem_of_their_line(folder: Path, nested: str) -> None:
+    write(folder, f"aten::malformed: }}\naten::mode:\n  notes: {nested}\n")
+    shown = [str(problem) for problem in check(folder)]
+    assert [text.split(":")[1] for text in shown] == ["1", "3"]
+    assert "nested more than 50 deep" in shown[1]
+
+
 def test_registry_is_a_mapping(folder: Path) -> None:
     write(folder, GOOD)
     registry: Registry = load(folder)

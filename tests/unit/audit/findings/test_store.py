@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from mpsmith.audit.findings.module_rows import ModuleRow, ModuleStatus
 from mpsmith.audit.findings.store import Store, StoreError
 from mpsmith.audit.findings.tally import tally
 from mpsmith.audit.group import GroupKey
@@ -154,3 +159,127 @@ def test_a_full_disk_is_one_line_and_loses_nothing(store: Store) -> None:
     with pytest.raises(StoreError, match=r"full \(free some space and continue with --resume\)"):
         store.add_cases([(group, i, Outcome(CaseVerdict.PASSED, message="x" * 4000), "") for i in range(1, 50)])
     assert store.positions(group) == {0}
+
+
+def test_a_case_is_found_by_its_number_and_by_its_label(store: Store) -> None:
+    run, group = planned(store)
+    strict = GroupKey("opinfo", "max", "reduction_with_dim", "int64", "strict")
+    store.plan(run, [strict])
+    store.add_case(group, 7, Outcome(CaseVerdict.WRONG), "")
+    store.add_case(store.groups(run)[1].id, 0, Outcome(CaseVerdict.MISSING), "")
+    by_label = {case.label: case for case in store.cases(run)}
+    assert list(by_label) == [
+        "opinfo:max.reduction_with_dim:int64:0:strict",
+        "opinfo:nn.functional.softshrink:float32:7",
+    ]
+    for label, case in by_label.items():
+        assert store.named_case(label) == store.named_case(str(case.id)) == (store.run(run), case)
+    for name in ("opinfo:max.reduction_with_dim:int64:0", "opinfo:nn.functional.softshrink:float32:8", "softshrink"):
+        with pytest.raises(StoreError, match="no case"):
+            store.named_case(name)
+
+
+def test_a_label_means_the_newest_run_that_has_the_case(store: Store) -> None:
+    for verdict in (CaseVerdict.WRONG, CaseVerdict.PASSED):
+        _, group = planned(store)
+        store.add_case(group, 0, Outcome(verdict), "")
+    planned(store)  # a third run, that has not come to the case
+    run, case = store.named_case("opinfo:nn.functional.softshrink:float32:0")
+    assert (run.id, case.outcome.verdict) == (2, CaseVerdict.PASSED)
+
+
+def test_what_is_read_does_not_hang_on_the_order_of_execution(tmp_path: Path) -> None:
+    keys = [
+        GroupKey(s, o, "", d, "fallback") for s in ("sizes", "forms") for o in ("b", "a") for d in ("int8", "float32")
+    ]
+    read = []
+    for name, order in (("one", keys), ("other", keys[::-1])):
+        with Store.create(tmp_path / name) as store:
+            run = store.begin_run({}, ENVIRONMENT).id
+            store.plan(run, order)
+            for group in store.groups(run):
+                store.add_witnesses(
+                    group.id, {"aten::b": True, "aten::a": True} if name == "one" else {"aten::a": True}
+                )
+                store.add_witnesses(group.id, {"aten::b": True})
+                for position in (0, 1) if name == "one" else (1, 0):
+                    store.add_case(group.id, position, Outcome(CaseVerdict.WRONG), "")
+            for row in sorted(("torch.mps.a", "torch.mps.b"), reverse=name == "one"):
+                store.add_module_row(run, ModuleRow(row, ModuleStatus.WORKS))
+            read.append(
+                (
+                    [case.label for case in store.cases(run)],
+                    [replace(count, seconds=0.0) for count in store.case_counts(run)],
+                    [(key, list(called)) for key, called in store.witnesses(run).items()],
+                    store.module_rows(run),
+                )
+            )
+    assert read[0] == read[1]
+    assert read[0][0][:3] == ["forms:a:float32:0", "forms:a:float32:1", "forms:a:int8:0"]
+
+
+def test_a_store_that_is_damaged_inside_is_refused_and_not_a_byte_changes(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    with Store.create(path) as store:
+        _, group = planned(store)
+        store.add_cases([(group, i, Outcome(CaseVerdict.PASSED, message="x" * 500), "") for i in range(100)])
+    content = bytearray(path.read_bytes())
+    content[-3 * 4096 :] = b"\xff" * (3 * 4096)  # the header and the first tables are whole
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match=r"store\.sqlite"):
+        Store.open_or_create(path)
+    assert path.read_bytes() == bytes(content)
+
+
+def test_a_store_on_a_medium_that_cannot_be_written_is_read(readable_folder: Path) -> None:
+    path = readable_folder / "store.sqlite"
+    with Store.create(path) as store:
+        run, group = planned(store)
+        store.add_case(group, 3, Outcome(CaseVerdict.PASSED), "")
+    path.chmod(0o444)
+    readable_folder.chmod(0o555)
+    assert as_nobody(lambda: [case.label for case in Store.open(path).cases(run)]) == (
+        "['opinfo:nn.functional.softshrink:float32:3']"
+    )
+    assert sorted(p.name for p in readable_folder.iterdir()) == ["store.sqlite"]
+
+
+def test_rows_that_only_the_log_of_a_read_only_store_has_are_not_left_out_in_silence(readable_folder: Path) -> None:
+    path = readable_folder / "store.sqlite"
+    with Store.create(path) as store:
+        planned(store)
+        log = path.with_name("store.sqlite-wal").read_bytes()
+    path.with_name("store.sqlite-wal").write_bytes(log)  # as copied from a machine where an audit was running
+    for file in readable_folder.iterdir():
+        file.chmod(0o444)
+    readable_folder.chmod(0o555)
+    assert "copy both to a writable folder" in as_nobody(lambda: Store.open(path).runs())
+
+
+@pytest.fixture
+def readable_folder() -> Iterator[Path]:
+    """A folder that another user can reach, unlike those of pytest."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+        Path(folder).chmod(0o755)
+
+
+def as_nobody(call: Callable[[], object]) -> str:
+    """What the call returns or raises in a process of a user who may write nowhere, as text."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            if os.geteuid() == 0:
+                os.setuid(65534)
+            told = repr(call())
+        except BaseException as error:
+            told = str(error)
+        os.write(writing, told.encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as answer:
+        told = answer.read()
+    os.waitpid(child, 0)
+    return told

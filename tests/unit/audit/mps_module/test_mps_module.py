@@ -97,14 +97,14 @@ def test_every_name_that_a_probe_needs_is_dotted_below_torch() -> None:
 # ---- the store
 
 
-def test_rows_come_back_in_their_order_and_are_never_overwritten(tmp_path: Path) -> None:
+def test_rows_come_back_in_the_order_of_names_and_are_never_overwritten(tmp_path: Path) -> None:
     with Store.create(tmp_path / "store.sqlite") as store:
         run = store.begin_run({}, {"simulated": True}).id
         rows = [ModuleRow(name, ModuleStatus.WORKS) for name in ("torch.mps.b", "torch.mps.a")]
         for one in rows:
             store.add_module_row(run, one)
         store.add_module_row(run, ModuleRow("torch.mps.b", ModuleStatus.FAILS, "again"))
-        assert store.module_rows(run) == rows
+        assert store.module_rows(run) == rows[::-1]
         assert store.module_rows(run + 1) == []
 
 
@@ -116,6 +116,8 @@ def test_an_older_store_gets_the_table_when_it_is_opened(tmp_path: Path) -> None
     connection.commit()
     connection.close()
     with Store.open(path) as store:
+        assert store.module_rows(1) == []
+    with Store.open_to_add(path) as store:
         run = store.begin_run({}, {"simulated": True}).id
         store.add_module_row(run, ModuleRow("torch.mps.a", ModuleStatus.MISSING))
         assert len(store.module_rows(run)) == 1
