@@ -1,0 +1,123 @@
+"""What is generated for one operator of each kind and each target, compared letter by letter with reviewed texts.
+
+They stand below `golden/TARGET/KIND/`, made from the entries of torch 2.13 in `golden/native_functions.yaml`. When
+generated code is meant to change, write them anew and read the diff like any other change of code:
+
+    python -m pytest tests/unit/scaffold/targets/test_golden_files.py --update-golden
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from mpsmith.audit.surface import native_functions
+from mpsmith.scaffold.operators import model as operators
+from mpsmith.scaffold.operators.kinds import Kind, kind_of
+from mpsmith.scaffold.operators.model import Source
+from mpsmith.scaffold.targets import Request, Target, extension, shader, stable
+from mpsmith.scaffold.targets.upstream import patch as upstream
+from mpsmith.scaffold.targets.upstream.dispatch_stubs import installed_include
+
+GOLDEN = Path(__file__).with_name("golden")
+OPERATORS = {
+    Kind.UNARY: "softshrink",
+    Kind.BINARY: "heaviside",
+    Kind.TERNARY: "addcmul",
+    Kind.REDUCTION: "_pdist_forward",
+    Kind.SCAN: "_logcumsumexp",
+    Kind.GATHER: "take",
+    Kind.POOLING: "adaptive_max_pool3d",
+    Kind.SORT: "mode",
+    Kind.RANDOM: "poisson",
+    Kind.LINALG: "linalg_eig",
+    Kind.FOREACH: "_fused_adagrad_",
+}
+# Of this kind every generated file is kept; of the others those that differ by more than the operator's name.
+WHOLE = Kind.SORT
+COMMON_MPS = """\
+UNIMPLEMENTED_XFAILLIST = {
+    "mode": None,
+    "heaviside": None,
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def source() -> Source:
+    return operators.of_yaml((GOLDEN / "native_functions.yaml").read_bytes(), "2.13.0")
+
+
+def generated(source: Source, target: Target, kind: Kind) -> dict[str, str]:
+    """The generated files that are compared, by their names without folders."""
+    operator = source.serving(source.operator(OPERATORS[kind]))
+    request = Request(operator, kind, (operator.stem,), source.relatives(operator))
+    if target is Target.SHADER:
+        files = shader.generate(request).files
+    elif target is Target.EXTENSION:
+        files = extension.generate(request).files
+    elif target is Target.STABLE:
+        files = stable.generate(request).files
+    else:
+        yaml = (GOLDEN / "native_functions.yaml").read_text()
+        tags = native_functions.installed_path().with_name("tags.yaml")
+        files = upstream.generate(request, upstream.Tree(yaml, tags, COMMON_MPS, installed_include())).files
+    return {Path(path).name: text for path, text in files.items() if kind is WHOLE or hangs_on_the_schema(path, target)}
+
+
+def hangs_on_the_schema(path: str, target: Target) -> bool:
+    """Whether what a file says differs with the arguments of an operator. The Metal of `stable` is an extension's."""
+    if path.endswith("_metal.h"):
+        return target is not Target.STABLE
+    return Path(path).suffix in (".mm", ".metal") or path.endswith("_native.h") or "kernels/" in path
+
+
+def difference(expected: Mapping[str, str], actual: Mapping[str, str]) -> str:
+    lines: list[str] = []
+    for name in sorted({*expected, *actual}):
+        before, after = (texts.get(name, "").splitlines() for texts in (expected, actual))
+        lines += difflib.unified_diff(before, after, f"golden/{name}", f"generated/{name}", lineterm="")
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+@pytest.mark.parametrize("target", list(Target))
+def test_generated_code_is_as_it_was_reviewed(
+    source: Source, target: Target, kind: Kind, request: pytest.FixtureRequest
+) -> None:
+    folder = GOLDEN / target.value / kind.value
+    texts = generated(source, target, kind)
+    if request.config.getoption("--update-golden", default=False):
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in folder.iterdir():
+            path.unlink()
+        for name, text in texts.items():
+            (folder / f"{name}.golden").write_text(text, "utf-8")
+    reviewed = {path.name.removesuffix(".golden"): path.read_text("utf-8") for path in sorted(folder.glob("*.golden"))}
+    assert difference(reviewed, texts) == ""
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_an_extension_and_a_stable_one_have_the_same_metal(source: Source, kind: Kind) -> None:
+    request = Request(source.operator(OPERATORS[kind]), kind)
+    name = f"src/{request.operator.stem}_metal.h"
+    assert stable.generate(request).files[name] == extension.generate(request).files[name]
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_the_operator_of_a_kind_is_of_that_kind(source: Source, kind: Kind) -> None:
+    assert kind_of(source.operator(OPERATORS[kind])).kind is kind
+
+
+def test_every_golden_file_is_compared() -> None:
+    kept = {path.relative_to(GOLDEN).parts[:2] for path in GOLDEN.rglob("*.golden")}
+    assert kept == {(target.value, kind.value) for target in Target for kind in Kind}
+
+
+def test_a_changed_and_a_lost_file_are_told_apart_from_equal_ones() -> None:
+    assert difference({"a": "x\n"}, {"a": "x\n"}) == ""
+    assert "+y" in difference({"a": "x\n"}, {"a": "y\n"})
+    assert "-x" in difference({"a": "x\n"}, {})
