@@ -64,7 +64,11 @@ def _call_cost() -> None:
     import torch
 
     from mpsmith import kernels
-    from mpsmith.kernels import heaviside, logit, mode, put_take, shrink
+    from mpsmith.kernels.heaviside import heaviside
+    from mpsmith.kernels.logit import logit
+    from mpsmith.kernels.mode import mode
+    from mpsmith.kernels.put_take import put_take
+    from mpsmith.kernels.shrink import shrink
 
     kernels.enable("softshrink", "heaviside", "logit", "take", "mode")
     x = torch.randn(64, device="mps")

@@ -1,17 +1,20 @@
-"""The kernels of this package: every plain module in `mpsmith.kernels` is a family with a table of its functions."""
+"""The kernels of this package: a folder of `mpsmith.kernels` with a module of its own name is a family.
+
+`kernels/mode/mode.py` has the table of the family's functions, `mode.metal` beside it what they launch.
+"""
 
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from ...errors import MpsmithError
-from ...registry.kernel_index import kernel_entries
+from ...registry.kernel_index import KernelEntry, kernel_entries
 from ...registry.problems import near
 
 _PACKAGE = __package__.rpartition(".")[0]
@@ -29,7 +32,7 @@ class Kernel:
 
     Attributes:
         overload: its full name, `aten::mode.values`.
-        family: the module that holds the function, `mode`.
+        family: the folder that holds the function, `mode`.
         function: takes and returns what the overload's schema says, with the same defaults.
         applies: for an operator that torch has a kernel for: whether this function answers a call instead of it, from
             the call's arguments; None where it answers all calls of an operator that has none.
@@ -49,7 +52,24 @@ class Kernel:
 @cache
 def families() -> tuple[str, ...]:
     """The names of all families, sorted."""
-    return tuple(sorted(m.name for m in pkgutil.iter_modules([str(_FOLDER)]) if not m.ispkg))
+    return tuple(sorted(module.stem for module in _FOLDER.glob("*/*.py") if module.stem == module.parent.name))
+
+
+def folder_of(name: str) -> Path:
+    """The folder of a family. Raises UnknownKernelError for a name that is no family."""
+    if name not in families():
+        raise UnknownKernelError(f"there is no family {name} in mpsmith.kernels{near(name, families())}")
+    return _FOLDER / name
+
+
+def part_of(name: str, part: str) -> ModuleType | None:
+    """The module `part` in the folder of a family, such as its workload, or None where it has none.
+
+    Raises UnknownKernelError for a name that is no family.
+    """
+    if not (folder_of(name) / f"{part}.py").is_file():
+        return None
+    return importlib.import_module(f"{_PACKAGE}.{name}.{part}")
 
 
 @cache
@@ -60,9 +80,7 @@ def family(name: str) -> tuple[Kernel, ...]:
     that torch has a kernel for, the function, and `applies`.
     Raises UnknownKernelError for a name that is no family.
     """
-    if name not in families():
-        raise UnknownKernelError(f"there is no module {name} in mpsmith.kernels{near(name, families())}")
-    module = importlib.import_module(f"{_PACKAGE}.{name}")
+    module = importlib.import_module(f"{_PACKAGE}.{folder_of(name).name}.{name}")
     rows = tuple(Kernel(overload, name, function) for overload, function in module.KERNELS)
     overrides = getattr(module, "OVERRIDES", ())
     return rows + tuple(Kernel(overload, name, function, applies) for overload, function, applies in overrides)
@@ -73,12 +91,23 @@ def all_kernels() -> tuple[Kernel, ...]:
     return tuple(kernel for name in families() for kernel in family(name))
 
 
+def finished_entries() -> tuple[KernelEntry, ...]:
+    """What the registry calls implemented, verified or upstreamed; no family is imported for it.
+
+    Raises RegistryError when the registry cannot be read, UnknownKernelError when it names a family that is not there.
+    """
+    entries = tuple(entry for entry in kernel_entries().values() if entry.status in _FINISHED)
+    for entry in entries:
+        folder_of(entry.kernel)
+    return entries
+
+
 def finished() -> tuple[Kernel, ...]:
     """The kernels of the operators that the registry calls implemented, verified or upstreamed.
 
-    Raises RegistryError when the registry cannot be read, UnknownKernelError when it names a module that is not there.
+    Raises what `finished_entries` raises.
     """
-    entries = [entry for entry in kernel_entries().values() if entry.status in _FINISHED]
+    entries = finished_entries()
     operators = {(entry.kernel, entry.operator) for entry in entries}
     return tuple(
         kernel
@@ -93,15 +122,15 @@ def named(names: Iterable[str]) -> tuple[Kernel, ...]:
 
     Raises UnknownKernelError for a name without a kernel.
     """
-    known = all_kernels()
-    chosen: dict[str, Kernel] = {}
+    kernels = all_kernels()
+    wanted: dict[str, Kernel] = {}
     for name in names:
         full = name if "::" in name else f"aten::{name}"
-        fitting = [kernel for kernel in known if full in (kernel.overload, kernel.operator)]
+        fitting = [kernel for kernel in kernels if full in (kernel.overload, kernel.operator)]
         if not fitting:
-            raise UnknownKernelError(f"mpsmith has no kernel for {full}{near(full, _names(known))}")
-        chosen |= {kernel.overload: kernel for kernel in fitting}
-    return tuple(chosen.values())
+            raise UnknownKernelError(f"mpsmith has no kernel for {full}{near(full, _names(kernels))}")
+        wanted |= {kernel.overload: kernel for kernel in fitting}
+    return tuple(wanted.values())
 
 
 def _names(kernels: Sequence[Kernel]) -> set[str]:

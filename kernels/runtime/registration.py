@@ -19,7 +19,7 @@ import torch
 
 from ...errors import MpsmithError
 from . import dispatcher
-from .catalog import Kernel, all_kernels, finished, named
+from .catalog import Kernel, all_kernels, finished, finished_entries, named
 
 VARIABLE = "MPSMITH_KERNELS"
 _OFF = frozenset({"off", "0", "none"})
@@ -76,6 +76,9 @@ def enable(*names: str) -> tuple[str, ...]:
     Raises UnknownKernelError for a name without a kernel, RegistryError when the registry cannot be read.
     """
     with _lock:
+        if not names and not dispatcher.mps_is_available():
+            finished_entries()  # a registry that makes no sense is told on every machine; no family is loaded for it
+            return ()
         kernels = named(names) if names else finished()
         if not dispatcher.mps_is_available():
             return ()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ...metal_limits import SIMD_WIDTH
 from .shader import MetalKernel, reporting
 
 MOST_THREADS = 256
-SIMD_WIDTH = 32
 
 
 def row_group(length: int) -> int:

@@ -16,7 +16,6 @@ from .checks import Case, Failure, cases, run
 from .layouts import LAYOUTS, Layout
 from .subjects import SUBJECTS
 
-_FOLDER = Path(__file__).parent.parent
 _DIGEST_LENGTH = 16
 
 
@@ -75,7 +74,7 @@ def _outcomes(all_cases: Iterator[Case]) -> Iterator[tuple[Case, Failure | None]
 
 def source_files(family: str) -> list[Path]:
     """The files that decide what a family computes: its module, its Metal source and what that includes."""
-    module = _FOLDER / f"{family}.py"
+    module = catalog.folder_of(family) / f"{family}.py"
     return [module, *shader.sources(module.with_suffix(".metal"))]
 
 

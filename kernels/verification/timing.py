@@ -10,9 +10,10 @@ from typing import Any
 
 import torch
 
+from ...errors import MpsmithError
 from ..runtime import catalog, dispatcher
 from ..runtime.registration import registered, use
-from .workloads import WORKLOADS, Workload
+from .workload import Workload
 
 _ROUNDS = 7
 _ROUND_SECONDS = 0.05
@@ -42,9 +43,9 @@ class Timing:
 def measure(family: str, elements: int) -> Timing:
     """Time the workload of a family. Fallbacks must be enabled for a time without a kernel where torch has none.
 
-    Raises KeyError for a family without a workload.
+    Raises MpsmithError for a family without a workload.
     """
-    work = WORKLOADS[family]
+    work = workload_of(family)
     torch.manual_seed(0)
     arguments = work.arguments(elements)
     overloads = [kernel.overload for kernel in catalog.family(family)]
@@ -60,6 +61,15 @@ def measure(family: str, elements: int) -> Timing:
             without, without_is = None, "refused: PYTORCH_ENABLE_MPS_FALLBACK is off"
     cpu = _milliseconds(work, list(arguments), lambda: None)
     return Timing(work.operator, elements, kernel, without, without_is, cpu)
+
+
+def workload_of(family: str) -> Workload:
+    """What the family's `workload.py` says. Raises MpsmithError for a family without one."""
+    module = catalog.part_of(family, "workload")
+    if module is None:
+        raise MpsmithError(f"nothing to time for {family}: write its WORKLOAD in kernels/{family}/workload.py")
+    workload: Workload = module.WORKLOAD
+    return workload
 
 
 def _moved(argument: Any, device: str) -> Any:

@@ -1,4 +1,4 @@
-"""Target `shader`: a Metal file and a Python module beside it, in the layout of `mpsmith.kernels`."""
+"""Target `shader`: a folder with a Metal file and a Python module, in the layout of `mpsmith.kernels`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def generate(request: Request, *, in_package: bool = False) -> Generated:
     """
     kernels = request.kernels
     floating = [kernel for kernel in kernels if kernel.is_floating_elementwise]
-    runtime = ".runtime" if in_package else _RUNTIME
+    runtime = "..runtime" if in_package else _RUNTIME
     names = (["METAL_TYPES"] if len(floating) < len(kernels) else []) + ["Shader"]
     imports = [f"from {runtime}.elementwise import floating"] if floating else []
     values = {
@@ -27,12 +27,13 @@ def generate(request: Request, *, in_package: bool = False) -> Generated:
         "uses_sequence": any("Sequence[" in kernel.py_declared + kernel.py.returns for kernel in kernels),
     }
     stem = request.operator.stem
-    tests = files_of_tests(request, "tests", f"mpsmith.kernels.{stem}" if in_package else "path")
+    tests = files_of_tests(request, "tests", f"mpsmith.kernels.{stem}.{stem}" if in_package else "path")
     if in_package:
         tests = {f"tests/simulated/test_kernel_{stem}.py": tests[f"tests/test_{stem}.py"]}
     files = {
-        f"kernels/{stem}.py": render("shader/kernel.py.j2", **values),
-        f"kernels/{stem}.metal": render("shader/kernel.metal.j2", **values),
+        f"kernels/{stem}/__init__.py": f'"""The family `{stem}`: its kernels, and the cases that verify them."""\n',
+        f"kernels/{stem}/{stem}.py": render("shader/kernel.py.j2", **values),
+        f"kernels/{stem}/{stem}.metal": render("shader/kernel.metal.j2", **values),
         **tests,
     }
     return Generated(files, {})

@@ -59,6 +59,18 @@ def test_bench_times_kernel_fallback_and_cpu_and_says_what_it_ran_on(fresh_pytho
     assert "say nothing about a GPU" in text
 
 
+def test_a_family_that_nobody_times_is_an_error_that_says_where_to_begin(fresh_python: FreshPython) -> None:
+    done = fresh_python(
+        "from mpsmith.kernels.runtime import catalog\n"
+        "catalog.part_of = lambda family, part: None\n" + RUN.format(["bench", "heaviside"]),
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.strip().splitlines()[-1] == (
+        "error: nothing to time for heaviside: write its WORKLOAD in kernels/heaviside/workload.py"
+    )
+
+
 def test_a_name_without_a_kernel_is_an_error_that_suggests_one(fresh_python: FreshPython) -> None:
     done = run(fresh_python, "verify", "heavyside")
     assert done.returncode == 1

@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mpsmith import kernels
-from mpsmith.kernels import multi_margin_loss, put_take
+from mpsmith.kernels.multi_margin_loss import multi_margin_loss
+from mpsmith.kernels.put_take import put_take
 from mpsmith.kernels.runtime import catalog, shader
 from mpsmith.kernels.runtime.layout import Layout
 from mpsmith.simulator import metal

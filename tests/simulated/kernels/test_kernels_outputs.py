@@ -32,7 +32,7 @@ def kernels() -> Iterator[None]:
     """All of them, also where this torch has its own."""
     with contextlib.ExitStack() as stack:
         for family in catalog.families():
-            stack.enter_context(registered(f"mpsmith.kernels.{family}"))
+            stack.enter_context(registered(f"mpsmith.kernels.{family}.{family}"))
         yield
 
 

@@ -99,7 +99,7 @@ def test_the_fallback_is_there_and_then_it_is_gone(tmp_path: Path, registry: Pat
         "with registered(Path(sys.argv[1])):\n"
         "    print(fallbacks())\n"
     )
-    module = out / "kernels" / "softshrink.py"
+    module = out / "kernels" / "softshrink" / "softshrink.py"
     unwritten = subprocess.run(
         [sys.executable, "-c", run_kernel, str(module)], capture_output=True, text=True, timeout=300, check=False
     )
@@ -108,7 +108,7 @@ def test_the_fallback_is_there_and_then_it_is_gone(tmp_path: Path, registry: Pat
     # Written, with the code of the document.
     (metal,) = blocks("metal")
     (host,) = blocks("python")
-    written(out / "kernels" / "softshrink.metal", "softshrink_out", metal)
+    written(out / "kernels" / "softshrink" / "softshrink.metal", "softshrink_out", metal)
     written(module, "softshrink_out", host)
 
     # Checked.
@@ -120,7 +120,7 @@ def test_the_fallback_is_there_and_then_it_is_gone(tmp_path: Path, registry: Pat
 
     # Scaffolded again after an upgrade: what was written stays.
     mpsmith("scaffold", "softshrink", "--force", "--out", str(out), registry=registry)
-    assert metal in (out / "kernels" / "softshrink.metal").read_text()
+    assert metal in (out / "kernels" / "softshrink" / "softshrink.metal").read_text()
     assert host in module.read_text()
 
 
@@ -128,8 +128,8 @@ def test_the_generated_tests_accept_the_written_kernel(tmp_path: Path, registry:
     pytest.importorskip("hypothesis")
     out = tmp_path / "softshrink"
     mpsmith("scaffold", "softshrink", "--force", "--out", str(out), registry=registry)
-    written(out / "kernels" / "softshrink.metal", "softshrink_out", blocks("metal")[0])
-    written(out / "kernels" / "softshrink.py", "softshrink_out", blocks("python")[0])
+    written(out / "kernels" / "softshrink" / "softshrink.metal", "softshrink_out", blocks("metal")[0])
+    written(out / "kernels" / "softshrink" / "softshrink.py", "softshrink_out", blocks("python")[0])
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", CHECKS, str(out / "tests")],
         capture_output=True,

@@ -47,7 +47,7 @@ def refused(*arguments: str) -> str:
 def test_a_gap_gets_files_an_entry_and_the_next_command(tmp_path: Path, registry: Path) -> None:
     out = tmp_path / "mode"
     said = run("aten::mode", "--out", str(out))
-    assert (out / "kernels" / "mode.metal").is_file()
+    assert (out / "kernels" / "mode" / "mode.metal").is_file()
     assert load(registry)["aten::mode"].current_status.value == "scaffolded"  # type: ignore[union-attr]
     assert f"next: python -m pytest {out / 'tests'}" in said
 
@@ -102,7 +102,7 @@ def test_what_makes_no_sense_is_refused(arguments: tuple[str, ...], message: str
 
 def test_force_scaffolds_a_native_operator(tmp_path: Path) -> None:
     run("softshrink", "--force", "--out", str(tmp_path / "s"))
-    assert (tmp_path / "s" / "kernels" / "softshrink.py").is_file()
+    assert (tmp_path / "s" / "kernels" / "softshrink" / "softshrink.py").is_file()
 
 
 def test_the_kind_can_be_chosen(tmp_path: Path) -> None:

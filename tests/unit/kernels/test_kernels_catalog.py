@@ -99,7 +99,7 @@ def test_a_broken_registry_is_a_warning(tmp_path: os.PathLike[str]) -> None:
     (tmp_path / "m.yaml").write_text("aten::mode:\n  kernel: nowhere\n  status: implemented\n")  # type: ignore[operator]
     done = run("import mpsmith.kernels", MPSMITH_REGISTRY=str(tmp_path))
     assert done.returncode == 0, done.stderr
-    assert "there is no module nowhere in mpsmith.kernels" in done.stderr
+    assert "there is no family nowhere in mpsmith.kernels" in done.stderr
 
 
 def test_autoload_does_nothing_unless_asked_and_never_raises(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,9 +60,7 @@ def test_every_gap_has_a_scaffold(requests: list[Request], target: object) -> No
         generated = target.generate(request)  # type: ignore[attr-defined]
         parsed_as_python(generated)
         marks_are_whole(generated)
-        says_that_it_is_not_written(
-            generated, request, "kernels/" + request.operator.stem + ".py" if target is shader else ".mm"
-        )
+        says_that_it_is_not_written(generated, request, f"/{request.operator.stem}.py" if target is shader else ".mm")
         for kernel in request.kernels:
             assert any(f"aten::{kernel.name}" in text for text in generated.files.values())
 

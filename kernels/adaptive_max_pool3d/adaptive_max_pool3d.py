@@ -1,0 +1,79 @@
+"""Adaptive maximum pooling over depth, height and width with the positions of the maxima, and its backward."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from ..runtime.elementwise import FLOATING
+from ..runtime.layout import launch_elements
+from ..runtime.outputs import check_outputs, is_ready
+from ..runtime.pooling import geometry3d, has_large_windows
+from ..runtime.rows import launch_rows
+from ..runtime.shader import METAL_TYPES, Shader
+
+_shader = Shader(__file__)
+_aten = torch.ops.aten
+_GROUP = 256  # the size that the Metal kernel for large windows is written for
+
+
+def adaptive_max_pool3d_out(
+    self: torch.Tensor, output_size: Sequence[int], *, out: torch.Tensor, indices: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """`adaptive_max_pool3d.out`: maxima, and int64 positions in the contiguous (depth, height, width) of each plane."""
+    _check_dtype(self)
+    inputs = self.shape[-3:]
+    shape = (*self.shape[:-3], *output_size)
+    if not (is_ready(out, shape, self.dtype) and is_ready(indices, shape, torch.int64)):
+        outputs = {"out": out, "indices": indices}
+        check_outputs(_aten.adaptive_max_pool3d.out, [self, output_size], outputs, [self.dtype, torch.int64])
+    if not out.numel():
+        return out, indices
+    values = out if out.is_contiguous() else torch.empty(out.shape, dtype=out.dtype, device=out.device)
+    places = indices if indices.is_contiguous() else torch.empty(out.shape, dtype=torch.int64, device=out.device)
+    suffix = METAL_TYPES[self.dtype]
+    geometry = geometry3d(self, inputs, output_size)
+    if has_large_windows(inputs, output_size):
+        kernel = _shader.kernel(f"adaptive_max_pool3d_large_{suffix}", self.device)
+        launch_rows(kernel, out.numel(), _GROUP, values, places, self, geometry)
+    else:
+        kernel = _shader.kernel(f"adaptive_max_pool3d_{suffix}", self.device)
+        launch_elements(kernel, out.numel(), values, places, self, geometry)
+    if values is not out:
+        out.copy_(values)
+    if places is not indices:
+        indices.copy_(places)
+    return out, indices
+
+
+def adaptive_max_pool3d_backward_grad_input(
+    grad_output: torch.Tensor, self: torch.Tensor, indices: torch.Tensor, *, grad_input: torch.Tensor
+) -> torch.Tensor:
+    """`adaptive_max_pool3d_backward.grad_input`: sums the gradients of the windows that an input was largest in."""
+    _check_dtype(self)
+    if grad_output.dtype != self.dtype:
+        raise RuntimeError(f"expected dtype {self.dtype} for `grad_output` but got dtype {grad_output.dtype}")
+    if not is_ready(grad_input, self.shape, self.dtype):
+        operands, outputs = [grad_output, self, indices], {"grad_input": grad_input}
+        check_outputs(_aten.adaptive_max_pool3d_backward.grad_input, operands, outputs, [self.dtype])
+    if not grad_input.numel():
+        return grad_input
+    gradient = grad_input
+    if not grad_input.is_contiguous():
+        gradient = torch.empty(grad_input.shape, dtype=grad_input.dtype, device=grad_input.device)
+    geometry = geometry3d(grad_output, self.shape[-3:], grad_output.shape[-3:])
+    kernel = _shader.kernel(f"adaptive_max_pool3d_backward_{METAL_TYPES[self.dtype]}", self.device)
+    launch_elements(kernel, gradient.numel(), gradient, grad_output.contiguous(), indices.contiguous(), geometry)
+    return grad_input if gradient is grad_input else grad_input.copy_(gradient)
+
+
+def _check_dtype(x: torch.Tensor) -> None:
+    if x.dtype not in FLOATING:
+        raise NotImplementedError(f"adaptive_max_pool3d is not implemented for {x.dtype} on mps")
+
+
+KERNELS = (
+    ("aten::adaptive_max_pool3d.out", adaptive_max_pool3d_out),
+    ("aten::adaptive_max_pool3d_backward.grad_input", adaptive_max_pool3d_backward_grad_input),
+)

@@ -1,0 +1,42 @@
+"""Rows of an embedding that are too long are scaled to the largest norm allowed, in place."""
+
+from __future__ import annotations
+
+import torch
+
+from ..runtime.elementwise import FLOATING
+from ..runtime.outputs import refuse_internal_overlap, require_device
+from ..runtime.rows import launch_rows, row_group
+from ..runtime.shader import METAL_TYPES, Shader
+
+_shader = Shader(__file__)
+
+
+def embedding_renorm_(self: torch.Tensor, indices: torch.Tensor, max_norm: float, norm_type: float) -> torch.Tensor:
+    """`embedding_renorm_`: every row that `indices` names once or more is scaled at most once.
+
+    `self`: (rows, columns), of any strides, floating or complex64. `indices`: int64 or int32 of any shape; one out of
+    range changes nothing and gives torch.AcceleratorError at the next synchronisation, from torch 2.11 on.
+    """
+    require_device(self, {"indices": indices}, "embedding_renorm_")
+    if self.dim() != 2:
+        raise RuntimeError(
+            f"Expected 2-dimensional tensor, but got {self.dim()}-dimensional tensor for argument #1 'self' "
+            "(while checking arguments for embedding_renorm_)"
+        )
+    if indices.dtype not in (torch.int64, torch.int32):
+        raise RuntimeError(f"Expected 'indices' to be Long or Int, but got {indices.dtype}")
+    if self.dtype not in (*FLOATING, torch.complex64):
+        raise NotImplementedError(f"embedding_renorm_ is not implemented for {self.dtype} on mps")
+    refuse_internal_overlap(self)
+    if indices.numel() == 0 or self.numel() == 0:
+        return self
+    ordered, _ = torch.sort(indices.reshape(-1).to(torch.int64))
+    kernel = _shader.kernel(f"embedding_renorm_{METAL_TYPES[self.dtype]}", self.device)
+    geometry = [self.shape[1], self.shape[0], *self.stride()]
+    operands = (self, ordered, [float(max_norm), float(norm_type)], geometry)
+    launch_rows(kernel, ordered.numel(), row_group(self.shape[1]), *operands, reports=True)
+    return self
+
+
+KERNELS = (("aten::embedding_renorm_", embedding_renorm_),)

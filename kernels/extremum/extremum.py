@@ -1,0 +1,62 @@
+"""The largest and the smallest element of a whole tensor into a given output; a NaN wins over every number."""
+
+from __future__ import annotations
+
+import torch
+
+from ..runtime.layout import layout_of
+from ..runtime.outputs import require_castable, resize_output
+from ..runtime.shader import METAL_TYPES, Shader
+
+_shader = Shader(__file__)
+_GROUP = 256  # the size that the Metal kernels are written for
+_MOST_GROUPS = 1024
+_VECTOR_BYTES = 16
+
+
+def max_unary_out(self: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+    """`max.unary_out` for every real dtype of mps."""
+    return _extremum("max", self, out)
+
+
+def min_unary_out(self: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+    """`min.unary_out` for every real dtype of mps."""
+    return _extremum("min", self, out)
+
+
+def _extremum(name: str, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+    if x.numel() == 0:
+        raise RuntimeError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. "
+            "Specify the reduction dim with the 'dim' argument."
+        )
+    if x.dtype.is_complex:
+        raise NotImplementedError(f"{name} is not implemented for {x.dtype} on mps")
+    require_castable(x.dtype, out.dtype)
+    resize_output(out, ())
+    if out.dtype != x.dtype:
+        return out.copy_(_extremum(name, x, torch.empty((), dtype=x.dtype, device=x.device)))
+    groups = min(_MOST_GROUPS, -(-x.numel() * x.element_size() // (_GROUP * _VECTOR_BYTES)))
+    if groups == 1:
+        _reduce(name, x, out, 1)
+        return out
+    partial = torch.empty(groups, dtype=x.dtype, device=x.device)
+    _reduce(name, x, partial, groups)
+    _reduce(name, partial, out, 1)
+    return out
+
+
+def _reduce(name: str, x: torch.Tensor, partial: torch.Tensor, groups: int) -> None:
+    """Reduce `x` to one value a group; every group has its share of the elements."""
+    suffix = METAL_TYPES[x.dtype]
+    layout = layout_of([x])
+    threads = groups * _GROUP
+    if layout.is_dense and x.storage_offset() * x.element_size() % _VECTOR_BYTES == 0:
+        _shader.kernel(f"{name}_dense_{suffix}", x.device)(partial, x, x.numel(), threads=threads, group_size=_GROUP)
+    else:
+        _shader.kernel(f"{name}_strided_{suffix}", x.device)(
+            partial, x, layout.packed, threads=threads, group_size=_GROUP
+        )
+
+
+KERNELS = (("aten::max.unary_out", max_unary_out), ("aten::min.unary_out", min_unary_out))

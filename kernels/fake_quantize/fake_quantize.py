@@ -1,0 +1,62 @@
+"""Fake quantization of a whole tensor with the mask that its backward multiplies with."""
+
+from __future__ import annotations
+
+import torch
+
+from ..runtime.elementwise import FLOATING, elementwise
+from ..runtime.shader import Shader
+
+_shader = Shader(__file__)
+_ENABLED = 1.0
+
+
+def fake_quantize_per_tensor_affine_cachemask(
+    self: torch.Tensor, scale: float, zero_point: int, quant_min: int, quant_max: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The quantized and dequantized tensor, and a bool mask of the values that were not clamped.
+
+    A NaN becomes the smallest value, as on the CPU; infinities are clamped to the side on which they are.
+    """
+    _check_range(quant_min, quant_max)
+    if not quant_min <= zero_point <= quant_max:
+        raise RuntimeError("`zero_point` must be between `quant_min` and `quant_max`.")
+    return _quantized(self, [scale, float(zero_point), float(quant_min), float(quant_max), _ENABLED])
+
+
+def fake_quantize_per_tensor_affine_cachemask_tensor_qparams(
+    self: torch.Tensor,
+    scale: torch.Tensor,
+    zero_point: torch.Tensor,
+    fake_quant_enabled: torch.Tensor,
+    quant_min: int,
+    quant_max: int,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The same with the parameters in tensors of one element on the device, which are not read back."""
+    _check_range(quant_min, quant_max)
+    limits = torch.tensor([quant_min, quant_max], dtype=torch.float32, device=self.device)
+    # The zero point and the switch are whole numbers, whatever the dtype is that they come in.
+    whole = [tensor.reshape(-1)[:1].to(torch.int32).float() for tensor in (zero_point, fake_quant_enabled)]
+    return _quantized(self, torch.cat([scale.reshape(-1)[:1].float(), whole[0], limits, whole[1]]))
+
+
+def _check_range(quant_min: int, quant_max: int) -> None:
+    if quant_min > quant_max:
+        raise RuntimeError("`quant_min` should be less than or equal to `quant_max`.")
+
+
+def _quantized(x: torch.Tensor, parameters: list[float] | torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    if x.dtype not in FLOATING:
+        raise NotImplementedError(f"fake_quantize is not implemented for {x.dtype} on mps")
+    output, mask = torch.empty_like(x), torch.empty_like(x, dtype=torch.bool)
+    elementwise(_shader, "fake_quantize", [output, mask], [x], parameters)
+    return output, mask
+
+
+KERNELS = (
+    ("aten::fake_quantize_per_tensor_affine_cachemask", fake_quantize_per_tensor_affine_cachemask),
+    (
+        "aten::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams",
+        fake_quantize_per_tensor_affine_cachemask_tensor_qparams,
+    ),
+)

@@ -1,0 +1,96 @@
+"""Fractional maximum pooling over height and width, and its backward."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from ..runtime.elementwise import FLOATING
+from ..runtime.layout import launch_elements
+from ..runtime.outputs import check_outputs, is_ready, require_device
+from ..runtime.shader import METAL_TYPES, Shader
+
+_shader = Shader(__file__)
+_aten = torch.ops.aten
+
+
+def fractional_max_pool2d_output(
+    self: torch.Tensor,
+    kernel_size: Sequence[int],
+    output_size: Sequence[int],
+    random_samples: torch.Tensor,
+    *,
+    output: torch.Tensor,
+    indices: torch.Tensor,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """`fractional_max_pool2d.output`: maxima, and int64 positions in the contiguous (height, width) of each plane.
+
+    The places of the windows are computed in float32, whatever the dtype of the samples is.
+    """
+    _check_dtype(self)
+    require_device(self, {"random_samples": random_samples}, "fractional_max_pool2d")
+    shape = (*self.shape[:-2], *output_size)
+    if not (is_ready(output, shape, self.dtype) and is_ready(indices, shape, torch.int64)):
+        check_outputs(
+            _aten.fractional_max_pool2d.output,
+            [self, kernel_size, output_size, random_samples],
+            {"output": output, "indices": indices},
+            [self.dtype, torch.int64],
+        )
+    if not output.numel():
+        return output, indices
+    values = output if output.is_contiguous() else torch.empty(shape, dtype=self.dtype, device=self.device)
+    places = indices if indices.is_contiguous() else torch.empty(shape, dtype=torch.int64, device=self.device)
+    channel = self.dim() - 3
+    image_stride = self.stride(0) if self.dim() == 4 else 0
+    strides = [image_stride, *self.stride()[channel:]]
+    geometry = [*self.shape[-2:], *output_size, *kernel_size, self.shape[channel], *strides]
+    kernel = _shader.kernel(f"fractional_max_pool2d_{METAL_TYPES[self.dtype]}", self.device)
+    operands = (values, places, self, random_samples.to(self.dtype).contiguous(), [*geometry, values.numel()])
+    launch_elements(kernel, values.numel(), *operands)
+    if values is not output:
+        output.copy_(values)
+    if places is not indices:
+        indices.copy_(places)
+    return output, indices
+
+
+def fractional_max_pool2d_backward_grad_input(
+    grad_output: torch.Tensor,
+    self: torch.Tensor,
+    kernel_size: Sequence[int],
+    output_size: Sequence[int],
+    indices: torch.Tensor,
+    *,
+    grad_input: torch.Tensor,
+) -> torch.Tensor:
+    """`fractional_max_pool2d_backward.grad_input`; overlapping windows add up in float32."""
+    _check_dtype(self)
+    if not is_ready(grad_input, self.shape, self.dtype):
+        check_outputs(
+            _aten.fractional_max_pool2d_backward.grad_input,
+            [grad_output, self, kernel_size, output_size, indices],
+            {"grad_input": grad_input},
+            [self.dtype],
+        )
+    is_result = grad_input.dtype == torch.float32 and grad_input.is_contiguous()
+    gradient = grad_input if is_result else torch.empty(self.shape, dtype=torch.float32, device=self.device)
+    gradient.zero_()
+    if grad_output.numel():
+        shape = [output_size[0] * output_size[1], self.shape[-2] * self.shape[-1]]
+        kernel = _shader.kernel(f"fractional_max_pool2d_backward_{METAL_TYPES[self.dtype]}", self.device)
+        operands = (grad_output.to(self.dtype).contiguous(), indices.contiguous())
+        launch_elements(kernel, grad_output.numel(), gradient, *operands, [*shape, grad_output.numel()], reports=True)
+    return grad_input if is_result else grad_input.copy_(gradient)
+
+
+def _check_dtype(x: torch.Tensor) -> None:
+    if x.dtype not in FLOATING:
+        raise NotImplementedError(f"fractional_max_pool2d is not implemented for {x.dtype} on mps")
+
+
+KERNELS = (
+    ("aten::fractional_max_pool2d.output", fractional_max_pool2d_output),
+    ("aten::fractional_max_pool2d_backward.grad_input", fractional_max_pool2d_backward_grad_input),
+)

@@ -1,0 +1,74 @@
+"""One step of Adagrad on lists of parameters: one launch a parameter, nothing is read back to the host."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from ..runtime.elementwise import FLOATING, launch_over
+from ..runtime.outputs import refuse_internal_overlap
+from ..runtime.shader import Shader
+
+_shader = Shader(__file__)
+
+
+def fused_adagrad_(
+    self: Sequence[torch.Tensor],
+    grads: Sequence[torch.Tensor],
+    state_sums: Sequence[torch.Tensor],
+    state_steps: Sequence[torch.Tensor],
+    *,
+    lr: float | torch.Tensor,
+    lr_decay: float,
+    weight_decay: float,
+    eps: float,
+    maximize: bool,
+    grad_scale: torch.Tensor | None = None,
+    found_inf: torch.Tensor | None = None,
+) -> None:
+    """`_fused_adagrad_` and `_fused_adagrad_.tensor_lr`, in place on parameters and sums.
+
+    Parameter, gradient and sum of one index have one shape and one floating dtype, each any strides. Steps count from 1
+    and are float32 tensors of one element, as `grad_scale` and `found_inf` are; they may be on the device or 0-dim on
+    the CPU. With `grad_scale` the gradients are divided by it, also in their tensors; `found_inf` of 1 skips the step.
+    """
+    if not len(self) == len(grads) == len(state_sums) == len(state_steps):
+        raise RuntimeError(
+            f"_fused_adagrad_ needs lists of one length, got {len(self)} parameters, {len(grads)} gradients, "
+            f"{len(state_sums)} sums and {len(state_steps)} steps"
+        )
+    flags = [float(maximize), float(grad_scale is not None), float(found_inf is not None)]
+    numbers = [float(lr_decay), float(weight_decay), float(eps), *flags]
+    rate = _number(lr, "lr")
+    scale = 1.0 if grad_scale is None else _number(grad_scale, "grad_scale")
+    inf = 0.0 if found_inf is None else _number(found_inf, "found_inf")
+    for parameter, gradient, total, step in zip(self, grads, state_sums, state_steps, strict=True):
+        _check(parameter, gradient, total)
+        constants = (numbers, rate, _number(step, "state_steps"), scale, inf)
+        launch_over(_shader, "fused_adagrad", (parameter, gradient, total), constants)
+
+
+def _number(value: float | torch.Tensor, name: str) -> float | torch.Tensor:
+    """A float by value, or a float32 tensor whose first element the kernel reads."""
+    if not isinstance(value, torch.Tensor):
+        return float(value)
+    if value.numel() != 1:
+        raise RuntimeError(f"_fused_adagrad_: {name} must have one element, not {value.numel()}")
+    return value.reshape(()).to(torch.float32)
+
+
+def _check(parameter: torch.Tensor, gradient: torch.Tensor, total: torch.Tensor) -> None:
+    if parameter.dtype not in FLOATING:
+        raise NotImplementedError(f"_fused_adagrad_ is not implemented for {parameter.dtype} on mps")
+    for other in (gradient, total):
+        if other.dtype != parameter.dtype or other.shape != parameter.shape:
+            raise RuntimeError(
+                "_fused_adagrad_: a parameter, its gradient and its sum must have one dtype and one shape, got "
+                f"{parameter.dtype} {list(parameter.shape)} and {other.dtype} {list(other.shape)}"
+            )
+    for written in (parameter, gradient, total):
+        refuse_internal_overlap(written)
+
+
+KERNELS = (("aten::_fused_adagrad_", fused_adagrad_), ("aten::_fused_adagrad_.tensor_lr", fused_adagrad_))

@@ -1,0 +1,29 @@
+"""The Heaviside step function: 0 below zero, 1 above, and the values of a second tensor at zero."""
+
+from __future__ import annotations
+
+import torch
+
+from ..runtime.elementwise import elementwise
+from ..runtime.outputs import check_outputs
+from ..runtime.shader import Shader
+
+_shader = Shader(__file__)
+
+
+def heaviside_out(self: torch.Tensor, values: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+    """`heaviside.out` for every real dtype of mps; the three tensors have one dtype, as torch demands."""
+    if not self.dtype == values.dtype == out.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+    if out.shape != self.shape or self.dtype.is_complex:
+        check_outputs(torch.ops.aten.heaviside.out, [self, values], {"out": out}, [self.dtype])
+    # An operand without dimensions may be on the CPU, as for any binary operator.
+    operands = [
+        x if x.shape == out.shape and x.device == out.device else x.to(out.device).expand(out.shape)
+        for x in (self, values)
+    ]
+    elementwise(_shader, "heaviside", [out], operands)
+    return out
+
+
+KERNELS = (("aten::heaviside.out", heaviside_out),)

@@ -1,0 +1,95 @@
+"""LDL factorization of symmetric and Hermitian matrices in LAPACK's format, and solving with it; float32, complex64."""
+
+from __future__ import annotations
+
+import torch
+
+from ...metal_limits import SIMD_WIDTH
+from ..runtime.outputs import check_outputs, is_ready
+from ..runtime.rows import launch_rows, row_group
+from ..runtime.shader import METAL_TYPES, Shader
+
+_shader = Shader(__file__)
+_aten = torch.ops.aten
+_DTYPES = frozenset({torch.float32, torch.complex64})
+
+
+def linalg_ldl_factor_ex_out(
+    self: torch.Tensor,
+    *,
+    hermitian: bool = False,
+    check_errors: bool = False,
+    LD: torch.Tensor,  # noqa: N803
+    pivots: torch.Tensor,
+    info: torch.Tensor,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """`linalg_ldl_factor_ex.out`: the lower triangle of `self`, (..., n, n), is factorized.
+
+    `LD`: L below the diagonal, D on it and, for blocks of two, beside it. `pivots`: int32, counted from 1, negative for
+    blocks of two. `info`: int32, zero, or the first step whose pivot was zero.
+    """
+    n = self.shape[-1] if self.dim() else 0
+    ready = is_ready(LD, self.shape, self.dtype) and is_ready(info, self.shape[:-2], torch.int32)
+    if not (ready and is_ready(pivots, self.shape[:-1], torch.int32)):
+        outputs = {"LD": LD, "pivots": pivots, "info": info}
+        dtypes = [self.dtype, torch.int32, torch.int32]
+        options = {"hermitian": hermitian, "check_errors": check_errors}
+        check_outputs(_aten.linalg_ldl_factor_ex.out, [self], outputs, dtypes, **options)
+    if self.numel() == 0:
+        info.zero_()
+        return LD, pivots, info
+    _check_dtype(self, "linalg_ldl_factor_ex")
+    factors = torch.tril(self).mT.contiguous()  # (..., column, row): column-major
+    steps = torch.empty(self.shape[:-1], dtype=torch.int32, device=self.device)
+    codes = torch.empty(self.shape[:-2], dtype=torch.int32, device=self.device)
+    kernel = _shader.kernel(f"ldl_factor_{_suffix(self.dtype, hermitian)}", self.device)
+    launch_rows(kernel, codes.numel(), row_group(n), factors, steps, codes, n, arg_casts={3: "int32"})
+    LD.copy_(factors.mT)
+    pivots.copy_(steps)
+    info.copy_(codes)
+    if check_errors:
+        torch._linalg_check_errors(info, "torch.linalg.ldl_factor_ex", is_matrix=self.dim() == 2)
+    return LD, pivots, info
+
+
+def linalg_ldl_solve_out(
+    LD: torch.Tensor,  # noqa: N803
+    pivots: torch.Tensor,
+    B: torch.Tensor,  # noqa: N803
+    *,
+    hermitian: bool = False,
+    out: torch.Tensor,
+) -> torch.Tensor:
+    """`linalg_ldl_solve.out`: solves for `B`, (..., n, columns), with the factors of `linalg_ldl_factor_ex`.
+
+    Batch dimensions broadcast.
+    """
+    batch = torch.broadcast_shapes(LD.shape[:-2], B.shape[:-2])  # type: ignore[no-untyped-call]
+    if LD.dim() < 2 or B.dim() < 2 or not is_ready(out, (*batch, *B.shape[-2:]), B.dtype) or LD.dtype != B.dtype:
+        check_outputs(_aten.linalg_ldl_solve.out, [LD, pivots, B], {"out": out}, [B.dtype], hermitian=hermitian)
+    _check_dtype(B, "linalg_ldl_solve")
+    n, columns = B.shape[-2:]
+    if out.numel() == 0:
+        return out
+    sides = B.expand(*batch, n, columns).mT.clone(memory_format=torch.contiguous_format)
+    factors = LD.mT.expand(*batch, n, n).contiguous()
+    steps = pivots.expand(*batch, n).contiguous()
+    kernel = _shader.kernel(f"ldl_solve_{_suffix(B.dtype, hermitian)}", B.device)
+    operands = (sides, factors, steps, n, columns)
+    launch_rows(kernel, sides.numel() // n, SIMD_WIDTH, *operands, arg_casts={3: "int32", 4: "int32"})
+    return out.copy_(sides.mT)
+
+
+def _suffix(dtype: torch.dtype, hermitian: bool) -> str:
+    return METAL_TYPES[dtype] + ("_hermitian" if hermitian and dtype.is_complex else "")
+
+
+def _check_dtype(x: torch.Tensor, operator: str) -> None:
+    if x.dtype not in _DTYPES:
+        raise NotImplementedError(f"{operator} is not implemented for {x.dtype} on mps")
+
+
+KERNELS = (
+    ("aten::linalg_ldl_factor_ex.out", linalg_ldl_factor_ex_out),
+    ("aten::linalg_ldl_solve.out", linalg_ldl_solve_out),
+)

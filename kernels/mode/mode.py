@@ -1,0 +1,74 @@
+"""The most frequent value along a dimension, the smallest of several, and where it stands last."""
+
+from __future__ import annotations
+
+import torch
+
+from ..runtime.outputs import refuse_internal_overlap, require_dtype, resize_output
+from ..runtime.rows import launch_rows, row_group
+from ..runtime.shader import METAL_TYPES, Shader
+
+_shader = Shader(__file__)
+
+
+def mode(self: torch.Tensor, dim: int = -1, keepdim: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
+    """`mode`: values and int64 indices, new tensors without the dimension (of size 1 with `keepdim`)."""
+    dim, shape = _reduced(self, dim, keepdim)
+    values = torch.empty(shape, dtype=self.dtype, device=self.device)
+    indices = torch.empty(shape, dtype=torch.int64, device=self.device)
+    _fill(self, dim, values, indices)
+    return values, indices
+
+
+def mode_values(
+    self: torch.Tensor, dim: int = -1, keepdim: bool = False, *, values: torch.Tensor, indices: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """`mode.values`, into given outputs of any strides."""
+    require_dtype(values, self.dtype, "mode")
+    require_dtype(indices, torch.int64, "mode")
+    dim, shape = _reduced(self, dim, keepdim)
+    for output in (values, indices):
+        resize_output(output, shape)
+        refuse_internal_overlap(output)
+    if values.is_contiguous() and indices.is_contiguous():
+        _fill(self, dim, values, indices)
+        return values, indices
+    found = mode(self, dim, keepdim)
+    return values.copy_(found[0]), indices.copy_(found[1])
+
+
+def _reduced(x: torch.Tensor, dim: int, keepdim: bool) -> tuple[int, list[int]]:
+    """The dimension, counted from the front, and the shape of the result."""
+    if not -max(x.dim(), 1) <= dim < max(x.dim(), 1):
+        limit = max(x.dim(), 1)
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})")
+    if x.dtype not in METAL_TYPES or x.dtype.is_complex:
+        raise NotImplementedError(f"mode is not implemented for {x.dtype} on mps")
+    if x.dim() == 0:
+        return 0, []
+    dim %= x.dim()
+    if x.shape[dim] == 0:
+        raise IndexError(f"mode(): Expected reduction dim {dim} to have non-zero size.")
+    shape = list(x.shape)
+    shape[dim : dim + 1] = [1] if keepdim else []
+    return dim, shape
+
+
+def _fill(x: torch.Tensor, dim: int, values: torch.Tensor, indices: torch.Tensor) -> None:
+    """Sort along `dim` with torch's own kernel, then find the longest run of every row; outputs are contiguous."""
+    if values.numel() == 0:
+        return
+    if x.dtype == torch.bool:
+        found = torch.empty(values.shape, dtype=torch.uint8, device=x.device)
+        _fill(x.to(torch.uint8), dim, found, indices)
+        values.copy_(found)
+        return
+    rows = (x.unsqueeze(0) if x.dim() == 0 else x.movedim(dim, -1)).contiguous()
+    ordered, positions = torch.sort(rows, dim=-1, stable=True)
+    size = rows.shape[-1]
+    kernel = _shader.kernel(f"mode_{METAL_TYPES[x.dtype]}", x.device)
+    operands = (values, indices, ordered.contiguous(), positions.contiguous(), size)
+    launch_rows(kernel, values.numel(), row_group(size), *operands, arg_casts={4: "int32"})
+
+
+KERNELS = (("aten::mode", mode), ("aten::mode.values", mode_values))

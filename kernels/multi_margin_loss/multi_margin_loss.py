@@ -1,0 +1,155 @@
+"""The multi-class margin loss and its backward: a threadgroup a row, sums in float32."""
+
+from __future__ import annotations
+
+import torch
+
+from ..runtime.elementwise import FLOATING
+from ..runtime.loss import MEAN, NONE, reduce_losses
+from ..runtime.outputs import refuse_internal_overlap, require_device, require_dtype, resize_output
+from ..runtime.rows import launch_rows, row_group
+from ..runtime.shader import METAL_TYPES, Shader
+
+_shader = Shader(__file__)
+
+
+def multi_margin_loss_out(
+    self: torch.Tensor,
+    target: torch.Tensor,
+    p: float = 1,
+    margin: float = 1,
+    weight: torch.Tensor | None = None,
+    reduction: int = MEAN,
+    *,
+    out: torch.Tensor,
+) -> torch.Tensor:
+    """`multi_margin_loss.out`.
+
+    A target that is no class makes the loss NaN, and gives torch.AcceleratorError at the next synchronisation,
+    from torch 2.11 on.
+    """
+    rows, classes = _check(self, target, p, weight)
+    require_dtype(out, self.dtype, "multi_margin_loss")
+    losses = torch.empty(rows, dtype=torch.float32, device=self.device)
+    if rows:
+        x, chosen, weights = _operands(self, target, weight)
+        kernel = _shader.kernel(f"multi_margin_loss_{METAL_TYPES[x.dtype]}", x.device)
+        launch_rows(
+            kernel,
+            rows,
+            row_group(classes),
+            losses,
+            x,
+            chosen,
+            weights,
+            [float(margin), float(p)],
+            [classes, int(weight is not None)],
+            reports=True,
+        )
+    return reduce_losses(losses, reduction, keeps_rows=target.dim() > 0, out=out)
+
+
+def multi_margin_loss(
+    self: torch.Tensor,
+    target: torch.Tensor,
+    p: float = 1,
+    margin: float = 1,
+    weight: torch.Tensor | None = None,
+    reduction: int = MEAN,
+) -> torch.Tensor:
+    """`multi_margin_loss`: a loss a row, their mean or their sum."""
+    out = torch.empty(0, dtype=self.dtype, device=self.device)
+    return multi_margin_loss_out(self, target, p, margin, weight, reduction, out=out)
+
+
+def multi_margin_loss_backward_grad_input(
+    grad_output: torch.Tensor,
+    self: torch.Tensor,
+    target: torch.Tensor,
+    p: float,
+    margin: float,
+    weight: torch.Tensor | None = None,
+    reduction: int = MEAN,
+    *,
+    grad_input: torch.Tensor,
+) -> torch.Tensor:
+    """`multi_margin_loss_backward.grad_input`, of the input's shape."""
+    rows, classes = _check(self, target, p, weight)
+    require_dtype(grad_input, self.dtype, "multi_margin_loss_backward")
+    resize_output(grad_input, self.shape)
+    refuse_internal_overlap(grad_input)
+    if not rows:
+        return grad_input
+    x, chosen, weights = _operands(self, target, weight)
+    gradient = grad_input if grad_input.is_contiguous() else torch.empty_like(x)
+    kernel = _shader.kernel(f"multi_margin_loss_backward_{METAL_TYPES[x.dtype]}", x.device)
+    launch_rows(
+        kernel,
+        rows,
+        row_group(classes),
+        gradient,
+        x,
+        chosen,
+        weights,
+        grad_output.to(x.dtype).contiguous(),
+        [float(margin), float(p), 1.0 / rows if reduction == MEAN else 1.0],
+        [classes, int(weight is not None), int(reduction == NONE and grad_output.dim() > 0)],
+        reports=True,
+    )
+    return grad_input if gradient is grad_input else grad_input.copy_(gradient)
+
+
+def multi_margin_loss_backward(
+    grad_output: torch.Tensor,
+    self: torch.Tensor,
+    target: torch.Tensor,
+    p: float,
+    margin: float,
+    weight: torch.Tensor | None = None,
+    reduction: int = MEAN,
+) -> torch.Tensor:
+    """`multi_margin_loss_backward`, a new tensor."""
+    grad_input = torch.empty(self.shape, dtype=self.dtype, device=self.device)
+    return multi_margin_loss_backward_grad_input(
+        grad_output, self, target, p, margin, weight, reduction, grad_input=grad_input
+    )
+
+
+def _check(x: torch.Tensor, target: torch.Tensor, p: float, weight: torch.Tensor | None) -> tuple[int, int]:
+    """Rows and classes. Raises with torch's texts for shapes and parameters that do not fit."""
+    require_device(x, {"target": target, "weight": weight}, "multi_margin_loss")
+    if p not in (1, 2):
+        raise RuntimeError("only p == 1 and p == 2 supported")
+    if x.dtype not in FLOATING:
+        raise NotImplementedError(f"multi_margin_loss is not implemented for {x.dtype} on mps")
+    if x.dim() > 2 or (x.numel() == 0 and not (x.dim() == 2 and x.shape[1] != 0)):
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(x.shape)}"
+        )
+    rows, classes = (x.shape[0], x.shape[1]) if x.dim() == 2 else (1, x.numel())
+    if target.dim() > 1 or target.numel() != rows:
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch "
+            f"size). Expected target size [{rows}], but got {list(target.shape)}. Input has shape {list(x.shape)}."
+        )
+    if target.dtype != torch.int64:
+        raise RuntimeError(f"expected scalar type Long but found {target.dtype}")
+    if weight is not None and (weight.dim() > 1 or weight.numel() != classes):
+        raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
+    return rows, classes
+
+
+def _operands(
+    x: torch.Tensor, target: torch.Tensor, weight: torch.Tensor | None
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The operands as the kernels read them; the input stands in for weights that are not given."""
+    x = x.contiguous()
+    return x, target.contiguous(), x if weight is None else weight.to(x.dtype).contiguous()
+
+
+KERNELS = (
+    ("aten::multi_margin_loss", multi_margin_loss),
+    ("aten::multi_margin_loss.out", multi_margin_loss_out),
+    ("aten::multi_margin_loss_backward", multi_margin_loss_backward),
+    ("aten::multi_margin_loss_backward.grad_input", multi_margin_loss_backward_grad_input),
+)

@@ -1,0 +1,70 @@
+"""Distances between all pairs of rows of a matrix, and their backward; sums in float32."""
+
+from __future__ import annotations
+
+import torch
+
+from ...metal_limits import SIMD_WIDTH
+from ..runtime.elementwise import FLOATING
+from ..runtime.shader import METAL_TYPES, Shader
+
+_shader = Shader(__file__)
+_LONG_ROW = 64  # elements from which a SIMD group shares a row
+
+
+def pdist_forward(self: torch.Tensor, p: float = 2.0) -> torch.Tensor:
+    """`_pdist_forward`: the p-norm distances of the n (n - 1) / 2 pairs of the n rows of `self`, in order."""
+    _check_call(self, p)
+    rows, columns = self.shape
+    out = torch.empty(rows * (rows - 1) // 2, dtype=self.dtype, device=self.device)
+    if not out.numel():
+        return out
+    if not columns:
+        return out.zero_()
+    _check_dtype(self)
+    suffix = METAL_TYPES[self.dtype]
+    operands = (out, self.contiguous(), float(p), [rows, columns])
+    if columns >= _LONG_ROW:
+        kernel = _shader.kernel(f"pdist_large_{suffix}", self.device)
+        kernel(*operands, threads=(rows * SIMD_WIDTH, rows), group_size=(SIMD_WIDTH, 1))
+    else:
+        kernel = _shader.kernel(f"pdist_{suffix}", self.device)
+        kernel(*operands, threads=(rows, rows), group_size=(SIMD_WIDTH, 8))
+    return out
+
+
+def pdist_backward(grad: torch.Tensor, self: torch.Tensor, p: float, pdist: torch.Tensor) -> torch.Tensor:
+    """`_pdist_backward`, of the shape of `self`; zero where a distance is zero."""
+    _check_call(self, p)
+    result = torch.empty(self.shape, dtype=self.dtype, device=self.device)
+    rows, columns = self.shape
+    if rows < 2 or not columns:
+        return result.zero_()
+    _check_dtype(self)
+    kernel = _shader.kernel(f"pdist_backward_{METAL_TYPES[self.dtype]}", self.device)
+    kernel(
+        result,
+        grad.to(self.dtype).contiguous(),
+        self.contiguous(),
+        pdist.contiguous(),
+        float(p),
+        [rows, columns],
+        threads=(columns, rows),
+        group_size=(SIMD_WIDTH, 8),
+    )
+    return result
+
+
+def _check_call(x: torch.Tensor, p: float) -> None:
+    if x.dim() != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {x.dim()}D")
+    if p < 0:
+        raise RuntimeError("pdist only supports non-negative p values")
+
+
+def _check_dtype(x: torch.Tensor) -> None:
+    if x.dtype not in FLOATING:
+        raise NotImplementedError(f"pdist is not implemented for {x.dtype} on mps")
+
+
+KERNELS = (("aten::_pdist_forward", pdist_forward), ("aten::_pdist_backward", pdist_backward))

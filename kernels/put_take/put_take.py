@@ -1,0 +1,98 @@
+"""Gathering from and scattering to a tensor as if it had one dimension."""
+
+from __future__ import annotations
+
+import torch
+
+from ..runtime.layout import launch_elements, logical_order
+from ..runtime.outputs import (
+    overlaps,
+    refuse_internal_overlap,
+    refuse_overlap,
+    require_device,
+    require_dtype,
+    resize_output,
+)
+from ..runtime.shader import METAL_TYPES, Shader
+
+_shader = Shader(__file__)
+# Elements are moved as numbers of their size.
+_MOVED_AS = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
+
+
+def take(self: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    """`take`, of the shape of the index.
+
+    An index out of range gives zero and torch.AcceleratorError at the next synchronisation, from torch 2.11 on.
+    """
+    index = index.to(self.device) if index.dim() == 0 else index  # as for any operand without dimensions
+    _check_index(self, index, "take")
+    if self.numel() == 0 and index.numel():
+        raise IndexError("take(): tried to take from an empty tensor")
+    out = torch.empty(index.shape, dtype=self.dtype, device=self.device)
+    if out.numel():
+        kernel = _shader.kernel(f"take_{_MOVED_AS[self.element_size()]}", self.device)
+        operands = (out, self, index.contiguous(), logical_order(self), index.numel())
+        launch_elements(kernel, index.numel(), *operands, reports=True)
+    return out
+
+
+def take_out(self: torch.Tensor, index: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+    """`take.out`."""
+    require_dtype(out, self.dtype, "take")
+    for source in (self, index):
+        refuse_overlap(out, source)
+    result = take(self, index)
+    resize_output(out, result.shape)
+    refuse_internal_overlap(out)
+    return out.copy_(result)
+
+
+def put_(self: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumulate: bool = False) -> torch.Tensor:
+    """`put_`: of an index that comes twice any source stays, or the sum with `accumulate`.
+
+    An index out of range writes nothing and gives torch.AcceleratorError at the next synchronisation, from torch 2.11
+    on.
+    """
+    _check_index(self, index, "put_")
+    require_device(self, {"source": source}, "put_")
+    if source.dtype != self.dtype:
+        raise RuntimeError(
+            f"put_(): self and source expected to have the same dtype, but got self.dtype = {self.dtype} "
+            f"and source.dtype = {source.dtype}"
+        )
+    if index.numel() != source.numel():
+        raise IndexError(
+            f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+            f"{source.numel()}, index.numel() = {index.numel()}"
+        )
+    refuse_internal_overlap(self)
+    if index.numel() == 0:
+        return self
+    if self.numel() == 0:
+        raise IndexError("put_(): Expected self to be a non-empty tensor")
+    given = source.clone() if overlaps(self, source) or source is self else source
+    operands = (given.contiguous(), index.contiguous(), logical_order(self), index.numel())
+    if accumulate:
+        kernel = _shader.kernel(f"put_accumulate_{METAL_TYPES[self.dtype]}", self.device)
+        memory = self.as_strided((self.untyped_storage().nbytes() // self.element_size(),), (1,), 0)
+        launch_elements(kernel, index.numel(), memory, *operands, self.storage_offset(), reports=True)
+    else:
+        kernel = _shader.kernel(f"put_{_MOVED_AS[self.element_size()]}", self.device)
+        launch_elements(kernel, index.numel(), self, *operands, reports=True)
+    return self
+
+
+def _check_index(x: torch.Tensor, index: torch.Tensor, name: str) -> None:
+    require_device(x, {"index": index}, name)
+    if index.dtype != torch.int64:
+        raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {index.dtype}")
+    if x.dtype not in METAL_TYPES:
+        raise NotImplementedError(f"{name} is not implemented for {x.dtype} on mps")
+
+
+KERNELS = (
+    ("aten::take", take),
+    ("aten::take.out", take_out),
+    ("aten::put_", put_),
+)

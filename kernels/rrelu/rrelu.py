@@ -1,0 +1,74 @@
+"""Leaky ReLU with a slope drawn for every negative value; its backward is torch's own product with the noise."""
+
+from __future__ import annotations
+
+import torch
+
+from ..runtime.elementwise import FLOATING, elementwise
+from ..runtime.outputs import require_dtype, resize_output
+from ..runtime.shader import Shader
+
+_shader = Shader(__file__)
+_LOWER, _UPPER = 1.0 / 8, 1.0 / 3
+
+
+def rrelu_with_noise_out(
+    self: torch.Tensor,
+    noise: torch.Tensor,
+    lower: float = _LOWER,
+    upper: float = _UPPER,
+    training: bool = False,
+    generator: torch.Generator | None = None,
+    *,
+    out: torch.Tensor,
+) -> torch.Tensor:
+    """`rrelu_with_noise.out`: draws from U(lower, upper) with the device's generator and records the slopes in `noise`.
+
+    Without training it is leaky ReLU with the mean slope, and `noise` stays as it is.
+    """
+    if self.shape != noise.shape:
+        raise RuntimeError(
+            f"noise tensor shape must match self tensor shape. Got self.shape = {list(self.shape)} "
+            f"noise.shape = {list(noise.shape)}"
+        )
+    if self.dtype not in FLOATING:
+        raise NotImplementedError(f"rrelu_with_noise is not implemented for {self.dtype} on mps")
+    require_dtype(out, self.dtype, "rrelu_with_noise")
+    require_dtype(noise, self.dtype, "rrelu_with_noise")
+    if not training:
+        return torch.ops.aten.leaky_relu.out(self, (lower + upper) / 2, out=out)  # type: ignore[no-any-return]
+    resize_output(out, self.shape)
+    drawn = torch.empty_like(self).uniform_(lower, upper, generator=generator)
+    elementwise(_shader, "rrelu_with_noise", [out, noise], [self, drawn])
+    return out
+
+
+def rrelu_with_noise(
+    self: torch.Tensor,
+    noise: torch.Tensor,
+    lower: float = _LOWER,
+    upper: float = _UPPER,
+    training: bool = False,
+    generator: torch.Generator | None = None,
+) -> torch.Tensor:
+    """`rrelu_with_noise`, a new tensor."""
+    return rrelu_with_noise_out(self, noise, lower, upper, training, generator, out=torch.empty_like(self))
+
+
+def rrelu_with_noise_(
+    self: torch.Tensor,
+    noise: torch.Tensor,
+    lower: float = _LOWER,
+    upper: float = _UPPER,
+    training: bool = False,
+    generator: torch.Generator | None = None,
+) -> torch.Tensor:
+    """`rrelu_with_noise_`, in place."""
+    return rrelu_with_noise_out(self, noise, lower, upper, training, generator, out=self)
+
+
+KERNELS = (
+    ("aten::rrelu_with_noise", rrelu_with_noise),
+    ("aten::rrelu_with_noise_", rrelu_with_noise_),
+    ("aten::rrelu_with_noise.out", rrelu_with_noise_out),
+)

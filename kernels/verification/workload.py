@@ -1,0 +1,44 @@
+"""What a family's `workload.py` says: one call that is worth timing, with inputs of any size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+# Rows of workloads are not longer.
+_LONGEST_ROW = 1024
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One call to time.
+
+    Attributes:
+        operator: the overload that it is about, `aten::mode`.
+        call: called with what `arguments` returned.
+        arguments: from a number of elements, tensors on the CPU; the largest tensor has about so many.
+    """
+
+    operator: str
+    call: Callable[..., Any]
+    arguments: Callable[[int], tuple[Any, ...]]
+
+
+def normal(elements: int) -> tuple[torch.Tensor]:
+    """One vector of normally distributed numbers."""
+    return (torch.randn(elements),)
+
+
+def rows_and_columns(elements: int) -> tuple[int, int]:
+    """The shape of a matrix of about so many elements."""
+    columns = min(elements, _LONGEST_ROW)
+    return max(1, elements // columns), columns
+
+
+def volume(elements: int) -> tuple[torch.Tensor]:
+    """One cube of sixteen channels."""
+    side = max(4, round((elements / 16) ** (1 / 3)))
+    return (torch.randn(1, 16, side, side, side),)
