@@ -72,12 +72,12 @@ def _kind_of(change: DispatchChange) -> str:
 def _dtypes_beyond(
     operators: Sequence[str], more: ReleaseCoverage, less: ReleaseCoverage
 ) -> dict[str, tuple[str, ...]]:
-    found = {}
+    gained = {}
     for operator in operators:
         dtypes = tuple(d for d in more.metal_dtypes[operator] if d not in less.metal_dtypes[operator])
         if dtypes:
-            found[operator] = dtypes
-    return found
+            gained[operator] = dtypes
+    return gained
 
 
 @dataclass(frozen=True)

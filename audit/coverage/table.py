@@ -111,16 +111,16 @@ def operator_rows(
 
 def standing_of(overloads: Sequence[OverloadCoverage]) -> Standing:
     """The standing of an operator with these overloads."""
-    found = {overload.dispatch for overload in overloads}
-    kernels = any(dispatch.has_kernel for dispatch in found)
-    lacking = not found.isdisjoint({Dispatch.MISSING, Dispatch.ALWAYS_FALLS_BACK})
+    dispatches = {overload.dispatch for overload in overloads}
+    kernels = any(dispatch.has_kernel for dispatch in dispatches)
+    lacking = not dispatches.isdisjoint({Dispatch.MISSING, Dispatch.ALWAYS_FALLS_BACK})
     if kernels:
         return Standing.PARTLY_NATIVE if lacking else Standing.NATIVE
-    if Dispatch.MISSING in found:
+    if Dispatch.MISSING in dispatches:
         return Standing.MISSING
-    if Dispatch.ALWAYS_FALLS_BACK in found:
+    if Dispatch.ALWAYS_FALLS_BACK in dispatches:
         return Standing.FALLS_BACK
-    if Dispatch.MISSING_EVERYWHERE in found:
+    if Dispatch.MISSING_EVERYWHERE in dispatches:
         has_sparse = any(overload.sparse or overload.sparse_compressed for overload in overloads)
         return Standing.SPARSE_ONLY if has_sparse else Standing.MISSING_EVERYWHERE
     return Standing.COMPOSITE
@@ -188,7 +188,7 @@ def _names(operator: str, overloads: Sequence[OverloadCoverage]) -> list[str]:
 def _verdict(names: Sequence[str], entry: Entry | None, audit: AuditVerdicts | None) -> tuple[str | None, str | None]:
     """The verdict and the device that showed it."""
     if audit is not None:
-        found = next((audit.verdicts[name] for name in names if name in audit.verdicts), None)
-        return found, audit.device if found else None
+        verdict = next((audit.verdicts[name] for name in names if name in audit.verdicts), None)
+        return verdict, audit.device if verdict else None
     measured = entry.ranking_measurement if entry else None
     return (measured.verdict, entry.ranking_device) if entry and measured else (None, None)

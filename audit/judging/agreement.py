@@ -43,11 +43,11 @@ class Comparison:
             return Difference(f"returns {len(actual.outputs)} values, the CPU {len(expected.outputs)}")
         largest = 0.0
         for position, (mine, cpus) in enumerate(zip(actual.outputs, expected.outputs, strict=True)):
-            found = self._output(position, mine, cpus)
-            if isinstance(found, Difference):
+            agreement = self._output(position, mine, cpus)
+            if isinstance(agreement, Difference):
                 prefix = f"output {position}: " if len(expected.outputs) > 1 else ""
-                return Difference(prefix + found.text, found.max_error)
-            largest = max(largest, found)
+                return Difference(prefix + agreement.text, agreement.max_error)
+            largest = max(largest, agreement)
         return (
             self._memory(actual, expected)
             or self._strides(actual, expected)
@@ -59,15 +59,15 @@ class Comparison:
         """Compare gradients."""
         largest = 0.0
         for position, (mine, cpus) in enumerate(zip(actual.gradients, expected.gradients, strict=True)):
-            found = self._gradient(position, mine, cpus)
-            if isinstance(found, Difference):
-                return Difference(f"gradient {position}: {found.text}", found.max_error)
-            largest = max(largest, found)
+            agreement = self._gradient(position, mine, cpus)
+            if isinstance(agreement, Difference):
+                return Difference(f"gradient {position}: {agreement.text}", agreement.max_error)
+            largest = max(largest, agreement)
         return largest
 
     def _output(self, position: int, actual: Any, expected: Any) -> Found:
         if isinstance(expected, Tensor) and isinstance(actual, Tensor):
-            found = compare(
+            agreement = compare(
                 actual,
                 expected,
                 WideOutput(self._wide, position),
@@ -75,10 +75,10 @@ class Comparison:
                 values=self._values,
                 rounded_to=self._case.rounded_to,
             )
-            if isinstance(found, Difference):
-                return found
+            if isinstance(agreement, Difference):
+                return agreement
             difference = compare_draws(actual, expected) if self._case.distribution else ""
-            return Difference(difference) if difference else found.max_error
+            return Difference(difference) if difference else agreement.max_error
         if type(actual) is not type(expected):
             return Difference(f"is {type(actual).__name__}, not {type(expected).__name__}")
         if not self._values or not isinstance(expected, (int, float, complex, str)):
@@ -88,7 +88,7 @@ class Comparison:
     def _gradient(self, position: int, actual: Tensor | None, expected: Tensor | None) -> Found:
         if actual is None or expected is None:
             return 0.0 if actual is expected else Difference(f"is {_presence(actual)}, the CPU's {_presence(expected)}")
-        found = compare(
+        agreement = compare(
             actual,
             expected,
             WideGradient(self._wide, position),
@@ -96,7 +96,7 @@ class Comparison:
             values=self._values,
             rounded_to=self._case.rounded_to,
         )
-        return found if isinstance(found, Difference) else found.max_error
+        return agreement if isinstance(agreement, Difference) else agreement.max_error
 
     def _memory(self, actual: Execution, expected: Execution) -> Difference | None:
         """An output shares the storage of an input on the device exactly where it does on the CPU."""
@@ -157,8 +157,8 @@ def _compare_numbers(actual: Any, expected: Any) -> Found:
     if isinstance(expected, (float, complex)):
         dtype = torch.complex64 if isinstance(expected, complex) else torch.float32
         left, right = torch.as_tensor(actual, dtype=dtype), torch.as_tensor(expected, dtype=dtype)
-        found = compare(left, right, NoReference(), device="cpu")
-        return found if isinstance(found, Difference) else found.max_error
+        agreement = compare(left, right, NoReference(), device="cpu")
+        return agreement if isinstance(agreement, Difference) else agreement.max_error
     return 0.0 if actual == expected else Difference(f"is {actual!r}, not {expected!r}")
 
 
@@ -167,11 +167,11 @@ def _tensors(tree: Any) -> list[Tensor]:
 
 
 def _storages(tensors: list[Tensor]) -> dict[int, int]:
-    found: dict[int, int] = {}
+    first_positions: dict[int, int] = {}
     for position, tensor in enumerate(tensors):
         if tensor.layout is torch.strided:
-            found.setdefault(tensor.untyped_storage()._cdata, position)
-    return found
+            first_positions.setdefault(tensor.untyped_storage()._cdata, position)
+    return first_positions
 
 
 def _shared_with(output: Any, storages: dict[int, int]) -> int | None:

@@ -125,12 +125,12 @@ def _compare_values(
     if wide is None or wide.shape != expected.shape:
         wide = expected
     wide = _on_cpu(wide).to(torch.complex128 if actual.is_complex() else torch.float64)
-    found = _compare_floating(actual, expected, wide, same, tolerance, None)
-    if isinstance(found, Agreement):
-        return found
+    strict = _compare_floating(actual, expected, wide, same, tolerance, None)
+    if isinstance(strict, Agreement):
+        return strict
     sensitivity = reference.sensitivity()
     if sensitivity is None or sensitivity.shape != expected.shape:
-        return found
+        return strict
     return _compare_floating(actual, expected, wide, same, tolerance, _on_cpu(sensitivity))
 
 

@@ -32,14 +32,14 @@ class WarningRecorder:
     @contextmanager
     def recording(self) -> Iterator[list[str]]:
         """Collect the operators named in the fallback warnings of the enclosed calls."""
-        found: list[str] = []
+        operators: list[str] = []
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                yield found
+                yield operators
             finally:
                 names = (FALLBACK_WARNING.search(str(w.message)) for w in caught)
-                found.extend(dict.fromkeys(match[1] for match in names if match))
+                operators.extend(dict.fromkeys(match[1] for match in names if match))
 
 
 class CounterRecorder:
@@ -50,12 +50,12 @@ class CounterRecorder:
         """Collect the operators that the device's counters saw fall back in the enclosed calls."""
         from ...simulator.device import loading as simulated_device
 
-        found: list[str] = []
+        operators: list[str] = []
         simulated_device.drain_fallbacks()
         try:
-            yield found
+            yield operators
         finally:
-            found.extend(simulated_device.drain_fallbacks())
+            operators.extend(simulated_device.drain_fallbacks())
 
 
 def missing_operator(error: BaseException) -> str | None:

@@ -177,14 +177,14 @@ class Trial:
             return Outcome(CaseVerdict.REFERENCE_FAILED, message=one_line(error))
         mps = self.mps = self._run_on_device()
         comparison = Comparison(self._case, self._wide, DEVICE, random=self._random)
-        found = comparison.forward(mps, cpu)
-        if isinstance(found, Difference):
+        agreement = comparison.forward(mps, cpu)
+        if isinstance(agreement, Difference):
             if reads_uninitialised_memory(self._case, cpu, self._seed_cpu):
                 return Outcome(CaseVerdict.REFERENCE_FAILED, message=UNDEFINED)
-            return self._wrong(found, "forward")
+            return self._wrong(agreement, "forward")
         if not cpu.differentiable or not cpu.inputs:
-            return self._right(found)
-        return self._judge_backward(cpu, mps, comparison, found)
+            return self._right(agreement)
+        return self._judge_backward(cpu, mps, comparison, agreement)
 
     def _judge_backward(self, cpu: Execution, mps: Execution, comparison: Comparison, error_so_far: float) -> Outcome:
         self._cotangents.extend(self._make_cotangents(cpu.differentiable))
@@ -194,10 +194,10 @@ class Trial:
             message = f"forward only, the CPU's backward raises: {one_line(error)}"
             return replace(self._right(error_so_far), message=message)
         mps.gradients = self._gradients_on_device(mps)
-        found = comparison.backward(mps, cpu)
-        if isinstance(found, Difference):
-            return replace(self._wrong(found, "backward"), backward=True)
-        return replace(self._right(max(error_so_far, found)), backward=True)
+        agreement = comparison.backward(mps, cpu)
+        if isinstance(agreement, Difference):
+            return replace(self._wrong(agreement, "backward"), backward=True)
+        return replace(self._right(max(error_so_far, agreement)), backward=True)
 
     def _judge_error(self, expected: Exception) -> Outcome:
         """The CPU refuses the arguments: so must the device, with the same type of exception.
@@ -222,9 +222,9 @@ class Trial:
         verdict = CaseVerdict.FALLBACK if self.fallbacks else CaseVerdict.PASSED
         return Outcome(verdict, "forward", "", tuple(self.fallbacks), self._compared(), max_error)
 
-    def _wrong(self, found: Difference, stage: str) -> Outcome:
+    def _wrong(self, difference: Difference, stage: str) -> Outcome:
         fallbacks = tuple(self.fallbacks)
-        return Outcome(CaseVerdict.WRONG, stage, found.text, fallbacks, self._compared(), found.max_error)
+        return Outcome(CaseVerdict.WRONG, stage, difference.text, fallbacks, self._compared(), difference.max_error)
 
     def _compared(self) -> str:
         if self._random:

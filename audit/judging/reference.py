@@ -113,8 +113,8 @@ class WideGradient(_Position):
     """The reference of a gradient."""
 
     def _of(self, run: Execution) -> Tensor | None:
-        found = self._runs.gradients(run)
-        return found[self._position] if self._position < len(found) else None
+        gradients = self._runs.gradients(run)
+        return gradients[self._position] if self._position < len(gradients) else None
 
 
 def nudge(tree: Any, directions: torch.Generator, rounded_to: torch.dtype | None = None) -> Any:

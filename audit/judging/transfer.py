@@ -125,8 +125,8 @@ def widened(tree: Any) -> Any:
 
 def differentiable_leaves(tree: Any) -> list[Tensor]:
     """The tensors of the tree that want a gradient, each once, in the tree's order."""
-    found: dict[int, Tensor] = {}
+    by_identity: dict[int, Tensor] = {}
     for leaf in leaves(tree):
         if isinstance(leaf, Tensor) and leaf.requires_grad:
-            found.setdefault(id(leaf), leaf)
-    return list(found.values())
+            by_identity.setdefault(id(leaf), leaf)
+    return list(by_identity.values())

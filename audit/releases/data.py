@@ -112,12 +112,12 @@ class ReleaseData:
 
         Raises MpsmithError that lists the known releases when it is not among them.
         """
-        known = [facts.release for facts in self.releases]
+        releases = [facts.release for facts in self.releases]
         wanted = plain_release(release)
-        for position, name in enumerate(known):
+        for position, name in enumerate(releases):
             if wanted in (name, name.rpartition(".")[0]):
                 return position
-        raise MpsmithError(f"no data for torch {release}; known releases: {', '.join(known)}")
+        raise MpsmithError(f"no data for torch {release}; known releases: {', '.join(releases)}")
 
 
 def plain_release(release: str) -> str:
@@ -128,10 +128,10 @@ def plain_release(release: str) -> str:
 
 def release_order(release: str) -> tuple[int, int, int]:
     """A sort key. Text that is no version sorts before all releases."""
-    found = _RELEASE.match(release)
-    if not found:
+    match = _RELEASE.match(release)
+    if not match:
         return (0, 0, 0)
-    major, minor, patch = found.groups()
+    major, minor, patch = match.groups()
     return (int(major), int(minor), int(patch or 0))
 
 

@@ -124,10 +124,10 @@ class WheelFile:
             raise WheelError(f"{self.label}: {name} is damaged ({error}); fetch the wheel again") from None
 
     def _dist_info(self, name: str) -> str:
-        found = [entry for entry in self._zip.namelist() if _is_dist_info(entry, name)]
-        if len(found) != 1:
+        entries = [entry for entry in self._zip.namelist() if _is_dist_info(entry, name)]
+        if len(entries) != 1:
             raise WheelError(f"{self.label} is a zip archive, but no wheel: it has no single .dist-info/{name}")
-        return self.read(found[0]).decode("utf-8", "replace")
+        return self.read(entries[0]).decode("utf-8", "replace")
 
 
 class UnpackedWheel:
@@ -136,12 +136,12 @@ class UnpackedWheel:
     def __init__(self, folder: Path, label: str | None = None) -> None:
         self.label = label or str(folder)
         self._folder = folder
-        found = sorted(folder.glob("torch-*.dist-info"))
-        if len(found) != 1:
+        dist_infos = sorted(folder.glob("torch-*.dist-info"))
+        if len(dist_infos) != 1:
             raise WheelError(f"{self.label} holds no unpacked torch wheel: it has no single torch-*.dist-info")
         # Some installers drop WHEEL; METADATA is always there.
-        tags = found[0] / "WHEEL"
-        self.identity = _identity(_text(found[0] / "METADATA"), _text(tags) if tags.is_file() else "")
+        tags = dist_infos[0] / "WHEEL"
+        self.identity = _identity(_text(dist_infos[0] / "METADATA"), _text(tags) if tags.is_file() else "")
 
     def has(self, name: str) -> bool:
         """See Archive.has."""

@@ -58,10 +58,10 @@ def read_wheel(
     """
     surface = _surface(archive, None)
     binary = read_binary(archive) if with_binary else None
-    found = tuple(differences(surface, binary)) if binary else ()
+    disagreements = tuple(differences(surface, binary)) if binary else ()
     facts = None
     if binary is not None:
-        facts = _facts(archive, binary, found)
+        facts = _facts(archive, binary, disagreements)
         surface = _surface(archive, facts)
         facts = replace(facts, inherited=_inherited(surface, facts))
     opinfos: tuple[OpInfoDeclaration, ...] = ()
@@ -75,7 +75,7 @@ def read_wheel(
         surface=surface,
         binary=binary,
         facts=facts,
-        differences=found,
+        differences=disagreements,
         metal_dtypes=dtypes_by_operator(native, binary.metal_functions()) if binary else {},
         opinfos=opinfos,
         failures=failures,
@@ -88,9 +88,9 @@ def _surface(archive: Archive, facts: ReleaseFacts | None) -> Surface:
     return surface_of(declarations, derivatives, archive.identity.release, archive.label, facts)
 
 
-def _facts(archive: Archive, binary: BinaryEvidence, found: Sequence[Difference]) -> ReleaseFacts:
+def _facts(archive: Archive, binary: BinaryEvidence, disagreements: Sequence[Difference]) -> ReleaseFacts:
     def explained_by(rule: str) -> tuple[str, ...]:
-        return tuple(item.overload for item in found if item.key == "MPS" and item.rule == rule)
+        return tuple(item.overload for item in disagreements if item.key == "MPS" and item.rule == rule)
 
     return ReleaseFacts(
         release=archive.identity.release,
@@ -102,7 +102,7 @@ def _facts(archive: Archive, binary: BinaryEvidence, found: Sequence[Difference]
         refuses=explained_by("hand-written refusal"),
         hand_written=explained_by("hand-written kernel"),
         python_kernels=_python_kernels(archive),
-        unexplained=tuple(f"{item.key}: {item.overload}" for item in found if item.rule is None),
+        unexplained=tuple(f"{item.key}: {item.overload}" for item in disagreements if item.rule is None),
         metal_functions={library.section: len(library.functions) for library in binary.libraries},
     )
 
@@ -141,9 +141,9 @@ def combine(readings: Iterable[WheelReading]) -> ReleaseData:
 
 def combine_surfaces(surfaces: Sequence[Surface]) -> dict[str, OverloadHistory]:
     """The history of every overload over surfaces given from the oldest release to the newest."""
-    found = [surface.by_name for surface in surfaces]
-    names = sorted({name for overloads in found for name in overloads})
-    return {name.removeprefix("aten::"): _history(name, [overloads.get(name) for overloads in found]) for name in names}
+    steps = [surface.by_name for surface in surfaces]
+    names = sorted({name for overloads in steps for name in overloads})
+    return {name.removeprefix("aten::"): _history(name, [overloads.get(name) for overloads in steps]) for name in names}
 
 
 def _history(name: str, steps: Sequence[Overload | None]) -> OverloadHistory:
@@ -164,20 +164,20 @@ def _unreachable(overload: Overload | None) -> str:
 
 def tested_operators(reading: WheelReading) -> set[str]:
     """The functional names of the operators that have OpInfos of their name."""
-    known = _operators(reading.surface)
-    return {opinfo.operator for opinfo in reading.opinfos} & known
+    operators = _operators(reading.surface)
+    return {opinfo.operator for opinfo in reading.opinfos} & operators
 
 
 def failures_by_key(reading: WheelReading) -> dict[FailureKey, str]:
     """The dtypes that are expected to fail, joined by commas, or `all`. Skipped tests are no expected failures."""
-    known = _operators(reading.surface)
+    operators = _operators(reading.surface)
     collected: dict[FailureKey, set[str]] = {}
     for mark in reading.failures.marks if reading.failures else ():
         stage = "unimplemented" if mark.unimplemented else mark.stage
         if not mark.skipped and stage in ("unimplemented", "forward", "backward"):
             operator = operator_of_opinfo(mark.name)
             variant = mark.test.removeprefix(mark.name)
-            key = FailureKey(mark.name, variant, stage, operator if operator in known else change_points.NOTHING)
+            key = FailureKey(mark.name, variant, stage, operator if operator in operators else change_points.NOTHING)
             collected.setdefault(key, set()).update(mark.dtypes)
     for opinfo in reading.opinfos:
         for own in opinfo.marks:

@@ -104,9 +104,9 @@ def read_expected_failures(
         written = dict(_written_lists(names))
         lists.update({(stage, name): entries for name, entries in written.items()})
         # The sources make some OpInfos in loops, which `opinfos` lacks; the lists name them.
-        known = {opinfo.test: opinfo for opinfo in opinfos}
-        tests = dict.fromkeys([*known, *(test for entries in written.values() for test in entries)])
-        marks.extend(_marks_of(function, known, list(tests), macos))
+        by_test = {opinfo.test: opinfo for opinfo in opinfos}
+        tests = dict.fromkeys([*by_test, *(test for entries in written.values() for test in entries)])
+        marks.extend(_marks_of(function, by_test, list(tests), macos))
         problems.extend(f"common_mps.py, {note}" for note in noted)
     return ExpectedFailures(macos, tuple(marks), lists, tuple(problems))
 
@@ -121,11 +121,11 @@ def _modifiers(tree: ast.Module) -> Iterator[ast.FunctionDef]:
 
 
 def _marks_of(
-    function: ast.FunctionDef, known: Mapping[str, OpInfoDeclaration], tests: Sequence[str], macos: float
+    function: ast.FunctionDef, by_test: Mapping[str, OpInfoDeclaration], tests: Sequence[str], macos: float
 ) -> Iterator[ExpectedFailure]:
     names, decorated, _ = _run(function, tests, macos)
     for test, info in decorated:
-        opinfo = known.get(test)
+        opinfo = by_test.get(test)
         dtypes = _in_scope(info.dtypes, opinfo)
         # Every OpInfo is marked for float64 and complex128, which no tensor on mps has.
         if dtypes:

@@ -87,8 +87,8 @@ def _first_that_fits(release: str, arguments: Sequence[str]) -> None:
         if problem:
             raise WheelError(f"cannot fetch torch {release}: {problem}")
         offered |= _versions_offered(output)
-    known = ", ".join(sorted(offered, key=_version_key)) or "none"
-    raise WheelError(f"the index has no torch {release} for macOS on arm64; it has: {known}")
+    versions = ", ".join(sorted(offered, key=_version_key)) or "none"
+    raise WheelError(f"the index has no torch {release} for macOS on arm64; it has: {versions}")
 
 
 def _commands(release: str, arguments: Sequence[str]) -> Iterator[list[str]]:
@@ -127,8 +127,8 @@ def pip_problem(output: str) -> str | None:
 
 
 def _versions_offered(output: str) -> set[str]:
-    found = re.search(r"\(from versions: ([^)]*)\)", output)
-    return {name for name in re.split(r",\s*", found.group(1)) if name and name != "none"} if found else set()
+    listed = re.search(r"\(from versions: ([^)]*)\)", output)
+    return {name for name in re.split(r",\s*", listed.group(1)) if name and name != "none"} if listed else set()
 
 
 def _version_key(version: str) -> tuple[int, ...]:

@@ -164,13 +164,13 @@ class SymbolTable:
     def named(self, pattern: re.Pattern[bytes]) -> list[tuple[str, int]]:
         """Names and addresses of the symbols in whose names the pattern is found, sorted by address."""
         strings = self.strings
-        starts = {_start_of_string(strings, found.start()) for found in pattern.finditer(strings)}
+        starts = {_start_of_string(strings, match.start()) for match in pattern.finditer(strings)}
         if not starts:
             return []
         wanted = np.array(sorted(starts), dtype=np.uint32)
         nearest = np.minimum(np.searchsorted(wanted, self.name_offsets), len(wanted) - 1)
-        chosen = wanted[nearest] == self.name_offsets
-        pairs = zip(self.name_offsets[chosen].tolist(), self.addresses[chosen].tolist(), strict=True)
+        matching = wanted[nearest] == self.name_offsets
+        pairs = zip(self.name_offsets[matching].tolist(), self.addresses[matching].tolist(), strict=True)
         return [(self._name(offset), address) for offset, address in pairs]
 
     def at(self, address: int) -> str | None:

@@ -73,7 +73,7 @@ def read_opinfos(sources: Mapping[str, bytes]) -> list[OpInfoDeclaration]:
 
     OpInfos that the sources make in a loop or a function are not seen. Raises MpsmithError for text that is no Python.
     """
-    found: dict[str, OpInfoDeclaration] = {}
+    by_test: dict[str, OpInfoDeclaration] = {}
     for name, text in sources.items():
         try:
             tree = ast.parse(text)
@@ -83,8 +83,8 @@ def read_opinfos(sources: Mapping[str, bytes]) -> list[OpInfoDeclaration]:
         for call in _opinfo_calls(tree):
             opinfo = _opinfo(call, lines)
             if opinfo is not None:
-                found.setdefault(opinfo.test, opinfo)
-    return list(found.values())
+                by_test.setdefault(opinfo.test, opinfo)
+    return list(by_test.values())
 
 
 def _opinfo_calls(tree: ast.Module) -> Iterator[ast.Call]:

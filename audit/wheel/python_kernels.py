@@ -24,14 +24,14 @@ def read_python_kernels(sources: Mapping[str, bytes]) -> tuple[str, ...]:
 
     Sources that cannot be parsed register nothing: Python could not import them either.
     """
-    found: set[str] = set()
+    overloads: set[str] = set()
     for source in sources.values():
         if may_register(source):
             try:
-                found.update(_registered(ast.parse(source)))
+                overloads.update(_registered(ast.parse(source)))
             except (SyntaxError, ValueError, RecursionError):
                 continue
-    return tuple(sorted(found))
+    return tuple(sorted(overloads))
 
 
 def _registered(tree: ast.Module) -> Iterator[str]:

@@ -58,7 +58,7 @@ def read_registrations(image: Image) -> list[Registration]:
 
     Raises MalformedBinaryError when an initializer lies outside the code.
     """
-    found: dict[Registration, None] = {}
+    registrations: dict[Registration, None] = {}
     for symbol, address in image.symbols.named(_INIT):
         name = _INIT_NAME.search(symbol)
         if name is None:
@@ -66,8 +66,8 @@ def read_registrations(image: Image) -> list[Registration]:
         namespace, key = name.groups()
         for overload, kind in _registered(image, address):
             full = overload if "::" in overload else f"{namespace}::{overload}"
-            found[Registration(key, full, kind, symbol.startswith(_GENERATED))] = None
-    return list(found)
+            registrations[Registration(key, full, kind, symbol.startswith(_GENERATED))] = None
+    return list(registrations)
 
 
 def _registered(image: Image, address: int) -> Iterator[tuple[str, Kind]]:

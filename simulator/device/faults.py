@@ -161,18 +161,18 @@ def _dtype(fault: Fault) -> torch.dtype | None:
 
     if fault.dtype is None:
         return None
-    found = getattr(torch, fault.dtype, None)
-    if not isinstance(found, torch.dtype):
+    dtype = getattr(torch, fault.dtype, None)
+    if not isinstance(dtype, torch.dtype):
         raise SimulatorError(f"fault {str(fault)!r}: torch has no dtype {fault.dtype!r}")
-    return found
+    return dtype
 
 
 def _member(kind: type[Member], value: str, text: str) -> Member:
     try:
         return kind(value)
     except ValueError:
-        known = ", ".join(member.value for member in kind)
-        raise SimulatorError(f"fault {text!r}: no {value!r} (there are {known})") from None
+        members = ", ".join(member.value for member in kind)
+        raise SimulatorError(f"fault {text!r}: no {value!r} (there are {members})") from None
 
 
 def _number(value: str, text: str) -> float:

@@ -62,12 +62,12 @@ def plan(profile: CoverageProfile) -> KernelPlan:
     name one that this torch composes of others: a kernel there would cut off its gradient, so it stays composite and
     its parts are what counts.
     """
-    known = _known_overloads()
+    overloads = _known_overloads()
     native = (profile.native | set(ALWAYS_NATIVE)) - set(NEVER_NATIVE) - WRITTEN_OUT
     return KernelPlan(
-        native=sorted(name for name in native & known if not _is_composed(name)),
-        sparse=sorted(profile.sparse & known),
-        always_fallback=sorted((profile.always_fallback - native) & known),
+        native=sorted(name for name in native & overloads if not _is_composed(name)),
+        sparse=sorted(profile.sparse & overloads),
+        always_fallback=sorted((profile.always_fallback - native) & overloads),
     )
 
 

@@ -93,13 +93,13 @@ def parse_shape(text: str | None) -> list[int] | None:
 
 
 def _indexed(words: Sequence[str], option: str) -> dict[int, str]:
-    found = {}
+    values = {}
     for word in words:
         index, _, value = word.partition("=")
         if not index.isdigit() or not value:
             raise MetalValueError(f"{option} {word}: give INDEX=VALUE")
-        found[int(index)] = value
-    return found
+        values[int(index)] = value
+    return values
 
 
 def parse_casts(words: Sequence[str]) -> dict[int, str] | None:

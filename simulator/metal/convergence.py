@@ -44,16 +44,16 @@ def _indirect_calls(tokens: Tokens, program: Program, calls: set[int]) -> set[in
     for i, token in enumerate(text):
         if token in named and _is_call(text, i):
             uses.setdefault(token, []).append(i)
-    found: set[int] = set()
+    indirect: set[int] = set()
     grown = True
     while grown:
         grown = False
         for function in program.functions:
-            if any(function.body_begin < i < function.body_end for i in calls | found):
-                new = set(uses.pop(function.name, ())) - found
+            if any(function.body_begin < i < function.body_end for i in calls | indirect):
+                new = set(uses.pop(function.name, ())) - indirect
                 grown = grown or bool(new)
-                found |= new
-    return found
+                indirect |= new
+    return indirect
 
 
 def _insert(tokens: Tokens, function: Function, calls: list[int]) -> None:

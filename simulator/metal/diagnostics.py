@@ -97,9 +97,9 @@ def _column(lines: list[str] | None, row: int, column: int, message: str) -> int
         return column
     line = lines[row - 1]
     for name in _QUOTED.findall(message):
-        found = [m.start() + 1 for m in re.finditer(rf"\b{re.escape(name)}\b", line)]
-        if found:
-            return min(found, key=lambda c: abs(c - column))
+        columns = [m.start() + 1 for m in re.finditer(rf"\b{re.escape(name)}\b", line)]
+        if columns:
+            return min(columns, key=lambda c: abs(c - column))
     return column if column <= len(line) else 0
 
 

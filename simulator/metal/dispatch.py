@@ -211,18 +211,18 @@ class Runtime:
 
 
 def _line(kernel: LoadedKernel, place: int) -> str:
-    found = kernel.lines.locate(place)
-    return f" ({found.file}:{found.line})" if found else ""
+    location = kernel.lines.locate(place)
+    return f" ({location.file}:{location.line})" if location else ""
 
 
 def _summary(kernel: LoadedKernel, messages: list[str], places: list[int], count: int) -> list[str]:
     """One message for each line of the source: a fault in one thread is mostly a fault in all."""
     by_place: dict[object, str] = {}
     for message, place in zip(messages, places, strict=False):
-        found = kernel.lines.locate(place) if place and kernel.content else None
+        location = kernel.lines.locate(place) if place and kernel.content else None
         message = _PLACE.sub(lambda match: _line(kernel, int(match[1], 16)), message)
-        text = f"{message}, at {found.file}:{found.line}" if found else message
-        by_place.setdefault(found or message, text)
+        text = f"{message}, at {location.file}:{location.line}" if location else message
+        by_place.setdefault(location or message, text)
     shown = list(by_place.values())[:_SHOWN_MESSAGES]
     more = count - len(shown)
     return [*shown, f"and {more} more of the kind"] if more else shown

@@ -108,7 +108,7 @@ def _statement_end(tokens: Tokens, i: int) -> int:
 def _declarators(tokens: Tokens, i: int) -> Iterator[_Declarator]:
     """What the statement at `i` declares; nothing if it declares a pointer or a reference."""
     text, pair = tokens.text, tokens.pair
-    found: list[_Declarator] = []
+    declarators: list[_Declarator] = []
     name = end = i
     i += 1
     while True:
@@ -124,10 +124,10 @@ def _declarators(tokens: Tokens, i: int) -> Iterator[_Declarator]:
             while text[i + 1] not in (",", ";"):
                 i = pair[i + 1] if text[i + 1] in ("(", "[", "{") else i + 1
         elif token in (",", ";"):
-            found.append(_Declarator(name, end))
+            declarators.append(_Declarator(name, end))
             if token == ";":
                 break
         elif token.isidentifier():
             name, end = i, i + 1
         i += 1
-    yield from found
+    yield from declarators

@@ -122,14 +122,14 @@ class Tokens:
     def locate(self, indices: list[int]) -> dict[int, Location]:
         """Where tokens stand in the Metal source. One pass, whatever the number of `indices`."""
         wanted = set(indices)
-        found: dict[int, Location] = {}
+        locations: dict[int, Location] = {}
         file, line = "program_source", 1
         for i, space in enumerate(self.space):
             if "\n" in space or "#" in space:
                 file, line = _advance(space, file, line)
             if i in wanted:
-                found[i] = Location(file, line)
-        return found
+                locations[i] = Location(file, line)
+        return locations
 
 
 def _advance(space: str, file: str, line: int) -> tuple[str, int]:
