@@ -214,7 +214,11 @@ def rebuild(
     from ..audit.releases import data as release_data
     from ..audit.wheel.archive import open_path
     from ..audit.wheel.build import combine, read_wheel
+    from ..checkout import is_checkout
+    from ..errors import MpsmithError
 
+    if not is_checkout():
+        raise MpsmithError("the release data are files of mpsmith's repository; rebuild them in a clone of it")
     known = [facts.release for facts in release_data.load_facts()]
     wanted = list(dict.fromkeys([*known, *(releases or [])]))
     readings = [

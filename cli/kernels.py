@@ -91,6 +91,8 @@ def verify(
     os.environ.setdefault("MPSMITH_METAL_MODE", mode)
     simulated = _open_device(profile, lacking=profile is None)
     from ..kernels.verification.evidence import record as record_evidence
+    from ..registry.folder import registry_folder
+    from ..registry.problems import shown
 
     results = _verified(_families(operators), quiet=as_json)
     written = record_evidence(registry, results, simulated=simulated) if record else []
@@ -99,7 +101,8 @@ def verify(
     else:
         _print_results(results, simulated)
         if record:
-            typer.echo(f"registry: evidence for {len(written)} operators{_marked(simulated)}")
+            where = shown(registry_folder(registry))
+            typer.echo(f"registry in {where}: evidence for {len(written)} operators{_marked(simulated)}")
     if any(result.failures for result in results) or not any(result.cases for result in results):
         raise typer.Exit(1)
 

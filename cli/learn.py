@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..checkout import is_checkout
 from ..errors import MpsmithError
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ def learn(
         1, (os.cpu_count() or 1) - 1
     ),
     to: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The memory to go on with and write; by default mpsmith's own.")
+        Path | None,
+        typer.Option(metavar="DIR", help="The memory to go on with and write; by default the clone's."),
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget what is known, and learn from samples anew.")] = False,
 ) -> None:
@@ -43,6 +45,8 @@ def learn(
     from ..audit.releases.data import plain_release
     from ..audit.surface import installed_surface
 
+    if to is None and not is_checkout():
+        raise MpsmithError("an installed mpsmith keeps its memory as it is; name a folder of your own with --to DIR")
     folder = to or FOLDER
     surface = installed_surface()
     before = Memory.load(folder if folder.exists() else FOLDER)

@@ -182,13 +182,15 @@ def sync(
 ) -> None:
     """Bring what an audit measured into the registry; what people wrote stays, contradictions are reported."""
     from ..audit.findings.measurements import measurements
+    from ..registry.folder import registry_folder
     from ..registry.sync import sync as sync_measurements
 
     report = sync_measurements(registry, measurements(store), replace_newer=replace_newer)
+    folder = registry_folder(registry)
     if as_json:
-        _print_json(_report_json(report))
+        _print_json({"registry": str(folder), **_report_json(report)})
     else:
-        _print_report(report)
+        _print_report(report, folder)
 
 
 def _status(word: str) -> Status:
@@ -245,7 +247,9 @@ def _print_table(entries: Sequence[Entry]) -> None:
     typer.echo(_counted(len(rows), "operator"))
 
 
-def _print_report(report: SyncReport) -> None:
+def _print_report(report: SyncReport, folder: Path) -> None:
+    from ..registry.problems import shown
+
     devices = {"mps": "on mps", "simulated": "on the SIMULATED device"}
     where = " and ".join(devices[device] for device in report.devices) or "nowhere"
     counts = (
@@ -254,7 +258,7 @@ def _print_report(report: SyncReport) -> None:
         f"{len(report.remeasured)} remeasured with the same finding",
         f"{len(report.unchanged)} unchanged",
     )
-    typer.echo(f"registry, measured {where}: {', '.join(counts)}")
+    typer.echo(f"registry in {shown(folder)}, measured {where}: {', '.join(counts)}")
     for change in report.changed[:_LISTED_CHANGES]:
         typer.echo(f"  {change}")
     if len(report.changed) > _LISTED_CHANGES:

@@ -24,7 +24,8 @@ def scaffold(
         str | None, typer.Option(help="The kind of kernel, where the one that is found does not fit.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where to; by default this repository or a new folder here.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Where to; by default a new folder, or a clone's kernels/."),
     ] = None,
     all_missing: Annotated[bool, typer.Option("--all-missing", help="Every gap, each in a folder of its own.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be written, and write nothing.")] = False,
@@ -98,11 +99,14 @@ def _tell(one: Scaffold) -> None:
     if one.operator.delegates:
         names = ", ".join(overload.name for overload in one.operator.delegates)
         typer.echo(f"  {names} call{'s' if len(one.operator.delegates) == 1 else ''} it by themselves")
+    typer.echo(f"in {one.plan.folder}:")
     for change in one.plan.changes:
         typer.echo(f"  {change.action.value}: {change.path}")
 
 
 def _finish(scaffolds: list[Scaffold], dry_run: bool, force: bool, registry: Path | None) -> None:
+    from ..registry.folder import registry_folder
+    from ..registry.problems import shown
     from ..scaffold.generation.generate import apply
 
     for one in scaffolds:
@@ -113,4 +117,4 @@ def _finish(scaffolds: list[Scaffold], dry_run: bool, force: bool, registry: Pat
         return
     moved = apply(scaffolds, force=force, registry=registry)
     if moved:
-        typer.echo(f"registry: {', '.join(moved)}: scaffolded")
+        typer.echo(f"registry in {shown(registry_folder(registry))}: {', '.join(moved)}: scaffolded")

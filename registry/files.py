@@ -16,7 +16,7 @@ from .model import DEVICES, Device, Entry, Evidence, Status, data_of
 from .parsing import Block, Plain, parse, read_text
 from .problems import Problem, RegistryError, error_of, near, shown
 from .validation import described, entries_of, entry_from, index_problems
-from .writing import exclusive, write
+from .writing import exclusive, writable_folder, write
 
 HEADER = """\
 # Operators of PyTorch and where they stand on mps. `mpsmith registry sync` writes what stands under `measured`;
@@ -99,8 +99,8 @@ def full_name(operator: str) -> str:
 def load(folder: Path | None = None) -> Registry:
     """Read and validate the whole registry; about 0.2 s for all operators of a release.
 
-    `folder`: by default that of the variable MPSMITH_REGISTRY, else the package's own. An empty folder is an empty
-    registry, and so is a package without one; a folder that was asked for must exist.
+    `folder`: by default the one in use (`folder.registry_folder`). An empty folder is an empty registry, and so is a
+    package without one; a folder that was asked for must exist.
 
     Raises RegistryError that lists every problem in every file with its line and column.
     """
@@ -162,7 +162,7 @@ def edit_all(
     folder: Path | None, changes: Mapping[str, Mapping[str, object]], *, add: bool = False
 ) -> dict[str, Entry]:
     """`edit` for several operators at once, by their full names: all of them or none."""
-    chosen = registry_folder(folder)
+    chosen = writable_folder(folder)
     with exclusive(chosen):
         registry = load(chosen)
         for operator in changes:
@@ -180,7 +180,7 @@ def record_evidence(
     Evidence from other devices stays. Raises RegistryError as `edit` does.
     """
     name = full_name(operator)
-    chosen = registry_folder(folder)
+    chosen = writable_folder(folder)
     with exclusive(chosen):
         registry = load(chosen)
         if name not in registry:

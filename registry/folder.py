@@ -1,23 +1,42 @@
-"""Where the registry's files are, and which of them an operator belongs to. Imports the standard library alone."""
+"""Where the registry's files are, and which of them an operator belongs to. Imports the standard library alone.
+
+In a clone the registry in use is the repository's own. An installed mpsmith has one to read, among its code; what is
+written goes to a copy of it in the current folder, which is then the registry in use there, as the results store and
+the reports of that folder are."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
+from ..checkout import is_checkout
+
 PACKAGED = Path(__file__).parent / "operators"
 VARIABLE = "MPSMITH_REGISTRY"
+# The copy of an installed mpsmith's registry, in the folder where someone works.
+LOCAL = Path("mpsmith-registry")
 
 # Name prefixes that have a file of their own; without them the files of their letters would be twice as long.
 FAMILIES = ("fft", "foreach", "linalg", "nested", "sparse", "special", "upsample")
 
 
 def registry_folder(chosen: Path | None = None) -> Path:
-    """The folder in use: the one chosen, else that of the variable MPSMITH_REGISTRY, else the package's own."""
+    """The folder in use: the one chosen, else that of the variable MPSMITH_REGISTRY, else the package's own.
+
+    Where mpsmith is installed, a copy in the current folder (`writing.writable_folder`) goes before the package's own.
+    """
+    asked_for = folder_asked_for(chosen)
+    if asked_for is not None:
+        return asked_for
+    return LOCAL if not is_checkout() and LOCAL.is_dir() else PACKAGED
+
+
+def folder_asked_for(chosen: Path | None) -> Path | None:
+    """The folder chosen, else that of the variable MPSMITH_REGISTRY, else None."""
     if chosen is not None:
         return chosen
     named = os.environ.get(VARIABLE)
-    return Path(named) if named else PACKAGED
+    return Path(named) if named else None
 
 
 def registry_files(folder: Path) -> list[Path]:

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from .folder import registry_files, registry_folder
+from .folder import PACKAGED, folder_asked_for, registry_files
 from .problems import RegistryError, shown
 
 
@@ -30,11 +30,14 @@ _LINE = re.compile(
 
 
 def kernel_entries(folder: Path | None = None) -> dict[str, KernelEntry]:
-    """The operators that have a kernel, by name. `folder`: as for `registry.files.load`.
+    """The operators that have a kernel, by name.
+
+    `folder`: by default that of the variable MPSMITH_REGISTRY, else the package's own: what `import mpsmith.kernels`
+    registers does not depend on the current folder.
 
     Raises RegistryError when a file cannot be read; what is written in the files is not validated here.
     """
-    chosen = registry_folder(folder)
+    chosen = folder_asked_for(folder) or PACKAGED
     try:
         texts = [path.read_text(encoding="utf-8") for path in registry_files(chosen)]
     except (OSError, UnicodeDecodeError) as error:

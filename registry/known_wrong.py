@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from .folder import PACKAGED as PACKAGED_REGISTRY
-from .folder import VARIABLE, registry_files, registry_folder
+from .folder import VARIABLE, folder_asked_for, registry_files
 from .known_case import INTEGER, KnownCase, Part, TensorInput, View
 from .model import OverloadName, Release, Text
 from .parsing import Block, parse, read_text
@@ -86,7 +86,7 @@ class KnownReport(Part):
 
 def corpus_folder(registry: Path | None = None) -> Path:
     """The corpus that belongs to a registry: the package's own, or the folder `known_wrong` inside another one."""
-    chosen = registry_folder(registry)
+    chosen = folder_asked_for(registry) or PACKAGED_REGISTRY
     return PACKAGED if chosen == PACKAGED_REGISTRY else chosen / FOLDER_NAME
 
 

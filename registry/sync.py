@@ -22,12 +22,11 @@ from pydantic import ValidationError
 
 from .drift import Drift, drift_of
 from .files import load, merged_devices, merged_fields, replace_entries
-from .folder import registry_folder
 from .model import DEVICES, Device, DtypeVerdict, Entry, Measured, Verdict, data_of, in_dtype_order
 from .problems import RegistryError
 from .releases import is_older, plain_release
 from .validation import described
-from .writing import exclusive
+from .writing import exclusive, writable_folder
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,7 @@ def sync(folder: Path | None, measurements: Iterable[Measurement], *, replace_ne
     or the disk refuses.
     """
     wanted = _by_operator(measurements)
-    chosen = registry_folder(folder)
+    chosen = writable_folder(folder)
     with exclusive(chosen):
         registry = load(chosen)
         steps = [

@@ -4,12 +4,36 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from .folder import VARIABLE
+from ..checkout import is_checkout
+from .folder import LOCAL, PACKAGED, VARIABLE, registry_files, registry_folder
 from .problems import RegistryError, shown
+
+
+def writable_folder(chosen: Path | None = None) -> Path:
+    """The folder in use (`folder.registry_folder`), for writing: never the files of an installed package.
+
+    Those are copied into the current folder first. Raises RegistryError when that is refused.
+    """
+    folder = registry_folder(chosen)
+    if folder != PACKAGED or is_checkout():
+        return folder
+    temporary = LOCAL.with_name(f".{LOCAL.name}.{os.getpid()}.tmp")
+    try:
+        temporary.mkdir()
+        for path in registry_files(PACKAGED):
+            shutil.copyfile(path, temporary / path.name)
+        temporary.rename(LOCAL)
+    except OSError as error:
+        if not LOCAL.is_dir():  # not made by another process meanwhile
+            raise _refused(LOCAL, error) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return LOCAL
 
 
 @contextmanager

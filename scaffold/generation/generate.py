@@ -10,6 +10,7 @@ from ...audit.releases import data as release_data
 from ...audit.surface import native_functions
 from ...audit.surface.overloads import Dispatch
 from ...audit.wheel.fetch import require_version
+from ...checkout import PACKAGE, is_checkout
 from ...registry.files import edit_all, load
 from ...registry.model import Entry, Status
 from ...registry.problems import near
@@ -25,7 +26,6 @@ from ..targets.upstream import patch as upstream
 from ..targets.upstream.dispatch_stubs import installed_include
 from .writing import Plan, plan, write
 
-PACKAGE = Path(__file__).parents[2]
 _FURTHER = (Status.scaffolded, Status.implemented, Status.verified, Status.upstreamed)
 
 
@@ -180,16 +180,19 @@ def _require_no_kernel(operator: OperatorModel, registry: Path | None) -> None:
         )
 
 
-def is_checkout() -> bool:
-    """Whether this package runs from its repository, where kernels belong into its own folders."""
-    return (PACKAGE / "pyproject.toml").is_file()
-
-
 def _place(operator: OperatorModel, target: Target, out: Path | None) -> tuple[Path, str]:
-    """The folder, and where its manifest goes."""
-    if target is Target.SHADER and out is None and is_checkout():
+    """The folder, and where its manifest goes.
+
+    Kernels for mpsmith belong into the folders of its clone; what has no place there goes into the current folder, or,
+    inside a clone, into `work/`, which git ignores.
+    """
+    if out is not None:
+        return out, NAME
+    if is_checkout() and target is Target.SHADER:
         return PACKAGE, f"kernels/.scaffold/{operator.stem}.json"
-    return (out or Path.cwd() / f"{operator.stem}_{target.value}"), NAME
+    inside_clone = is_checkout() and Path.cwd().is_relative_to(PACKAGE.resolve())
+    here = PACKAGE / "work" if inside_clone else Path.cwd()
+    return here / f"{operator.stem}_{target.value}", NAME
 
 
 def _require_own(folder: Path, manifest_name: str, operator: OperatorModel, target: Target) -> None:

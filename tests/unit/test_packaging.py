@@ -19,7 +19,9 @@ else:
 
 ROOT = Path(__file__).parents[2]
 # What stands in the repository beside the package.
-NOT_THE_PACKAGE = {"benchmarks", "build", "dist", "docs", "tests"}
+NOT_THE_PACKAGE = {"benchmarks", "build", "dist", "docs", "tests", "work"}
+# Modules at the root that build the package and are no part of it.
+BUILDS = {Path("setup.py")}
 # Files in the package's folders that are for readers of the repository.
 NOT_INSTALLED = ("*.md", "reports/published/*")
 
@@ -84,14 +86,26 @@ def test_every_data_file_is_shipped(setuptools_settings: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-def wheel_names(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The names in a wheel that is built from a copy, so that nothing is left in the working tree."""
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel that is built from a copy, so that nothing is left in the working tree.
+
+    An earlier build has left a kernel there that is gone since.
+    """
     source, out = tmp_path_factory.mktemp("source") / "mpsmith", tmp_path_factory.mktemp("wheel")
     left_out = shutil.ignore_patterns(".*", "build", "dist", "*.egg-info", "__pycache__", "*.sqlite*")
     shutil.copytree(ROOT, source, ignore=left_out)
+    stale = source / "build" / "lib" / "mpsmith" / "kernels"
+    stale.mkdir(parents=True)
+    for name in ("gone.py", "gone.metal"):
+        (stale / name).touch()
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps"]
     subprocess.run([*command, "--no-build-isolation", "--wheel-dir", str(out), str(source)], check=True)
     (wheel,) = out.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def wheel_names(wheel: Path) -> list[str]:
     with zipfile.ZipFile(wheel) as archive:
         return archive.namelist()
 
@@ -104,10 +118,57 @@ def test_the_wheel_installs_one_top_level_package(wheel_names: list[str]) -> Non
     assert [name for name in wheel_names if name.startswith(("mpsmith/tests", "mpsmith/benchmarks"))] == []
 
 
-def test_the_wheel_holds_every_module_and_data_file(wheel_names: list[str]) -> None:
+def test_the_wheel_holds_the_modules_and_data_files(wheel_names: list[str]) -> None:
     modules = {path.relative_to(ROOT) for folder in package_folders() for path in (ROOT / folder).glob("*.py")}
-    expected = {f"mpsmith/{path.as_posix()}" for path in modules | set(data_files()) | {Path("py.typed")}}
-    assert sorted(expected - set(wheel_names)) == []
+    expected = {f"mpsmith/{path.as_posix()}" for path in modules - BUILDS | set(data_files()) | {Path("py.typed")}}
+    shipped = {name for name in wheel_names if name.startswith("mpsmith/")}
+    assert sorted(expected - shipped) == []
+    assert sorted(shipped - expected) == []
+
+
+def test_the_wheel_holds_nothing_of_an_earlier_build(wheel_names: list[str]) -> None:
+    assert [name for name in wheel_names if "gone" in name] == []
+
+
+@pytest.fixture
+def installed(wheel: Path, tmp_path: Path) -> Path:
+    """A folder for PYTHONPATH with the wheel's files."""
+    folder = tmp_path / "site-packages"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+def run_installed(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A command of the installed package, in a folder that stands beside it."""
+    environment = {name: value for name, value in os.environ.items() if name != "MPSMITH_REGISTRY"}
+    environment |= {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    here = folder.with_name("here")
+    here.mkdir(exist_ok=True)
+    command = [sys.executable, "-m", "mpsmith", *arguments]
+    return subprocess.run(command, cwd=here, env=environment, capture_output=True, text=True)
+
+
+def files_below(folder: Path) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+
+
+def test_an_installed_package_writes_where_its_user_is(installed: Path) -> None:
+    before = files_below(installed)
+    written = run_installed(installed, "registry", "set", "aten::mode", "--owner", "ada")
+    assert written.stdout.startswith("mpsmith-registry/m.yaml:"), written.stderr
+    assert "ada" in run_installed(installed, "registry", "show", "mode").stdout
+    assert files_below(installed) == before
+    assert [path.name for path in installed.with_name("here").iterdir()] == ["mpsmith-registry"]
+
+
+def test_an_installed_package_refuses_to_change_what_it_brought(installed: Path) -> None:
+    learned = run_installed(installed, "learn", "--ops", "mode")
+    assert (learned.returncode, learned.stdout) == (2, "")
+    assert "--to DIR" in learned.stderr
+    rebuilt = run_installed(installed, "coverage", "rebuild")
+    assert (rebuilt.returncode, rebuilt.stdout) == (2, "")
+    assert "in a clone" in rebuilt.stderr
 
 
 @pytest.mark.parametrize("module", ["mpsmith", "mpsmith.cli", "mpsmith.registry.files"])

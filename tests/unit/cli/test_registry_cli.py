@@ -218,7 +218,7 @@ def test_sync(folder: Path, audited: list[Measurement]) -> None:
     audited += [measured("aten::add", "native")]
     printed = output("sync", "--store", "a.sqlite").splitlines()
     assert printed == [
-        "registry, measured on the SIMULATED device: "
+        "registry in operators, measured on the SIMULATED device: "
         "1 added, 1 changed, 0 remeasured with the same finding, 0 unchanged",
         "  aten::mode: missing → native (simulated)",
         "1 operator left as recorded, measured with a newer release (--replace-newer replaces that)",
