@@ -42,6 +42,15 @@ class DeviceKind(str, Enum):
 MODES: tuple[str, ...] = ("fallback", "strict")
 
 
+# Settings that leave a part of an audit's cases out.
+NARROWING = ("ops", "dtypes", "sources")
+
+
+def is_narrowed(settings: Mapping[str, Any]) -> bool:
+    """Whether recorded settings chose some operators, dtypes or sources: what they left out says nothing then."""
+    return any(settings.get(name) for name in NARROWING)
+
+
 @dataclass(frozen=True)
 class Settings:
     """One audit as the user asked for it. What decides the cases and their verdicts is recorded with the results.

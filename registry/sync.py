@@ -211,9 +211,10 @@ _SEVERITY: tuple[Verdict, ...] = ("crash", "timeout", "wrong", "missing", "fallb
 def _combined(recorded: Measured, new: Measured) -> Measured:
     """The new measurement, and what the recorded one says of the dtypes that were not executed this time."""
     if (recorded.torch, recorded.profile) != (new.torch, new.profile) or new.verdict == "unreachable":
-        return new
+        return new  # only a whole audit says unreachable: see audit.findings.measurements
     if recorded.dtypes and not new.dtypes:
-        return new.model_copy(update={"dtypes": recorded.dtypes, "verdict": recorded.verdict})
+        evidence = {"dtypes": recorded.dtypes, "verdict": recorded.verdict, "reason": recorded.reason}
+        return new.model_copy(update=evidence)
     executed = {dtype for dtypes in new.dtypes.values() for dtype in dtypes}
     kept = {
         verdict: [dtype for dtype in dtypes if dtype not in executed] for verdict, dtypes in recorded.dtypes.items()
@@ -223,7 +224,8 @@ def _combined(recorded: Measured, new: Measured) -> Measured:
     }
     proved = {verdict for verdict, names in kept.items() if names}
     worst = next((verdict for verdict in _SEVERITY if verdict in proved or verdict == new.verdict), new.verdict)
-    return new.model_copy(update={"dtypes": dtypes, "verdict": worst})
+    reason = new.reason if worst == new.verdict else recorded.reason
+    return new.model_copy(update={"dtypes": dtypes, "verdict": worst, "reason": reason})
 
 
 def _in_order(measured: Measured) -> Measured:

@@ -141,6 +141,21 @@ def base_name(overload: str) -> str:
 
 
 @cache
+def is_named_after(operator: str, overload: str) -> bool:
+    """Whether the entry that a source calls `operator` is one of the overload's own operator, and not of what calls it.
+
+    "nn.functional.linear", "linalg.svd" and "linear.out" are; "masked.mean" is a function of its own, which calls mean.
+    """
+    parts = operator.split(".")
+    names = {"_".join(parts), parts[0]}  # parts[0]: entries that are overloads, "linear.out"
+    if parts[:-1] == ["nn", "functional"]:
+        names.add(parts[-1])
+    elif "aten" in parts:
+        names.update(parts[parts.index("aten") + 1 :][:1])
+    return base_name(overload) in {name.strip("_") for name in names}
+
+
+@cache
 def _base_names(operator: str) -> frozenset[str]:
     """The bare names under which ATen may know what a source calls `operator`."""
     parts = operator.split(".")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from ..surface.overloads import Overload, Surface
 from ..verdicts import CASE_SEVERITY, CaseVerdict
-from .attribution import Attribution, Entry
+from .attribution import Attribution, Entry, is_named_after
 from .store import CaseCount, Store, StoredCase
 
 # The case source whose entries are overloads.
@@ -91,6 +91,7 @@ class OverloadFindings:
         passed_in: the entries whose passing cases count for it.
         at_fault: a finding was put down to it with certainty.
         outermost: the user's own code called it in some case.
+        asked_for: some entry is one of its own operator; else it was only called by others.
     """
 
     dtypes: defaultdict[str, DtypeFindings] = field(default_factory=lambda: defaultdict(DtypeFindings))
@@ -102,6 +103,12 @@ class OverloadFindings:
     passed_in: set[str] = field(default_factory=set)
     at_fault: bool = False
     outermost: bool = False
+    asked_for: bool = False
+
+    def add_entry(self, entry: Entry, overload: str) -> None:
+        """Note an entry that called the overload, or whose findings it answers for."""
+        self.entries.add(entry.name)
+        self.asked_for |= is_named_after(entry.operator, overload)
 
 
 @dataclass
@@ -217,7 +224,7 @@ class Evidence:
         for overload in left:
             findings = self.overloads[overload]
             findings.dtypes[dtype].add_all(found)
-            findings.entries.add(entry.name)
+            findings.add_entry(entry, overload)
             findings.shared.update(dict.fromkeys(other for other in suspects.overloads if other != overload))
         if not left:
             for verdict, cases in found.cases.items():
@@ -231,7 +238,7 @@ class Evidence:
     def _add(self, overload: str, verdict: CaseVerdict, case: StoredCase) -> None:
         findings = self.overloads[overload]
         findings.dtypes[case.group.dtype].add(verdict, case)
-        findings.entries.add(Entry.of(case.group).name)
+        findings.add_entry(Entry.of(case.group), overload)
 
     # ---- credit
 
@@ -247,7 +254,7 @@ class Evidence:
         name = entry.name
         for overload, outermost in self.attribution.witnesses(entry, dtype).items():
             findings = self.overloads[overload]
-            findings.entries.add(name)
+            findings.add_entry(entry, overload)
             findings.outermost |= outermost
             if overload in named:
                 continue

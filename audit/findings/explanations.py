@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from ..selection import is_narrowed
 from ..surface.overloads import Surface
 from ..verdicts import CASE_SEVERITY, CaseVerdict
 from .attribution import Entry
@@ -20,8 +21,6 @@ from .rules import RULES, Rule
 from .store import Run, Store, StoredCase
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
-# Settings that leave a part of the cases out: a rule that then matches nothing may well match in a full run.
-NARROWING = ("ops", "dtypes", "sources")
 
 
 @dataclass(frozen=True)
@@ -197,7 +196,7 @@ def explain(
 def is_full(store: Store, run: Run) -> bool:
     """Whether the run is complete and left out nothing that its level of samples has, `quick` not counting as full."""
     settings = run.settings
-    narrowed = any(settings.get(name) for name in NARROWING) or settings.get("samples", "quick") == "quick"
+    narrowed = is_narrowed(settings) or settings.get("samples", "quick") == "quick"
     groups = store.groups(run.id)
     return run.finished is not None and not narrowed and bool(groups) and all(group.done for group in groups)
 

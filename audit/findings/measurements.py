@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ...registry.sync import Measurement
+from ..selection import is_narrowed
 from ..verdicts import OverloadVerdict
 from .audited_surface import audited_surface
 from .results import AuditSummary, OperatorSummary, OverloadSummary
@@ -29,6 +30,10 @@ def measurements_of(summary: AuditSummary) -> list[Measurement]:
     Operators that were executed, or that a rule excludes. One that could have been executed and was not has no
     measurement: the registry would take `unreachable` for a finding. Operators outside the surface count when a user
     called them; PyTorch's own inner ones (prims) do not.
+
+    A run that was narrowed to some operators, dtypes or sources measured those alone that some entry of it is named
+    after: what they called on the way was seen in a few of its uses, and nothing was seen of the others. Only a whole
+    audit finds that nobody reaches an operator which a rule excludes; a quick one has too few cases for that.
     """
     by_operator: dict[str, list[OverloadSummary]] = {}
     for overload in summary.overloads:
@@ -36,8 +41,7 @@ def measurements_of(summary: AuditSummary) -> list[Measurement]:
     return [
         _measurement(summary, operator, by_operator[operator.name])
         for operator in summary.operators
-        if _is_of_users(by_operator[operator.name])
-        and (operator.verdict is not OverloadVerdict.UNREACHABLE or _all_ruled_out(by_operator[operator.name]))
+        if _is_of_users(by_operator[operator.name]) and _is_measured(summary, operator, by_operator[operator.name])
     ]
 
 
@@ -45,8 +49,12 @@ def _is_of_users(overloads: Iterable[OverloadSummary]) -> bool:
     return any(overload.dispatch is not None or overload.outermost for overload in overloads)
 
 
-def _all_ruled_out(overloads: Iterable[OverloadSummary]) -> bool:
-    return all(overload.unreachable_rule for overload in overloads)
+def _is_measured(summary: AuditSummary, operator: OperatorSummary, overloads: Iterable[OverloadSummary]) -> bool:
+    settings = summary.run.settings
+    if operator.verdict is not OverloadVerdict.UNREACHABLE:
+        return not is_narrowed(settings) or any(overload.asked_for for overload in overloads)
+    is_whole = summary.run.complete and not is_narrowed(settings) and settings.get("samples") != "quick"
+    return is_whole and all(overload.unreachable_rule for overload in overloads)
 
 
 def _measurement(summary: AuditSummary, operator: OperatorSummary, overloads: list[OverloadSummary]) -> Measurement:

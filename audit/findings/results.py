@@ -91,6 +91,7 @@ class OverloadSummary:
         through: operators inside it that fell back or are missing: it is composed of them.
         shared_with: other overloads of which one may be at fault instead.
         outermost: the user's own code called it in some case; else it was only called inside other operators.
+        asked_for: some entry of the run is one of its own operator; else it was only called by other entries.
     """
 
     name: str
@@ -110,6 +111,7 @@ class OverloadSummary:
     through: tuple[str, ...] = ()
     shared_with: tuple[str, ...] = ()
     outermost: bool = False
+    asked_for: bool = False
 
 
 @dataclass(frozen=True)

@@ -165,6 +165,7 @@ def _overload(name: str, known: Overload | None, findings: OverloadFindings, sel
         through=tuple(sorted(findings.through)),
         shared_with=tuple(sorted(findings.shared)),
         outermost=findings.outermost,
+        asked_for=findings.asked_for,
     )
 
 

@@ -248,6 +248,17 @@ def test_a_rule_that_excludes_an_operator_holds_over_what_was_executed_before(tm
     assert (found.verdict, found.dtypes, found.reason) == ("unreachable", {}, "for CPUs only")
 
 
+def test_a_verdict_of_dtypes_that_were_not_executed_this_time_keeps_its_reason(tmp_path: Path) -> None:
+    whole = measurement("aten::svd", "fallback", dtypes={"fallback": ["float32"]}, reason="through aten::_svd")
+    sync(tmp_path, [whole])
+    sync(tmp_path, [measurement("aten::svd", "composite", dtypes={"passed": ["int64"]}, overloads=whole.overloads)])
+    after = load(tmp_path)["aten::svd"].measured["simulated"]
+    assert (after.verdict, after.reason) == ("fallback", "through aten::_svd")
+    sync(tmp_path, [measurement("aten::svd", "composite", dtypes={"passed": ["float32"]})])
+    after = load(tmp_path)["aten::svd"].measured["simulated"]
+    assert (after.verdict, after.reason) == ("composite", None)
+
+
 def test_the_order_of_overloads_and_dtypes_does_not_matter(tmp_path: Path) -> None:
     one = measurement(
         "aten::mode",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mpsmith.audit.findings.attribution import is_named_after
 from mpsmith.audit.findings.audited_surface import audited_surface, with_coverage
 from mpsmith.audit.findings.measurements import measurements, measurements_of
 from mpsmith.audit.findings.store import Run, Store, StoreError
@@ -48,15 +49,18 @@ def record(
     cases: Mapping[tuple[str, str], Sequence[Outcome]],
     calls: Mapping[str, bool],
     environment: Mapping[str, object] | None = None,
+    settings: Mapping[str, object] | None = None,
 ) -> None:
     with Store.open_or_create(path) as store:
         base = {"torch": "2.13.0+cpu", "simulated": True, "profile": "2.13.0"}
-        run = store.begin_run({"samples": "quick"}, {**base, **(environment or {})})
+        run = store.begin_run({"samples": "default", **(settings or {})}, {**base, **(environment or {})})
         store.plan(run.id, [GroupKey("opinfo", name, "", dtype, "fallback") for name, dtype in cases])
         for group in store.groups(run.id):
             outcomes = cases[group.key.operator, group.key.dtype]
             store.add_cases([(group.id, position, outcome, "") for position, outcome in enumerate(outcomes)])
             store.add_witnesses(group.id, dict(calls))
+            store.mark_done(group.id)
+        store.finish_run(run.id)
 
 
 def measured(path: Path) -> dict[str, Measurement]:
@@ -105,6 +109,38 @@ def test_what_was_not_executed_is_measured_only_where_a_rule_excludes_it(tmp_pat
         "unreachable",
         "mkldnn: for x86 only",
     )
+
+
+@pytest.mark.parametrize("settings", [{"samples": "quick"}, {"ops": ["relu"]}, {"dtypes": ["float32"]}])
+def test_only_a_whole_audit_says_that_nobody_reaches_an_operator(tmp_path: Path, settings: dict[str, object]) -> None:
+    record(tmp_path / "store", {("relu", "float32"): [PASSED]}, {"aten::relu": True}, settings=settings)
+    assert sorted(measured(tmp_path / "store")) == ["aten::relu"]
+
+
+@pytest.mark.parametrize("settings", [{"ops": ["linalg.svd"]}, {"dtypes": ["float32"]}, {"sources": ["opinfo"]}])
+def test_a_narrowed_audit_measures_what_it_was_asked_for_alone(tmp_path: Path, settings: dict[str, object]) -> None:
+    calls = {"aten::linalg_svd": True, "aten::_linalg_svd.U": False, "aten::relu": True}
+    record(tmp_path / "store", {("linalg.svd", "float32"): [FELL_BACK, PASSED]}, calls, settings=settings)
+    assert sorted(measured(tmp_path / "store")) == ["aten::_linalg_svd", "aten::linalg_svd"]
+    record(tmp_path / "store", {("linalg.svd", "float32"): [FELL_BACK, PASSED]}, calls)
+    assert "aten::relu" in measured(tmp_path / "store")
+
+
+@pytest.mark.parametrize(
+    ("entry", "overload", "named"),
+    [
+        ("softshrink", "aten::softshrink.out", True),
+        ("nn.functional.softshrink", "aten::softshrink", True),
+        ("linalg.svd", "aten::_linalg_svd.U", True),
+        ("mode.values", "aten::mode", True),
+        ("torch.ops.aten._safe_softmax.default", "aten::_safe_softmax", True),
+        ("masked.mean", "aten::mean", False),
+        ("nn.functional.conv2d", "aten::convolution", False),
+        ("max_pool2d", "aten::max", False),
+    ],
+)
+def test_the_entries_of_an_operator_are_those_of_its_name(entry: str, overload: str, named: bool) -> None:
+    assert is_named_after(entry, overload) is named
 
 
 def test_operators_outside_the_surface_are_measured_when_users_call_them(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.findings.attribution import Attribution, Entry, out_arguments
+from mpsmith.audit.findings.module_rows import ModuleRow, ModuleStatus
 from mpsmith.audit.findings.results import AuditSummary, OverloadSummary, Registered, select
 from mpsmith.audit.findings.store import Store
 from mpsmith.audit.findings.summary import summarize
@@ -485,6 +486,25 @@ def test_filters_keep_what_matches_and_leave_the_run_whole(built: Built) -> None
     assert [o.name for o in select(summary, patterns=["linalg.sv?"]).overloads] == ["aten::linalg_svd"]
     assert [o.name for o in select(summary, dtypes=["int8"]).overloads] == ["aten::mode"]
     assert select(summary, [OverloadVerdict.NATIVE], (), ["int8"]).overloads == ()
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [{"verdicts": [OverloadVerdict.NATIVE]}, {"patterns": ["relu"]}, {"dtypes": ["float32"]}],
+)
+def test_a_part_of_a_report_holds_no_findings_of_what_it_leaves_out(
+    built: Built, filters: dict[str, list[object]]
+) -> None:
+    built.case("relu", PASSED, calls={"relu": True})
+    built.case("nothing.like.it", fault(CaseVerdict.CRASH, "signal 11"))
+    built.store.add_module_row(built.run, ModuleRow("torch.mps.synchronize", ModuleStatus.WORKS))
+    summary = built.summary()
+    assert summary.unattributed
+    assert summary.module
+    part = select(summary, **filters)  # type: ignore[arg-type]
+    assert part.overloads
+    assert part.unattributed == ()
+    assert part.module == ()
 
 
 def test_filters_that_can_match_nothing_are_errors(built: Built) -> None:
