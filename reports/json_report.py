@@ -1,7 +1,8 @@
 """The report for machines: everything that the summary holds, in a versioned JSON format with a schema.
 
 The top level has `format`, `version`, `mpsmith`, `simulated`, `verdicts` (overloads by verdict, as a check for
-readers) and `summary`, which is `audit.results.AuditSummary` field by field; fields at their default are left out.
+readers) and `summary`, which is
+`audit.findings.results.AuditSummary` field by field; fields at their default are left out.
 `schema` describes all of it. A change that readers would notice raises VERSION.
 """
 

@@ -1,6 +1,6 @@
 """What a run showed, as plain data: one verdict an overload with its evidence, and the roll-ups that reports show.
 
-`audit.summary` computes it; reports render it, and its JSON is `pydantic`'s dump of these classes.
+`audit.findings.summary` computes it; reports render it, and its JSON is `pydantic`'s dump of these classes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Dtypes that native operators of the simulated device refuse on request, with the errors of a Mac.
 
-What to refuse is the caller's knowledge: `audit.dtype_refusals` has it from PyTorch's own tests.
+What to refuse is the caller's knowledge: `audit.coverage.dtype_refusals` has it from PyTorch's own tests.
 """
 
 from __future__ import annotations
