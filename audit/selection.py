@@ -63,7 +63,8 @@ class Settings:
         profile: for the simulated device, the torch release whose coverage it has; None is the installed one.
         workers: how many processes execute cases.
         refuse_dtypes_of: for the simulated device, a torch release whose refused dtypes native operators refuse there.
-        timeout: seconds one case may take before its process is killed.
+        timeout: seconds of processor time that one case may take before its process is killed; a case that sleeps gets
+            a longer one on the wall clock (`time_limit.WALL_FACTOR`).
         memory_limit: bytes of data a worker may hold, or 0 for no limit.
         sources: which case sources; empty means all.
         large: also the sources that need very much memory, which are not among the default ones.

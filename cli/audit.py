@@ -58,7 +58,12 @@ def audit(
     store: Annotated[Path, typer.Option(help="The results store, an SQLite file.")] = DEFAULT_STORE,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the audit that was stopped.")] = False,
     workers: Annotated[int, typer.Option(min=1, help="Worker processes.")] = os.cpu_count() or 1,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that one case may take.")] = 60.0,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            min=0.1, help="Seconds of processor time that one case may take; five times as many on the wall clock."
+        ),
+    ] = 60.0,
     memory_limit: Annotated[
         float, typer.Option(min=0, help="GiB of data that a worker may hold, 0 for no limit (Linux).")
     ] = 8.0,

@@ -11,7 +11,6 @@ import os
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 
 from pebble import ProcessExpired, ProcessPool
 
+from .. import time_limit
 from ..calls.memory import Memory, Remembered
 from ..selection import DTYPES
 from .attempts import Attempt, Tried, attempt_overload, mark, read_journal
@@ -27,7 +27,7 @@ from .verification import Answer, CheckedContext, PlainContext, agree, answers, 
 Call = dict[str, Any]
 
 BATCH = 48
-SECONDS_PER_OVERLOAD = 60.0
+SECONDS_PER_OVERLOAD = 60.0  # of processor time
 DEATHS_FORGIVEN = 3
 LARGEST_PROCESS = 4 << 30  # bytes: a call that asks for more is refused
 RECORDED_DTYPES = ("float32", "complex64", "int64", "bool", "float16")
@@ -154,7 +154,7 @@ class _Learner:
         ]
 
     def _try(self, attempt: Attempt) -> Any:
-        return self._trying.schedule(attempt_overload, args=(attempt,), timeout=SECONDS_PER_OVERLOAD)
+        return self._trying.schedule(_attempt, args=(attempt,))
 
     def _settled(self, attempt: Attempt, future: Any) -> Tried:
         """What was found; after a death the attempt goes on without the call that did it."""
@@ -164,11 +164,11 @@ class _Learner:
         for seed in range(1, DEATHS_FORGIVEN + 1):
             try:
                 found: Tried = future.result()
-            except (ProcessExpired, FutureTimeout) as death:
+            except ProcessExpired as expired:
                 accepted, last, count = read_journal(attempt.journal)
                 saved, tried = [*saved, *accepted], tried + count
-                exitcode = getattr(death, "exitcode", None)
-                deaths.append("takes too long" if exitcode is None else f"ends the process: exit code {exitcode}")
+                too_long = time_limit.exceeded(expired.exitcode)
+                deaths.append("takes too long" if too_long else f"ends the process: exit code {expired.exitcode}")
                 known = {**attempt.known, attempt.name: [*saved, *attempt.known.get(attempt.name, ())]}
                 avoided = attempt.avoided | ({last} if last else set())
                 attempt = replace(attempt, known=known, seed=seed, avoided=avoided, journal=self._file())
@@ -213,7 +213,7 @@ class _Learner:
         for _ in range(DEATHS_FORGIVEN):
             try:
                 return found + list(future.result())
-            except (ProcessExpired, FutureTimeout):
+            except ProcessExpired:
                 # The answers before the death are lost with the process; they are asked for again, one by one less.
                 started = log.stat().st_size if log.exists() else 1
                 before = pairs[len(found) : len(found) + max(0, started - 1)]
@@ -234,19 +234,29 @@ class _Learner:
             return []
         try:
             return list(_ask(pool, name, pairs, calls, self._file()).result())
-        except (ProcessExpired, FutureTimeout):
+        except ProcessExpired:
             return ["ends the process"] * len(pairs)
 
 
 def _ask(pool: ProcessPool, name: str, pairs: Sequence[Any], calls: Sequence[Call], log: Path) -> Any:
-    return pool.schedule(_answer, args=(name, list(pairs), list(calls), str(log)), timeout=SECONDS_PER_OVERLOAD)
+    return pool.schedule(_answer, args=(name, list(pairs), list(calls), str(log)))
+
+
+def _attempt(attempt: Attempt) -> Tried:
+    time_limit.start(SECONDS_PER_OVERLOAD)
+    try:
+        return attempt_overload(attempt)
+    finally:
+        time_limit.stop()
 
 
 def _answer(name: str, pairs: Sequence[tuple[int, str | None]], calls: Sequence[Call], log: str) -> list[Answer]:
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    time_limit.start(SECONDS_PER_OVERLOAD)
     try:
         return answers(name, pairs, calls, descriptor)
     finally:
+        time_limit.stop()
         os.close(descriptor)
 
 
@@ -310,6 +320,7 @@ def _prepare(imports: Iterable[str]) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (LARGEST_PROCESS, hard))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; the parent handles it
+    time_limit.prepare()
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)

@@ -13,7 +13,8 @@ from ...errors import MpsmithError
 from ..findings.store import Run, Store, StoredCase
 from ..selection import Settings
 from . import worker
-from .runner import cause_of_death, scratch_folder, worker_pool
+from .death import Death, death_of
+from .runner import scratch_folder, worker_pool
 
 Result = TypeVar("Result")
 
@@ -25,14 +26,14 @@ class Replayed:
     run: Run
     recorded: StoredCase
     replay: worker.Replay | None
-    death: str = ""
+    death: Death | None = None
 
     @property
     def verdict(self) -> str:
         """The verdict of this execution."""
         if self.replay is not None:
             return self.replay.outcome.verdict.value
-        return "timeout" if self.death == "time-out" else "crash"
+        return "timeout" if self.death is not None and self.death.timed_out else "crash"
 
 
 def replay_case(path: Path, name: str, timeout: float) -> Replayed:
@@ -43,8 +44,8 @@ def replay_case(path: Path, name: str, timeout: float) -> Replayed:
     run, case = _recorded(path, name)
     try:
         return Replayed(run, case, _in_a_worker(path, run, case, timeout, worker.replay))
-    except WorkerDiedError as death:
-        return Replayed(run, case, None, str(death))
+    except WorkerDiedError as died:
+        return Replayed(run, case, None, died.death)
 
 
 def script_of_case(path: Path, name: str, timeout: float) -> str:
@@ -55,12 +56,16 @@ def script_of_case(path: Path, name: str, timeout: float) -> str:
     run, case = _recorded(path, name)
     try:
         return _in_a_worker(path, run, case, timeout, worker.script)
-    except WorkerDiedError as death:
-        raise MpsmithError(f"case {name} kills its process ({death}), so it cannot be made smaller") from death
+    except WorkerDiedError as died:
+        raise MpsmithError(f"case {name} kills its process ({died}), so it cannot be made smaller") from died
 
 
 class WorkerDiedError(Exception):
     """The case took its process with it; says how."""
+
+    def __init__(self, death: Death) -> None:
+        super().__init__(str(death))
+        self.death = death
 
 
 def _recorded(path: Path, name: str) -> tuple[Run, StoredCase]:
@@ -81,4 +86,4 @@ def _in_a_worker(
             result: Result = pool.schedule(work, args=(task,)).result()
             return result
         except ProcessExpired as expired:
-            raise WorkerDiedError(cause_of_death(expired, scratch)) from expired
+            raise WorkerDiedError(death_of(expired, scratch)) from expired

@@ -8,13 +8,11 @@ fell back run again in strict processes. A case without any fallback makes the s
 from __future__ import annotations
 
 import os
-import signal
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -24,10 +22,11 @@ from pebble import ProcessExpired, ProcessPool
 from ...errors import MpsmithError
 from ..findings.store import Run, Store, StoredGroup, StoreError
 from ..group import GroupKey
-from ..mps_module.execution import probe_module
 from ..selection import Settings
 from ..verdicts import CaseVerdict, Outcome
 from . import worker
+from .death import death_of
+from .module_probes import probe_module
 from .progress import AuditProgress
 
 # A group whose worker keeps dying without reaching a new case is given up after so many times.
@@ -89,8 +88,7 @@ class _Audit:
         """Last, so that whatever a probe leaves behind reaches no case; not where a few operators are asked for."""
         settings = self._settings
         if not (settings.faults or settings.ops or settings.dtypes):
-            cause = partial(cause_of_death, scratch=self._scratch)
-            probe_module(pool, self._store, run, settings.imports, cause, settings.workers)
+            probe_module(pool, self._store, run, settings.imports, self._scratch, settings.workers)
 
     def _run_strict(self, run: Run) -> None:
         fell_back = self._store.positions_with_fallback(run.id)
@@ -156,25 +154,23 @@ class _Audit:
         """Record the case that killed its worker; returns whether the group's other cases are still to be run."""
         announced = worker.announced(task.marker)
         task.marker.unlink(missing_ok=True)
-        message = cause_of_death(expired, self._scratch)
+        death = death_of(expired, self._scratch)
         if announced is not None and announced[0] not in self._store.positions(task.group):
             position, on_device = announced
             if position == worker.MAKING_SAMPLES:
-                outcome = Outcome(CaseVerdict.REFERENCE_FAILED, "samples", f"making the samples ends in {message}")
+                outcome = Outcome(CaseVerdict.REFERENCE_FAILED, "samples", f"making the samples ends in {death}")
                 self._store.add_case(task.group, position, outcome, "")
                 self._store.mark_done(task.group)
                 return False
             if on_device:
-                timed_out = expired.exitcode == -signal.SIGALRM
-                outcome = Outcome(CaseVerdict.TIMEOUT if timed_out else CaseVerdict.CRASH, "forward", message)
+                verdict = CaseVerdict.TIMEOUT if death.timed_out else CaseVerdict.CRASH
+                outcome = Outcome(verdict, "forward", death.cause)
             else:
-                outcome = Outcome(CaseVerdict.REFERENCE_FAILED, "forward", f"the CPU's run ends in {message}")
+                outcome = Outcome(CaseVerdict.REFERENCE_FAILED, "forward", f"the CPU's run ends in {death}")
             self._store.add_case(task.group, position, outcome, "")
             return True
         if strike >= STRIKES:
-            raise MpsmithError(
-                f"{task.key.label}: the worker dies before its first case, {message} (run --resume later)"
-            )
+            raise MpsmithError(f"{task.key.label}: the worker dies before its first case, {death} (run --resume later)")
         return True
 
     def _pool(self, mode: str) -> AbstractContextManager[ProcessPool]:
@@ -199,23 +195,6 @@ def worker_pool(settings: Settings, mode: str, store: Path, scratch: Path) -> It
         raise
     finally:
         pool.join()
-
-
-def last_words(scratch: Path, pid: int | None) -> str:
-    """What a dead worker printed last: often the assertion that ended it."""
-    log = scratch / f"{pid}.log"
-    lines = log.read_text(errors="replace").split("\n") if log.exists() else []
-    spoken = [line.strip() for line in lines if line.strip() and not line.startswith("USDT:")]
-    return spoken[-1][:300] if spoken else ""
-
-
-def cause_of_death(expired: ProcessExpired, scratch: Path) -> str:
-    """Why a worker died, in one line: its signal or exit code, and its last words."""
-    words = last_words(scratch, expired.pid)
-    if expired.exitcode == -signal.SIGALRM:
-        return "time-out"
-    cause = signal.Signals(-expired.exitcode).name if expired.exitcode < 0 else f"exit code {expired.exitcode}"
-    return f"{cause}: {words}" if words else cause
 
 
 def _as_recorded(run: Run, given: Settings) -> Settings:

@@ -1,9 +1,8 @@
 """What runs inside a worker process: it makes the cases of a group, judges them and stores each result at once.
 
 A case may abort, hang or eat all memory; then this process dies and the parent learns from the marker file which
-case it was. The time limit is the kernel's own alarm (SIGALRM with its default action), because code that hangs in
-C never returns to Python. Nothing here may be imported before `start` has set the fallback variable: libtorch reads
-it once, when it loads.
+case it was. Nothing here may be imported before `start` has set the fallback variable: libtorch reads it once, when it
+loads.
 """
 
 from __future__ import annotations
@@ -22,10 +21,12 @@ from typing import TYPE_CHECKING, Any
 from unittest import SkipTest
 
 from ...errors import MpsmithError
+from .. import time_limit
 from ..findings.store import Store
 from ..group import GroupKey
 from ..selection import Settings
 from ..verdicts import CaseVerdict, Outcome
+from .death import at_risk, begin, keep_words
 
 if TYPE_CHECKING:
     from ..cases import Case, CaseSource
@@ -49,7 +50,7 @@ class WorkerOptions:
     settings: Settings
     mode: str
     store: Path
-    logs: Path
+    scratch: Path
     parent: int
 
 
@@ -112,7 +113,7 @@ def start(options: WorkerOptions) -> None:
 
 def _prepare(options: WorkerOptions) -> _Worker:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; the parent handles it
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    time_limit.prepare()
     os.environ["PYTORCH_ENABLE_MPS_FALLBACK"] = "1" if options.mode == "fallback" else "0"
     warnings.simplefilter("ignore")
     threading.Thread(target=_end_with_parent, args=(options.parent,), daemon=True).start()
@@ -128,7 +129,7 @@ def _prepare(options: WorkerOptions) -> _Worker:
     _refuse_dtypes(options.settings.refuse_dtypes_of, device)
     sources, problems = case_sources(options.settings.imports)
     store = Store.open_to_add(options.store)
-    _redirect_output(options.logs / f"{os.getpid()}.log")
+    keep_words(options.scratch)
     _limit_memory(options.settings.memory_limit)
     return _Worker(options, sources, device, store, problems)
 
@@ -189,7 +190,7 @@ def run_group(task: Task) -> int:
         try:
             cases = _make_cases(worker, task)
         except Exception as error:
-            _disarm()
+            time_limit.stop()
             # PyTorch's own samplers raise SkipTest where an operator has none for a dtype.
             verdict = CaseVerdict.SKIPPED if isinstance(error, SkipTest) else CaseVerdict.REFERENCE_FAILED
             outcome = Outcome(verdict, "samples", f"no samples: {type(error).__name__}: {one_line(error)}")
@@ -199,7 +200,7 @@ def run_group(task: Task) -> int:
         worker.store.mark_done(task.group)
         return executed
     finally:
-        _disarm()
+        time_limit.stop()
         os.close(marker)
 
 
@@ -213,9 +214,8 @@ def replay(task: Task) -> Replay:
     def show(trial: Trial) -> None:
         shown.extend((_shown(trial.cpu), _shown(trial.mps)))
 
-    signal.setitimer(signal.ITIMER_REAL, worker.options.settings.timeout)
-    outcome = _judged(worker, case, label, on_executed=show)
-    _disarm()
+    with at_risk(worker.options.settings.timeout):
+        outcome = _judged(worker, case, label, on_executed=show)
     cpu, mps = shown or (_shown(None), _shown(None))
     return Replay(outcome, described(case), cpu, mps, worker.device.simulated)
 
@@ -226,13 +226,10 @@ def script(task: Task) -> str:
     from ..reproduction.shrinking import shrink
 
     worker, case, label = _only_case(task)
-    settings = worker.options.settings
 
     def judge_again(simpler: Case) -> Outcome:
-        signal.setitimer(signal.ITIMER_REAL, settings.timeout)
-        outcome = _judged(worker, simpler, label)
-        _disarm()
-        return outcome
+        with at_risk(worker.options.settings.timeout):
+            return _judged(worker, simpler, label)
 
     smallest, outcome = shrink(case, judge_again)
     return script_of(smallest, task.key, outcome, simulated=worker.device.simulated)
@@ -313,7 +310,7 @@ def _judged(worker: _Worker, case: Case, label: str, **observers: Any) -> Outcom
 def _announce(marker: int, position: int, timeout: float) -> None:
     """Say which case comes next, and let the kernel end this process if it takes too long."""
     _mark(marker, position, ON_CPU)
-    signal.setitimer(signal.ITIMER_REAL, timeout)
+    begin(timeout)
 
 
 def _mark(marker: int, position: int, place: int) -> None:
@@ -329,10 +326,6 @@ def announced(marker: Path) -> tuple[int, bool] | None:
     return position, place == ON_DEVICE
 
 
-def _disarm() -> None:
-    signal.setitimer(signal.ITIMER_REAL, 0)
-
-
 def _started() -> _Worker:
     if _failure is not None:
         raise _failure
@@ -346,14 +339,6 @@ def _end_with_parent(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(3)
-
-
-def _redirect_output(log: Path) -> None:
-    """What operators print, above all on their way down, explains a crash: keep it in a file."""
-    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    os.dup2(descriptor, 1)
-    os.dup2(descriptor, 2)
-    os.close(descriptor)
 
 
 def _limit_memory(limit: int) -> None:

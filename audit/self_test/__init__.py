@@ -21,8 +21,8 @@ from ..selection import DeviceKind, Samples, Settings
 from ..verdicts import CaseVerdict
 from .plan import CONTROLS, DTYPES, FAULT_CLASSES, SOURCES, FaultClass, Target, operators, rounds
 
-# Seconds: faulty operators that hang are waited for; right ones take milliseconds, but the machine may be busy.
-TIMEOUT = 20.0
+# Seconds of processor time: right operators take milliseconds. One that hangs asleep is waited for five times as long.
+TIMEOUT = 4.0
 # What is no evidence against the device.
 SILENT = (CaseVerdict.PASSED, CaseVerdict.SKIPPED, CaseVerdict.REFERENCE_FAILED)
 
@@ -104,7 +104,7 @@ def self_test(
         workers: how many processes execute cases.
         say: receives a line for people now and then.
         classes: the faults.
-        timeout: seconds that one case may take.
+        timeout: seconds of processor time that one case may take.
 
     Raises:
         MpsmithError: the simulated device cannot be had here (a Mac has a real one), or no worker can start.

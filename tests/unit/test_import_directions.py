@@ -34,6 +34,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "selection",
         "tree",
         "description",
+        "time_limit",
         "cases",
         "releases",
         "surface",

@@ -37,6 +37,21 @@ def hold_gil_forever() -> None:
     ctypes.PyDLL(None).pause()
 
 
+def spin() -> None:
+    while True:
+        pass
+
+
+def abort_with_a_word() -> None:
+    os.write(2, b"[E1122 00:27:50.123456789 Thing.cpp:12] the kernel at 0x7f3a12345678 is gone\n")
+    os.abort()
+
+
+def chat() -> None:
+    print("a case that passes says something")
+    os.write(1, b"and more\n")
+
+
 def eat_memory() -> None:
     hoard = [torch.empty(1 << 26, device="mps") for _ in range(1 << 10)]
     raise AssertionError(f"{len(hoard)} tensors fitted")
@@ -55,10 +70,12 @@ def leak() -> None:
 
 DEEDS = {
     "aborts": os.abort,
+    "aborts_with_a_word": abort_with_a_word,
     "segfaults": lambda: ctypes.string_at(0),
     "exits": lambda: os._exit(7),
     "hangs": hang_in_c,
     "hangs_with_gil": hold_gil_forever,
+    "spins": spin,
     "eats_memory": eat_memory,
     "raises": raise_error,
     "leaks": leak,
@@ -75,7 +92,8 @@ class HostileSource:
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         for position in range(5):
-            call = on_mps_only(DEEDS[key.operator]) if position == 2 else harmless
+            deeds = {1: chat, 2: DEEDS[key.operator]}
+            call = on_mps_only(deeds[position]) if position in deeds else harmless
             yield Case(call, (torch.arange(4.0),))
 
 

@@ -30,7 +30,8 @@ def run(command: list[str], **keywords) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def hostile_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store = tmp_path_factory.mktemp("hostile") / "store.sqlite"
-    ops = "aborts,segfaults,exits,hangs,hangs_with_gil,eats_memory,raises,leaks,aborts_on_cpu,sampler_*"
+    ops = "aborts,aborts_with_a_word,segfaults,exits,hangs,hangs_with_gil,spins,eats_memory,raises,leaks"
+    ops += ",aborts_on_cpu,sampler_*"
     result = run(
         audit_command(store, "--import", "hostile_cases", "--ops", ops, "--timeout", "3", "--memory-limit", "3")
     )
@@ -52,6 +53,7 @@ def outcomes(store: Path, operator: str) -> dict[int, tuple[CaseVerdict, str]]:
         ("exits", CaseVerdict.CRASH, "exit code 7"),
         ("hangs", CaseVerdict.TIMEOUT, "time-out"),
         ("hangs_with_gil", CaseVerdict.TIMEOUT, "time-out"),
+        ("spins", CaseVerdict.TIMEOUT, "time-out"),
         ("eats_memory", CaseVerdict.CRASH, "out of memory"),
         ("raises", CaseVerdict.WRONG, "the kernel says no"),
         ("leaks", CaseVerdict.WRONG, "leaks memory"),
@@ -63,6 +65,15 @@ def test_a_bad_case_costs_one_case(hostile_store: Path, operator: str, verdict: 
     assert found[2][0] is verdict
     assert text in found[2][1]
     assert {found[position][0] for position in (0, 1, 3, 4)} == {CaseVerdict.PASSED}
+
+
+@pytest.mark.parametrize(
+    ("operator", "message"),
+    [("aborts", "SIGABRT"), ("aborts_with_a_word", "SIGABRT: the kernel at 0x… is gone")],
+)
+def test_a_crash_is_told_in_its_own_last_words(hostile_store: Path, operator: str, message: str) -> None:
+    """Not in what a case before it printed, and the same on every run."""
+    assert outcomes(hostile_store, operator)[2] == (CaseVerdict.CRASH, message)
 
 
 @pytest.mark.parametrize(

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from mpsmith.audit.findings.module_rows import ModuleRow, ModuleStatus
 from mpsmith.audit.findings.store import Run, Store
-from mpsmith.audit.mps_module import execution
-from mpsmith.audit.running.runner import cause_of_death, run_audit, scratch_folder, worker_pool
+from mpsmith.audit.running.module_probes import probe_module
+from mpsmith.audit.running.runner import run_audit, scratch_folder, worker_pool
 from mpsmith.audit.selection import DeviceKind, Settings
 
 HERE = Path(__file__).parent
@@ -27,9 +26,8 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ModuleRow]:
     with patch.context(), Store.create(path) as store, scratch_folder() as scratch:
         run: Run = store.begin_run({}, {"simulated": True})
         with worker_pool(SETTINGS, "fallback", path, scratch) as pool:
-            cause = partial(cause_of_death, scratch=scratch)
-            # Seconds; a hang costs so many, and compiling the kernel of one probe has to fit in.
-            execution.probe_module(pool, store, run, SETTINGS.imports, cause, SETTINGS.workers, timeout=20.0)
+            # Seconds of processor time; a hang asleep costs five times as many.
+            probe_module(pool, store, run, SETTINGS.imports, scratch, SETTINGS.workers, timeout=4.0)
         found = store.module_rows(run.id)
     patch.undo()
     assert len({row.name for row in found}) == len(found)
@@ -38,10 +36,9 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ModuleRow]:
 
 def test_a_crash_and_a_hang_cost_a_row_each(rows: dict[str, ModuleRow]) -> None:
     assert rows["torch.mps.aborting"].status is ModuleStatus.FAILS
-    assert "SIGABRT" in rows["torch.mps.aborting"].detail
-    assert rows["torch.mps.hanging"] == ModuleRow(
-        "torch.mps.hanging", ModuleStatus.FAILS, "does not come back within 20 s"
-    )
+    assert rows["torch.mps.aborting"].detail == "ends the process: SIGABRT: the end is near"
+    assert rows["torch.mps.aborting_in_silence"].detail == "ends the process: SIGABRT"
+    assert rows["torch.mps.hanging"] == ModuleRow("torch.mps.hanging", ModuleStatus.FAILS, "does not come back in time")
     assert rows["torch.mps.after_both"].status is ModuleStatus.WORKS
 
 

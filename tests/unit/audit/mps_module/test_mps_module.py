@@ -13,8 +13,8 @@ import torch
 
 from mpsmith.audit.findings.module_rows import ModuleRow, ModuleStatus
 from mpsmith.audit.findings.store import Store
-from mpsmith.audit.mps_module.execution import listed, probed
 from mpsmith.audit.mps_module.probes import TABLE, ProbeError, expect, refuses, row
+from mpsmith.audit.mps_module.probing import listed, probed
 from mpsmith.audit.mps_module.surface import public_names, resolve
 
 

@@ -1,0 +1,38 @@
+"""A limit on what this process does next: in processor time, so that a busy machine changes no verdict.
+
+Both limits are alarms of the kernel whose default action ends the process, because code that hangs in C never returns
+to Python. The processor time is that of all threads of the process, in user mode and in the kernel. What sleeps (a
+deadlock, a GPU that never answers) uses none, so there is a generous limit on the wall clock too.
+"""
+
+from __future__ import annotations
+
+import signal
+
+# How much longer than its processor time something may take: on a busy machine it waits for its turn, too.
+WALL_FACTOR = 5.0
+
+_ALARMS = (signal.SIGPROF, signal.SIGALRM)
+
+
+def prepare() -> None:
+    """Let the alarms end this process, whatever it inherited."""
+    for alarm in _ALARMS:
+        signal.signal(alarm, signal.SIG_DFL)
+
+
+def start(seconds: float) -> None:
+    """From now on this process may use so many seconds of processor time; an earlier limit is void."""
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds * WALL_FACTOR)
+
+
+def stop() -> None:
+    """No limit any more."""
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def exceeded(exitcode: int) -> bool:
+    """Whether a process with this exit code (negative for a signal) was ended by its limit."""
+    return -exitcode in _ALARMS
