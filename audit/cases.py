@@ -10,11 +10,12 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 import numpy
 import torch
@@ -22,7 +23,7 @@ import torch
 from ..errors import MpsmithError
 from .description import describe
 from .group import GroupKey
-from .selection import DTYPES, Samples
+from .selection import DTYPES, Samples, Settings
 
 
 @dataclass
@@ -72,22 +73,24 @@ def described(case: Case) -> str:
     return f"{case.title}: {inputs}" if case.title else inputs
 
 
-class CaseSource(Protocol):
+class CaseSource(ABC):
     """Something that knows operators and how to make inputs for them.
 
     Attributes:
         name: the source's name, part of every case's identity.
         slowest: operators that should be started first, because one group of theirs takes very long.
+        opt_in: whether an audit leaves the source out unless the user names it, or asks for large cases.
     """
 
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def slowest(self) -> frozenset[str]: ...  # noqa: D102
+    name: str
+    slowest: frozenset[str] = frozenset()
+    opt_in: bool = False
 
+    @abstractmethod
     def groups(self) -> Iterable[GroupKey]:
         """Every group that this source can make, its mode left at "fallback". Cheap: makes no input."""
 
+    @abstractmethod
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         """The cases of one group; called with all random generators seeded."""
 
@@ -113,6 +116,13 @@ def make_cases(source: CaseSource, key: GroupKey, samples: Samples, seed: int) -
 # How many cases of each group the level `quick` makes, and keeps.
 QUICK_LOOKS_AT = 12
 QUICK_CASES = 3
+
+
+def is_wanted(source: CaseSource, settings: Settings) -> bool:
+    """Whether the user asked for a source: by its name, or all by naming none; some run only where asked for."""
+    if source.opt_in:
+        return settings.large or source.name in settings.sources
+    return not settings.sources or source.name in settings.sources
 
 
 def in_order_of_execution(source: CaseSource) -> list[GroupKey]:

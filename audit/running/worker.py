@@ -159,7 +159,7 @@ def _arm(faults: tuple[str, ...], device: AuditedDevice) -> None:
 
 def plan() -> Plan:
     """All groups that the settings select, from every source."""
-    from ..cases import in_order_of_execution, select
+    from ..cases import in_order_of_execution, is_wanted, select
     from .device import environment
 
     worker = _started()
@@ -167,16 +167,9 @@ def plan() -> Plan:
     unknown = sorted(set(settings.sources) - set(worker.sources))
     if unknown:
         raise MpsmithError(f"unknown case source {unknown[0]!r} (there are {', '.join(worker.sources)})")
-    chosen = [source for name, source in worker.sources.items() if _is_chosen(name, source, settings)]
-    groups = [key for source in chosen for key in in_order_of_execution(source)]
+    wanted = [source for source in worker.sources.values() if is_wanted(source, settings)]
+    groups = [key for source in wanted for key in in_order_of_execution(source)]
     return Plan(select(groups, settings.ops, settings.dtypes), environment(worker.device), worker.problems)
-
-
-def _is_chosen(name: str, source: CaseSource, settings: Settings) -> bool:
-    """Whether the user asked for a source: by its name, or all by naming none; some run only where asked for."""
-    if getattr(source, "opt_in", False):
-        return settings.large or name in settings.sources
-    return not settings.sources or name in settings.sources
 
 
 def run_group(task: Task) -> int:

@@ -37,7 +37,11 @@ def case_sources(imports: Sequence[str]) -> tuple[dict[str, CaseSource], list[st
             problems.append(f"{package} cannot be imported: {type(error).__name__}: {error}")
             continue
         imported.append(package)
-        offered.extend(getattr(module, "mpsmith_case_sources", ()))
+        for source in getattr(module, "mpsmith_case_sources", ()):
+            if isinstance(source, CaseSource):
+                offered.append(source)
+            else:
+                problems.append(f"{package} offers {source!r}, which is no mpsmith.audit.cases.CaseSource")
     defined = sorted(registered_operators() - before) if imports else []
     opinfos = OpInfoSource()
     sources: list[CaseSource] = [

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import ClassVar
 
 from torch import Tensor
 
-from ..cases import Case
+from ..cases import Case, CaseSource
 from ..group import GroupKey
 from ..selection import Samples
 from ..tree import leaves
@@ -21,11 +20,8 @@ LOOKED_AT = 8
 LARGEST_TO_VARY = 100_000
 
 
-class DerivedSource(ABC):
+class DerivedSource(CaseSource):
     """Varies one representative sample of each dense OpInfo and dtype in a fixed sequence of ways."""
-
-    name: ClassVar[str]
-    slowest: frozenset[str] = frozenset()
 
     def __init__(self, opinfos: OpInfoSource) -> None:
         self._opinfos = opinfos

@@ -6,17 +6,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from ..cases import Case
+from ..cases import Case, CaseSource
 from ..group import GroupKey
 from ..selection import Samples
 from .opinfo import ON_HOST, OpInfoSource, without_double
 
 
-class ErrorSource:
+class ErrorSource(CaseSource):
     """The error inputs of every OpInfo that has some; the device must raise what the CPU raises."""
 
     name = "errors"
-    slowest: frozenset[str] = frozenset()
 
     def __init__(self, opinfos: OpInfoSource) -> None:
         self._opinfos = opinfos

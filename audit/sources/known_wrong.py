@@ -12,7 +12,7 @@ from torch import Tensor
 from ...registry import known_wrong
 from ...registry.known_case import KnownCase, SliceInput, TensorInput, TorchInput, TupleInput, View, plain_value
 from ...registry.known_wrong import KnownReport
-from ..cases import Case
+from ..cases import Case, CaseSource
 from ..group import GroupKey
 from ..selection import Samples
 from ..tree import leaves, map_leaves
@@ -21,11 +21,10 @@ SOURCE = "known wrong"
 Call = Callable[..., Any]
 
 
-class KnownWrongSource:
+class KnownWrongSource(CaseSource):
     """One group for each report and dtype; its variant is the number of the issue, "#150967"."""
 
     name = SOURCE
-    slowest: frozenset[str] = frozenset()
 
     def groups(self) -> Iterable[GroupKey]:
         """The groups of all reports whose cases fit into an ordinary machine."""

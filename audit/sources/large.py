@@ -20,7 +20,7 @@ from torch import Tensor
 
 from ...registry.known_case import KnownCase
 from ...registry.known_wrong import KnownReport
-from ..cases import Case
+from ..cases import Case, CaseSource
 from ..group import GroupKey
 from ..selection import Samples
 from .known_wrong import grouped, made
@@ -128,12 +128,11 @@ CALLS: tuple[LargeCall, ...] = (
 )
 
 
-class LargeSource:
+class LargeSource(CaseSource):
     """Elementwise operators, reductions and copies over more than 2^31 elements."""
 
     name = "large"
     opt_in = True
-    slowest: frozenset[str] = frozenset()
 
     def groups(self) -> Iterable[GroupKey]:
         """One group for each call, so that no two of their tensors exist at once."""
@@ -154,12 +153,11 @@ class LargeSource:
         return {GroupKey(self.name, large.operator, VARIANT, large.dtype, "fallback"): large for large in CALLS}
 
 
-class LargeKnownWrongSource:
+class LargeKnownWrongSource(CaseSource):
     """The reports of the known-wrong corpus whose cases need very much memory."""
 
     name = "large known wrong"
     opt_in = True
-    slowest: frozenset[str] = frozenset()
 
     def groups(self) -> Iterable[GroupKey]:
         """One group for each such report and dtype."""

@@ -11,18 +11,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.lazy import LazyModuleMixin
 
-from ..cases import Case
+from ..cases import Case, CaseSource
 from ..group import GroupKey
 from ..selection import Samples
 
 DTYPES = ("float32", "float16", "bfloat16")
 
 
-class ModuleSource:
+class ModuleSource(CaseSource):
     """Every module of `module_db` that runs on the CPU in a dtype which mps has."""
 
     name = "modules"
-    slowest: frozenset[str] = frozenset()
 
     def groups(self) -> Iterable[GroupKey]:
         """One group for each module class, mode and dtype."""

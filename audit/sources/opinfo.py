@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from ..cases import Case
+from ..cases import Case, CaseSource
 from ..group import GroupKey
 from ..selection import DTYPES, Samples
 from ..tree import leaves
@@ -46,7 +46,7 @@ COMPRESSED = ("sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
 SLOWEST = frozenset({"grid_sampler_3d"})
 
 
-class OpInfoSource:
+class OpInfoSource(CaseSource):
     """The OpInfos of the installed torch, every sample of every dtype that mps and the CPU both have."""
 
     name = "opinfo"

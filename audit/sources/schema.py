@@ -16,7 +16,7 @@ from ..calls.foreign import foreign_memory
 from ..calls.invocation import SchemaCall, arguments_of, fingerprint
 from ..calls.memory import Memory
 from ..calls.references import register
-from ..cases import Case
+from ..cases import Case, CaseSource
 from ..group import GroupKey
 from ..judging.transfer import move
 from ..releases.data import plain_release
@@ -46,7 +46,7 @@ HOST_RESULTS = {"_pack_padded_sequence": 1, "_pad_packed_sequence": 1, "_rowwise
 ABOUT_THE_DEVICE = frozenset({"_to_cpu", "choose_qparams_optimized"})
 
 
-class SchemaSource:
+class SchemaSource(CaseSource):
     """The remembered calls of every overload, in each dtype that the CPU accepts.
 
     Args:
@@ -56,7 +56,6 @@ class SchemaSource:
     """
 
     name = "schema"
-    slowest: frozenset[str] = frozenset()
 
     def __init__(self, memory: Memory | None = None, packages: Sequence[str] = (), foreign: Sequence[str] = ()) -> None:
         self._given = memory

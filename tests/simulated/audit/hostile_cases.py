@@ -9,7 +9,7 @@ from unittest import SkipTest
 
 import torch
 
-from mpsmith.audit.cases import Case
+from mpsmith.audit.cases import Case, CaseSource
 from mpsmith.audit.group import GroupKey
 from mpsmith.audit.selection import Samples
 
@@ -82,9 +82,8 @@ DEEDS = {
 }
 
 
-class HostileSource:
+class HostileSource(CaseSource):
     name = "hostile"
-    slowest: frozenset[str] = frozenset()
 
     def groups(self) -> Iterable[GroupKey]:
         for deed in DEEDS:
@@ -97,11 +96,10 @@ class HostileSource:
             yield Case(call, (torch.arange(4.0),))
 
 
-class HostileToCpuSource:
+class HostileToCpuSource(CaseSource):
     """Its reference kills the process: nothing is learnt of the device, and nothing is held against it."""
 
     name = "hostile to the cpu"
-    slowest: frozenset[str] = frozenset()
 
     def groups(self) -> Iterable[GroupKey]:
         yield GroupKey(self.name, "aborts_on_cpu", "", "float32", "fallback")
@@ -110,11 +108,10 @@ class HostileToCpuSource:
         yield Case(lambda x: os.abort() if x.device.type == "cpu" else x, (torch.ones(2),))
 
 
-class UnmakeableSource:
+class UnmakeableSource(CaseSource):
     """Its samples cannot be made: one group has none, one raises, one kills the process."""
 
     name = "unmakeable"
-    slowest: frozenset[str] = frozenset()
 
     def groups(self) -> Iterable[GroupKey]:
         yield GroupKey(self.name, "sampler_skips", "", "float32", "fallback")

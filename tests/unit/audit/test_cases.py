@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from types import ModuleType
 
 import numpy
 import pytest
 import torch
 
-from mpsmith.audit.cases import QUICK_CASES, Case, make_cases, select
+from mpsmith.audit.cases import QUICK_CASES, Case, CaseSource, make_cases, select
 from mpsmith.audit.group import GroupKey
 from mpsmith.audit.selection import DTYPES, DeviceKind, Samples, Settings
+from mpsmith.audit.sources import case_sources
 from mpsmith.audit.sources.opinfo import OpInfoSource
 from mpsmith.errors import MpsmithError
 
@@ -26,11 +29,10 @@ GROUPS = [
 ]
 
 
-class RandomSource:
+class RandomSource(CaseSource):
     """Draws from every generator that samplers use."""
 
     name = "opinfo"
-    slowest: frozenset[str] = frozenset()
 
     def groups(self) -> list[GroupKey]:
         return GROUPS
@@ -119,3 +121,22 @@ def test_a_recorded_run_gives_its_settings_back() -> None:
         imports=("torchvision",),
     )
     assert Settings.from_recorded(settings.recorded(), workers=settings.workers) == settings
+
+
+# ---- sources
+
+
+class OfferedSource(RandomSource):
+    name = "offered"
+
+
+def test_a_package_offers_sources_and_what_is_none_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    package = ModuleType("offering_package")
+    package.mpsmith_case_sources = [OfferedSource(), "no source"]  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "offering_package", package)
+    sources, problems = case_sources(("offering_package", "no_such_package"))
+    assert isinstance(sources["offered"], OfferedSource)
+    assert problems == [
+        "offering_package offers 'no source', which is no mpsmith.audit.cases.CaseSource",
+        "no_such_package cannot be imported: ModuleNotFoundError: No module named 'no_such_package'",
+    ]

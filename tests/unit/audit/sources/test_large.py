@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from mpsmith.audit.running.worker import _is_chosen
+from mpsmith.audit.cases import is_wanted
 from mpsmith.audit.selection import Samples, Settings
 from mpsmith.audit.sources import case_sources, large
 from mpsmith.audit.sources.large import CALLS, GIB, LargeKnownWrongSource, LargeSource, lacking_memory
@@ -24,18 +24,18 @@ def memory(monkeypatch: pytest.MonkeyPatch) -> Any:
     return have
 
 
-def chosen(**settings: Any) -> set[str]:
+def wanted(**settings: Any) -> set[str]:
     sources, _ = case_sources(())
-    return {name for name, source in sources.items() if _is_chosen(name, source, Settings(**settings))}
+    return {name for name, source in sources.items() if is_wanted(source, Settings(**settings))}
 
 
 def test_large_cases_are_not_among_the_default_ones() -> None:
-    default = chosen()
+    default = wanted()
     assert {"opinfo", "known wrong", "schema"} <= default
     assert default.isdisjoint({"large", "large known wrong"})
-    assert chosen(large=True) == default | {"large", "large known wrong"}
-    assert chosen(sources=("large",)) == {"large"}
-    assert chosen(sources=("opinfo",), large=True) == {"opinfo", "large", "large known wrong"}
+    assert wanted(large=True) == default | {"large", "large known wrong"}
+    assert wanted(sources=("large",)) == {"large"}
+    assert wanted(sources=("opinfo",), large=True) == {"opinfo", "large", "large known wrong"}
 
 
 def test_the_known_wrong_cases_come_first() -> None:
