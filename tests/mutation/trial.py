@@ -314,10 +314,10 @@ def _settle_hypothesis() -> None:
 def load_device() -> None:
     """The simulated device, as tests/simulated/conftest.py loads it: once, before the forks."""
     from mpsmith.audit.surface.profiles import profile
-    from mpsmith.simulator import device
+    from mpsmith.simulator.device import loading
 
-    os.environ.pop(device.FALLBACK_VARIABLE, None)
-    device.load(profile(None))
+    os.environ.pop(loading.FALLBACK_VARIABLE, None)
+    loading.load(profile(None))
 
 
 if __name__ == "__main__":

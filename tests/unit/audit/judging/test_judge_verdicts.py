@@ -1,0 +1,499 @@
+"""What the judge says of a case, whole: verdict, stage, message, fallbacks, and what was compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from mpsmith.audit.cases import Case
+from mpsmith.audit.judging import judge
+from mpsmith.audit.judging.execution import execute
+from mpsmith.audit.judging.judge import DeviceError, classify, reads_uninitialised_memory
+from mpsmith.audit.judging.witness import Witness
+from mpsmith.audit.verdicts import CaseVerdict, Outcome
+
+NOT_IMPLEMENTED = NotImplementedError("The operator 'aten::mode' is not currently implemented for the MPS device.")
+
+
+def said(outcome: Outcome) -> tuple[CaseVerdict, str, str]:
+    return outcome.verdict, outcome.stage, outcome.message
+
+
+def raising(error: Exception) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        raise error
+
+    return call
+
+
+def ones(*, grad: bool = False) -> Tensor:
+    return torch.ones(3, requires_grad=grad)
+
+
+class Scaled(torch.autograd.Function):
+    """x times one, with a gradient that the test gives."""
+
+    slope: Any = None
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        return Scaled.slope(gradient)
+
+
+# ---- what passes
+
+
+def test_a_case_that_agrees_passes_with_its_error_and_time(played: Any) -> None:
+    outcome = played.judge(Case(played.does(lambda x: x + 1, lambda x: x + 1 + 2**-18), (ones(),)))
+    assert said(outcome) == (CaseVerdict.PASSED, "forward", "")
+    assert outcome.compared == "values"
+    assert outcome.max_error == pytest.approx(2**-18 / (1e-5 + 2 * 1.3e-6), rel=1e-3)
+    assert outcome.seconds > 0
+    assert not outcome.backward
+    assert outcome.fallbacks == ()
+
+
+def test_a_case_in_which_something_fell_back_did_not_pass(played: Any) -> None:
+    played.falls_back = ["aten::mode", "aten::sum"]
+    outcome = played.judge(Case(torch.neg, (ones(grad=True),), differentiable=True))
+    assert outcome.verdict is CaseVerdict.FALLBACK
+    assert outcome.fallbacks == ("aten::mode", "aten::sum"), "each once, forward and backward together"
+    assert outcome.backward
+
+
+def test_a_wrong_result_that_fell_back_is_wrong_and_names_what_fell_back(played: Any) -> None:
+    played.falls_back = ["aten::mode"]
+    outcome = played.judge(Case(played.does(torch.neg, torch.abs), (ones(),)))
+    assert outcome.verdict is CaseVerdict.WRONG
+    assert outcome.fallbacks == ("aten::mode",)
+    assert outcome.max_error is not None
+
+
+def test_a_skipped_case_is_not_executed(played: Any) -> None:
+    outcome = played.judge(Case(raising(AssertionError()), skipped="asks for float64"))
+    assert said(outcome) == (CaseVerdict.SKIPPED, "forward", "asks for float64")
+    assert played.waits == 0
+
+
+@pytest.mark.parametrize(
+    ("case", "compared"),
+    [
+        (Case(torch.rand_like, (ones(),)), "random"),
+        (Case(torch.rand_like, (ones(),), distribution=True), "distribution"),
+        (Case(torch.empty_like, (ones(),), uninitialised="fresh memory"), "fresh memory"),
+        (Case(torch.neg, (ones(),)), "values"),
+    ],
+    ids=["random", "distribution", "uninitialised", "values"],
+)
+def test_the_outcome_says_what_was_compared(case: Case, compared: str, played: Any) -> None:
+    outcome = played.judge(case)
+    assert outcome.verdict is CaseVerdict.PASSED
+    assert outcome.compared == compared
+
+
+def test_only_a_random_operator_has_its_values_left_alone(played: Any) -> None:
+    different = played.does(torch.rand_like, lambda x: torch.rand_like(x) + 5)
+    assert played.judge(Case(different, (ones(),))).verdict is CaseVerdict.PASSED
+
+
+# ---- backward
+
+
+def test_a_wrong_gradient_is_wrong_in_the_backward(played: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Scaled, "slope", played.does(lambda g: g, lambda g: g * 2))
+    outcome = played.judge(Case(Scaled.apply, (ones(grad=True),), differentiable=True))
+    assert outcome.verdict is CaseVerdict.WRONG
+    assert outcome.stage == "backward"
+    assert outcome.message.startswith("gradient 0: 3 of 3 elements differ")
+    assert outcome.backward
+
+
+def test_the_larger_error_of_forward_and_backward_counts(played: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Scaled, "slope", played.does(lambda g: g, lambda g: g + 2**-20))
+    case = Case(Scaled.apply, (ones(grad=True),), differentiable=True)
+    gradients_differ = played.judge(case).max_error
+    assert gradients_differ is not None
+    assert gradients_differ > 0
+    monkeypatch.setattr(Scaled, "slope", lambda g: g)
+    outputs_differ = played.judge(
+        Case(played.does(Scaled.apply, lambda x: Scaled.apply(x) + 2**-20), (ones(grad=True),), differentiable=True)
+    ).max_error
+    assert outputs_differ == pytest.approx(2**-20 / 1.13e-5, rel=0.01)
+
+
+def test_where_the_cpu_has_no_backward_the_forward_counts_and_it_is_said(
+    played: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Scaled, "slope", raising(RuntimeError("no derivative")))
+    outcome = played.judge(Case(Scaled.apply, (ones(grad=True),), differentiable=True))
+    assert outcome.verdict is CaseVerdict.PASSED
+    assert outcome.message == "forward only, the CPU's backward raises: no derivative"
+    assert not outcome.backward
+
+
+def test_what_the_device_raises_in_the_backward_belongs_to_the_backward(
+    played: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Scaled, "slope", played.does(lambda g: g, raising(RuntimeError("oh"))))
+    outcome = played.judge(Case(Scaled.apply, (ones(grad=True),), differentiable=True))
+    assert said(outcome) == (CaseVerdict.WRONG, "backward", "raises RuntimeError: oh")
+
+
+@pytest.mark.parametrize("differentiable", [True, False])
+def test_gradients_are_asked_for_where_the_case_says_that_it_has_some(
+    differentiable: bool, played: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Scaled, "slope", played.does(lambda g: g, lambda g: g * 2))
+    outcome = played.judge(Case(Scaled.apply, (ones(grad=True),), differentiable=differentiable))
+    assert outcome.verdict is (CaseVerdict.WRONG if differentiable else CaseVerdict.PASSED)
+
+
+def test_cotangents_are_the_same_for_a_seed_and_laid_out_as_the_case_says(
+    played: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Tensor] = []
+    monkeypatch.setattr(Scaled, "slope", lambda g: seen.append(g.clone()) or g)
+
+    def cotangents(seed: int, layout: Any = None) -> list[Tensor]:
+        seen.clear()
+        x = torch.ones(2, 3, requires_grad=True)
+        played.judge(Case(Scaled.apply, (x,), differentiable=True, cotangent_layout=layout), seed)
+        return list(seen)
+
+    first = cotangents(0)
+    assert torch.equal(first[0], first[1]), "the CPU and the device get the same"
+    assert torch.equal(first[0], torch.randn(2, 3, generator=torch.Generator().manual_seed(0)))
+    assert not torch.equal(first[0], cotangents(1)[0])
+    assert cotangents(0, lambda t: t * 0 + 7)[0].eq(7).all()
+    assert torch.equal(cotangents(0, lambda t: None)[0], first[0]), "a layout that does not fit changes nothing"
+
+
+# ---- what the CPU refuses
+
+
+def test_without_an_answer_of_the_cpu_nothing_is_said_of_the_device(played: Any) -> None:
+    outcome = played.judge(Case(played.does(raising(ValueError("bad")), torch.neg), (ones(),)))
+    assert said(outcome) == (CaseVerdict.REFERENCE_FAILED, "forward", "bad")
+
+
+def test_where_errors_count_the_device_must_refuse_with_the_same_type(played: Any) -> None:
+    def outcome_of(on_device: Callable[..., Any]) -> Outcome:
+        call = played.does(raising(ValueError("bad")), on_device)
+        return played.judge(Case(call, (ones(),), errors_count=True))  # type: ignore[no-any-return]
+
+    same = outcome_of(raising(ValueError("in other words")))
+    assert said(same) == (CaseVerdict.PASSED, "forward", "")
+    assert same.max_error is None
+    other = outcome_of(raising(TypeError("bad")))
+    assert said(other) == (CaseVerdict.WRONG, "forward", "raises TypeError, the CPU ValueError: bad")
+    returned = outcome_of(torch.neg)
+    assert said(returned) == (CaseVerdict.WRONG, "forward", "returns where the CPU raises ValueError: bad")
+    missing = outcome_of(raising(NOT_IMPLEMENTED))
+    assert missing.verdict is CaseVerdict.MISSING
+    assert missing.fallbacks == ("aten::mode",)
+
+
+def test_a_result_of_fresh_memory_says_nothing_of_the_device(played: Any) -> None:
+    def fresh(x: Tensor) -> Tensor:
+        return torch.empty(100) if torch.are_deterministic_algorithms_enabled() else torch.zeros(100)
+
+    outcome = played.judge(Case(played.does(fresh, lambda x: torch.full((100,), 5.0)), (ones(),)))
+    assert said(outcome) == (
+        CaseVerdict.REFERENCE_FAILED,
+        "forward",
+        "the CPU's result depends on uninitialised memory",
+    )
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
+@pytest.mark.parametrize("before", [(False, False), (True, False), (True, True)])
+def test_looking_for_fresh_memory_leaves_torchs_settings_as_they_were(before: tuple[bool, bool], played: Any) -> None:
+    enabled, warn_only = before
+    torch.use_deterministic_algorithms(enabled, warn_only=warn_only)
+    try:
+        played.judge(Case(played.does(torch.neg, torch.abs), (ones(),)))
+        after = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert after == before
+
+
+def reads_fresh_memory(call: Callable[..., Any], seeded: list[int] | None = None) -> bool:
+    case = Case(call)
+    return reads_uninitialised_memory(case, execute(case, ((), {})), lambda: (seeded or []).append(1))
+
+
+def again(first: Any, then: Callable[[], Any]) -> Callable[[], Any]:
+    """A call with another answer where fresh memory is filled."""
+    return lambda: then() if torch.are_deterministic_algorithms_enabled() else first
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.uint8, torch.complex64, torch.float16])
+def test_fresh_memory_is_recognised_in_every_dtype(dtype: torch.dtype) -> None:
+    zeros = torch.zeros(4, dtype=dtype)
+    assert reads_fresh_memory(again(zeros, lambda: torch.empty(4, dtype=dtype)))
+    assert reads_fresh_memory(again((3, zeros), lambda: (3, torch.empty(4, dtype=dtype))))
+    assert not reads_fresh_memory(lambda: zeros)
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        lambda: torch.empty(4, dtype=torch.bool),
+        lambda: torch.full((2,), torch.nan).to_sparse(),
+        lambda: 3,
+        lambda: (),
+        raising(RuntimeError("no deterministic kernel")),
+    ],
+    ids=["bool", "sparse", "a number", "fewer results", "an error"],
+)
+def test_what_cannot_hold_the_fill_is_defined(then: Callable[[], Any]) -> None:
+    assert not reads_fresh_memory(again(torch.zeros(4), then))
+
+
+def test_the_second_look_starts_from_the_same_seed() -> None:
+    seeded = [0]
+    reads_fresh_memory(lambda: torch.zeros(4), seeded)
+    assert seeded == [0, 1]
+
+
+def test_a_result_that_held_the_fill_already_is_no_sign_of_fresh_memory(played: Any) -> None:
+    outcome = played.judge(Case(played.does(lambda x: x / 0 * 0, torch.neg), (ones(),)))
+    assert outcome.verdict is CaseVerdict.WRONG
+
+
+# ---- running
+
+
+def test_random_operators_draw_the_same_numbers_for_the_same_seed(played: Any) -> None:
+    draws: list[Tensor] = []
+
+    def call(x: Tensor) -> Tensor:
+        draws.append(torch.rand_like(x))
+        return draws[-1]
+
+    for seed in (1, 1, 2):
+        played.judge(Case(call, (ones(),)), seed)
+    on_cpu, on_device = draws[::2], draws[1::2]
+    assert torch.equal(on_cpu[0], on_cpu[1])
+    assert torch.equal(on_device[0], on_device[1])
+    assert not torch.equal(on_cpu[0], on_cpu[2])
+    assert not torch.equal(on_device[0], on_device[2])
+
+
+def test_a_call_that_names_no_device_runs_on_the_default_device(played: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    devices: list[str] = []
+
+    def call() -> int:
+        devices.append(torch.get_default_device().type)
+        return 1
+
+    monkeypatch.setattr(judge, "DEVICE", "meta")
+    for default_device in (True, False):
+        assert played.judge(Case(call, default_device=default_device)).verdict is CaseVerdict.PASSED
+    assert devices == ["cpu", "meta", "cpu", "cpu"]
+
+
+def test_the_device_is_waited_for_after_forward_and_backward(played: Any) -> None:
+    played.judge(Case(torch.neg, (ones(),)))
+    forward_only = played.waits
+    played.waits = 0
+    played.judge(Case(torch.neg, (ones(grad=True),), differentiable=True))
+    assert forward_only == 1, "making the inputs is not waited for"
+    assert played.waits == 3, "forward, copies of the cotangents, backward"
+
+
+def test_the_caller_is_told_before_the_device_runs_and_afterwards_sees_both_runs(played: Any) -> None:
+    order: list[str] = []
+
+    def call(x: Tensor) -> Tensor:
+        order.append("device" if played.turn else "cpu")
+        return -x
+
+    def look(trial: judge.Trial) -> None:
+        assert trial.cpu is not None
+        assert trial.mps is not None
+        order.append("looked")
+
+    judge.judge(Case(call, (ones(),)), played, 0, "x", on_device=lambda: order.append("told"), on_executed=look)
+    assert order[:4] == ["cpu", "told", "device", "looked"]
+
+
+def test_what_went_through_the_cpu_unannounced_counts_as_a_fallback(played: Any) -> None:
+    class Silent(Witness):
+        def _collect(self, profiler: Any, forward: bool) -> None:
+            super()._collect(profiler, forward)
+            self.sent_to_cpu = ["aten::quiet"]
+
+    outcome = played.judge(Case(torch.neg, (ones(),)), witness=Silent())
+    assert outcome.verdict is CaseVerdict.FALLBACK
+    assert outcome.fallbacks == ("aten::quiet",)
+
+
+def test_a_witness_sees_the_device_and_not_the_cpu(played: Any) -> None:
+    witness = Witness()
+    played.judge(Case(played.does(torch.neg, lambda x: x.mul(-1)), (ones(grad=True),), differentiable=True), 0, witness)
+    assert "aten::neg" not in {name for name, outermost in witness.overloads.items() if outermost}
+    assert witness.overloads["aten::mul.Tensor"]
+
+
+# ---- memory
+
+
+def leaking(played: Any, each: list[int]) -> Case:
+    """A call that leaves so many bytes on the device, call after call, the last number again and again."""
+    left = list(each)
+
+    def call(x: Tensor) -> Tensor:
+        if played.turn:
+            played.memory += left.pop(0) if len(left) > 1 else left[0]
+        return -x
+
+    return Case(call, (ones(),))
+
+
+def test_a_call_that_leaves_memory_behind_each_time_leaks(played: Any) -> None:
+    outcome = played.judge(leaking(played, [1024]))
+    assert said(outcome) == (
+        CaseVerdict.WRONG,
+        "forward",
+        "leaks memory: 1,024 bytes more are allocated after each call",
+    )
+
+
+def test_a_cache_that_grows_once_or_twice_is_no_leak(played: Any) -> None:
+    assert played.judge(leaking(played, [4096, 4096, 4096, 0])).verdict is CaseVerdict.PASSED
+
+
+def test_the_middle_of_five_calls_decides(played: Any) -> None:
+    """One call of the trial, then five; a second look of five, after a full collection, must say the same."""
+    three, two = [8, 8, 8, 0, 0], [8, 8, 0, 0, 0]
+    assert played.judge(leaking(played, [8, *three, *three, 0])).verdict is CaseVerdict.WRONG
+    for each in ([8, *two, *three, 0], [8, *three, *two, 0]):
+        played.memory = 0
+        assert played.judge(leaking(played, each)).verdict is CaseVerdict.PASSED
+
+
+def test_memory_that_shrinks_is_no_leak(played: Any) -> None:
+    assert played.judge(leaking(played, [4096, -8])).verdict is CaseVerdict.PASSED
+
+
+def test_a_case_that_left_nothing_is_not_called_again(played: Any) -> None:
+    calls: list[bool] = []
+    played.judge(Case(lambda x: calls.append(played.turn) or -x, (ones(),)))
+    assert calls == [False, True]
+    assert played.collected == []
+
+
+def test_a_wrong_case_is_not_called_again_for_its_memory(played: Any) -> None:
+    def call(x: Tensor) -> Tensor:
+        played.memory += 8 * played.turn
+        return x.abs() if played.turn else -x
+
+    assert played.judge(Case(call, (ones(),))).message.startswith("3 of 3 elements differ")
+
+
+def test_a_slow_case_is_not_called_again_for_its_memory(played: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 1.0])
+    monkeypatch.setattr(judge.time, "perf_counter", lambda: next(clock))
+    outcome = played.judge(leaking(played, [1024]))
+    assert outcome.verdict is CaseVerdict.PASSED
+    assert outcome.seconds == 1.0
+    clock = iter([0.0, 0.99])
+    monkeypatch.setattr(judge.time, "perf_counter", lambda: next(clock))
+    assert played.judge(leaking(played, [1024])).verdict is CaseVerdict.WRONG
+
+
+def test_a_leak_in_the_backward_alone_is_found(played: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def slope(gradient: Tensor) -> Tensor:
+        played.memory += 64 * played.turn
+        return gradient
+
+    monkeypatch.setattr(Scaled, "slope", slope)
+    outcome = played.judge(Case(Scaled.apply, (ones(grad=True),), differentiable=True))
+    assert outcome.message == "leaks memory: 64 bytes more are allocated after each call"
+
+
+def test_a_call_that_fails_the_second_time_is_no_leak(played: Any) -> None:
+    calls: list[int] = []
+
+    def call(x: Tensor) -> Tensor:
+        calls.append(1)
+        if len(calls) > 2:
+            raise RuntimeError("once is enough")
+        played.memory += played.turn
+        return -x
+
+    assert played.judge(Case(call, (ones(),))).verdict is CaseVerdict.PASSED
+
+
+# ---- what the device raises
+
+
+@pytest.mark.parametrize(
+    ("error", "verdict", "message"),
+    [
+        (NOT_IMPLEMENTED, CaseVerdict.MISSING, "aten::mode has no kernel for mps"),
+        (MemoryError("x"), CaseVerdict.CRASH, "out of memory: x"),
+        (
+            RuntimeError("MPS backend out of memory (x)"),
+            CaseVerdict.CRASH,
+            "out of memory: MPS backend out of memory (x)",
+        ),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), CaseVerdict.CRASH, None),
+        (RuntimeError("sizes do not match"), CaseVerdict.WRONG, "raises RuntimeError: sizes do not match"),
+        (IndexError("out of range"), CaseVerdict.WRONG, "raises IndexError: out of range"),
+        (TypeError("the MPS framework doesn't support float64."), CaseVerdict.DTYPE_GAP, None),
+        (RuntimeError("\"abs\" not implemented for 'Half'"), CaseVerdict.DTYPE_GAP, None),
+        (RuntimeError("MPS: unsupported data type Long"), CaseVerdict.DTYPE_GAP, None),
+        (RuntimeError("dtype int64 is not supported"), CaseVerdict.DTYPE_GAP, None),
+        (RuntimeError("int64 is not supported"), CaseVerdict.WRONG, None),
+        (RuntimeError("data type Long unsupported"), CaseVerdict.DTYPE_GAP, None),
+        (
+            RuntimeError("only floating point types are taken"),
+            CaseVerdict.DTYPE_GAP,
+            None,
+        ),
+        (RuntimeError("logit on MPS does not support complex"), CaseVerdict.DTYPE_GAP, None),
+        (RuntimeError("Does Not Support Int8"), CaseVerdict.DTYPE_GAP, None),
+    ],
+    ids=str,
+)
+def test_the_verdict_on_what_the_device_raises(error: Exception, verdict: CaseVerdict, message: str | None) -> None:
+    found = classify(error, "forward")
+    assert isinstance(found, DeviceError)
+    assert (found.verdict, found.stage) == (verdict, "forward")
+    if message is not None:
+        assert str(found) == message
+    assert found.operator == ("aten::mode" if verdict is CaseVerdict.MISSING else None)
+
+
+def test_a_missing_operator_is_named_after_those_that_fell_back(played: Any) -> None:
+    played.falls_back = ["aten::sum"]
+    outcome = played.judge(Case(played.does(torch.neg, raising(NOT_IMPLEMENTED)), (ones(),)))
+    assert said(outcome) == (CaseVerdict.MISSING, "forward", "aten::mode has no kernel for mps")
+    assert outcome.fallbacks == ("aten::sum", "aten::mode")
+    played.falls_back = ["aten::mode", "aten::sum"]
+    outcome = played.judge(Case(played.does(torch.neg, raising(NOT_IMPLEMENTED)), (ones(),)))
+    assert outcome.fallbacks == ("aten::mode", "aten::sum"), "each once"
+
+
+def test_what_copies_of_the_inputs_do_is_not_the_operators_doing(played: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refusing(*args: Any) -> Any:
+        if args[2] != "cpu" or played.turn:
+            raise TypeError("the MPS framework doesn't support float64")
+        return original(*args)
+
+    original = judge.move
+    monkeypatch.setattr(judge, "move", refusing)
+    played.falls_back = ["aten::copy_"]
+    outcome = played.judge(Case(torch.neg, (ones(),)))
+    assert (outcome.verdict, outcome.stage, outcome.fallbacks) == (CaseVerdict.DTYPE_GAP, "inputs", ())
