@@ -11,7 +11,7 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..scaffold.proof.checking import Answer
+    from ..scaffold.proof.answers import Answer
 
 NOT_RUN = "Checked by compiling and linking only: nothing was loaded or run on a Mac."
 
@@ -70,14 +70,21 @@ def _print_json(answers: Iterable[Answer]) -> bool:
 
 
 def _print_text(answers: Iterable[Answer]) -> bool:
-    accepted = refused = 0
+    counts = {"ok": 0, "refused": 0, "not checked": 0}
     for answer in answers:
         for finding in answer.findings:
             typer.echo(str(finding))
-        accepted, refused = accepted + answer.accepted, refused + (not answer.accepted)
+        counts[_verdict(answer)] += 1
         typer.echo(_summary(answer))
-    typer.echo(f"{accepted} accepted, {refused} refused. {NOT_RUN}")
-    return refused == 0
+    unchecked = f", {counts['not checked']} not checked" if counts["not checked"] else ""
+    typer.echo(f"{counts['ok']} accepted, {counts['refused']} refused{unchecked}. {NOT_RUN}")
+    return not counts["refused"] and not counts["not checked"]
+
+
+def _verdict(answer: Answer) -> str:
+    if not answer.checked:
+        return "not checked"
+    return "ok" if answer.accepted else "refused"
 
 
 def _summary(answer: Answer) -> str:
@@ -86,4 +93,4 @@ def _summary(answer: Answer) -> str:
         words.append(f"registers {', '.join(answer.registers)}")
     if answer.cached:
         words.append("unchanged: answered from the cache")
-    return f"{answer.path}: {'ok' if answer.accepted else 'refused'} ({'; '.join(words)})"
+    return f"{answer.path}: {_verdict(answer)} ({'; '.join(words)})"

@@ -5,8 +5,6 @@ Types, code, an image linked against torch's own macOS libraries, and the operat
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 import tempfile
 import time
@@ -15,61 +13,22 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from ...simulator.clang import Diagnostic
 from ..errors import ScaffoldError
 from ..manifest import Manifest, manifest_above
-from .clang import Clang, Source
-from .findings import Finding, has_errors
+from .answers import Answer, answer_key, keep, kept_answer
 from .mach_object import MachObject
-from .metal_sources import UNCHECKED, check_metal_file, check_metal_strings, metal_strings
+from .macos_compiler import MacosCompiler, Source
+from .metal_sources import METAL, UNCHECKED, check_metal, metal_keys, metal_programs
 from .patches import check_patch
 from .registrations import check_registrations, known_overloads, read_registrations
-from .toolchain import Toolchain, check_folder, find
+from .toolchain import Toolchain, find
 
 CODE = (".mm", ".cpp")
-METAL = (".metal",)
 PATCH = (".patch",)
 _HEADERS = (".h", ".hpp", ".metal")
 _NO_ARC = "ATen/native/mps/OperationUtils.h"
 _LOCAL_INCLUDE = re.compile(r'^\s*#\s*(?:include|import)\s*"([^"]+)"', re.MULTILINE)
-_JUDGES = ("checking", "clang", "findings", "mach_object", "../manifest", "metal_sources", "patches", "registrations")
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What was found out about one file.
-
-    Attributes:
-        path: the file.
-        steps: what was done: `types`, `compiled`, `linked`, `registrations`, `metal`, `patch`.
-        registers: what the compiled code registers, such as `aten::softshrink.out (MPS)`.
-        findings: what is wrong, and what is worth knowing.
-        seconds: how long it took; of a cached answer, how long it had taken.
-        cached: whether the answer was there already.
-    """
-
-    path: Path
-    steps: tuple[str, ...]
-    registers: tuple[str, ...]
-    findings: tuple[Finding, ...]
-    seconds: float
-    cached: bool = False
-
-    @property
-    def accepted(self) -> bool:
-        """Whether nothing is wrong with the file."""
-        return not has_errors(self.findings)
-
-    def as_json(self) -> dict[str, object]:
-        """The answer as plain data."""
-        return {
-            "file": str(self.path),
-            "accepted": self.accepted,
-            "cached": self.cached,
-            "steps": list(self.steps),
-            "registers": list(self.registers),
-            "seconds": round(self.seconds, 3),
-            "findings": [finding.as_json() for finding in self.findings],
-        }
 
 
 @dataclass(frozen=True)
@@ -93,10 +52,10 @@ def files_to_check(path: Path) -> list[Path]:
         return [path]
     if not path.exists():
         raise ScaffoldError(f"there is no file or folder {path}")
-    found = sorted(one for one in path.rglob("*") if one.suffix in suffixes and "build" not in one.parts)
-    if not found:
+    files = sorted(file for file in path.rglob("*") if file.suffix in suffixes and "build" not in file.parts)
+    if not files:
         raise ScaffoldError(f"{path} has no {', '.join(suffixes)} file to check")
-    return found
+    return files
 
 
 def check_files(paths: Sequence[Path], release: str | None = None, options: Options = Options()) -> Iterator[Answer]:
@@ -105,63 +64,69 @@ def check_files(paths: Sequence[Path], release: str | None = None, options: Opti
     `release`: the macOS release of torch; by default that of the installed torch. Metal files need none.
     Raises ToolchainError when the compiler for the others was not set up, or fails.
     """
-    toolchain = find(release) if any(path.suffix not in METAL for path in paths) else None
-    clang = Clang(toolchain, precompile=options.precompile) if toolchain else None
+    needs_macos = any(path.suffix not in METAL for path in paths)
+    macos = MacosCompiler(find(release), precompile=options.precompile) if needs_macos else None
     for path in paths:
-        yield _answer(path, clang, options)
+        yield _answer(path, macos, options)
 
 
-def _answer(path: Path, clang: Clang | None, options: Options) -> Answer:
+def _answer(path: Path, macos: MacosCompiler | None, options: Options) -> Answer:
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ScaffoldError(f"cannot read {path}: {error}") from None
-    stored = check_folder() / "answers" / f"{_key(path, clang, options)}.json"
-    if options.use_cache and (found := _stored_answer(stored, path)):
-        return found
+    key = _key(path, text, macos, options)
+    if options.use_cache and (kept := kept_answer(key, path)):
+        return kept
     start = time.perf_counter()
-    answer = _examine(path, text, clang, options)
+    answer = _examine(path, text, macos, options)
     answer = replace(answer, seconds=time.perf_counter() - start)
-    stored.parent.mkdir(parents=True, exist_ok=True)
-    stored.write_text(json.dumps(answer.as_json()))
+    keep(key, answer)
     return answer
 
 
-def _examine(path: Path, text: str, clang: Clang | None, options: Options) -> Answer:
-    if clang is None or path.suffix in METAL:
-        shader = tuple(check_metal_file(path, text))
-        return Answer(path, _metal_step(shader), (), shader, 0.0)
+def _examine(path: Path, text: str, macos: MacosCompiler | None, options: Options) -> Answer:
+    if macos is None or path.suffix in METAL:
+        shader = check_metal(path, metal_programs(path, text))
+        return Answer(path, _metal_step(shader), (), tuple(shader), 0.0)
     if path.suffix in PATCH:
-        return Answer(path, ("patch",), (), tuple(check_patch(path, text, clang.toolchain)), 0.0)
-    findings: list[Finding] = []
+        return Answer(path, ("patch",), (), tuple(check_patch(path, text, macos.toolchain)), 0.0)
+    findings: list[Diagnostic] = []
     steps: list[str] = []
-    for one in _with_local_includes(path.resolve()):
-        shaders = list(metal_strings(one.read_text("utf-8")))
-        findings += check_metal_strings(path if one == path.resolve() else one, shaders)
-        steps = [*_metal_step(findings)] if shaders else steps
-    found = manifest_above(path)
-    source = _source(path, text, found, options)
+    for file, programs in _metal_inside(path):
+        findings += check_metal(file, programs)
+        steps = [*_metal_step(findings)]
+    located = manifest_above(path)
+    source = _source(path, text, located, options)
     registers: tuple[str, ...] = ()
     with tempfile.TemporaryDirectory(prefix="mpsmith-check-") as temporary:
         folder = Path(temporary)
-        compiled = clang.compile(source, folder)
+        compiled = macos.compile(source, folder)
         findings += compiled.findings
         if compiled.object_file is not None:
             steps += ["types", "compiled"]
-            missing = clang.link(source, compiled.object_file, folder)
+            missing = macos.link(source, compiled.object_file, folder)
             findings += missing
             steps += [] if missing else ["linked"]
             registered = read_registrations(MachObject(compiled.object_file))
-            expected = found[1].registers if found and _promises(found[1], path, found[0]) else {}
-            findings += check_registrations(registered, _known(clang.toolchain), path, text, expected)
+            expected = located[1].registers if located and _promises(located[1], path, located[0]) else {}
+            findings += check_registrations(registered, _known(macos.toolchain), path, text, expected)
             steps.append("registrations")
             registers = tuple(
-                f"{one.namespace}::{one.name.rpartition('::')[2]} ({one.key})" for one in registered if one.key
+                f"{row.namespace}::{row.name.rpartition('::')[2]} ({row.key})" for row in registered if row.key
             )
     return Answer(path, tuple(steps), registers, tuple(findings), 0.0)
 
 
-def _metal_step(findings: Sequence[Finding]) -> tuple[str, ...]:
+def _metal_inside(path: Path) -> Iterator[tuple[Path, list[str]]]:
+    """The Metal programs in string literals of a C++ file and of the headers beside it."""
+    for file in _with_local_includes(path.resolve()):
+        programs = metal_programs(file, file.read_text("utf-8")) if file.suffix not in METAL else []
+        if programs:
+            yield path if file == path.resolve() else file, programs
+
+
+def _metal_step(findings: Sequence[Diagnostic]) -> tuple[str, ...]:
     """`metal` when the shader checker ran; without a compiler it leaves a note."""
     return () if any(finding.rule == UNCHECKED for finding in findings) else ("metal",)
 
@@ -171,12 +136,12 @@ def _known(toolchain: Toolchain) -> frozenset[str]:
     return known_overloads(toolchain.native_functions, f"native_functions.yaml of torch {toolchain.release}")
 
 
-def _source(path: Path, text: str, found: tuple[Path, Manifest] | None, options: Options) -> Source:
-    manifest = found[1] if found else None
+def _source(path: Path, text: str, located: tuple[Path, Manifest] | None, options: Options) -> Source:
+    folder, manifest = located or (path.parent, None)
     arc = options.arc
     if arc is None:
         arc = manifest.arc if manifest else _NO_ARC not in text
-    include = tuple(found[0] / place for place in found[1].include) if found else ()
+    include = tuple(folder / place for place in manifest.include) if manifest else ()
     definitions = manifest.definitions if manifest else (f"TORCH_EXTENSION_NAME={path.stem}",)
     return Source(path, text, arc, include, definitions)
 
@@ -186,19 +151,19 @@ def _promises(manifest: Manifest, path: Path, folder: Path) -> bool:
     return str(path.resolve().relative_to(folder)) in manifest.files
 
 
-def _key(path: Path, clang: Clang | None, options: Options) -> str:
-    """A hash of all that decides the answer: the file, headers beside it, the manifest, the tools and this code."""
-    tools = clang.toolchain.identity if clang else "metal"
-    digest = hashlib.sha256(f"{path}\n{tools}\n{options.arc}\n".encode())
-    found = manifest_above(path)
-    folders = [found[0] / place for place in found[1].include] if found else []
-    generated = [one for folder in folders for one in sorted(folder.rglob("*")) if one.suffix in _HEADERS]
-    for one in [*_with_local_includes(path.resolve()), *generated]:
-        digest.update(one.read_bytes())
-    digest.update(found[1].to_json().encode() if found else b"")
-    for name in _JUDGES:
-        digest.update((Path(__file__).parent / f"{name}.py").read_bytes())
-    return digest.hexdigest()[:32]
+def _key(path: Path, text: str, macos: MacosCompiler | None, options: Options) -> str:
+    """A hash of all that decides the answer: what the file and its Metal include, the manifest, the tools, the code."""
+    if macos is None or path.suffix in METAL:
+        return answer_key(path, "metal", metal_keys(path, metal_programs(path, text)))
+    parts: list[str | bytes] = [str(options.arc)]
+    parts += [key for file, programs in _metal_inside(path) for key in metal_keys(file, programs)]
+    parts += [file.read_bytes() for file in _with_local_includes(path.resolve())]
+    if located := manifest_above(path):
+        folder, manifest = located
+        generated = sorted(file for place in manifest.include for file in (folder / place).rglob("*"))
+        parts += [file.read_bytes() for file in generated if file.suffix in _HEADERS]
+        parts.append(manifest.to_json())
+    return answer_key(path, macos.toolchain.identity, parts)
 
 
 def _with_local_includes(path: Path) -> list[Path]:
@@ -206,18 +171,9 @@ def _with_local_includes(path: Path) -> list[Path]:
     seen: dict[Path, None] = {}
     waiting = [path]
     while waiting:
-        one = waiting.pop()
-        if one in seen or not one.is_file():
+        file = waiting.pop()
+        if file in seen or not file.is_file():
             continue
-        seen[one] = None
-        waiting += [one.parent / name for name in _LOCAL_INCLUDE.findall(one.read_text("utf-8", "replace"))]
+        seen[file] = None
+        waiting += [file.parent / name for name in _LOCAL_INCLUDE.findall(file.read_text("utf-8", "replace"))]
     return list(seen)
-
-
-def _stored_answer(stored: Path, path: Path) -> Answer | None:
-    try:
-        data = json.loads(stored.read_text())
-        findings = tuple(Finding(**finding) for finding in data["findings"])
-        return Answer(path, tuple(data["steps"]), tuple(data["registers"]), findings, data["seconds"], cached=True)
-    except (OSError, ValueError, TypeError, KeyError):
-        return None

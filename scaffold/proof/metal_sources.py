@@ -3,44 +3,55 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
-from ...simulator.metal import CompilerMissingError
-from ...simulator.metal import check as check_shader
-from .findings import Finding
+from ...simulator.clang import CompilerMissingError, Diagnostic
+from ...simulator.metal import check, check_key
 
-_RAW_STRING = re.compile(r'R"(?P<mark>\w*)\((?P<body>.*?)\)(?P=mark)"', re.DOTALL)
+METAL = (".metal",)
 # The rule of the note that stands where there is no shader checker.
 UNCHECKED = "metal: not checked"
 
+_RAW_STRING = re.compile(r'R"(?P<mark>\w*)\((?P<body>.*?)\)(?P=mark)"', re.DOTALL)
 _IS_METAL = re.compile(r"\bkernel\s+void\b|#include\s*<metal_stdlib>")
 
 
-def check_metal_file(path: Path, text: str) -> list[Finding]:
-    """Findings about a `.metal` file; what it includes of `mpsmith.kernels` is put in its place."""
+def metal_programs(path: Path, text: str) -> list[str]:
+    """The Metal programs of a file: its text, or its raw string literals where it is C++.
+
+    What a `.metal` file includes of `mpsmith.kernels` is put in its place. A literal stands behind as many line breaks
+    as stand before it in its file.
+    """
+    if path.suffix not in METAL:
+        return [
+            "\n" * text.count("\n", 0, literal.start("body")) + literal["body"]
+            for literal in _RAW_STRING.finditer(text)
+            if _IS_METAL.search(literal["body"])
+        ]
     if '#include "shared/' in text:
         from ...kernels.runtime.shader import assembled
 
-        text = assembled(path)
-    return _checked(path, text)
+        return [assembled(path)]
+    return [text]
 
 
-def check_metal_strings(path: Path, programs: Iterable[str]) -> list[Finding]:
-    """Findings about the Metal programs that `metal_strings` found in a C++ file, at the lines of that file."""
-    return [finding for program in programs for finding in _checked(path, program)]
-
-
-def metal_strings(text: str) -> Iterator[str]:
-    """The Metal programs in raw string literals, each behind as many line breaks as stand before it."""
-    for found in _RAW_STRING.finditer(text):
-        if _IS_METAL.search(found["body"]):
-            yield "\n" * text.count("\n", 0, found.start("body")) + found["body"]
-
-
-def _checked(path: Path, source: str) -> list[Finding]:
+def check_metal(path: Path, programs: Iterable[str]) -> list[Diagnostic]:
+    """What is wrong with the programs of a file, at its lines; a note where there is no compiler to say so."""
     try:
-        diagnostics = check_shader(source, path)
+        return [_of_metal(diagnostic) for program in programs for diagnostic in check(program, path)]
     except CompilerMissingError as error:
-        return [Finding(str(path), 0, 0, "note", f"the Metal source was not checked: {error}", UNCHECKED)]
-    return [Finding(d.file, d.line, d.column, d.severity, d.message, f"metal: {d.rule}") for d in diagnostics]
+        return [Diagnostic(str(path), 0, 0, "note", f"the Metal source was not checked: {error}", UNCHECKED)]
+
+
+def metal_keys(path: Path, programs: Iterable[str]) -> list[str]:
+    """What the findings about these programs hang on."""
+    try:
+        return [check_key(program, path) for program in programs]
+    except CompilerMissingError:
+        return [UNCHECKED]
+
+
+def _of_metal(diagnostic: Diagnostic) -> Diagnostic:
+    place = diagnostic.file, diagnostic.line, diagnostic.column
+    return Diagnostic(*place, diagnostic.severity, diagnostic.message, f"metal: {diagnostic.rule}")

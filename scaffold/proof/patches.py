@@ -12,7 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from .findings import Finding, line_of
+from ...simulator.clang import Diagnostic
+from .findings import line_of
 from .toolchain import COMMON_MPS, NATIVE_FUNCTIONS, Toolchain
 
 TREE_YAML = Path("aten/src/ATen/native/native_functions.yaml")
@@ -24,7 +25,7 @@ _CHANGED = re.compile(r"^diff --git a/(\S+) b/", re.MULTILINE)
 _NEW_FILE = re.compile(r"^diff --git a/(\S+) b/\S+\nnew file", re.MULTILINE)
 
 
-def check_patch(path: Path, text: str, toolchain: Toolchain) -> list[Finding]:
+def check_patch(path: Path, text: str, toolchain: Toolchain) -> list[Diagnostic]:
     """Findings about a patch; a file that the wheel does not ship cannot be judged and gives a note."""
     with tempfile.TemporaryDirectory(prefix="mpsmith-patch-") as temporary:
         tree = Path(temporary)
@@ -33,7 +34,7 @@ def check_patch(path: Path, text: str, toolchain: Toolchain) -> list[Finding]:
             shutil.copy(toolchain.torch / shipped, tree / place)
         unknown = sorted(set(_CHANGED.findall(text)) - set(_NEW_FILE.findall(text)) - {str(place) for place in SHIPPED})
         findings = [
-            Finding(
+            Diagnostic(
                 str(path), line_of(text, f"a/{name}"), 0, "note", f"{name} is not in the wheel: not judged", "patch"
             )
             for name in unknown
@@ -41,9 +42,9 @@ def check_patch(path: Path, text: str, toolchain: Toolchain) -> list[Finding]:
         excluded = [f"--exclude={name}" for name in unknown]
         problem = apply_patch(path, tree, excluded)
         if problem:
-            return [*findings, Finding(str(path), problem[0], 0, "error", problem[1], "patch")]
+            return [*findings, Diagnostic(str(path), problem[0], 0, "error", problem[1], "patch")]
         problems = torchgen_problems(tree / TREE_YAML, toolchain.torch)
-        return findings + [Finding(str(path), 0, 0, "error", text, "patch") for text in problems]
+        return findings + [Diagnostic(str(path), 0, 0, "error", text, "patch") for text in problems]
 
 
 def apply_patch(path: Path, tree: Path, options: list[str] | None = None) -> tuple[int, str] | None:

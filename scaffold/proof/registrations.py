@@ -12,7 +12,8 @@ from pathlib import Path
 
 from ...audit.surface import native_functions
 from ...registry.problems import near
-from .findings import Finding, line_of
+from ...simulator.clang import Diagnostic
+from .findings import line_of
 from .mach_object import MachObject
 
 _INIT = re.compile(r"TORCH_LIBRARY_IMPL_init_(?P<namespace>\w+?)_(?P<key>[A-Z]\w*?)_(?P<number>\d+)(?:E|R|\b)")
@@ -64,7 +65,7 @@ def known_overloads(yaml_text: bytes, source: str) -> frozenset[str]:
 
 def check_registrations(
     found: Iterable[Registered], known: frozenset[str], path: Path, text: str, expected: Mapping[str, str]
-) -> list[Finding]:
+) -> list[Diagnostic]:
     """Findings for names that do not exist, and for expected ones that are not registered.
 
     `expected`: overloads of aten by the dispatch key under which the scaffold promised to register them.
@@ -82,12 +83,12 @@ def check_registrations(
         else:
             problem = "" if (one.namespace, name) in defined else f"{one.namespace}::{name} is not defined in this file"
         if problem:
-            findings.append(Finding(str(path), line, 0, "error", problem, "registration"))
+            findings.append(Diagnostic(str(path), line, 0, "error", problem, "registration"))
     have = {(one.name.removeprefix("aten::"), one.key) for one in found if one.namespace == "aten"}
     for name, key in expected.items():
         if (name, key) not in have:
             message = f"aten::{name} is not registered for {key}, although the scaffold promised it"
-            findings.append(Finding(str(path), 0, 0, "error", message, "registration"))
+            findings.append(Diagnostic(str(path), 0, 0, "error", message, "registration"))
     return findings
 
 

@@ -37,9 +37,9 @@ from .toolchain import (
     apple_folder,
     check_folder,
     chosen_release,
+    compiler,
     find,
     torch_folder,
-    zig_folder,
 )
 
 Report = Callable[[str], None]
@@ -85,7 +85,8 @@ def set_up(release: str | None, report: Report) -> Toolchain:
     wanted = chosen_release(release)
     try:
         check_folder().mkdir(parents=True, exist_ok=True)
-        _provide(zig_folder(), f"compiler: {sources.ZIGLANG}", _fetch_zig, report)
+        clang = compiler()
+        _provide(clang.folder if clang else None, f"compiler: {sources.ZIGLANG}", _fetch_zig, report)
         _provide(apple_folder() if apple_folder().is_dir() else None, "Apple frameworks", _make_headers, report)
         there = torch_folder(wanted) if torch_folder(wanted).is_dir() else None
         _provide(there, f"torch {wanted} for macOS", lambda tell: _fetch_torch(wanted, tell), report)

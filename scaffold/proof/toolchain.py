@@ -7,7 +7,6 @@ wheel of torch. `setup` fetches them; this module only finds them.
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +15,8 @@ from pathlib import Path
 from ...audit.releases.data import plain_release
 from ...audit.surface import native_functions
 from ...cache import cache_folder
+from ...fingerprint import fingerprint
+from ...simulator.clang import Clang, locate
 from ..errors import ToolchainError
 
 STUBS = Path(__file__).parent / "apple" / "include"
@@ -30,14 +31,9 @@ def check_folder() -> Path:
     return cache_folder() / "check"
 
 
-def zig_folder() -> Path | None:
-    """The folder of the ziglang package: the installed one, else the one in the cache, else None."""
-    spec = importlib.util.find_spec("ziglang")
-    installed = [Path(place) for place in (spec.submodule_search_locations or [])] if spec else []
-    for folder in (*installed, check_folder() / "zig" / "ziglang"):
-        if (folder / "zig").is_file():
-            return folder
-    return None
+def compiler() -> Clang | None:
+    """The compiler: that of the installed ziglang package, else the one that the set-up fetched, else None."""
+    return locate([check_folder() / "zig" / "ziglang"])
 
 
 def apple_folder() -> Path:
@@ -52,36 +48,30 @@ def torch_folder(release: str) -> Path:
 
 def _generators() -> str:
     """A hash of the programs that write the headers, so that a changed one writes them anew."""
-    digest = hashlib.sha256()
-    for name in ("metal_header.py", "mps_headers.py", "sources.py"):
-        digest.update((STUBS.parent / name).read_bytes())
-    return digest.hexdigest()[:12]
+    names = ("metal_header.py", "mps_headers.py", "sources.py")
+    return hashlib.sha256(b"".join((STUBS.parent / name).read_bytes() for name in names)).hexdigest()[:12]
 
 
 @dataclass(frozen=True)
 class Toolchain:
-    """Everything that a check needs: zig with clang and a linker, framework headers, a release of torch."""
+    """Everything that a check needs: clang and a linker, framework headers, a release of torch."""
 
     release: str
-    zig: Path
+    clang: Clang
     apple: Path
     torch: Path
 
     @cached_property
     def identity(self) -> str:
         """Changes with the compiler, the headers and the release, so that nothing built with others is used."""
-        digest = hashlib.sha256(f"{self.release}\n{self.zig}\n{self.apple.name}\n".encode())
-        digest.update((self.zig / "zig").stat().st_size.to_bytes(8, "little"))
-        for path in sorted(STUBS.rglob("*.h")):
-            digest.update(path.read_bytes())
-        return digest.hexdigest()[:20]
+        headers = (path.read_bytes() for path in sorted(STUBS.rglob("*.h")))
+        return fingerprint(self.release, self.clang.identity, str(self.clang.folder), self.apple.name, *headers)
 
     @cached_property
     def standard(self) -> str:
         """The C++ standard that this release's own extension builder asks for, such as `c++17`."""
         text = (self.torch / EXTENSION_BUILDER).read_text("utf-8")
-        found = re.findall(r"-std=(c\+\+\d+)", text)
-        return max(found, default="c++17")
+        return max(re.findall(r"-std=(c\+\+\d+)", text), default="c++17")
 
     @cached_property
     def native_functions(self) -> bytes:
@@ -100,18 +90,18 @@ def find(release: str | None = None) -> Toolchain:
     Raises ToolchainError that says which command fetches what is missing.
     """
     wanted = chosen_release(release)
-    zig = zig_folder()
+    clang = compiler()
     missing = [
         what
         for what, there in (
-            ("a compiler", zig is not None),
+            ("a compiler", clang is not None),
             ("declarations of Apple's frameworks", apple_folder().is_dir()),
             (f"the macOS build of torch {wanted}", torch_folder(wanted).is_dir()),
         )
         if not there
     ]
-    if missing or zig is None:
+    if missing or clang is None:
         raise ToolchainError(
             f"the checker lacks {' and '.join(missing)}; fetch it once with: mpsmith check --setup --torch {wanted}"
         )
-    return Toolchain(wanted, zig, apple_folder(), torch_folder(wanted))
+    return Toolchain(wanted, clang, apple_folder(), torch_folder(wanted))

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ...cache import cache_folder
 from ..errors import SimulatorError
 
 SOURCE_FOLDER = Path(__file__).with_name("csrc")
@@ -31,7 +32,7 @@ def load_library() -> None:
     """
     import torch
 
-    folder = cache_folder()
+    folder = libraries_folder()
     library = folder / _build_key() / f"{LIBRARY_NAME}.so"
     try:
         library.parent.mkdir(parents=True, exist_ok=True)
@@ -51,12 +52,9 @@ def load_library() -> None:
         raise SimulatorError(f"cannot load {library}: {error}; delete it to build it anew") from error
 
 
-def cache_folder() -> Path:
-    """Where built libraries are kept: MPSMITH_CACHE, or the user's cache folder."""
-    from platformdirs import user_cache_dir
-
-    root = os.environ.get("MPSMITH_CACHE") or user_cache_dir("mpsmith")
-    return Path(root) / "simulated-device"
+def libraries_folder() -> Path:
+    """Where built libraries are kept."""
+    return cache_folder() / "simulated-device"
 
 
 def source_files() -> list[Path]:

@@ -3,9 +3,9 @@
 What runs here is simulated: it shows a kernel's logic, and says nothing about Apple's mathematics, speed or hardware.
 """
 
-from .check import check
-from .diagnostics import Diagnostic
-from .errors import CompilerMissingError, MetalRuntimeError, MetalSyntaxError, MetalValueError
+from ..clang import CompilerMissingError, Diagnostic
+from .check import check, check_key
+from .errors import MetalRuntimeError, MetalSyntaxError, MetalValueError
 from .library import Kernel, ShaderLibrary
 from .library import compile_library as compile
 from .modes import Mode, checking
@@ -21,6 +21,7 @@ __all__ = [
     "Mode",
     "ShaderLibrary",
     "check",
+    "check_key",
     "checking",
     "compile",
     "install",

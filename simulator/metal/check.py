@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from ...fingerprint import fingerprint
 from ...metal_limits import MAX_THREADGROUP_MEMORY
+from ..clang import Diagnostic
 from .attributes import cut_attributes
-from .cache import fingerprint
-from .compiler import Compiler, default_compiler
+from .compiler import MetalCompiler, default_compiler
 from .declarations import ADDRESS_SPACES, DeclarationWalk
-from .diagnostics import Diagnostic, parse_clang
+from .diagnostics import parse_clang
 from .includes import PROGRAM, EmbeddedSource, embed, include_folders
 from .problems import Problems
 from .rewriter import rewrite
@@ -59,17 +60,31 @@ def check(
     compiler = default_compiler()
     name = str(filename) if filename else PROGRAM
     embedded = embed(source, name, include_folders(filename, include))
-    key = fingerprint(compiler.identity, "check", str(strict), embedded.text)
-    known = compiler.cache.find(key, ".json")
-    if known:
-        return [Diagnostic(**d) for d in json.loads(known[1])]
-    rewritten, found = check_host(embedded, compiler, _WARNINGS, _ASSERTIONS)
-    found = [_renamed(d) for d in found if d.severity == "error" or d.file == name]
+    key = _key(embedded, strict, compiler)
+    kept = compiler.cache.find(key, ".json")
+    if kept:
+        return [Diagnostic(**d) for d in json.loads(kept[1])]
+    rewritten, told = check_host(embedded, compiler, _WARNINGS, _ASSERTIONS)
+    diagnostics = [_renamed(d) for d in told if d.severity == "error" or d.file == name]
     if strict and rewritten is not None:
-        found += _check_address_spaces(embedded, compiler, name)
-    ordered = sorted(dict.fromkeys(found), key=lambda d: (d.file != name, d.file, d.line, d.column))
+        diagnostics += _check_address_spaces(embedded, compiler, name)
+    ordered = sorted(dict.fromkeys(diagnostics), key=lambda d: (d.file != name, d.file, d.line, d.column))
     compiler.cache.store(key, ".json", json.dumps([asdict(d) for d in ordered]).encode())
     return ordered
+
+
+def check_key(source: str, filename: str | Path | None = None, *, strict: bool = False) -> str:
+    """What the answer of `check` hangs on: the program with all that it includes, the compiler and this code.
+
+    Raises:
+        CompilerMissingError: there is no compiler on this machine.
+    """
+    embedded = embed(source, str(filename) if filename else PROGRAM, include_folders(filename))
+    return _key(embedded, strict, default_compiler())
+
+
+def _key(embedded: EmbeddedSource, strict: bool, compiler: MetalCompiler) -> str:
+    return fingerprint(compiler.identity, "check", str(strict), embedded.text)
 
 
 def _renamed(diagnostic: Diagnostic) -> Diagnostic:
@@ -85,7 +100,7 @@ def _renamed(diagnostic: Diagnostic) -> Diagnostic:
     return replace(diagnostic, rule="c++14", message=f"{feature}: Metal before version 4 is C++14")
 
 
-def _check_address_spaces(embedded: EmbeddedSource, compiler: Compiler, name: str) -> Iterator[Diagnostic]:
+def _check_address_spaces(embedded: EmbeddedSource, compiler: MetalCompiler, name: str) -> Iterator[Diagnostic]:
     expanded, _ = compiler.preprocess(embedded.text)
     yield from _unqualified_pointers(expanded, name)
     messages = compiler.check(rewrite(expanded, "strict").full, "strict")

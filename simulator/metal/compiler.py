@@ -1,24 +1,26 @@
-"""The clang inside the `ziglang` wheel: preprocesses, checks and builds, and needs nothing of the system."""
+"""Compiles rewritten Metal source for this machine's processor: preprocesses, checks and builds."""
 
 from __future__ import annotations
 
 import functools
-import importlib.metadata
-import importlib.util
+import os
 import platform
-import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from .cache import BuildCache, default_folder, fingerprint
-from .errors import CompilerMissingError, InternalCompilerError
+from ...cache import cache_folder
+from ...fingerprint import fingerprint, fingerprint_of_code
+from ..clang import BuildCache, Clang, CompilerMissingError, InternalCompilerError, installed
+from ..clang.compiler import PLAIN_MESSAGES
 
 _HERE = Path(__file__).parent
 INCLUDE = _HERE / "include"
 RUNTIME = _HERE / "runtime"
 METAL_VERSION = 320
+# What decides what a Metal program becomes: a change of any of it voids what was built.
+DECIDING_CODE = ("simulator.clang", "simulator.metal", "metal_limits", "cache", "errors", "fingerprint")
 
 _CACHE_DAYS = 30
 _CPU_FEATURES = frozenset({"avx2", "bmi2", "f16c", "fma"})
@@ -64,31 +66,31 @@ _DEFINES = (
 )
 
 
-class Compiler:
-    """Runs clang and its linker; what is costly is built once and kept in `cache`."""
+class MetalCompiler:
+    """Compiles for the host with one clang; what is costly is built once and kept in `cache`."""
 
-    def __init__(self, zig: Path, version: str, cache: BuildCache) -> None:
-        self._zig = zig
+    def __init__(self, clang: Clang, cache: BuildCache) -> None:
+        self._clang = clang
         self.cache = cache
-        self.identity = fingerprint(version, platform.machine(), *(f.read_bytes() for f in _own_sources()))
+        self.identity = fingerprint(clang.identity, fingerprint_of_code(*DECIDING_CODE))
 
     def preprocess(self, source: str) -> tuple[str, str]:
         """Metal source with macros expanded, and clang's messages.
 
         The result is empty if there was an error.
         """
-        done = self._run(
+        done = self._clang.run(
             *("clang", "-E", "-undef", "-x", "c++", "-std=c++17", "-nostdinc", "-nostdinc++", *_DEFINES),
-            *("-fno-caret-diagnostics", "-fno-color-diagnostics", "-I", str(INCLUDE), "-"),
+            *(*PLAIN_MESSAGES, "-I", str(INCLUDE), "-"),
             source=source,
         )
-        return (done.stdout if done.returncode == 0 else ""), done.stderr
+        return (done.stdout if done.succeeded else ""), done.stderr
 
     def check(self, source: str, build: Build, warnings: Sequence[str] = ()) -> str:
         """Clang's messages about rewritten source."""
-        done = self._run(
-            *("clang", *self._flags(build), *warnings, "-ferror-limit=20", "-fno-caret-diagnostics"),
-            *("-fno-color-diagnostics", "-fsyntax-only", "-include-pch", str(self._precompiled(build)), "-"),
+        done = self._clang.run(
+            *("clang", *self._flags(build), *warnings, "-ferror-limit=20", *PLAIN_MESSAGES),
+            *("-fsyntax-only", "-include-pch", str(self._precompiled(build)), "-"),
             source=source,
         )
         return done.stderr
@@ -109,12 +111,12 @@ class Compiler:
     def runtime(self) -> Path:
         """The scheduler and the checker as a shared library."""
         key = fingerprint(self.identity, "runtime")
-        found = self.cache.find(key, ".so")
-        if found:
-            return found[0]
+        kept = self.cache.find(key, ".so")
+        if kept:
+            return kept[0]
         self.cache.discard_old(_CACHE_DAYS)  # a new compiler or simulator: what older ones left is of no use
         machine = platform.machine()
-        headers = self._zig.parent / "lib"
+        headers = self._clang.headers
         family = "x86" if machine == "x86_64" else machine
         system = [headers / "include"] + [
             headers / "libc" / "include" / name
@@ -134,14 +136,16 @@ class Compiler:
         objects: list[str] = []
         for number, (arguments, source) in enumerate(units):
             target = str(folder / f"{number}.o")
-            done = self._run("clang", *arguments, "-c", "-o", target, source=source)
-            if done.returncode:
+            done = self._clang.run("clang", *arguments, "-c", "-o", target, source=source)
+            if not done.succeeded:
                 raise InternalCompilerError(f"clang failed on code that had passed its check: {done.stderr.strip()}")
             objects.append(target)
         library = folder / "library.so"
         # The symbols that are missing here (the runtime's and libm's) are found when the library is loaded.
-        done = self._run("ld.lld", "-shared", "--gc-sections", "-z", "nostart-stop-gc", *objects, "-o", str(library))
-        if done.returncode:
+        done = self._clang.run(
+            "ld.lld", "-shared", "--gc-sections", "-z", "nostart-stop-gc", *objects, "-o", str(library)
+        )
+        if not done.succeeded:
             raise InternalCompilerError(f"the linker failed: {done.stderr.strip()}")
         return library
 
@@ -150,9 +154,9 @@ class Compiler:
         if build in self._headers:
             return self._headers[build]
         key = fingerprint(self.identity, "header", build, *self._flags(build))
-        found = self.cache.find(key, ".pch")
-        if found:
-            path = found[0]
+        kept = self.cache.find(key, ".pch")
+        if kept:
+            path = kept[0]
         else:
             flags = [f"{f}-header" if f in ("c++", "cl") else f for f in self._flags(build)]
             emit = ["-Xclang", "-emit-pch"] if build == "strict" else []
@@ -160,11 +164,11 @@ class Compiler:
                 flags = list(self._flags(build))
             with tempfile.TemporaryDirectory(prefix="mpsmith-metal-") as folder:
                 target = Path(folder) / "kernel.pch"
-                done = self._run(
+                done = self._clang.run(
                     *("clang", *flags, "-Xclang", "-fno-pch-timestamp", *emit, *(["-c"] if emit else [])),
                     *(str(INCLUDE / "msl" / "kernel.h"), "-o", str(target)),
                 )
-                if done.returncode:
+                if not done.succeeded:
                     raise InternalCompilerError(f"the simulator's own Metal headers do not compile: {done.stderr}")
                 path = self.cache.store(key, ".pch", target.read_bytes())
         self._headers[build] = path
@@ -184,19 +188,6 @@ class Compiler:
         level = ("-march=x86-64-v3",) if machine == "x86_64" else ()
         return (f"--target={machine}-linux-gnu", *level)
 
-    def _run(self, *arguments: str, source: str | None = None) -> subprocess.CompletedProcess[str]:
-        try:
-            return subprocess.run(
-                [str(self._zig), *arguments], input=source or "", capture_output=True, text=True, check=False
-            )
-        except OSError as error:
-            raise CompilerMissingError(f"the compiler of the ziglang package does not start: {error}") from error
-
-
-def _own_sources() -> list[Path]:
-    files = [*INCLUDE.rglob("*"), *RUNTIME.iterdir(), *_HERE.glob("*.py")]
-    return sorted(f for f in files if f.is_file())
-
 
 def _missing_cpu_features() -> str:
     """What `-march=x86-64-v3` asks for and this processor lacks."""
@@ -210,8 +201,14 @@ def _missing_cpu_features() -> str:
     return ", ".join(sorted(_CPU_FEATURES - set(flags.split()))) if flags else ""
 
 
+def metal_cache_folder() -> Path:
+    """Where compiled Metal kernels are kept: `MPSMITH_METAL_CACHE`, or `metal` in mpsmith's cache folder."""
+    chosen = os.environ.get("MPSMITH_METAL_CACHE")
+    return Path(chosen) if chosen else cache_folder() / "metal"
+
+
 @functools.cache
-def default_compiler() -> Compiler:
+def default_compiler() -> MetalCompiler:
     """The installed compiler with the user's cache.
 
     Raises:
@@ -225,10 +222,4 @@ def default_compiler() -> Compiler:
     missing = _missing_cpu_features()
     if missing:
         raise CompilerMissingError(f"Metal source runs on the host on processors of 2013 or newer: no {missing} here")
-    spec = importlib.util.find_spec("ziglang")
-    if spec is None or not spec.submodule_search_locations:
-        raise CompilerMissingError("no compiler for Metal source: run pip install 'mpsmith[metal]'")
-    zig = Path(next(iter(spec.submodule_search_locations))) / "zig"
-    if not zig.is_file():
-        raise CompilerMissingError(f"{zig} is missing: run pip install --force-reinstall 'mpsmith[metal]'")
-    return Compiler(zig, importlib.metadata.version("ziglang"), BuildCache(default_folder()))
+    return MetalCompiler(installed(), BuildCache(metal_cache_folder()))

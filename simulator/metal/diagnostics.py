@@ -1,36 +1,13 @@
-"""What the checker and the compiler have to say about a program."""
+"""Clang's messages about rewritten source, told in the words and places of the Metal source."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
-COMPILE = "compile"
-"""The rule of what the compiler itself says."""
+from ..clang.diagnostics import COMPILE, Diagnostic, messages
 
-Severity = Literal["error", "warning", "note"]
-
-
-@dataclass(frozen=True)
-class Diagnostic:
-    """One finding. `column` counts from 1; 0 means that only the line is known."""
-
-    file: str
-    line: int
-    column: int
-    severity: Severity
-    message: str
-    rule: str
-
-    def __str__(self) -> str:
-        place = f"{self.file}:{self.line}:" + (f"{self.column}:" if self.column else "")
-        rule = "" if self.rule == COMPILE else f" [{self.rule}]"
-        return f"{place} {self.severity}: {self.message}{rule}"
-
-
-_CLANG_LINE = re.compile(r"^(.+?):(\d+):(\d+): (fatal error|error|warning|note): (.*?)(?: \[-W([\w+-]+)\])?$")
 _ADDRESS_SPACE = re.compile(r"address space|__(?:local|global|private)")
 _QUOTED = re.compile(r"'([A-Za-z_]\w*)'")
 _OWN_WORDS = (
@@ -52,30 +29,25 @@ def parse_clang(stderr: str, sources: Mapping[str, list[str]]) -> Iterator[Diagn
         stderr: clang's output, without carets.
         sources: the lines of the Metal files by name, to find the column that the rewriting moved.
     """
-    current: Diagnostic | None = None
-    for line in stderr.splitlines():
-        match = _CLANG_LINE.match(line)
-        if match is None:
-            continue
-        file, row, column, severity, message, flag = match.groups()
-        for pattern, replacement in _OWN_WORDS:
-            message = pattern.sub(replacement, message)
-        if severity == "note":
-            if current is not None:
-                current = _with_note(current, message, file, int(row), sources)
-            continue
-        if current is not None:
-            yield current
-        current = Diagnostic(
-            file,
-            int(row),
-            _column(sources.get(file), int(row), int(column), message),
-            "warning" if severity == "warning" else "error",
-            message,
-            flag or COMPILE,
+    for message in messages(stderr):
+        text = _in_words_of_metal(message.text)
+        diagnostic = Diagnostic(
+            message.file,
+            message.line,
+            _column(sources.get(message.file), message.line, message.column, text),
+            message.severity,
+            text,
+            message.flag or COMPILE,
         )
-    if current is not None:
-        yield current
+        for note in message.notes:
+            diagnostic = _with_note(diagnostic, _in_words_of_metal(note.text), note.file, note.line, sources)
+        yield diagnostic
+
+
+def _in_words_of_metal(text: str) -> str:
+    for pattern, replacement in _OWN_WORDS:
+        text = pattern.sub(replacement, text)
+    return text
 
 
 def _with_note(current: Diagnostic, note: str, file: str, row: int, sources: Mapping[str, list[str]]) -> Diagnostic:

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from .compiler import Compiler
-from .errors import CompilerMissingError
+from ..clang import CompilerMissingError
+from .compiler import MetalCompiler
 from .line_table import LineTable
 
 Order = Literal["forward", "reverse", "random"]
@@ -229,6 +229,6 @@ def _summary(kernel: LoadedKernel, messages: list[str], places: list[int], count
 
 
 @functools.cache
-def runtime_of(compiler: Compiler) -> Runtime:
+def runtime_of(compiler: MetalCompiler) -> Runtime:
     """The runtime, built if need be and loaded once."""
     return Runtime(str(compiler.runtime))

@@ -3,10 +3,6 @@
 from ...errors import MpsmithError
 
 
-class CompilerMissingError(MpsmithError, RuntimeError):
-    """No compiler for Metal source is installed."""
-
-
 class MetalSyntaxError(MpsmithError, SyntaxError):
     """The Metal source does not compile; `filename` and `lineno` are those of the Metal source.
 
@@ -28,7 +24,3 @@ class MetalRuntimeError(MpsmithError, RuntimeError):
 
 class MetalValueError(MpsmithError, ValueError):
     """An argument's value is out of range, such as a threadgroup that is too large."""
-
-
-class InternalCompilerError(MpsmithError, RuntimeError):
-    """The compiler or the runtime of the simulator failed: a fault of mpsmith, not of the Metal source."""

@@ -12,14 +12,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ...fingerprint import fingerprint
 from ...metal_limits import MAX_BUFFERS, MAX_THREADGROUP_MEMORY, SIMD_WIDTH
 from .binding import ArgCasts, Buffer, Device, bind
-from .compiler import Build, Compiler, default_compiler
+from .compiler import Build, MetalCompiler, default_compiler
 from .dispatch import Launch, LoadedKernel, load_kernel, runtime_of
 from .entries import FIRST_THREADGROUP_SLOT, KernelEntry
 from .error_buffer import ErrorBuffer
 from .errors import MetalRuntimeError, MetalValueError
-from .includes import PROGRAM, include_folders
+from .includes import PROGRAM, embed, include_folders
 from .modes import Mode, current_mode, validate_mode
 from .translation import Translation, translate
 from .wrappers import symbol
@@ -31,7 +32,7 @@ GUARDED_BYTES = 256 * 1024
 class ShaderLibrary:
     """The kernels of one Metal program, as attributes; `dir()` lists them. They are built on first use."""
 
-    def __init__(self, translation: Translation, compiler: Compiler, mode: Mode, device: Device) -> None:
+    def __init__(self, translation: Translation, compiler: MetalCompiler, mode: Mode, device: Device) -> None:
         self._translation = translation
         self._compiler = compiler
         self._mode = mode
@@ -59,7 +60,7 @@ class Kernel:
     """One kernel, built for the CPU."""
 
     def __init__(
-        self, entry: KernelEntry, translation: Translation, compiler: Compiler, mode: Mode, device: Device
+        self, entry: KernelEntry, translation: Translation, compiler: MetalCompiler, mode: Mode, device: Device
     ) -> None:
         self._entry = entry
         self._translation = translation
@@ -150,16 +151,14 @@ class Kernel:
         return loaded
 
     def _build(self, build: Build) -> LoadedKernel:
-        from .cache import fingerprint
-
         compiler, name = self._compiler, self._entry.name
         runtime_of(compiler)
         key = fingerprint(self._translation.key, "kernel", name, build)
-        found = compiler.cache.find(key, ".so")
-        if found is None:
+        kept = compiler.cache.find(key, ".so")
+        if kept is None:
             content = compiler.build(self._translation.unit(name), build)
-            found = compiler.cache.store(key, ".so", content), content
-        path, content = found
+            kept = compiler.cache.store(key, ".so", content), content
+        path, content = kept
         return load_kernel(str(path), content, symbol(name), checked=build == "checked")
 
     # ------------------------------------------------------------------------------------------ running
@@ -329,5 +328,5 @@ def compile_library(
     """
     compiler = default_compiler()
     folders = include_folders(filename, include) if embed_headers else []
-    translation = translate(source, str(filename) if filename else PROGRAM, folders, compiler)
-    return ShaderLibrary(translation, compiler, validate_mode(mode), device)
+    embedded = embed(source, str(filename) if filename else PROGRAM, folders)
+    return ShaderLibrary(translate(embedded, compiler), compiler, validate_mode(mode), device)

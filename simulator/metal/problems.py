@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .diagnostics import Diagnostic
+from ..clang import Diagnostic
 from .tokens import Tokens
 
 

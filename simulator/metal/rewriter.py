@@ -13,10 +13,10 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from ..clang import Diagnostic
 from .attributes import cut_attributes
 from .convergence import insert_regions
 from .declarations import DeclarationWalk, Program
-from .diagnostics import Diagnostic
 from .entries import KernelEntry, kernel_entries
 from .problems import Problems
 from .recursion import find_recursion

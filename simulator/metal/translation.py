@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
-from .cache import fingerprint
-from .compiler import Compiler
-from .diagnostics import Diagnostic, format_report, parse_clang
+from ...fingerprint import fingerprint
+from ..clang import Diagnostic
+from .compiler import MetalCompiler
+from .diagnostics import format_report, parse_clang
 from .entries import KernelArgument, KernelEntry
 from .errors import MetalSyntaxError
-from .includes import EmbeddedSource, embed
+from .includes import EmbeddedSource
 from .rewriter import Rewritten, rewrite
 from .tokens import Location
 from .wrappers import wrap
@@ -31,17 +31,16 @@ class Translation:
         return self.body + wrap(self.kernels[kernel])
 
 
-def translate(source: str, name: str, folders: Sequence[Path], compiler: Compiler) -> Translation:
-    """Compiles Metal source as far as its types are checked.
+def translate(embedded: EmbeddedSource, compiler: MetalCompiler) -> Translation:
+    """Compiles Metal source with its headers as far as its types are checked.
 
     Raises:
         MetalSyntaxError: it does not compile; the message has file and line of the Metal source.
     """
-    embedded = embed(source, name, folders)
     key = fingerprint(compiler.identity, "translation", embedded.text)
-    found = compiler.cache.find(key, ".json")
-    if found:
-        return _load(key, found[1])
+    kept = compiler.cache.find(key, ".json")
+    if kept:
+        return _load(key, kept[1])
     rewritten, diagnostics = check_host(embedded, compiler)
     errors = [d for d in diagnostics if d.severity == "error"]
     if rewritten is None or errors:
@@ -54,20 +53,19 @@ def translate(source: str, name: str, folders: Sequence[Path], compiler: Compile
 
 
 def check_host(
-    embedded: EmbeddedSource, compiler: Compiler, warnings: Sequence[str] = (), prefix: str = ""
+    embedded: EmbeddedSource, compiler: MetalCompiler, warnings: Sequence[str] = (), prefix: str = ""
 ) -> tuple[Rewritten | None, list[Diagnostic]]:
     """Preprocesses, rewrites and type-checks, with `prefix` in front; None if preprocessing failed."""
     expanded, messages = compiler.preprocess(embedded.text)
-    found = list(parse_clang(messages, embedded.lines))
     if not expanded:
-        return None, [d for d in found if d.severity == "error"]
+        return None, [d for d in parse_clang(messages, embedded.lines) if d.severity == "error"]
     rewritten = rewrite(expanded)
     unit = prefix + rewritten.full + "".join(map(wrap, rewritten.kernels))
     own = list(rewritten.diagnostics)
-    found = list(parse_clang(compiler.check(unit, "fast", warnings), embedded.lines))
+    of_clang = parse_clang(compiler.check(unit, "fast", warnings), embedded.lines)
     # What the rewriter explains better, clang need not repeat.
     lines = {(d.file, d.line) for d in own}
-    return rewritten, [*own, *(d for d in found if (d.file, d.line) not in lines)]
+    return rewritten, [*own, *(d for d in of_clang if (d.file, d.line) not in lines)]
 
 
 def _dump(translation: Translation) -> bytes:

@@ -24,7 +24,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "reports": ("audit", "registry"),
 }
 # The ground floor of the house: what every room may import.
-GROUND = ("checkout", "errors", "_version", "cache", "metal_limits")
+GROUND = ("checkout", "errors", "_version", "cache", "fingerprint", "metal_limits")
 
 # The rooms and single modules inside a room, the ground floor first: each may import only what stands before it.
 FLOORS: dict[str, tuple[str, ...]] = {
@@ -63,6 +63,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "conformance",
         "survey",
     ),
+    "simulator": ("errors", "device", "clang", "metal"),
 }
 
 

@@ -95,7 +95,7 @@ def test_what_a_killed_build_left_is_cleared_away(
 ) -> None:
     monkeypatch.setenv("MPSMITH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(device_build, "SOURCE_FOLDER", sources)
-    folder = device_build.cache_folder() / device_build._build_key()
+    folder = device_build.libraries_folder() / device_build._build_key()
     (folder / "build-abandoned").mkdir(parents=True)
     fresh_python(BUILD.format(folder=str(sources)), MPSMITH_CACHE=str(tmp_path / "cache"))
     assert {path.name for path in folder.iterdir()} == {f"{device_build.LIBRARY_NAME}.so", "lock"}
@@ -131,7 +131,7 @@ def test_a_cache_folder_that_cannot_be_written_is_a_clear_error(
 def test_a_damaged_library_is_named(monkeypatch: pytest.MonkeyPatch, sources: Path, tmp_path: Path) -> None:
     monkeypatch.setenv("MPSMITH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(device_build, "SOURCE_FOLDER", sources)
-    library = device_build.cache_folder() / device_build._build_key() / f"{device_build.LIBRARY_NAME}.so"
+    library = device_build.libraries_folder() / device_build._build_key() / f"{device_build.LIBRARY_NAME}.so"
     library.parent.mkdir(parents=True)
     library.write_bytes(b"not a library")
     with pytest.raises(SimulatorError, match=r"cannot load .*\.so.*; delete it to build it anew"):

@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 from mpsmith.cli import app
 from mpsmith.errors import MpsmithError
 from mpsmith.scaffold.errors import ToolchainError
-from mpsmith.scaffold.proof import setup
+from mpsmith.scaffold.proof import metal_sources, setup
+from mpsmith.simulator.clang import CompilerMissingError
 
 runner = CliRunner()
 METAL = """\
@@ -94,6 +95,19 @@ def test_an_unchanged_file_is_answered_from_the_cache(tmp_path: Path) -> None:
     assert "unchanged: answered from the cache" in runner.invoke(app, ["check", str(file)]).output
     file.write_text(METAL.replace("FACTOR", "3.0f"))
     assert "cache" not in runner.invoke(app, ["check", str(file)]).output
+
+
+def test_without_a_compiler_nothing_is_called_ok(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: object) -> None:
+        raise CompilerMissingError("no compiler here")
+
+    monkeypatch.setattr(metal_sources, "check", missing)
+    monkeypatch.setattr(metal_sources, "check_key", missing)
+    (tmp_path / "a.metal").write_text(METAL.replace("FACTOR", "2.0f"))
+    done = runner.invoke(app, ["check", str(tmp_path)])
+    assert done.exit_code == 1
+    assert "a.metal: not checked (nothing could be done)" in done.output
+    assert "0 accepted, 0 refused, 1 not checked." in done.output
 
 
 def test_no_network_is_one_clear_line(monkeypatch: pytest.MonkeyPatch, empty_cache: Path) -> None:

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import pytest
 
 from mpsmith.scaffold import survey
-from mpsmith.scaffold.proof import checking
-from mpsmith.scaffold.proof.findings import Finding
+from mpsmith.scaffold.proof.answers import Answer
 from mpsmith.scaffold.targets import Target
+from mpsmith.simulator.clang import Diagnostic
 
 RELEASE = survey.source_of(None).release
 
@@ -23,11 +23,11 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The files that would have been compiled; `mode.mm` is refused."""
     files: list[Path] = []
 
-    def check_files(paths: Sequence[Path], release: str) -> Iterator[checking.Answer]:
+    def check_files(paths: Sequence[Path], release: str) -> Iterator[Answer]:
         for path in paths:
             files.append(path)
-            wrong = (Finding(str(path), 1, 1, "error", "no good", "test"),) if path.name == "mode.mm" else ()
-            yield checking.Answer(path, (), (), wrong, 0.0)
+            wrong = (Diagnostic(str(path), 1, 1, "error", "no good", "test"),) if path.name == "mode.mm" else ()
+            yield Answer(path, ("types",), (), wrong, 0.0)
 
     monkeypatch.setattr(survey, "check_files", check_files)
     monkeypatch.setattr(survey, "find", lambda release: SimpleNamespace(identity="compiler 1"))

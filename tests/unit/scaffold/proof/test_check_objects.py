@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from mpsmith.scaffold.errors import ToolchainError
-from mpsmith.scaffold.proof.clang import demangled, leading_includes, messages
 from mpsmith.scaffold.proof.mach_object import MachObject
+from mpsmith.scaffold.proof.macos_compiler import demangled, findings_in, leading_includes
 from mpsmith.scaffold.proof.registrations import Registered, check_registrations, read_registrations, unknown_overload
-from mpsmith.scaffold.proof.toolchain import zig_folder
+from mpsmith.scaffold.proof.toolchain import compiler
 
 # The shape of torch's registration code, without torch.
 SOURCE = """\
@@ -31,12 +31,12 @@ KNOWN = frozenset({"softshrink", "softshrink.out", "softshrink_backward", "mode"
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> MachObject:
-    zig = zig_folder()
-    if zig is None:
+    clang = compiler()
+    if clang is None:
         pytest.skip("ziglang is not installed")
     folder = tmp_path_factory.mktemp("object")
     (folder / "a.cpp").write_text(SOURCE)
-    command = [zig / "zig", "clang", "-target", "arm64-apple-macos14.0", "-O0", "-c", folder / "a.cpp"]
+    command = [clang.program, "clang", "-target", "arm64-apple-macos14.0", "-O0", "-c", folder / "a.cpp"]
     subprocess.run([*command, "-o", folder / "a.o"], check=True)
     return MachObject((folder / "a.o").read_bytes())
 
@@ -100,7 +100,7 @@ def test_messages_of_clang_become_findings() -> None:
         "a.mm:4:1: warning: format [-Wformat]\n"
         "2 errors generated.\n"
     )
-    found = messages(stderr)
+    found = findings_in(stderr)
     assert [(one.line, one.severity, one.rule) for one in found] == [
         (3, "error", "objc-method-access"),
         (4, "warning", "format"),

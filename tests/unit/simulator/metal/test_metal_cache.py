@@ -11,7 +11,9 @@ import pytest
 
 pytest.importorskip("ziglang")
 
-from mpsmith.simulator.metal.cache import BuildCache, fingerprint
+from mpsmith.fingerprint import fingerprint
+from mpsmith.simulator.clang import BuildCache
+from mpsmith.simulator.metal.compiler import metal_cache_folder
 
 PROGRAM = """
 import numpy as np
@@ -63,8 +65,12 @@ def test_old_files_are_discarded(tmp_path: Path) -> None:
     assert new.exists()
 
 
-def test_fingerprint_keeps_borders() -> None:
-    assert fingerprint("ab", "c") != fingerprint("a", "bc")
+def test_the_cache_is_where_the_user_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("MPSMITH_METAL_CACHE", raising=False)
+    monkeypatch.setenv("MPSMITH_CACHE", str(tmp_path))
+    assert metal_cache_folder() == tmp_path / "metal"
+    monkeypatch.setenv("MPSMITH_METAL_CACHE", str(tmp_path / "own"))
+    assert metal_cache_folder() == tmp_path / "own"
 
 
 def test_two_processes_and_damaged_files(tmp_path: Path) -> None:

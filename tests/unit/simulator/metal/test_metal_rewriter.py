@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mpsmith.simulator.clang import Diagnostic
 from mpsmith.simulator.metal.attributes import cut_attributes
-from mpsmith.simulator.metal.diagnostics import Diagnostic, format_report, parse_clang
+from mpsmith.simulator.metal.diagnostics import format_report, parse_clang
 from mpsmith.simulator.metal.includes import embed
 from mpsmith.simulator.metal.rewriter import rewrite
 from mpsmith.simulator.metal.tokens import Location, Tokens, UnbalancedError

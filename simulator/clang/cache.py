@@ -1,4 +1,4 @@
-"""Built files, kept between processes.
+"""Answers of the compiler, kept between processes: built files and findings.
 
 A file's name holds the key of what it was built from and the hash of its content. So a damaged entry is seen and built
 again, and two processes that build the same thing at once replace each other's equal file.
@@ -12,23 +12,6 @@ import os
 import tempfile
 import time
 from pathlib import Path
-
-import platformdirs
-
-
-def default_folder() -> Path:
-    """Where compiled Metal kernels are kept: `MPSMITH_METAL_CACHE`, or the user's cache folder."""
-    chosen = os.environ.get("MPSMITH_METAL_CACHE")
-    return Path(chosen) if chosen else Path(platformdirs.user_cache_dir("mpsmith")) / "metal"
-
-
-def fingerprint(*parts: str | bytes) -> str:
-    """A key from texts whose order and borders count."""
-    digest = hashlib.sha256()
-    for part in parts:
-        data = part.encode() if isinstance(part, str) else part
-        digest.update(len(data).to_bytes(8, "little") + data)
-    return digest.hexdigest()[:32]
 
 
 class BuildCache:

@@ -1,20 +1,20 @@
-"""Runs zig's clang and linker for arm64 macOS: types, code, one linked image. Nothing of it is ever executed."""
+"""Compiles and links Objective-C++ for arm64 macOS: types, code, one image. Nothing of it is ever executed."""
 
 from __future__ import annotations
 
 import ctypes
 import ctypes.util
-import hashlib
-import os
 import re
-import subprocess
 import sysconfig
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import ToolchainError
-from .findings import Finding, Severity, line_of
+from ...fingerprint import fingerprint
+from ...simulator.clang import Diagnostic, Message, messages
+from ...simulator.clang.compiler import PLAIN_MESSAGES
+from ...simulator.clang.diagnostics import COMPILE
+from .findings import line_of
 from .mach_object import MachObject
 from .toolchain import LIBRARIES, STUBS, Toolchain, check_folder
 
@@ -51,11 +51,7 @@ _FRAMEWORKS = {
 }
 _FUNCTIONS = {"_NSLog", "_MTLCreateSystemDefaultDevice", "_MTLCopyAllDevices", "___CFConstantStringClassReference"}
 
-_MESSAGE = re.compile(
-    r"^(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): (?P<kind>fatal error|error|warning|note): (?P<text>.*?)"
-    r"(?: \[-W(?:error,-W)?(?P<flag>[\w+-]+)(?:,-W[\w+-]+)?\])?$"
-)
-_UNDEFINED = re.compile(r"^error: undefined symbol: (\S+)")
+_UNDEFINED = re.compile(r"^error: undefined symbol: (\S+)", re.MULTILINE)
 # Symbols of libc++: the headers mark what a macOS release lacks, so what compiles is there.
 _STANDARD_LIBRARY = re.compile(
     r"^__Z(?:N?[KVRO]*St|NK?St|T[IVSTC]N?K?St|T[IVS][a-zPKl]|TVN10__cxxabiv1|TISt|nwm|nam|dlPv|daPv|nw|na|dl|da)"
@@ -84,10 +80,10 @@ class Compiled:
     """The object file, or None when the source does not compile, and what clang said."""
 
     object_file: bytes | None
-    findings: tuple[Finding, ...]
+    findings: tuple[Diagnostic, ...]
 
 
-class Clang:
+class MacosCompiler:
     """Compiles and links with one toolchain. `precompile`: build and use precompiled headers."""
 
     def __init__(self, toolchain: Toolchain, *, precompile: bool = True) -> None:
@@ -101,13 +97,13 @@ class Clang:
         header = self._precompiled_header(source, flags, folder) if self._precompile else None
         uses = ["-include-pch", str(header)] if header else []
         target = folder / "object.o"
-        done = self._run("clang", *flags, *uses, *_warnings(), "-c", str(source.path), "-o", str(target))
-        findings = tuple(messages(done.stderr))
-        if done.returncode:
+        done = self.toolchain.clang.run("clang", *flags, *uses, *_warnings(), "-c", str(source.path), "-o", str(target))
+        findings = tuple(findings_in(done.stderr))
+        if not done.succeeded:
             return Compiled(None, findings or (_unexplained(source.path, done.stderr),))
         return Compiled(target.read_bytes(), findings)
 
-    def link(self, source: Source, compiled: bytes, folder: Path) -> tuple[Finding, ...]:
+    def link(self, source: Source, compiled: bytes, folder: Path) -> tuple[Diagnostic, ...]:
         """Link the object into an image for arm64 macOS against torch's own dylibs; empty when that succeeds."""
         undefined = MachObject(compiled).undefined()
         stubs = [str(path) for path in self._system_stubs(undefined, folder)]
@@ -115,19 +111,19 @@ class Clang:
             str(path) for name in LIBRARIES if (path := self.toolchain.torch / "torch" / "lib" / name).is_file()
         ]
         target = folder / "image.dylib"
-        done = self._run(
+        done = self.toolchain.clang.run(
             *("cc", "-target", f"aarch64-macos.{MACOS}-none", "-shared", str(folder / "object.o")),
             *(*libraries, *stubs, "-o", str(target)),
         )
-        if done.returncode == 0 and target.is_file() and target.stat().st_size:
+        if done.succeeded and target.is_file() and target.stat().st_size:
             return ()
-        missing = [found[1] for line in done.stderr.splitlines() if (found := _UNDEFINED.match(line))]
+        missing = _UNDEFINED.findall(done.stderr)
         if not missing:
             return (_unexplained(source.path, done.stderr),)
         return tuple(_undefined(source, name) for name in missing)
 
     def _flags(self, source: Source) -> list[str]:
-        library = self.toolchain.zig / "lib"
+        library = self.toolchain.clang.headers
         torch = self.toolchain.torch / "torch" / "include"
         folders = [
             library / "libcxx" / "include",
@@ -142,7 +138,7 @@ class Clang:
         ]
         return [
             *("-target", f"arm64-apple-macos{MACOS}", "-x", "objective-c++", f"-std={self.toolchain.standard}", "-O0"),
-            *("-fblocks", "-nostdinc", "-nostdinc++", "-fno-color-diagnostics", "-fno-caret-diagnostics"),
+            *("-fblocks", "-nostdinc", "-nostdinc++", *PLAIN_MESSAGES),
             *("-ferror-limit=50", "-D_LIBCPP_PSTL_BACKEND_SERIAL", *(f"-D_LIBCPP_{choice}" for choice in _LIBCXX)),
             *(["-fobjc-arc"] if source.arc else []),
             *(word for place in source.include for word in ("-I", str(place))),
@@ -159,9 +155,7 @@ class Clang:
         flags = [flag for flag in flags if not flag.startswith("-DTORCH_EXTENSION_NAME=")]
         if not any((place / name).is_file() for place in source.include for name in _INCLUDED.findall(prefix)):
             flags = [flag for flag in flags if flag not in {"-I", *map(str, source.include)}]
-        key = hashlib.sha256("\n".join([self.toolchain.identity, *_PRECOMPILING, *flags, prefix]).encode()).hexdigest()[
-            :24
-        ]
+        key = fingerprint(self.toolchain.identity, *_PRECOMPILING, *flags, prefix)
         target = self._cache / "pch" / f"{key}.pch"
         if target.is_file():
             target.touch()  # what was used last is kept
@@ -171,8 +165,8 @@ class Clang:
         header.write_text(prefix)
         built = folder / "prefix.pch"
         as_header = ["objective-c++-header" if flag == "objective-c++" else flag for flag in flags]
-        done = self._run("clang", *as_header, "-w", *_PRECOMPILING, "-c", str(header), "-o", str(built))
-        if done.returncode:
+        done = self.toolchain.clang.run("clang", *as_header, "-w", *_PRECOMPILING, "-c", str(header), "-o", str(built))
+        if not done.succeeded:
             return None  # compiling the file itself says what is wrong, at its own lines
         built.replace(target)
         _keep_newest(target.parent)
@@ -208,20 +202,6 @@ class Clang:
             for name in _FRAMEWORKS
         }
 
-    def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        caches = {name: str(self._cache / "zig-cache") for name in ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR")}
-        try:
-            return subprocess.run(
-                [str(self.toolchain.zig / "zig"), *arguments],
-                capture_output=True,
-                text=True,
-                errors="replace",
-                check=False,
-                env=os.environ | caches,
-            )
-        except OSError as error:
-            raise ToolchainError(f"the compiler of the ziglang package does not start: {error}") from None
-
 
 def _header(toolchain: Toolchain, framework: str) -> Path:
     generated = toolchain.apple / framework / f"{framework}.h"
@@ -255,36 +235,29 @@ def _warnings() -> list[str]:
     return ["-Wall", *(f"-Wno-{name}" for name in unused), *(f"-Werror={name}" for name in _STRICT)]
 
 
-def messages(stderr: str) -> list[Finding]:
-    """Clang's messages; a note adds itself to the finding that it explains."""
-    findings: list[Finding] = []
-    for line in stderr.splitlines():
-        found = _MESSAGE.match(line)
-        if not found:
-            continue
-        if found["kind"] == "note":
-            if findings and "candidate" not in found["text"] and "(note:" not in findings[-1].message:
-                noted = f"{findings[-1].message} (note: {found['text']}, {Path(found['file']).name}:{found['line']})"
-                findings[-1] = replace(findings[-1], message=noted)
-            continue
-        severity: Severity = "warning" if found["kind"] == "warning" else "error"
-        rule = found["flag"] or "compile"
-        row, column = int(found["line"]), int(found["column"])
-        findings.append(Finding(found["file"], row, column, severity, found["text"], rule))
-    return findings
+def findings_in(stderr: str) -> list[Diagnostic]:
+    """Clang's messages; the first note that is no list of candidates is told with what it explains."""
+    return [_told(message) for message in messages(stderr)]
 
 
-def _unexplained(path: Path, stderr: str) -> Finding:
+def _told(message: Message) -> Diagnostic:
+    note = next((note for note in message.notes if "candidate" not in note.text), None)
+    text = f"{message.text} (note: {note.text}, {Path(note.file).name}:{note.line})" if note else message.text
+    return Diagnostic(message.file, message.line, message.column, message.severity, text, message.flag or COMPILE)
+
+
+def _unexplained(path: Path, stderr: str) -> Diagnostic:
     lines = [line for line in stderr.splitlines() if line.strip()]
-    return Finding(str(path), 0, 0, "error", lines[-1] if lines else "the compiler failed without a message", "compile")
+    message = lines[-1] if lines else "the compiler failed without a message"
+    return Diagnostic(str(path), 0, 0, "error", message, COMPILE)
 
 
-def _undefined(source: Source, symbol: str) -> Finding:
+def _undefined(source: Source, symbol: str) -> Diagnostic:
     readable = demangled(symbol)
     word = re.search(r"(\w+)(?:<.*>)?(?:\(|$)", readable)
     line = line_of(source.text, f"{word[1]}(") if word else 0
     message = f"undefined symbol: {readable}; no library of torch for macOS exports it"
-    return Finding(str(source.path), line, 0, "error", message, "link")
+    return Diagnostic(str(source.path), line, 0, "error", message, "link")
 
 
 def _text_stub(install_name: str, symbols: set[str], classes: set[str]) -> str:

@@ -1,0 +1,23 @@
+"""One way to find the compiler, run it, read its messages and cache its answers.
+
+It is the clang of the `ziglang` wheel, which compiles for every machine and needs nothing of the system. Which target,
+language and headers a program is compiled for is the business of those who use this room.
+"""
+
+from .cache import BuildCache
+from .compiler import Clang, Run, installed, locate
+from .diagnostics import Diagnostic, Message, messages
+from .errors import CompilerMissingError, InternalCompilerError
+
+__all__ = [
+    "BuildCache",
+    "Clang",
+    "CompilerMissingError",
+    "Diagnostic",
+    "InternalCompilerError",
+    "Message",
+    "Run",
+    "installed",
+    "locate",
+    "messages",
+]

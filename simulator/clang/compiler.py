@@ -1,0 +1,103 @@
+"""The clang inside the `ziglang` wheel: where it is, what identifies it, and how it is run."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import re
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from ...cache import cache_folder
+from ...fingerprint import fingerprint
+from .errors import CompilerMissingError
+
+# Answers come without carets and colours, so that `diagnostics.messages` can read them.
+PLAIN_MESSAGES = ("-fno-caret-diagnostics", "-fno-color-diagnostics")
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a tool ended: what it wrote, and what it had to say."""
+
+    succeeded: bool
+    stdout: str
+    stderr: str
+
+
+@dataclass(frozen=True)
+class Clang:
+    """The compiler in one folder: that of the `ziglang` package."""
+
+    folder: Path
+
+    @property
+    def program(self) -> Path:
+        """The one executable, which is clang, lld and zig's own linker."""
+        return self.folder / "zig"
+
+    @property
+    def headers(self) -> Path:
+        """The folder with the headers of clang, libc++ and the C libraries of the targets."""
+        return self.folder / "lib"
+
+    @cached_property
+    def version(self) -> str:
+        """The version of the package, such as `0.17.0`; empty where nothing beside it says so."""
+        versions = (re.fullmatch(r"ziglang-(.+)\.dist-info", path.name) for path in self.folder.parent.iterdir())
+        return next((version[1] for version in versions if version), "")
+
+    @cached_property
+    def identity(self) -> str:
+        """Changes when another compiler stands here, or on another machine."""
+        return fingerprint(self.version, str(self.program.stat().st_size), platform.system(), platform.machine())
+
+    def run(self, tool: str, *arguments: str, source: str = "") -> Run:
+        """Run `clang`, `ld.lld` or `cc` (clang with zig's choice of linker); `source` is its standard input.
+
+        Raises:
+            CompilerMissingError: the program does not start.
+        """
+        # Zig keeps what it built for linking; without these, in places that may not be writable.
+        kept = {name: str(cache_folder() / "zig") for name in ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR")}
+        try:
+            done = subprocess.run(
+                [str(self.program), tool, *arguments],
+                input=source,
+                capture_output=True,
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                check=False,
+                env=os.environ | kept,
+            )
+        except OSError as error:
+            raise CompilerMissingError(f"the compiler of the ziglang package does not start: {error}") from None
+        return Run(done.returncode == 0, done.stdout, done.stderr)
+
+
+def locate(more: Sequence[Path] = ()) -> Clang | None:
+    """The compiler of the installed ziglang package, else of the first folder in `more` that has one, else None."""
+    spec = importlib.util.find_spec("ziglang")
+    packaged = [Path(place) for place in (spec.submodule_search_locations or [])] if spec else []
+    return next((Clang(folder) for folder in (*packaged, *more) if (folder / "zig").is_file()), None)
+
+
+def installed() -> Clang:
+    """The compiler of the installed ziglang package.
+
+    Raises:
+        CompilerMissingError: it is not installed, or not whole.
+    """
+    clang = locate()
+    if clang is not None:
+        return clang
+    if importlib.util.find_spec("ziglang") is not None:
+        raise CompilerMissingError(
+            "the ziglang package has no compiler in it: run pip install --force-reinstall 'mpsmith[metal]'"
+        )
+    raise CompilerMissingError("no compiler for Metal source: run pip install 'mpsmith[metal]'")

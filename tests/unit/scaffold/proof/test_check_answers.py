@@ -1,0 +1,101 @@
+"""Which answers of `mpsmith check` are kept, and what makes a kept one void."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mpsmith import fingerprint
+from mpsmith.scaffold.proof import answers, metal_sources
+from mpsmith.scaffold.proof.answers import JUDGES
+from mpsmith.scaffold.proof.checking import Answer, check_files
+from mpsmith.simulator.clang import CompilerMissingError
+
+WITH_DOUBLE = """\
+#include <metal_stdlib>
+kernel void twice(device float* x [[buffer(0)]], uint i [[thread_position_in_grid]]) { x[i] = double(x[i]); }
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MPSMITH_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "twice.metal"
+    path.write_text(WITH_DOUBLE)
+    return path
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every program that the shader checker is asked about; it finds nothing wrong with any."""
+    programs: list[str] = []
+    monkeypatch.setattr(metal_sources, "check_key", lambda program, _: program)
+    monkeypatch.setattr(metal_sources, "check", lambda program, _: programs.append(program) or [])
+    return programs
+
+
+def checked(file: Path) -> Answer:
+    (answer,) = check_files([file])
+    return answer
+
+
+def without_compiler(*_: object) -> list[object]:
+    raise CompilerMissingError("no compiler here")
+
+
+def test_what_could_not_be_checked_is_neither_accepted_nor_kept(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as machine:
+        machine.setattr(metal_sources, "check", without_compiler)
+        machine.setattr(metal_sources, "check_key", without_compiler)
+        for _ in range(2):
+            answer = checked(file)
+            assert (answer.checked, answer.accepted, answer.cached) == (False, False, False)
+    pytest.importorskip("ziglang")
+    with_compiler = checked(file)
+    assert not with_compiler.accepted
+    assert "'double' is not supported" in with_compiler.findings[0].message
+
+
+def test_an_answer_is_kept_until_the_program_changes(file: Path, told: list[str]) -> None:
+    assert [checked(file).cached, checked(file).cached] == [False, True]
+    file.write_text(WITH_DOUBLE.replace("double", "float"))
+    assert not checked(file).cached
+    assert len(told) == 2
+
+
+def test_what_a_program_includes_is_part_of_it(tmp_path: Path) -> None:
+    pytest.importorskip("ziglang")
+    header, file = tmp_path / "factor.h", tmp_path / "twice.metal"
+    header.write_text("constant float factor = 2.0f;\n")
+    file.write_text('#include "factor.h"\n' + WITH_DOUBLE.replace("double(x[i])", "factor"))
+    before = metal_sources.metal_keys(file, [file.read_text()])
+    header.write_text("constant double factor = 2.0;\n")
+    assert metal_sources.metal_keys(file, [file.read_text()]) != before
+
+
+@pytest.mark.parametrize("judge", JUDGES)
+def test_a_change_of_what_decides_voids_the_answer(
+    file: Path, told: list[str], judge: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not checked(file).cached
+    changed = fingerprint.source_files(judge)[-1]
+    read = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + (b"# changed\n" if path == changed else b""))
+    fingerprint.fingerprint_of_code.cache_clear()
+    try:
+        assert not checked(file).cached
+    finally:
+        fingerprint.fingerprint_of_code.cache_clear()
+    assert len(told) == 2
+
+
+def test_a_damaged_answer_is_not_used(file: Path, told: list[str]) -> None:
+    checked(file)
+    (kept,) = (answers.check_folder() / "answers").rglob("*.json")
+    kept.write_text("{}")
+    assert not checked(file).cached
