@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 
 import typer
@@ -18,21 +19,27 @@ from . import (
     learn,
     next_gap,
     registry,
+    replay,
     report,
     scaffold,
+    self_test,
     shader,
     surface,
     trace,
 )
+from .ending import Audit, Commands
 
 app = typer.Typer(
     name="mpsmith",
+    cls=Commands,
     help="Find, track and replace what PyTorch's mps device lacks, sends to the CPU or gets wrong.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(name="audit")(audit.audit)
+app.command(name="audit", cls=Audit)(audit.audit)
+app.command(name="replay")(replay.replay)
+app.command(name="self-test")(self_test.self_test)
 app.command(name="surface")(surface.surface)
 app.command(name="report")(report.report)
 app.command(name="compare")(compare.compare)
@@ -63,11 +70,11 @@ def _root(
 
 def main() -> None:
     """Run the command line; a user's error is one line on stderr and a non-zero exit."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that knows ASCII alone shows ? for ×
     try:
         app()
     except MpsmithError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of a pipe (head, less) has gone; nothing is wrong
-        sys.exit(0)

@@ -3,222 +3,250 @@
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..audit.selection import DeviceKind, Samples, Settings
+from ..errors import MpsmithError
+from .options import DEFAULT_STORE, AsJson, Operators, StorePath, values_of
+from .printing import print_json, say
+from .registry import synced
+from .registry_text import sync_json, sync_lines
+from .report import publish
 
 if TYPE_CHECKING:
     from collections import Counter
+    from collections.abc import Iterator
 
+    from ..audit.findings.explanations import Explanation
     from ..audit.findings.store import Run
+    from ..audit.findings.tally import Tally
     from ..audit.verdicts import CaseVerdict
 
-DEFAULT_STORE = Path("audit.sqlite")
+# The panels of `mpsmith audit --help`.
+_CASES, _DEVICE, _EXECUTION, _AFTERWARDS = "Which cases", "On which device", "How they are executed", "Afterwards"
+
+LEAST_MEMORY_GIB = 1.0
+"""What a worker takes before its first case: torch, the test samples and what they import."""
 
 
 def audit(
-    samples: Annotated[Samples, typer.Option(help="How many cases of each operator and dtype.")] = Samples.DEFAULT,
-    ops: Annotated[
+    samples: Annotated[
+        Samples, typer.Option(rich_help_panel=_CASES, help="How many cases of each operator and dtype.")
+    ] = Samples.DEFAULT,
+    ops: Operators = None,
+    dtypes: Annotated[
         list[str] | None,
-        typer.Option(help="Only these operators: a name, aten::name or a pattern such as 'linalg.*'; may be repeated."),
+        typer.Option(rich_help_panel=_CASES, help="Only these dtypes; repeated or joined by commas."),
     ] = None,
-    dtypes: Annotated[list[str] | None, typer.Option(help="Only these dtypes; may be repeated.")] = None,
     sources: Annotated[
         list[str] | None,
-        typer.Option(help="Only cases from these sources, such as opinfo, layouts, forms; may be repeated."),
+        typer.Option(
+            rich_help_panel=_CASES,
+            help="Only cases from these sources, such as opinfo, layouts, forms; repeated or joined by commas.",
+        ),
     ] = None,
     large: Annotated[
         bool,
         typer.Option(
             "--large",
+            rich_help_panel=_CASES,
             help="Also tensors of more than 2^31 elements: 9 to 25 GiB of memory a case, skipped where there is less;"
             " raise --memory-limit and lower --workers.",
         ),
     ] = False,
-    seed: Annotated[int, typer.Option(help="Seed of the inputs: the same seed gives the same cases anywhere.")] = 0,
+    seed: Annotated[
+        int,
+        typer.Option(
+            min=-(2**63),
+            max=2**63 - 1,
+            rich_help_panel=_CASES,
+            help="Seed of the inputs: the same seed gives the same cases anywhere.",
+        ),
+    ] = 0,
+    imports: Annotated[
+        list[str] | None,
+        typer.Option("--import", rich_help_panel=_CASES, help="A package to import in the workers; may be repeated."),
+    ] = None,
     device: Annotated[
-        DeviceKind, typer.Option(help="The real mps device, the simulated one, or the real one where there is one.")
+        DeviceKind,
+        typer.Option(
+            rich_help_panel=_DEVICE, help="The real mps device, the simulated one, or the real one where there is one."
+        ),
     ] = DeviceKind.AUTO,
     profile: Annotated[
         str | None,
-        typer.Option(help="Simulated device: a torch release, or a native_functions.yaml, whose coverage it has."),
+        typer.Option(
+            rich_help_panel=_DEVICE,
+            help="Simulated device: a torch release, or a native_functions.yaml, whose coverage it has.",
+        ),
     ] = None,
     refuse_dtypes_of: Annotated[
         str | None,
         typer.Option(
             metavar="RELEASE",
+            rich_help_panel=_DEVICE,
             help="Simulated device: native operators refuse the dtypes that this torch release refuses on a Mac.",
         ),
     ] = None,
-    store: Annotated[Path, typer.Option(help="The results store, an SQLite file.")] = DEFAULT_STORE,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the audit that was stopped.")] = False,
-    workers: Annotated[int, typer.Option(min=1, help="Worker processes.")] = os.cpu_count() or 1,
+    with_kernels: Annotated[
+        bool,
+        typer.Option(
+            "--with-kernels",
+            rich_help_panel=_EXECUTION,
+            help="Audit twice, without and with mpsmith.kernels, and compare.",
+        ),
+    ] = False,
+    store: StorePath = DEFAULT_STORE,
+    resume: Annotated[
+        bool, typer.Option("--resume", rich_help_panel=_EXECUTION, help="Go on with the audit that was stopped.")
+    ] = False,
+    workers: Annotated[int, typer.Option(min=1, rich_help_panel=_EXECUTION, help="Worker processes.")] = os.cpu_count()
+    or 1,
     timeout: Annotated[
         float,
         typer.Option(
-            min=0.1, help="Seconds of processor time that one case may take; five times as many on the wall clock."
+            min=0.1,
+            rich_help_panel=_EXECUTION,
+            help="Seconds of processor time that one case may take; five times as many on the wall clock.",
         ),
     ] = 60.0,
     memory_limit: Annotated[
-        float, typer.Option(min=0, help="GiB of data that a worker may hold, 0 for no limit (Linux).")
+        float,
+        typer.Option(
+            min=0, rich_help_panel=_EXECUTION, help="GiB of data that a worker may hold, 0 for no limit (Linux)."
+        ),
     ] = 8.0,
-    imports: Annotated[
-        list[str] | None, typer.Option("--import", help="A package to import in the workers; may be repeated.")
-    ] = None,
-    with_kernels: Annotated[
-        bool, typer.Option("--with-kernels", help="Audit twice, without and with mpsmith.kernels, and compare.")
-    ] = False,
-    sync: Annotated[bool, typer.Option("--sync", help="Then bring the registry's measured fields up to date.")] = False,
-    report: Annotated[bool, typer.Option("--report", help="Then write the reports under reports/published.")] = False,
-    replay: Annotated[
-        str | None,
-        typer.Option(metavar="CASE", help="Instead, run one stored case, a number or a label, and show both results."),
-    ] = None,
-    script: Annotated[
+    sync: Annotated[
         bool,
-        typer.Option("--script", help="With --replay: make the case small and print it as a program for a Mac."),
+        typer.Option("--sync", rich_help_panel=_AFTERWARDS, help="Bring the registry's measured fields up to date."),
     ] = False,
-    self_test: Annotated[
+    report: Annotated[
         bool,
-        typer.Option("--self-test", help="Instead, put faults into the simulated device and see which are found."),
+        typer.Option("--report", rich_help_panel=_AFTERWARDS, help="Write the reports under reports/published."),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="With --self-test: print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Audit the mps device: run operators on it, compare with the CPU, and store a verdict for every case.
 
     Without a Mac the device is simulated, and everything that comes out says so.
     """
-    if self_test:
-        from .self_test import self_test as run_self_test
-
-        run_self_test(workers, as_json)
-        return
-    if as_json:
-        raise typer.BadParameter("it goes with --self-test", param_hint="--json")
-    if replay is not None:
-        _print_script(store, replay, timeout) if script else _replay(store, replay, timeout)
-        return
-    if script:
-        raise typer.BadParameter("it goes with --replay CASE_ID", param_hint="--script")
+    if 0 < memory_limit < LEAST_MEMORY_GIB:
+        raise MpsmithError(
+            f"--memory-limit {memory_limit:g}: no worker starts with so little; give at least {LEAST_MEMORY_GIB:g}"
+        )
     settings = Settings(
         samples=samples,
         seed=seed,
-        ops=_split(ops),
-        dtypes=_split(dtypes),
+        ops=values_of(ops, "--ops"),
+        dtypes=values_of(dtypes, "--dtypes"),
         device=device,
         profile=profile,
         refuse_dtypes_of=refuse_dtypes_of,
         workers=workers,
         timeout=timeout,
         memory_limit=int(memory_limit * 2**30),
-        sources=_split(sources),
-        imports=_split(imports),
+        sources=values_of(sources, "--sources"),
+        imports=values_of(imports, "--import"),
         large=large,
     )
     if with_kernels:
-        _audit_with_kernels(settings, store, resume=resume, follow_up=sync or report)
+        if resume or sync or report:
+            raise typer.BadParameter("goes with neither --resume, --sync nor --report", param_hint="--with-kernels")
+        _audit_with_kernels(settings, store, as_json)
         return
-    _audit(settings, store, resume)
+    _, outcome = _audit(settings, store, resume=resume, quiet=as_json)
     if sync:
-        from .registry import sync as sync_registry
-
-        sync_registry(store=store)
+        sync_report = synced(store)
+        outcome["registry"] = sync_json(sync_report, None)
+        if not as_json:
+            print("\n".join(sync_lines(sync_report, None)))
     if report:
-        from .report import publish
+        outcome["reports"] = [str(path) for path in publish(store)]
+        if not as_json:
+            print(f"report: {', '.join(outcome['reports'])}")
+    if as_json:
+        print_json(outcome)
 
-        publish(store)
+
+def _audit(settings: Settings, store: Path, *, resume: bool, quiet: bool) -> tuple[Run, dict[str, Any]]:
+    """Run one audit, print what it showed unless `quiet`, and return it as plain data too."""
+    from ..audit.findings.audited_surface import audited_surface
+    from ..audit.findings.explanations import explain
+    from ..audit.findings.store import Store
+    from ..audit.findings.tally import tally
+    from ..audit.running.runner import run_audit
+
+    try:
+        run = run_audit(settings, store, resume=resume, say=say).run
+    except KeyboardInterrupt:
+        say(f"stopped; what had finished is in {store}, go on with: mpsmith audit --resume --store {store}")
+        raise typer.Exit(130) from None
+    with Store.open(store) as opened:
+        counts = tally(opened, run)
+        explanation, _ = explain(opened, run, audited_surface(run))
+    if not quiet:
+        print("\n".join(_lines(counts, explanation, store)))
+    if counts.executed == 0:
+        say("error: no case was executed, so nothing is known")
+        raise typer.Exit(1)
+    return run, _as_json(counts, explanation, store)
 
 
-def _audit_with_kernels(settings: Settings, store: Path, *, resume: bool, follow_up: bool) -> None:
-    if resume or follow_up:
-        raise typer.BadParameter("goes with neither --resume, --sync nor --report", param_hint="--with-kernels")
+def _lines(counts: Tally, explanation: Explanation, store: Path) -> Iterator[str]:
+    yield from counts.lines()
+    if explanation.non_passes:
+        yield f"  {explanation.sentence}"
+    if explanation.unexplained:
+        yield f"  list them: mpsmith report --unexplained --store {store}"
+
+
+def _as_json(counts: Tally, explanation: Explanation, store: Path) -> dict[str, Any]:
+    run = counts.run
+    return {
+        "store": str(store),
+        "run": run.id,
+        "torch": run.environment["torch"],
+        "simulated": run.simulated,
+        "executed": counts.executed,
+        "verdicts": {mode: _by_name(verdicts) for mode, verdicts in counts.by_mode.items()},
+        "fallbacks": dict(counts.fallbacks.most_common()),
+        "non_passes": explanation.non_passes,
+        "unexplained": explanation.unexplained_cases,
+    }
+
+
+def _audit_with_kernels(settings: Settings, store: Path, as_json: bool) -> None:
     from tabulate import tabulate
 
     from ..audit.findings.store import Store
     from ..audit.findings.tally import changes
 
-    before = _audit(settings, store, resume=False)
-    after = _audit(replace(settings, imports=(*settings.imports, "mpsmith.kernels")), store, resume=False)
+    before, without = _audit(settings, store, resume=False, quiet=as_json)
+    with_ours = replace(settings, imports=(*settings.imports, "mpsmith.kernels"))
+    after, including = _audit(with_ours, store, resume=False, quiet=as_json)
     with Store.open(store) as opened:
-        found = changes(opened, before, after)
-    if not found:
+        changed = changes(opened, before, after)
+    if as_json:
+        rows = [
+            {"operator": change.operator, "before": _by_name(change.before), "after": _by_name(change.after)}
+            for change in changed
+        ]
+        print_json({"without_kernels": without, "with_kernels": including, "changes": rows})
+    elif not changed:
         print("the kernels changed nothing here")
-        return
-    rows = [(change.operator, _counted(change.before), _counted(change.after)) for change in found]
-    mark = " (SIMULATED)" if before.simulated else ""
-    print(tabulate(rows, headers=("operator", f"without kernels{mark}", f"with kernels{mark}")))
+    else:
+        table = [(change.operator, _in_words(change.before), _in_words(change.after)) for change in changed]
+        mark = " (SIMULATED)" if before.simulated else ""
+        print(tabulate(table, headers=("operator", f"without kernels{mark}", f"with kernels{mark}")))
 
 
-def _counted(counts: Counter[CaseVerdict]) -> str:
+def _by_name(counts: Counter[CaseVerdict]) -> dict[str, int]:
+    return {verdict.value: number for verdict, number in counts.most_common()}
+
+
+def _in_words(counts: Counter[CaseVerdict]) -> str:
     return ", ".join(f"{number} {verdict.value}" for verdict, number in counts.most_common())
-
-
-def _audit(settings: Settings, store: Path, resume: bool) -> Run:
-    from ..audit.running.runner import run_audit
-
-    try:
-        result = run_audit(settings, store, resume=resume, say=_say)
-    except KeyboardInterrupt:
-        _say(f"stopped; what had finished is in {store}, go on with: mpsmith audit --resume --store {store}")
-        raise typer.Exit(130) from None
-    from ..audit.findings.audited_surface import audited_surface
-    from ..audit.findings.explanations import explain
-    from ..audit.findings.store import Store
-    from ..audit.findings.tally import tally
-
-    with Store.open(store) as opened:
-        counts = tally(opened, result.run)
-        explanation, _ = explain(opened, result.run, audited_surface(result.run))
-    for line in counts.lines():
-        print(line)
-    if explanation.non_passes:
-        print(f"  {explanation.sentence}")
-    if explanation.unexplained:
-        print(f"  list them: mpsmith report --unexplained --store {store}")
-    if counts.executed == 0:
-        _say("error: no case was executed, so nothing is known")
-        raise typer.Exit(1)
-    return result.run
-
-
-def _replay(store: Path, name: str, timeout: float) -> None:
-    from ..audit.running.replay import replay_case
-
-    replayed = replay_case(store, name, timeout)
-    recorded = replayed.recorded
-    print(f"case {recorded.id}: {recorded.label}, {recorded.group.mode} mode, run {replayed.run.id}")
-    if replayed.run.simulated:
-        print("on the SIMULATED mps device: not evidence about a Mac")
-    print(f"recorded: {recorded.outcome.verdict.value} {recorded.outcome.message}".rstrip())
-    if replayed.replay is None:
-        print(f"now:      {replayed.verdict} {replayed.death}")
-        return
-    outcome = replayed.replay.outcome
-    print(f"now:      {outcome.verdict.value} {outcome.message}".rstrip())
-    print(f"inputs:   {replayed.replay.inputs}")
-    if outcome.fallbacks:
-        print(f"on the CPU: {', '.join(outcome.fallbacks)}")
-    if outcome.max_error is not None:
-        print(f"largest error: {outcome.max_error:.3g} of the tolerance, {outcome.stage}, compared: {outcome.compared}")
-    print(f"--- cpu\n{replayed.replay.cpu}\n--- mps{' (simulated)' if replayed.run.simulated else ''}")
-    print(replayed.replay.mps)
-
-
-def _print_script(store: Path, name: str, timeout: float) -> None:
-    from ..audit.running.replay import script_of_case
-
-    print(script_of_case(store, name, timeout), end="")
-
-
-def _split(values: list[str] | None) -> tuple[str, ...]:
-    """Options may be repeated or joined by commas."""
-    return tuple(part.strip() for value in values or () for part in value.split(",") if part.strip())
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

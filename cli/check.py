@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from .options import AsJson, Release
+from .printing import print_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,16 +25,13 @@ def check(
     setup: Annotated[
         bool, typer.Option("--setup", help="Fetch the compiler, headers and libraries into the cache, once.")
     ] = False,
-    torch: Annotated[
-        str | None,
-        typer.Option("--torch", metavar="RELEASE", help="The macOS release of torch; default: as installed."),
-    ] = None,
+    torch: Release = None,
     arc: Annotated[
         bool | None,
         typer.Option("--arc/--no-arc", help="With or without automatic reference counting; default: by the file."),
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Use no answer from the cache.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Type-check, compile and link for macOS, on a machine without a Mac; exits with 1 when something is wrong."""
     from ..scaffold.errors import ScaffoldError
@@ -65,7 +64,7 @@ def _set_up(release: str | None) -> None:
 def _print_json(answers: Iterable[Answer]) -> bool:
     listed = list(answers)
     data = {"note": NOT_RUN, "files": [answer.as_json() for answer in listed]}
-    typer.echo(json.dumps(data, indent=1))
+    print_json(data)
     return all(answer.accepted for answer in listed)
 
 

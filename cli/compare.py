@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from .options import AsJson
+from .printing import print_json
 
 if TYPE_CHECKING:
     from ..audit.findings.comparison import RunComparison
@@ -23,7 +25,7 @@ def compare(
     ] = None,
     after_run: Annotated[int | None, typer.Option(help="The second audit's number in its store.")] = None,
     every: Annotated[bool, typer.Option("--all", help=f"List every difference, not the first {LISTED}.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Compare two audits case by case. Exits with 1 where a case, its inputs or its verdict differ."""
     from ..audit.findings.comparison import compare_runs
@@ -35,7 +37,7 @@ def compare(
         comparison = compare_runs((first, first_run), (second, second_run))
     if as_json:
         runs = {"before": _run(before, first_run), "after": _run(after, second_run)}
-        print(json.dumps({"runs": runs, **_plain(comparison)}, indent=2))
+        print_json({"runs": runs, **_plain(comparison)})
     else:
         print(f"before: {_described(before, first_run)}\nafter:  {_described(after, second_run)}")
         print(_text(comparison, every))

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .options import AsJson, Operators, RegistryFolder, Release, values_of
+from .printing import print_json
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -15,10 +18,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Coverage of any macOS torch release, from its wheel.", invoke_without_command=True)
 
-Torch = Annotated[
-    str | None,
-    typer.Option("--torch", metavar="RELEASE", help="A release, as 2.15.0; default: the installed torch."),
-]
 Wheel = Annotated[
     Path | None, typer.Option("--wheel", metavar="PATH", help="A wheel for macOS, or a folder with an unpacked one.")
 ]
@@ -28,26 +27,21 @@ WheelUrl = Annotated[
 Fetch = Annotated[bool, typer.Option("--fetch", help="Read the release's wheel even if its data are at hand.")]
 YamlOnly = Annotated[bool, typer.Option("--yaml-only", help="Leave the binary out; needs about 2 MB of the wheel.")]
 Macos = Annotated[float, typer.Option("--macos", help="The version of macOS for upstream's expected failures.")]
-Ops = Annotated[
-    list[str] | None, typer.Option("--ops", help="Only these operators: name or shell pattern; repeatable.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="JSON instead of text.")]
 AsCsv = Annotated[bool, typer.Option("--csv", help="CSV instead of a table.")]
 AsMarkdown = Annotated[bool, typer.Option("--markdown", help="A Markdown table.")]
-Registry = Annotated[Path | None, typer.Option("--registry", metavar="DIR", help="Another registry's folder.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file.")]
 
 
 @app.callback()
 def coverage(
     context: typer.Context,
-    torch: Torch = None,
+    torch: Release = None,
     wheel: Wheel = None,
     wheel_url: WheelUrl = None,
     fetch: Fetch = False,
     yaml_only: YamlOnly = False,
     macos: Macos = 15.0,
-    ops: Ops = None,
+    ops: Operators = None,
     missing: Annotated[bool, typer.Option("--missing", help="Only overloads without a kernel.")] = False,
     as_json: AsJson = False,
     output: Output = None,
@@ -59,7 +53,7 @@ def coverage(
     from ..audit.coverage.sources import named_coverage
 
     found = named_coverage(torch=torch, wheel=wheel, url=wheel_url, fetch=fetch, yaml_only=yaml_only, macos=macos)
-    chosen = _selected(found.overloads, ops)
+    chosen = _selected(found.overloads, values_of(ops, "--ops"))
     if missing:
         chosen = lacking(chosen)
     if as_json:
@@ -73,15 +67,15 @@ def coverage(
 
 @app.command()
 def operators(
-    torch: Torch = None,
+    torch: Release = None,
     wheel: Wheel = None,
     wheel_url: WheelUrl = None,
     fetch: Fetch = False,
     yaml_only: YamlOnly = False,
     macos: Macos = 15.0,
-    ops: Ops = None,
+    ops: Operators = None,
     drift: Annotated[bool, typer.Option("--drift", help="Only where upstream's lists and kernels disagree.")] = False,
-    registry: Registry = None,
+    registry: RegistryFolder = None,
     store: Annotated[
         Path | None,
         typer.Option("--store", metavar="FILE", help="Verdicts of this store's newest run; default: the registry's."),
@@ -101,7 +95,7 @@ def operators(
     found = named_coverage(torch=torch, wheel=wheel, url=wheel_url, fetch=fetch, yaml_only=yaml_only, macos=macos)
     audit = _verdicts(store) if store is not None else None
     rows = operator_rows(found, release_data.load(), load(registry), audit)
-    names = {functional_name(overload.name) for overload in _selected(found.overloads, ops)}
+    names = {functional_name(overload.name) for overload in _selected(found.overloads, values_of(ops, "--ops"))}
     rows = [row for row in rows if row.operator in names and (row.drift or not drift)]
     if as_json:
         from dataclasses import asdict
@@ -117,8 +111,9 @@ def operators(
 @app.command()
 def page(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")],
-    torch: Torch = None,
-    registry: Registry = None,
+    torch: Release = None,
+    registry: RegistryFolder = None,
+    as_json: AsJson = False,
 ) -> None:
     """One HTML page: the chart and figures of all releases and the joined table of one, with search."""
     from ..audit.coverage.history import history as figures
@@ -130,7 +125,10 @@ def page(
 
     data = release_data.load()
     found = named_coverage(torch=torch)
-    _write(rendered(found, operator_rows(found, data, load(registry)), figures(data)), output)
+    rows = operator_rows(found, data, load(registry))
+    _write(rendered(found, rows, figures(data)), output)
+    if as_json:
+        print_json({"file": str(output), "release": found.release, "operators": len(rows)})
 
 
 @app.command()
@@ -185,7 +183,7 @@ def history(
 
 
 @app.command()
-def badge(torch: Torch = None, as_json: AsJson = False, output: Output = None) -> None:
+def badge(torch: Release = None, as_json: AsJson = False, output: Output = None) -> None:
     """An SVG badge: how many of the operators that need a kernel have one."""
     from ..audit.coverage.sources import named_coverage
     from ..audit.coverage.table import Standing, standing_of
@@ -207,8 +205,10 @@ def rebuild(
     wheels: Annotated[
         Path | None, typer.Option("--wheels", metavar="DIR", help="Take wheels from this folder, not from the index.")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Compute the committed release data again, from wheels. Needs about 100 MB a release that is not in the cache."""
+    from rich.console import Console
     from rich.progress import track
 
     from ..audit.releases import data as release_data
@@ -219,13 +219,17 @@ def rebuild(
 
     if not is_checkout():
         raise MpsmithError("the release data are files of mpsmith's repository; rebuild them in a clone of it")
-    known = [facts.release for facts in release_data.load_facts()]
-    wanted = list(dict.fromkeys([*known, *(releases or [])]))
+    recorded = [facts.release for facts in release_data.load_facts()]
+    wanted = list(dict.fromkeys([*recorded, *(releases or [])]))
     readings = [
-        read_wheel(open_path(_wheel_of(release, wheels))) for release in track(wanted, description="reading wheels")
+        read_wheel(open_path(_wheel_of(release, wheels)))
+        for release in track(wanted, description="reading wheels", console=Console(stderr=True))
     ]
     release_data.save(combine(readings))
-    typer.echo(f"wrote the data of {len(readings)} releases to {release_data.FOLDER}")
+    if as_json:
+        print_json({"folder": str(release_data.FOLDER), "releases": wanted})
+    else:
+        print(f"wrote the data of {len(readings)} releases to {release_data.FOLDER}")
 
 
 def _verdicts(path: Path) -> AuditVerdicts:
@@ -261,10 +265,10 @@ def _either(name: str) -> ReleaseCoverage:
     return named_coverage(wheel=path) if path.exists() or path.suffix == ".whl" else release_coverage(name)
 
 
-def _selected(overloads: Sequence[OverloadCoverage], ops: Sequence[str] | None) -> list[OverloadCoverage]:
+def _selected(overloads: Sequence[OverloadCoverage], ops: Sequence[str]) -> list[OverloadCoverage]:
     from ..audit.surface.name_patterns import select_names
 
-    chosen = set(select_names([overload.name for overload in overloads], ops or []))
+    chosen = set(select_names([overload.name for overload in overloads], ops))
     return [overload for overload in overloads if overload.name in chosen]
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import shutil
 import sys
 from dataclasses import asdict, dataclass
 from importlib import metadata
-from typing import Annotated
 
 import typer
+
+from .options import AsJson
+from .printing import print_json
 
 PACKAGES = ("torch", "numpy", "pebble", "pydantic", "pyyaml", "ninja", "ziglang", "hypothesis", "scipy")
 
@@ -26,11 +27,11 @@ class Finding:
     advice: str = ""
 
 
-def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+def doctor(as_json: AsJson = False) -> None:
     """Say what this machine can do: a real or a simulated mps device, compilers, versions."""
     findings = [*_versions(), *_devices(), _compiler(), _metal()]
     if as_json:
-        print(json.dumps([asdict(finding) for finding in findings], indent=2))
+        print_json([asdict(finding) for finding in findings])
     else:
         _print_table(findings)
     if not any(f.ok for f in findings if f.what in ("real mps device", "simulated mps device")):

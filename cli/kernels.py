@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from .options import AsJson, Profile, RegistryFolder
+from .printing import print_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,15 +22,6 @@ app = typer.Typer(name="kernels", help="The kernels that replace fallbacks on mp
 
 Operators = Annotated[
     list[str] | None, typer.Argument(metavar="[OP]...", help="Operators, such as aten::mode or mode; all by default.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="JSON instead of text.")]
-Profile = Annotated[
-    str | None,
-    typer.Option(metavar="RELEASE", help="Simulated device only: the coverage of this torch release, such as 2.0.1."),
-]
-Folder = Annotated[
-    Path | None,
-    typer.Option("--registry", metavar="DIR", envvar="MPSMITH_REGISTRY", help="The registry's folder."),
 ]
 
 _FAILURES_SHOWN = 5
@@ -53,7 +45,7 @@ def list_(operators: Operators = None, profile: Profile = None, as_json: AsJson 
         names = list(dict.fromkeys(str(d).removeprefix("torch.") for each in dtypes for d in each))
         rows.append((one.overload, one.family, names, one.state))
     if as_json:
-        _print_json(
+        print_json(
             {
                 "simulated": simulated,
                 "kernels": [
@@ -80,7 +72,7 @@ def verify(
     record: Annotated[
         bool, typer.Option("--record/--no-record", help="Write the evidence of what passed into the registry.")
     ] = True,
-    registry: Folder = None,
+    registry: RegistryFolder = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare kernels with float64 references in every layout and dtype, and gradients; exits 1 on a failure.
@@ -97,7 +89,7 @@ def verify(
     results = _verified(_families(operators), quiet=as_json)
     written = record_evidence(registry, results, simulated=simulated) if record else []
     if as_json:
-        _print_json({"simulated": simulated, "families": [_result_json(result) for result in results]})
+        print_json({"simulated": simulated, "families": [_result_json(result) for result in results]})
     else:
         _print_results(results, simulated)
         if record:
@@ -122,7 +114,7 @@ def bench(
 
     timings = [measure(family, elements) for family in _families(operators)]
     if as_json:
-        _print_json({"simulated": simulated, "timings": [asdict(timing) for timing in timings]})
+        print_json({"simulated": simulated, "timings": [asdict(timing) for timing in timings]})
         return
     from tabulate import tabulate
 
@@ -238,7 +230,3 @@ def _timing_row(timing: Timing) -> tuple[object, ...]:
 
 def _marked(simulated: bool) -> str:
     return " (simulated)" if simulated else ""
-
-
-def _print_json(data: object) -> None:
-    typer.echo(json.dumps(data, indent=1))

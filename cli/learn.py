@@ -5,8 +5,9 @@ from __future__ import annotations
 import fnmatch
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,8 @@ import typer
 
 from ..checkout import is_checkout
 from ..errors import MpsmithError
+from .options import AsJson, Operators, values_of
+from .printing import print_json, say
 
 if TYPE_CHECKING:
     from ..audit.calls.memory import Memory
@@ -21,10 +24,7 @@ if TYPE_CHECKING:
 
 
 def learn(
-    ops: Annotated[
-        list[str] | None,
-        typer.Option(help="Only these: an operator, an overload, or a pattern such as 'linalg_*'; may be repeated."),
-    ] = None,
+    ops: Operators = None,
     workers: Annotated[int, typer.Option(min=1, help="Processes that try calls; two more verify them.")] = max(
         1, (os.cpu_count() or 1) - 1
     ),
@@ -33,6 +33,7 @@ def learn(
         typer.Option(metavar="DIR", help="The memory to go on with and write; by default the clone's."),
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget what is known, and learn from samples anew.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Learn which calls of each overload the installed torch's CPU accepts; `mpsmith audit` replays them on mps.
 
@@ -54,12 +55,10 @@ def learn(
     reachable = {target.name for target in _targets(())}
     known = {} if fresh else before.fitting(fingerprint).overloads
     memory = Memory(release, {name: remembered for name, remembered in known.items() if name in reachable})
-    targets = _targets(tuple(ops or ()))
+    targets = _targets(values_of(ops, "--ops"))
     if before.torch not in ("", release) and not fresh:
         kept = len(memory.overloads)
-        _say(
-            f"the memory is of torch {before.torch}: {kept:,} overloads have the same schema, the rest is learned anew"
-        )
+        say(f"the memory is of torch {before.torch}: {kept:,} overloads have the same schema, the rest is learned anew")
     record = any(target.name not in memory.overloads for target in targets)
     try:
         with _shown() as progress:
@@ -67,26 +66,45 @@ def learn(
                 pass
     except KeyboardInterrupt:
         memory.save(folder)
-        _say(f"stopped; what was learned is in {folder}")
+        say(f"stopped; what was learned is in {folder}")
         raise typer.Exit(130) from None
     memory.save(folder)
-    for line in summary_lines(memory, targets):
+    counts = LearntCounts.of(memory, targets)
+    if as_json:
+        print_json({"torch": release, "folder": str(folder), **asdict(counts)})
+        return
+    for line in counts.lines():
         print(line)
     print(f"written to {folder}")
 
 
-def summary_lines(memory: Memory, targets: list[Target]) -> list[str]:
-    """How many of the targets have enough calls, some and none, and how many are known to have no kernel at all."""
-    known = [memory.overloads[t.name] for t in targets if t.name in memory.overloads]
-    accepted = [remembered for remembered in known if not remembered.refused]
-    enough = sum(remembered.enough for remembered in accepted)
-    some = sum(bool(remembered.calls) for remembered in accepted) - enough
-    refused = len(known) - len(accepted)
-    return [
-        f"{len(targets):,} overloads: {enough:,} have 3 or more accepted calls (or the only one there can be), "
-        f"{some:,} have 1 or 2, {len(targets) - enough - some:,} have none",
-        f"of those without, {refused:,} have no CPU kernel: their calls show whether mps has one",
-    ]
+@dataclass(frozen=True)
+class LearntCounts:
+    """How many of `overloads` have enough calls, some and none, and how many are known to have no kernel at all."""
+
+    overloads: int
+    enough: int
+    some: int
+    none: int
+    without_cpu_kernel: int
+
+    @classmethod
+    def of(cls, memory: Memory, targets: Sequence[Target]) -> LearntCounts:
+        """Count what the memory holds of the targets."""
+        remembered = [memory.overloads[target.name] for target in targets if target.name in memory.overloads]
+        accepted = [calls for calls in remembered if not calls.refused]
+        enough = sum(calls.enough for calls in accepted)
+        some = sum(bool(calls.calls) for calls in accepted) - enough
+        refused = len(remembered) - len(accepted)
+        return cls(len(targets), enough, some, len(targets) - enough - some, refused)
+
+    def lines(self) -> list[str]:
+        """For people."""
+        return [
+            f"{self.overloads:,} overloads: {self.enough:,} have 3 or more accepted calls (or the only one there can "
+            f"be), {self.some:,} have 1 or 2, {self.none:,} have none",
+            f"of those without, {self.without_cpu_kernel:,} have no CPU kernel: their calls show whether mps has one",
+        ]
 
 
 def _targets(patterns: tuple[str, ...]) -> list[Target]:
@@ -121,7 +139,7 @@ def _shown() -> Iterator[Callable[[Progress], None]]:
             tenth = 10 * progress.done // max(1, progress.total)
             if (progress.title, tenth) not in shown:
                 shown.add((progress.title, tenth))
-                _say(f"{progress.title}: {progress.done:,} of {progress.total:,}")
+                say(f"{progress.title}: {progress.done:,} of {progress.total:,}")
 
         yield line
         return
@@ -137,7 +155,3 @@ def _shown() -> Iterator[Callable[[Progress], None]]:
             bar.update(tasks[progress.title], completed=progress.done)  # type: ignore[arg-type]
 
         yield draw
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

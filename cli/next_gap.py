@@ -2,67 +2,78 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Annotated
+import shutil
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from .options import AsJson, RegistryFolder, Release
+from .printing import print_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..scaffold.suggestions import Suggestion
+
+_NARROWEST_NOTE = 20
 
 
 def next_gap(
     count: Annotated[int, typer.Option("--count", "-n", min=1, help="How many to show.")] = 10,
     kind: Annotated[str | None, typer.Option(help="Only gaps of this kind, such as reduction.")] = None,
-    torch: Annotated[
-        str | None, typer.Option("--torch", metavar="RELEASE", help="The release of torch; default: as installed.")
-    ] = None,
-    registry: Annotated[
-        Path | None,
-        typer.Option("--registry", metavar="DIR", envvar="MPSMITH_REGISTRY", help="The registry's folder."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON instead of a table.")] = False,
+    torch: Release = None,
+    registry: RegistryFolder = None,
+    as_json: AsJson = False,
 ) -> None:
     """Suggest gaps to close: what users ask for, how far it reaches, how much work it is, as people estimate it."""
-    from tabulate import tabulate
-
     from ..registry.files import load
     from ..scaffold.generation.generate import chosen_kind, source_of
     from ..scaffold.suggestions import suggestions
 
     source = source_of(torch)
-    found = suggestions(source, load(registry), chosen_kind(kind))[:count]
+    suggested = suggestions(source, load(registry), chosen_kind(kind))[:count]
     if as_json:
-        rows = [
-            {
-                "operator": one.operator,
-                "kind": one.kind.value,
-                "overloads": list(one.overloads),
-                "effort": one.estimate.effort,
-                "opinfos": one.estimate.opinfos,
-                "demand": one.estimate.demand,
-                "score": round(one.score, 2),
-                "owner": one.owner,
-                "note": one.estimate.note,
-            }
-            for one in found
-        ]
-        typer.echo(json.dumps({"torch": source.release, "suggestions": rows}, indent=1))
-        return
-    if not found:
-        typer.echo(f"torch {source.release}: no gap is left that nobody works on")
-        return
-    table = [
+        print_json({"torch": source.release, "suggestions": [_as_json(gap) for gap in suggested]})
+    elif not suggested:
+        print(f"torch {source.release}: no gap is left that nobody works on")
+    else:
+        print(_table(suggested, shutil.get_terminal_size((120, 40)).columns))
+        print(f"next: mpsmith scaffold {suggested[0].operator}")
+
+
+def _as_json(gap: Suggestion) -> dict[str, object]:
+    return {
+        "operator": gap.operator,
+        "kind": gap.kind.value,
+        "overloads": list(gap.overloads),
+        "effort": gap.estimate.effort,
+        "opinfos": gap.estimate.opinfos,
+        "demand": gap.estimate.demand,
+        "score": round(gap.score, 2),
+        "owner": gap.owner,
+        "note": gap.estimate.note,
+    }
+
+
+def _table(gaps: Sequence[Suggestion], width: int) -> str:
+    """A line for each gap; where the notes make it wider than `width`, they are wrapped."""
+    from tabulate import tabulate
+
+    rows = [
         (
-            one.operator,
-            one.kind.words,
-            one.estimate.effort,
-            one.estimate.opinfos,
-            one.estimate.demand,
-            f"{one.score:.1f}",
-            one.owner or "",
-            one.estimate.note,
+            gap.operator,
+            gap.kind.words,
+            gap.estimate.effort,
+            gap.estimate.opinfos,
+            gap.estimate.demand,
+            f"{gap.score:.1f}",
+            gap.owner or "",
+            gap.estimate.note,
         )
-        for one in found
+        for gap in gaps
     ]
     headers = ("operator", "kind", "effort 1-4", "OpInfos", "demand 0-3", "score", "owner", "note")
-    typer.echo(tabulate(table, headers=headers, disable_numparse=True))
-    typer.echo(f"next: mpsmith scaffold {found[0].operator}")
+    without_notes = tabulate([row[:-1] for row in rows], headers=headers[:-1], disable_numparse=True)
+    left = max(_NARROWEST_NOTE, width - len(without_notes.splitlines()[0]) - 2)
+    widths = [None] * (len(headers) - 1) + [left]
+    return tabulate(rows, headers=headers, disable_numparse=True, maxcolwidths=widths)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from ..errors import MpsmithError
-from .audit import DEFAULT_STORE
+from .options import DEFAULT_STORE, Operators, StorePath, values_of
 
 if TYPE_CHECKING:
     from ..audit.findings.results import AuditSummary, Registered
@@ -38,14 +38,17 @@ class Format(str, Enum):
 
 
 def report(
-    store: Annotated[Path, typer.Option(help="The results store, an SQLite file.")] = DEFAULT_STORE,
+    store: StorePath = DEFAULT_STORE,
     run: Annotated[
         int | None, typer.Option(help="The number of the audit in the store; the newest by default.")
     ] = None,
     form: Annotated[
-        Format,
-        typer.Option("--format", help="The form; json-schema describes the JSON form, all is every file at once."),
-    ] = Format.TERMINAL,
+        Format | None,
+        typer.Option(
+            "--format",
+            help="The form, terminal by default; json-schema describes the JSON form, all is every file at once.",
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(help="The file to write; with --format all the folder (default: reports/published)."),
@@ -53,9 +56,7 @@ def report(
     verdict: Annotated[
         list[str] | None, typer.Option(help="Only this verdict, such as missing or dtype-gap; may be repeated.")
     ] = None,
-    ops: Annotated[
-        list[str] | None, typer.Option(help="Only these operators: a name or a shell pattern; may be repeated.")
-    ] = None,
+    ops: Operators = None,
     dtype: Annotated[list[str] | None, typer.Option(help="Only this dtype; may be repeated.")] = None,
     cases: Annotated[
         bool, typer.Option("--cases", help="List single cases with their numbers (terminal, json or csv).")
@@ -66,42 +67,50 @@ def report(
             "--unexplained", help="List the cases that did not pass and that no rule explains; exit 1 if there are any."
         ),
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
     """Show what an audit found. With filters, list the overloads or the cases that match."""
     from ..audit.findings.store import Store
     from ..audit.verdicts import CaseVerdict, OverloadVerdict
 
+    form = _form(form, as_json)
+    operators, dtypes = values_of(ops, "--ops"), values_of(dtype, "--dtype")
     if form is Format.JSON_SCHEMA:
         from ..reports.json_report import render_schema
 
         _emit(render_schema(), output)
         return
+    case_verdicts = _verdicts(CaseVerdict, verdict) if cases or unexplained else []
+    overload_verdicts = [] if cases or unexplained else _verdicts(OverloadVerdict, verdict)
     with Store.open(store) as opened:
         chosen = opened.latest_run() if run is None else opened.run(run)
         if cases or unexplained:
-            wanted = _verdicts(CaseVerdict, verdict)
-            found = _cases(opened, chosen, wanted, _split(ops), _split(dtype), only_unexplained=unexplained)
+            found = _cases(opened, chosen, case_verdicts, operators, dtypes, only_unexplained=unexplained)
             any_left = _Noticing(found)
             _emit_lines(_case_lines(any_left, chosen, form, _rule_of(chosen)), output)
             if unexplained and any_left.seen:
                 raise typer.Exit(1)
             return
         summary = _summary(opened, chosen)
-    selected = _selected(summary, _verdicts(OverloadVerdict, verdict), _split(ops), _split(dtype))
+    selected = _selected(summary, overload_verdicts, operators, dtypes)
     _write(selected, form, output, filtered=selected is not summary)
     if summary.run.executed == 0:
         raise MpsmithError(f"run {summary.run.id} of {store} executed no case, so nothing is known (audit again)")
 
 
 def publish(store: Path, folder: Path = PUBLISHED) -> list[Path]:
-    """Write the report of the store's newest run into `folder` in every form, say where, and return the paths."""
+    """Write the report of the store's newest run into `folder` in every form; the paths written."""
     from ..audit.findings.store import Store
     from ..reports.publish import write_all
 
     with Store.open(store) as opened:
-        paths = write_all(_summary(opened, opened.latest_run()), folder)
-    print(f"report: {', '.join(str(path) for path in paths)}")
-    return paths
+        return write_all(_summary(opened, opened.latest_run()), folder)
+
+
+def _form(form: Format | None, as_json: bool) -> Format:
+    if as_json and form not in (None, Format.JSON):
+        raise typer.BadParameter(f"it is --format json, and goes not with --format {form.value}", param_hint="--json")
+    return Format.JSON if as_json else form or Format.TERMINAL
 
 
 def _summary(store: Store, run: Run) -> AuditSummary:
@@ -124,7 +133,7 @@ def _registered() -> dict[str, Registered]:
 
 
 def _selected(
-    summary: AuditSummary, verdicts: list[OverloadVerdict], ops: list[str], dtypes: list[str]
+    summary: AuditSummary, verdicts: list[OverloadVerdict], ops: Sequence[str], dtypes: Sequence[str]
 ) -> AuditSummary:
     from ..audit.findings.results import select
 
@@ -156,8 +165,8 @@ def _cases(
     store: Store,
     run: Run,
     verdicts: list[CaseVerdict],
-    ops: list[str],
-    dtypes: list[str],
+    ops: Sequence[str],
+    dtypes: Sequence[str],
     *,
     only_unexplained: bool,
 ) -> Iterator[StoredCase]:
@@ -227,15 +236,10 @@ def _emit_lines(lines: Iterator[str], output: Path | None) -> None:
         print(line)
 
 
-def _split(values: list[str] | None) -> list[str]:
-    """Values of a repeatable option, each of which may also hold several, separated by commas."""
-    return [part.strip() for value in values or [] for part in value.split(",") if part.strip()]
-
-
 def _verdicts(kind: type[V], names: list[str] | None) -> list[V]:
     known: dict[str, V] = {str(verdict.value): verdict for verdict in kind}
     found = []
-    for name in _split(names):
+    for name in values_of(names, "--verdict"):
         spelled = name.lower().replace("-", " ").replace("_", " ")
         if spelled not in known:
             raise MpsmithError(f"unknown verdict {name!r} (there are: {', '.join(known)})")

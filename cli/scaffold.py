@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .options import AsJson, RegistryFolder, Release
+from .printing import print_json
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ..scaffold.generation.generate import Scaffold
+    from ..scaffold.operators.kinds import Kind
     from ..scaffold.operators.model import Source
+    from ..scaffold.targets import Target
 
 
 def scaffold(
@@ -32,18 +39,15 @@ def scaffold(
     force: Annotated[
         bool, typer.Option("--force", help="Also where there is no gap, and over files that were edited.")
     ] = False,
-    torch: Annotated[
-        str | None, typer.Option("--torch", metavar="RELEASE", help="The release of torch; default: as installed.")
-    ] = None,
-    registry: Annotated[
-        Path | None,
-        typer.Option("--registry", metavar="DIR", envvar="MPSMITH_REGISTRY", help="The registry's folder."),
-    ] = None,
+    torch: Release = None,
+    registry: RegistryFolder = None,
+    as_json: AsJson = False,
 ) -> None:
     """Generate a kernel's files and tests; what you wrote between the marks stays when you run it again."""
-    from ..registry.problems import near
+    from ..registry.folder import registry_folder
+    from ..registry.problems import near, shown
     from ..scaffold.errors import ScaffoldError
-    from ..scaffold.generation.generate import chosen_kind, prepare, source_of
+    from ..scaffold.generation.generate import apply, chosen_kind, prepare, source_of
     from ..scaffold.targets import Target
 
     targets = [one.value for one in Target]
@@ -57,64 +61,81 @@ def scaffold(
     if operator is None:
         if out is None:
             raise ScaffoldError("--all-missing needs --out DIR")
-        _scaffold_all(source, wanted.value, out, kind, dry_run, force, registry)
+        scaffolds, left_out = _every_gap(source, wanted, out, chosen, force)
+    else:
+        one = prepare(source, operator, wanted, out=out, kind=chosen, force=force, registry=registry)
+        scaffolds, left_out = [one], []
+    if not as_json:
+        for line in _planned(scaffolds, left_out, in_full=operator is not None):
+            print(line)
+    moved = [] if dry_run else apply(scaffolds, force=force, registry=registry)
+    if as_json:
+        listed = [_as_json(scaffolded) for scaffolded in scaffolds]
+        written = not dry_run
+        print_json({"torch": source.release, "written": written, "scaffolds": listed, "left_out": left_out})
         return
-    one = prepare(source, operator, wanted, out=out, kind=chosen, force=force, registry=registry)
-    _tell(one)
-    _finish([one], dry_run, force, registry)
-    if not dry_run:
-        typer.echo(f"next: {one.next_command}")
+    if dry_run:
+        print("nothing was written (--dry-run)")
+    if moved:
+        print(f"registry in {shown(registry_folder(registry))}: {', '.join(moved)}: scaffolded")
+    if operator is None:
+        files = sum(len(scaffolded.plan.changes) for scaffolded in scaffolds)
+        counts = f"{len(scaffolds)} operators, {files} files below {out}; {len(left_out)} left out"
+        print(f"torch {source.release}: {counts}")
+    next_command = scaffolds[0].next_command if operator is not None else f"mpsmith check {out}"
+    if not dry_run and (operator is not None or wanted is not Target.SHADER):
+        print(f"next: {next_command}")
 
 
-def _scaffold_all(
-    source: Source, target: str, out: Path, kind: str | None, dry_run: bool, force: bool, registry: Path | None
-) -> None:
+def _every_gap(
+    source: Source, target: Target, out: Path, kind: Kind | None, force: bool
+) -> tuple[list[Scaffold], list[str]]:
+    """The scaffolds of every gap, and why some gaps have none."""
     from ..scaffold.errors import ScaffoldError
-    from ..scaffold.generation.generate import chosen_kind, prepare_all
-    from ..scaffold.targets import Target
+    from ..scaffold.generation.generate import prepare_all
 
     scaffolds: list[Scaffold] = []
-    problems: list[str] = []
-    for found in prepare_all(source, Target(target), out, kind=chosen_kind(kind), force=force):
-        if isinstance(found, ScaffoldError):
-            problems.append(str(found))
+    left_out: list[str] = []
+    for prepared in prepare_all(source, target, out, kind=kind, force=force):
+        if isinstance(prepared, ScaffoldError):
+            left_out.append(str(prepared))
         else:
-            scaffolds.append(found)
-    for problem in problems:
-        typer.echo(f"not scaffolded: {problem}")
-    _finish(scaffolds, dry_run, force, registry)
-    files = sum(len(one.plan.changes) for one in scaffolds)
-    typer.echo(
-        f"torch {source.release}: {len(scaffolds)} operators, {files} files below {out}; {len(problems)} left out"
-    )
-    if not dry_run and target != "shader":
-        typer.echo(f"next: mpsmith check {out}")
+            scaffolds.append(prepared)
+    return scaffolds, left_out
 
 
-def _tell(one: Scaffold) -> None:
-    if one.asked.name != one.operator.name:
-        typer.echo(f"{one.asked.full_name} shares the kernel of {one.operator.full_name}, which is scaffolded instead")
-    served = ", ".join(overload.name for overload in one.operator.kernels)
-    typer.echo(f"{one.operator.full_name}: {one.choice.kind.words} (by {one.choice.because}); kernels for {served}")
-    if one.operator.delegates:
-        names = ", ".join(overload.name for overload in one.operator.delegates)
-        typer.echo(f"  {names} call{'s' if len(one.operator.delegates) == 1 else ''} it by themselves")
-    typer.echo(f"in {one.plan.folder}:")
-    for change in one.plan.changes:
-        typer.echo(f"  {change.action.value}: {change.path}")
+def _planned(scaffolds: list[Scaffold], left_out: list[str], *, in_full: bool) -> Iterator[str]:
+    """What is going to be written, and where somebody's edits stand in the way."""
+    yield from (f"not scaffolded: {reason}" for reason in left_out)
+    for scaffolded in scaffolds:
+        if in_full:
+            yield from _described(scaffolded)
+        yield from (change.diff for change in scaffolded.plan.conflicts)
 
 
-def _finish(scaffolds: list[Scaffold], dry_run: bool, force: bool, registry: Path | None) -> None:
-    from ..registry.folder import registry_folder
-    from ..registry.problems import shown
-    from ..scaffold.generation.generate import apply
+def _described(scaffolded: Scaffold) -> Iterator[str]:
+    asked, operator, choice = scaffolded.asked, scaffolded.operator, scaffolded.choice
+    if asked.name != operator.name:
+        yield f"{asked.full_name} shares the kernel of {operator.full_name}, which is scaffolded instead"
+    served = ", ".join(overload.name for overload in operator.kernels)
+    yield f"{operator.full_name}: {choice.kind.words} (by {choice.because}); kernels for {served}"
+    if operator.delegates:
+        names = ", ".join(overload.name for overload in operator.delegates)
+        yield f"  {names} call{'s' if len(operator.delegates) == 1 else ''} it by themselves"
+    yield f"in {scaffolded.plan.folder}:"
+    for change in scaffolded.plan.changes:
+        yield f"  {change.action.value}: {change.path}"
 
-    for one in scaffolds:
-        for change in one.plan.conflicts:
-            typer.echo(change.diff)
-    if dry_run:
-        typer.echo("nothing was written (--dry-run)")
-        return
-    moved = apply(scaffolds, force=force, registry=registry)
-    if moved:
-        typer.echo(f"registry in {shown(registry_folder(registry))}: {', '.join(moved)}: scaffolded")
+
+def _as_json(scaffolded: Scaffold) -> dict[str, object]:
+    return {
+        "operator": scaffolded.operator.full_name,
+        "asked": scaffolded.asked.full_name,
+        "target": scaffolded.target.value,
+        "kind": scaffolded.choice.kind.value,
+        "because": scaffolded.choice.because,
+        "overloads": [overload.name for overload in scaffolded.operator.kernels],
+        "folder": str(scaffolded.plan.folder),
+        "files": [{"file": str(change.path), "action": change.action.value} for change in scaffolded.plan.changes],
+        "next": scaffolded.next_command,
+    }

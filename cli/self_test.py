@@ -1,12 +1,14 @@
-"""``mpsmith audit --self-test``: put faults into the simulated device and see whether the auditor finds them."""
+"""``mpsmith self-test``: put faults into the simulated device and see whether the auditor finds them."""
 
 from __future__ import annotations
 
-import json
-import sys
-from typing import TYPE_CHECKING
+import os
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from .options import AsJson
+from .printing import print_json, say
 
 if TYPE_CHECKING:
     from ..audit.self_test import SelfTest
@@ -14,17 +16,23 @@ if TYPE_CHECKING:
 RESULTS = ("found", "missed", "misattributed")
 
 
-def self_test(workers: int, as_json: bool) -> None:
-    """Run the self-test and print what was found; exits with 1 unless every fault was, and nothing else."""
+def self_test(
+    workers: Annotated[int, typer.Option(min=1, help="Worker processes.")] = os.cpu_count() or 1,
+    as_json: AsJson = False,
+) -> None:
+    """Audit the auditor: put faults into the simulated device; exits with 1 unless all are found, and nothing else."""
     from ..audit.self_test import self_test as run
 
-    done = run(workers=workers, say=lambda text: print(text, file=sys.stderr, flush=True))
-    print(_as_json(done) if as_json else _as_text(done))
+    done = run(workers=workers, say=say)
+    if as_json:
+        print_json(_as_json(done))
+    else:
+        print(_as_text(done))
     if not done.passed:
         raise typer.Exit(1)
 
 
-def _as_json(done: SelfTest) -> str:
+def _as_json(done: SelfTest) -> dict[str, Any]:
     findings = [
         {
             "class": finding.target.fault_class.name,
@@ -37,21 +45,18 @@ def _as_json(done: SelfTest) -> str:
         }
         for finding in done.findings
     ]
-    return json.dumps(
-        {
-            "simulated": True,
-            "passed": done.passed,
-            "counts": {name: {result: counts[result] for result in RESULTS} for name, counts in done.counts().items()},
-            "findings": findings,
-            "accusations": done.accusations,
-            "false_alarms": done.false_alarms,
-            "explained": done.explained,
-            "executed": done.executed,
-            "executed_clean": done.executed_clean,
-            "seconds": round(done.seconds, 1),
-        },
-        indent=2,
-    )
+    return {
+        "simulated": True,
+        "passed": done.passed,
+        "counts": {name: {result: counts[result] for result in RESULTS} for name, counts in done.counts().items()},
+        "findings": findings,
+        "accusations": done.accusations,
+        "false_alarms": done.false_alarms,
+        "explained": done.explained,
+        "executed": done.executed,
+        "executed_clean": done.executed_clean,
+        "seconds": round(done.seconds, 1),
+    }
 
 
 def _as_text(done: SelfTest) -> str:

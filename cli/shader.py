@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from .options import AsJson
+from .printing import counted, print_json
 
 app = typer.Typer(
     name="shader",
@@ -26,7 +30,7 @@ def check(
         bool, typer.Option("--strict", help="Also compile with real address spaces; pointers must name theirs.")
     ] = False,
     include: _Include = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Compile a Metal program and print what is wrong with it; exit with 1 if there is an error."""
     from ..simulator.metal import check as find_problems
@@ -36,16 +40,13 @@ def check(
     found = find_problems(source, file, strict=strict, include=include or [])
     errors = sum(d.severity == "error" for d in found)
     if as_json:
-        import dataclasses
-        import json
-
-        typer.echo(json.dumps([dataclasses.asdict(d) for d in found], indent=2))
+        print_json([asdict(problem) for problem in found])
     else:
         report = format_report(found, {str(file): source.split("\n")})
         if report:
             typer.echo(report)
         warnings = len(found) - errors
-        typer.echo(f"{file}: {_count(errors, 'error')}, {_count(warnings, 'warning')}")
+        typer.echo(f"{file}: {counted(errors, 'error')}, {counted(warnings, 'warning')}")
     if errors:
         raise typer.Exit(1)
 
@@ -75,10 +76,18 @@ def run(
     out: Annotated[
         list[str] | None, typer.Option("--out", help="INDEX=FILE.npy: write that array after the run.")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Run one kernel of a Metal program on the CPU and print its arrays."""
     from ..simulator import metal
-    from ..simulator.metal.command_line import parse_argument, parse_casts, parse_outputs, parse_shape, preview
+    from ..simulator.metal.command_line import (
+        parse_argument,
+        parse_casts,
+        parse_outputs,
+        parse_shape,
+        plain_argument,
+        preview,
+    )
     from ..simulator.metal.modes import validate_mode
 
     library = metal.compile(_read(file), filename=file, include=include or [], mode=validate_mode(mode))
@@ -90,14 +99,20 @@ def run(
         group_size=parse_shape(group_size),
         arg_casts=parse_casts(cast or []),
     )
-    typer.echo(f"{kernel}: simulated on the CPU, mode {mode}")
-    for index, value in enumerate(values):
-        typer.echo(preview(index, value))
     for path, array in outputs:
         import numpy
 
         numpy.save(path, array)
-        typer.echo(f"wrote {path}")
+    if as_json:
+        written = [str(path) for path, _ in outputs]
+        arguments = [plain_argument(value) for value in values]
+        print_json({"simulated": True, "kernel": kernel, "mode": mode, "arguments": arguments, "written": written})
+        return
+    print(f"{kernel}: simulated on the CPU, mode {mode}")
+    for index, value in enumerate(values):
+        print(preview(index, value))
+    for path, _ in outputs:
+        print(f"wrote {path}")
 
 
 def _read(file: Path) -> str:
@@ -108,7 +123,3 @@ def _read(file: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
         raise MpsmithError(f"cannot read {file}: {reason}") from error
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .options import AsJson, Operators, values_of
+from .printing import print_json
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -13,9 +16,7 @@ if TYPE_CHECKING:
 
 
 def surface(
-    ops: Annotated[
-        list[str] | None, typer.Option("--ops", help="Only these operators: a name or a shell pattern; repeatable.")
-    ] = None,
+    ops: Operators = None,
     missing: Annotated[
         bool, typer.Option("--missing", help="Only overloads without a kernel that users reach.")
     ] = False,
@@ -27,7 +28,7 @@ def surface(
         list[str] | None,
         typer.Option("--import", metavar="PACKAGE", help="Import this first, for operators such as torchvision::nms."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON instead of a table.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show how the operators of the installed torch dispatch on mps: native, composite, falling back or missing."""
     from ..audit.surface import installed_surface
@@ -36,7 +37,7 @@ def surface(
     if check:
         _check(found, as_json)
         return
-    chosen = _selected(found, ops or [], imports or [])
+    chosen = _selected(found, values_of(ops, "--ops"), values_of(imports, "--import"))
     if missing:
         chosen = [overload for overload in chosen if _is_gap(overload)]
     if as_json:
@@ -110,8 +111,6 @@ def _print_overloads(overloads: Sequence[Overload]) -> None:
 
 
 def _print_json(surface: Surface, overloads: Sequence[Overload]) -> None:
-    import json
-
     from ..audit.surface.json_form import to_json
 
     report = {
@@ -120,11 +119,10 @@ def _print_json(surface: Surface, overloads: Sequence[Overload]) -> None:
         "counts": {dispatch.value: count for dispatch, count in surface.counts().items()},
         "overloads": [to_json(overload) for overload in overloads],
     }
-    typer.echo(json.dumps(report, indent=1))
+    print_json(report)
 
 
 def _check(surface: Surface, as_json: bool) -> None:
-    import json
     from dataclasses import asdict
 
     from ..audit.surface import check_against_dispatcher
@@ -134,7 +132,7 @@ def _check(surface: Surface, as_json: bool) -> None:
         raise MpsmithError("--check needs a torch with an mps device; this one has none")
     disagreements = check_against_dispatcher(surface)
     if as_json:
-        typer.echo(json.dumps([asdict(disagreement) for disagreement in disagreements], indent=1))
+        print_json([asdict(disagreement) for disagreement in disagreements])
     else:
         for disagreement in disagreements:
             typer.echo(str(disagreement))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..audit.selection import DeviceKind
+from .options import AsJson
 
 if TYPE_CHECKING:
     from ..audit.trace import Trace
@@ -23,7 +24,7 @@ def trace(
     profile: Annotated[
         str | None, typer.Option(help="Simulated device: a torch release whose coverage it has.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Run a program with fallbacks allowed and count the operators that ran on the CPU, backward included."""
     os.environ["PYTORCH_ENABLE_MPS_FALLBACK"] = "1"

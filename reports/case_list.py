@@ -1,4 +1,4 @@
-"""Single cases of a run with the numbers by which `mpsmith audit --replay` finds them."""
+"""Single cases of a run with the numbers by which `mpsmith replay` finds them."""
 
 from __future__ import annotations
 

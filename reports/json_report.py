@@ -30,7 +30,7 @@ class JsonReport:
     """The top level of the JSON report.
 
     `simulated`: the mps device was simulated, nothing here is evidence about a Mac. `verdicts`: how many overloads
-    have each verdict. Object keys of `summary.cases` are the case numbers that `mpsmith audit --replay` takes.
+    have each verdict. Object keys of `summary.cases` are the case numbers that `mpsmith replay` takes.
     """
 
     format: Literal["mpsmith-report"]

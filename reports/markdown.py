@@ -55,7 +55,7 @@ def _head(summary: AuditSummary) -> str:
     lines.append("\n".join(f"- {escaped(sentence)}" for sentence in key_figures(summary)))
     lines.append(
         "Every case can be run again: `mpsmith report --cases --ops PATTERN` lists the cases of your own run with "
-        "their numbers, `mpsmith audit --replay CASE_ID` runs one. The CSV beside this file has a row for every "
+        "their numbers, `mpsmith replay CASE` runs one. The CSV beside this file has a row for every "
         "overload, the JSON has all the evidence."
     )
     return "\n\n".join(lines)

@@ -25,7 +25,7 @@ UNNAMED = (
     OverloadVerdict.REFERENCE_FAILED,
 )
 KNOWN_COLUMNS = ("issue", "here", "class", "report", "case")
-HINT = "Run a case again with `mpsmith audit --replay CASE`; `mpsmith report --cases` lists the cases."
+HINT = "Run a case again with `mpsmith replay CASE`; `mpsmith report --cases` lists the cases."
 
 
 def render(summary: AuditSummary, width: int = 120) -> str:

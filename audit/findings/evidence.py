@@ -26,7 +26,7 @@ UNNAMED = (CaseVerdict.CRASH, CaseVerdict.TIMEOUT, CaseVerdict.WRONG, CaseVerdic
 class CaseReference:
     """A recorded case that stands for others: enough to show it and to run it again.
 
-    `label` is the same in every run with these settings; `id` is the store's number, which `--replay` takes.
+    `label` is the same in every run with these settings; `id` is the store's number, which `mpsmith replay` takes.
     `max_error` is in units of the tolerance; None where nothing was measured or the error is not finite. `rule` names
     the rule that explains why it did not pass; "" where none does.
     """
@@ -51,7 +51,7 @@ class CaseReference:
     @property
     def replay(self) -> str:
         """The command that runs exactly this case again."""
-        return f"mpsmith audit --replay {self.id}"
+        return f"mpsmith replay {self.id}"
 
 
 @dataclass

@@ -15,7 +15,7 @@ from ..group import GroupKey
 from ..verdicts import Outcome
 
 MOST_ELEMENTS = 2000
-NO_SCRIPT = "(use --replay without --script)"
+NO_SCRIPT = "(`mpsmith replay` without --script shows it)"
 PLAIN = (bool, int, float, complex, str, torch.dtype, torch.layout, torch.memory_format)
 
 TEMPLATE = '''\

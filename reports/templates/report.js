@@ -281,7 +281,7 @@
 
   function caseDetail(id) {
     const [label, mode, verdict, stage, message, inputs, error, rule] = data.cases[id];
-    const command = `mpsmith audit --replay ${id}`;
+    const command = `mpsmith replay ${id}`;
     const copy = make("button", { type: "button", class: "copy", onclick: () => {
       if (navigator.clipboard) navigator.clipboard.writeText(command).then(() => { copy.textContent = "copied"; });
     } }, "copy");

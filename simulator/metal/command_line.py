@@ -130,3 +130,10 @@ def preview(index: int, value: Any) -> str:
     shown = " ".join(str(v) for v in flat[:_SHOWN].tolist())
     more = " ..." if flat.size > _SHOWN else ""
     return f"  {index}: {value.dtype}{list(value.shape)} {shown}{more}"
+
+
+def plain_argument(value: Any) -> Any:
+    """An argument for programs: a number as it is, an array by its dtype, its shape and all its elements."""
+    if not hasattr(value, "dtype"):
+        return value
+    return {"dtype": str(value.dtype), "shape": list(value.shape), "values": value.tolist()}

@@ -51,6 +51,30 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "self_test",
         "trace",
     ),
+    # Commands import no other command but for what an audit does afterwards.
+    "cli": (
+        "ending",
+        "options",
+        "printing",
+        "coverage_text",
+        "registry_text",
+        "registry",
+        "report",
+        "audit",
+        "replay",
+        "self_test",
+        "compare",
+        "surface",
+        "coverage",
+        "shader",
+        "kernels",
+        "scaffold",
+        "check",
+        "next_gap",
+        "trace",
+        "learn",
+        "doctor",
+    ),
     "scaffold": (
         "errors",
         "manifest",
@@ -204,7 +228,6 @@ def circle_of(arrows: list[tuple[str, int, str]]) -> list[str]:
     return []
 
 
-@pytest.mark.xfail(strict=True, reason="cli.audit, cli.registry and cli.report import each other")
 def test_no_modules_import_each_other_in_a_circle(arrows: list[tuple[str, int, str]]) -> None:
     assert circle_of(arrows) == []
 

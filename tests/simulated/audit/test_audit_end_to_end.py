@@ -88,7 +88,7 @@ def test_a_sync_writes_measured_fields_marked_simulated(store_path: Path, tmp_pa
 def test_replaying_a_case_repeats_its_verdict(store_path: Path, stored: tuple[Store, Run]) -> None:
     store, run = stored
     case = next(store.cases(run.id, "g.operator = 'mode' AND g.mode = 'strict'"))
-    result = mpsmith("audit", "--store", str(store_path), "--replay", str(case.id))
+    result = mpsmith("replay", str(case.id), "--store", str(store_path))
     assert result.returncode == 0, result.stderr
     assert "now:      missing aten::mode has no kernel for mps" in result.stdout
 

@@ -22,6 +22,10 @@ def audit_command(store: Path, *options: str) -> list[str]:
     return [sys.executable, "-m", "mpsmith", "audit", "--device", "simulated", "--store", str(store), *options]
 
 
+def replay_command(store: Path, number: int) -> list[str]:
+    return [sys.executable, "-m", "mpsmith", "replay", str(number), "--store", str(store)]
+
+
 def run(command: list[str], **keywords) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(HERE)}
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300, **keywords)
@@ -98,7 +102,7 @@ def test_an_operator_without_samples_is_skipped(hostile_store: Path) -> None:
 def test_a_replay_repeats_a_verdict_that_takes_more_than_one_call(hostile_store: Path) -> None:
     with Store.open(hostile_store) as opened:
         (case,) = opened.cases(opened.latest_run().id, "g.operator = 'leaks' AND c.position = 2")
-    result = run(audit_command(hostile_store, "--replay", str(case.id)))
+    result = run(replay_command(hostile_store, case.id))
     assert "now:      wrong" in result.stdout
     assert "leaks memory" in result.stdout
 
@@ -106,7 +110,7 @@ def test_a_replay_repeats_a_verdict_that_takes_more_than_one_call(hostile_store:
 def test_the_replay_of_a_crash_survives_it(hostile_store: Path) -> None:
     with Store.open(hostile_store) as opened:
         (case,) = opened.cases(opened.latest_run().id, "g.operator = 'aborts' AND c.position = 2")
-    result = run(audit_command(hostile_store, "--replay", str(case.id)))
+    result = run(replay_command(hostile_store, case.id))
     assert "now:      crash SIGABRT" in result.stdout
     assert "SIMULATED" in result.stdout
 

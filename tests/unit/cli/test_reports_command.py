@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -84,10 +86,27 @@ def test_all_forms_at_once(store: Path, tmp_path: Path, capsys: pytest.CaptureFi
     assert all(Path(name).exists() for name in listed)
 
 
-def test_publish_writes_the_newest_run(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_publish_writes_the_newest_run(store: Path, tmp_path: Path) -> None:
     paths = command.publish(store, tmp_path / "published")
+    assert tmp_path / "published" / "coverage.md" in paths
     assert all(path.exists() for path in paths)
-    assert "coverage.md" in capsys.readouterr().out
+
+
+def test_json_is_the_json_form(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command.report(store=store, as_json=True)
+    assert json.loads(capsys.readouterr().out)["summary"]["run"]["executed"] == 8
+    with pytest.raises(typer.BadParameter, match="goes not with --format html"):
+        command.report(store=store, as_json=True, form=command.Format.HTML)
+
+
+def test_a_terminal_that_knows_ascii_alone_gets_every_line(store: Path) -> None:
+    def shown(**variables: str) -> str:
+        line = [sys.executable, "-m", "mpsmith", "report", "--store", str(store)]
+        return subprocess.run(line, capture_output=True, text=True, check=True, env={**os.environ, **variables}).stdout
+
+    in_full, in_ascii = shown(PYTHONIOENCODING="utf-8"), shown(PYTHONIOENCODING="ascii")
+    assert not in_full.isascii()
+    assert in_ascii == in_full.encode("ascii", "replace").decode()
 
 
 def test_filters_list_what_matches(store: Path, capsys: pytest.CaptureFixture[str]) -> None:

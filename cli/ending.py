@@ -1,0 +1,82 @@
+"""How every command ends where its output cannot be written, and what former options of `mpsmith audit` say."""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from ..errors import MpsmithError
+
+# What a write to standard output fails with, without the name of a file.
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+# Options of `mpsmith audit` that are commands of their own now.
+MOVED = {
+    "--replay": "mpsmith replay CASE",
+    "--script": "mpsmith replay CASE --script",
+    "--self-test": "mpsmith self-test",
+}
+
+
+class Commands(TyperGroup):
+    """The commands of mpsmith, each of which ends as `written` says."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        with written():
+            return super().invoke(ctx)
+
+
+class Audit(TyperCommand):
+    """`mpsmith audit`, which says what has become of its former options."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As every command; a former option is an error that names the command it has become."""
+        for argument in args:
+            if command := MOVED.get(argument.partition("=")[0]):
+                raise MpsmithError(f"{argument} is no option of `mpsmith audit` any more: run `{command}`")
+        return super().parse_args(ctx, args)
+
+
+@contextmanager
+def written() -> Iterator[None]:
+    """What the system refuses to write, or to read, is a user's error with the name of the file.
+
+    Where nobody reads the output any more (head, less), nothing is wrong: the command ends.
+    """
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()  # here, where an error can still be told, not when the interpreter ends
+    except BrokenPipeError as error:
+        if not _reader_has_gone():
+            raise
+        _drop_output()
+        raise typer.Exit(0) from error
+    except OSError as error:
+        if error.filename is None and error.errno not in NO_ROOM:
+            raise  # a library's, in its own words: not known to be the user's
+        if error.filename is None:
+            _drop_output()
+        raise MpsmithError(f"{error.filename or 'cannot write the output'}: {error.strerror}") from error
+
+
+def _reader_has_gone() -> bool:
+    """Whether standard output is a pipe that nobody reads any more."""
+    output = select.poll()
+    output.register(sys.stdout.fileno(), select.POLLOUT)
+    return any(events & (select.POLLERR | select.POLLHUP) for _, events in output.poll(0))
+
+
+def _drop_output() -> None:
+    """What could not be written is not tried again when the interpreter ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

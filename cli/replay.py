@@ -1,0 +1,56 @@
+"""``mpsmith replay``: run one stored case again and show both results, or print it as a program."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .options import DEFAULT_STORE, StorePath
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..audit.running.replay import Replayed
+
+
+def replay(
+    case: Annotated[
+        str,
+        typer.Argument(metavar="CASE", help="The case's number or label; `mpsmith report --cases` lists both."),
+    ],
+    store: StorePath = DEFAULT_STORE,
+    script: Annotated[
+        bool,
+        typer.Option("--script", help="Make the case small and print it as a program that needs torch alone."),
+    ] = False,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds of processor time that the case may take.")] = 60.0,
+) -> None:
+    """Run one case of an audit again, exactly as it was, in a process of its own."""
+    from ..audit.running.replay import replay_case, script_of_case
+
+    if script:
+        print(script_of_case(store, case, timeout), end="")
+        return
+    for line in _lines(replay_case(store, case, timeout)):
+        print(line)
+
+
+def _lines(replayed: Replayed) -> Iterator[str]:
+    recorded = replayed.recorded
+    yield f"case {recorded.id}: {recorded.label}, {recorded.group.mode} mode, run {replayed.run.id}"
+    if replayed.run.simulated:
+        yield "on the SIMULATED mps device: not evidence about a Mac"
+    yield f"recorded: {recorded.outcome.verdict.value} {recorded.outcome.message}".rstrip()
+    if replayed.replay is None:
+        yield f"now:      {replayed.verdict} {replayed.death}"
+        return
+    outcome = replayed.replay.outcome
+    yield f"now:      {outcome.verdict.value} {outcome.message}".rstrip()
+    yield f"inputs:   {replayed.replay.inputs}"
+    if outcome.fallbacks:
+        yield f"on the CPU: {', '.join(outcome.fallbacks)}"
+    if outcome.max_error is not None:
+        yield f"largest error: {outcome.max_error:.3g} of the tolerance, {outcome.stage}, compared: {outcome.compared}"
+    yield f"--- cpu\n{replayed.replay.cpu}"
+    yield f"--- mps{' (simulated)' if replayed.run.simulated else ''}\n{replayed.replay.mps}"

@@ -1,0 +1,161 @@
+"""All commands of `mpsmith` together: they explain themselves without torch, print JSON, and stand in the README."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from mpsmith.cli import app
+from mpsmith.cli.ending import written
+from mpsmith.errors import MpsmithError
+
+README = Path(__file__).parents[3] / "README.md"
+
+# It prints two results for people to look at, or a program.
+WITHOUT_JSON = {"replay"}
+
+
+def commands() -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every command that does something, by its words."""
+
+    def below(words: tuple[str, ...], command: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
+        inner = getattr(command, "commands", {})
+        if not inner or getattr(command, "invoke_without_command", False):
+            yield words, command
+        for name, subcommand in inner.items():
+            yield from below((*words, name), subcommand)
+
+    return below((), typer.main.get_command(app))
+
+
+def test_every_command_explains_itself_without_torch() -> None:
+    lines = [" ".join(words) for words, _ in commands()]
+    assert {"audit", "replay", "self-test", "registry list", "coverage", "coverage diff"} <= set(lines)
+    script = (
+        "import contextlib, io, json, sys\n"
+        "from mpsmith.cli import app\n"
+        "shown = {}\n"
+        "for line in json.loads(sys.argv[1]):\n"
+        "    with contextlib.redirect_stdout(io.StringIO()) as text:\n"
+        "        try:\n"
+        "            app([*line.split(), '--help'])\n"
+        "        except SystemExit as end:\n"
+        "            shown[line] = (end.code, 'Usage:' in text.getvalue())\n"
+        "print(json.dumps([shown, sorted(name for name in ('torch', 'numpy') if name in sys.modules)]))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script, json.dumps(lines)], capture_output=True, text=True, check=True)
+    shown, imported = json.loads(done.stdout)
+    assert shown == {line: [0, True] for line in lines}
+    assert imported == []
+
+
+def test_every_command_with_a_result_has_json() -> None:
+    without = {
+        " ".join(words)
+        for words, command in commands()
+        if not any("--json" in parameter.opts for parameter in command.params)
+    }
+    assert without == WITHOUT_JSON
+
+
+def test_the_readme_names_every_command_and_no_other() -> None:
+    table = README.read_text(encoding="utf-8").partition("\n## Commands\n")[2].partition("\n## ")[0]
+    first_cells = [line.split(" | ")[0] for line in table.splitlines() if line.startswith("| `")]
+    named = {name for cell in first_cells for name in re.findall(r"`mpsmith ([a-z-]+)", cell)}
+    assert named == {words[0] for words, _ in commands()}
+
+
+@pytest.mark.parametrize("option", ["--replay", "--replay=5", "--self-test", "--script"])
+def test_former_options_of_audit_name_their_command(option: str) -> None:
+    command = "mpsmith self-test" if option == "--self-test" else "mpsmith replay CASE"
+    with pytest.raises(MpsmithError, match=f"^{option} is no option of `mpsmith audit` any more: run `{command}"):
+        app(["audit", option])
+
+
+def mpsmith(*arguments: str, **keywords: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mpsmith", *arguments]
+    return subprocess.run(
+        command, text=True, check=False, **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **keywords}
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        (("audit",), "--ops"),
+        (("audit",), "--dtypes"),
+        (("audit",), "--sources"),
+        (("audit",), "--import"),
+        (("report",), "--ops"),
+        (("report",), "--dtype"),
+        (("report",), "--verdict"),
+        (("learn",), "--ops"),
+        (("surface",), "--ops"),
+        (("coverage",), "--ops"),
+        (("coverage", "operators"), "--ops"),
+        (("registry", "list"), "--status"),
+    ],
+)
+@pytest.mark.parametrize("value", ["", " ", "add,", ","])
+def test_a_filter_without_a_value_is_an_error_and_not_everything(
+    command: tuple[str, ...], option: str, value: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(MpsmithError, match=f"^{option} has an empty value"):
+        app([*command, option, value])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_seed_beyond_what_generators_take_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        app(["audit", "--seed", "9" * 30])
+    assert end.value.code == 2
+    assert "--seed" in capsys.readouterr().err
+
+
+def test_a_memory_limit_that_no_worker_can_live_with_is_refused() -> None:
+    with pytest.raises(MpsmithError, match=r"^--memory-limit 0\.0001: no worker starts with so little"):
+        app(["audit", "--memory-limit", "0.0001"])
+
+
+full_disk = pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is of Linux")
+
+
+@full_disk
+@pytest.mark.parametrize("command", [("registry", "list"), ("registry", "list", "--json"), ("coverage", "history")])
+def test_a_full_disk_is_one_line(command: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = mpsmith(*command, stdout=full)
+    assert (done.returncode, done.stderr) == (2, "error: cannot write the output: No space left on device\n")
+
+
+def test_a_reader_that_goes_early_is_no_error() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as pipe:
+        done = mpsmith("registry", "list", stdout=pipe)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_pipe_of_somebody_else_is_no_end_of_output() -> None:
+    with pytest.raises(BrokenPipeError), written():
+        raise BrokenPipeError
+
+
+def test_a_file_that_cannot_be_written_is_named() -> None:
+    with pytest.raises(MpsmithError, match=r"^/no/such/folder/x: No such file or directory$"), written():
+        Path("/no/such/folder/x").write_text("")
+
+
+def test_an_error_of_a_library_keeps_its_traceback() -> None:
+    with pytest.raises(ConnectionRefusedError), written():
+        raise ConnectionRefusedError(111, "Connection refused")
