@@ -20,7 +20,7 @@ from .printing import print_json, say
 
 if TYPE_CHECKING:
     from ..audit.calls.memory import Memory
-    from ..audit.learning.learning import Progress, Target
+    from ..audit.learning.learning import OverloadToLearn, Progress
 
 
 def learn(
@@ -89,7 +89,7 @@ class LearntCounts:
     without_cpu_kernel: int
 
     @classmethod
-    def of(cls, memory: Memory, targets: Sequence[Target]) -> LearntCounts:
+    def of(cls, memory: Memory, targets: Sequence[OverloadToLearn]) -> LearntCounts:
         """Count what the memory holds of the targets."""
         remembered = [memory.overloads[target.name] for target in targets if target.name in memory.overloads]
         accepted = [calls for calls in remembered if not calls.refused]
@@ -107,8 +107,8 @@ class LearntCounts:
         ]
 
 
-def _targets(patterns: tuple[str, ...]) -> list[Target]:
-    from ..audit.learning.learning import Target
+def _targets(patterns: tuple[str, ...]) -> list[OverloadToLearn]:
+    from ..audit.learning.learning import OverloadToLearn
     from ..audit.surface import installed_surface
 
     surface = installed_surface()
@@ -118,7 +118,7 @@ def _targets(patterns: tuple[str, ...]) -> list[Target]:
             raise MpsmithError(f"no reachable overload matches {pattern!r} (`mpsmith surface` lists them)")
     origins = {o.name: surface.by_name[o.generated_from] if o.generated_from else o for o in overloads}
     return [
-        Target(o.name, origin.dispatch.has_kernel or origin.sparse or origin.sparse_compressed)
+        OverloadToLearn(o.name, origin.dispatch.has_kernel or origin.sparse or origin.sparse_compressed)
         for o, origin in ((o, origins[o.name]) for o in overloads)
         if not patterns or any(_matches(pattern, o.name, o.operator) for pattern in patterns)
     ]

@@ -35,9 +35,9 @@ def self_test(
 def _as_json(done: SelfTest) -> dict[str, Any]:
     findings = [
         {
-            "class": finding.target.fault_class.name,
-            "operator": finding.target.operator,
-            "fault": str(finding.target.fault),
+            "class": finding.planted.fault_class.name,
+            "operator": finding.planted.operator,
+            "fault": str(finding.planted.fault),
             "result": finding.result,
             "cases": finding.cases,
             "others": finding.others,
@@ -71,7 +71,7 @@ def _as_text(done: SelfTest) -> str:
     ]
     for finding in done.findings:
         if finding.result != "found":
-            lines.append(f"{finding.result}: {finding.target.fault} in {finding.target.operator} {finding.shown_by}")
+            lines.append(f"{finding.result}: {finding.planted.fault} in {finding.planted.operator} {finding.shown_by}")
     lines += [f"held against an operator without a fault: {line}" for line in done.accusations]
     explained = f"{done.explained:,} more did not pass and are explained by rules"
     lines.append(f"without faults: {len(done.false_alarms)} false alarms in {done.executed_clean:,} cases; {explained}")

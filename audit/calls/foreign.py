@@ -47,12 +47,12 @@ def foreign_memory(overloads: Sequence[str], packages: Sequence[str]) -> Memory:
     folder = cache_folder() / "calls" / release
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{folder}.lock"):
-        known = Memory.load(folder).fitting(fingerprint)
-        unknown = [name for name in overloads if name not in known.overloads]
-        if unknown:
-            _learn_elsewhere(unknown, packages, folder)
-            known = Memory.load(folder).fitting(fingerprint)
-    return Memory(release, {n: r for n, r in known.overloads.items() if n in overloads})
+        memory = Memory.load(folder).fitting(fingerprint)
+        missing = [name for name in overloads if name not in memory.overloads]
+        if missing:
+            _learn_elsewhere(missing, packages, folder)
+            memory = Memory.load(folder).fitting(fingerprint)
+    return Memory(release, {n: r for n, r in memory.overloads.items() if n in overloads})
 
 
 def _learn_elsewhere(overloads: Sequence[str], packages: Sequence[str], folder: Path) -> None:

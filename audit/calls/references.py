@@ -36,10 +36,10 @@ def mps_convolution_backward(
 ) -> tuple[Tensor | None, ...]:
     """`aten::mps_convolution_backward`: gradients of input, weight and bias."""
     none = [0] * len(stride)
-    found = aten.convolution_backward(
+    gradients = aten.convolution_backward(
         gradient, x, weight, [weight.shape[0]], stride, padding, dilation, False, none, groups, list(wanted)
     )
-    return tuple(found)
+    return tuple(gradients)
 
 
 def mps_convolution_transpose(
@@ -61,10 +61,10 @@ def mps_convolution_transpose_backward(
     wanted: Sequence[bool],
 ) -> tuple[Tensor | None, ...]:
     """`aten::mps_convolution_transpose_backward`: gradients of input and weight."""
-    found = aten.convolution_backward(
+    gradients = aten.convolution_backward(
         gradient, x, weight, None, stride, padding, dilation, True, output_padding, groups, [*wanted, False]
     )
-    return tuple(found[:2])
+    return tuple(gradients[:2])
 
 
 def linear_backward(
@@ -147,7 +147,7 @@ def register() -> torch.library.Library:
     """Give the CPU the kernels it lacks. They last as long as the process."""
     library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     for name, kernel in KERNELS.items():
-        known = hasattr(aten, name)  # another release may not have the operator
-        if known and not torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "CPU"):
+        exists = hasattr(aten, name)  # another release may not have the operator
+        if exists and not torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", "CPU"):
             library.impl(name, kernel, "CPU")  # type: ignore[no-untyped-call]
     return library

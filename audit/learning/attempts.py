@@ -24,7 +24,7 @@ NO_KERNEL = "Could not run '"
 
 @dataclass
 class Tried:
-    """What was found for one overload.
+    """What came of trying one overload.
 
     Attributes:
         calls: the accepted calls.
@@ -45,14 +45,14 @@ class Attempt:
 
     Attributes:
         name: the overload.
-        known: calls of it and of its neighbours, by overload.
+        calls_of: calls of it and of its neighbours, by overload.
         seed: of the search.
         avoided: marks of calls that ended a process, or whose result was found to mean nothing.
         journal: the file for what is accepted on the way.
     """
 
     name: str
-    known: Mapping[str, Sequence[Call]]
+    calls_of: Mapping[str, Sequence[Call]]
     journal: Path
     seed: int = 0
     avoided: frozenset[str] = frozenset()
@@ -159,11 +159,11 @@ def _candidates(attempt: Attempt) -> Iterator[Call]:
     from ..calls.recipes import encode
     from .derivation import derived_calls
 
-    yield from attempt.known.get(attempt.name, ())
+    yield from attempt.calls_of.get(attempt.name, ())
     for example in examples_of(attempt.name):
         kwargs = {name: encode(value) for name, value in example.kwargs.items()}
         yield {"args": [encode(value) for value in example.args], "kwargs": kwargs, "dtype": "float32"}
-    yield from derived_calls(attempt.name, attempt.known)
+    yield from derived_calls(attempt.name, attempt.calls_of)
 
 
 def read_journal(journal: Path) -> tuple[list[Call], str | None, int]:

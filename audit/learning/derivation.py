@@ -23,24 +23,24 @@ def stem(name: str) -> str:
     return base
 
 
-def neighbours(name: str, known: Mapping[str, Sequence[Call]]) -> Iterator[tuple[str, Call]]:
+def neighbours(name: str, calls_of: Mapping[str, Sequence[Call]]) -> Iterator[tuple[str, Call]]:
     """Remembered calls of the operator's other forms and overloads, the closest relatives first."""
     wanted = stem(name)
     overload = name.partition(".")[2].removesuffix("_out")
-    related = [other for other in known if stem(other) == wanted and other != name and known[other]]
+    related = [other for other in calls_of if stem(other) == wanted and other != name and calls_of[other]]
     related.sort(key=lambda other: (other.partition(".")[2] != overload, len(other), other))
     for other in related:
-        for call in known[other]:
+        for call in calls_of[other]:
             yield other, call
 
 
-def derived_calls(name: str, known: Mapping[str, Sequence[Call]]) -> Iterator[Call]:
+def derived_calls(name: str, calls_of: Mapping[str, Sequence[Call]]) -> Iterator[Call]:
     """Calls of `name` with a neighbour's arguments, matched by name, then by position; out= made from a real result.
 
     Raises nothing that an operator raises: a neighbour whose arguments do not fit gives no candidate.
     """
     outs = out_arguments(name)
-    for other, call in neighbours(name, known):
+    for other, call in neighbours(name, calls_of):
         try:
             candidate = _fitted(name, other, call, outs)
         except Exception:  # the neighbour's arguments do not fit this schema, or its call fails

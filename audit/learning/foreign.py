@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from ..calls.memory import Memory
-from .learning import Target, learn
+from .learning import OverloadToLearn, learn
 
 
 def main() -> None:
@@ -19,7 +19,7 @@ def main() -> None:
     folder = Path(request["folder"])
     memory = Memory.load(folder)
     before = dict(memory.overloads)
-    targets = [Target(name) for name in request["overloads"]]
+    targets = [OverloadToLearn(name) for name in request["overloads"]]
     for _ in learn(targets, memory, 1, lambda progress: None, record=False, imports=request["packages"]):
         pass
     Memory(memory.torch, {**before, **memory.overloads}).save(folder)

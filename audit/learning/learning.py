@@ -44,7 +44,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Target:
+class OverloadToLearn:
     """An overload to learn. `has_kernel`: mps has one, so a call that only the CPU lacks is no evidence."""
 
     name: str
@@ -52,7 +52,7 @@ class Target:
 
 
 def learn(
-    targets: Sequence[Target],
+    targets: Sequence[OverloadToLearn],
     memory: Memory,
     workers: int,
     progress: Callable[[Progress], None],
@@ -71,17 +71,17 @@ def learn(
         imports: packages that define operators of their own.
     """
     with _Learner(workers, imports) as learner:
-        known: dict[str, list[Call]] = {name: r.calls for name, r in memory.overloads.items() if not r.refused}
+        calls_of: dict[str, list[Call]] = {name: r.calls for name, r in memory.overloads.items() if not r.refused}
         if record:
             for name, calls in learner.record(progress).items():
-                known[name] = [*known.get(name, []), *calls]
+                calls_of[name] = [*calls_of.get(name, []), *calls]
         still_open = list(targets)
         for title in ("learning", "learning from what was learned"):
             for start in range(0, len(still_open), BATCH):
                 batch = still_open[start : start + BATCH]
-                for name, remembered in learner.learn_batch(batch, known):
+                for name, remembered in learner.learn_batch(batch, calls_of):
                     memory.overloads[name] = remembered
-                    known[name] = [] if remembered.refused else remembered.calls
+                    calls_of[name] = [] if remembered.refused else remembered.calls
                 progress(Progress(title, min(start + BATCH, len(still_open)), len(still_open)))
                 yield memory
             still_open = [t for t in still_open if not memory.overloads[t.name].enough]
@@ -119,33 +119,35 @@ class _Learner:
         """The calls that the samples of OpInfos and ModuleInfos make, by overload."""
         keys = self._trying.schedule(_groups).result()
         chunks = [keys[i::40] for i in range(40)]
-        known: dict[str, list[Call]] = {}
+        calls_of: dict[str, list[Call]] = {}
         futures = [self._trying.schedule(_record_chunk, args=(chunk,)) for chunk in chunks]
         for number, future in enumerate(futures, 1):
             try:
-                found = future.result()
+                recorded = future.result()
             except ProcessExpired:  # one sample took its process along; what the others teach is enough
-                found = {}
-            for name, calls in found.items():
-                known.setdefault(name, []).extend(calls)
+                recorded = {}
+            for name, calls in recorded.items():
+                calls_of.setdefault(name, []).extend(calls)
             progress(Progress("recording samples", number, len(chunks)))
-        return known
+        return calls_of
 
     # ---- one batch
 
-    def learn_batch(self, batch: Sequence[Target], known: Mapping[str, Sequence[Call]]) -> list[tuple[str, Remembered]]:
+    def learn_batch(
+        self, batch: Sequence[OverloadToLearn], calls_of: Mapping[str, Sequence[Call]]
+    ) -> list[tuple[str, Remembered]]:
         """Try calls of each overload, then verify them."""
         attempts = {
             t.name: Attempt(
-                t.name, _relevant(t.name, known), self._file(), avoided=self._unsound.get(t.name, frozenset())
+                t.name, _relevant(t.name, calls_of), self._file(), avoided=self._unsound.get(t.name, frozenset())
             )
             for t in batch
         }
         futures = {name: self._try(attempt) for name, attempt in attempts.items()}
         tried = {name: self._settled(attempts[name], future) for name, future in futures.items()}
-        verified = self._verify({name: found.calls for name, found in tried.items()})
-        for name, found in tried.items():
-            unsound = {mark(c) for i, c in enumerate(found.calls) if not verified[name][i, c["dtype"]]}
+        verified = self._verify({name: outcome.calls for name, outcome in tried.items()})
+        for name, outcome in tried.items():
+            unsound = {mark(c) for i, c in enumerate(outcome.calls) if not verified[name][i, c["dtype"]]}
             self._unsound[name] = self._unsound.get(name, frozenset()) | unsound
         fingerprints = self._trying.schedule(_fingerprints, args=(list(tried),)).result()
         return [
@@ -157,27 +159,27 @@ class _Learner:
         return self._trying.schedule(_attempt, args=(attempt,))
 
     def _settled(self, attempt: Attempt, future: Any) -> Tried:
-        """What was found; after a death the attempt goes on without the call that did it."""
+        """What came of it; after a death the attempt goes on without the call that did it."""
         saved: list[Call] = []
         deaths: list[str] = []
         tried = 0
         for seed in range(1, DEATHS_FORGIVEN + 1):
             try:
-                found: Tried = future.result()
+                outcome: Tried = future.result()
             except ProcessExpired as expired:
                 accepted, last, count = read_journal(attempt.journal)
                 saved, tried = [*saved, *accepted], tried + count
                 too_long = time_limit.exceeded(expired.exitcode)
                 deaths.append("takes too long" if too_long else f"ends the process: exit code {expired.exitcode}")
-                known = {**attempt.known, attempt.name: [*saved, *attempt.known.get(attempt.name, ())]}
+                calls_of = {**attempt.calls_of, attempt.name: [*saved, *attempt.calls_of.get(attempt.name, ())]}
                 avoided = attempt.avoided | ({last} if last else set())
-                attempt = replace(attempt, known=known, seed=seed, avoided=avoided, journal=self._file())
+                attempt = replace(attempt, calls_of=calls_of, seed=seed, avoided=avoided, journal=self._file())
                 future = self._try(attempt)
                 continue
             except Exception as error:  # the overload cannot be called from Python at all
                 return Tried([], [], 0, [f"{type(error).__name__}: {error}"])
-            errors = list(dict.fromkeys([*deaths, *found.errors]))
-            return Tried(found.calls, found.refused, tried + found.tried, errors)
+            errors = list(dict.fromkeys([*deaths, *outcome.errors]))
+            return Tried(outcome.calls, outcome.refused, tried + outcome.tried, errors)
         future.cancel()
         return Tried(saved, [], tried, list(dict.fromkeys(deaths)))
 
@@ -209,25 +211,25 @@ class _Learner:
         self, pool: ProcessPool, name: str, pairs: Sequence[Any], calls: Sequence[Call], log: Path, future: Any
     ) -> list[Answer]:
         """The answers; calls that end the process answer so, and the rest is asked again without them."""
-        found: list[Answer] = []
+        given: list[Answer] = []
         for _ in range(DEATHS_FORGIVEN):
             try:
-                return found + list(future.result())
+                return given + list(future.result())
             except ProcessExpired:
                 # The answers before the death are lost with the process; they are asked for again, one by one less.
                 started = log.stat().st_size if log.exists() else 1
-                before = pairs[len(found) : len(found) + max(0, started - 1)]
-                found += self._once(pool, name, before, calls)
-                found.append("ends the process")
-                rest = pairs[len(found) :]
+                before = pairs[len(given) : len(given) + max(0, started - 1)]
+                given += self._once(pool, name, before, calls)
+                given.append("ends the process")
+                rest = pairs[len(given) :]
                 if not rest:
-                    return found
+                    return given
                 log = self._file()
                 future = _ask(pool, name, rest, calls, log)
             except Exception as error:
-                return found + [f"{type(error).__name__}: {error}"] * (len(pairs) - len(found))
+                return given + [f"{type(error).__name__}: {error}"] * (len(pairs) - len(given))
         future.cancel()
-        return found + ["ends the process"] * (len(pairs) - len(found))
+        return given + ["ends the process"] * (len(pairs) - len(given))
 
     def _once(self, pool: ProcessPool, name: str, pairs: Sequence[Any], calls: Sequence[Call]) -> list[Answer]:
         if not pairs:
@@ -282,7 +284,7 @@ def _same(name: str, first: Answer, second: Answer) -> bool:
     return shapes_agree(first, second) if uninitialised else agree(first, second)
 
 
-def _remembered(tried: Tried, verified: Mapping[tuple[int, str], bool], target: Target) -> Remembered:
+def _remembered(tried: Tried, verified: Mapping[tuple[int, str], bool], target: OverloadToLearn) -> Remembered:
     """The calls that mean something with their own dtype, and with which others each does."""
     sound = [i for i, call in enumerate(tried.calls) if verified[i, call["dtype"]]]
     calls = [tried.calls[i] for i in sound]
@@ -294,14 +296,14 @@ def _remembered(tried: Tried, verified: Mapping[tuple[int, str], bool], target: 
     works = {d: [n for n, i in enumerate(sound) if verified.get((i, d))] for d in DTYPES}
     dtypes = [d for d in DTYPES if works[d]]
     left_out = {d: [n for n in range(len(calls)) if n not in works[d]] for d in dtypes}
-    found = Remembered(calls, dtypes, {d: without for d, without in left_out.items() if without})
-    return found if found.enough else replace(found, tried=tried.tried, errors=errors[:3])
+    remembered = Remembered(calls, dtypes, {d: without for d, without in left_out.items() if without})
+    return remembered if remembered.enough else replace(remembered, tried=tried.tried, errors=errors[:3])
 
 
-def _relevant(name: str, known: Mapping[str, Sequence[Call]]) -> dict[str, Sequence[Call]]:
+def _relevant(name: str, calls_of: Mapping[str, Sequence[Call]]) -> dict[str, Sequence[Call]]:
     from .derivation import stem
 
-    return {other: calls for other, calls in known.items() if stem(other) == stem(name)}
+    return {other: calls for other, calls in calls_of.items() if stem(other) == stem(name)}
 
 
 # ---- in the workers

@@ -24,10 +24,10 @@ SAMPLES = 12
 class Recording(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """While active, remembers up to `CALLS_KEPT` different calls of every overload."""
 
-    def __init__(self, dtype: str, known: dict[str, list[dict[str, Any]]]) -> None:
+    def __init__(self, dtype: str, calls_of: dict[str, list[dict[str, Any]]]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._dtype = dtype
-        self._known = known
+        self._calls_of = calls_of
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Remember the call as it comes, before the operator can change its arguments."""
@@ -37,7 +37,7 @@ class Recording(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def remember(self, name: str, args: Any, kwargs: Any) -> None:
         """Keep the call, unless enough are known, it is known, or a recipe cannot hold it."""
-        calls = self._known.setdefault(name, [])
+        calls = self._calls_of.setdefault(name, [])
         if len(calls) >= CALLS_KEPT:
             return
         try:
@@ -57,7 +57,7 @@ def record(keys: Iterable[GroupKey]) -> dict[str, list[dict[str, Any]]]:
     """The calls that some samples of these groups make on the CPU, by overload."""
     opinfos = OpInfoSource()
     sources: dict[str, CaseSource] = {opinfos.name: opinfos, ModuleSource.name: ModuleSource()}
-    known: dict[str, list[dict[str, Any]]] = {}
+    calls_of: dict[str, list[dict[str, Any]]] = {}
     for key in keys:
         source = sources[key.source]
         seed_generators(0, key.label)
@@ -67,9 +67,9 @@ def record(keys: Iterable[GroupKey]) -> dict[str, list[dict[str, Any]]]:
             continue
         overloads = _overloads_named(opinfos.opinfo(key).aten_name) if source is opinfos else []
         for case in cases:
-            _try_directly(case, overloads, Recording(key.dtype, known))
-            _run_recorded(case, Recording(key.dtype, known))
-    return known
+            _try_directly(case, overloads, Recording(key.dtype, calls_of))
+            _run_recorded(case, Recording(key.dtype, calls_of))
+    return calls_of
 
 
 def spread(cases: list[Case]) -> list[Case]:

@@ -18,7 +18,7 @@ from ..calls.invocation import overload_of
 from ..calls.recipes import UnencodableError, encode
 
 # Makes one call and gives the CPU's refusal, or None when it was accepted.
-Attempt = Callable[[dict[str, Any]], str | None]
+TryCall = Callable[[dict[str, Any]], str | None]
 
 TRIES = 400
 WANTED_DTYPES = re.compile(
@@ -151,7 +151,7 @@ class _Drawer:
         return torch.randint(0, 2, shape).to(dtype)
 
 
-def search(name: str, attempt: Attempt, enough: Callable[[], bool], seed: int = 0, tries: int = TRIES) -> None:
+def search(name: str, attempt: TryCall, enough: Callable[[], bool], seed: int = 0, tries: int = TRIES) -> None:
     """Make up calls of the overload and hand each to `attempt`, until there are enough or so many were tried."""
     drawer = _Drawer(name, seed)
     torch.manual_seed(seed)

@@ -112,7 +112,7 @@ def answers(name: str, calls: Sequence[tuple[int, str | None]], given: Sequence[
     from ..cases import seed_generators
 
     call = SchemaCall(name)
-    found: list[Answer] = []
+    given_answers: list[Answer] = []
     for position, dtype in calls:
         os.write(log, b".")
         try:
@@ -121,10 +121,10 @@ def answers(name: str, calls: Sequence[tuple[int, str | None]], given: Sequence[
             torch.manual_seed(0)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                found.append(described(call(*args, **kwargs)))
+                given_answers.append(described(call(*args, **kwargs)))
         except Exception as error:
-            found.append(one_line(error, 160))
-    return found
+            given_answers.append(one_line(error, 160))
+    return given_answers
 
 
 def described(tree: Any) -> list[Any]:
@@ -133,14 +133,14 @@ def described(tree: Any) -> list[Any]:
 
     from ..tree import leaves
 
-    found: list[Any] = []
+    lines: list[Any] = []
     for leaf in leaves(tree):
         if not isinstance(leaf, torch.Tensor):
-            found.append(leaf if isinstance(leaf, (bool, int, float, str, type(None))) else str(leaf))
+            lines.append(leaf if isinstance(leaf, (bool, int, float, str, type(None))) else str(leaf))
             continue
-        found.append(f"{leaf.dtype} {tuple(leaf.shape)} {leaf.layout}")
-        found.extend(_elements(leaf.detach()))
-    return found
+        lines.append(f"{leaf.dtype} {tuple(leaf.shape)} {leaf.layout}")
+        lines.extend(_elements(leaf.detach()))
+    return lines
 
 
 def _elements(tensor: Any) -> list[Any]:

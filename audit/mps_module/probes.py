@@ -115,8 +115,8 @@ def refuses(call: Probe, *kinds: type[Exception]) -> None:
 
 def draws() -> list[float]:
     """A few random numbers of the device."""
-    found: list[float] = torch.rand(4, device=DEVICE).tolist()
-    return found
+    numbers: list[float] = torch.rand(4, device=DEVICE).tolist()
+    return numbers
 
 
 def manual_seed() -> None:
@@ -341,8 +341,8 @@ def save_and_load() -> None:
 
 def current_accelerator() -> None:
     """mps is the accelerator."""
-    found = torch.accelerator.current_accelerator()
-    expect(found is not None and found.type == DEVICE, f"is {found}")
+    accelerator = torch.accelerator.current_accelerator()
+    expect(accelerator is not None and accelerator.type == DEVICE, f"is {accelerator}")
 
 
 def device_index() -> None:
@@ -353,9 +353,9 @@ def device_index() -> None:
 
 def current_stream() -> None:
     """A stream of mps, that can be set again."""
-    found = torch.accelerator.current_stream()
-    expect(found.device.type == DEVICE, f"is on {found.device}")
-    torch.accelerator.set_stream(found)
+    stream = torch.accelerator.current_stream()
+    expect(stream.device.type == DEVICE, f"is on {stream.device}")
+    torch.accelerator.set_stream(stream)
 
 
 def accelerator_memory(name: str) -> Probe:

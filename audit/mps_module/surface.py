@@ -15,23 +15,23 @@ CLASSES = ("torch.mps.Event",)
 
 def public_names() -> list[str]:
     """Every public function and class, dotted and sorted by module; methods of `CLASSES` behind their class."""
-    found: list[str] = []
+    names: list[str] = []
     for module in MODULES:
         namespace = resolve(module)
         for name in _names_of(namespace) if namespace is not None else ():
-            found.append(f"{module}.{name}")
-            if found[-1] in CLASSES:
+            names.append(f"{module}.{name}")
+            if names[-1] in CLASSES:
                 members = vars(getattr(namespace, name))
-                found += [f"{module}.{name}.{member}" for member in members if not member.startswith("_")]
-    return found
+                names += [f"{module}.{name}.{member}" for member in members if not member.startswith("_")]
+    return names
 
 
 def resolve(name: str) -> Any:
     """What a dotted name below torch stands for; None where there is no such thing."""
-    found: Any = torch
+    value: Any = torch
     for part in name.split(".")[1:]:
-        found = getattr(found, part, None)
-    return found
+        value = getattr(value, part, None)
+    return value
 
 
 def _names_of(module: Any) -> list[str]:

@@ -84,12 +84,12 @@ def _call_text(case: Case, key: GroupKey) -> str:
 
 
 def _resolves(text: str) -> bool:
-    found: Any = torch
+    value: Any = torch
     for part in text.split(".")[1:]:
-        found = getattr(found, part, None)
-        if found is None:
+        value = getattr(value, part, None)
+        if value is None:
             return False
-    return callable(found)
+    return callable(value)
 
 
 def _text(value: Any) -> str:

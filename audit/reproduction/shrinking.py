@@ -33,9 +33,9 @@ def shrink(case: Case, judge: Judge) -> tuple[Case, Outcome]:
         progress = False
         for simpler in simplifications(case):
             steps += 1
-            found = judge(simpler)
-            if (found.verdict, found.stage) == (outcome.verdict, outcome.stage):
-                case, outcome, progress = simpler, found, True
+            outcome_now = judge(simpler)
+            if (outcome_now.verdict, outcome_now.stage) == (outcome.verdict, outcome.stage):
+                case, outcome, progress = simpler, outcome_now, True
                 break
             if steps >= MOST_STEPS:
                 break
@@ -79,8 +79,8 @@ def _changed(case: Case, change: Callable[[Tensor], Tensor]) -> Case:
 
 
 def _with_size(tensor: Tensor, size: int, smaller: int) -> Tensor:
-    for dim, found in enumerate(tensor.shape):
-        if found == size:
+    for dim, extent in enumerate(tensor.shape):
+        if extent == size:
             tensor = tensor.narrow(dim, 0, smaller)
     return tensor
 

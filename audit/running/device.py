@@ -79,10 +79,10 @@ def open_device(kind: DeviceKind, profile_name: str | None) -> AuditedDevice:
     from ..judging.fallbacks import CounterRecorder
     from ..surface.profiles import profile
 
-    chosen = profile(profile_name)
-    simulated_device.load(chosen)
+    simulated_profile = profile(profile_name)
+    simulated_device.load(simulated_profile)
     metal.install()  # kernels that a package brings compile there as they do on a Mac
-    return AuditedDevice(True, chosen.release, CounterRecorder())
+    return AuditedDevice(True, simulated_profile.release, CounterRecorder())
 
 
 def import_torch() -> Any:

@@ -92,7 +92,7 @@ class _Audit:
 
     def _run_strict(self, run: Run) -> None:
         fell_back = self._store.positions_with_fallback(run.id)
-        positions = {replace(key, mode="strict"): frozenset(found) for key, found in fell_back.items()}
+        positions = {replace(key, mode="strict"): frozenset(places) for key, places in fell_back.items()}
         self._store.plan(run.id, positions)
         groups = self._open_groups(run, "strict")
         if groups:

@@ -65,7 +65,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Plan:
+class AuditPlan:
     """What there is to execute, as a worker found it: the parent itself never loads torch."""
 
     groups: list[GroupKey]
@@ -157,7 +157,7 @@ def _arm(faults: tuple[str, ...], device: AuditedDevice) -> None:
         inject(Fault.parse(text))
 
 
-def plan() -> Plan:
+def plan() -> AuditPlan:
     """All groups that the settings select, from every source."""
     from ..cases import in_order_of_execution, is_wanted, select
     from .device import environment
@@ -169,7 +169,7 @@ def plan() -> Plan:
         raise MpsmithError(f"unknown case source {unknown[0]!r} (there are {', '.join(worker.sources)})")
     wanted = [source for source in worker.sources.values() if is_wanted(source, settings)]
     groups = [key for source in wanted for key in in_order_of_execution(source)]
-    return Plan(select(groups, settings.ops, settings.dtypes), environment(worker.device), worker.problems)
+    return AuditPlan(select(groups, settings.ops, settings.dtypes), environment(worker.device), worker.problems)
 
 
 def run_group(task: Task) -> int:

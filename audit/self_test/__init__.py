@@ -19,7 +19,7 @@ from ..findings.store import Store, StoredCase
 from ..running.runner import run_audit
 from ..selection import DeviceKind, Samples, Settings
 from ..verdicts import CaseVerdict
-from .plan import CONTROLS, DTYPES, FAULT_CLASSES, SOURCES, FaultClass, Target, operators, rounds
+from .plan import CONTROLS, DTYPES, FAULT_CLASSES, SOURCES, FaultClass, PlantedFault, operators, rounds
 
 # Seconds of processor time: right operators take milliseconds. One that hangs asleep is waited for five times as long.
 TIMEOUT = 4.0
@@ -28,17 +28,17 @@ SILENT = (CaseVerdict.PASSED, CaseVerdict.SKIPPED, CaseVerdict.REFERENCE_FAILED)
 
 
 @dataclass(frozen=True)
-class Finding:
+class FaultFinding:
     """What the audit said of one fault.
 
     Attributes:
-        target: the fault.
+        planted: the fault.
         cases: how many cases of the operator say what is wrong with it.
         others: how many say that something else is wrong: the consequences of a fault, or a mistake of the auditor's.
         shown_by: the first case that says what is wrong, or else the first that says anything, in one line.
     """
 
-    target: Target
+    planted: PlantedFault
     cases: int
     others: int
     shown_by: str
@@ -65,7 +65,7 @@ class SelfTest:
         seconds: wall time of everything.
     """
 
-    findings: list[Finding]
+    findings: list[FaultFinding]
     accusations: list[str]
     false_alarms: list[str]
     explained: int
@@ -77,19 +77,19 @@ class SelfTest:
         """For each class of faults, how many were found, missed and misattributed."""
         counted: dict[str, Counter[str]] = {}
         for finding in self.findings:
-            counted.setdefault(finding.target.fault_class.name, Counter())[finding.result] += 1
+            counted.setdefault(finding.planted.fault_class.name, Counter())[finding.result] += 1
         return counted
 
     @property
     def passed(self) -> bool:
         """Every fault found, nothing held against anything else, and cases were executed."""
-        found = all(finding.result == "found" for finding in self.findings)
-        return found and not self.accusations and not self.false_alarms and self.executed > 0 < self.executed_clean
+        all_found = all(finding.result == "found" for finding in self.findings)
+        return all_found and not self.accusations and not self.false_alarms and self.executed > 0 < self.executed_clean
 
 
 @dataclass
 class _Round:
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[FaultFinding] = field(default_factory=list)
     strays: list[str] = field(default_factory=list)
     explained: int = 0
     executed: int = 0
@@ -111,8 +111,8 @@ def self_test(
     """
     start = time.monotonic()
     planned = rounds(classes)
-    every = operators(target for targets in planned for target in targets)
-    faulty = [_round(targets, (*operators(targets), *CONTROLS), workers, timeout, say) for targets in planned]
+    every = operators(planted for faults in planned for planted in faults)
+    faulty = [_round(faults, (*operators(faults), *CONTROLS), workers, timeout, say) for faults in planned]
     clean = _round([], (*every, *CONTROLS), workers, timeout, say)
     return SelfTest(
         findings=[finding for each in faulty for finding in each.findings],
@@ -126,7 +126,7 @@ def self_test(
 
 
 def _round(
-    targets: Sequence[Target], audited: Sequence[str], workers: int, timeout: float, say: Callable[[str], None]
+    faults: Sequence[PlantedFault], audited: Sequence[str], workers: int, timeout: float, say: Callable[[str], None]
 ) -> _Round:
     settings = Settings(
         ops=tuple(audited),
@@ -136,18 +136,18 @@ def _round(
         device=DeviceKind.SIMULATED,
         workers=workers,
         timeout=timeout,
-        faults=tuple(str(target.fault) for target in targets),
+        faults=tuple(str(planted.fault) for planted in faults),
     )
-    say(f"self-test: {len(targets)} faults in {len(audited)} operators" if targets else "self-test: no faults")
+    say(f"self-test: {len(faults)} faults in {len(audited)} operators" if faults else "self-test: no faults")
     with tempfile.TemporaryDirectory(prefix="mpsmith-self-test-") as folder:
         path = Path(folder) / "store.sqlite"
         result = run_audit(settings, path, resume=False, say=lambda text: None)
         explainer = explainer_of(result.run, audited_surface(result.run))
         with Store.open(path) as store:
-            return judged(targets, list(store.cases(result.run.id)), explainer)
+            return judged(faults, list(store.cases(result.run.id)), explainer)
 
 
-def judged(targets: Sequence[Target], cases: Sequence[StoredCase], explainer: Explainer) -> _Round:
+def judged(faults: Sequence[PlantedFault], cases: Sequence[StoredCase], explainer: Explainer) -> _Round:
     """What the cases of one audit say of the faults that were armed in it.
 
     Whatever else did not pass, skipped cases and failed references included, is a stray unless a rule explains it.
@@ -156,7 +156,7 @@ def judged(targets: Sequence[Target], cases: Sequence[StoredCase], explainer: Ex
     for case in cases:
         by_operator.setdefault(case.group.operator, []).append(case)
     judgement = _Round(executed=sum(case.outcome.verdict.executed for case in cases))
-    judgement.findings = [_finding(target, by_operator.pop(target.operator, [])) for target in targets]
+    judgement.findings = [_finding(planted, by_operator.pop(planted.operator, [])) for planted in faults]
     others = [case for rest in by_operator.values() for case in rest]
     non_passes = [case for case in others if case.outcome.verdict is not CaseVerdict.PASSED]
     judgement.strays = [_line(case) for case in non_passes if explainer.rule_for(case) is None]
@@ -164,11 +164,11 @@ def judged(targets: Sequence[Target], cases: Sequence[StoredCase], explainer: Ex
     return judgement
 
 
-def _finding(target: Target, cases: Sequence[StoredCase]) -> Finding:
+def _finding(planted: PlantedFault, cases: Sequence[StoredCase]) -> FaultFinding:
     speaking = [case for case in cases if not _is_silent(case)]
-    right = [case for case in speaking if target.fault_class.is_shown_by(case.outcome, target.fault)]
+    right = [case for case in speaking if planted.fault_class.is_shown_by(case.outcome, planted.fault)]
     shown_by = next(map(_line, [*right, *speaking]), "")
-    return Finding(target, len(right), len(speaking) - len(right), shown_by)
+    return FaultFinding(planted, len(right), len(speaking) - len(right), shown_by)
 
 
 def _is_silent(case: StoredCase) -> bool:

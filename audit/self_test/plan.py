@@ -241,7 +241,7 @@ DTYPES = ("float32", "float16")
 
 
 @dataclass(frozen=True)
-class Target:
+class PlantedFault:
     """One fault in one operator."""
 
     fault_class: FaultClass
@@ -249,12 +249,15 @@ class Target:
     fault: Fault
 
 
-def rounds(classes: Sequence[FaultClass]) -> list[list[Target]]:
-    """Targets that can be armed together: one of each class, no operator and no overload twice."""
+def rounds(classes: Sequence[FaultClass]) -> list[list[PlantedFault]]:
+    """Faults that can be armed together: one of each class, no operator and no overload twice."""
     length = max((len(each.faults) for each in classes), default=0)
-    return [[Target(each, *each.faults[turn]) for each in classes if turn < len(each.faults)] for turn in range(length)]
+    return [
+        [PlantedFault(each, *each.faults[turn]) for each in classes if turn < len(each.faults)]
+        for turn in range(length)
+    ]
 
 
-def operators(targets: Iterable[Target]) -> tuple[str, ...]:
-    """The operators of some targets, each once."""
-    return tuple(dict.fromkeys(target.operator for target in targets))
+def operators(faults: Iterable[PlantedFault]) -> tuple[str, ...]:
+    """The operators of some planted faults, each once."""
+    return tuple(dict.fromkeys(planted.operator for planted in faults))

@@ -56,7 +56,7 @@ def representative(cases: Iterable[Case]) -> Case | None:
     """
     candidates = [case for case in islice(cases, LOOKED_AT) if not case.skipped]
     shapes = [(shape, i) for i, case in enumerate(candidates) if (shape := _largest(case)) is not None]
-    return candidates[max(shapes, key=lambda found: (found[0], -found[1]))[1]] if shapes else None
+    return candidates[max(shapes, key=lambda ranked: (ranked[0], -ranked[1]))[1]] if shapes else None
 
 
 def _largest(case: Case) -> tuple[bool, int, int] | None:

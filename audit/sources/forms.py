@@ -219,10 +219,10 @@ def first_derivative(operator: Call, process_output: Callable[[Any], Any]) -> Ca
         processed = leaves(process_output(operator(*args, **kwargs)))
         outputs = [t for t in processed if isinstance(t, Tensor) and t.grad_fn is not None]
         inputs = differentiable_leaves((args, kwargs))
-        found = torch.autograd.grad(
+        gradients = torch.autograd.grad(
             outputs, inputs, [torch.ones_like(t) for t in outputs], create_graph=True, allow_unused=True
         )
-        return [gradient for gradient in found if gradient is not None]
+        return [gradient for gradient in gradients if gradient is not None]
 
     return call
 

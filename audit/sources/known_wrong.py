@@ -32,7 +32,7 @@ class KnownWrongSource(CaseSource):
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         """The cases of one report; all of them at every level of sampling."""
-        return (made(*known) for known in self._ordinary[key])
+        return (made(*report_and_case) for report_and_case in self._ordinary[key])
 
     @cached_property
     def _ordinary(self) -> dict[GroupKey, list[tuple[KnownReport, KnownCase]]]:
@@ -41,47 +41,47 @@ class KnownWrongSource(CaseSource):
 
 def grouped(source: str, *, large: bool) -> dict[GroupKey, list[tuple[KnownReport, KnownCase]]]:
     """The corpus by group, those cases alone that need, or do not need, very much memory."""
-    found: dict[GroupKey, list[tuple[KnownReport, KnownCase]]] = {}
+    by_group: dict[GroupKey, list[tuple[KnownReport, KnownCase]]] = {}
     for report in known_wrong.load().values():
         for case in report.cases:
             if (case.memory_gib is not None) is large:
                 operator = report.overload_of(case).removeprefix("aten::").split(".")[0]
                 key = GroupKey(source, operator, f"#{report.issue}", case.dtype, "fallback")
-                found.setdefault(key, []).append((report, case))
-    return found
+                by_group.setdefault(key, []).append((report, case))
+    return by_group
 
 
-def made(report: KnownReport, known: KnownCase) -> Case:
+def made(report: KnownReport, described: KnownCase) -> Case:
     """The case that a report describes, its inputs drawn from torch's generator."""
     title = f"issue #{report.issue}, {report.wrong_class}"
-    call = resolved(known.call)
+    call = resolved(described.call)
     if call is None:
-        return Case(abs, title=title, skipped=f"torch {torch.__version__} has no {known.call}")
-    args = tuple(argument(value) for value in known.args)
-    kwargs = {name: argument(value) for name, value in known.kwargs.items()}
-    if known.form == "out":
-        outs = tuple(tensor(out) for out in known.out)
+        return Case(abs, title=title, skipped=f"torch {torch.__version__} has no {described.call}")
+    args = tuple(argument(value) for value in described.args)
+    kwargs = {name: argument(value) for name, value in described.kwargs.items()}
+    if described.form == "out":
+        outs = tuple(tensor(out) for out in described.out)
         kwargs["out"] = outs if len(outs) > 1 else outs[0]
-    on_host = frozenset(i for i, value in enumerate(known.args) if isinstance(value, TensorInput) and value.on_cpu)
-    form = {"out": into, "in-place": in_place}.get(known.form)
+    on_host = frozenset(i for i, value in enumerate(described.args) if isinstance(value, TensorInput) and value.on_cpu)
+    form = {"out": into, "in-place": in_place}.get(described.form)
     return Case(
         form(call) if form else call,
         args,
         kwargs,
-        differentiable=known.form == "backward",
+        differentiable=described.form == "backward",
         on_host=on_host,
-        errors_count=known.refused,
-        written="" if form or on_host else known.call,
+        errors_count=described.refused,
+        written="" if form or on_host else described.call,
         title=title,
     )
 
 
 def resolved(name: str) -> Call | None:
     """What a dotted name in torch stands for; None where this torch has no such thing."""
-    found: Any = torch
+    value: Any = torch
     for part in name.split(".")[1:]:
-        found = getattr(found, part, None)
-    return found if callable(found) else None
+        value = getattr(value, part, None)
+    return value if callable(value) else None
 
 
 def argument(value: Any) -> Any:
@@ -100,10 +100,10 @@ def argument(value: Any) -> Any:
 def tensor(described: TensorInput) -> Tensor:
     """The tensor, as a leaf of autograd where its gradient is wanted; its views are part of it."""
     dtype: torch.dtype = getattr(torch, described.dtype)
-    found = _from_values(described, dtype) if described.values is not None else _filled(described, dtype)
+    made = _from_values(described, dtype) if described.values is not None else _filled(described, dtype)
     for view in described.views:
-        found = viewed(found, view)
-    return found.detach().requires_grad_() if described.requires_grad else found
+        made = viewed(made, view)
+    return made.detach().requires_grad_() if described.requires_grad else made
 
 
 def _from_values(described: TensorInput, dtype: torch.dtype) -> Tensor:

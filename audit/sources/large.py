@@ -165,9 +165,11 @@ class LargeKnownWrongSource(CaseSource):
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         """The cases of one report; skipped, and nothing made, where memory does not suffice."""
-        for report, known in self._reports[key]:
-            skipped = lacking_memory(known.memory_gib or 0)
-            yield Case(torch.abs, title=f"issue #{report.issue}", skipped=skipped) if skipped else made(report, known)
+        for report, described in self._reports[key]:
+            skipped = lacking_memory(described.memory_gib or 0)
+            yield (
+                Case(torch.abs, title=f"issue #{report.issue}", skipped=skipped) if skipped else made(report, described)
+            )
 
     @cached_property
     def _reports(self) -> dict[GroupKey, list[tuple[KnownReport, KnownCase]]]:

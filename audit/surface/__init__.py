@@ -16,14 +16,14 @@ from ..releases.data import ReleaseFacts
 from . import json_form as surface_json
 from . import native_functions
 from .derivatives import differentiable_overloads
-from .dispatcher import Disagreement, check_against_dispatcher, dispatcher_surface
+from .dispatcher import DispatchDisagreement, check_against_dispatcher, dispatcher_surface
 from .native_functions import NativeFunction
 from .overloads import Dispatch, Overload, Surface, SurfaceSummary
 from .reachability import NEVER_BUILT, Reach, Reachable, Unreachable, reach_of
 
 __all__ = [
-    "Disagreement",
     "Dispatch",
+    "DispatchDisagreement",
     "Overload",
     "Reach",
     "Reachable",

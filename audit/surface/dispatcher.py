@@ -50,7 +50,7 @@ def expected_entry(overload: Overload) -> str:
 
 
 @dataclass(frozen=True)
-class Disagreement:
+class DispatchDisagreement:
     """An overload for which the dispatcher does not say what the surface says.
 
     `observed` is the dispatcher's word for its MPS entry, `unregistered` or `no entry`; `where` is where it says that
@@ -72,11 +72,13 @@ class Disagreement:
 
 def mps_entry(dump: str) -> tuple[str, str]:
     """Kind and place of registration in the MPS line of a dispatch table dump; `("no entry", "")` without one."""
-    found = _MPS_LINE.search(dump)
-    return (found["kind"], found["where"]) if found else (NO_ENTRY, "")
+    entry = _MPS_LINE.search(dump)
+    return (entry["kind"], entry["where"]) if entry else (NO_ENTRY, "")
 
 
-def check_against_dispatcher(surface: Surface, dump_table: Callable[[str], str] | None = None) -> list[Disagreement]:
+def check_against_dispatcher(
+    surface: Surface, dump_table: Callable[[str], str] | None = None
+) -> list[DispatchDisagreement]:
     """Compare every overload with the MPS entry of the running torch's dispatch table.
 
     `dump_table` gives the table of an overload as text and raises RuntimeError for an unknown one; by default it is
@@ -91,7 +93,7 @@ def check_against_dispatcher(surface: Surface, dump_table: Callable[[str], str] 
         except RuntimeError:
             observed, where = "unregistered", ""
         if observed != expected:
-            disagreements.append(Disagreement(overload.name, overload.dispatch, expected, observed, where))
+            disagreements.append(DispatchDisagreement(overload.name, overload.dispatch, expected, observed, where))
     return disagreements
 
 
@@ -111,13 +113,13 @@ def dispatcher_surface(patterns: Sequence[str]) -> tuple[Overload, ...]:
     import torch
 
     names = sorted(torch._C._dispatch_get_all_op_names())
-    chosen: dict[str, None] = {}
+    selected: dict[str, None] = {}
     for pattern in patterns:
         matching = [name for name in names if _matches(name, pattern)]
         if not matching:
             raise MpsmithError(f"no operator matches {pattern}; import the package that defines it first")
-        chosen.update(dict.fromkeys(matching))
-    return tuple(_registered_overload(name) for name in chosen)
+        selected.update(dict.fromkeys(matching))
+    return tuple(_registered_overload(name) for name in selected)
 
 
 def _matches(name: str, pattern: str) -> bool:

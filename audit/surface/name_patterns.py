@@ -15,8 +15,8 @@ def select_overloads(overloads: Sequence[Overload], patterns: Iterable[str]) -> 
 
     Raises MpsmithError as `select_names` does.
     """
-    chosen = set(select_names([overload.name for overload in overloads], patterns))
-    return [overload for overload in overloads if overload.name in chosen]
+    selected = set(select_names([overload.name for overload in overloads], patterns))
+    return [overload for overload in overloads if overload.name in selected]
 
 
 def select_names(names: Sequence[str], patterns: Iterable[str]) -> list[str]:
@@ -28,13 +28,13 @@ def select_names(names: Sequence[str], patterns: Iterable[str]) -> list[str]:
     wanted = list(patterns)
     if not wanted:
         return list(names)
-    chosen: set[str] = set()
+    selected: set[str] = set()
     for pattern in wanted:
         matching = {name for name in names if _matches(name, pattern)}
         if not matching:
             raise MpsmithError(f"no operator matches {pattern}{_suggestion(names, pattern)}")
-        chosen |= matching
-    return [name for name in names if name in chosen]
+        selected |= matching
+    return [name for name in names if name in selected]
 
 
 def _qualified(name: str) -> str:

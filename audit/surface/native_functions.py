@@ -74,9 +74,9 @@ def argument_names(schema: str) -> tuple[str, ...]:
     """The argument names of a schema such as `mode(Tensor self, int dim=-1) -> (Tensor values, Tensor indices)`."""
     names = []
     for part in split_arguments(schema):
-        found = _ARGUMENT.search(part.strip())
-        if found:
-            names.append(found.group(1))
+        declaration = _ARGUMENT.search(part.strip())
+        if declaration:
+            names.append(declaration.group(1))
     return tuple(names)
 
 

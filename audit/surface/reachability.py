@@ -31,7 +31,7 @@ Reach = Reachable | Unreachable
 
 
 @dataclass(frozen=True)
-class Rule:
+class UnreachableRule:
     """A named predicate over declarations. `spares_composite`: leaves composite overloads alone, they do run."""
 
     name: str
@@ -62,28 +62,28 @@ def _without_cpu_kernel(test: Callable[[NativeFunction], bool]) -> Callable[[Nat
     return lambda function: "CPU" not in function.dispatch and test(function)
 
 
-RULES: tuple[Rule, ...] = (
-    Rule(
+RULES: tuple[UnreachableRule, ...] = (
+    UnreachableRule(
         "dispatcher-tests",
         "exists only for PyTorch's own tests of its dispatcher and code generator",
         _either(_name_like(r"^_test_"), _named("_foobar")),
     ),
-    Rule(
+    UnreachableRule(
         "effect-tokens",
         "passes the token with which torch.export orders side effects; only exported graphs on the CPU hold it",
         _either(lambda function: "dep_token" in function.arguments, _named("_make_dep_token")),
     ),
-    Rule(
+    UnreachableRule(
         "cpu-packed",
         "works on a weight format packed for CPU instructions; mps has formats and operators of its own",
         _either(_name_like(r"_for_cpu(_|$)"), _name_like(r"^_dyn_quant_"), _name_like(r"^fbgemm_")),
     ),
-    Rule(
+    UnreachableRule(
         "attention-choice",
         "chooses among the attention kernels of CPU and CUDA; scaled_dot_product_attention asks it on no other device",
         _named("_fused_sdp_choice"),
     ),
-    Rule(
+    UnreachableRule(
         "quantizer",
         "makes or reads tensors with a quantizer, which only the QuantizedCPU and QuantizedCUDA backends can hold",
         _either(
@@ -94,17 +94,17 @@ RULES: tuple[Rule, ...] = (
             _named("dequantize", "empty_quantized", "int_repr", "q_scale", "q_zero_point", "qscheme"),
         ),
     ),
-    Rule(
+    UnreachableRule(
         "mkldnn",
         "belongs to oneDNN, whose tensor layout and kernels exist for x86 and Arm CPUs only",
         _either(_only_keys("Mkldnn"), _name_like(r"mkldnn")),
     ),
-    Rule(
+    UnreachableRule(
         "nested-strided",
         "works on strided nested tensors; there is no NestedTensorMPS backend, so none can exist on mps",
         _either(_only_keys("NestedTensor"), _name_like(r"^_?nested_")),
     ),
-    Rule(
+    UnreachableRule(
         "sparse-compressed",
         "converts to or computes in a sparse compressed layout (CSR, CSC, BSR, BSC); mps has no kernels that make one, "
         "and a dense kernel would not add them",
@@ -116,7 +116,7 @@ RULES: tuple[Rule, ...] = (
         ),
         spares_composite=True,
     ),
-    Rule(
+    UnreachableRule(
         "cuda-libraries",
         "a step of cuDNN, MIOpen, cuSPARSELt, CUTLASS or Triton, which exist for CUDA and ROCm devices only",
         _without_cpu_kernel(
@@ -128,7 +128,7 @@ RULES: tuple[Rule, ...] = (
         ),
         spares_composite=True,
     ),
-    Rule(
+    UnreachableRule(
         "cuda-steps",
         "an inner step that only CUDA (or XPU) code paths select; the same public operator takes another way on mps",
         _without_cpu_kernel(
@@ -139,14 +139,14 @@ RULES: tuple[Rule, ...] = (
         ),
         spares_composite=True,
     ),
-    Rule(
+    UnreachableRule(
         "synchronised-batch-norm",
         "a step of torch.nn.SyncBatchNorm, which refuses every device but CUDA, HPU, XPU and privateuseone",
         _name_like(
             r"^batch_norm_(stats|elemt|gather_stats|gather_stats_with_counts|update_stats|backward_(reduce|elemt))$"
         ),
     ),
-    Rule(
+    UnreachableRule(
         "transformer-fast-path",
         "the inference fast path of torch.nn.MultiheadAttention and TransformerEncoderLayer, which those modules take "
         "on CPU and CUDA only",
@@ -159,24 +159,24 @@ RULES: tuple[Rule, ...] = (
             "_addmm_activation",
         ),
     ),
-    Rule(
+    UnreachableRule(
         "convolution-backends",
         "a convolution backend of CPU or CUDA; at::convolution selects the MPS backend for tensors on mps",
         _either(_name_like(r"^_?slow_conv"), _name_like(r"^_?conv_depthwise")),
         spares_composite=True,
     ),
-    Rule(
+    UnreachableRule(
         "host-memory",
         "maps a file into memory of the host, by its nature a CPU operator",
         _named("from_file"),
     ),
-    Rule(
+    UnreachableRule(
         "other-backends",
         "asks cuFFT, NNPACK or XLA, or is the place where an out-of-tree backend puts its own kernel; torch calls it "
         "for no tensor on mps",
         _name_like(r"^_cufft_|^_nnpack_spatial_convolution$|^_propagate_xla_data$|_overrideable(_backward)?$"),
     ),
-    Rule(
+    UnreachableRule(
         "private-alias",
         "a private or deprecated twin of a public operator; no public torch function calls it",
         _named("_add_relu", "_add_relu_", "_aminmax"),
@@ -184,7 +184,7 @@ RULES: tuple[Rule, ...] = (
 )
 
 # Not a predicate over declarations: `autogen:` names the overload, and PyTorch's code generator then leaves it out.
-NEVER_BUILT = Rule(
+NEVER_BUILT = UnreachableRule(
     "never-built",
     "native_functions.yaml asks for it, but PyTorch generates no overloads of composite operators: no program can "
     "name it",

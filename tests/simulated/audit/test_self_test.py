@@ -21,7 +21,7 @@ from mpsmith.audit.judging.judge import Trial
 from mpsmith.audit.judging.witness import Witness
 from mpsmith.audit.selection import Samples
 from mpsmith.audit.self_test import SelfTest, judged, self_test
-from mpsmith.audit.self_test.plan import CONTROLS, DTYPES, FAULT_CLASSES, SOURCES, FaultClass, Target, rounds
+from mpsmith.audit.self_test.plan import CONTROLS, DTYPES, FAULT_CLASSES, SOURCES, FaultClass, PlantedFault, rounds
 from mpsmith.audit.sources import case_sources, derived, forms, layouts, random
 from mpsmith.audit.surface import installed_surface
 from mpsmith.audit.verdicts import CaseVerdict, Outcome
@@ -47,12 +47,12 @@ def no_faults() -> Iterator[None]:
     clear()
 
 
-def audited(target: Target, sources) -> list[StoredCase]:
-    """The target's operator audited in this process, with whatever faults are armed; its sparse forms are left out."""
+def audited(planted: PlantedFault, sources) -> list[StoredCase]:
+    """The fault's operator audited in this process, with whatever faults are armed; its sparse forms are left out."""
     cases = []
-    watching = Witness() if target.fault.kind is FaultKind.FALLBACK else None
+    watching = Witness() if planted.fault.kind is FaultKind.FALLBACK else None
     for name in SOURCES:
-        keys = [key for key in sources[name].groups() if key.operator == target.operator and "/" not in key.variant]
+        keys = [key for key in sources[name].groups() if key.operator == planted.operator and "/" not in key.variant]
         for key in (key for key in keys if key.dtype in DTYPES):
             for position, case in make_cases(sources[name], key, Samples.DEFAULT, 0).items():
                 outcome = judge.judge(case, CounterRecorder(), 0, f"{key.label}:{position}", watching)
@@ -60,26 +60,26 @@ def audited(target: Target, sources) -> list[StoredCase]:
     return cases
 
 
-def result(target: Target, sources) -> str:
+def result(planted: PlantedFault, sources) -> str:
     """What the self-test says of one fault, armed alone."""
-    inject(target.fault)
-    (finding,) = judged([target], audited(target, sources), EXPLAINER).findings
+    inject(planted.fault)
+    (finding,) = judged([planted], audited(planted, sources), EXPLAINER).findings
     return finding.result
 
 
-def first_target(name: str) -> Target:
-    return Target(CLASSES[name], *CLASSES[name].faults[0])
+def first_fault(name: str) -> PlantedFault:
+    return PlantedFault(CLASSES[name], *CLASSES[name].faults[0])
 
 
 @pytest.mark.parametrize("name", [name for name in CLASSES if name not in DEADLY])
 def test_a_fault_of_each_class_is_found_and_a_clean_device_is_not_blamed(name: str, sources) -> None:
-    target = first_target(name)
-    assert judged([], audited(target, sources), EXPLAINER).strays == []
-    inject(target.fault)
-    cases = audited(target, sources)
-    (finding,) = judged([target], cases, EXPLAINER).findings
+    planted = first_fault(name)
+    assert judged([], audited(planted, sources), EXPLAINER).strays == []
+    inject(planted.fault)
+    cases = audited(planted, sources)
+    (finding,) = judged([planted], cases, EXPLAINER).findings
     assert finding.result == "found"
-    shown = [case for case in cases if target.fault_class.is_shown_by(case.outcome, target.fault)]
+    shown = [case for case in cases if planted.fault_class.is_shown_by(case.outcome, planted.fault)]
     assert {rule.name for case in shown if (rule := EXPLAINER.rule_for(case))} == set()
 
 
@@ -194,7 +194,7 @@ def test_a_judge_without_one_of_its_parts_misses_the_fault(
 ) -> None:
     name, apply = MUTATIONS[mutation]
     apply(monkeypatch)
-    assert result(first_target(name), sources) != "found"
+    assert result(first_fault(name), sources) != "found"
 
 
 # ---- what the self-test makes of an audit
@@ -204,7 +204,7 @@ def stored(operator: str, verdict: CaseVerdict, message: str = "") -> StoredCase
     return StoredCase(1, GroupKey("opinfo", operator, "", "float32", "fallback"), 0, Outcome(verdict, "", message), "")
 
 
-VALUES = Target(CLASSES["wrong values"], "exp", Fault("aten::exp", FaultKind.VALUES))
+VALUES = PlantedFault(CLASSES["wrong values"], "exp", Fault("aten::exp", FaultKind.VALUES))
 
 
 @pytest.mark.parametrize(
@@ -267,9 +267,9 @@ def test_both_forms_of_the_report_say_that_it_was_simulated_and_what_was_missed(
 
 
 def test_the_faults_of_a_round_do_not_meet() -> None:
-    for targets in rounds(FAULT_CLASSES):
-        names = [target.operator for target in targets]
-        overloads = [target.fault.operator for target in targets]
+    for faults in rounds(FAULT_CLASSES):
+        names = [planted.operator for planted in faults]
+        overloads = [planted.fault.operator for planted in faults]
         assert len({*names, *CONTROLS}) == len(names) + len(CONTROLS)
         assert len(set(overloads)) == len(overloads)
 
@@ -283,7 +283,7 @@ def test_every_kind_of_fault_is_in_the_plan() -> None:
 def test_faults_that_end_processes_are_found_by_an_audit_in_workers() -> None:
     classes = [replace(CLASSES[name], faults=CLASSES[name].faults[:1]) for name in ("aborts", "hangs", "leaks")]
     done = self_test(workers=2, say=lambda text: None, classes=classes, timeout=5.0)
-    assert {finding.target.fault_class.name: finding.result for finding in done.findings} == {
+    assert {finding.planted.fault_class.name: finding.result for finding in done.findings} == {
         "aborts": "found",
         "hangs": "found",
         "leaks": "found",

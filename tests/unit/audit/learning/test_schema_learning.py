@@ -13,7 +13,7 @@ import pytest
 from mpsmith.audit.calls.invocation import fingerprint
 from mpsmith.audit.calls.memory import Memory, Remembered
 from mpsmith.audit.learning.attempts import WANTED, Attempt, attempt_overload, mark, read_journal
-from mpsmith.audit.learning.learning import Progress, Target, learn
+from mpsmith.audit.learning.learning import OverloadToLearn, Progress, learn
 from mpsmith.audit.learning.verification import agree, shapes_agree
 
 # Operators with the flaws of some private ones of torch.
@@ -54,7 +54,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Remembered]:
         names = ("sound", "uninitialised", "deadly", "overflowing", "nowhere", "absent")
         memory = Memory("", {})
         told: list[Progress] = []
-        targets = [Target(f"flawed::{name}") for name in names]
+        targets = [OverloadToLearn(f"flawed::{name}") for name in names]
         for _ in learn(targets, memory, 1, told.append, record=False, imports=["flawed_operators"]):
             pass
     finally:
