@@ -4,8 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 AUDIT_ARGS ?=
+# Another torch than the pinned one: make test TORCH='==2.10.*'
+TORCH ?= $(shell sed -n 's/^torch//p' constraints.txt)
+# C++ and Metal, but what .clang-format-ignore names.
+NATIVE_SOURCES = $(shell git ls-files '*.cpp' '*.h' '*.mm' '*.metal')
 
-.PHONY: help setup audit test test-mps lint format bench clean
+.PHONY: help setup hooks audit test test-mps lint types format bench clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -15,8 +19,12 @@ setup: $(STAMP)  ## a virtual environment in .venv with mpsmith and what it need
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@mkdir -p build && sed 's/^torch.*/torch$(TORCH)/' constraints.txt > build/constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint build/constraints.txt --editable '.[dev]'
 	@touch $@
+
+hooks: $(STAMP)  ## check every commit before it is made
+	$(BIN)/pre-commit install
 
 audit: $(STAMP)  ## audit the mps device (simulated where there is no Mac), sync the registry, write the report
 	$(BIN)/mpsmith audit --sync --report $(AUDIT_ARGS)
@@ -28,15 +36,20 @@ test: $(STAMP) lint  ## lint, types and all tests that this machine can run
 test-mps: $(STAMP)  ## the tests that need a real mps device (a Mac with Apple silicon)
 	$(BIN)/python -m pytest tests/mps
 
-lint: $(STAMP)  ## ruff and mypy
+lint: $(STAMP) types  ## ruff, mypy, clang-format and typos
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run -Werror $(NATIVE_SOURCES)
+	$(BIN)/typos
+
+types: $(STAMP)
 	@mkdir -p build/mypy && ln -sfn ../.. build/mypy/mpsmith
 	$(BIN)/mypy
 
-format: $(STAMP)  ## let ruff format and sort the code
+format: $(STAMP)  ## let ruff and clang-format format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(NATIVE_SOURCES)
 
 bench: $(STAMP)  ## the benchmarks: ratios measured side by side in one run
 	$(BIN)/python -m benchmarks

@@ -66,7 +66,7 @@
   };
 
   function entryReason(cells) {
-    const present = cells.filter((cell) => cell && cell[2]);
+    const present = cells.filter((cell) => cell?.[2]);
     if (!present.length) return "";
     const worst = present.reduce((a, b) => (b[0] < a[0] ? b : a));
     return data.texts[data.cases[worst[2]][4]];
@@ -222,7 +222,7 @@
   function toggle(button, row, opening) {
     const line = button.closest("tr");
     button.setAttribute("aria-expanded", String(opening));
-    if (line.nextElementSibling && line.nextElementSibling.classList.contains("detail")) line.nextElementSibling.remove();
+    if (line.nextElementSibling?.classList.contains("detail")) line.nextElementSibling.remove();
     if (opening) line.after(make("tr", { class: "detail" }, make("td", { colspan: dtypes.length + 4 }, ...row.detail())));
   }
 

@@ -1,0 +1,105 @@
+"""What pyproject.toml claims to support is what CI runs, and nothing in CI or in a hook moves by itself."""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).parents[2]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+HOOKS = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+PINNED_BY_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+@pytest.fixture(scope="module")
+def project() -> Any:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+@pytest.fixture(scope="module")
+def jobs() -> Any:
+    return yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())["jobs"]
+
+
+def rows(job: Any) -> list[dict[str, str]]:
+    included: list[dict[str, str]] = job["strategy"]["matrix"]["include"]
+    return included
+
+
+def claimed_pythons(project: Any) -> list[str]:
+    prefix = "Programming Language :: Python :: "
+    return [line.removeprefix(prefix) for line in project["classifiers"] if line.startswith(prefix)]
+
+
+def oldest_torch(project: Any) -> str:
+    (requirement,) = (line for line in project["dependencies"] if line.startswith("torch"))
+    return str(requirement.removeprefix("torch>="))
+
+
+def constraints() -> dict[str, str]:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    return dict(line.split("==") for line in lines if line and not line.startswith("#"))
+
+
+def test_every_python_that_is_claimed_runs_with_the_pinned_torch(project: Any, jobs: Any) -> None:
+    pinned = f"=={constraints()['torch']}"
+    ran = [row["python"] for row in rows(jobs["linux"]) if row["torch"] == pinned]
+    assert ran == claimed_pythons(project)
+    assert project["requires-python"] == f">={ran[0]}"
+
+
+@pytest.mark.parametrize("platform", ["linux", "macos"])
+def test_the_oldest_the_pinned_and_the_newest_torch_run(platform: str, project: Any, jobs: Any) -> None:
+    ran = {row["torch"] for row in rows(jobs[platform])}
+    pinned = constraints()["torch"]
+    newest = ">=" + ".".join(pinned.split(".")[:2])
+    assert {f"=={oldest_torch(project)}.*", f"=={pinned}", newest} <= ran
+    assert {row["python"] for row in rows(jobs[platform])} <= set(claimed_pythons(project))
+
+
+def uses(node: Any) -> Iterator[str]:
+    if isinstance(node, dict):
+        for name, value in node.items():
+            if name == "uses":
+                yield value
+            else:
+                yield from uses(value)
+    elif isinstance(node, list):
+        for item in node:
+            yield from uses(item)
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
+def test_actions_are_pinned_by_commit_with_their_version_beside_it(workflow: Path) -> None:
+    text = workflow.read_text()
+    actions = list(uses(yaml.safe_load(text)))
+    assert actions
+    for action in actions:
+        assert PINNED_BY_COMMIT.fullmatch(action.partition("@")[2]), action
+        assert re.search(rf"{re.escape(action)} # v\d+\.\d+\.\d+$", text, re.MULTILINE), action
+
+
+@pytest.mark.parametrize("repository", HOOKS, ids=lambda repository: repository["repo"])
+def test_hooks_are_pinned(repository: Any) -> None:
+    if repository["repo"] != "local":
+        assert PINNED_BY_COMMIT.fullmatch(repository["rev"])
+        return
+    for hook in repository["hooks"]:
+        for package in hook.get("additional_dependencies", ()):
+            assert re.search(r"[@=]\d+\.\d+\.\d+$", package), package
+
+
+def test_the_tools_of_lint_and_hooks_are_pinned(project: Any) -> None:
+    tools = re.findall(r"\.venv/bin/([\w-]+)", (ROOT / ".pre-commit-config.yaml").read_text())
+    assert {*tools, "mypy"} <= set(constraints())
+    wanted = {re.split(r"[<>=]", line)[0] for line in project["optional-dependencies"]["dev"]}
+    assert set(constraints()) - {"torch"} <= wanted
