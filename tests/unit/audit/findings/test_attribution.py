@@ -1,0 +1,188 @@
+"""From an entry of a case source to the overloads that answer for it, asked directly."""
+
+from __future__ import annotations
+
+import pytest
+
+from mpsmith.audit.findings.attribution import Attribution, Entry, base_name, out_arguments
+from mpsmith.audit.group import GroupKey
+from mpsmith.audit.surface.overloads import Dispatch, Overload, Surface
+from mpsmith.audit.surface.reachability import Reachable
+
+
+def overload(
+    name: str, arguments: str = "Tensor self", dispatch: Dispatch = Dispatch.MISSING, generated_from: str | None = None
+) -> Overload:
+    operator = f"aten::{name.split('.')[0]}"
+    schema = "" if generated_from else f"aten::{name}({arguments}) -> Tensor"
+    return Overload(
+        f"aten::{name}", operator, schema, (), False, dispatch, dispatch, Reachable(), generated_from=generated_from
+    )
+
+
+OUT = "Tensor self, *, Tensor(a!) out"
+SURFACE = Surface(
+    (
+        overload("shrink"),
+        overload("shrink_", "Tensor(a!) self"),
+        overload("shrink.out", OUT),
+        overload("shrink.Scalar", "Tensor self, Scalar other"),
+        overload("shrink.native", dispatch=Dispatch.NATIVE),
+        overload("shrink.other_out", "Tensor self, *, Tensor(a!) other"),
+        overload("shrink.generated", generated_from="aten::shrink"),
+        overload("widen"),
+        overload("widen.out", OUT),
+        overload("linalg_svd"),
+        overload("relu"),
+        overload("relu_", "Tensor(a!) self"),
+        overload("relu.generated_out", generated_from="aten::relu"),
+        overload("out_alone.out", OUT),
+    ),
+    release="2.13.0",
+    source="made by hand",
+)
+ENTRY = Entry("opinfo", "shrink", "")
+
+
+def key(operator: str, dtype: str = "float32", source: str = "opinfo", mode: str = "fallback") -> GroupKey:
+    return GroupKey(source, operator, "", dtype, mode)
+
+
+def attribution(calls: dict[GroupKey, dict[str, bool]] | None = None) -> Attribution:
+    full = {
+        group: {f"aten::{name}": outermost for name, outermost in names.items()}
+        for group, names in (calls or {}).items()
+    }
+    return Attribution(SURFACE, full)
+
+
+def suspects(operator: str, calls: dict[str, bool] | None = None, source: str = "opinfo") -> tuple[list[str], bool]:
+    group = key(operator, source=source)
+    found = attribution({group: calls} if calls else {}).suspects(Entry.of(group), "float32")
+    return [name.removeprefix("aten::") for name in found.overloads], found.namesakes
+
+
+# ---- suspects
+
+
+def test_an_entry_named_after_an_overload_answers_as_that_overload_whatever_it_calls() -> None:
+    assert suspects("shrink.out", {"relu": True}) == (["shrink.out"], True)
+    assert suspects("shrink.unknown", {"relu": True}) == (["relu"], False)
+    assert suspects("relu", {"widen": True}) == (["widen"], False), "a bare name is not the name of an overload"
+
+
+def test_of_outermost_calls_those_named_like_the_entry_answer() -> None:
+    assert suspects("nn.functional.shrink", {"shrink_": True, "relu": True}) == (["shrink_"], True)
+    assert suspects("linalg.svd", {"linalg_svd": True, "relu": True}) == (["linalg_svd"], True)
+    assert suspects("torch.ops.aten.shrink.Scalar", {"shrink.Scalar": True, "relu": True}) == (["shrink.Scalar"], True)
+    assert suspects("relu.shrink", {"relu": True, "widen": True}) == (["relu", "widen"], False)
+
+
+def test_inner_calls_answer_for_nothing() -> None:
+    assert suspects("nosuch", {"relu": False}) == ([], True)
+
+
+def test_without_a_trace_the_functional_overloads_of_that_name_answer() -> None:
+    assert suspects("relu") == (["relu"], True)
+    assert suspects("nn.functional.relu") == (["relu"], True)
+    assert suspects("linalg.svd") == (["linalg_svd"], True)
+    assert suspects("out_alone") == ([], True)
+
+
+def test_what_the_entry_calls_with_other_dtypes_comes_before_its_name() -> None:
+    found = attribution({key("relu", "int8"): {"widen": True}}).suspects(Entry("opinfo", "relu", ""), "float32")
+    assert found.overloads == ("aten::widen",)
+
+
+def test_calls_of_both_modes_count_and_one_outermost_call_is_enough() -> None:
+    modes = {
+        key("shrink"): {"relu": True, "widen": False},
+        key("shrink", mode="strict"): {"relu": False, "widen": True},
+    }
+    assert attribution(modes).witnesses(ENTRY, "float32") == {"aten::relu": True, "aten::widen": True}
+    assert attribution(modes).witnesses(ENTRY, "int8") == {}
+
+
+def test_one_suspect_is_certain_and_two_are_not() -> None:
+    assert attribution({key("x"): {"relu": True}}).suspects(Entry("opinfo", "x", ""), "float32").certain
+    assert (
+        not attribution({key("x"): {"relu": True, "widen": True}}).suspects(Entry("opinfo", "x", ""), "float32").certain
+    )
+
+
+# ---- structured operators
+
+
+CALLED = ("shrink", "shrink_", "shrink.Scalar", "shrink.native", "shrink.other_out", "shrink.generated", "widen")
+
+
+def fallen_back(found: Attribution, named: str, entry: Entry = ENTRY, dtype: str = "float32") -> list[str]:
+    return [name.removeprefix("aten::") for name in found.fallen_back(entry, dtype, [f"aten::{named}"])]
+
+
+def test_who_hands_over_to_an_out_overload_fell_back_with_it() -> None:
+    found = attribution({key("shrink"): dict.fromkeys((*CALLED, "shrink.out", "nosuch"), True)})
+    assert fallen_back(found, "shrink.out") == ["shrink.out", "shrink", "shrink_"]
+    assert fallen_back(found, "shrink") == ["shrink"], "a functional overload stands for itself"
+    assert fallen_back(found, "nosuch.out") == ["nosuch.out"]
+    assert fallen_back(found, "shrink.generated") == ["shrink.generated"], "its schema is not known"
+
+
+def test_only_what_this_entry_called_with_this_dtype_fell_back() -> None:
+    found = attribution(
+        {
+            key("shrink"): {"shrink": True, "widen": True},
+            key("shrink", "int8"): {"shrink_": True},
+            key("other"): {"relu": True},
+        }
+    )
+    assert fallen_back(found, "shrink.out") == ["shrink.out", "shrink"]
+    assert fallen_back(found, "widen.out") == ["widen.out", "widen"]
+    assert fallen_back(found, "shrink.out", dtype="int8") == ["shrink.out", "shrink_"]
+    assert fallen_back(found, "shrink.out", entry=Entry("opinfo", "other", "")) == ["shrink.out"]
+
+
+def test_each_name_stands_once() -> None:
+    found = attribution({key("shrink"): {"shrink": True}})
+    assert found.fallen_back(ENTRY, "float32", ["aten::shrink", "aten::shrink.out", "aten::shrink"]) == (
+        "aten::shrink",
+        "aten::shrink.out",
+    )
+
+
+# ---- names and schemas
+
+
+@pytest.mark.parametrize(
+    ("name", "bare"),
+    [
+        ("aten::softshrink_.out", "softshrink"),
+        ("aten::_softmax", "softmax"),
+        ("softshrink", "softshrink"),
+        ("aten::sort.values_stable", "sort"),
+        ("torchvision::nms", "nms"),
+    ],
+)
+def test_the_bare_name_of_an_overload(name: str, bare: str) -> None:
+    assert base_name(name) == bare
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("Tensor(a!) self, *, Tensor(b!) out", ("Tensor self",)),
+        ("Tensor(a!) self, *, bool c", None),
+        ("Tensor(a -> *) self, *, Tensor(b!) out", ("Tensor self",)),
+        ("*, Tensor(a!) out", ()),
+        ("Tensor self, str s='a=b', *, Tensor(a!) out", ("Tensor self", "str s")),
+        ("Tensor(a|b) self, float[2] r=[0, 1], *, Tensor(a!) out", ("Tensor self", "float[2] r")),
+    ],
+)
+def test_arguments_less_the_out_tensors(arguments: str, expected: tuple[str, ...] | None) -> None:
+    assert out_arguments(f"aten::a({arguments}) -> (Tensor, Tensor)") == expected
+
+
+def test_entries_are_in_the_order_of_source_operator_and_variant() -> None:
+    entries = [Entry("b", "a", ""), Entry("a", "b", "x"), Entry("a", "b", ""), Entry("a", "a", "z")]
+    assert sorted(entries) == [entries[3], entries[2], entries[1], entries[0]]
+    assert [entry.name for entry in sorted(entries)] == ["a.z", "b", "b.x", "a"]

@@ -1,0 +1,298 @@
+"""Each rule of the table explains what it was written for, up to its limit, and nothing beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from mpsmith.audit.findings.explanations import Explainer
+from mpsmith.audit.findings.rules import RULES
+from mpsmith.audit.findings.store import StoredCase
+from mpsmith.audit.group import GroupKey
+from mpsmith.audit.surface.overloads import Surface
+from mpsmith.audit.verdicts import CaseVerdict, Outcome
+
+V = CaseVerdict
+SURFACE = Surface((), release="2.13.0", source="made by hand")
+DIFFER = "3 of 9 elements differ; at [0]: 1.0, CPU 2.0"
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A case that a rule explains: one for each of the operators, messages and dtypes.
+
+    Attributes:
+        limit: the largest error that is explained; None where there is none.
+        fixed: what must be just so, with another value that is not explained.
+        device: the kind of device of which it is true.
+    """
+
+    rule: str
+    verdict: CaseVerdict
+    messages: tuple[str, ...]
+    operators: tuple[str, ...] = ("mul",)
+    limit: float | None = None
+    fixed: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+    dtypes: tuple[str, ...] = ("float32",)
+    device: str = "both"
+
+
+SIZES = "raises RuntimeError: The size of tensor a (4) must match the size of tensor b (3) at non-singleton dimension 1"
+TABLE = (
+    Explained("no-kernel", V.FALLBACK, ("",), fixed={"fallbacks": (("mine::op",), ("aten::op",))}),
+    Explained("no-kernel", V.MISSING, ("",), fixed={"fallbacks": (("mine::op",), ())}),
+    Explained(
+        "float64-by-definition",
+        V.DTYPE_GAP,
+        (
+            "raises TypeError: Cannot convert a MPS Tensor to float64 dtype as the MPS framework",
+            "raises TypeError: Trying to convert Double to the MPS backend but it does not",
+            "raises TypeError: Trying to convert ComplexDouble to the MPS backend but it",
+        ),
+        ("float_power", "float_power.out", "double", "cdouble", "_cast_Double", "bincount", "linalg_pinv.out"),
+    ),
+    Explained(
+        "float64-by-definition-out",
+        V.WRONG,
+        ("raises TypeError, the CPU RuntimeError: the output given to float_power has dtype Float",),
+        ("float_power",),
+        fixed={"source": ("forms", "opinfo")},
+    ),
+    Explained(
+        "mode-out-refuses-mps",
+        V.WRONG,
+        ("raises RuntimeError: mode only supports CPU, CUDA and XPU device type, got: mps",),
+        ("mode", "mode.values"),
+    ),
+    Explained(
+        "compressed-sparse-refused",
+        V.WRONG,
+        ("raises RuntimeError: device type of values (mps) must be one of CPU, CUDA",),
+        ("_validate_sparse_csr_tensor_args",),
+    ),
+    Explained(
+        "batch-norm-of-the-cpu",
+        V.WRONG,
+        ("raises RuntimeError: Expected tensor to have CPU Backend, but got tensor with MPS Backend",),
+        ("_batch_norm_no_update", "_batch_norm_no_update.out"),
+    ),
+    Explained(
+        "copies-of-sparse-views",
+        V.MISSING,
+        ("",),
+        ("indices_copy", "values_copy.out", "_indices_copy", "_values_copy", "_sparse_broadcast_to_copy"),
+    ),
+    Explained(
+        "lengths-stay-on-the-cpu",
+        V.WRONG,
+        ("raises RuntimeError: Expected out tensor to have device cpu, but got mps:0 instead",),
+        ("_pack_padded_sequence.out",),
+    ),
+    Explained(
+        "linear-without-forward-ad",
+        V.WRONG,
+        ("raises NotImplementedError: Trying to use forward AD with linear that does not support it",),
+        ("nn.functional.linear", "nn.functional.linear_cross_entropy", "nn.functional.multi_head_attention_forward"),
+        fixed={"inputs": ("forward mode: (x)", "(x)")},
+    ),
+    Explained(
+        "linear-second-derivative",
+        V.WRONG,
+        (
+            "raises RuntimeError: got 3 tensors and 2 gradients",
+            "raises RuntimeError: linear_backward does not support automatic differentiation",
+            SIZES,
+        ),
+        ("nn.functional.linear", "nn.functional.multi_head_attention_forward"),
+        fixed={"inputs": ("second derivative: (x)", "(x)")},
+    ),
+    Explained(
+        "lu-solve-out",
+        V.WRONG,
+        (
+            "output 0: shape is [0], not [3, 3]",
+            SIZES,
+            "returns where the CPU raises RuntimeError: Expected out tensor to have dtype float",
+        ),
+        ("lu_solve", "linalg.lu_solve"),
+        fixed={"source": ("forms", "opinfo")},
+    ),
+    Explained(
+        "linear-cross-entropy-in-halves",
+        V.WRONG,
+        (DIFFER,),
+        ("nn.functional.linear_cross_entropy.chunked_4", "nn.LinearCrossEntropyLoss.train"),
+        limit=20.0,
+        fixed={"dtype": ("float16", "float32")},
+        dtypes=("float16", "bfloat16"),
+    ),
+    Explained(
+        "deterministic-bilinear-rounds-otherwise",
+        V.WRONG,
+        (DIFFER,),
+        ("nn.functional.upsample_bilinear", "nn.functional.interpolate.bilinear"),
+        fixed={"inputs": ("deterministic algorithms: (x)", "(x)"), "dtype": ("uint8", "float32")},
+        dtypes=("uint8",),
+    ),
+    Explained(
+        "pinverse-under-autocast",
+        V.WRONG,
+        (
+            "raises RuntimeError: expected scalar type Half but found Float",
+            "raises RuntimeError: expected scalar type BFloat16 but found Float",
+        ),
+        ("pinverse",),
+        fixed={"inputs": ("autocast float16: (x)", "(x)"), "stage": ("backward", "forward")},
+    ),
+    Explained(
+        "narrow-copy-error",
+        V.WRONG,
+        ("raises IndexError, the CPU RuntimeError: Expected dim < 2",),
+        ("narrow_copy",),
+        fixed={"source": ("errors", "opinfo")},
+    ),
+    Explained(
+        "take-overlap-unchecked",
+        V.WRONG,
+        (
+            "returns where the CPU raises RuntimeError: unsupported operation: some elements of the input tensor and "
+            "the written-to tensor refer to a single memory location",
+        ),
+        ("take",),
+        fixed={"source": ("errors", "opinfo")},
+    ),
+    Explained(
+        "stack-out-of-other-devices",
+        V.WRONG,
+        (
+            "output 0: shape is [6], not [2, 3]",
+            "raises RuntimeError: zero-dimensional tensor (at position 0) cannot be concatenated",
+        ),
+        ("_stack.out",),
+    ),
+    Explained(
+        "rounding-of-many-layers",
+        V.WRONG,
+        (DIFFER,),
+        ("nn.LSTM.train", "nn.GRU.eval", "nn.Transformer.train", "nn.TransformerEncoderLayer.eval"),
+        limit=2.0,
+        fixed={"source": ("modules", "opinfo")},
+    ),
+    Explained(
+        "sum-over-a-transposed-gradient",
+        V.WRONG,
+        ("gradient 2: 1 of 4 elements differ; at [0]: 1.0, CPU 2.0",),
+        ("nn.functional.conv_transpose3d",),
+        limit=2.0,
+        fixed={
+            "source": ("layouts", "opinfo"),
+            "inputs": ("gradients of the outputs transposed: (x)", "(x)"),
+            "dtype": ("float32", "float16"),
+        },
+        dtypes=("float32", "complex64"),
+        device="simulated",
+    ),
+    Explained("no-cpu-kernel-for-dtype", V.REFERENCE_FAILED, ("\"mul\" not implemented for 'Half'",)),
+    Explained(
+        "jiterator-is-for-cuda",
+        V.REFERENCE_FAILED,
+        ("Jiterator is only supported on CUDA and ROCm GPUs, none are available.",),
+        ("jiterator_unary", "jiterator_2inputs_2outputs"),
+    ),
+    Explained("undefined-on-the-cpu", V.REFERENCE_FAILED, ("the CPU's result depends on uninitialised memory",)),
+    Explained(
+        "lcm-of-extremes-ends-the-process",
+        V.REFERENCE_FAILED,
+        ("the CPU's run ends in SIGFPE",),
+        ("lcm",),
+        fixed={"source": ("special values", "opinfo")},
+    ),
+    Explained(
+        "as-strided-scatter-of-views",
+        V.REFERENCE_FAILED,
+        ('!self.requires_grad() || self.is_contiguous() INTERNAL ASSERT FAILED at "x"',),
+        ("as_strided_scatter",),
+        fixed={"source": ("layouts", "opinfo")},
+    ),
+    Explained("cpu-refuses", V.REFERENCE_FAILED, ("sizes do not match",), fixed={"stage": ("forward", "backward")}),
+    Explained("asks-for-float64", V.SKIPPED, ("asks for float64, a dtype that mps refuses by design",)),
+    Explained("about-the-device", V.SKIPPED, ("answers with the device, or on the CPU, by definition",)),
+    Explained("no-samples", V.SKIPPED, ("no samples: SkipTest: no MAGMA",), fixed={"source": ("opinfo", "modules")}),
+    Explained(
+        "simulated-sparse-compressed",
+        V.SKIPPED,
+        tuple(
+            f"the simulated device has no sparse{kind} tensors"
+            for kind in ("_csr", "_csc", "_bsr", "_bsc", " compressed")
+        ),
+        device="simulated",
+    ),
+    Explained(
+        "simulated-copy-on-write",
+        V.SKIPPED,
+        ("the simulated device has no copy-on-write storages",),
+        device="simulated",
+    ),
+    Explained(
+        "built-without-the-mps-branch",
+        V.SKIPPED,
+        ("this torch was built without the mps branch of the operator's kernel",),
+        device="simulated",
+    ),
+)
+
+
+def stored(row: Explained, operator: str, message: str, error: float | None = None, **change: Any) -> StoredCase:
+    fields = {name: right for name, (right, _) in row.fixed.items()} | change
+    dtype = fields.get("dtype", row.dtypes[0])
+    outcome = Outcome(
+        row.verdict, fields.get("stage", "forward"), message, fallbacks=fields.get("fallbacks", ()), max_error=error
+    )
+    name, _, variant = operator.partition(".") if operator.count(".") == 1 else (operator, "", "")
+    key = GroupKey(fields.get("source", "opinfo"), name, variant, dtype, "fallback")
+    return StoredCase(1, key, 0, outcome, fields.get("inputs", "(x)"))
+
+
+def rule_for(case: StoredCase, *, simulated: bool = True) -> str:
+    rule = Explainer(SURFACE, simulated=simulated).rule_for(case)
+    return rule.name if rule else ""
+
+
+def test_the_table_has_every_rule_in_its_order() -> None:
+    assert list(dict.fromkeys(row.rule for row in TABLE)) == [rule.name for rule in RULES]
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.rule}-{row.verdict.value}")
+def test_a_rule_explains_each_operator_message_and_dtype_that_it_is_for(row: Explained) -> None:
+    for operator in row.operators:
+        for message in row.messages:
+            for dtype in row.dtypes:
+                case = stored(row, operator, message, row.limit, dtype=dtype)
+                assert rule_for(case) == row.rule
+                assert rule_for(case, simulated=False) == ("" if row.device == "simulated" else row.rule)
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.rule}-{row.verdict.value}")
+def test_a_rule_explains_nothing_beside_what_it_is_for(row: Explained) -> None:
+    operator, message = row.operators[0], row.messages[0]
+    for name, (_, wrong) in row.fixed.items():
+        assert rule_for(stored(row, operator, message, row.limit, **{name: wrong})) == ""
+    if row.limit is not None:
+        assert rule_for(stored(row, operator, message, row.limit * 1.001)) == ""
+        assert rule_for(stored(row, operator, message, None)) == ""
+    if row.operators != ("mul",) and row.rule not in ("jiterator-is-for-cuda",):  # the CPU refuses that one anyway
+        assert rule_for(stored(row, "mul", message, row.limit)) == ""
+    for verdict in set(V) - {row.verdict, V.REFERENCE_FAILED, V.FALLBACK, V.MISSING}:
+        other = stored(row, operator, message, row.limit)
+        outcome = Outcome(verdict, other.outcome.stage, message, max_error=row.limit)
+        assert rule_for(StoredCase(1, other.group, 0, outcome, other.inputs)) == ""
+
+
+def test_what_the_rules_say_of_themselves() -> None:
+    """What no case can show: the upstream issue, and which rule may explain nothing in a full run."""
+    assert {rule.name: rule.upstream for rule in RULES if rule.upstream} == {
+        "linear-without-forward-ad": "pytorch/pytorch#137720"
+    }
+    assert [rule.name for rule in RULES if rule.standing] == ["undefined-on-the-cpu"]

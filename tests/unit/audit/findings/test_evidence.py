@@ -1,0 +1,327 @@
+"""What each kind of case adds to what is known of an overload, read from the evidence itself."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mpsmith.audit.findings.attribution import Entry
+from mpsmith.audit.findings.evidence import (
+    CaseReference,
+    DtypeFindings,
+    Evidence,
+    in_order_of_severity,
+    lacks_kernel,
+)
+from mpsmith.audit.findings.store import Store, StoredCase
+from mpsmith.audit.group import GroupKey
+from mpsmith.audit.surface.overloads import Dispatch, Overload, Surface
+from mpsmith.audit.surface.reachability import Reachable
+from mpsmith.audit.verdicts import CaseVerdict, Outcome
+
+V = CaseVerdict
+
+
+def overload(name: str, dispatch: Dispatch, **fields: bool) -> Overload:
+    operator = f"aten::{name.split('.')[0]}"
+    arguments = "Tensor self, *, Tensor(a!) out" if name.endswith(".out") else "Tensor self"
+    schema = f"aten::{name}({arguments}) -> Tensor"
+    return Overload(f"aten::{name}", operator, schema, (), False, dispatch, dispatch, Reachable(), **fields)
+
+
+SURFACE = Surface(
+    (
+        overload("relu", Dispatch.NATIVE),
+        overload("sum", Dispatch.NATIVE),
+        overload("where", Dispatch.NATIVE),
+        overload("mode", Dispatch.MISSING),
+        overload("kron", Dispatch.COMPOSITE_IMPLICIT),
+        overload("kron.out", Dispatch.COMPOSITE_IMPLICIT),
+        overload("sparse_op", Dispatch.MISSING, sparse=True),
+        overload("compressed_op", Dispatch.MISSING, sparse_compressed=True),
+    ),
+    release="2.13.0",
+    source="made by hand",
+)
+PASSED = Outcome(V.PASSED)
+Read = Callable[..., Evidence]
+
+
+class Run:
+    """A run under construction."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.id = store.begin_run({}, {}).id
+
+    def case(
+        self,
+        operator: str,
+        *outcomes: Outcome,
+        calls: dict[str, bool] | None = None,
+        dtype: str = "float32",
+        mode: str = "fallback",
+        source: str = "opinfo",
+    ) -> None:
+        key = GroupKey(source, operator, "", dtype, mode)
+        self.store.plan(self.id, [key])
+        group = next(group.id for group in self.store.groups(self.id) if group.key == key)
+        for outcome in outcomes:
+            self.store.add_case(group, len(self.store.positions(group)), outcome, "(tensor)")
+        self.store.add_witnesses(group, {f"aten::{name}": outermost for name, outermost in (calls or {}).items()})
+
+    def evidence(self, *, simulated: bool = True) -> Evidence:
+        return Evidence(self.store, self.id, SURFACE, simulated=simulated)
+
+    def cases(self, name: str, dtype: str = "float32", *, simulated: bool = True) -> dict[CaseVerdict, int]:
+        counts = self.evidence(simulated=simulated).overloads[f"aten::{name}"].dtypes[dtype].cases
+        return {verdict: n for verdict, n in counts.items() if n}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    with Store.create(tmp_path / "store.sqlite") as store:
+        yield Run(store)
+
+
+def outcome(verdict: CaseVerdict, *fallbacks: str, **fields: object) -> Outcome:
+    return Outcome(verdict, fallbacks=tuple(f"aten::{name}" for name in fallbacks), **fields)  # type: ignore[arg-type]
+
+
+# ---- passes of other entries clear an overload
+
+
+def ambiguous(run: Run) -> None:
+    """A wrong result of an entry that calls two overloads, neither of them its namesake."""
+    run.case("masked.mean", outcome(V.WRONG, max_error=2.0), PASSED, calls={"where": True, "sum": True})
+
+
+def test_passes_of_the_same_entry_clear_nobody(run: Run) -> None:
+    ambiguous(run)
+    assert run.cases("where") == run.cases("sum") == {V.WRONG: 1, V.PASSED: 1}
+
+
+def test_passes_of_another_entry_clear_an_overload(run: Run) -> None:
+    ambiguous(run)
+    run.case("where", PASSED, calls={"where": True})
+    assert run.cases("where") == {V.PASSED: 2}
+    assert run.cases("sum") == {V.WRONG: 1, V.PASSED: 1}
+    assert list(run.evidence().overloads["aten::sum"].shared) == ["aten::where"]
+    assert run.evidence().overloads["aten::sum"].entries == {"masked.mean"}
+
+
+def test_passes_of_another_entry_clear_nobody_who_is_at_fault_elsewhere(run: Run) -> None:
+    ambiguous(run)
+    run.case("where", PASSED, outcome(V.CRASH), calls={"where": True})
+    assert run.cases("where") == {V.WRONG: 1, V.PASSED: 2, V.CRASH: 1}
+
+
+@pytest.mark.parametrize("verdict", [V.CRASH, V.TIMEOUT, V.WRONG, V.DTYPE_GAP, V.REFERENCE_FAILED])
+def test_every_fault_without_an_operators_name_keeps_its_overload_from_being_cleared(
+    run: Run, verdict: CaseVerdict
+) -> None:
+    run.case("where", PASSED, outcome(verdict), calls={"where": True})
+    assert run.evidence().overloads["aten::where"].at_fault is (verdict is not V.REFERENCE_FAILED)
+
+
+def test_when_all_are_cleared_the_finding_is_listed_with_its_worst_case(run: Run) -> None:
+    ambiguous(run)
+    run.case("masked.mean", outcome(V.WRONG, max_error=7.0), outcome(V.CRASH))
+    run.case("where", PASSED, calls={"where": True})
+    run.case("sum", PASSED, calls={"sum": True})
+    listed = run.evidence().unattributed
+    entry = Entry("opinfo", "masked.mean", "")
+    assert {key: found.cases for key, found in listed.items()} == {
+        (entry, "float32", V.WRONG): {V.WRONG: 2},
+        (entry, "float32", V.CRASH): {V.CRASH: 1},
+    }
+    assert listed[entry, "float32", V.WRONG].worst[V.WRONG].max_error == 7.0
+    assert run.evidence().overloads["aten::where"].shared == {}
+
+
+def test_nobody_answers_for_an_unknown_name(run: Run) -> None:
+    run.case("nosuch", outcome(V.CRASH), outcome(V.CRASH))
+    ((key, found),) = run.evidence().unattributed.items()
+    assert key == (Entry("opinfo", "nosuch", ""), "float32", V.CRASH)
+    assert found.cases == {V.CRASH: 2}
+
+
+# ---- credit
+
+
+def test_overloads_that_an_entry_called_are_credited_with_its_passes(run: Run) -> None:
+    run.case("relu", PASSED, PASSED, Outcome(V.SKIPPED), calls={"relu": True, "sum": False})
+    assert run.cases("relu") == run.cases("sum") == {V.PASSED: 2}
+    found = run.evidence().overloads
+    assert found["aten::relu"].outermost
+    assert not found["aten::sum"].outermost
+    assert found["aten::sum"].passed_in == {"relu"}
+    assert found["aten::relu"].beside == set()
+
+
+def test_an_outermost_kernel_ran_even_where_something_else_fell_back(run: Run) -> None:
+    run.case("relu", PASSED, outcome(V.FALLBACK, "mode"), calls={"relu": True, "mode": True, "sum": False})
+    assert run.cases("relu") == {V.PASSED: 2}
+    assert run.cases("sum") == {V.PASSED: 1}, "called inside, perhaps on the CPU"
+    assert run.cases("mode") == {V.FALLBACK: 1}, "what is named is not credited"
+
+
+def test_a_case_that_fell_back_alone_says_nothing_of_what_ran_inside(run: Run) -> None:
+    run.case("mode", outcome(V.FALLBACK, "mode"), Outcome(V.SKIPPED), calls={"mode": True, "sum": False})
+    found = run.evidence().overloads["aten::sum"]
+    assert found.beside == {V.FALLBACK}
+    assert found.passed_in == set()
+    assert run.cases("sum") == {}
+
+
+def test_a_composite_operator_is_credited_with_passes_alone(run: Run) -> None:
+    run.case("x", PASSED, outcome(V.FALLBACK, "mode"), calls={"kron": True, "relu": True})
+    assert run.cases("kron") == {V.PASSED: 1}
+    assert run.cases("relu") == {V.PASSED: 2}
+
+
+@pytest.mark.parametrize(("simulated", "inside"), [(True, True), (False, False)])
+def test_an_operator_without_a_kernel_inside_a_simulated_kernel_ran_on_the_cpu(
+    run: Run, simulated: bool, inside: bool
+) -> None:
+    run.case("relu", PASSED, calls={"relu": True, "mode": False})
+    assert run.evidence(simulated=simulated).overloads["aten::mode"].inside_simulation is inside
+    assert run.cases("mode", simulated=simulated) == ({} if inside else {V.PASSED: 1})
+
+
+def test_called_by_the_user_it_is_credited_on_any_device(run: Run) -> None:
+    run.case("mode", PASSED, calls={"mode": True})
+    run.case("mode", PASSED, calls={"mode": False}, dtype="int8")
+    assert run.cases("mode") == {V.PASSED: 1}
+    assert run.evidence().overloads["aten::mode"].outermost
+
+
+@pytest.mark.parametrize(
+    ("name", "lacks"),
+    [("relu", False), ("mode", True), ("kron", False), ("sparse_op", False), ("compressed_op", False)],
+)
+def test_who_lacks_a_kernel(name: str, lacks: bool) -> None:
+    assert lacks_kernel(SURFACE.by_name[f"aten::{name}"]) is lacks
+
+
+# ---- named operators
+
+
+def test_what_fell_back_and_what_was_refused_is_counted_by_name(run: Run) -> None:
+    run.case("a", outcome(V.FALLBACK, "mode", "sum"), outcome(V.PASSED, "mode"))
+    run.case("b", outcome(V.MISSING, "sum", "mode"), dtype="int8", mode="strict")
+    found = run.evidence().fallbacks
+    assert (found["aten::mode"].fell_back, found["aten::mode"].refused) == (2, 1)
+    assert (found["aten::sum"].fell_back, found["aten::sum"].refused) == (2, 0)
+    assert found["aten::mode"].dtypes == {"float32", "int8"}
+    assert found["aten::mode"].entries == {"a", "b"}
+    example = found["aten::mode"].example
+    assert example is not None
+    assert example.id == 1, "the first"
+    assert run.cases("mode") == {V.FALLBACK: 2}
+    assert run.cases("mode", "int8") == {V.MISSING: 1}
+
+
+def test_a_composite_operator_whose_parts_fell_back_did_too(run: Run) -> None:
+    run.case("kron", outcome(V.FALLBACK, "mode", "sum"), calls={"kron": True, "mode": False})
+    assert run.cases("kron") == {V.FALLBACK: 1}
+    assert list(run.evidence().overloads["aten::kron"].through) == ["aten::mode", "aten::sum"]
+
+
+@pytest.mark.parametrize(
+    ("operator", "calls", "result"),
+    [
+        ("relu", {"relu": True}, outcome(V.FALLBACK, "mode")),
+        ("kron", {"kron": True, "kron.out": True}, outcome(V.FALLBACK, "mode")),
+        ("kron", {"kron": True}, outcome(V.FALLBACK, "mode", stage="backward")),
+        ("kron", {"kron": True}, outcome(V.FALLBACK, "mode_backward")),
+        ("kron", {"kron": True}, outcome(V.FALLBACK, "kron")),
+    ],
+    ids=["not composite", "two suspects", "in the backward", "a backward operator", "named itself"],
+)
+def test_a_fallback_is_put_down_to_no_other_operator(
+    run: Run, operator: str, calls: dict[str, bool], result: Outcome
+) -> None:
+    run.case(operator, result, calls=calls)
+    assert run.evidence().overloads[f"aten::{operator}"].through == {}
+
+
+def test_one_forward_operator_among_those_that_fell_back_is_enough(run: Run) -> None:
+    run.case("kron", outcome(V.FALLBACK, "mode_backward", "mode"), calls={"kron": True})
+    assert list(run.evidence().overloads["aten::kron"].through) == ["aten::mode_backward", "aten::mode"]
+
+
+def test_an_entry_that_is_an_overload_answers_for_backward_operators_too(run: Run) -> None:
+    run.case("kron.out", outcome(V.FALLBACK, "mode_backward"), calls={"kron.out": True}, source="schema")
+    assert list(run.evidence().overloads["aten::kron.out"].through) == ["aten::mode_backward"]
+
+
+def test_a_fault_in_a_case_that_fell_back_is_put_down_to_both(run: Run) -> None:
+    run.case("relu", outcome(V.WRONG, "mode"), calls={"relu": True})
+    assert run.cases("relu") == {V.WRONG: 1}
+    assert run.cases("mode") == {V.FALLBACK: 1}
+
+
+def test_a_missing_operator_without_a_name_is_put_down_to_the_suspects(run: Run) -> None:
+    run.case("kron", outcome(V.MISSING), outcome(V.FALLBACK), outcome(V.REFERENCE_FAILED), calls={"kron": True})
+    assert run.cases("kron") == {V.MISSING: 1, V.FALLBACK: 1, V.REFERENCE_FAILED: 1}
+
+
+# ---- the worst case and the totals
+
+
+def stored(error: float | None, number: int = 1) -> StoredCase:
+    key = GroupKey("opinfo", "relu", "", "float32", "strict")
+    return StoredCase(number, key, 0, Outcome(V.WRONG, "backward", "differs", max_error=error), "(x)")
+
+
+def test_a_reference_says_what_was_stored() -> None:
+    reference = CaseReference.of(stored(2.0, 7))
+    assert (reference.id, reference.mode, reference.verdict, reference.stage) == (7, "strict", V.WRONG, "backward")
+    assert (reference.message, reference.inputs, reference.max_error) == ("differs", "(x)", 2.0)
+    assert [CaseReference.of(stored(error)).max_error for error in (math.inf, math.nan, None)] == [None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("errors", "worst"), [((1.0, 3.0, 2.0), 2), ((3.0, None, 9.0), 2), ((None, None), 1), ((2.0, 2.0), 1)]
+)
+def test_the_worst_case_is_kept_and_of_equal_ones_the_first(errors: tuple[float | None, ...], worst: int) -> None:
+    one, together = DtypeFindings(), DtypeFindings()
+    for number, error in enumerate(errors, 1):
+        one.add(V.WRONG, stored(error, number))
+        other = DtypeFindings()
+        other.add(V.WRONG, stored(error, number))
+        together.add_all(other)
+    for found in (one, together):
+        assert found.worst[V.WRONG].id == worst
+        assert found.cases == {V.WRONG: len(errors)}
+
+
+def test_totals_by_mode_dtype_and_reason(run: Run) -> None:
+    run.case("relu", PASSED, PASSED, Outcome(V.SKIPPED, message="too large"), calls={"relu": True})
+    run.case("sum", Outcome(V.SKIPPED, message="too large"), outcome(V.PASSED, "mode"), dtype="int8")
+    run.case("sum", outcome(V.MISSING, "mode"), dtype="int8", mode="strict")
+    found = run.evidence()
+    assert found.by_mode() == {"fallback": {V.PASSED: 3, V.SKIPPED: 2}, "strict": {V.MISSING: 1}}
+    assert found.by_dtype() == {
+        "float32": {V.PASSED: 2, V.SKIPPED: 1},
+        "int8": {V.PASSED: 1, V.SKIPPED: 1, V.MISSING: 1},
+    }
+    assert found.skips() == {"too large": 2}
+    of_sum = found.entries[Entry("opinfo", "sum", "")]["int8"].cases
+    assert +of_sum == Counter({V.PASSED: 1, V.SKIPPED: 1, V.MISSING: 1}), "each case once"
+
+
+def test_counts_are_shown_from_the_most_severe_down_without_zeros() -> None:
+    counts = {V.PASSED: 2, V.CRASH: 1, V.WRONG: 0, V.FALLBACK: 3}
+    assert list(in_order_of_severity(counts).items()) == [(V.CRASH, 1), (V.FALLBACK, 3), (V.PASSED, 2)]
+
+
+def test_a_reference_is_shown_with_the_rule_that_explains_it() -> None:
+    assert CaseReference.of(stored(1.0)).rule == ""
+    assert replace(CaseReference.of(stored(1.0)), rule="x").rule == "x"
