@@ -153,7 +153,9 @@ class MetalCompiler:
         """msl/kernel.h, read once and for all."""
         if build in self._headers:
             return self._headers[build]
-        key = fingerprint(self.identity, "header", build, *self._flags(build))
+        # clang refuses a precompiled header once the files that it names have changed, and it names them by path: two
+        # clones of mpsmith share the cache, not the file.
+        key = fingerprint(self.identity, "header", str(INCLUDE), build, *self._flags(build))
         kept = self.cache.find(key, ".pch")
         if kept:
             path = kept[0]

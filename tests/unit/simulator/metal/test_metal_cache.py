@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,8 @@ import pytest
 pytest.importorskip("ziglang")
 
 from mpsmith.fingerprint import fingerprint
-from mpsmith.simulator.clang import BuildCache
+from mpsmith.simulator.clang import BuildCache, installed
+from mpsmith.simulator.metal import compiler
 from mpsmith.simulator.metal.compiler import metal_cache_folder
 
 PROGRAM = """
@@ -53,6 +55,17 @@ def test_damaged_entry_is_removed(tmp_path: Path) -> None:
     path.write_bytes(b"conten")
     assert cache.find("ab" * 16, ".so") is None
     assert not path.exists()
+
+
+def test_two_clones_share_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A precompiled header names the files it was made of by their paths, and one clone may change its own."""
+    clones = [shutil.copytree(compiler.INCLUDE, tmp_path / name) for name in ("first", "second")]
+    for clone in clones:
+        monkeypatch.setattr(compiler, "INCLUDE", clone)
+        metal = compiler.MetalCompiler(installed(), BuildCache(tmp_path / "cache"))
+        assert metal.build("int three() { return 3; }", "fast")
+        with (clone / "msl" / "kernel.h").open("a") as header:
+            header.write("// changed after it was precompiled\n")
 
 
 def test_old_files_are_discarded(tmp_path: Path) -> None:
