@@ -6,11 +6,11 @@ known from the release data. `dispatcher` compares the result with a running tor
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
 from ...cache import cache_folder
+from ...fingerprint import fingerprint, fingerprint_of_code
 from ..releases import data as release_data
 from ..releases.data import ReleaseFacts
 from . import json_form as surface_json
@@ -38,18 +38,9 @@ __all__ = [
 
 COMPOSITE_EXPLICIT_KEYS = ("CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
 
-# What decides the content of a surface besides the yaml: a change in any of these files voids the cache.
-_JUDGES = (
-    "surface/__init__.py",
-    "surface/derivatives.py",
-    "surface/json_form.py",
-    "surface/native_functions.py",
-    "surface/overloads.py",
-    "surface/reachability.py",
-    "releases/change_points.py",
-    "releases/data.py",
-    "releases/releases.json",
-)
+# What decides the content of a surface besides the yaml, whole rooms with their data: a change in any file of these
+# voids the cache. A test holds that everything which this module imports is among them.
+DECIDED_BY = ("audit.surface", "audit.releases", "errors")
 
 
 def surface_of(
@@ -182,10 +173,6 @@ def installed_surface() -> Surface:
 
 def _cache_file(source: str, native_text: bytes, derivatives_text: bytes | None, release: str) -> Path:
     """Named by a hash of the texts and of the code and data that judge them, so a stale entry is never read."""
-    digest = hashlib.sha256(f"{release}\n{source}\n".encode())
-    for text in (native_text, derivatives_text or b""):
-        digest.update(hashlib.sha256(text).digest())
-    here = Path(__file__).parent.parent
-    for judge in _JUDGES:
-        digest.update((here / judge).read_bytes())
-    return cache_folder() / "surface" / f"{release_data.plain_release(release)}-{digest.hexdigest()[:16]}.json"
+    code = fingerprint_of_code(*DECIDED_BY)
+    key = fingerprint(code, release, source, native_text, derivatives_text or b"")
+    return cache_folder() / "surface" / f"{release_data.plain_release(release)}-{key[:16]}.json"

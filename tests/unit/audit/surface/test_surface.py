@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from mpsmith.audit.surface import (
+    DECIDED_BY,
     Dispatch,
     Surface,
     Unreachable,
@@ -20,6 +21,7 @@ from mpsmith.audit.surface.dispatcher import mps_entry
 from mpsmith.audit.surface.name_patterns import select_overloads
 from mpsmith.audit.surface.reachability import NEVER_BUILT, RULES, RULES_BY_NAME
 from mpsmith.errors import MpsmithError
+from mpsmith.fingerprint import fingerprint_of_code, source_files
 
 YAML = b"""
 - func: relu(Tensor self) -> Tensor
@@ -149,6 +151,41 @@ def test_the_installed_surface_is_computed_without_torch_and_cached(
     monkeypatch.setenv("MPSMITH_CACHE", str(tmp_path))
     cached.write_text(cached.read_text()[:5000])
     assert installed_surface() == first
+
+
+def imported_modules(name: str) -> set[str]:
+    """The modules of mpsmith that this one imports, and those that they import, without `mpsmith.`."""
+    program = (
+        f"import sys, importlib; importlib.import_module('mpsmith.{name}')\n"
+        "print(*(n.removeprefix('mpsmith.') for n in sys.modules if n.startswith('mpsmith.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_everything_that_the_surface_imports_decides_its_cache() -> None:
+    deciding = {path for name in DECIDED_BY for path in source_files(name)}
+    for module in imported_modules("audit.surface") - {"audit", "cache", "fingerprint", "_version"}:
+        assert set(source_files(module)) <= deciding, module
+
+
+@pytest.mark.parametrize("changed", ["audit/surface/overloads.py", "audit/releases/releases.json", "errors.py"])
+def test_a_change_of_what_decides_voids_the_cached_surface(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str
+) -> None:
+    monkeypatch.setenv("MPSMITH_CACHE", str(tmp_path))
+    installed_surface()
+    read = Path.read_bytes
+
+    def read_changed(path: Path) -> bytes:
+        return read(path) + b" " if path.as_posix().endswith(changed) else read(path)
+
+    fingerprint_of_code.cache_clear()
+    monkeypatch.setattr(Path, "read_bytes", read_changed)
+    installed_surface()
+    monkeypatch.undo()
+    fingerprint_of_code.cache_clear()
+    assert len(list((tmp_path / "surface").iterdir())) == 2
 
 
 def test_an_unwritable_cache_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
