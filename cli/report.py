@@ -95,7 +95,7 @@ def report(
     selected = _selected(summary, overload_verdicts, operators, dtypes)
     _write(selected, form, output, filtered=selected is not summary)
     if summary.run.executed == 0:
-        raise MpsmithError(f"run {summary.run.id} of {store} executed no case, so nothing is known (audit again)")
+        raise MpsmithError(f"run {chosen.id} of {store} executed no case, so nothing is known (audit again)")
 
 
 def publish(store: Path, folder: Path = PUBLISHED) -> list[Path]:

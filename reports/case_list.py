@@ -1,4 +1,4 @@
-"""Single cases of a run with the numbers by which `mpsmith replay` finds them."""
+"""Single cases of a run with the numbers and labels by which `mpsmith replay` finds them."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from ..audit.findings.module_rows import ModuleRow
 from ..audit.findings.results import AuditSummary, OverloadSummary
 from ..audit.selection import DTYPES
 from ..audit.verdicts import CaseVerdict
-from .tables import worst_case_label, worst_case_rule
+from .tables import worst_case_rule
 
 COLUMNS: tuple[str, ...] = (
     "overload",
@@ -78,7 +78,7 @@ def _row(summary: AuditSummary, o: OverloadSummary) -> list[str | int]:
         o.executed,
         *(o.cases.get(verdict, 0) for verdict in CaseVerdict if verdict is not CaseVerdict.SKIPPED),
         *(o.dtypes[dtype].verdict.value if dtype in o.dtypes else "" for dtype in DTYPES),
-        worst_case_label(summary, o),
+        o.worst_case or "",
         worst_case_rule(summary, o),
         " ".join(o.through),
         " ".join(o.shared_with),

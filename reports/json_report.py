@@ -1,9 +1,9 @@
 """The report for machines: everything that the summary holds, in a versioned JSON format with a schema.
 
 The top level has `format`, `version`, `mpsmith`, `simulated`, `verdicts` (overloads by verdict, as a check for
-readers) and `summary`, which is
-`audit.findings.results.AuditSummary` field by field; fields at their default are left out.
-`schema` describes all of it. A change that readers would notice raises VERSION.
+readers) and `summary`, which is `audit.findings.results.AuditSummary` field by field, without `execution`: the text is
+a function of what was found alone. Fields at their default are left out. `schema` describes all of it. A change that
+readers would notice raises VERSION.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..audit.verdicts import OverloadVerdict
 from ..errors import MpsmithError
 
 FORMAT: Literal["mpsmith-report"] = "mpsmith-report"
-VERSION: Literal[1] = 1
+VERSION: Literal[2] = 2
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,11 @@ class JsonReport:
     """The top level of the JSON report.
 
     `simulated`: the mps device was simulated, nothing here is evidence about a Mac. `verdicts`: how many overloads
-    have each verdict. Object keys of `summary.cases` are the case numbers that `mpsmith replay` takes.
+    have each verdict. Object keys of `summary.cases` are the labels that `mpsmith replay` takes.
     """
 
     format: Literal["mpsmith-report"]
-    version: Literal[1]
+    version: Literal[2]
     mpsmith: str
     simulated: bool
     verdicts: Mapping[OverloadVerdict, int]
@@ -44,11 +44,15 @@ class JsonReport:
 def render(summary: AuditSummary) -> str:
     """The report as JSON text, a line for every overload, operator, entry and case, so that diffs can be read."""
     report = JsonReport(FORMAT, VERSION, __version__, summary.run.simulated, summary.overload_counts, summary)
-    return _in_lines(_adapter().dump_python(report, mode="json", exclude_defaults=True), depth=0) + "\n"
+    plain = _adapter().dump_python(report, mode="json", exclude_defaults=True, exclude={"summary": {"execution"}})
+    return _in_lines(plain, depth=0) + "\n"
 
 
 def read(text: str) -> AuditSummary:
-    """The summary that a JSON report holds. Raises MpsmithError for anything else, and for other versions."""
+    """The summary that a JSON report holds, without its execution.
+
+    Raises MpsmithError for anything else, and for other versions.
+    """
     try:
         return _adapter().validate_json(text).summary
     except ValidationError as error:

@@ -1,6 +1,6 @@
 """The report as Markdown, to be read on a code host and to be compared between runs.
 
-Two runs of the same code give the same text but for the section "Environment": no times, no case numbers elsewhere.
+Two runs of the same code give the same text.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def _head(summary: AuditSummary) -> str:
         lines.append(f"> {escaped(note)}")
     lines.append("\n".join(f"- {escaped(sentence)}" for sentence in key_figures(summary)))
     lines.append(
-        "Every case can be run again: `mpsmith report --cases --ops PATTERN` lists the cases of your own run with "
-        "their numbers, `mpsmith replay CASE` runs one. The CSV beside this file has a row for every "
-        "overload, the JSON has all the evidence."
+        "Every case can be run again by the name that stands here: `mpsmith replay 'opinfo:mode:float32:0'`. "
+        "`make audit` writes the page to search in, a CSV with a row for every overload, and a JSON with all the "
+        "evidence beside this file."
     )
     return "\n\n".join(lines)
 

@@ -7,7 +7,7 @@ from collections import Counter
 from ..audit.findings.known_reports import ReportStanding, Standing, in_words
 from ..audit.findings.module_rows import ModuleStatus
 from ..audit.findings.results import AuditSummary
-from .tables import Cell, Table
+from .tables import Cell, Table, number_of
 from .wording import marked
 
 # In a list, what does not work comes first; "missing" is before "not probed", and what works is last.
@@ -57,4 +57,4 @@ def _case(summary: AuditSummary, report: ReportStanding, *, numbers: bool) -> Ce
     """The case that is still wrong; none where the report is settled."""
     if report.standing is not Standing.STILL_WRONG or report.worst_case is None:
         return ""
-    return report.worst_case if numbers else summary.cases[report.worst_case].label
+    return number_of(summary, report.worst_case) if numbers else report.worst_case

@@ -10,7 +10,7 @@ from ..audit.findings.explanations import RuleUse
 from ..audit.findings.results import FAULTS, SEVERITY, AuditSummary, OverloadSummary, Unattributed
 from ..audit.selection import DTYPES
 from ..audit.verdicts import CASE_SEVERITY, CaseVerdict, OverloadVerdict
-from .wording import LETTERS, MEANING, completeness, duration_text, marked, settings_text
+from .wording import LETTERS, MEANING, completeness, marked, settings_text
 
 Cell = str | int
 
@@ -116,7 +116,7 @@ def fault_table(summary: AuditSummary, verdict: OverloadVerdict, *, numbers: boo
     rows = []
     for overload in summary.overloads:
         if overload.verdict is verdict:
-            case: Cell = (overload.worst_case or "") if numbers else worst_case_label(summary, overload)
+            case = number_of(summary, overload.worst_case) if numbers else overload.worst_case or ""
             rule = worst_case_rule(summary, overload)
             rows.append((overload.name, dtypes_of(overload, verdict), overload.reason, rule, case))
     rows.sort(key=lambda row: row[3] != UNEXPLAINED)  # what nobody has understood comes first
@@ -129,9 +129,11 @@ def fault_table(summary: AuditSummary, verdict: OverloadVerdict, *, numbers: boo
     )
 
 
-def worst_case_label(summary: AuditSummary, overload: OverloadSummary) -> str:
-    """The name of the case that decided the overload's verdict, the same in every run; "" where none did."""
-    return summary.cases[overload.worst_case].label if overload.worst_case is not None else ""
+def number_of(summary: AuditSummary, label: str | None) -> Cell:
+    """The store's number of a case, short enough for a terminal; its label where that is not known, "" for None."""
+    if label is None:
+        return ""
+    return label if summary.execution is None else summary.execution.numbers.get(label, label)
 
 
 def worst_case_rule(summary: AuditSummary, overload: OverloadSummary) -> str:
@@ -142,8 +144,9 @@ def worst_case_rule(summary: AuditSummary, overload: OverloadSummary) -> str:
 def unexplained_table(summary: AuditSummary, *, numbers: bool = False) -> Table:
     """The cases that did not pass and that no rule explains, the most severe first; one's number or lasting name."""
     rows = [
-        (u.entry, u.verdict.value, u.cases, ", ".join(u.dtypes), u.message, u.example if numbers else u.label)
+        (u.entry, u.verdict.value, u.cases, ", ".join(u.dtypes), u.message, case)
         for u in summary.explanation.unexplained
+        for case in [number_of(summary, u.example) if numbers else u.example]
     ]
     return Table(
         marked("Unexplained non-passes", summary),
@@ -209,7 +212,7 @@ def overload_table(summary: AuditSummary) -> Table:
             o.verdict.value,
             *(LETTERS[o.dtypes[d].verdict] if d in o.dtypes else "" for d in DTYPES),
             o.reason,
-            o.worst_case or "",
+            number_of(summary, o.worst_case),
         )
         for o in summary.overloads
     ]
@@ -288,14 +291,12 @@ def missed_table(summary: AuditSummary) -> Table:
 
 
 def environment_table(summary: AuditSummary) -> Table:
-    """Everything about this particular run: the one place for times, versions and settings."""
+    """What the results depend on: the one place for versions and settings."""
     run = summary.run
     rows: list[tuple[Cell, ...]] = [
         ("device", "mps, SIMULATED" if run.simulated else "mps"),
-        ("run", f"{run.id}, started {run.started}, {duration_text(run.duration)}"),
         ("completeness", completeness(run)),
         ("settings", settings_text(run.settings)),
-        ("time in cases", f"{duration_text(run.case_seconds)}, all workers together"),
         ("overloads from", summary.surface_source),
     ]
     for name, value in sorted(run.environment.items()):

@@ -11,7 +11,7 @@ from ..audit.findings.results import AuditSummary
 from ..audit.verdicts import OverloadVerdict
 from . import module_tables, tables
 from .tables import Cell, Table
-from .wording import LETTERS, SIMULATED_NOTE, key_figures, subtitle, surface_note, title
+from .wording import LETTERS, SIMULATED_NOTE, duration_text, key_figures, subtitle, surface_note, title
 
 # Longer tables are cut in a terminal, and the line below says where the rest is.
 ROWS = 40
@@ -58,12 +58,21 @@ def render_selection(summary: AuditSummary, width: int = 120) -> str:
 
 
 def _head(summary: AuditSummary, width: int) -> str:
-    lines = [title(summary), subtitle(summary), ""]
+    lines = [title(summary), subtitle(summary), *_execution(summary), ""]
     notes = [SIMULATED_NOTE] if summary.run.simulated else []
     notes += [note for note in [surface_note(summary)] if note]
     for sentence in (*notes, *key_figures(summary)):
         lines += textwrap.wrap(sentence, width)
     return "\n".join(lines)
+
+
+def _execution(summary: AuditSummary) -> list[str]:
+    """When this run was, and how long it took: what no other run shares, and no published file shows."""
+    execution = summary.execution
+    if execution is None:
+        return []
+    took = f"started {execution.started}, {duration_text(execution.duration)}"
+    return [f"run {execution.run}, {took}, {duration_text(execution.case_seconds)} in the cases of all workers"]
 
 
 def _table(table: Table, width: int, limit: int) -> str:

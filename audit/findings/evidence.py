@@ -7,6 +7,7 @@ worst of each verdict is kept.
 from __future__ import annotations
 
 import math
+import shlex
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -26,12 +27,11 @@ UNNAMED = (CaseVerdict.CRASH, CaseVerdict.TIMEOUT, CaseVerdict.WRONG, CaseVerdic
 class CaseReference:
     """A recorded case that stands for others: enough to show it and to run it again.
 
-    `label` is the same in every run with these settings; `id` is the store's number, which `mpsmith replay` takes.
-    `max_error` is in units of the tolerance; None where nothing was measured or the error is not finite. `rule` names
-    the rule that explains why it did not pass; "" where none does.
+    `label` is its name, the same in every run with these settings. `max_error` is in units of the tolerance; None
+    where nothing was measured or the error is not finite. `rule` names the rule that explains why it did not pass; ""
+    where none does.
     """
 
-    id: int
     label: str
     mode: str
     verdict: CaseVerdict
@@ -46,12 +46,12 @@ class CaseReference:
         """The reference to a stored case."""
         o = case.outcome
         error = o.max_error if o.max_error is not None and math.isfinite(o.max_error) else None
-        return cls(case.id, case.label, case.group.mode, o.verdict, o.stage, o.message, case.inputs, error)
+        return cls(case.label, case.group.mode, o.verdict, o.stage, o.message, case.inputs, error)
 
     @property
     def replay(self) -> str:
         """The command that runs exactly this case again."""
-        return f"mpsmith replay {self.id}"
+        return f"mpsmith replay {shlex.quote(self.label)}"
 
 
 @dataclass
@@ -141,6 +141,7 @@ class Evidence:
             lambda: defaultdict(DtypeFindings)
         )
         self.unattributed: defaultdict[tuple[Entry, str, CaseVerdict], DtypeFindings] = defaultdict(DtypeFindings)
+        self.numbers: dict[str, int] = {}  # the store's, by label, of the cases that did not simply pass
         self.counts: list[CaseCount] = list(store.case_counts(run))
         self._named: defaultdict[tuple[Entry, str], set[str]] = defaultdict(set)
         self._ambiguous: defaultdict[tuple[Entry, str], DtypeFindings] = defaultdict(DtypeFindings)
@@ -149,6 +150,7 @@ class Evidence:
                 found = self.entries[Entry.of(count.group)][count.group.dtype]
                 found.cases[count.verdict] += count.cases - count.with_fallbacks
         for case in store.cases(run, "c.verdict NOT IN ('passed', 'skipped') OR c.fallbacks != '[]'"):
+            self.numbers[case.label] = case.id
             self.entries[Entry.of(case.group)][case.group.dtype].add(case.outcome.verdict, case)
             self._attribute(case)
         for entry, findings in self.entries.items():

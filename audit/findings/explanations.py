@@ -25,7 +25,7 @@ NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 @dataclass(frozen=True)
 class RuleUse:
-    """How often a rule explained a case: by verdict, in which entries, and one case as an example (its number)."""
+    """How often a rule explained a case: by verdict, in which entries, and the first case by its label."""
 
     name: str
     reason: str
@@ -33,7 +33,7 @@ class RuleUse:
     upstream: str
     cases: Mapping[CaseVerdict, int]
     entries: tuple[str, ...]
-    example: int
+    example: str
 
     @property
     def total(self) -> int:
@@ -45,7 +45,7 @@ class RuleUse:
 class Unexplained:
     """Cases of one entry that no rule explains and that say the same but for numbers.
 
-    `example` is the number of one of them, `label` its name, which is the same in every run with these settings.
+    `example` is the label of the first of them.
     """
 
     source: str
@@ -55,8 +55,7 @@ class Unexplained:
     message: str
     dtypes: tuple[str, ...]
     cases: int
-    example: int
-    label: str
+    example: str
 
 
 @dataclass(frozen=True)
@@ -147,7 +146,7 @@ class Explainer:
 class _Use:
     cases: Counter[CaseVerdict] = field(default_factory=Counter)
     entries: set[str] = field(default_factory=set)
-    example: int = 0
+    example: str = ""
 
 
 def explainer_of(run: Run, surface: Surface, rules: Sequence[Rule] = RULES) -> Explainer:
@@ -157,7 +156,7 @@ def explainer_of(run: Run, surface: Surface, rules: Sequence[Rule] = RULES) -> E
 
 def explain(
     store: Store, run: Run, surface: Surface, rules: Sequence[Rule] = RULES
-) -> tuple[Explanation, Mapping[int, str]]:
+) -> tuple[Explanation, Mapping[str, str]]:
     """Put every case of a run that did not pass down to the rule that explains it, or list it.
 
     Args:
@@ -166,11 +165,11 @@ def explain(
         rules: the rules; the first that matches explains.
 
     Returns:
-        What the rules say of the run, and for each explained case, by its number, the rule's name.
+        What the rules say of the run, and for each explained case, by its label, the rule's name.
     """
     explainer = explainer_of(run, surface, rules)
     used: dict[Rule, _Use] = {}
-    by_case: dict[int, str] = {}
+    by_case: dict[str, str] = {}
     left: dict[tuple[str, str, CaseVerdict, str, str], Unexplained] = {}
     non_passes = 0
     for case in store.cases(run.id, "c.verdict != 'passed'"):
@@ -179,8 +178,8 @@ def explain(
         if rule is None:
             _add(left, case)
             continue
-        by_case[case.id] = rule.name
-        use = used.setdefault(rule, _Use(example=case.id))
+        by_case[case.label] = rule.name
+        use = used.setdefault(rule, _Use(example=case.label))
         use.cases[case.outcome.verdict] += 1
         use.entries.add(Entry.of(case.group).name)
     full = is_full(store, run)
@@ -213,7 +212,7 @@ def _add(left: dict[tuple[str, str, CaseVerdict, str, str], Unexplained], case: 
     known = left.get(key)
     if known is None:
         where = (case.group.source, entry, outcome.verdict, outcome.stage, said)
-        left[key] = Unexplained(*where, (case.group.dtype,), 1, case.id, case.label)
+        left[key] = Unexplained(*where, (case.group.dtype,), 1, case.label)
         return
     dtypes = tuple(dict.fromkeys((*known.dtypes, case.group.dtype)))
     left[key] = replace(known, dtypes=dtypes, cases=known.cases + 1)

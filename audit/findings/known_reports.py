@@ -38,7 +38,7 @@ STANDING_OF: dict[CaseVerdict, Standing] = {
 
 @dataclass(frozen=True)
 class ReportStanding:
-    """One upstream report and what this run shows of it; `worst_case` is the id of the case that decided, if any."""
+    """One upstream report and what this run shows of it; `worst_case` is the label of the case that decided, if any."""
 
     issue: int
     url: str
@@ -48,20 +48,20 @@ class ReportStanding:
     affected: str
     standing: Standing
     cases: int
-    worst_case: int | None = None
+    worst_case: str | None = None
 
 
 def known_reports(
     reports: Iterable[KnownReport],
     cases: Mapping[Entry, Mapping[CaseVerdict, int]],
-    worst_cases: Mapping[tuple[Entry, CaseVerdict], int],
+    worst_cases: Mapping[tuple[Entry, CaseVerdict], str],
 ) -> tuple[ReportStanding, ...]:
     """How the reports stand in a run, in the order of their numbers.
 
     Args:
         reports: the corpus.
         cases: of each entry of the run, how many cases had each verdict, over all dtypes and both modes.
-        worst_cases: the id of the case that shows an entry's verdict best.
+        worst_cases: the label of the case that shows an entry's verdict best.
     """
     by_issue: dict[str, list[Entry]] = {}
     for entry in cases:

@@ -38,17 +38,13 @@ FAULTS: tuple[OverloadVerdict, ...] = SEVERITY[: SEVERITY.index(OverloadVerdict.
 
 @dataclass(frozen=True)
 class RunFacts:
-    """Which run this is, where it ran, and how much of it was executed.
+    """What ran where, and how much of it was executed: the same for two runs of the same code on the same machine.
 
     `recorded` counts all cases in the store, `executed` those in which the mps device was asked; `gradients` of those
-    whose gradients were compared; `case_seconds` is the sum over cases, of all workers; `duration` is wall time from
-    start to end in seconds, None while the run is unfinished.
+    whose gradients were compared. `environment` is what the results depend on: see `summary`.
     """
 
-    id: int
-    started: str
-    finished: str | None
-    duration: float | None
+    finished: bool
     simulated: bool
     settings: Mapping[str, Any]
     environment: Mapping[str, Any]
@@ -57,21 +53,36 @@ class RunFacts:
     recorded: int
     executed: int
     gradients: int
-    case_seconds: float
 
     @property
     def complete(self) -> bool:
         """Whether every planned group was executed to its end."""
-        return self.finished is not None and self.groups_done == self.groups_planned
+        return self.finished and self.groups_done == self.groups_planned
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How one run of one store went, which no two runs share: told in a terminal, and never published.
+
+    `run` is its number in the store; `duration` is wall time from start to end in seconds, None while it is unfinished;
+    `case_seconds` the sum over cases, of all workers. `numbers` gives the store's number of each case that the summary
+    refers to, by its label.
+    """
+
+    run: int
+    started: str
+    duration: float | None
+    case_seconds: float
+    numbers: Mapping[str, int]
 
 
 @dataclass(frozen=True)
 class DtypeEvidence:
-    """What is known of an overload for one dtype; `worst_case` is the id of the case that decided, if one did."""
+    """What is known of an overload for one dtype; `worst_case` is the label of the case that decided, if one did."""
 
     verdict: OverloadVerdict
     cases: Mapping[CaseVerdict, int]
-    worst_case: int | None = None
+    worst_case: str | None = None
 
 
 @dataclass(frozen=True)
@@ -86,7 +97,7 @@ class OverloadSummary:
         executed: cases that count for it; a case that calls several overloads counts for each.
         cases: the same by case verdict, and cases whose reference failed.
         dtypes: the evidence by dtype, in the order of DTYPES; only dtypes with evidence.
-        worst_case: the id of the case that decided, if one did; its data are in `AuditSummary.cases`.
+        worst_case: the label of the case that decided, if one did; its data are in `AuditSummary.cases`.
         entries: the entries of the case source that called it.
         through: operators inside it that fell back or are missing: it is composed of them.
         shared_with: other overloads of which one may be at fault instead.
@@ -106,7 +117,7 @@ class OverloadSummary:
     executed: int = 0
     cases: Mapping[CaseVerdict, int] = field(default_factory=dict)
     dtypes: Mapping[str, DtypeEvidence] = field(default_factory=dict)
-    worst_case: int | None = None
+    worst_case: str | None = None
     entries: tuple[str, ...] = ()
     through: tuple[str, ...] = ()
     shared_with: tuple[str, ...] = ()
@@ -152,7 +163,7 @@ class OperatorSummary:
     dtypes: Mapping[str, OverloadVerdict]
     overloads: tuple[str, ...]
     executed: int
-    worst_case: int | None = None
+    worst_case: str | None = None
     registered: Registered | None = None
 
 
@@ -162,7 +173,7 @@ class EntryDtype:
 
     verdict: CaseVerdict | None
     cases: Mapping[CaseVerdict, int]
-    worst_case: int | None = None
+    worst_case: str | None = None
 
 
 @dataclass(frozen=True)
@@ -189,7 +200,7 @@ class FallbackSummary:
     refused: int
     dtypes: tuple[str, ...]
     entries: tuple[str, ...]
-    example: int | None
+    example: str | None
 
 
 @dataclass(frozen=True)
@@ -213,13 +224,13 @@ class Unattributed:
     dtype: str
     verdict: CaseVerdict
     cases: int
-    worst_case: int
+    worst_case: str
     suspects: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class AuditSummary:
-    """Everything that reports show of one run. `cases` holds the cases that other parts refer to by id.
+    """Everything that reports show of one run. `cases` holds the cases that other parts refer to by label.
 
     `explanation` says which rules explain the cases that did not pass, and what none explains.
 
@@ -227,6 +238,7 @@ class AuditSummary:
 
     `module` holds what the probes of torch.mps itself showed, `known_reports` how the upstream reports of wrong
     results stand in this run. `selection` says by which filters only a part is left, "" when nothing is: see `select`.
+    `execution` is None in a summary that was read from a report.
     """
 
     run: RunFacts
@@ -241,12 +253,13 @@ class AuditSummary:
     fallbacks: tuple[FallbackSummary, ...]
     disagreements: tuple[Disagreement, ...]
     unattributed: tuple[Unattributed, ...]
-    cases: Mapping[int, CaseReference]
+    cases: Mapping[str, CaseReference]
     explanation: Explanation = field(default_factory=Explanation)
     not_executed: tuple[NotExecuted, ...] = ()
     module: tuple[ModuleRow, ...] = ()
     known_reports: tuple[ReportStanding, ...] = ()
     selection: str = ""
+    execution: Execution | None = None
 
     @property
     def overload_counts(self) -> dict[OverloadVerdict, int]:

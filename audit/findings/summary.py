@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ...registry import known_wrong
 from ..calls.memory import Memory
@@ -32,6 +32,7 @@ from .results import (
     DtypeEvidence,
     EntryDtype,
     EntrySummary,
+    Execution,
     FallbackSummary,
     OperatorSummary,
     OverloadSummary,
@@ -63,8 +64,10 @@ def summarize(
     explanation, rule_of = explain(store, run, surface)
     groups = store.groups(run.id)
     overloads = _overloads(evidence, surface, _selection(run, evidence.counts))
+    cases = _referenced_cases(evidence, rule_of)
     return AuditSummary(
         run=_run_facts(run, groups, evidence.counts),
+        execution=_execution(run, evidence, cases),
         surface_release=surface.release,
         surface_source=_portable(surface.source),
         totals={mode: in_order_of_severity(cases) for mode, cases in sorted(evidence.by_mode().items())},
@@ -76,7 +79,7 @@ def summarize(
         fallbacks=_fallbacks(evidence, surface),
         disagreements=tuple(_disagreements(evidence, surface, overloads)),
         unattributed=_unattributed(evidence),
-        cases=_referenced_cases(evidence, rule_of),
+        cases=cases,
         explanation=explanation,
         not_executed=not_executed(run, overloads, evidence.counts, _committed_memory()),
         module=tuple(store.module_rows(run.id)),
@@ -91,23 +94,39 @@ def _committed_memory() -> Memory:
 
 
 def _run_facts(run: Run, groups: list[StoredGroup], counts: list[CaseCount]) -> RunFacts:
-    duration = None
-    if run.finished is not None:
-        duration = (datetime.fromisoformat(run.finished) - datetime.fromisoformat(run.started)).total_seconds()
     return RunFacts(
-        id=run.id,
-        started=run.started,
-        finished=run.finished,
-        duration=duration,
+        finished=run.finished is not None,
         simulated=bool(run.environment.get("simulated", False)),
         settings=run.settings,
-        environment=run.environment,
+        environment=_decisive(run.environment),
         groups_planned=len(groups),
         groups_done=sum(group.done for group in groups),
         recorded=sum(count.cases for count in counts),
         executed=sum(count.cases for count in counts if count.verdict.executed),
         gradients=sum(count.gradients for count in counts),
-        case_seconds=sum(count.seconds for count in counts),
+    )
+
+
+# What the simulated device does not depend on: its kernels are those of torch's CPU, whose choice `cpu` names.
+HARDWARE = ("chip", "machine", "os")
+
+
+def _decisive(environment: Mapping[str, Any]) -> dict[str, Any]:
+    """The environment as far as the results depend on it: on a simulated device not on the machine's name or kernel."""
+    left_out = HARDWARE if environment.get("simulated") else ()
+    return {name: value for name, value in environment.items() if name not in left_out}
+
+
+def _execution(run: Run, evidence: Evidence, cases: Iterable[str]) -> Execution:
+    duration = None
+    if run.finished is not None:
+        duration = (datetime.fromisoformat(run.finished) - datetime.fromisoformat(run.started)).total_seconds()
+    return Execution(
+        run=run.id,
+        started=run.started,
+        duration=duration,
+        case_seconds=sum(count.seconds for count in evidence.counts),
+        numbers={label: evidence.numbers[label] for label in cases},
     )
 
 
@@ -160,7 +179,7 @@ def _overload(name: str, known: Overload | None, findings: OverloadFindings, sel
         executed=executed,
         cases=in_order_of_severity(cases),
         dtypes=_dtype_evidence(findings, dispatch, works_somewhere=_works(cases)),
-        worst_case=deciding.id if deciding else None,
+        worst_case=deciding.label if deciding else None,
         entries=tuple(sorted(findings.entries)),
         through=tuple(sorted(findings.through)),
         shared_with=tuple(sorted(findings.shared)),
@@ -194,7 +213,7 @@ def _dtype_evidence(
         verdict = _verdict(of_dtype.cases, dispatch, works_somewhere=works_somewhere)
         deciding = _worst_of([of_dtype], verdict)
         cases = in_order_of_severity(of_dtype.cases)
-        found[dtype] = DtypeEvidence(verdict, cases, deciding.id if deciding else None)
+        found[dtype] = DtypeEvidence(verdict, cases, deciding.label if deciding else None)
     return found
 
 
@@ -320,7 +339,7 @@ def _entry(name: str, sources: tuple[str, ...], findings: Mapping[str, DtypeFind
 def _entry_dtype(findings: DtypeFindings) -> EntryDtype:
     verdict = worst(findings.cases)
     deciding = findings.worst.get(verdict) if verdict else None
-    return EntryDtype(verdict, in_order_of_severity(findings.cases), deciding.id if deciding else None)
+    return EntryDtype(verdict, in_order_of_severity(findings.cases), deciding.label if deciding else None)
 
 
 def _fallbacks(evidence: Evidence, surface: Surface) -> tuple[FallbackSummary, ...]:
@@ -332,7 +351,7 @@ def _fallbacks(evidence: Evidence, surface: Surface) -> tuple[FallbackSummary, .
             refused=found.refused,
             dtypes=tuple(dtype for dtype, _ in _in_dtype_order(dict.fromkeys(found.dtypes))),
             entries=tuple(sorted(found.entries)),
-            example=found.example.id if found.example else None,
+            example=found.example.label if found.example else None,
         )
         for name, found in sorted(evidence.fallbacks.items())
     )
@@ -361,7 +380,7 @@ def _unattributed(evidence: Evidence) -> tuple[Unattributed, ...]:
             dtype,
             verdict,
             found.cases[verdict],
-            found.worst[verdict].id,
+            found.worst[verdict].label,
             evidence.attribution.suspects(entry, dtype).overloads,
         )
         for (entry, dtype, verdict), found in sorted(evidence.unattributed.items(), key=lambda item: _order(item[0]))
@@ -373,24 +392,24 @@ def _order(key: tuple[Entry, str, CaseVerdict]) -> tuple[Entry, int, str, str]:
     return entry, _dtype_position(dtype), dtype, verdict.value
 
 
-def _referenced_cases(evidence: Evidence, rule_of: Mapping[int, str]) -> dict[int, CaseReference]:
+def _referenced_cases(evidence: Evidence, rule_of: Mapping[str, str]) -> dict[str, CaseReference]:
     kept = [f for findings in evidence.overloads.values() for f in findings.dtypes.values()]
     kept += [f for by_dtype in evidence.entries.values() for f in by_dtype.values()]
     kept += evidence.unattributed.values()
     cases = [case for found in kept for case in found.worst.values()]
     cases += [found.example for found in evidence.fallbacks.values() if found.example]
-    ordered = sorted(cases, key=lambda case: case.id)
-    return {case.id: replace(case, rule=rule_of.get(case.id, "")) for case in ordered}
+    ordered = sorted(cases, key=lambda case: case.label)
+    return {case.label: replace(case, rule=rule_of.get(case.label, "")) for case in ordered}
 
 
 def _known_reports(evidence: Evidence) -> tuple[ReportStanding, ...]:
     cases: dict[Entry, Counter[CaseVerdict]] = defaultdict(Counter)
-    worst_cases: dict[tuple[Entry, CaseVerdict], int] = {}
+    worst_cases: dict[tuple[Entry, CaseVerdict], str] = {}
     for entry, by_dtype in evidence.entries.items():
         for found in by_dtype.values():
             cases[entry].update(found.cases)
             for verdict, case in found.worst.items():
-                worst_cases.setdefault((entry, verdict), case.id)
+                worst_cases.setdefault((entry, verdict), case.label)
     return known_reports(known_wrong.load().values(), cases, worst_cases)
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from mpsmith.audit.findings.module_rows import ModuleRow, ModuleStatus
 from mpsmith.audit.findings.results import AuditSummary, Registered, select
 from mpsmith.audit.findings.store import Store
 from mpsmith.audit.findings.summary import summarize
@@ -72,21 +73,39 @@ CASES: dict[tuple[str, str, str], list[Outcome]] = {
 }
 
 
-def make_summary(path: Path, *, simulated: bool = True, finished: bool = True, cases: bool = True) -> AuditSummary:
+def make_summary(
+    path: Path, *, simulated: bool = True, finished: bool = True, cases: bool = True, shuffled: bool = False
+) -> AuditSummary:
+    """The report of one run; `shuffled`: of the same findings, in a later run, on another host, in another order."""
     with Store.create(path) as store:
-        environment = {"torch": "2.13.0", "simulated": simulated, "chip": "Test M9", "os": "testOS", "profile": None}
+        if shuffled:
+            earlier = store.begin_run({}, {"simulated": True})
+            store.plan(earlier.id, [GroupKey("opinfo", "sum", "", "float32", "fallback")])
+            store.add_case(store.groups(earlier.id)[0].id, 0, Outcome(CaseVerdict.WRONG), "")
+        host = {"chip": "other", "os": "otherOS"} if shuffled else {"chip": "Test M9", "os": "testOS"}
+        environment = {"torch": "2.13.0", "simulated": simulated, "profile": None, **host}
         settings = {"samples": "default", "seed": 0, "ops": [], "dtypes": []}
         run = store.begin_run(settings, {**environment, "variables": {"PYTORCH_MPS_FAST_MATH": "1"}})
-        store.plan(run.id, [GroupKey("opinfo", name, "", dtype, mode) for name, dtype, mode in CASES])
+        step = -1 if shuffled else 1
+        store.plan(run.id, [GroupKey("opinfo", name, "", dtype, mode) for name, dtype, mode in list(CASES)[::step]])
         if cases:
             for group in store.groups(run.id):
                 outcomes = CASES[group.key.operator, group.key.dtype, group.key.mode]
-                store.add_cases([(group.id, i, outcome, "(float32[2, 3])") for i, outcome in enumerate(outcomes)])
+                seconds = 9.0 if shuffled else 1.0
+                rows = [
+                    (group.id, i, replace(outcome, seconds=seconds), "(float32[2, 3])")
+                    for i, outcome in enumerate(outcomes)
+                ]
+                store.add_cases(rows[::step])
                 if f"aten::{group.key.operator}" in SURFACE.by_name and group.key.operator != "sin":
                     store.add_witnesses(group.id, {f"aten::{group.key.operator}": True})
                 store.mark_done(group.id)
+        for name in ("torch.mps.a", "torch.mps.b")[::step]:
+            store.add_module_row(run.id, ModuleRow(name, ModuleStatus.WORKS))
         if finished:
             store.finish_run(run.id)
+        if shuffled:
+            store._connection.execute("UPDATE runs SET started = '2001-01-01T00:00:00+00:00'")
         return summarize(store, store.run(run.id), SURFACE, {"aten::mode": Registered("missing", "mode", "#77764")})
 
 
@@ -141,12 +160,12 @@ class Page(HTMLParser):
 
 
 def test_json_holds_the_whole_summary(summary: AuditSummary) -> None:
-    assert json_report.read(json_report.render(summary)) == summary
+    assert json_report.read(json_report.render(summary)) == replace(summary, execution=None)
 
 
 def test_json_says_what_it_is(summary: AuditSummary) -> None:
     data = json.loads(json_report.render(summary))
-    assert (data["format"], data["version"], data["simulated"]) == ("mpsmith-report", 1, True)
+    assert (data["format"], data["version"], data["simulated"]) == ("mpsmith-report", 2, True)
     counted = Counter(o["verdict"] for o in data["summary"]["overloads"])
     assert data["verdicts"] == dict(counted)
 
@@ -163,12 +182,13 @@ def test_json_has_a_schema_that_describes_every_field(summary: AuditSummary) -> 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"format": "other"}'])
 def test_json_of_something_else_is_an_error(text: str) -> None:
-    with pytest.raises(MpsmithError, match="not a JSON report of version 1"):
+    with pytest.raises(MpsmithError, match="not a JSON report of version 2"):
         json_report.read(text)
 
 
 def test_csv_has_a_row_for_every_overload(summary: AuditSummary) -> None:
     rows = list(csv.DictReader(io.StringIO(csv_report.render(summary))))
+    rows = [row for row in rows if row["operator"] != csv_report.MODULE]
     assert [row["overload"] for row in rows] == [o.name for o in summary.overloads]
     for row, o in zip(rows, summary.overloads, strict=True):
         assert (row["verdict"], row["reason"], row["executed"]) == (o.verdict.value, o.reason, str(o.executed))
@@ -223,7 +243,7 @@ def test_unexplained_faults_stand_before_explained_ones(summary: AuditSummary) -
     first = next(o for o in summary.overloads if o.name == "aten::sum")
     rule = {first.worst_case: replace(summary.cases[first.worst_case], rule="some-rule")}
     explained = replace(summary, cases={**summary.cases, **rule})
-    unexplained = next(case.id for case in summary.cases.values() if not case.rule and case.id != first.worst_case)
+    unexplained = next(c.label for c in summary.cases.values() if not c.rule and c.label != first.worst_case)
     other = replace(first, name="aten::zeta", worst_case=unexplained)
     both = replace(explained, overloads=(first, other))
     table = tables.fault_table(both, OverloadVerdict.WRONG)
@@ -245,15 +265,29 @@ def test_markdown_shows_the_tables(summary: AuditSummary) -> None:
     assert "opinfo:sum:float32:1" in text
 
 
-def test_markdown_is_the_same_for_the_same_results_but_for_the_environment(tmp_path: Path) -> None:
-    first, second = make_summary(tmp_path / "a"), make_summary(tmp_path / "b")
-    later = replace(
-        second, run=replace(second.run, started="2031-01-01T00:00:00+00:00", case_seconds=9.0, duration=7.0)
-    )
-    shifted = replace(later, run=replace(later.run, id=12))
-    one, other = (markdown.render(s).partition("## Environment")[0] for s in (first, shifted))
-    assert one == other
-    assert csv_report.render(first) == csv_report.render(shifted)
+@pytest.mark.parametrize("name", publish.FILES)
+def test_a_published_file_is_a_function_of_what_was_found_alone(name: str, tmp_path: Path) -> None:
+    first, second = make_summary(tmp_path / "a"), make_summary(tmp_path / "b", shuffled=True)
+    assert first.execution != second.execution
+    assert replace(first, execution=None) == replace(second, execution=None)
+    _, render = publish.FILES[name]
+    assert render(first) == render(second)
+    assert render(first) == render(replace(first, execution=None))
+
+
+def test_only_a_terminal_tells_when_a_run_was_and_its_numbers(tmp_path: Path) -> None:
+    shuffled = make_summary(tmp_path / "b", shuffled=True)
+    text = terminal.render(shuffled)
+    assert "run 2, started 2001-01-01" in text
+    worst = next(o for o in shuffled.overloads if o.name == "aten::sum").worst_case
+    assert shuffled.execution is not None
+    assert worst is not None
+    assert f" {shuffled.execution.numbers[worst]}\n" in text
+
+
+def test_what_the_hardware_is_called_counts_on_a_real_device_alone(tmp_path: Path) -> None:
+    assert "Test M9" in markdown.render(make_summary(tmp_path / "real", simulated=False))
+    assert "Test M9" not in markdown.render(make_summary(tmp_path / "simulated"))
 
 
 def test_markdown_cells_cannot_break_their_table(summary: AuditSummary) -> None:
@@ -344,7 +378,8 @@ def test_without_executed_cases_nothing_is_claimed(name: str, tmp_path: Path) ->
     if name in ("terminal", "markdown", "html"):
         assert "No case was executed, so nothing is known of any operator." in text
     if name == "csv":
-        assert {row["verdict"] for row in csv.DictReader(io.StringIO(text))} == {"unreachable"}
+        rows = [row for row in csv.DictReader(io.StringIO(text)) if row["operator"] != csv_report.MODULE]
+        assert {row["verdict"] for row in rows} == {"unreachable"}
 
 
 def test_an_older_surface_is_pointed_out(tmp_path: Path) -> None:
@@ -367,15 +402,19 @@ def test_the_page_needs_nothing_outside_itself(summary: AuditSummary) -> None:
 
 def test_the_page_holds_every_overload_operator_and_entry(summary: AuditSummary) -> None:
     data = json.loads(Page(html_page.render(summary)).data)
-    names = [v[0] for v in data["verdicts"]]
-    assert {o[0]: names[o[1]] for o in data["overloads"]} == {o.name: o.verdict.value for o in summary.overloads}
-    assert {o[0]: names[o[1]] for o in data["operators"]} == {o.name: o.verdict.value for o in summary.operators}
-    assert [e[0] for e in data["entries"]] == [e.name for e in summary.entries]
+    names = data["verdicts"]["name"]
+    for table, shown in (("overloads", summary.overloads), ("operators", summary.operators)):
+        verdicts = [names[position] for position in data[table]["verdict"]]
+        assert dict(zip(data[table]["name"], verdicts, strict=True)) == {o.name: o.verdict.value for o in shown}
+        assert all(len(column) == len(shown) for column in data[table].values())
+    assert data["entries"]["name"] == [e.name for e in summary.entries]
     decisive = {o.worst_case for o in summary.overloads} | {
         c.worst_case for e in summary.entries for c in e.dtypes.values()
     }
-    assert {int(number) for number in data["cases"]} == decisive - {None}
-    assert next(o[4] for o in data["operators"] if o[0] == "aten::mode") == ["missing", "mode", "#77764"]
+    assert set(data["cases"]["label"]) == decisive - {None}
+    mode = data["operators"]["name"].index("aten::mode")
+    registered = [data["operators"][column][mode] for column in ("status", "kernel", "upstream")]
+    assert registered == ["missing", "mode", "#77764"]
 
 
 def test_the_page_shows_a_few_cases_of_each_entry_and_the_start_of_long_texts(tmp_path: Path) -> None:
@@ -387,7 +426,7 @@ def test_the_page_shows_a_few_cases_of_each_entry_and_the_start_of_long_texts(tm
         summary = summarize(store, run, SURFACE)
     data = html_page.page_data(summary)
     assert len(summary.cases) == len(DTYPES)
-    assert len(data["cases"]) == html_page.SHOWN_CASES
+    assert len(data["cases"]["label"]) == html_page.SHOWN_CASES
     assert max(len(text) for text in data["texts"]) == html_page.SHOWN_TEXT
 
 
@@ -447,7 +486,8 @@ def test_filters_work_in_a_browser(summary: AuditSummary, tmp_path: Path, addres
 def test_details_show_the_failing_case_and_its_replay(summary: AuditSummary, tmp_path: Path) -> None:
     dom = dumped_dom(summary, tmp_path, "open=aten::sum")
     worst = next(o for o in summary.operators if o.name == "aten::sum").worst_case
-    assert f"<code>mpsmith replay {worst}</code>" in dom
+    assert worst == "opinfo:sum:float32:1"
+    assert f"<code>mpsmith replay '{worst}'</code>" in dom
     assert "raises &lt;script&gt;" in dom
     assert "opinfo:sum:float32:1" in dom
 

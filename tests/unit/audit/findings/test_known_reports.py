@@ -133,7 +133,7 @@ def test_csv_and_json_hold_both(summary: AuditSummary) -> None:
     )
     data = json.loads(json_report.render(summary))["summary"]
     assert data["module"][0] == {"name": "torch.mps.fails", "status": "present, fails", "detail": "it fails"}
-    assert json_report.read(json_report.render(summary)) == summary
+    assert json_report.read(json_report.render(summary)) == replace(summary, execution=None)
 
 
 def test_a_part_of_a_report_keeps_the_reports_of_its_overloads(summary: AuditSummary) -> None:

@@ -73,5 +73,5 @@ def test_the_table_has_a_row_for_each(summary_of_nothing) -> None:
 def summary_of_nothing():
     from mpsmith.audit.findings.results import AuditSummary, RunFacts
 
-    facts = RunFacts(1, "", None, None, True, {}, {}, 0, 0, 0, 0, 0, 0.0)
+    facts = RunFacts(False, True, {}, {}, 0, 0, 0, 0, 0)
     return AuditSummary(facts, "2.13.0", "", {}, {}, {}, (), (), (), (), (), (), {})

@@ -392,7 +392,7 @@ def test_an_unfinished_run_says_how_far_it_came(built: Built) -> None:
     built.store.plan(built.run, [GroupKey("opinfo", "sum", "", "float32", "fallback")])
     run = built.summary().run
     assert (run.groups_planned, run.groups_done, run.recorded, run.executed) == (2, 1, 2, 1)
-    assert run.duration is None
+    assert not run.finished
     assert not run.complete
     planned_only = next(e for e in built.summary().entries if e.name == "sum")
     assert (planned_only.verdict, planned_only.executed) == (None, 0)
@@ -401,9 +401,10 @@ def test_an_unfinished_run_says_how_far_it_came(built: Built) -> None:
 def test_a_finished_run_is_complete(built: Built) -> None:
     built.case("relu", PASSED)
     built.store.finish_run(built.run)
-    run = built.summary().run
-    assert run.complete
-    assert run.duration is not None
+    summary = built.summary()
+    assert summary.run.complete
+    assert summary.execution is not None
+    assert summary.execution.duration is not None
 
 
 # ---- roll-ups
