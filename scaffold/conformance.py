@@ -23,20 +23,16 @@ from ..audit.calls.invocation import SchemaCall, arguments_of, out_arguments, ov
 from ..audit.calls.memory import Memory
 from ..audit.cases import Case, make_cases
 from ..audit.group import GroupKey
-from ..audit.judging.fallbacks import CounterRecorder
-from ..audit.judging.judge import judge
+from ..audit.judging.acceptance import judged
 from ..audit.judging.transfer import move
-from ..audit.running.device import AuditedDevice, open_device
-from ..audit.selection import DeviceKind, Samples
+from ..audit.running.device import device_of_this_process
+from ..audit.selection import Samples
 from ..audit.sources.errors import ErrorSource
 from ..audit.sources.forms import FormSource
 from ..audit.sources.layouts import LAYOUTS, LayoutSource, in_layout
 from ..audit.sources.opinfo import OpInfoSource
 from ..audit.sources.special_values import SpecialValueSource
 from ..audit.tree import leaves, map_leaves
-from ..audit.verdicts import CaseVerdict
-from ..simulator import metal
-from ..simulator.device import loading as simulated
 
 NOT_WRITTEN = "is not written yet"
 DTYPES = ("float32", "float16", "bfloat16")
@@ -45,25 +41,13 @@ SEED = 20230524
 # How many calls have to work before a kernel counts as written.
 _TRIED = 4
 
-_PASSED = (CaseVerdict.PASSED, CaseVerdict.SKIPPED, CaseVerdict.REFERENCE_FAILED)
+
+# The name by which generated tests ask for it.
+device = device_of_this_process
 
 
 class KernelNotWrittenError(AssertionError):
     """The kernel under test is still a scaffold."""
-
-
-@cache
-def device() -> AuditedDevice:
-    """The mps device of this process: the real one, or the simulated one with the coverage of the installed torch.
-
-    A simulated device that is loaded already stays, whatever its coverage.
-    Raises MpsmithError where neither can be had.
-    """
-    loaded = simulated.loaded_profile()
-    if loaded is not None:
-        metal.install()
-        return AuditedDevice(True, loaded.release, CounterRecorder())
-    return open_device(DeviceKind.AUTO, None)
 
 
 @dataclass(frozen=True)
@@ -242,16 +226,13 @@ class Subject:
     def _judge_all(self, cases: Iterable[Case]) -> None:
         listed = [case for case in cases if not case.skipped]
         self._require(listed)
-        judged = 0
-        for position, case in enumerate(listed):
-            outcome = judge(case, device().recorder, SEED, f"{self.operator} {position}")
-            if NOT_WRITTEN in outcome.message:
-                raise KernelNotWrittenError(outcome.message)
-            assert outcome.verdict in _PASSED, (
-                f"{case.title or 'sample'} {position}: {outcome.verdict.value}: {outcome.message}"
-            )
-            judged += outcome.verdict is CaseVerdict.PASSED
-        assert judged, f"{self.operator}: no case could be executed on the CPU, so nothing was compared"
+        accepted = 0
+        for one in judged(listed, device().recorder, SEED, self.operator):
+            if NOT_WRITTEN in one.outcome.message:
+                raise KernelNotWrittenError(one.outcome.message)
+            assert not one.refused, f"{one.case.title or 'sample'} {one.position}: {one.reason}"
+            accepted += one.accepted
+        assert accepted, f"{self.operator}: no case could be executed on the CPU, so nothing was compared"
 
     def _require(self, cases: list[Case]) -> None:
         if not cases:

@@ -7,6 +7,7 @@ import platform
 import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from ..._version import __version__
@@ -83,6 +84,25 @@ def open_device(kind: DeviceKind, profile_name: str | None) -> AuditedDevice:
     simulated_device.load(simulated_profile)
     metal.install()  # kernels that a package brings compile there as they do on a Mac
     return AuditedDevice(True, simulated_profile.release, CounterRecorder())
+
+
+@cache
+def device_of_this_process() -> AuditedDevice:
+    """The mps device that is there: the real one, or the simulated one with the coverage of the installed torch.
+
+    A simulated device that is loaded already stays, whatever its coverage.
+    Raises MpsmithError where neither can be had.
+    """
+    from ...simulator import metal
+    from ...simulator.device import loading
+
+    loaded = loading.loaded_profile()
+    if loaded is None:
+        return open_device(DeviceKind.AUTO, None)
+    from ..judging.fallbacks import CounterRecorder
+
+    metal.install()
+    return AuditedDevice(True, loaded.release, CounterRecorder())
 
 
 def import_torch() -> Any:

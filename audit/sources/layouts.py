@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import torch
@@ -105,16 +105,21 @@ class LayoutSource(DerivedSource):
     name = "layouts"
 
     def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
-        """One case for each layout, all tensors in it; and one with the gradients of the outputs not contiguous."""
-        for layout in LAYOUTS:
-            varied = in_layout(case, layout)
-            if varied is not None:
-                yield varied
-        mixed = with_scalars_on_host(case)
-        if mixed is not None:
-            yield mixed
-        if case.differentiable:
-            yield replace(case, title="gradients of the outputs transposed", cotangent_layout=transposed)
+        """The variations that `in_every_layout` makes."""
+        return in_every_layout(case)
+
+
+def in_every_layout(case: Case, layouts: Sequence[Layout] = LAYOUTS) -> Iterator[Case]:
+    """One case for each layout, all tensors in it; and one with the gradients of the outputs not contiguous."""
+    for layout in layouts:
+        varied = in_layout(case, layout)
+        if varied is not None:
+            yield varied
+    mixed = with_scalars_on_host(case)
+    if mixed is not None:
+        yield mixed
+    if case.differentiable:
+        yield replace(case, title="gradients of the outputs transposed", cotangent_layout=transposed)
 
 
 def in_layout(case: Case, layout: Layout) -> Case | None:

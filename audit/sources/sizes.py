@@ -32,18 +32,23 @@ class SizeSource(DerivedSource):
         return type(self._opinfos.opinfo(key)).__name__ in RESIZABLE
 
     def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
-        """One case for each size, where the tensors of one dimension or more have, or broadcast to, one shape."""
-        case = broadcast(case) if case.elementwise else case
-        shapes = {leaf.shape for leaf in leaves((case.args, case.kwargs)) if isinstance(leaf, Tensor) and leaf.dim()}
-        if len(shapes) != 1:
-            return
-        (shape,) = shapes
-        for title, size in (("empty", 0), ("one element", 1), ("large", LARGE_PRIME)):
-            sample = resized(case, shape, size)
-            # A reduction may refuse what has no elements; on every device alike.
-            yield replace(sample, title=title, differentiable=False, errors_count=size == 0)
-        if len(shape) < len(MANY_DIMENSIONS) and "memory_format" not in case.kwargs:  # one is for four dimensions
-            yield replace(reshaped(case, shape, MANY_DIMENSIONS), title="six dimensions", differentiable=False)
+        """The variations that `in_every_size` makes."""
+        return in_every_size(case)
+
+
+def in_every_size(case: Case) -> Iterator[Case]:
+    """One case for each size, where the tensors of one dimension or more have, or broadcast to, one shape."""
+    case = broadcast(case) if case.elementwise else case
+    shapes = {leaf.shape for leaf in leaves((case.args, case.kwargs)) if isinstance(leaf, Tensor) and leaf.dim()}
+    if len(shapes) != 1:
+        return
+    (shape,) = shapes
+    for title, size in (("empty", 0), ("one element", 1), ("large", LARGE_PRIME)):
+        sample = resized(case, shape, size)
+        # A reduction may refuse what has no elements; on every device alike.
+        yield replace(sample, title=title, differentiable=False, errors_count=size == 0)
+    if len(shape) < len(MANY_DIMENSIONS) and "memory_format" not in case.kwargs:  # one is for four dimensions
+        yield replace(reshaped(case, shape, MANY_DIMENSIONS), title="six dimensions", differentiable=False)
 
 
 def broadcast(case: Case) -> Case:

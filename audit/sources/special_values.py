@@ -34,11 +34,15 @@ class SpecialValueSource(DerivedSource):
         return kind in (*ELEMENTWISE, *REDUCTION) and key.dtype != "bool" and key.operator not in UNDEFINED
 
     def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
-        """One case for each class of values that the dtype has."""
-        dtype: torch.dtype = getattr(torch, key.dtype)
-        for title, values in classes(dtype).items():
-            # Gradients at special values differ between correct implementations; only the values are defined.
-            yield sprinkled(replace(case, differentiable=False, title=title), dtype, values)
+        """The variations that `with_special_values` makes."""
+        return with_special_values(case, getattr(torch, key.dtype))
+
+
+def with_special_values(case: Case, dtype: torch.dtype) -> Iterator[Case]:
+    """One case for each class of values that the dtype has."""
+    for title, values in classes(dtype).items():
+        # Gradients at special values differ between correct implementations; only the values are defined.
+        yield sprinkled(replace(case, differentiable=False, title=title), dtype, values)
 
 
 def classes(dtype: torch.dtype) -> dict[str, Sequence[float | int]]:

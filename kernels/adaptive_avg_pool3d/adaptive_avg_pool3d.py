@@ -23,11 +23,11 @@ _GROUP = 256  # the size that the Metal kernel for large windows is written for
 def adaptive_avg_pool3d(self: torch.Tensor, output_size: Sequence[int]) -> torch.Tensor:
     """`_adaptive_avg_pool3d`: `self` is (images, channels, depth, height, width) or without images, of any strides."""
     check_pooled(self, output_size, "adaptive_avg_pool3d")
-    _check_dtype(self)
     inputs = self.shape[-3:]
     out = torch.empty((*self.shape[:-3], *output_size), dtype=self.dtype, device=self.device)
-    if not out.numel():
+    if not out.numel():  # of any dtype, as on the CPU
         return out
+    _check_dtype(self)
     suffix = METAL_TYPES[self.dtype]
     geometry = geometry3d(self, inputs, output_size)
     if has_large_windows(inputs, output_size):

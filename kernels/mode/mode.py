@@ -42,10 +42,10 @@ def _reduced(x: torch.Tensor, dim: int, keepdim: bool) -> tuple[int, list[int]]:
     if not -max(x.dim(), 1) <= dim < max(x.dim(), 1):
         limit = max(x.dim(), 1)
         raise IndexError(f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})")
+    if x.dim() == 0:  # of any dtype, as on the CPU
+        return 0, []
     if x.dtype not in METAL_TYPES or x.dtype.is_complex:
         raise NotImplementedError(f"mode is not implemented for {x.dtype} on mps")
-    if x.dim() == 0:
-        return 0, []
     dim %= x.dim()
     if x.shape[dim] == 0:
         raise IndexError(f"mode(): Expected reduction dim {dim} to have non-zero size.")
@@ -58,12 +58,16 @@ def _fill(x: torch.Tensor, dim: int, values: torch.Tensor, indices: torch.Tensor
     """Sort along `dim` with torch's own kernel, then find the longest run of every row; outputs are contiguous."""
     if values.numel() == 0:
         return
+    if x.dim() == 0:
+        values.copy_(x)
+        indices.zero_()
+        return
     if x.dtype == torch.bool:
         found = torch.empty(values.shape, dtype=torch.uint8, device=x.device)
         _fill(x.to(torch.uint8), dim, found, indices)
         values.copy_(found)
         return
-    rows = (x.unsqueeze(0) if x.dim() == 0 else x.movedim(dim, -1)).contiguous()
+    rows = x.movedim(dim, -1).contiguous()
     ordered, positions = torch.sort(rows, dim=-1, stable=True)
     size = rows.shape[-1]
     kernel = _shader.kernel(f"mode_{METAL_TYPES[x.dtype]}", x.device)

@@ -6,12 +6,14 @@ The dispatcher is one for the whole process: so is what is registered here. All 
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import os
 import threading
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -79,13 +81,7 @@ def enable(*names: str) -> tuple[str, ...]:
         if not names and not dispatcher.mps_is_available():
             finished_entries()  # a registry that makes no sense is told on every machine; no family is loaded for it
             return ()
-        kernels = named(names) if names else finished()
-        if not dispatcher.mps_is_available():
-            return ()
-        for kernel in kernels:
-            if _state(kernel) is State.available:
-                _register(kernel)
-        return tuple(kernel.overload for kernel in kernels if kernel.overload in _registered)
+        return _register_lacking(named(names) if names else finished())
 
 
 def disable(*names: str) -> tuple[str, ...]:
@@ -107,11 +103,37 @@ def use(*names: str) -> Iterator[tuple[str, ...]]:
 
     Yields the overloads that mpsmith answers inside. Raises UnknownKernelError for a name without a kernel.
     """
+    with _exactly(named(names)) as active:
+        yield active
+
+
+@contextlib.contextmanager
+def counting(*names: str) -> Iterator[Counter[str]]:
+    """Like `use`, and yields how often each overload has been answered by its kernel: a proof that it ran.
+
+    What torch answered itself, or the CPU, is not counted. Raises UnknownKernelError for a name without a kernel.
+    """
+    calls: Counter[str] = Counter()
+    with _exactly([_counted(kernel, calls) for kernel in named(names)]):
+        yield calls
+
+
+def _counted(kernel: Kernel, calls: Counter[str]) -> Kernel:
+    @functools.wraps(kernel.function)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        calls[kernel.overload] += 1
+        return kernel.function(*args, **kwargs)
+
+    return replace(kernel, function=function)
+
+
+@contextlib.contextmanager
+def _exactly(kernels: Sequence[Kernel]) -> Iterator[tuple[str, ...]]:
+    """Inside, exactly these are registered as far as torch lacks them; yields their overloads. Then those of before."""
     with _lock:
         before = tuple(_registered)
-        wanted = named(names)
         disable()
-        active = enable(*(kernel.overload for kernel in wanted)) if wanted else ()
+        active = _register_lacking(kernels)
     try:
         yield active
     finally:
@@ -161,6 +183,14 @@ def _state(kernel: Kernel, complete: set[str] | None = None) -> State:
     if kernel.applies is not None and not hasattr(torch.library, "get_kernel"):
         return State.no_original
     return State.available if complete is None or kernel.overload in complete else State.unfinished
+
+
+def _register_lacking(kernels: Sequence[Kernel]) -> tuple[str, ...]:
+    """Register those that are available here; the overloads among them all that mpsmith answers now."""
+    for kernel in kernels:
+        if _state(kernel) is State.available:
+            _register(kernel)
+    return tuple(kernel.overload for kernel in kernels if kernel.overload in _registered)
 
 
 def _register(kernel: Kernel) -> None:

@@ -3,73 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 
 from ...registry.model import Device, Entry, Evidence, Status, in_dtype_order
 from ..runtime import catalog, shader
-from ..runtime.registration import registered
-from .checks import Case, Failure, cases, run
-from .layouts import LAYOUTS, Layout
-from .subjects import SUBJECTS
+from .verify import FamilyResult
 
 _DIGEST_LENGTH = 16
-
-
-@dataclass
-class FamilyResult:
-    """What the cases of one family showed.
-
-    Attributes:
-        family: its name.
-        operators: the operators of the subjects that ran with our kernels.
-        cases: how many cases ran.
-        failures: those that did not come out right.
-        native: the subjects that were left out, since the running torch has kernels of its own for all they call.
-    """
-
-    family: str
-    operators: set[str] = field(default_factory=set)
-    cases: int = 0
-    failures: list[Failure] = field(default_factory=list)
-    native: list[str] = field(default_factory=list)
-    checks: set[str] = field(default_factory=set)
-    dtypes: set[str] = field(default_factory=set)
-
-    @property
-    def passed(self) -> bool:
-        """Whether anything ran and nothing failed: no case at all is no pass."""
-        return self.cases > 0 and not self.failures
-
-
-def verify(family: str, layouts: Sequence[Layout] = LAYOUTS) -> FamilyResult:
-    """Run every case of a family whose kernels are registered (`enable` them first).
-
-    Raises UnknownKernelError for a name that is no family.
-    """
-    catalog.family(family)
-    result = FamilyResult(family)
-    answered = {overload.split(".")[0] for overload in registered()}
-    for subject in SUBJECTS[family]:
-        if not answered.intersection(subject.operators):
-            result.native.append(subject.name)
-            continue
-        result.operators.update(answered.intersection(subject.operators))
-        for case, failure in _outcomes(cases(subject, layouts)):
-            result.cases += 1
-            result.checks.add(case.check)
-            result.dtypes.add(str(case.dtype).removeprefix("torch."))
-            if failure is not None:
-                result.failures.append(failure)
-    return result
-
-
-def _outcomes(all_cases: Iterator[Case]) -> Iterator[tuple[Case, Failure | None]]:
-    for case in all_cases:
-        yield case, run(case)
 
 
 def source_files(family: str) -> list[Path]:

@@ -94,7 +94,8 @@ def test_kernels_that_newer_releases_have_natively(fresh_python: FreshPython) ->
         device.load(profile("1.12.1"))
         metal.install()
         import mpsmith.kernels as kernels
-        from mpsmith.kernels.verification.evidence import verify
+        from mpsmith.audit.sources.layouts import stepped
+        from mpsmith.kernels.verification.verify import verify
         from mpsmith.kernels.runtime import catalog
 
         for family in ("shrink", "logit"):
@@ -105,6 +106,6 @@ def test_kernels_that_newer_releases_have_natively(fresh_python: FreshPython) ->
             assert result.passed, result.failures[:3]
             assert not result.native
             with metal.checking("checked"):
-                assert verify(family, ["sliced"]).passed
+                assert verify(family, [stepped]).passed
     """)
     assert done.returncode == 0

@@ -6,15 +6,17 @@ import inspect
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
 
 from mpsmith import autoload
+from mpsmith.audit.selection import DTYPES, Samples
 from mpsmith.kernels.runtime import catalog, dispatcher
 from mpsmith.kernels.runtime.catalog import Kernel, UnknownKernelError
 from mpsmith.kernels.runtime.shader import assembled, sources
-from mpsmith.kernels.verification.subjects import SUBJECTS
+from mpsmith.kernels.verification.source import KernelSource, calls_of
 
 KERNELS = catalog.all_kernels()
 
@@ -41,10 +43,51 @@ def test_no_overload_has_two_kernels() -> None:
     assert len(overloads) == len(set(overloads))
 
 
-def test_every_operator_is_verified_by_a_subject_of_its_family() -> None:
-    for family in catalog.families():
-        verified = {operator for subject in SUBJECTS[family] for operator in subject.operators}
-        assert {kernel.operator for kernel in catalog.family(family)} == verified, family
+@pytest.mark.parametrize("family", catalog.families())
+def test_every_operator_is_verified_by_a_call_of_its_family(family: str) -> None:
+    verified = {operator for call in calls_of(family) for operator in call.operators}
+    assert {kernel.operator for kernel in catalog.family(family)} == verified
+
+
+def test_a_family_is_whatever_folder_has_a_module_of_its_name() -> None:
+    """No list names them: a new folder is enough."""
+    folders = {path.parent.name for path in Path(catalog.__file__).parents[1].glob("*/*.metal")} - {"shared"}
+    assert set(catalog.families()) == folders
+    assert {"mode", "put_take"} <= folders
+    with pytest.raises(UnknownKernelError, match=r"there is no family moda in mpsmith.kernels \(did you mean mode"):
+        catalog.family("moda")
+
+
+def test_audits_get_a_group_of_cases_for_each_call_and_dtype() -> None:
+    source = KernelSource()
+    groups = {key.label: key for key in source.groups()}
+    calls = [call for family in catalog.families() for call in calls_of(family)]
+    assert len(groups) == sum(len(call.dtypes) for call in calls)
+    assert {key.dtype for key in groups.values()} <= set(DTYPES)
+    assert "kernels:put_.accumulate:int64" in groups
+    cases = list(source.cases(groups["kernels:mode:float32"], Samples.DEFAULT))
+    assert cases[0].differentiable
+    assert cases[0].args[0].requires_grad
+    titles = {case.title for case in cases}
+    assert {"", "transposed", "expanded", "offset", "nan", "gradients of the outputs transposed"} <= titles
+
+
+def test_what_is_written_is_never_expanded() -> None:
+    (key,) = (key for key in KernelSource().groups() if key.label == "kernels:put_:float32")
+    titles = {case.title for case in KernelSource().cases(key, Samples.DEFAULT)}
+    assert "transposed" in titles
+    assert "expanded" not in titles
+
+
+def test_an_audit_finds_the_cases_with_the_package() -> None:
+    """`mpsmith audit --with-kernels` imports mpsmith.kernels as any package that offers sources."""
+    import mpsmith.kernels
+
+    assert "mpsmith_case_sources" not in vars(mpsmith.kernels)
+    (source,) = mpsmith.kernels.mpsmith_case_sources
+    assert isinstance(source, KernelSource)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        mpsmith.kernels.nothing  # noqa: B018
 
 
 def test_every_family_has_metal_source_that_defines_what_it_includes_once() -> None:
@@ -100,6 +143,15 @@ def test_a_broken_registry_is_a_warning(tmp_path: os.PathLike[str]) -> None:
     done = run("import mpsmith.kernels", MPSMITH_REGISTRY=str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert "there is no family nowhere in mpsmith.kernels" in done.stderr
+
+
+def test_the_import_loads_no_family_where_there_is_no_mps_device_and_no_audit_anywhere() -> None:
+    done = run(
+        "import sys, mpsmith.kernels\n"
+        "print([m for m in sys.modules if m.startswith(('mpsmith.audit', 'mpsmith.kernels.verification'))])\n"
+        "print([m for m in sys.modules if m.startswith('mpsmith.kernels.') and '.runtime' not in m])"
+    )
+    assert done.stdout.splitlines() == ["[]", "[]"]
 
 
 def test_autoload_does_nothing_unless_asked_and_never_raises(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from mpsmith.kernels.runtime.layout import Layout, launch_elements, layout_of, logical_order
 from mpsmith.kernels.runtime.outputs import overlaps, refuse_internal_overlap
-from mpsmith.kernels.verification.layouts import LAYOUTS, laid_out, placed
 
 
 def offsets(packed: list[int], element: int, operand: int = 0) -> int:
@@ -98,18 +97,3 @@ def test_overlaps() -> None:
     assert not overlaps(memory, torch.zeros(10))
     with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
         refuse_internal_overlap(torch.zeros(1).expand(3))
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_layouts_hold_the_same_values(layout: str) -> None:
-    values = torch.arange(12.0).reshape(3, 4)
-    x = laid_out(values, layout)  # type: ignore[arg-type]
-    assert torch.equal(x, values[:1].expand(3, 4) if layout == "expanded" else values)
-    assert x.is_contiguous() == (layout in ("contiguous", "offset"))
-    assert (x.storage_offset() != 0) == (layout in ("sliced", "offset"))
-    copy = placed(x, "cpu")
-    assert copy.stride() == x.stride()
-    assert copy.storage_offset() == x.storage_offset()
-    assert torch.equal(copy, x)
-    copy.zero_()
-    assert not torch.equal(copy, x)

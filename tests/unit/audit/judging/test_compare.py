@@ -96,6 +96,17 @@ def test_integers_are_exact(dtype: torch.dtype) -> None:
     assert "1 of 3 elements differ; at [2]" in found.text
 
 
+def test_an_integer_may_be_that_of_float64_where_the_cpus_rounding_chose_another() -> None:
+    """The position of a maximum, of which the CPU in bfloat16 sees another."""
+    cpus, wide = torch.tensor([3, 7, 9]), torch.tensor([3, 8, 9])
+    assert isinstance(check(torch.tensor([3, 8, 9]), cpus, wide), Agreement)
+    assert isinstance(check(torch.tensor([3, 6, 9]), cpus, wide), Difference)
+    assert isinstance(check(torch.tensor([2, 8, 9]), cpus, wide), Difference)
+    # A reference of another shape or dtype says nothing.
+    assert isinstance(check(torch.tensor([3, 8, 9]), cpus, wide.double()), Difference)
+    assert isinstance(check(torch.tensor([3, 8, 9]), cpus, wide[None]), Difference)
+
+
 def test_large_integers_are_not_compared_as_floats() -> None:
     big = torch.tensor([2**53 + 1])
     assert isinstance(check(big - 1, big), Difference)

@@ -1,0 +1,20 @@
+"""What verifies the family."""
+
+from __future__ import annotations
+
+import torch
+
+from ..verification.calls import FLOATING, INTEGERS, KernelCall
+from ..verification.inputs import one_tensor, rounded_once
+
+CASES = (
+    KernelCall(
+        "special.airy_ai",
+        ("aten::special_airy_ai",),
+        rounded_once(torch.special.airy_ai),
+        one_tensor(),
+        (*FLOATING, *INTEGERS),
+        elementwise=True,
+        special_values=True,
+    ),
+)

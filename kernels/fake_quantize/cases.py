@@ -1,0 +1,49 @@
+"""What verifies the family."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from ..verification.calls import KernelCall
+from ..verification.inputs import SHAPES, one_tensor, values
+
+_aten = torch.ops.aten
+_numbers = one_tensor(special=(math.nan, 0.0, 100.0, -100.0))
+
+
+def _fake_quantize(x: torch.Tensor) -> Any:
+    return _aten.fake_quantize_per_tensor_affine_cachemask(x, 0.25, 3, -5, 11)
+
+
+def _with_tensors(x: torch.Tensor, scale: torch.Tensor, zero: torch.Tensor, enabled: torch.Tensor) -> Any:
+    return _aten._fake_quantize_per_tensor_affine_cachemask_tensor_qparams(x, scale, zero, enabled, -5, 11)
+
+
+def _numbers_and_tensors(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    for enabled in (0, 1):
+        for shape in SHAPES:
+            zero = torch.tensor([3], dtype=torch.int32)
+            yield values(shape, dtype), torch.tensor([0.25]), zero, torch.tensor([enabled])
+
+
+CASES = (
+    KernelCall(
+        "fake_quantize_per_tensor_affine_cachemask",
+        ("aten::fake_quantize_per_tensor_affine_cachemask",),
+        _fake_quantize,
+        _numbers,
+        gradients=(0,),
+        elementwise=True,
+    ),
+    KernelCall(
+        "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams",
+        ("aten::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams",),
+        _with_tensors,
+        _numbers_and_tensors,
+        gradients=(0,),
+    ),
+)

@@ -1,0 +1,36 @@
+"""What verifies the family."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from ..verification.calls import REAL, KernelCall
+from ..verification.inputs import SHAPES, values
+
+
+def _with_values_at_zero(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    for shape in SHAPES:
+        x = values(shape, dtype)
+        x = torch.where(values(shape, torch.int64) == 0, torch.zeros_like(x), x)
+        yield x, values(shape, dtype)
+        yield x, values((), dtype)
+    yield values((4, 1), dtype), values((1, 5), dtype)
+    if dtype.is_floating_point:
+        yield torch.tensor([math.nan, 0.0, 0.0]).to(dtype), torch.tensor([1.0, math.nan, math.inf]).to(dtype)
+
+
+CASES = (
+    KernelCall(
+        "heaviside",
+        ("aten::heaviside",),
+        torch.heaviside,
+        _with_values_at_zero,
+        REAL,
+        elementwise=True,
+        special_values=True,
+    ),
+)

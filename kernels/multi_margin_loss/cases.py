@@ -1,0 +1,36 @@
+"""What verifies the family."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from ..verification.calls import KernelCall
+from ..verification.inputs import integers, rounded_once, values
+
+
+def _scores_and_targets(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    for rows, classes in ((5, 7), (3, 300)):
+        x, target = values((rows, classes), dtype), integers((rows,), 0, classes)
+        for reduction in ("none", "mean", "sum"):
+            yield x, target, 1, 0.7, None, reduction
+            yield x, target, 2, 1.0, values((classes,), dtype).abs(), reduction
+    yield values((7,), dtype), torch.tensor(3), 1, 1.0, None, "none"
+    yield values((0, 7), dtype), integers((0,), 0, 7), 1, 1.0, None, "sum"
+
+
+def _multi_margin(x: torch.Tensor, target: torch.Tensor, p: int, margin: float, weight: Any, how: str) -> torch.Tensor:
+    return torch.nn.functional.multi_margin_loss(x, target, p, margin, weight, reduction=how)
+
+
+CASES = (
+    KernelCall(
+        "nn.functional.multi_margin_loss",
+        ("aten::multi_margin_loss", "aten::multi_margin_loss_backward"),
+        rounded_once(_multi_margin),
+        _scores_and_targets,
+        gradients=(0,),
+    ),
+)

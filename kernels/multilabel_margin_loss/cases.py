@@ -1,0 +1,37 @@
+"""What verifies the family."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from ..verification.calls import KernelCall
+from ..verification.inputs import rounded_once, values
+
+
+def _scores_and_labels(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    for rows, classes in ((5, 7), (3, 300)):
+        target = torch.full((rows, classes), -1)
+        for row in range(rows):
+            count = (2 * row) % min(classes, 9)
+            target[row, :count] = torch.randperm(classes, generator=torch.Generator().manual_seed(row))[:count]
+        for reduction in ("none", "mean", "sum"):
+            yield values((rows, classes), dtype), target, reduction
+    yield values((4,), dtype), torch.tensor([2, 2, -1, 0]), "mean"
+
+
+def _multilabel(x: torch.Tensor, target: torch.Tensor, how: str) -> torch.Tensor:
+    return torch.nn.functional.multilabel_margin_loss(x, target, reduction=how)
+
+
+CASES = (
+    KernelCall(
+        "nn.functional.multilabel_margin_loss",
+        ("aten::multilabel_margin_loss_forward", "aten::multilabel_margin_loss_backward"),
+        rounded_once(_multilabel),
+        _scores_and_labels,
+        gradients=(0,),
+    ),
+)

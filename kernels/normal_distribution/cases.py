@@ -1,0 +1,40 @@
+"""What verifies the family."""
+
+from __future__ import annotations
+
+import torch
+
+from ..verification.calls import KernelCall
+from ..verification.inputs import one_tensor, probabilities, rounded_once
+
+CASES = (
+    KernelCall(
+        "special.ndtri",
+        ("aten::special_ndtri",),
+        rounded_once(torch.special.ndtri),
+        probabilities(),
+        gradients=(0,),
+        elementwise=True,
+        special_values=True,
+    ),
+    KernelCall(
+        "special.log_ndtr",
+        ("aten::special_log_ndtr",),
+        rounded_once(torch.special.log_ndtr),
+        one_tensor(scale=4.0),
+        elementwise=True,
+        special_values=True,
+    ),
+    # In half precision the roundings of torch's own formula for the gradient, exp(-(result + x * x / 2)), cancel all
+    # digits on every device. The kernel has no part in it.
+    KernelCall(
+        "special.log_ndtr",
+        ("aten::special_log_ndtr",),
+        torch.special.log_ndtr,
+        one_tensor(scale=4.0),
+        (torch.float32,),
+        variant="gradient",
+        gradients=(0,),
+        elementwise=True,
+    ),
+)

@@ -1,0 +1,30 @@
+"""What verifies the family."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from ..verification.calls import KernelCall
+from ..verification.inputs import rounded_once, values
+
+
+def _points(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    for shape in ((5, 3), (4, 100), (1, 3), (3, 0)):
+        for p in (0.0, 1.0, 1.5, 2.0, 3.0, math.inf):
+            yield values(shape, dtype), p
+    yield torch.ones(4, 3, dtype=dtype), 2.0
+
+
+CASES = (
+    KernelCall(
+        "nn.functional.pdist",
+        ("aten::_pdist_forward", "aten::_pdist_backward"),
+        rounded_once(torch.nn.functional.pdist),
+        _points,
+        gradients=(0,),
+    ),
+)

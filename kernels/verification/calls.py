@@ -1,0 +1,67 @@
+"""What a family's `cases.py` says: the calls that its kernels answer, with the inputs that are particular to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from ...audit.cases import Case
+
+FLOATING = (torch.float32, torch.float16, torch.bfloat16)
+INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+REAL = (*FLOATING, *INTEGERS, torch.bool)
+
+Inputs = Callable[[torch.dtype], Iterator[tuple[Any, ...]]]
+
+
+@dataclass(frozen=True)
+class KernelCall:
+    """One call to verify; the auditor's judge compares it with the CPU, its tolerances are all there are.
+
+    Attributes:
+        name: the operator as torch's OpInfos spell it, `nn.functional.softshrink`.
+        operators: those of which the call runs every kernel, forward or backward, as `aten::softshrink`.
+        call: called with the inputs, on the CPU and on mps; returns a tensor or several.
+        inputs: yields the positional arguments of cases for a dtype: tensors on the CPU, numbers, lists of tensors.
+        dtypes: of the inputs.
+        variant: what is particular about the call where a family has several of one name.
+        gradients: positions of the arguments that get gradients; empty where there are none.
+        elementwise: every output element depends on the input elements at its place alone; any size will do then.
+        special_values: torch defines the result for NaN, infinities, denormals and extreme integers in any input.
+        expands: whether arguments may be expanded tensors; not where one is written.
+        distribution: the outputs are many draws whose distribution is to be the CPU's.
+    """
+
+    name: str
+    operators: tuple[str, ...]
+    call: Callable[..., Any]
+    inputs: Inputs
+    dtypes: tuple[torch.dtype, ...] = FLOATING
+    variant: str = ""
+    gradients: tuple[int, ...] = ()
+    elementwise: bool = False
+    special_values: bool = False
+    expands: bool = True
+    distribution: bool = False
+
+    @property
+    def label(self) -> str:
+        """For people: the name and the variant."""
+        return f"{self.name}, {self.variant}" if self.variant else self.name
+
+    def cases(self, dtype: torch.dtype) -> Iterator[Case]:
+        """One case for each of the inputs, as they are."""
+        differentiable = bool(self.gradients) and dtype.is_floating_point
+        for arguments in self.inputs(dtype):
+            wanted = self.gradients if differentiable else ()
+            args = tuple(arg.requires_grad_() if at in wanted else arg for at, arg in enumerate(arguments))
+            yield Case(
+                self.call,
+                args,
+                differentiable=differentiable,
+                elementwise=self.elementwise,
+                distribution=self.distribution,
+            )

@@ -1,0 +1,93 @@
+"""The cases of all families: what each family says of itself, in the layouts, sizes and values that audits vary."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+
+import torch
+
+from ...audit.cases import Case
+from ...audit.group import GroupKey
+from ...audit.selection import Samples
+from ...audit.sources.derived import representative
+from ...audit.sources.layouts import LAYOUTS, Layout, expanded, in_every_layout
+from ...audit.sources.schema import SchemaSource
+from ...audit.sources.sizes import in_every_size
+from ...audit.sources.special_values import with_special_values
+from ..runtime import catalog
+from .calls import KernelCall
+
+
+@cache
+def calls_of(family: str) -> tuple[KernelCall, ...]:
+    """The CASES of the family's `cases.py`, none where it has no such file.
+
+    Raises UnknownKernelError for a name that is no family.
+    """
+    module = catalog.part_of(family, "cases")
+    return () if module is None else tuple(module.CASES)
+
+
+def cases_of(call: KernelCall, dtype: torch.dtype, layouts: Sequence[Layout] = LAYOUTS) -> Iterator[Case]:
+    """The cases of one call in one dtype, in a fixed order: its own, each in every layout, and other values and sizes.
+
+    A tensor that is written has a place for each element, so that calls which write get no expanded ones.
+    """
+    own = list(call.cases(dtype))
+    yield from own
+    for case in own:
+        yield from in_every_layout(case, [layout for layout in layouts if call.expands or layout is not expanded])
+    plain = representative(own)
+    if plain is None:
+        return
+    if call.special_values and dtype is not torch.bool:
+        yield from with_special_values(plain, dtype)
+    if call.elementwise:
+        yield from in_every_size(plain)
+
+
+def remembered_calls(family: str, overloads: Collection[str]) -> Iterator[tuple[GroupKey, Iterator[Case]]]:
+    """The calls that audits remember of these overloads, out= forms among them, by group.
+
+    A family's `cases.py` may have a function `undefined`: why such a call has no result to compare with, or "".
+    """
+    source = _schema_source()
+    undefined = getattr(catalog.part_of(family, "cases"), "undefined", lambda case: "")
+    for key in source.groups():
+        if f"aten::{key.operator}" in overloads:
+            cases = source.cases(key, Samples.DEFAULT)
+            yield key, (replace(case, skipped=case.skipped or undefined(case)) for case in cases)
+
+
+@cache
+def _schema_source() -> SchemaSource:
+    return SchemaSource()
+
+
+class KernelSource:
+    """A source of cases for audits: the calls of every family."""
+
+    name = "kernels"
+    slowest: frozenset[str] = frozenset()
+
+    def groups(self) -> Iterable[GroupKey]:
+        """One group for each call and dtype."""
+        for call in self._calls():
+            for dtype in call.dtypes:
+                yield GroupKey(self.name, call.name, call.variant, _name(dtype), "fallback")
+
+    def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
+        """The cases of one call in one dtype."""
+        for call in self._calls():
+            if (call.name, call.variant) == (key.operator, key.variant):
+                yield from cases_of(call, getattr(torch, key.dtype))
+
+    def _calls(self) -> Iterator[KernelCall]:
+        for family in catalog.families():
+            yield from calls_of(family)
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")

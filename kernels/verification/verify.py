@@ -1,0 +1,117 @@
+"""Runs the cases of a family through the auditor's judge with our kernels; counts what speaks for and against them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ...audit.cases import Case, described
+from ...audit.judging.acceptance import JudgedCase, judged
+from ...audit.running.device import device_of_this_process
+from ...audit.sources.layouts import LAYOUTS, Layout
+from ..runtime import catalog
+from ..runtime.registration import counting, registered
+from .source import calls_of, cases_of, remembered_calls
+
+SEED = 20230524
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What speaks against a kernel, and how."""
+
+    what: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.reason}"
+
+
+@dataclass
+class FamilyResult:
+    """What the cases of one family showed.
+
+    Attributes:
+        family: its name.
+        operators: the operators whose kernels answered in cases that came out right.
+        cases: how many cases were executed on mps.
+        without_reference: how many more had nothing to compare with: the CPU refuses them, or they are left out.
+        failures: what did not come out right, and kernels that no case called.
+        native: the calls that were left out, since the running torch has kernels of its own for all they call.
+        checks: "numerics", and "gradients" where some were compared.
+        dtypes: those of the family's own cases that came out right.
+    """
+
+    family: str
+    operators: set[str] = field(default_factory=set)
+    cases: int = 0
+    without_reference: int = 0
+    failures: list[Failure] = field(default_factory=list)
+    native: list[str] = field(default_factory=list)
+    checks: set[str] = field(default_factory=set)
+    dtypes: set[str] = field(default_factory=set)
+
+    @property
+    def passed(self) -> bool:
+        """Whether anything ran and nothing failed: no case at all is no pass."""
+        return self.cases > 0 and not self.failures
+
+
+def verify(family: str, layouts: Sequence[Layout] = LAYOUTS) -> FamilyResult:
+    """Run every case of a family with its kernels, as far as the running torch lacks them.
+
+    Raises UnknownKernelError for a name that is no family.
+    """
+    result = FamilyResult(family)
+    overloads = [kernel.overload for kernel in catalog.family(family)]
+    with counting(*overloads) as calls:
+        ours = registered()
+        operators = {_operator(overload) for overload in ours}
+        for call in calls_of(family):
+            if operators.isdisjoint(call.operators):
+                result.native.append(call.label)
+                continue
+            for dtype in call.dtypes:
+                name = str(dtype).removeprefix("torch.")
+                for one, answered in _answers(cases_of(call, dtype, layouts), f"{call.label}, {name}", calls):
+                    if _count(result, one, answered, f"{call.label}, {name}"):
+                        result.dtypes.add(name)
+        for key, cases in remembered_calls(family, ours):
+            for one, answered in _answers(cases, key.label, calls):
+                if answered or not one.outcome.verdict.executed:  # an override leaves some calls to torch
+                    _count(result, one, answered, key.label)
+        if result.cases:
+            idle = [overload for overload in ours if not calls[overload]]
+            result.failures += [Failure(overload, "no case called its kernel") for overload in idle]
+    return result
+
+
+def _answers(cases: Iterable[Case], label: str, calls: Counter[str]) -> Iterator[tuple[JudgedCase, frozenset[str]]]:
+    """Each case, judged, with the overloads that our kernels answered in it."""
+    before = calls.copy()
+    for one in judged(cases, device_of_this_process().recorder, SEED, label):
+        yield one, frozenset(calls - before)
+        before = calls.copy()
+
+
+def _count(result: FamilyResult, one: JudgedCase, answered: frozenset[str], label: str) -> bool:
+    """Add to the result what one case showed; whether it speaks for the kernels."""
+    if not (one.accepted or one.refused):
+        result.without_reference += 1
+        return False
+    result.cases += 1
+    what = f"{label}, {described(one.case)}"
+    if one.refused:
+        result.failures.append(Failure(what, one.reason))
+    elif not answered:
+        result.failures.append(Failure(what, "none of the family's kernels was called"))
+    else:
+        result.operators.update(map(_operator, answered))
+        result.checks.update({"numerics", "gradients"} if one.outcome.backward else {"numerics"})
+        return True
+    return False
+
+
+def _operator(overload: str) -> str:
+    return overload.split(".")[0]

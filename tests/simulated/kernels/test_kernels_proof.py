@@ -1,0 +1,181 @@
+"""What is accepted as a kernel's result: never the CPU's, and never more than one tolerance from the right value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from mpsmith import kernels
+from mpsmith.audit.cases import Case
+from mpsmith.audit.judging.acceptance import JudgedCase, judged
+from mpsmith.audit.judging.fallbacks import CounterRecorder
+from mpsmith.audit.verdicts import CaseVerdict
+from mpsmith.kernels.heaviside import heaviside
+from mpsmith.kernels.runtime import catalog
+from mpsmith.kernels.runtime.registration import counting
+from mpsmith.kernels.verification import verify as verification
+from mpsmith.kernels.verification.calls import KernelCall
+from mpsmith.kernels.verification.verify import FamilyResult, verify
+from mpsmith.simulator import metal
+
+
+@pytest.fixture(autouse=True)
+def nothing_registered() -> Iterator[None]:
+    metal.install()
+    with kernels.use():
+        yield
+
+
+def judge_one(call: Callable[..., Any], *arguments: Any) -> JudgedCase:
+    (one,) = judged([Case(call, arguments)], CounterRecorder(), 0, "test")
+    return one
+
+
+def differing(right: float, by: float, dtype: torch.dtype) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Gives `right` on the CPU, and on mps what a kernel that is off by so much gives."""
+
+    def call(x: torch.Tensor) -> torch.Tensor:
+        return torch.full_like(x, right if x.device.type == "cpu" else right + by, dtype=dtype)
+
+    return call
+
+
+# torch.testing.assert_close's own (rtol, atol): float32 (1.3e-6, 1e-5), float16 (1e-3, 1e-5), bfloat16 (1.6e-2, 1e-5).
+# All right values and errors are numbers that the dtype holds, or nearly so.
+@pytest.mark.parametrize(
+    ("dtype", "right", "within", "beyond"),
+    [
+        (torch.float32, 10_000.0, 0.0127, 0.0137),  # one tolerance is 0.01301
+        (torch.float32, 0.0, 0.98e-5, 1.02e-5),
+        (torch.float16, 1000.0, 1.0, 1.5),  # 1.00001
+        (torch.float16, 0.0, 0.98e-5, 1.02e-5),
+        (torch.bfloat16, 64.0, 1.0, 1.5),  # 1.02401
+        (torch.bfloat16, 0.0, 0.98e-5, 1.02e-5),
+    ],
+)
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_tolerance_of_a_kernel_is_that_of_torch_testing(
+    dtype: torch.dtype, right: float, within: float, beyond: float, sign: int
+) -> None:
+    integers = torch.arange(3)  # without floating inputs no rounding of theirs excuses anything
+    assert judge_one(differing(right, sign * within, dtype), integers).accepted
+    refused = judge_one(differing(right, sign * beyond, dtype), integers)
+    assert refused.refused
+    assert refused.outcome.verdict is CaseVerdict.WRONG
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.uint8])
+def test_integers_are_exact(dtype: torch.dtype) -> None:
+    assert judge_one(differing(100, 0, dtype), torch.arange(3)).accepted
+    assert judge_one(differing(100, 1, dtype), torch.arange(3)).refused
+
+
+@pytest.mark.usefixtures("fallback_enabled")
+def test_what_falls_back_to_the_cpu_is_not_accepted() -> None:
+    x = torch.tensor([-1.0, 0.0, 2.0])
+    assert judge_one(torch.heaviside, x, x.abs()).reason == "ran on the CPU: aten::heaviside.out"
+    with kernels.use("heaviside"):
+        assert judge_one(torch.heaviside, x, x.abs()).accepted
+
+
+def test_without_a_kernel_a_call_is_refused() -> None:
+    x = torch.tensor([-1.0, 0.0, 2.0])
+    assert judge_one(torch.heaviside, x, x.abs()).outcome.verdict is CaseVerdict.MISSING
+
+
+def test_a_result_on_the_cpu_is_not_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Right values, computed by the CPU, left there: nobody falls back, nothing raises."""
+    replaced(monkeypatch, "put_take", "aten::take", lambda self, index: torch.take(self.cpu(), index.cpu()))
+    result = verify("put_take", [])
+    assert "wrong: device is cpu, not mps" in {failure.reason for failure in result.failures}
+    assert not result.passed
+
+
+def replaced(monkeypatch: pytest.MonkeyPatch, family: str, overload: str, function: Callable[..., Any]) -> None:
+    """Another function for one overload of a family."""
+    rows = tuple(
+        replace(kernel, function=function) if kernel.overload == overload else kernel
+        for kernel in catalog.family(family)
+    )
+    real = catalog.family
+    monkeypatch.setattr(catalog, "family", lambda name: rows if name == family else real(name))
+
+
+def only(monkeypatch: pytest.MonkeyPatch, *calls: KernelCall) -> None:
+    """A family has these calls alone, and nobody remembers any."""
+    monkeypatch.setattr(verification, "calls_of", lambda family: calls)
+    monkeypatch.setattr(verification, "remembered_calls", lambda family, overloads: iter(()))
+
+
+def pooled_to(*sizes: int) -> KernelCall:
+    def images(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+        for size in sizes:
+            yield torch.ones(1, 2, 6, 6, dtype=dtype), size
+
+    name = "nn.functional.adaptive_avg_pool2d"
+    function = torch.nn.functional.adaptive_avg_pool2d
+    return KernelCall(name, ("aten::_adaptive_avg_pool2d",), function, images, (torch.float32,))
+
+
+def reasons(result: FamilyResult) -> list[str]:
+    return [failure.reason for failure in result.failures]
+
+
+def test_what_torchs_own_kernel_answers_is_not_accepted_as_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sizes that divide each other go to torch's kernel, sizes that do not to ours."""
+    only(monkeypatch, pooled_to(4, 3))
+    result = verify("adaptive_avg_pool3d", [])
+    assert result.cases == 2
+    assert reasons(result)[0] == "none of the family's kernels was called"
+    assert "float32[1, 2, 6, 6], 3" in result.failures[0].what
+    assert result.operators == {"aten::_adaptive_avg_pool2d"}
+    assert not result.passed
+
+
+def test_a_kernel_that_no_case_calls_is_a_failure_and_no_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
+    only(monkeypatch, pooled_to(4))
+    result = verify("adaptive_avg_pool3d", [])
+    idle = {failure.what for failure in result.failures}
+    assert set(reasons(result)) == {"no case called its kernel"}
+    assert idle == {kernel.overload for kernel in catalog.family("adaptive_avg_pool3d")} - {
+        "aten::_adaptive_avg_pool2d"
+    }
+    assert not result.passed
+
+
+def test_a_wrong_kernel_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Heaviside with the operands exchanged."""
+    right = heaviside.elementwise
+    monkeypatch.setattr(heaviside, "elementwise", lambda s, n, outputs, inputs: right(s, n, outputs, inputs[::-1]))
+    result = verify("heaviside", [])
+    assert any(reason.startswith("wrong: ") for reason in reasons(result))
+    assert not result.passed
+
+
+def test_a_family_whose_inputs_the_cpu_refuses_has_not_passed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def negative(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+        yield torch.ones(2, 3, dtype=dtype), -1
+
+    only(monkeypatch, replace(pooled_to(4), inputs=negative))
+    result = verify("adaptive_avg_pool3d", [])
+    assert (result.cases, result.without_reference) == (0, 1)
+    assert not result.passed
+
+
+def test_calls_are_counted_where_our_kernel_answers_alone() -> None:
+    uneven, even = torch.ones(1, 1, 5, 5, device="mps"), torch.ones(1, 1, 4, 4, device="mps")
+    with counting("_adaptive_avg_pool2d", "heaviside") as calls:
+        torch.nn.functional.adaptive_avg_pool2d(even, 2)
+        assert calls.total() == 0
+        torch.nn.functional.adaptive_avg_pool2d(uneven, 2)
+        torch.heaviside(uneven, uneven)
+        torch.heaviside(uneven, uneven)
+        assert calls == {"aten::_adaptive_avg_pool2d": 1, "aten::heaviside.out": 2}
+    assert kernels.registered() == ()
+    with kernels.use("heaviside"):
+        torch.heaviside(uneven, uneven)
+    assert calls.total() == 3
