@@ -430,3 +430,30 @@ def test_matrices() -> None:
 def test_long_arithmetic_and_shifts() -> None:
     x = np.array([2**40, -(2**40)], np.int64)
     np.testing.assert_array_equal(per_thread("x[i] * 3 + (1l << 35)", np.int64, 2, x=x), x * 3 + 2**35)
+
+
+@pytest.mark.parametrize(
+    ("operator", "expected"),
+    [
+        ("+", (13, 27)),
+        ("-", (11, 21)),
+        ("*", (12, 72)),
+        ("/", (12, 8)),
+        ("%", (0, 0)),
+        ("&", (0, 0)),
+        ("|", (13, 27)),
+        ("^", (13, 27)),
+        ("<<", (24, 192)),
+        (">>", (6, 3)),
+    ],
+)
+def test_compound_assignment_through_a_swizzle(operator: str, expected: tuple[int, int]) -> None:
+    """`v.zw = (12, 24)` and the operand `(1, 3)`; what the swizzle does not name stays."""
+    before = f"int4 change() {{ int4 v(5, 7, 12, 24); v.zw {operator}= int2(1, 3); return v; }}"
+    found = per_thread("change()[i]", np.int32, 4, before)
+    np.testing.assert_array_equal(found, [5, 7, *expected])
+
+
+def test_compound_assignment_through_a_swizzle_that_turns_round() -> None:
+    before = "uint3 change() { uint3 v(1, 64, 256); v.zy >>= uint2(2, 5); return v; }"
+    np.testing.assert_array_equal(per_thread("change()[i]", np.uint32, 3, before), [1, 2, 64])
