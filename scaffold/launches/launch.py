@@ -1,16 +1,23 @@
-"""What a scaffolded kernel binds: its tensors and numbers as Metal buffers, in one order for host and shader."""
+"""The launch of one overload's kernel: what is bound, as Metal buffers, in one order for host and shader.
+
+What is said of it here holds in every language; how its host side is written stands in `python_host`, `aten_host` and
+`stable_host`.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torchgen.model import Argument, BaseTy, BaseType
+from torchgen.model import Argument, BaseTy, BaseType, Type
 
-from ..operators.model import OverloadModel
-from .signatures import is_optional_tensor
+from ...metal_limits import MAX_BUFFERS
+from ..operators.kinds import Kind
+from ..operators.model import OverloadModel, is_optional_tensor
 
-# Torch binds at most 31 buffers; the last one is the number of threads.
-MOST_BUFFERS = 30
+# The last buffer is the number of threads.
+MOST_BUFFERS = MAX_BUFFERS - 1
+# Kinds whose threads work on a row each, and are told how long it is.
+ROW_KINDS = (Kind.REDUCTION, Kind.SCAN, Kind.SORT)
 
 _NUMBERS = {
     BaseTy.int: ("long", "int64_t"),
@@ -43,6 +50,9 @@ class Buffer:
         return f"device {'' if self.written else 'const '}{self.metal}* {self.name}"
 
 
+ROW_LENGTH = Buffer("row_length", "long", host="int64_t")
+
+
 @dataclass(frozen=True)
 class Result:
     """A tensor that the functional form allocates; `metal` is its element type in the shader."""
@@ -56,24 +66,48 @@ class Launch:
     """The kernel of one overload.
 
     Attributes:
-        buffers: what is bound, outputs first.
+        overload: what the kernel serves.
+        kind: which body it starts from.
+        bound: the tensors and numbers of the schema that are bound, outputs first.
         results: the tensors that the host allocates, for a functional form.
         left: arguments that are bound by hand where they are needed: optional tensors, lists, generators.
     """
 
-    buffers: tuple[Buffer, ...]
+    overload: OverloadModel
+    kind: Kind
+    bound: tuple[Buffer, ...]
     results: tuple[Result, ...]
     left: tuple[str, ...]
 
     @property
+    def id(self) -> str:
+        """A name in C++, Metal and Python; the overload's structure in `at::_ops`."""
+        return self.overload.identifier
+
+    @property
+    def name(self) -> str:
+        """The overload's name, `mode.values`."""
+        return self.overload.name
+
+    @property
+    def form(self) -> str:
+        """`functional`, `out`, `in-place` or `mutable`."""
+        return self.overload.form
+
+    @property
+    def text(self) -> str:
+        """The schema."""
+        return self.overload.text
+
+    @property
     def tensors(self) -> tuple[Buffer, ...]:
         """The buffers that are tensors."""
-        return tuple(buffer for buffer in self.buffers if not buffer.host)
+        return tuple(buffer for buffer in self.bound if not buffer.host)
 
     @property
     def numbers(self) -> tuple[Buffer, ...]:
         """The buffers that are numbers."""
-        return tuple(buffer for buffer in self.buffers if buffer.host)
+        return tuple(buffer for buffer in self.bound if buffer.host)
 
     @property
     def inputs(self) -> tuple[Buffer, ...]:
@@ -85,8 +119,71 @@ class Launch:
         """The tensors that are written."""
         return tuple(buffer for buffer in self.tensors if buffer.written)
 
+    @property
+    def by_rows(self) -> bool:
+        """Whether a thread works on a row."""
+        return self.kind in ROW_KINDS
 
-def launch_of(overload: OverloadModel) -> Launch:
+    @property
+    def buffers(self) -> tuple[Buffer, ...]:
+        """What the shader declares, the length of a row included where the kind works by rows."""
+        return (*self.bound, ROW_LENGTH) if self.by_rows else self.bound
+
+    @property
+    def first_tensor(self) -> str:
+        """The tensor whose dtype chooses the instantiation; empty where there is none."""
+        tensors = [buffer for buffer in self.tensors if buffer.metal == "T"] or list(self.tensors)
+        return tensors[0].name if tensors else ""
+
+    @property
+    def checked(self) -> list[str]:
+        """The tensors of which the host checks the device: those that are always there."""
+        results = {result.name for result in self.results}
+        names = {argument.name for argument in self.overload.arguments}
+        return [buffer.name for buffer in self.tensors if buffer.name not in results and buffer.name in names]
+
+    @property
+    def returned(self) -> list[str]:
+        """What is returned: a written argument or a result for each value; `{}` for one of a type that is no tensor."""
+        if self.form in ("out", "in-place"):
+            return [argument.name for argument in self.overload.written][: len(self.overload.returns)]
+        results = iter([result.name for result in self.results])
+        written = {
+            annotation: argument.name
+            for argument in self.overload.arguments
+            if (annotation := str(argument.annotation or ""))
+        }
+        parts = []
+        for returned in self.overload.returns:
+            if returned.annotation is not None and str(returned.annotation) in written:
+                parts.append(written[str(returned.annotation)])
+            else:
+                parts.append(next(results, "{}"))
+        return parts
+
+    @property
+    def is_floating_elementwise(self) -> bool:
+        """Whether the kernels' elementwise launch serves it: one output, one or two inputs, numbers."""
+        return (
+            self.kind.elementwise
+            and self.form == "out"
+            and not self.left
+            and len(self.outputs) == 1
+            and len(self.inputs) in (1, 2)
+            and all(buffer.metal == "T" for buffer in self.tensors)
+        )
+
+    def argument(self, buffer: Buffer) -> str:
+        """The argument's own name, which the buffer's may extend where Metal keeps the word for itself."""
+        names = {argument.name for argument in self.overload.arguments}
+        return buffer.name if buffer.name in names else buffer.name.removesuffix("_")
+
+    def type_of(self, argument: str) -> Type | None:
+        """The type of an argument by its name; None for what is no argument, such as a result."""
+        return next((own.type for own in self.overload.arguments if own.name == argument), None)
+
+
+def launch_of(overload: OverloadModel, kind: Kind) -> Launch:
     """What the kernel of an overload binds."""
     written = {argument.name for argument in overload.written}
     results = _results(overload)
@@ -95,31 +192,32 @@ def launch_of(overload: OverloadModel) -> Launch:
     numbers: list[Buffer] = []
     left: list[str] = []
     for argument in overload.arguments:
-        kind = argument.type
-        if isinstance(kind, BaseType) and kind.name is BaseTy.Tensor:
+        type_ = argument.type
+        if isinstance(type_, BaseType) and type_.name is BaseTy.Tensor:
             target = outputs if argument.name in written else inputs
             target.append(Buffer(_metal_name(argument.name), _element(argument), written=argument.name in written))
-        elif isinstance(kind, BaseType) and kind.name in _NUMBERS:
-            metal, host = _NUMBERS[kind.name]
+        elif isinstance(type_, BaseType) and type_.name in _NUMBERS:
+            metal, host = _NUMBERS[type_.name]
             numbers.append(Buffer(_metal_name(argument.name), metal, host=host))
-        elif not isinstance(kind, BaseType) or is_optional_tensor(argument) or kind.name is not BaseTy.Tensor:
+        elif not isinstance(type_, BaseType) or is_optional_tensor(argument) or type_.name is not BaseTy.Tensor:
             left.append(argument.name)
-    return Launch(tuple([*outputs, *inputs, *numbers][:MOST_BUFFERS]), tuple(results), tuple(left))
+    bound = tuple([*outputs, *inputs, *numbers][:MOST_BUFFERS])
+    return Launch(overload, kind, bound, tuple(results), tuple(left))
 
 
 def _results(overload: OverloadModel) -> list[Result]:
     if overload.form not in ("functional", "mutable"):
         return []
-    plain = [one for one in overload.returns if isinstance(one.type, BaseType) and one.type.name is BaseTy.Tensor]
-    if len(plain) != len(overload.returns):
+    types = [returned.type for returned in overload.returns]
+    if not all(isinstance(type_, BaseType) and type_.name is BaseTy.Tensor for type_ in types):
         return []
-    fresh = [one for one in plain if one.annotation is None]
+    fresh = [returned for returned in overload.returns if returned.annotation is None]
     taken = {argument.name for argument in overload.arguments}
-    names = []
+    results = []
     for number, returned in enumerate(fresh):
         name = returned.name or ("result" if len(fresh) == 1 else f"result{number}")
-        names.append(Result(_metal_name(f"{name}_" if name in taken else name), "long" if _is_index(name) else "T"))
-    return names
+        results.append(Result(_metal_name(f"{name}_" if name in taken else name), "long" if _is_index(name) else "T"))
+    return results
 
 
 def _element(argument: Argument) -> str:

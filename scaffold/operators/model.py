@@ -278,6 +278,11 @@ def is_tensor(kind: Type) -> bool:
     return isinstance(inner, BaseType) and inner.name is BaseTy.Tensor
 
 
+def is_optional_tensor(argument: Argument) -> bool:
+    """Whether the argument is a tensor that may be left out."""
+    return isinstance(argument.type, OptionalType) and is_tensor(argument.type)
+
+
 def is_tensor_list(kind: Type) -> bool:
     """Whether an argument of this type is a list of tensors."""
     inner = kind.elem if isinstance(kind, OptionalType) else kind

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from ..launches.contexts import KernelContext
+from ..launches.launch import Launch, launch_of
 from ..operators.kinds import Kind
 from ..operators.model import OperatorModel, OverloadModel
 
@@ -41,9 +41,9 @@ class Request:
         return list(dict.fromkeys([*(overload.name for overload in self.operator.overloads), *self.relatives]))
 
     @property
-    def kernels(self) -> list[KernelContext]:
-        """The overloads that get a kernel, for templates."""
-        return [KernelContext(overload, self.kind) for overload in self.operator.kernels]
+    def launches(self) -> list[Launch]:
+        """The launches of the overloads that get a kernel."""
+        return [launch_of(overload, self.kind) for overload in self.operator.kernels]
 
     @property
     def package(self) -> str:

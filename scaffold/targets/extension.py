@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..launches.aten_host import AtenHost
 from . import Generated, Request
 from .rendering import render
 from .testing import files_of_tests
@@ -12,7 +13,8 @@ def generate(request: Request) -> Generated:
     values = {
         "operator": request.operator,
         "kind": request.kind,
-        "kernels": request.kernels,
+        "launches": request.launches,
+        "hosts": [AtenHost(launch) for launch in request.launches],
         "package": request.package,
         "base": request.base,
         "target": "extension",
@@ -28,5 +30,5 @@ def generate(request: Request) -> Generated:
         "pyproject.toml": render("extension/pyproject.toml.j2", **values),
         **files_of_tests(request, "tests"),
     }
-    registers = {kernel.name: "MPS" for kernel in request.kernels}
+    registers = {launch.name: "MPS" for launch in request.launches}
     return Generated(files, registers, arc=True, definitions=(f"TORCH_EXTENSION_NAME={package}_C",))

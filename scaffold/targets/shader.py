@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..launches.python_host import PythonHost
 from . import Generated, Request
 from .rendering import render
 from .testing import files_of_tests
@@ -14,17 +15,18 @@ def generate(request: Request, *, in_package: bool = False) -> Generated:
 
     `in_package`: for this repository, where modules import the runtime beside them and the tests have a device.
     """
-    kernels = request.kernels
-    floating = [kernel for kernel in kernels if kernel.is_floating_elementwise]
+    hosts = [PythonHost(launch) for launch in request.launches]
+    floating = [launch for launch in request.launches if launch.is_floating_elementwise]
     runtime = "..runtime" if in_package else _RUNTIME
-    names = (["METAL_TYPES"] if len(floating) < len(kernels) else []) + ["Shader"]
+    names = (["METAL_TYPES"] if len(floating) < len(hosts) else []) + ["Shader"]
     imports = [f"from {runtime}.elementwise import floating"] if floating else []
     values = {
         "operator": request.operator,
         "kind": request.kind,
-        "kernels": kernels,
+        "launches": request.launches,
+        "hosts": hosts,
         "imports": [*imports, f"from {runtime}.shader import {', '.join(names)}"],
-        "uses_sequence": any("Sequence[" in kernel.py_declared + kernel.py.returns for kernel in kernels),
+        "uses_sequence": any("Sequence[" in " ".join([*host.parameters, host.signature.returns]) for host in hosts),
     }
     stem = request.operator.stem
     tests = files_of_tests(request, "tests", f"mpsmith.kernels.{stem}.{stem}" if in_package else "path")

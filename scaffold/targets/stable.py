@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..launches.signatures import needs_bridge, stable_since
+from ..launches.stable_host import StableHost, stable_since
 from . import Generated, Request
 from .rendering import render
 from .testing import files_of_tests
@@ -10,22 +10,23 @@ from .testing import files_of_tests
 
 def generate(request: Request) -> Generated:
     """The package. Raises InexpressibleError when the stable interface cannot pass an argument."""
-    kernels = request.kernels
-    for kernel in kernels:
-        _ = kernel.stable  # raises for what cannot be passed, before anything is rendered
-    major, minor = stable_since([kernel.overload for kernel in kernels])
+    hosts = [StableHost(launch) for launch in request.launches]
+    for host in hosts:
+        _ = host.signature  # raises for what cannot be passed, before anything is rendered
+    major, minor = stable_since([launch.overload for launch in request.launches])
     version = f"TORCH_TARGET_VERSION=0x{major:02x}{minor:02x}000000000000"
     values = {
         "operator": request.operator,
         "kind": request.kind,
-        "kernels": kernels,
+        "launches": request.launches,
+        "hosts": hosts,
         "package": request.package,
         "base": request.base,
         "target": "stable",
         "since": f"{major}.{minor}",
         "define": f"-D{version}",
-        "bridged": [kernel for kernel in kernels if needs_bridge(kernel.overload)],
-        "direct": [kernel for kernel in kernels if not needs_bridge(kernel.overload)],
+        "bridged": [host for host in hosts if host.needs_bridge],
+        "direct": [host for host in hosts if not host.needs_bridge],
     }
     stem, package = request.operator.stem, request.package
     files = {
@@ -37,5 +38,5 @@ def generate(request: Request) -> Generated:
         "pyproject.toml": render("extension/pyproject.toml.j2", **values),
         **files_of_tests(request, "tests"),
     }
-    registers = {kernel.name: "MPS" for kernel in kernels if not needs_bridge(kernel.overload)}
+    registers = {host.launch.name: "MPS" for host in hosts if not host.needs_bridge}
     return Generated(files, registers, arc=True, definitions=(version, "USE_MPS"))

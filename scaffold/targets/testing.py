@@ -15,7 +15,7 @@ def files_of_tests(request: Request, folder: str, module: str = "") -> dict[str,
     values = {
         "operator": request.operator,
         "kind": request.kind,
-        "kernels": request.kernels,
+        "launches": request.launches,
         "opinfos": request.opinfos,
         "module": module,
         "package": request.package,

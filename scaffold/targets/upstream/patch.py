@@ -21,7 +21,8 @@ from torchgen.gen import ParsedYaml, get_grouped_native_functions, parse_native_
 from torchgen.model import DispatchKey, NativeFunction, NativeFunctionsGroup
 
 from ...errors import ScaffoldError
-from ...launches.contexts import KernelContext
+from ...launches.aten_host import AtenHost
+from ...launches.launch import Launch
 from .. import Generated, Request
 from ..regions import regions_of, with_regions
 from ..rendering import render
@@ -86,11 +87,11 @@ def generate(request: Request, tree: Tree, existing: Callable[[str], str | None]
     rows = _rows(request, tree, stub)
     yaml_text = with_mps_rows(tree.native_functions, rows)
     groups = _groups(request, yaml_text, tree.tags)
-    natives = [(kernel, _native(kernel, groups, rows)) for kernel in request.kernels]
+    natives = [(AtenHost(launch), _native(launch, groups, rows)) for launch in request.launches]
     values = {
         "operator": operator,
         "kind": request.kind,
-        "kernels": request.kernels,
+        "launches": request.launches,
         "base": request.base,
         "stub": stub,
         "executes": _executes(request, stub),
@@ -128,9 +129,9 @@ def generate(request: Request, tree: Tree, existing: Callable[[str], str | None]
 
 def _stub(request: Request, tree: Tree) -> Stub | None:
     """The operator's dispatch stub, where all backends share the kernel that calls it."""
-    if len(request.kernels) != 1 or not request.kind.elementwise:
+    if len(request.launches) != 1 or not request.kind.elementwise:
         return None
-    name = request.kernels[0].name
+    name = request.launches[0].name
     rows = rows_of(tree.native_functions[slice(*entry_of(tree.native_functions, name))])
     shared = rows.get("CPU") is not None and rows.get("CPU") == rows.get("CUDA")
     return stub_for(request.operator.name, tree.include) if shared else None
@@ -139,13 +140,13 @@ def _stub(request: Request, tree: Tree) -> Stub | None:
 def _rows(request: Request, tree: Tree, stub: Stub | None) -> dict[str, str]:
     """The kernel that each overload's row names."""
     rows = {}
-    for kernel in request.kernels:
-        there = rows_of(tree.native_functions[slice(*entry_of(tree.native_functions, kernel.name))])
-        own = f"{kernel.id}_mps"
+    for launch in request.launches:
+        there = rows_of(tree.native_functions[slice(*entry_of(tree.native_functions, launch.name))])
+        own = f"{launch.id}_mps"
         if stub and "CPU" in there:
-            rows[kernel.name] = there["CPU"]
+            rows[launch.name] = there["CPU"]
         else:
-            rows[kernel.name] = f"{kernel.id}_metal" if own in there.values() else own
+            rows[launch.name] = f"{launch.id}_metal" if own in there.values() else own
     return rows
 
 
@@ -186,21 +187,19 @@ def _grouped(parsed: ParsedYaml, request: Request) -> Sequence[NativeFunction | 
     return tuple(get_grouped_native_functions(parsed.native_functions))
 
 
-def _native(
-    kernel: KernelContext, groups: Sequence[NativeFunction | NativeFunctionsGroup], rows: dict[str, str]
-) -> _Native:
+def _native(launch: Launch, groups: Sequence[NativeFunction | NativeFunctionsGroup], rows: dict[str, str]) -> _Native:
     """How PyTorch's build wants the kernel defined."""
     for group in groups:
-        if isinstance(group, NativeFunctionsGroup) and group.structured and str(group.out.func.name) == kernel.name:
+        if isinstance(group, NativeFunctionsGroup) and group.structured and str(group.out.func.name) == launch.name:
             arguments = ", ".join(binding.decl() for binding in structured.impl_arguments(group))
-            return _Native(f"TORCH_IMPL_FUNC({rows[kernel.name]})({arguments})", structured=True)
+            return _Native(f"TORCH_IMPL_FUNC({rows[launch.name]})({arguments})", structured=True)
     for group in groups:
         for function in group.functions() if isinstance(group, NativeFunctionsGroup) else [group]:
-            if str(function.func.name) == kernel.name:
+            if str(function.func.name) == launch.name:
                 with local.parametrize(use_const_ref_for_mutable_tensors=False, use_ilistref_for_tensor_lists=False):
                     signature = NativeSignature(function.func, symint=False)
-                    return _Native(signature.defn(rows[kernel.name]), structured=False)
-    raise ScaffoldError(f"torchgen does not know {kernel.name}")
+                    return _Native(signature.defn(rows[launch.name]), structured=False)
+    raise ScaffoldError(f"torchgen does not know {launch.name}")
 
 
 def _declarations(yaml_text: str, request: Request, tags: Path) -> list[str]:
@@ -218,7 +217,7 @@ def _executes(request: Request, stub: Stub | None) -> str:
     """The helper of MetalShaderLibrary that runs the stub's kernel; empty where none fits."""
     if stub is None or not stub.takes_scalars or len(stub.parameters) > 1:
         return ""
-    inputs = len(request.kernels[0].launch.inputs)
+    inputs = len(request.launches[0].inputs)
     return {1: "exec_unary_kernel", 2: "exec_binary_kernel"}.get(inputs, "")
 
 
@@ -226,7 +225,7 @@ def _registers(request: Request, stub: Stub | None) -> _Registers | None:
     """The macro that instantiates the functor of a stub's kernel."""
     if stub is None or not _executes(request, stub):
         return None
-    inputs = [buffer.name for buffer in request.kernels[0].launch.inputs]
+    inputs = [buffer.name for buffer in request.launches[0].inputs]
     alpha = bool(stub.parameters)
     names = [*inputs, *(["alpha"] if alpha else [])]
     macro = f"REGISTER_{'UNARY' if len(inputs) == 1 else 'BINARY'}{'_ALPHA' if alpha else ''}_OP"

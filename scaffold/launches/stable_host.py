@@ -1,0 +1,130 @@
+"""The host side of a launch in Objective-C++ on PyTorch's stable interface, and the Python that bridges its gap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from torchgen.model import BaseTy, BaseType, ListType, OptionalType, Type
+
+from ..errors import InexpressibleError
+from ..operators.model import OverloadModel
+from .cxx_host import CxxHost
+from .launch import Result
+from .python_host import PythonHost
+from .signatures import Parameter, Signature
+
+# What the stable API has for the types of schemas; the C shim converts no others.
+_STABLE = {
+    BaseTy.Tensor: "torch::stable::Tensor",
+    BaseTy.int: "int64_t",
+    BaseTy.SymInt: "int64_t",
+    BaseTy.float: "double",
+    BaseTy.bool: "bool",
+    BaseTy.str: "std::string",
+    BaseTy.ScalarType: "torch::headeronly::ScalarType",
+    BaseTy.Layout: "torch::headeronly::Layout",
+    BaseTy.MemoryFormat: "torch::headeronly::MemoryFormat",
+    BaseTy.Device: "torch::stable::Device",
+    BaseTy.Scalar: "double",
+    BaseTy.Generator: "torch::stable::Generator",
+}
+# What a type needs to be passed: before these releases the shim cannot convert it.
+STABLE_SINCE = (2, 10)
+STABLE_GENERATOR_SINCE = (2, 13)
+
+
+@dataclass(frozen=True)
+class StableHost(CxxHost):
+    """A launch as Objective-C++ writes it with the stable interface."""
+
+    @cached_property
+    def signature(self) -> Signature:
+        """The signature in the stable C++ API. Outputs come as tensors by value: a handle, not a copy.
+
+        Raises InexpressibleError that names the argument that cannot be passed.
+        """
+        return _signature(self.launch.overload)
+
+    @property
+    def needs_bridge(self) -> bool:
+        """Whether a Scalar is in the schema: the stable shim has none, so that Python passes a float in its place."""
+        return any(_holds(argument.type, BaseTy.Scalar) for argument in self.launch.overload.arguments)
+
+    def allocated(self, result: Result) -> str:
+        """How a result is allocated: like the first input, for the author to change."""
+        device = "torch::stable::Device(torch::headeronly::DeviceType::MPS)"
+        if not self.launch.inputs:
+            return f"torch::stable::empty({{0}}, std::nullopt, std::nullopt, {device})"
+        first = self.launch.inputs[0].name
+        if result.metal == "long":
+            return f"torch::stable::new_empty({first}, {first}.sizes(), torch::headeronly::ScalarType::Long)"
+        return f"torch::stable::empty_like({first})"
+
+    @property
+    def returned(self) -> str:
+        """What the function returns."""
+        parts = self.launch.returned
+        return f"{{{', '.join(parts)}}}" if len(parts) > 1 else (parts[0] if parts else "")
+
+    @property
+    def bridge_schema(self) -> str:
+        """The overload's schema under another name, with floats where it has Scalars."""
+        schema = self.launch.overload.function.schema.partition("(")[2]
+        return f"{self.launch.id}({schema.replace('Scalar ', 'float ').replace('Scalar? ', 'float? ')}"
+
+    @property
+    def bridge_parameters(self) -> str:
+        """The parameters of the Python function that calls the bridged operator."""
+        return ", ".join(PythonHost(self.launch).parameters)
+
+    @property
+    def bridge_call(self) -> str:
+        """The arguments with which that function calls it."""
+        words = []
+        parameters = PythonHost(self.launch).signature.parameters
+        for parameter, argument in zip(parameters, self.launch.overload.arguments, strict=True):
+            is_optional = isinstance(argument.type, OptionalType)
+            scalar = argument.type.elem if is_optional else argument.type
+            value = parameter.name
+            if isinstance(scalar, BaseType) and scalar.name is BaseTy.Scalar:
+                value = f"None if {value} is None else float({value})" if is_optional else f"float({value})"
+            words.append(f"{parameter.name}={value}" if parameter.keyword_only else value)
+        return ", ".join(words)
+
+
+def stable_since(overloads: Sequence[OverloadModel]) -> tuple[int, int]:
+    """The first release whose stable ABI can pass everything that these overloads take."""
+    takes = (argument.type for overload in overloads for argument in overload.arguments)
+    return STABLE_GENERATOR_SINCE if any(_holds(kind, BaseTy.Generator) for kind in takes) else STABLE_SINCE
+
+
+def _signature(overload: OverloadModel) -> Signature:
+    parameters = tuple(
+        Parameter(argument.name, _stable_type(argument.type, overload, argument.name))
+        for argument in overload.arguments
+    )
+    returns = [_stable_type(returned.type, overload, "its return value") for returned in overload.returns]
+    joined = "void" if not returns else returns[0] if len(returns) == 1 else f"std::tuple<{', '.join(returns)}>"
+    return Signature(parameters, joined)
+
+
+def _stable_type(kind: Type, overload: OverloadModel, what: str) -> str:
+    if isinstance(kind, OptionalType):
+        return f"std::optional<{_stable_type(kind.elem, overload, what)}>"
+    if isinstance(kind, ListType):
+        element = _stable_type(kind.elem, overload, what)
+        return f"std::vector<{element}>"
+    if isinstance(kind, BaseType) and kind.name in _STABLE:
+        return _STABLE[kind.name]
+    raise InexpressibleError(
+        f"the stable ABI cannot pass {what} of aten::{overload.name}, of type {kind}; "
+        "use --target extension or --target shader"
+    )
+
+
+def _holds(kind: Type, base: BaseTy) -> bool:
+    while isinstance(kind, OptionalType | ListType):
+        kind = kind.elem
+    return isinstance(kind, BaseType) and kind.name is base
