@@ -129,10 +129,33 @@ def environment(device: AuditedDevice) -> dict[str, Any]:
         "os": platform.platform(),
         "machine": platform.machine(),
         "chip": chip(),
+        "cpu": cpu_kernels(),
         "simulated": device.simulated,
         "profile": device.profile,
         "variables": {name: value for name, value in sorted(os.environ.items()) if name.startswith("PYTORCH_MPS_")},
     }
+
+
+def cpu_kernels() -> str:
+    """Which of the CPU's kernels torch and oneDNN choose on this processor: the references come from them."""
+    import torch
+
+    half = [f"oneDNN in {dtype}" for dtype, ask in _ONEDNN.items() if _answer(ask)]
+    return ", ".join([torch.backends.cpu.get_cpu_capability(), *half])
+
+
+# The dtypes of half precision that oneDNN may compute in, and the operator that says whether it does here.
+_ONEDNN = {"bfloat16": "_is_mkldnn_bf16_supported", "float16": "_is_mkldnn_fp16_supported"}
+
+
+def _answer(name: str) -> bool:
+    """What an operator of torch.ops.mkldnn without arguments says; False where this build has no oneDNN."""
+    import torch
+
+    try:
+        return bool(getattr(torch.ops.mkldnn, name)())
+    except (AttributeError, RuntimeError):
+        return False
 
 
 def chip() -> str:
