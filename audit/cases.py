@@ -13,7 +13,6 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from itertools import islice
 from typing import Any
 
@@ -21,6 +20,7 @@ import numpy
 import torch
 
 from ..errors import MpsmithError
+from ..near_names import near
 from .description import describe
 from .group import GroupKey
 from .selection import DTYPES, Samples, Settings
@@ -151,6 +151,8 @@ def select(groups: Iterable[GroupKey], ops: Sequence[str], dtypes: Sequence[str]
     Raises MpsmithError when a pattern or dtype finds nothing.
     """
     groups = list(groups)
+    if not groups:
+        raise MpsmithError("nothing to audit: the chosen sources have no case here (choose others with --sources)")
     unknown = [d for d in dtypes if d not in DTYPES]
     if unknown:
         raise MpsmithError(f"unknown dtype {unknown[0]!r} (mps has {', '.join(DTYPES)})")
@@ -169,9 +171,8 @@ def _matching(pattern: str, groups: list[GroupKey]) -> set[str]:
         found |= _spelled(names, wanted.removeprefix("nn.functional."))
     if not found:
         spellings = {form for n in names for form in _spellings(n)}
-        near = get_close_matches(wanted, sorted(spellings), n=4, cutoff=0.6)
-        hint = f"did you mean {', '.join(near)}?" if near else "`mpsmith surface` lists the operators"
-        raise MpsmithError(f"no cases for operator {pattern!r} ({hint})")
+        hint = near(wanted, spellings, "`mpsmith surface` lists all operators")
+        raise MpsmithError(f"no cases for operator {pattern!r}{hint}")
     return found
 
 

@@ -43,15 +43,15 @@ def learn(
     from ..audit.calls.invocation import fingerprint
     from ..audit.calls.memory import FOLDER, Memory
     from ..audit.learning.learning import learn as learn_calls
-    from ..audit.releases.data import plain_release
     from ..audit.surface import installed_surface
+    from ..torch_release import public_version
 
     if to is None and not is_checkout():
         raise MpsmithError("an installed mpsmith keeps its memory as it is; name a folder of your own with --to DIR")
     folder = to or FOLDER
     surface = installed_surface()
     before = Memory.load(folder if folder.exists() else FOLDER)
-    release = plain_release(surface.release)
+    release = public_version(surface.release)
     reachable = {target.name for target in _targets(())}
     known = {} if fresh else before.fitting(fingerprint).overloads
     memory = Memory(release, {name: remembered for name, remembered in known.items() if name in reachable})

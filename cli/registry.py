@@ -187,8 +187,9 @@ def synced(store: Path, registry: Path | None = None, *, replace_newer: bool = F
 
 
 def _status(word: str) -> Status:
+    from ..near_names import near
     from ..registry.model import Status
-    from ..registry.problems import RegistryError, near
+    from ..registry.problems import RegistryError
 
     known = [status.value for status in Status]
     if word not in known:
@@ -197,8 +198,9 @@ def _status(word: str) -> Status:
 
 
 def _human_fields(names: Sequence[str]) -> list[str]:
+    from ..near_names import near
     from ..registry.model import HUMAN_FIELDS
-    from ..registry.problems import RegistryError, near
+    from ..registry.problems import RegistryError
 
     plain = [name.replace("-", "_") for name in names]
     for name in plain:

@@ -44,8 +44,9 @@ def scaffold(
     as_json: AsJson = False,
 ) -> None:
     """Generate a kernel's files and tests; what you wrote between the marks stays when you run it again."""
+    from ..near_names import near
     from ..registry.folder import registry_folder
-    from ..registry.problems import near, shown
+    from ..registry.problems import shown
     from ..scaffold.errors import ScaffoldError
     from ..scaffold.generation.generate import apply, chosen_kind, prepare, source_of
     from ..scaffold.targets import Target

@@ -10,11 +10,12 @@ from types import MappingProxyType
 
 from pydantic import ValidationError
 
+from ..near_names import near
 from .edits import with_entries
 from .folder import PACKAGED, VARIABLE, file_name, registry_files, registry_folder
 from .model import DEVICES, Device, Entry, Evidence, Status, data_of
 from .parsing import Block, Plain, parse, read_text
-from .problems import Problem, RegistryError, error_of, near, shown
+from .problems import Problem, RegistryError, error_of, shown
 from .validation import described, entries_of, entry_from, index_problems
 from .writing import exclusive, writable_folder, write
 

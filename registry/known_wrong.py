@@ -7,7 +7,6 @@ data (`known_case`), so that whoever can write YAML can add one; `audit.sources.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -16,12 +15,14 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
+from ..near_names import near
+from ..torch_release import is_older
 from .folder import PACKAGED as PACKAGED_REGISTRY
 from .folder import VARIABLE, folder_asked_for, registry_files
 from .known_case import INTEGER, KnownCase, Part, TensorInput, View
 from .model import OverloadName, Release, Text
 from .parsing import Block, parse, read_text
-from .problems import Problem, RegistryError, error_of, near, shown
+from .problems import Problem, RegistryError, error_of, shown
 from .validation import described
 
 FOLDER_NAME = "known_wrong"
@@ -62,7 +63,7 @@ class KnownReport(Part):
     @model_validator(mode="after")
     def _releases_are_in_order(self) -> KnownReport:
         first, last = self.first_affected, self.last_affected
-        if first and last and _version(first) > _version(last):
+        if first and last and is_older(last, first):
             raise ValueError(f"first_affected {first} comes after last_affected {last}")
         return self
 
@@ -195,7 +196,3 @@ def _unknown_operators(block: Block, report: KnownReport, operators: Collection[
 
 def _base(overload: str) -> str:
     return overload.split("::", 1)[-1].split(".", 1)[0]
-
-
-def _version(release: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", release)[:3])

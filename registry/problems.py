@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
 from ..errors import MpsmithError
@@ -37,12 +36,6 @@ def error_of(problems: Sequence[Problem]) -> RegistryError:
         return RegistryError(str(problems[0]), problems)
     lines = [f"the registry has {len(problems)} problems", *(f"  {problem}" for problem in problems)]
     return RegistryError("\n".join(lines), problems)
-
-
-def near(word: str, known: Iterable[str]) -> str:
-    """A question that suggests the known words nearest to `word`, or nothing where none is near."""
-    candidates = get_close_matches(word, list(known), n=3, cutoff=0.6)
-    return f" (did you mean {' or '.join(candidates)}?)" if candidates else ""
 
 
 def shown(path: Path) -> str:

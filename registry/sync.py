@@ -20,11 +20,11 @@ from typing import Literal, get_args
 
 from pydantic import ValidationError
 
+from ..torch_release import is_older, public_version
 from .drift import Drift, drift_of
 from .files import load, merged_devices, merged_fields, replace_entries
 from .model import DEVICES, Device, DtypeVerdict, Entry, Measured, Verdict, data_of, in_dtype_order
 from .problems import RegistryError
-from .releases import is_older, plain_release
 from .validation import described
 from .writing import exclusive, writable_folder
 
@@ -186,8 +186,8 @@ def _by_operator(measurements: Iterable[Measurement]) -> dict[str, dict[Device, 
 
 
 def _measured(measurement: Measurement) -> Measured:
-    torch = plain_release(measurement.torch)
-    profile = plain_release(measurement.profile) if measurement.profile else None
+    torch = public_version(measurement.torch)
+    profile = public_version(measurement.profile) if measurement.profile else None
     try:
         return Measured.model_validate(
             {

@@ -8,10 +8,11 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from ..near_names import near
 from . import kernel_index
 from .model import Entry, Evidence, Measured
 from .parsing import Block, Plain
-from .problems import Problem, near, shown
+from .problems import Problem, shown
 
 _WHAT_FITS = {
     "operator": "an operator is written 'namespace::name', such as 'aten::mode'",

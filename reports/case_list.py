@@ -7,12 +7,12 @@ import fnmatch
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from difflib import get_close_matches
 
 from ..audit.findings.attribution import Entry
 from ..audit.findings.store import Run, Store, StoredCase, StoredGroup
 from ..audit.verdicts import CaseVerdict
 from ..errors import MpsmithError
+from ..near_names import near
 
 COLUMNS = ("case", "verdict", "mode", "label", "stage", "fallbacks", "message", "inputs", "device", "explained_by")
 
@@ -99,8 +99,7 @@ def _entries(store: Store, run: Run, groups: Iterable[StoredGroup], pattern: str
             if any(fnmatch.fnmatchcase(s, wanted) for name in names for s in (name, name.split(".")[0])):
                 found.add(Entry.of(key).name)
     if not found:
-        near = get_close_matches(wanted, sorted({s for e in entries for s in _spellings(e)}), n=3, cutoff=0.6)
-        hint = f"; did you mean {', '.join(near)}?" if near else ""
+        hint = near(wanted, {spelling for entry in entries for spelling in _spellings(entry)})
         raise MpsmithError(f"no case of run {run.id} is of an operator that matches {pattern}{hint}")
     return found
 

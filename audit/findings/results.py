@@ -9,10 +9,10 @@ import fnmatch
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from typing import Any
 
 from ...errors import MpsmithError
+from ...near_names import near
 from ..surface.overloads import Dispatch
 from ..verdicts import CaseVerdict, OverloadVerdict
 from .evidence import CaseReference
@@ -370,7 +370,6 @@ def _matching(overloads: Iterable[OverloadSummary], pattern: str) -> list[Overlo
     found = found or [o for o, _ in known if any(fnmatch.fnmatchcase(entry, wanted) for entry in o.entries)]
     if not found:
         names = {name for o, own in known for name in (own[1], *o.entries)}
-        near = get_close_matches(wanted, sorted(names), n=3, cutoff=0.6)
-        hint = f"; did you mean {', '.join(near)}?" if near else "; `mpsmith surface` lists all operators"
+        hint = near(wanted, names, "`mpsmith surface` lists all operators")
         raise MpsmithError(f"no operator or entry of this report matches {pattern}{hint}")
     return found

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import MpsmithError
+from ...torch_release import base_version
 from . import change_points
 
 FOLDER = Path(__file__).parent
@@ -113,17 +114,11 @@ class ReleaseData:
         Raises MpsmithError that lists the known releases when it is not among them.
         """
         releases = [facts.release for facts in self.releases]
-        wanted = plain_release(release)
+        wanted = base_version(release)
         for position, name in enumerate(releases):
             if wanted in (name, name.rpartition(".")[0]):
                 return position
         raise MpsmithError(f"no data for torch {release}; known releases: {', '.join(releases)}")
-
-
-def plain_release(release: str) -> str:
-    """`2.13.0` of `2.13.0+cpu` or `2.13.0.dev20260101`; text that is no version comes back unchanged."""
-    found = _RELEASE.match(release)
-    return found.group(0) if found else release
 
 
 def release_order(release: str) -> tuple[int, int, int]:

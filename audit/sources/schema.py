@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from ...errors import one_line
+from ...torch_release import public_version
 from ..calls.foreign import foreign_memory
 from ..calls.invocation import SchemaCall, arguments_of, fingerprint
 from ..calls.memory import Memory
@@ -19,7 +20,6 @@ from ..calls.references import register
 from ..cases import Case, CaseSource
 from ..group import GroupKey
 from ..judging.transfer import move
-from ..releases.data import plain_release
 from ..selection import Samples
 from ..tree import leaves
 from .opinfo import UNINITIALISED, without_double
@@ -116,7 +116,7 @@ class SchemaSource(CaseSource):
 
 def installed_release() -> str:
     """The version of the installed torch without what follows a plus."""
-    return plain_release(torch.__version__)
+    return public_version(torch.__version__)
 
 
 def _comparable(operator: str, call: SchemaCall) -> Callable[..., Any]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ...cache import cache_folder
 from ...fingerprint import fingerprint, fingerprint_of_code
+from ...torch_release import public_version
 from ..releases import data as release_data
 from ..releases.data import ReleaseFacts
 from . import json_form as surface_json
@@ -175,4 +176,4 @@ def _cache_file(source: str, native_text: bytes, derivatives_text: bytes | None,
     """Named by a hash of the texts and of the code and data that judge them, so a stale entry is never read."""
     code = fingerprint_of_code(*DECIDED_BY)
     key = fingerprint(code, release, source, native_text, derivatives_text or b"")
-    return cache_folder() / "surface" / f"{release_data.plain_release(release)}-{key[:16]}.json"
+    return cache_folder() / "surface" / f"{public_version(release)}-{key[:16]}.json"

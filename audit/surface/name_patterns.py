@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 from collections.abc import Iterable, Sequence
 
 from ...errors import MpsmithError
+from ...near_names import near
 from .overloads import Overload
 
 
@@ -47,7 +47,6 @@ def _matches(name: str, pattern: str) -> bool:
 
 
 def _suggestion(names: Sequence[str], pattern: str) -> str:
-    operators = sorted({_qualified(name).removeprefix("aten::").partition(".")[0] for name in names})
+    operators = {_qualified(name).removeprefix("aten::").partition(".")[0] for name in names}
     plain = pattern.removeprefix("aten::").partition(".")[0]
-    near = difflib.get_close_matches(plain, operators, n=3, cutoff=0.6)
-    return f"; did you mean {', '.join(near)}?" if near else "; `mpsmith surface` lists all operators"
+    return near(plain, operators, "`mpsmith surface` lists all operators")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ...errors import MpsmithError
 from ...simulator.device.coverage_profile import CoverageProfile
+from ...torch_release import base_version, public_version
 from ..releases import data as release_data
 from ..releases.data import ReleaseData
 from . import installed_surface, native_functions, surface_of
@@ -36,7 +37,7 @@ def profile_of(surface: Surface) -> CoverageProfile:
     falling_back = facts.always_falls_back if facts else ()
     own = _brought_along(surface.release)
     return CoverageProfile(
-        release=release_data.plain_release(surface.release),
+        release=public_version(surface.release),
         native=frozenset(
             name
             for name, overload in overloads.items()
@@ -71,7 +72,7 @@ def _profile_of_release(data: ReleaseData, position: int) -> CoverageProfile:
 
 def _brought_along(release: str) -> frozenset[str]:
     """The Python kernels of the release, if it is the installed one: that torch registers them itself."""
-    installed = release_data.plain_release(native_functions.installed_release())
+    installed = base_version(native_functions.installed_release())
     facts = release_data.facts_for(release)
-    is_installed = release_data.plain_release(release) == installed
+    is_installed = base_version(release) == installed
     return frozenset(facts.python_kernels) if facts and is_installed else frozenset()

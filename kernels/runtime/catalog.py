@@ -14,8 +14,8 @@ from types import ModuleType
 from typing import Any
 
 from ...errors import MpsmithError
+from ...near_names import near
 from ...registry.kernel_index import KernelEntry, kernel_entries
-from ...registry.problems import near
 
 _PACKAGE = __package__.rpartition(".")[0]
 _FOLDER = Path(__file__).parent.parent

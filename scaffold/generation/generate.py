@@ -11,9 +11,9 @@ from ...audit.surface import native_functions
 from ...audit.surface.overloads import Dispatch
 from ...audit.wheel.fetch import require_version
 from ...checkout import PACKAGE, is_checkout
+from ...near_names import near
 from ...registry.files import edit_all, load
 from ...registry.model import Entry, Status
-from ...registry.problems import near
 from ..errors import InexpressibleError, ScaffoldError, ToolchainError
 from ..manifest import NAME, Manifest, read_manifest
 from ..operators import model as operators

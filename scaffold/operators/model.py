@@ -12,12 +12,12 @@ from pathlib import Path
 
 from torchgen.model import Argument, BaseTy, BaseType, FunctionSchema, ListType, OptionalType, Return, SchemaKind, Type
 
-from ...audit.releases.data import plain_release
 from ...audit.surface import installed_surface, native_functions, surface_of
 from ...audit.surface.native_functions import NativeFunction
 from ...audit.surface.overloads import Dispatch, Overload, Surface
 from ...audit.surface.reachability import Unreachable
-from ...registry.problems import near
+from ...near_names import near
+from ...torch_release import base_version
 from ..errors import ScaffoldError
 
 FORMS = {
@@ -168,7 +168,7 @@ class Source:
     @property
     def release(self) -> str:
         """The release as it is written in file names, `2.13.0`."""
-        return plain_release(self.surface.release)
+        return base_version(self.surface.release)
 
     @cached_property
     def by_operator(self) -> dict[str, list[NativeFunction]]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...audit.surface import native_functions
-from ...registry.problems import near
+from ...near_names import near
 from ...simulator.clang import Diagnostic
 from .findings import line_of
 from .mach_object import MachObject

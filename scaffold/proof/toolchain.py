@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from ...audit.releases.data import plain_release
 from ...audit.surface import native_functions
 from ...cache import cache_folder
 from ...fingerprint import fingerprint
 from ...simulator.clang import Clang, locate
+from ...torch_release import base_version
 from ..errors import ToolchainError
 
 STUBS = Path(__file__).parent / "apple" / "include"
@@ -81,7 +81,7 @@ class Toolchain:
 
 def chosen_release(release: str | None) -> str:
     """The release to check against: the one asked for, else that of the installed torch."""
-    return release or plain_release(native_functions.installed_release())
+    return release or base_version(native_functions.installed_release())
 
 
 def find(release: str | None = None) -> Toolchain:

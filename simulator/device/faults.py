@@ -6,10 +6,10 @@ A fault sits in the native kernel of one overload. While none is armed, a call c
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import Enum
 from typing import TYPE_CHECKING, TypeVar
 
+from ...near_names import near
 from ..errors import SimulatorError
 from . import kernel_plan
 from . import loading as device
@@ -134,8 +134,7 @@ def inject(fault: Fault) -> None:
     overload = fault.operator.removeprefix("aten::")
     kernels = kernel_plan.plan(profile)
     if overload not in kernels.native:
-        near = get_close_matches(overload, kernels.native, n=3)
-        hint = f"; near it are {', '.join(near)}" if near else ""
+        hint = near(overload, kernels.native)
         raise SimulatorError(f"fault {str(fault)!r}: the simulated device has no native kernel aten::{overload}{hint}")
     torch.ops.mpsmith_simulator.arm_fault(
         f"aten::{overload}",

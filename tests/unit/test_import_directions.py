@@ -28,7 +28,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "reports": ("audit", "registry"),
 }
 # The ground floor of the house: what every room may import.
-GROUND = ("checkout", "errors", "_version", "cache", "fingerprint", "metal_limits")
+GROUND = ("near_names", "torch_release", "checkout", "errors", "_version", "cache", "fingerprint", "metal_limits")
 
 # The rooms and single modules inside a room, the ground floor first: each may import only what stands before it.
 FLOORS: dict[str, tuple[str, ...]] = {

@@ -81,7 +81,7 @@ def test_no_filter_selects_all() -> None:
 
 
 def test_near_names_are_suggested() -> None:
-    with pytest.raises(MpsmithError, match=r"no cases for operator 'sofshrink' .did you mean softshrink"):
+    with pytest.raises(MpsmithError, match=r"no cases for operator 'sofshrink' \(did you mean softshrink"):
         select(GROUPS, ["add", "sofshrink"], [])
 
 
@@ -91,8 +91,14 @@ def test_an_unknown_dtype_lists_the_known_ones() -> None:
 
 
 def test_selecting_nothing_is_an_error() -> None:
-    with pytest.raises(MpsmithError, match="nothing to audit"):
+    with pytest.raises(MpsmithError, match=r"^nothing to audit: no case of add has int8$"):
         select(GROUPS, ["add"], ["int8"])
+
+
+@pytest.mark.parametrize("ops", [[], ["add"]])
+def test_sources_without_cases_are_an_error_that_says_so(ops: list[str]) -> None:
+    with pytest.raises(MpsmithError, match=r"^nothing to audit: the chosen sources have no case here \("):
+        select([], ops, [])
 
 
 def test_opinfo_knows_foreach_and_sparse_forms_of_every_mps_dtype() -> None:

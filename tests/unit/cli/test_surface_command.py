@@ -56,7 +56,7 @@ def test_operators_of_other_packages() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--ops", "sofshrink"), r"no operator matches sofshrink; did you mean softshrink"),
+        (("--ops", "sofshrink"), r"no operator matches sofshrink \(did you mean softshrink"),
         (("--ops", "absent::f"), "no operator matches absent::f; import the package that defines it first"),
         (("--import", "no_such_package"), "cannot import no_such_package"),
     ],

@@ -1,4 +1,4 @@
-"""The order of torch's releases: a measurement of an older release replaces none of a newer one."""
+"""Names of torch's releases: what a version is, which release it belongs to, which of two came first."""
 
 from __future__ import annotations
 
@@ -7,9 +7,21 @@ import re
 _RELEASE = re.compile(r"(?P<major>\d+)\.(?P<minor>\d+)(?:\.(?P<patch>\d+))?(?P<stage>.*)", re.DOTALL)
 
 
-def plain_release(version: str) -> str:
-    """A version of torch without its build, "2.13.0" of "2.13.0+cpu": builds do not differ in their operators."""
-    return version.split("+")[0]
+def public_version(version: str) -> str:
+    """What a measurement was made with: `2.14.0.dev20260801` of `2.14.0.dev20260801+cpu`.
+
+    Builds do not differ in their operators; nightlies and candidates do, so they stay apart from their release.
+    """
+    return version.partition("+")[0]
+
+
+def base_version(version: str) -> str:
+    """The release whose data stand for a version: `2.14.0` of `2.14.0.dev20260801`, `2.14.0rc1` and `2.14.0a0+gitabc`.
+
+    Text that is no version comes back unchanged.
+    """
+    match = re.match(r"\d+\.\d+(?:\.\d+)?", version)
+    return match.group() if match else version
 
 
 def is_older(release: str, other: str) -> bool:
@@ -21,7 +33,7 @@ def is_older(release: str, other: str) -> bool:
 
 
 def _order(release: str) -> tuple[int, int, int, bool, int]:
-    match = _RELEASE.fullmatch(release)
+    match = _RELEASE.fullmatch(public_version(release))
     if match is None:
         raise ValueError(f"'{release}' is not written like a release of torch")
     stage = re.search(r"\d+", match["stage"])
