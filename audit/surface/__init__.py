@@ -41,7 +41,7 @@ COMPOSITE_EXPLICIT_KEYS = ("CompositeExplicitAutograd", "CompositeExplicitAutogr
 
 # What decides the content of a surface besides the yaml, whole rooms with their data: a change in any file of these
 # voids the cache. A test holds that everything which this module imports is among them.
-DECIDED_BY = ("audit.surface", "audit.releases", "errors")
+DECIDED_BY = ("audit.surface", "audit.releases", "errors", "near_names", "torch_release")
 
 
 def surface_of(

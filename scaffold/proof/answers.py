@@ -23,6 +23,8 @@ JUDGES = (
     "kernels.runtime",
     "audit.surface.native_functions",
     "audit.releases.data",
+    "near_names",
+    "torch_release",
     "audit.releases.change_points",
     "registry.problems",
     "cache",
