@@ -139,8 +139,8 @@ def _exactly(kernels: Sequence[Kernel]) -> Iterator[tuple[str, ...]]:
     finally:
         with _lock:
             disable()
-            if before:
-                enable(*before)
+            # The name of an operator's default overload stands for all its overloads: exactly those of before.
+            _register_lacking([kernel for kernel in named(before) if kernel.overload in before])
 
 
 def status() -> tuple[KernelStatus, ...]:

@@ -1,0 +1,131 @@
+"""What kernels demand of given outputs before they write: shape, dtype, device, and memory that nobody else reads."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+import torch
+
+from mpsmith.kernels.runtime.outputs import (
+    check_outputs,
+    is_ready,
+    on_meta,
+    overlaps,
+    refuse_internal_overlap,
+    refuse_overlap,
+    require_castable,
+    require_device,
+    require_dtype,
+    resize_output,
+)
+
+aten = torch.ops.aten
+SHARED = "refer to a single memory location"
+
+
+def test_an_output_is_ready_when_it_can_be_written_as_it_is() -> None:
+    assert is_ready(torch.empty(2, 3), (2, 3), torch.float32)
+    assert is_ready(torch.empty(3, 2).t(), [2, 3], torch.float32)
+    assert not is_ready(torch.empty(2, 3), (3, 2), torch.float32)
+    assert not is_ready(torch.empty(2, 3), (2, 3), torch.float16)
+    assert not is_ready(torch.empty(1, 3).expand(2, 3), (2, 3), torch.float32)
+
+
+def test_an_output_of_another_shape_is_resized_with_a_warning_where_it_held_elements() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for quiet in (torch.empty(0), torch.empty(2, 3)):
+            resize_output(quiet, (2, 3))
+            assert quiet.shape == (2, 3)
+    full = torch.empty(5)
+    with pytest.warns(UserWarning, match=r"had shape \[5\], which does not match the required output shape \[2, 3\]"):
+        resize_output(full, [2, 3])
+    assert full.shape == (2, 3)
+    assert full.is_contiguous()
+
+
+def test_other_devices_and_dtypes_are_refused_by_name() -> None:
+    here, elsewhere = torch.ones(2), torch.ones(2, device="meta")
+    require_device(here, {"index": here, "weight": None}, "take")
+    with pytest.raises(RuntimeError, match=r"two devices, cpu and meta! \(when checking argument index of take"):
+        require_device(here, {"weight": None, "index": elsewhere}, "take")
+    require_dtype(here, torch.float32, "take, out")
+    with pytest.raises(
+        RuntimeError, match=r"take, out: Expected out tensor to have dtype torch.int64, but got torch.f"
+    ):
+        require_dtype(here, torch.int64, "take, out")
+
+
+def test_a_result_goes_where_it_can_be_cast_to() -> None:
+    require_castable(torch.int64, torch.float16)
+    require_castable(torch.float32, torch.bfloat16)
+    with pytest.raises(RuntimeError, match="result type Float can't be cast to the desired output type Byte"):
+        require_castable(torch.float32, torch.uint8)
+    with pytest.raises(RuntimeError, match="ComplexFloat can't be cast to the desired output type Float"):
+        require_castable(torch.complex64, torch.float32)
+
+
+def test_an_output_whose_elements_share_memory_is_refused() -> None:
+    refuse_internal_overlap(torch.empty(1, 3).expand(1, 3))
+    refuse_internal_overlap(torch.empty(4, 3).t())
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        refuse_internal_overlap(torch.empty(1, 3).expand(2, 3))
+
+
+def test_an_output_over_an_input_that_is_read_in_any_order_is_refused() -> None:
+    memory = torch.zeros(10)
+    refuse_overlap(memory[:5], memory[5:])
+    refuse_overlap(memory[5:], memory[:5])
+    refuse_overlap(memory[:4:3], memory[4:])  # its last element is the fourth
+    refuse_overlap(memory, torch.zeros(10))
+    refuse_overlap(memory[:0], memory)
+    refuse_overlap(memory, memory[:0])
+    for written, source in (
+        (memory, memory),
+        (memory[:5], memory[4:]),
+        (memory[4:], memory[:5]),
+        (memory[:5:4], memory[4:]),
+        (memory[2:3], memory),
+        (memory.view(torch.int64)[2:3], memory[5:6]),
+        (memory.view(2, 5).t()[1:2], memory[6:7]),
+    ):
+        with pytest.raises(RuntimeError, match=SHARED):
+            refuse_overlap(written, source)
+    refuse_overlap(memory.view(torch.int64)[2:3], memory[6:7])
+    refuse_overlap(memory.view(torch.int64)[2:3], memory[3:4])
+
+
+def test_writing_in_place_needs_no_copy_and_a_shifted_view_does() -> None:
+    memory = torch.zeros(4, 4)
+    assert not overlaps(memory, memory)
+    assert not overlaps(memory[1:], memory[1:])
+    assert not overlaps(memory, torch.zeros(4, 4))
+    for other in (memory.t(), memory[:, :2], memory[1:], memory.view(torch.int32), memory.view(16)):
+        assert overlaps(memory, other)
+
+
+def test_a_shadow_has_shape_strides_and_dtype_and_no_memory() -> None:
+    x = torch.ones(4, 6, dtype=torch.float16).t()[::2]
+    shadow, number, (inner, *_) = on_meta([x, 3, [x, x]])
+    assert (shadow.device.type, shadow.dtype, number) == ("meta", torch.float16, 3)
+    assert shadow.shape == inner.shape == x.shape
+    assert shadow.stride() == inner.stride() == x.stride()
+
+
+def test_outputs_get_the_shape_and_strides_of_the_meta_kernel() -> None:
+    x, values, out = torch.ones(3, 4).t(), torch.ones(3, 4).t(), torch.empty(0)
+    check_outputs(aten.heaviside.out, [x, values], {"out": out}, [torch.float32])
+    assert out.shape == (4, 3)
+    assert out.stride() == torch.heaviside(x, values).stride() == (1, 4)
+    with pytest.raises(RuntimeError, match=r"heaviside, out: Expected out tensor to have dtype torch.int64"):
+        check_outputs(aten.heaviside.out, [x, values], {"out": out}, [torch.int64])
+    check_outputs(aten.special_ndtri.out, [x], {"out": out}, [None])  # a result that is cast may go to any dtype
+    with pytest.raises(RuntimeError, match="must match the size"):
+        check_outputs(aten.heaviside.out, [x, torch.ones(7)], {"out": out}, [torch.float32])
+
+
+def test_an_output_that_fits_is_refused_all_the_same_where_its_elements_share_memory() -> None:
+    x = torch.ones(2, 3)
+    with pytest.raises(RuntimeError, match="more than one element"):
+        check_outputs(aten.heaviside.out, [x, x], {"out": torch.empty(1, 3).expand(2, 3)}, [torch.float32])
