@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from textwrap import indent
 from typing import Any
 
 import torch
@@ -13,10 +15,12 @@ from ..calls.invocation import SchemaCall
 from ..cases import Case
 from ..group import GroupKey
 from ..verdicts import Outcome
+from .forms import METHODS, PLAIN, lines_of
 
 MOST_ELEMENTS = 2000
+INDENT = "    "
 NO_SCRIPT = "(`mpsmith replay` without --script shows it)"
-PLAIN = (bool, int, float, complex, str, torch.dtype, torch.layout, torch.memory_format)
+PLAIN_TYPES = (bool, int, float, complex, str, torch.dtype, torch.layout, torch.memory_format)
 
 TEMPLATE = '''\
 """{title}
@@ -47,28 +51,39 @@ for device in ("cpu", "mps"):
 '''
 
 
-FORWARD = "    return {call}(*args, **kwargs)"
+FORWARD = "return output"
 BACKWARD = """\
-    output = {call}(*args, **kwargs)
-    outputs = output if isinstance(output, (tuple, list)) else [output]
-    loss = sum(t.square().sum() for t in outputs if t.requires_grad)
-    return torch.autograd.grad(loss, [a for a in args if isinstance(a, torch.Tensor) and a.requires_grad])"""
+outputs = output if isinstance(output, (tuple, list)) else [output]
+loss = sum(t.square().sum() for t in outputs if t.requires_grad)
+return torch.autograd.grad(loss, [a for a in args if isinstance(a, torch.Tensor) and a.requires_grad])"""
 
-# Sources whose cases are one plain call; the others wrap it (a form of the call, a module).
-PLAIN_SOURCES = ("opinfo", "layouts", "special values", "errors", "schema")
+# Sources whose cases are one plain call. Those of `FORMS` are a call in some form; the others wrap a module, or draw.
+PLAIN_SOURCES = ("opinfo", "layouts", "special values", "errors", "sizes", "schema")
+FORM_SOURCE = "forms"
 
 
 def script_of(case: Case, key: GroupKey, outcome: Outcome, *, simulated: bool) -> str:
-    """The program. Raises MpsmithError for a case that cannot be written down as a plain call."""
-    if key.source not in PLAIN_SOURCES and not case.written:
-        raise MpsmithError(f"{key.label} ({case.title}): no plain line of Python repeats this call {NO_SCRIPT}")
+    """The program. Raises MpsmithError for a case that cannot be written down."""
     call = case.written or _call_text(case, key)
-    run = (BACKWARD if outcome.stage == "backward" else FORWARD).format(call=call)
-    body = [f"    args = {_text(list(case.args))}", f"    kwargs = {_text(case.kwargs)}"]
+    args = ", ".join(_text(arg, "device" if i not in case.on_host else '"cpu"') for i, arg in enumerate(case.args))
+    inputs = f"args = [{args}]\nkwargs = {_text(case.kwargs)}"
     where = " on a SIMULATED mps device, so check it on a Mac first" if simulated else ""
     finding = f"{outcome.verdict.value}, {outcome.stage}: {outcome.message}".replace('"""', "'''").replace("\\", "/")
     title = f"{call}{f' ({case.title})' if case.title else ''} on mps"
-    return TEMPLATE.format(title=title, where=where, finding=finding, inputs="\n".join(body), run=run)
+    run = indent(_run_text(case, key, outcome).replace("{call}", call), INDENT)
+    return TEMPLATE.format(title=title, where=where, finding=finding, inputs=indent(inputs, INDENT), run=run)
+
+
+def _run_text(case: Case, key: GroupKey, outcome: Outcome) -> str:
+    """What makes the output, as the source of the case does it, and what is shown of it."""
+    lines = lines_of(case.title) if key.source == FORM_SOURCE else PLAIN
+    if lines is None or (key.source not in (*PLAIN_SOURCES, FORM_SOURCE) and not case.written):
+        raise MpsmithError(f"{key.label} ({case.title}): no few lines of Python repeat this call {NO_SCRIPT}")
+    if outcome.stage == "backward" and case.cotangent_layout is not None:
+        raise MpsmithError(f"{key.label} ({case.title}): this layout of gradients cannot be written down {NO_SCRIPT}")
+    if case.default_device:
+        lines = f"with torch.device(device):\n{indent(lines, INDENT)}"
+    return f"{lines}\n{BACKWARD if outcome.stage == 'backward' else FORWARD}"
 
 
 def _call_text(case: Case, key: GroupKey) -> str:
@@ -77,10 +92,19 @@ def _call_text(case: Case, key: GroupKey) -> str:
             raise MpsmithError(f"{key.label}: torch alone does not repeat this call on the CPU {NO_SCRIPT}")
         operator, _, overload = key.operator.partition(".")
         return f"torch.ops.aten.{operator}.{overload or 'default'}"
-    for text in (f"torch.{key.operator}", f"torch.Tensor.{key.operator}", f"torch.ops.aten.{key.operator}"):
+    for text in _spellings(case, key):
         if _resolves(text):
             return text
-    raise MpsmithError(f"{key.label}: no plain line of Python repeats this call {NO_SCRIPT}")
+    raise MpsmithError(f"{key.label}: no few lines of Python repeat this call {NO_SCRIPT}")
+
+
+def _spellings(case: Case, key: GroupKey) -> Sequence[str]:
+    """What the operator of an OpInfo may be called in torch."""
+    if key.source == FORM_SOURCE and case.title in METHODS:
+        return (f"torch.Tensor.{key.operator.rpartition('.')[2]}{METHODS[case.title]}",)
+    if key.variant.endswith("/inplace"):
+        return (f"torch.{key.operator}_",)
+    return (f"torch.{key.operator}", f"torch.Tensor.{key.operator}", f"torch.ops.aten.{key.operator}")
 
 
 def _resolves(text: str) -> bool:
@@ -92,38 +116,45 @@ def _resolves(text: str) -> bool:
     return callable(value)
 
 
-def _text(value: Any) -> str:
+def _text(value: Any, device: str = "device") -> str:
     if isinstance(value, Tensor):
-        return _tensor_text(value)
+        return _tensor_text(value, device)
     if isinstance(value, list):
-        return "[" + ", ".join(map(_text, value)) + "]"
+        return "[" + ", ".join(_text(item, device) for item in value) + "]"
     if isinstance(value, tuple):
-        return "(" + ", ".join(map(_text, value)) + ("," if len(value) == 1 else "") + ")"
+        return "(" + ", ".join(_text(item, device) for item in value) + ("," if len(value) == 1 else "") + ")"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{k!r}: {_text(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{k!r}: {_text(v, device)}" for k, v in value.items()) + "}"
     if isinstance(value, torch.device):
         return "device"
     if isinstance(value, float) and not math.isfinite(value):
         return f'float("{value}")'
-    if value is None or isinstance(value, PLAIN):
+    if value is None or isinstance(value, PLAIN_TYPES):
         return repr(value)
     raise MpsmithError(f"an argument of type {type(value).__name__} cannot be written down {NO_SCRIPT}")
 
 
-def _tensor_text(tensor: Tensor) -> str:
-    if tensor.layout is not torch.strided or tensor.numel() > MOST_ELEMENTS:
+def _tensor_text(tensor: Tensor, device: str) -> str:
+    if tensor.layout not in (torch.strided, torch.sparse_coo) or tensor.numel() > MOST_ELEMENTS:
         raise MpsmithError(f"a {tensor.layout} tensor of {tensor.numel()} elements cannot be written down {NO_SCRIPT}")
-    plain = tensor.detach().resolve_conj().resolve_neg()
-    values = _values_text(plain.flatten().tolist())
-    text = f"torch.tensor({values}, dtype={plain.dtype}, device=device)"
-    if plain.is_contiguous():
-        text = f"{text}.reshape({tuple(plain.shape)})" if plain.dim() != 1 else text
-    else:
-        shape, stride = tuple(plain.shape), plain.stride()
-        text = (
-            f"torch.empty_strided({shape}, {stride}, dtype={plain.dtype}, device=device).copy_({text}.reshape({shape}))"
-        )
+    text = (_sparse_text if tensor.layout is torch.sparse_coo else _strided_text)(tensor.detach(), device)
     return f"{text}.requires_grad_()" if tensor.requires_grad else text
+
+
+def _sparse_text(tensor: Tensor, device: str) -> str:
+    indices, values = (_strided_text(part, device) for part in (tensor._indices(), tensor._values()))
+    return f"torch.sparse_coo_tensor({indices}, {values}, {tuple(tensor.shape)}, is_coalesced={tensor.is_coalesced()})"
+
+
+def _strided_text(tensor: Tensor, device: str) -> str:
+    plain = tensor.resolve_conj().resolve_neg()
+    shape = tuple(plain.shape)
+    text = f"torch.tensor({_values_text(plain.flatten().tolist())}, dtype={plain.dtype}, device={device})"
+    if plain.dim() != 1:
+        text = f"{text}.reshape({shape})"
+    if not plain.is_contiguous():
+        text = f"torch.empty_strided({shape}, {plain.stride()}, dtype={plain.dtype}, device={device}).copy_({text})"
+    return text
 
 
 def _values_text(values: list[Any]) -> str:

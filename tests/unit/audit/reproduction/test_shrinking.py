@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
-import pytest
 import torch
 
 from mpsmith.audit.cases import Case
 from mpsmith.audit.group import GroupKey
-from mpsmith.audit.reproduction.script import script_of
 from mpsmith.audit.reproduction.shrinking import shrink
 from mpsmith.audit.verdicts import CaseVerdict, Outcome
-from mpsmith.errors import MpsmithError
 
 KEY = GroupKey("layouts", "nn.functional.softshrink", "", "float32", "fallback")
 
@@ -71,55 +65,3 @@ def test_gradients_stay_wanted() -> None:
     case = Case(torch.abs, (torch.randn(4, requires_grad=True),), differentiable=True)
     smallest, _ = shrink(case, wrong_when(lambda x: True))
     assert smallest.args[0].requires_grad
-
-
-def test_the_script_runs_with_torch_alone_and_says_that_the_finding_was_simulated() -> None:
-    x = torch.tensor([[1.0, float("nan")], [float("-inf"), 0.25]]).t()
-    case = Case(torch.nn.functional.softshrink, (x,), {"lambd": 0.5}, title="transposed")
-    finding = Outcome(CaseVerdict.WRONG, message='1 of 4 "elements" differ')
-    script = script_of(case, KEY, finding, simulated=True)
-    assert "SIMULATED" in script
-    assert "mpsmith" not in script.split('"""')[2]
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    expected = torch.nn.functional.softshrink(x, 0.5)
-    assert str(expected) in result.stdout
-    assert "mps " in result.stdout
-
-
-def test_the_script_keeps_strides() -> None:
-    x = torch.arange(6.0).reshape(2, 3).t()
-    script = script_of(
-        Case(torch.abs, (x,)),
-        GroupKey("layouts", "abs", "", "float32", "fallback"),
-        Outcome(CaseVerdict.WRONG),
-        simulated=False,
-    )
-    scope: dict = {}
-    exec(script.split("for device in")[0], scope)
-    (made,), _ = scope["inputs"]("cpu")
-    assert made.stride() == x.stride()
-    assert torch.equal(made, x)
-    assert "SIMULATED" not in script
-
-
-def test_a_wrong_gradient_is_shown_by_the_script() -> None:
-    case = Case(torch.nn.functional.softshrink, (torch.tensor([1.0, -2.0], requires_grad=True),))
-    finding = Outcome(CaseVerdict.WRONG, stage="backward")
-    scope: dict = {}
-    exec(script_of(case, KEY, finding, simulated=False).split("for device in")[0], scope)
-    (gradient,) = scope["run"]("cpu")
-    assert gradient.tolist() == [1.0, -3.0]
-
-
-def test_a_wrapped_call_is_not_written_as_if_it_were_plain() -> None:
-    key = GroupKey("forms", "abs", "", "float32", "fallback")
-    with pytest.raises(MpsmithError, match="no plain line"):
-        script_of(
-            Case(torch.abs, (torch.ones(2),), title="out= empty"), key, Outcome(CaseVerdict.WRONG), simulated=False
-        )
-
-
-@pytest.mark.parametrize("argument", [torch.zeros(3000), torch.eye(3).to_sparse(), object()])
-def test_what_cannot_be_written_down_is_said(argument: object) -> None:
-    with pytest.raises(MpsmithError, match="cannot be written down"):
-        script_of(Case(torch.abs, (argument,)), KEY, Outcome(CaseVerdict.WRONG), simulated=False)

@@ -1,0 +1,171 @@
+"""A case as a program that needs torch alone: it does to the operator what the case does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from operator import attrgetter
+from typing import Any
+
+import pytest
+import torch
+
+from mpsmith.audit.cases import Case, make_cases
+from mpsmith.audit.group import GroupKey
+from mpsmith.audit.reproduction.forms import FORMS
+from mpsmith.audit.reproduction.script import script_of
+from mpsmith.audit.selection import Samples
+from mpsmith.audit.sources.forms import FormSource
+from mpsmith.audit.sources.operands import SOUND
+from mpsmith.audit.sources.opinfo import OpInfoSource
+from mpsmith.audit.tree import leaves
+from mpsmith.audit.verdicts import CaseVerdict, Outcome
+from mpsmith.errors import MpsmithError
+
+KEY = GroupKey("layouts", "nn.functional.softshrink", "", "float32", "fallback")
+WRONG = Outcome(CaseVerdict.WRONG)
+FORMS_SHOWN = ("add", "cummax", "linalg.inv", "nn.functional.relu", "sin")
+
+
+def written(case: Case, key: GroupKey, outcome: Outcome = WRONG) -> dict[str, Any]:
+    """The functions of the program, without its last part, which runs them."""
+    scope: dict[str, Any] = {}
+    exec(script_of(case, key, outcome, simulated=False).split("for device in (")[0], scope)
+    return scope
+
+
+def tensors(tree: Any) -> list[torch.Tensor]:
+    return [leaf for leaf in leaves(tree) if isinstance(leaf, torch.Tensor)]
+
+
+def test_the_script_runs_with_torch_alone_and_says_that_the_finding_was_simulated() -> None:
+    x = torch.tensor([[1.0, float("nan")], [float("-inf"), 0.25]]).t()
+    case = Case(torch.nn.functional.softshrink, (x,), {"lambd": 0.5}, title="transposed")
+    finding = Outcome(CaseVerdict.WRONG, message='1 of 4 "elements" differ')
+    script = script_of(case, KEY, finding, simulated=True)
+    assert "SIMULATED" in script
+    assert "mpsmith" not in script.split('"""')[2]
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    expected = torch.nn.functional.softshrink(x, 0.5)
+    assert str(expected) in result.stdout
+    assert "mps " in result.stdout
+
+
+def test_the_script_keeps_strides() -> None:
+    x = torch.arange(6.0).reshape(2, 3).t()
+    script = script_of(
+        Case(torch.abs, (x,)),
+        GroupKey("layouts", "abs", "", "float32", "fallback"),
+        Outcome(CaseVerdict.WRONG),
+        simulated=False,
+    )
+    scope: dict[str, Any] = {}
+    exec(script.split("for device in (")[0], scope)
+    (made,), _ = scope["inputs"]("cpu")
+    assert made.stride() == x.stride()
+    assert torch.equal(made, x)
+    assert "SIMULATED" not in script
+
+
+def test_a_wrong_gradient_is_shown_by_the_script() -> None:
+    case = Case(torch.nn.functional.softshrink, (torch.tensor([1.0, -2.0], requires_grad=True),))
+    finding = Outcome(CaseVerdict.WRONG, stage="backward")
+    (gradient,) = written(case, KEY, finding)["run"]("cpu")
+    assert gradient.tolist() == [1.0, -3.0]
+
+
+@pytest.fixture(scope="module")
+def form_cases() -> list[tuple[GroupKey, Case]]:
+    source = FormSource(OpInfoSource())
+    keys = [GroupKey("forms", operator, "", "float32", "fallback") for operator in FORMS_SHOWN]
+    return [(key, case) for key in keys for case in make_cases(source, key, Samples.DEFAULT, 0).values()]
+
+
+def test_every_form_is_known(form_cases: list[tuple[GroupKey, Case]]) -> None:
+    titles = {case.title for _, case in form_cases}
+    assert titles == {*FORMS, "autocast float16", "autocast bfloat16", "a number and a 0-dim tensor"}
+
+
+def test_a_form_of_a_call_is_written_as_what_it_does(form_cases: list[tuple[GroupKey, Case]]) -> None:
+    for key, case in form_cases:
+        if case.title == "a number and a 0-dim tensor":
+            continue
+        try:
+            expected = case.call(*case.args, **case.kwargs)
+        except Exception as error:
+            with pytest.raises(type(error)):
+                written(case, key)["run"]("cpu")
+            continue
+        try:
+            shown = tensors(written(case, key)["run"]("cpu"))
+        except RuntimeError:
+            assert (case.title, expected) == ("out= overlaps the input", SOUND)  # torch may refuse it
+            continue
+        if expected == SOUND:
+            expected = attrgetter(key.operator)(torch)(*case.args, **case.kwargs)
+        count = 1 if case.title.startswith(("out=", "in place")) else len(tensors(expected))
+        torch.testing.assert_close(shown[:count], tensors(expected)[:count], equal_nan=True)
+
+
+@pytest.mark.parametrize("title", ["out= exact", "out= every other element", "out= transposed", "in place"])
+def test_what_surrounds_an_output_is_shown(title: str, form_cases: list[tuple[GroupKey, Case]]) -> None:
+    key, case = next((key, case) for key, case in form_cases if key.operator == "sin" and case.title == title)
+    output, *_, storage = written(case, key)["run"]("cpu")
+    assert output.untyped_storage().data_ptr() == storage.untyped_storage().data_ptr()
+    assert storage.numel() > output.numel() + 2
+    if title == "in place":
+        assert torch.equal(output, case.args[0].sin())
+    assert {storage[0].item(), storage[-1].item()} == {1.0}
+
+
+def test_a_second_derivative_is_shown_by_its_backward(form_cases: list[tuple[GroupKey, Case]]) -> None:
+    key, case = next((k, c) for k, c in form_cases if k.operator == "sin" and c.title == "second derivative")
+    (gradient,) = written(case, key, Outcome(CaseVerdict.WRONG, stage="backward"))["run"]("cpu")
+    x = case.args[0].detach()
+    torch.testing.assert_close(gradient, -2 * x.cos() * x.sin())
+
+
+def test_an_argument_that_belongs_on_the_host_stays_there() -> None:
+    case = Case(torch.add, (torch.ones(2), torch.tensor(1.0)), on_host=frozenset({1}), title="0-dim CPU scalar")
+    args, _ = written(case, GroupKey("layouts", "add", "", "float32", "fallback"))["inputs"]("meta")
+    assert [arg.device.type for arg in args] == ["meta", "cpu"]
+
+
+def test_a_factory_runs_with_the_device_as_the_default_one() -> None:
+    case = Case(torch.zeros, ([2],), default_device=True)
+    assert written(case, GroupKey("opinfo", "zeros", "", "float32", "fallback"))["run"]("meta").device.type == "meta"
+
+
+def test_an_in_place_foreach_function_is_written_by_its_name() -> None:
+    key = GroupKey("opinfo", "_foreach_neg", "/inplace", "float32", "fallback")
+    assert "torch._foreach_neg_(*args" in script_of(Case(abs, ([torch.ones(2)],)), key, WRONG, simulated=False)
+
+
+def test_a_sparse_tensor_is_written_down() -> None:
+    sparse = torch.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse()
+    (made,), _ = written(Case(torch.abs, (sparse,)), KEY)["inputs"]("cpu")
+    assert made.layout is torch.sparse_coo
+    assert made.is_coalesced()
+    assert torch.equal(made.to_dense(), sparse.to_dense())
+
+
+@pytest.mark.parametrize(
+    ("source", "title"), [("forms", "a number and a 0-dim tensor"), ("random", "distribution"), ("modules", "")]
+)
+def test_what_no_few_lines_repeat_says_what_to_do(source: str, title: str) -> None:
+    key = GroupKey(source, "abs", "", "float32", "fallback")
+    with pytest.raises(MpsmithError, match=r"no few lines of Python repeat this call .*`mpsmith replay`"):
+        script_of(Case(torch.abs, (torch.ones(2),), title=title), key, WRONG, simulated=False)
+
+
+def test_a_layout_of_gradients_that_the_program_would_not_have_is_refused() -> None:
+    case = Case(torch.abs, (torch.ones(2, requires_grad=True),), cotangent_layout=torch.clone)
+    with pytest.raises(MpsmithError, match="layout of gradients"):
+        script_of(case, KEY, Outcome(CaseVerdict.WRONG, stage="backward"), simulated=False)
+    assert script_of(case, KEY, WRONG, simulated=False)
+
+
+@pytest.mark.parametrize("argument", [torch.zeros(3000), torch.eye(3).to_sparse_csr(), object()])
+def test_what_cannot_be_written_down_is_said(argument: object) -> None:
+    with pytest.raises(MpsmithError, match="cannot be written down"):
+        script_of(Case(torch.abs, (argument,)), KEY, WRONG, simulated=False)
