@@ -5,6 +5,9 @@ from __future__ import annotations
 JUDGING = ["tests/unit/audit/judging"]
 FINDINGS = ["tests/unit/audit/findings"]
 
+KERNELS = ["tests/unit/kernels/test_registration_states.py", "tests/unit/kernels/test_catalog_names.py"]
+GENERATION = ["tests/unit/scaffold/operators", "tests/unit/scaffold/targets/test_golden_files.py"]
+
 ROOMS: dict[str, dict[str, list[str]]] = {
     "judging": {
         "audit/judging/agreement.py": JUDGING,
@@ -23,5 +26,24 @@ ROOMS: dict[str, dict[str, list[str]]] = {
         "audit/findings/explanations.py": FINDINGS,
         "audit/findings/rules.py": FINDINGS,
         "audit/findings/summary.py": FINDINGS,
+    },
+    "registration": {
+        "kernels/runtime/catalog.py": KERNELS,
+        "kernels/runtime/dispatcher.py": KERNELS,
+        "kernels/runtime/registration.py": KERNELS,
+        "registry/kernel_index.py": ["tests/unit/registry/test_registry_kernel_index.py"],
+    },
+    "generation": {
+        "scaffold/launches/contexts.py": GENERATION,
+        "scaffold/launches/launch.py": GENERATION,
+        "scaffold/launches/signatures.py": GENERATION,
+        "scaffold/operators/kinds.py": GENERATION,
+        "scaffold/targets/extension.py": GENERATION,
+        "scaffold/targets/rendering.py": GENERATION,
+        "scaffold/targets/shader.py": GENERATION,
+        "scaffold/targets/stable.py": GENERATION,
+        "scaffold/targets/upstream/dispatch_stubs.py": GENERATION,
+        "scaffold/targets/upstream/patch.py": GENERATION,
+        "scaffold/targets/upstream/yaml_rows.py": GENERATION,
     },
 }

@@ -1,0 +1,146 @@
+"""Families found in a folder, and kernels found by name, in a package made by hand."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from mpsmith.kernels.runtime import catalog
+from mpsmith.kernels.runtime.catalog import UnknownKernelError
+from mpsmith.registry.kernel_index import KernelEntry
+
+
+def first(x: Any) -> Any:
+    return x
+
+
+def second(x: Any) -> Any:
+    return x
+
+
+def applies(x: Any) -> bool:
+    return True
+
+
+FAMILIES = {
+    "beta": "from tests_of_catalog import first\nKERNELS = (('aten::beta', first), ('aten::shared', first))\n",
+    "alpha": "from tests_of_catalog import first, second, applies\n"
+    "KERNELS = (('aten::alpha', first), ('aten::alpha.out', second), ('aten::extra', second))\n"
+    "OVERRIDES = (('aten::native', second, applies),)\n",
+}
+
+
+@pytest.fixture(autouse=True)
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A package of two families; a folder without a module of its name is none."""
+    folder = tmp_path / "package_of_kernels"
+    for name, text in FAMILIES.items():
+        (folder / name).mkdir(parents=True)
+        (folder / name / "__init__.py").touch()
+        (folder / name / f"{name}.py").write_text(text)
+    (folder / "alpha" / "workload.py").write_text("WORK = 7\n")
+    (folder / "runtime").mkdir()
+    (folder / "runtime" / "catalog.py").touch()
+    (folder / "__init__.py").touch()
+    shared = ModuleType("tests_of_catalog")
+    vars(shared).update(first=first, second=second, applies=applies)
+    monkeypatch.setitem(sys.modules, "tests_of_catalog", shared)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(catalog, "_PACKAGE", "package_of_kernels")
+    monkeypatch.setattr(catalog, "_FOLDER", folder)
+    _forget()
+    yield folder
+    _forget()
+    for name in [name for name in sys.modules if name.startswith("package_of_kernels")]:
+        del sys.modules[name]
+
+
+def _forget() -> None:
+    catalog.families.cache_clear()
+    catalog.family.cache_clear()
+
+
+def test_families_are_folders_with_a_module_of_their_name_in_order() -> None:
+    assert catalog.families() == ("alpha", "beta")
+    assert catalog.folder_of("beta").name == "beta"
+    with pytest.raises(UnknownKernelError, match=r"^there is no family alpho in mpsmith.kernels \(did you mean alpha"):
+        catalog.folder_of("alpho")
+
+
+def test_a_family_has_the_rows_of_its_tables() -> None:
+    rows = [(k.overload, k.family, k.function, k.applies) for k in catalog.family("alpha")]
+    assert rows == [
+        ("aten::alpha", "alpha", first, None),
+        ("aten::alpha.out", "alpha", second, None),
+        ("aten::extra", "alpha", second, None),
+        ("aten::native", "alpha", second, applies),
+    ]
+    assert [kernel.operator for kernel in catalog.family("alpha")][:2] == ["aten::alpha", "aten::alpha"]
+    assert [kernel.overload for kernel in catalog.all_kernels()][-2:] == ["aten::beta", "aten::shared"]
+
+
+def test_a_part_of_a_family_is_optional() -> None:
+    workload = catalog.part_of("alpha", "workload")
+    assert workload is not None
+    assert workload.WORK == 7
+    assert catalog.part_of("beta", "workload") is None
+    with pytest.raises(UnknownKernelError):
+        catalog.part_of("gamma", "workload")
+
+
+def entries(*rows: tuple[str, str, str | None]) -> dict[str, KernelEntry]:
+    return {operator: KernelEntry(operator, kernel, status) for operator, kernel, status in rows}
+
+
+@pytest.mark.parametrize(
+    ("status", "finished"),
+    [
+        ("implemented", True),
+        ("verified", True),
+        ("upstreamed", True),
+        ("in progress", False),
+        ("wanted", False),
+        (None, False),
+    ],
+)
+def test_what_the_registry_calls_finished(status: str | None, finished: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog, "kernel_entries", lambda: entries(("aten::beta", "beta", status)))
+    assert [entry.operator for entry in catalog.finished_entries()] == ["aten::beta"] * finished
+    assert [kernel.overload for kernel in catalog.finished()] == ["aten::beta"] * finished
+
+
+def test_of_a_family_those_operators_are_finished_that_name_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = entries(
+        ("aten::shared", "beta", "implemented"),
+        ("aten::alpha", "alpha", "verified"),
+        ("aten::extra", "beta", "implemented"),
+        ("aten::native", "alpha", "wanted"),
+    )
+    monkeypatch.setattr(catalog, "kernel_entries", lambda: named)
+    assert [kernel.overload for kernel in catalog.finished()] == ["aten::alpha", "aten::alpha.out", "aten::shared"]
+
+
+def test_a_registry_that_names_no_family_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog, "kernel_entries", lambda: entries(("aten::x", "gamma", "implemented")))
+    with pytest.raises(UnknownKernelError, match="no family gamma"):
+        catalog.finished_entries()
+    with pytest.raises(UnknownKernelError, match="no family gamma"):
+        catalog.finished()
+
+
+def test_kernels_are_found_by_operator_or_overload_each_once_in_the_order_asked_for() -> None:
+    def found(*names: str) -> list[str]:
+        return [kernel.overload for kernel in catalog.named(names)]
+
+    assert found("alpha") == found("aten::alpha") == ["aten::alpha", "aten::alpha.out"]
+    assert found("alpha.out", "beta", "alpha") == ["aten::alpha.out", "aten::beta", "aten::alpha"]
+    assert found() == []
+    with pytest.raises(UnknownKernelError, match=r"^mpsmith has no kernel for aten::bete \(did you mean aten::beta"):
+        found("alpha", "bete")
+    with pytest.raises(UnknownKernelError, match=r"has no kernel for aten::alphaxout \(did you mean aten::alpha.out"):
+        found("alphaxout")

@@ -1,0 +1,315 @@
+"""When a kernel is registered, and when it is not: a dispatcher and kernels made by hand, on any machine."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from mpsmith.kernels.runtime import dispatcher, registration
+from mpsmith.kernels.runtime.catalog import Kernel, UnknownKernelError
+from mpsmith.kernels.runtime.registration import State
+
+PLAIN = Kernel("aten::plain", "plain", lambda x: f"plain {x}")
+OUT = Kernel("aten::plain.out", "plain", lambda x: f"out {x}")
+OVERRIDE = Kernel("aten::over", "over", lambda x: f"over {x}", lambda x: x > 0)
+UNFINISHED = Kernel("aten::draft", "draft", lambda x: x)
+KERNELS = (PLAIN, OUT, OVERRIDE, UNFINISHED)
+
+
+class World:
+    """A torch and a registry of kernels: what exists, what is native, and what is registered now."""
+
+    def __init__(self) -> None:
+        self.device = True
+        self.exist = {kernel.overload for kernel in KERNELS}
+        self.native = {"aten::over"}
+        self.impls: list[tuple[str, str, dict[str, Any]]] = []
+        self.functions: dict[str, Callable[..., Any]] = {}
+        self.asked_for_entries = 0
+
+    def named(self, names: Any) -> tuple[Kernel, ...]:
+        full = [name if "::" in name else f"aten::{name}" for name in names]
+        found = tuple(kernel for name in full for kernel in KERNELS if name in (kernel.operator, kernel.overload))
+        if names and not found:
+            raise UnknownKernelError("mpsmith has no kernel for that")
+        return found
+
+    def entries(self) -> tuple[()]:
+        self.asked_for_entries += 1
+        return ()
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    world = World()
+
+    class Library:
+        def __init__(self, namespace: str, kind: str) -> None:
+            assert (namespace, kind) == ("aten", "IMPL")
+            self.name = ""
+
+        def impl(self, name: str, function: Callable[..., Any], key: str, **options: Any) -> None:
+            self.name = name
+            world.impls.append((name, key, options))
+            world.functions[name] = function
+
+        def _destroy(self) -> None:
+            del world.functions[self.name]
+
+    class Original:
+        def call_boxed(self, keyset: object, *args: Any) -> str:
+            return f"torch's {args} under {keyset}"
+
+    monkeypatch.setattr(torch.library, "Library", Library)
+    monkeypatch.setattr(torch.library, "get_kernel", lambda overload, key: Original(), raising=False)
+    monkeypatch.setattr(registration, "_registered", {})
+    monkeypatch.setattr(registration, "_TAKES_OVERRIDE", True)
+    monkeypatch.setattr(dispatcher, "mps_is_available", lambda: world.device)
+    monkeypatch.setattr(dispatcher, "exists", lambda overload: overload in world.exist)
+    monkeypatch.setattr(dispatcher, "has_mps_kernel", lambda overload: overload in world.native)
+    monkeypatch.setattr(registration, "all_kernels", lambda: KERNELS)
+    monkeypatch.setattr(registration, "finished", lambda: KERNELS[:3])
+    monkeypatch.setattr(registration, "finished_entries", world.entries)
+    monkeypatch.setattr(registration, "named", world.named)
+    return world
+
+
+def states() -> dict[str, str]:
+    return {status.overload.removeprefix("aten::"): status.state.value for status in registration.status()}
+
+
+# ---- states
+
+
+def test_what_torch_lacks_is_available_if_it_is_finished(world: World) -> None:
+    assert states() == {"plain": "available", "plain.out": "available", "over": "available", "draft": "unfinished"}
+    assert [status.family for status in registration.status()] == ["plain", "plain", "over", "draft"]
+
+
+def test_what_torch_has_is_native_unless_the_kernel_answers_some_calls_alone(world: World) -> None:
+    world.native = {"aten::plain", "aten::over", "aten::draft"}
+    assert states() == {"plain": "native", "plain.out": "available", "over": "available", "draft": "native"}
+
+
+def test_what_this_torch_does_not_know_cannot_be_registered(world: World) -> None:
+    world.exist = {"aten::plain"}
+    assert set(states().values()) == {"available", "not in this torch"}
+    assert registration.enable() == ("aten::plain",)
+
+
+def test_an_override_needs_a_way_to_the_original(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(torch.library, "get_kernel")
+    assert states()["over"] == "cannot be overridden"
+    assert registration.enable("over") == ()
+    assert states()["plain"] == "available"
+
+
+def test_without_a_device_nothing_is_registered(world: World) -> None:
+    world.device = False
+    assert set(states().values()) == {"no mps device"}
+    assert registration.enable() == registration.enable("plain") == ()
+    assert world.impls == []
+    assert world.asked_for_entries == 1, "a registry that makes no sense is told anyway"
+
+
+def test_what_is_registered_is_so_whatever_else_holds(world: World) -> None:
+    registration.enable("plain")
+    world.device, world.native = False, {"aten::plain"}
+    assert states()["plain"] == "registered"
+
+
+def test_every_state_is_explained() -> None:
+    assert len({state.explanation for state in State}) == len(State)
+    assert State.registered.explanation == "the kernel of mpsmith answers"
+    assert State.native.explanation == "torch has its own kernel, which answers"
+
+
+# ---- enable, disable, use
+
+
+def test_enable_registers_what_is_finished_for_the_mps_key(world: World) -> None:
+    assert registration.enable() == ("aten::plain", "aten::plain.out", "aten::over")
+    assert registration.registered() == ("aten::plain", "aten::plain.out", "aten::over")
+    assert world.impls == [
+        ("plain", "MPS", {"with_keyset": False, "allow_override": True}),
+        ("plain.out", "MPS", {"with_keyset": False, "allow_override": True}),
+        ("over", "MPS", {"with_keyset": True, "allow_override": True}),
+    ]
+    assert world.functions["plain"](3) == "plain 3"
+    assert world.asked_for_entries == 0
+
+
+def test_a_name_registers_what_is_not_finished_too(world: World) -> None:
+    assert registration.enable("draft") == ("aten::draft",)
+    assert registration.registered() == ("aten::draft",)
+    with pytest.raises(UnknownKernelError):
+        registration.enable("nosuch")
+
+
+def test_enabling_again_is_harmless(world: World) -> None:
+    registration.enable("plain")
+    assert registration.enable("plain") == ("aten::plain", "aten::plain.out")
+    assert len(world.impls) == 2
+
+
+def test_a_torch_without_allow_override_is_not_asked_for_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registration, "_TAKES_OVERRIDE", False)
+    registration.enable("plain.out")
+    assert world.impls == [("plain.out", "MPS", {"with_keyset": False})]
+
+
+def test_an_override_answers_the_calls_that_it_applies_to_and_torch_all_others(world: World) -> None:
+    registration.enable("over")
+    assert world.functions["over"]("keys", 2) == "over 2"
+    assert world.functions["over"]("keys", -2) == "torch's (-2,) under keys"
+
+
+def test_disable_takes_away_what_is_named_or_all(world: World) -> None:
+    registration.enable()
+    assert registration.disable("over") == ("aten::over",)
+    assert registration.disable("over", "draft") == ()
+    assert set(world.functions) == {"plain", "plain.out"}
+    assert registration.disable() == ("aten::plain", "aten::plain.out")
+    assert world.functions == {}
+    assert registration.registered() == ()
+
+
+def test_use_registers_exactly_these_and_brings_back_those_of_before(world: World) -> None:
+    registration.enable("over")
+    with registration.use("plain.out") as active:
+        assert active == ("aten::plain.out",)
+        assert set(world.functions) == {"plain.out"}
+    assert registration.registered() == ("aten::over",)
+
+
+def test_an_error_inside_brings_back_those_of_before_too(world: World) -> None:
+    registration.enable("over")
+
+    def call() -> None:
+        with registration.use():
+            assert world.functions == {}
+            raise ValueError("inside")
+
+    with pytest.raises(ValueError, match="inside"):
+        call()
+    assert registration.registered() == ("aten::over",)
+
+
+def test_with_nothing_registered_before_nothing_is_afterwards(world: World) -> None:
+    with registration.use("plain"):
+        pass
+    assert registration.registered() == ()
+
+
+def test_counting_tells_how_often_each_kernel_answered(world: World) -> None:
+    with registration.counting("plain", "over") as calls:
+        assert [world.functions["plain"](n) for n in (1, 2)] == ["plain 1", "plain 2"]
+        world.functions["over"]("keys", 2)
+        world.functions["over"]("keys", -2)
+    assert calls == {"aten::plain": 2, "aten::over": 1}, "what torch answered is not counted"
+
+
+def test_the_warning_about_an_override_is_not_shown_and_others_are(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Noisy:
+        def __init__(self, *_: Any) -> None:
+            """As torch's."""
+
+        def impl(self, *_: Any, **__: Any) -> None:
+            warnings.warn("Warning only once\n  Overriding a previously registered kernel", stacklevel=1)
+            warnings.warn("something else", stacklevel=1)
+
+        def _destroy(self) -> None:
+            """Nothing to do."""
+
+    monkeypatch.setattr(torch.library, "Library", Noisy)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        registration.enable("plain.out")
+    assert [str(warning.message) for warning in caught] == ["something else"]
+
+
+# ---- the environment
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (None, ("aten::plain", "aten::plain.out", "aten::over")),
+        ("", ("aten::plain", "aten::plain.out", "aten::over")),
+        (" ON ", ("aten::plain", "aten::plain.out", "aten::over")),
+        ("1", ("aten::plain", "aten::plain.out", "aten::over")),
+        ("all", ("aten::plain", "aten::plain.out", "aten::over")),
+        ("off", ()),
+        ("0", ()),
+        ("None", ()),
+        ("over, plain.out,", ("aten::over", "aten::plain.out")),
+    ],
+)
+def test_the_variable_says_what_an_import_registers(
+    world: World, monkeypatch: pytest.MonkeyPatch, value: str | None, expected: tuple[str, ...]
+) -> None:
+    if value is None:
+        monkeypatch.delenv("MPSMITH_KERNELS", raising=False)
+    else:
+        monkeypatch.setenv("MPSMITH_KERNELS", value)
+    registration.enable_from_environment()
+    assert registration.registered() == expected
+
+
+@pytest.mark.parametrize(("value", "source"), [("nosuch", "MPSMITH_KERNELS=nosuch"), ("", "mpsmith.kernels")])
+def test_an_import_never_fails_for_what_it_cannot_register(
+    world: World, monkeypatch: pytest.MonkeyPatch, value: str, source: str
+) -> None:
+    def broken() -> Any:
+        raise UnknownKernelError("mpsmith has no kernel for that")
+
+    monkeypatch.setenv("MPSMITH_KERNELS", value)
+    monkeypatch.setattr(registration, "finished", broken)
+    with pytest.warns(UserWarning, match=f"^{source}: mpsmith has no kernel for that; no kernel was registered$"):
+        registration.enable_from_environment()
+    assert registration.registered() == ()
+
+
+# ---- the dispatcher
+
+
+NATIVE_DUMP = "name: aten::linalg_svd\nCPU: registered at x [ kernel ]\nMPS: registered at aten/Mps.cpp:1 [ kernel ]\n"
+BOXED_DUMP = "CPU: [ boxed ]\nMPS: registered at torch/csrc/x.cpp:1 [ boxed ]\nMeta: y [ kernel ]\n"
+FALLBACK_DUMP = "MPS: fallback registered at aten/src/ATen/mps/MPSFallback.mm:75 [ kernel ]\n"
+
+
+@pytest.mark.parametrize(
+    ("overload", "has_key", "dump", "native"),
+    [
+        ("aten::relu", True, BOXED_DUMP, True),
+        ("aten::relu", False, NATIVE_DUMP, False),
+        ("aten::linalg_svd", True, NATIVE_DUMP, True),
+        ("aten::linalg_svd", True, BOXED_DUMP, False),
+        ("aten::linalg_svd.U", True, FALLBACK_DUMP, False),
+        ("aten::embedding_renorm_", True, FALLBACK_DUMP, False),
+        ("aten::linalg_svd", True, "CPU: [ boxed ]\n", True),
+        ("aten::linalg_svd", False, NATIVE_DUMP, False),
+    ],
+)
+def test_a_hand_over_to_the_cpu_is_no_kernel(
+    overload: str, has_key: bool, dump: str, native: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, str]] = []
+    monkeypatch.setattr(
+        torch._C, "_dispatch_has_kernel_for_dispatch_key", lambda name, key: asked.append((name, key)) or has_key
+    )
+    monkeypatch.setattr(torch._C, "_dispatch_dump", lambda name: dump)
+    assert dispatcher.has_mps_kernel(overload) is native
+    assert asked == [(overload, "MPS")]
+
+
+def test_an_overload_exists_where_this_torch_has_it() -> None:
+    assert dispatcher.exists("aten::relu")
+    assert not dispatcher.exists("aten::nosuch")
+    assert dispatcher.mps_is_available() is torch.backends.mps.is_available()
