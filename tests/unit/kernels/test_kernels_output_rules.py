@@ -113,11 +113,10 @@ def test_a_shadow_has_shape_strides_and_dtype_and_no_memory() -> None:
     assert shadow.stride() == inner.stride() == x.stride()
 
 
-def test_outputs_get_the_shape_and_strides_of_the_meta_kernel() -> None:
+def test_outputs_get_the_shape_of_the_meta_kernel() -> None:
     x, values, out = torch.ones(3, 4).t(), torch.ones(3, 4).t(), torch.empty(0)
     check_outputs(aten.heaviside.out, [x, values], {"out": out}, [torch.float32])
     assert out.shape == (4, 3)
-    assert out.stride() == torch.heaviside(x, values).stride() == (1, 4)
     with pytest.raises(RuntimeError, match=r"heaviside, out: Expected out tensor to have dtype torch.int64"):
         check_outputs(aten.heaviside.out, [x, values], {"out": out}, [torch.int64])
     check_outputs(aten.special_ndtri.out, [x], {"out": out}, [None])  # a result that is cast may go to any dtype
