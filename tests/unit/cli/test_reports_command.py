@@ -20,6 +20,7 @@ from mpsmith.cli import report as command
 from mpsmith.errors import MpsmithError
 from mpsmith.registry.sync import Measurement, sync
 from mpsmith.reports.registry_join import registered
+from support.stores import begun, opinfo
 
 FELL_BACK = Outcome(CaseVerdict.FALLBACK, fallbacks=("aten::mode",))
 REFUSED = Outcome(CaseVerdict.MISSING, message="aten::mode has no kernel for mps", fallbacks=("aten::mode",))
@@ -31,18 +32,12 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("MPSMITH_REGISTRY", str(tmp_path / "registry"))
     path = tmp_path / "store.sqlite"
     with Store.create(path) as opened:
-        run = opened.begin_run({"samples": "default"}, {"torch": "2.13.0", "simulated": True, "profile": "2.13.0"})
-        opened.plan(
-            run.id, [GroupKey("opinfo", "nn.functional.relu", "", dtype, "fallback") for dtype in ("float32", "int8")]
-        )
-        opened.plan(run.id, [GroupKey("opinfo", "mode", "", "float32", mode) for mode in ("fallback", "strict")])
-        outcomes = {"nn.functional.relu": Outcome(CaseVerdict.PASSED), "mode": FELL_BACK}
-        for group in opened.groups(run.id):
-            outcome = REFUSED if group.key.mode == "strict" else outcomes[group.key.operator]
-            opened.add_cases([(group.id, position, outcome, "(float32[3])") for position in range(2)])
-            opened.add_witnesses(group.id, {f"aten::{group.key.operator.split('.')[-1]}": True})
-            opened.mark_done(group.id)
-        opened.finish_run(run.id)
+        recording = begun(opened)
+        for dtype in ("float32", "int8"):
+            recording.add(opinfo("nn.functional.relu", dtype), *[Outcome(CaseVerdict.PASSED)] * 2, calls={"relu": True})
+        recording.add(opinfo("mode"), FELL_BACK, FELL_BACK, calls={"mode": True})
+        recording.add(opinfo("mode", mode="strict"), REFUSED, REFUSED, calls={"mode": True})
+        recording.finish()
     return path
 
 

@@ -22,41 +22,26 @@ from mpsmith.audit.findings.store import Store
 from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.group import GroupKey
 from mpsmith.audit.selection import DTYPES
-from mpsmith.audit.surface.overloads import Dispatch, Overload, Surface
-from mpsmith.audit.surface.reachability import Reachable, Unreachable
+from mpsmith.audit.surface.overloads import Dispatch
+from mpsmith.audit.surface.reachability import Unreachable
 from mpsmith.audit.verdicts import CaseVerdict, Outcome, OverloadVerdict
 from mpsmith.errors import MpsmithError
 from mpsmith.reports import charts, csv_report, html_page, json_report, markdown, publish, tables, terminal
+from support.stores import begun, opinfo
+from support.surfaces import overload, surface
 
 HOSTILE = 'raises <script>alert("1")</script> | `a` *b* </script>'
 
 
-def overload(name: str, dispatch: Dispatch, unreachable: Unreachable | None = None) -> Overload:
-    return Overload(
-        name=f"aten::{name}",
-        operator=f"aten::{name.split('.')[0]}",
-        schema=f"aten::{name}(Tensor self) -> Tensor",
-        tags=(),
-        has_autograd_formula=name == "relu",
-        dispatch=dispatch,
-        declared=dispatch,
-        reach=unreachable or Reachable(),
-    )
-
-
-SURFACE = Surface(
-    (
-        overload("relu", Dispatch.NATIVE),
-        overload("sum", Dispatch.NATIVE),
-        overload("cos", Dispatch.NATIVE),
-        overload("flip", Dispatch.COMPOSITE_IMPLICIT),
-        overload("mode", Dispatch.MISSING),
-        overload("heaviside", Dispatch.MISSING),
-        overload("mkldnn_linear", Dispatch.MISSING, Unreachable("mkldnn", "for x86 only")),
-        overload("sin", Dispatch.NATIVE),
-    ),
-    "2.13.0",
-    "made by hand",
+SURFACE = surface(
+    overload("relu", Dispatch.NATIVE, has_autograd_formula=True),
+    overload("sum", Dispatch.NATIVE),
+    overload("cos", Dispatch.NATIVE),
+    overload("flip", Dispatch.COMPOSITE_IMPLICIT),
+    overload("mode", Dispatch.MISSING),
+    overload("heaviside", Dispatch.MISSING),
+    overload("mkldnn_linear", Dispatch.MISSING, reach=Unreachable("mkldnn", "for x86 only")),
+    overload("sin", Dispatch.NATIVE),
 )
 
 CASES: dict[tuple[str, str, str], list[Outcome]] = {
@@ -79,31 +64,23 @@ def make_summary(
     """The report of one run; `shuffled`: of the same findings, in a later run, on another host, in another order."""
     with Store.create(path) as store:
         if shuffled:
-            earlier = store.begin_run({}, {"simulated": True})
-            store.plan(earlier.id, [GroupKey("opinfo", "sum", "", "float32", "fallback")])
-            store.add_case(store.groups(earlier.id)[0].id, 0, Outcome(CaseVerdict.WRONG), "")
+            begun(store).add(opinfo("sum"), Outcome(CaseVerdict.WRONG), done=False)
         host = {"chip": "other", "os": "otherOS"} if shuffled else {"chip": "Test M9", "os": "testOS"}
-        environment = {"torch": "2.13.0", "simulated": simulated, "profile": None, **host}
-        settings = {"samples": "default", "seed": 0, "ops": [], "dtypes": []}
-        run = store.begin_run(settings, {**environment, "variables": {"PYTORCH_MPS_FAST_MATH": "1"}})
-        step = -1 if shuffled else 1
-        store.plan(run.id, [GroupKey("opinfo", name, "", dtype, mode) for name, dtype, mode in list(CASES)[::step]])
-        if cases:
-            for group in store.groups(run.id):
-                outcomes = CASES[group.key.operator, group.key.dtype, group.key.mode]
-                seconds = 9.0 if shuffled else 1.0
-                rows = [
-                    (group.id, i, replace(outcome, seconds=seconds), "(float32[2, 3])")
-                    for i, outcome in enumerate(outcomes)
-                ]
-                store.add_cases(rows[::step])
-                if f"aten::{group.key.operator}" in SURFACE.by_name and group.key.operator != "sin":
-                    store.add_witnesses(group.id, {f"aten::{group.key.operator}": True})
-                store.mark_done(group.id)
+        variables = {"PYTORCH_MPS_FAST_MATH": "1"}
+        environment = {"simulated": simulated, "profile": None, "variables": variables, **host}
+        recording = begun(store, {"seed": 0, "ops": [], "dtypes": []}, environment)
+        run = recording.run
+        step, seconds = (-1, 9.0) if shuffled else (1, 1.0)
+        store.plan(run.id, [opinfo(*group) for group in list(CASES)[::step]])
+        for (name, dtype, mode), outcomes in list(CASES.items())[::step] if cases else ():
+            calls = {name: True} if f"aten::{name}" in SURFACE.by_name and name != "sin" else {}
+            for position, outcome in list(enumerate(outcomes))[::step]:
+                timed = replace(outcome, seconds=seconds)
+                recording.add(opinfo(name, dtype, mode), timed, inputs="(float32[2, 3])", calls=calls, start=position)
         for name in ("torch.mps.a", "torch.mps.b")[::step]:
             store.add_module_row(run.id, ModuleRow(name, ModuleStatus.WORKS))
         if finished:
-            store.finish_run(run.id)
+            recording.finish()
         if shuffled:
             store._connection.execute("UPDATE runs SET started = '2001-01-01T00:00:00+00:00'")
         return summarize(store, store.run(run.id), SURFACE, {"aten::mode": Registered("missing", "mode", "#77764")})

@@ -6,40 +6,25 @@ import pytest
 
 from mpsmith.audit.findings.attribution import Attribution, Entry, base_name, out_arguments
 from mpsmith.audit.group import GroupKey
-from mpsmith.audit.surface.overloads import Dispatch, Overload, Surface
-from mpsmith.audit.surface.reachability import Reachable
-
-
-def overload(
-    name: str, arguments: str = "Tensor self", dispatch: Dispatch = Dispatch.MISSING, generated_from: str | None = None
-) -> Overload:
-    operator = f"aten::{name.split('.')[0]}"
-    schema = "" if generated_from else f"aten::{name}({arguments}) -> Tensor"
-    return Overload(
-        f"aten::{name}", operator, schema, (), False, dispatch, dispatch, Reachable(), generated_from=generated_from
-    )
-
+from mpsmith.audit.surface.overloads import Dispatch
+from support.surfaces import overload, surface
 
 OUT = "Tensor self, *, Tensor(a!) out"
-SURFACE = Surface(
-    (
-        overload("shrink"),
-        overload("shrink_", "Tensor(a!) self"),
-        overload("shrink.out", OUT),
-        overload("shrink.Scalar", "Tensor self, Scalar other"),
-        overload("shrink.native", dispatch=Dispatch.NATIVE),
-        overload("shrink.other_out", "Tensor self, *, Tensor(a!) other"),
-        overload("shrink.generated", generated_from="aten::shrink"),
-        overload("widen"),
-        overload("widen.out", OUT),
-        overload("linalg_svd"),
-        overload("relu"),
-        overload("relu_", "Tensor(a!) self"),
-        overload("relu.generated_out", generated_from="aten::relu"),
-        overload("out_alone.out", OUT),
-    ),
-    release="2.13.0",
-    source="made by hand",
+SURFACE = surface(
+    overload("shrink"),
+    overload("shrink_", arguments="Tensor(a!) self"),
+    overload("shrink.out", arguments=OUT),
+    overload("shrink.Scalar", arguments="Tensor self, Scalar other"),
+    overload("shrink.native", dispatch=Dispatch.NATIVE),
+    overload("shrink.other_out", arguments="Tensor self, *, Tensor(a!) other"),
+    overload("shrink.generated", generated_from="aten::shrink"),
+    overload("widen"),
+    overload("widen.out", arguments=OUT),
+    overload("linalg_svd"),
+    overload("relu"),
+    overload("relu_", arguments="Tensor(a!) self"),
+    overload("relu.generated_out", generated_from="aten::relu"),
+    overload("out_alone.out", arguments=OUT),
 )
 ENTRY = Entry("opinfo", "shrink", "")
 

@@ -6,13 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from mpsmith.audit.findings.comparison import CaseDifference, compare_runs
 from mpsmith.audit.findings.store import Run, Store
 from mpsmith.audit.group import GroupKey
 from mpsmith.audit.verdicts import CaseVerdict, Outcome
 from mpsmith.cli import app
+from support.commands import typed
+from support.stores import begun
 
 KEY = GroupKey("opinfo", "mode", "", "float32", "fallback")
 STRICT = GroupKey("opinfo", "mode", "", "float32", "strict")
@@ -29,13 +30,10 @@ FOUR: Cases = {
 
 def audit_of(path: Path, cases: Cases, seconds: float = 0.5) -> tuple[Store, Run]:
     store = Store.create(path)
-    run = store.begin_run({"seed": 0}, {"simulated": True, "torch": "2.13.0"})
-    store.plan(run.id, dict.fromkeys(key for key, _ in cases))
-    numbers = {group.key: group.id for group in store.groups(run.id)}
+    recording = begun(store, {"seed": 0})
     for (key, position), (verdict, inputs) in cases.items():
-        store.add_case(numbers[key], position, Outcome(verdict, seconds=seconds), inputs)
-    store.finish_run(run.id)
-    return store, store.run(run.id)
+        recording.add(key, Outcome(verdict, seconds=seconds), inputs=inputs, start=position)
+    return store, recording.finish()
 
 
 def test_the_same_findings_in_another_order_are_the_same(tmp_path: Path) -> None:
@@ -76,10 +74,10 @@ def test_the_command_exits_with_1_where_something_differs(tmp_path: Path, verdic
     audit_of(tmp_path / "a.sqlite", FOUR)
     audit_of(tmp_path / "b.sqlite", {**FOUR, (KEY, 1): (verdict, "(float32[4])")})
     arguments = ["compare", str(tmp_path / "a.sqlite"), str(tmp_path / "b.sqlite")]
-    said = CliRunner().invoke(app, arguments)
+    said = typed(app, *arguments)
     assert said.exit_code == code
     assert said.output.count("SIMULATED") == 2
     assert f"4 cases before, 4 after: {4 - code} the same, {code} different" in said.output
-    data = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).output)
+    data = json.loads(typed(app, *arguments, "--json").output)
     assert data["cases"] == {"before": 4, "after": 4, "same": 4 - code}
     assert [row["case"] for row in data["differences"]] == ["opinfo:mode:float32:1"] * code

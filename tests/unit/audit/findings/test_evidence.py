@@ -20,33 +20,23 @@ from mpsmith.audit.findings.evidence import (
 )
 from mpsmith.audit.findings.store import Store, StoredCase
 from mpsmith.audit.group import GroupKey
-from mpsmith.audit.surface.overloads import Dispatch, Overload, Surface
-from mpsmith.audit.surface.reachability import Reachable
+from mpsmith.audit.surface.overloads import Dispatch
 from mpsmith.audit.verdicts import CaseVerdict, Outcome
+from support.stores import begun, new_store
+from support.surfaces import overload, surface
 
 V = CaseVerdict
 
 
-def overload(name: str, dispatch: Dispatch, **fields: bool) -> Overload:
-    operator = f"aten::{name.split('.')[0]}"
-    arguments = "Tensor self, *, Tensor(a!) out" if name.endswith(".out") else "Tensor self"
-    schema = f"aten::{name}({arguments}) -> Tensor"
-    return Overload(f"aten::{name}", operator, schema, (), False, dispatch, dispatch, Reachable(), **fields)
-
-
-SURFACE = Surface(
-    (
-        overload("relu", Dispatch.NATIVE),
-        overload("sum", Dispatch.NATIVE),
-        overload("where", Dispatch.NATIVE),
-        overload("mode", Dispatch.MISSING),
-        overload("kron", Dispatch.COMPOSITE_IMPLICIT),
-        overload("kron.out", Dispatch.COMPOSITE_IMPLICIT),
-        overload("sparse_op", Dispatch.MISSING, sparse=True),
-        overload("compressed_op", Dispatch.MISSING, sparse_compressed=True),
-    ),
-    release="2.13.0",
-    source="made by hand",
+SURFACE = surface(
+    overload("relu", Dispatch.NATIVE),
+    overload("sum", Dispatch.NATIVE),
+    overload("where", Dispatch.NATIVE),
+    overload("mode", Dispatch.MISSING),
+    overload("kron", Dispatch.COMPOSITE_IMPLICIT),
+    overload("kron.out", Dispatch.COMPOSITE_IMPLICIT, "Tensor self, *, Tensor(a!) out"),
+    overload("sparse_op", Dispatch.MISSING, sparse=True),
+    overload("compressed_op", Dispatch.MISSING, sparse_compressed=True),
 )
 PASSED = Outcome(V.PASSED)
 Read = Callable[..., Evidence]
@@ -57,7 +47,8 @@ class Run:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.id = store.begin_run({}, {}).id
+        self.recording = begun(store)
+        self.id = self.recording.run.id
 
     def case(
         self,
@@ -69,11 +60,7 @@ class Run:
         source: str = "opinfo",
     ) -> None:
         key = GroupKey(source, operator, "", dtype, mode)
-        self.store.plan(self.id, [key])
-        group = next(group.id for group in self.store.groups(self.id) if group.key == key)
-        for outcome in outcomes:
-            self.store.add_case(group, len(self.store.positions(group)), outcome, "(tensor)")
-        self.store.add_witnesses(group, {f"aten::{name}": outermost for name, outermost in (calls or {}).items()})
+        self.recording.add(key, *outcomes, calls=calls, done=False)
 
     def evidence(self, *, simulated: bool = True) -> Evidence:
         return Evidence(self.store, self.id, SURFACE, simulated=simulated)
@@ -85,7 +72,7 @@ class Run:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[Run]:
-    with Store.create(tmp_path / "store.sqlite") as store:
+    with new_store(tmp_path) as store:
         yield Run(store)
 
 

@@ -14,27 +14,19 @@ from mpsmith.audit.findings.rules import RULES, Rule
 from mpsmith.audit.findings.store import Store, StoredCase
 from mpsmith.audit.group import GroupKey
 from mpsmith.audit.self_test.plan import FAULT_CLASSES
-from mpsmith.audit.surface.overloads import Dispatch, Overload, Surface
-from mpsmith.audit.surface.reachability import Reachable
+from mpsmith.audit.surface.overloads import Dispatch
 from mpsmith.audit.verdicts import CaseVerdict, Outcome
+from support.stores import begun, new_store
+from support.surfaces import overload, surface
 
 FAULTS = (CaseVerdict.WRONG, CaseVerdict.CRASH, CaseVerdict.TIMEOUT, CaseVerdict.DTYPE_GAP)
 
 
-def overload(name: str, dispatch: Dispatch) -> Overload:
-    operator = f"aten::{name.split('.')[0]}"
-    return Overload(f"aten::{name}", operator, f"aten::{name}() -> Tensor", (), False, dispatch, dispatch, Reachable())
-
-
-SURFACE = Surface(
-    (
-        overload("mode", Dispatch.MISSING),
-        overload("linalg_svd", Dispatch.ALWAYS_FALLS_BACK),
-        overload("relu", Dispatch.NATIVE),
-        overload("kron", Dispatch.COMPOSITE_IMPLICIT),
-    ),
-    release="2.13.0",
-    source="made by hand",
+SURFACE = surface(
+    overload("mode", Dispatch.MISSING),
+    overload("linalg_svd", Dispatch.ALWAYS_FALLS_BACK),
+    overload("relu", Dispatch.NATIVE),
+    overload("kron", Dispatch.COMPOSITE_IMPLICIT),
 )
 
 
@@ -271,20 +263,15 @@ def test_a_skip_for_a_new_reason_stays_unexplained() -> None:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.create(tmp_path / "store.sqlite") as opened:
+    with new_store(tmp_path) as opened:
         yield opened
 
 
 def explanation_of(store: Store, cases: list[StoredCase], rules: tuple[Rule, ...], **settings: object) -> Explanation:
-    run = store.begin_run({"samples": "default", **settings}, {"simulated": True})
-    store.plan(run.id, [stored.group for stored in cases])
-    groups = {group.key: group.id for group in store.groups(run.id)}
+    recording = begun(store, settings)
     for position, stored in enumerate(cases):
-        store.add_case(groups[stored.group], position, stored.outcome, stored.inputs)
-    for number in groups.values():
-        store.mark_done(number)
-    store.finish_run(run.id)
-    explanation, by_case = explain(store, store.run(run.id), SURFACE, rules)
+        recording.add(stored.group, stored.outcome, inputs=stored.inputs, start=position)
+    explanation, by_case = explain(store, recording.finish(), SURFACE, rules)
     assert len(by_case) == explanation.explained
     return explanation
 

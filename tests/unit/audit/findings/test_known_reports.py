@@ -14,37 +14,23 @@ import pytest
 from mpsmith.audit.findings.known_reports import Standing, in_words
 from mpsmith.audit.findings.module_rows import ModuleRow, ModuleStatus
 from mpsmith.audit.findings.results import AuditSummary, select
-from mpsmith.audit.findings.store import Run, Store
 from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.group import GroupKey
-from mpsmith.audit.surface.overloads import Dispatch, Overload, Surface
-from mpsmith.audit.surface.reachability import Reachable
+from mpsmith.audit.surface.overloads import Dispatch
 from mpsmith.audit.verdicts import CaseVerdict, Outcome
 from mpsmith.reports import csv_report, html_page, json_report, markdown, terminal
+from support.stores import Recording, begun, new_store
+from support.surfaces import overload, surface
 
-WHERE = Overload(
-    *("aten::where.self", "aten::where", "aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor"),
-    (),
-    False,
-    Dispatch.NATIVE,
-    Dispatch.NATIVE,
-    Reachable(),
-)
-SURFACE = Surface((WHERE,), release="2.13.0", source="made by hand")
+SURFACE = surface(overload("where.self", Dispatch.NATIVE, "Tensor condition, Tensor self, Tensor other"))
 URL = "https://github.com/pytorch/pytorch/issues/150967"
 
 
 @dataclass
-class Built:
-    store: Store
-    run: Run
-
+class Built(Recording):
     def case(self, issue: int, operator: str, verdict: CaseVerdict, mode: str = "fallback") -> None:
         key = GroupKey("known wrong", operator, f"#{issue}", "float32", mode)
-        self.store.plan(self.run.id, [key])
-        group = next(group for group in self.store.groups(self.run.id) if group.key == key)
-        self.store.add_case(group.id, len(self.store.positions(group.id)), Outcome(verdict, message="odd"), "x")
-        self.store.mark_done(group.id)
+        self.add(key, Outcome(verdict, message="odd"), inputs="x")
 
     def summary(self) -> AuditSummary:
         return summarize(self.store, self.run, SURFACE)
@@ -52,9 +38,9 @@ class Built:
 
 @pytest.fixture
 def built(tmp_path: Path) -> Iterator[Built]:
-    with Store.create(tmp_path / "store.sqlite") as store:
-        environment = {"torch": "2.13.0", "simulated": True, "profile": None, "variables": {}}
-        yield Built(store, store.begin_run({"samples": "default", "seed": 0, "ops": [], "dtypes": []}, environment))
+    with new_store(tmp_path) as store:
+        recording = begun(store, {"seed": 0, "ops": [], "dtypes": []}, {"profile": None, "variables": {}})
+        yield Built(store, recording.run)
 
 
 @pytest.mark.parametrize(

@@ -12,35 +12,26 @@ from mpsmith.audit.findings.audited_surface import audited_surface, with_coverag
 from mpsmith.audit.findings.measurements import measurements, measurements_of
 from mpsmith.audit.findings.store import Run, Store, StoreError
 from mpsmith.audit.findings.summary import summarize
-from mpsmith.audit.group import GroupKey
 from mpsmith.audit.surface import installed_surface
-from mpsmith.audit.surface.overloads import Dispatch, Overload, Surface
-from mpsmith.audit.surface.reachability import Reachable, Unreachable
+from mpsmith.audit.surface.overloads import Dispatch
+from mpsmith.audit.surface.reachability import Unreachable
 from mpsmith.audit.verdicts import CaseVerdict, Outcome
 from mpsmith.registry.sync import Measurement, sync
 from mpsmith.simulator.device.coverage_profile import CoverageProfile
+from support.stores import begun, opinfo
+from support.surfaces import overload, surface
 
 PASSED = Outcome(CaseVerdict.PASSED)
 FELL_BACK = Outcome(CaseVerdict.FALLBACK, fallbacks=("aten::_linalg_svd.U",))
 
 
-def overload(name: str, dispatch: Dispatch, **fields: object) -> Overload:
-    plain: dict[str, object] = {"reach": Reachable(), "tags": (), "has_autograd_formula": False, "schema": ""}
-    operator = f"aten::{name.split('.')[0]}"
-    return Overload(name=f"aten::{name}", operator=operator, dispatch=dispatch, declared=dispatch, **(plain | fields))  # type: ignore[arg-type]
-
-
-SURFACE = Surface(
-    (
-        overload("relu", Dispatch.NATIVE),
-        overload("relu.out", Dispatch.COMPOSITE_EXPLICIT, generated_from="aten::relu"),
-        overload("linalg_svd", Dispatch.COMPOSITE_IMPLICIT),
-        overload("_linalg_svd.U", Dispatch.MISSING),
-        overload("mode", Dispatch.MISSING),
-        overload("mkldnn_linear", Dispatch.MISSING, reach=Unreachable("mkldnn", "for x86 only")),
-    ),
-    "2.13.0",
-    "made by hand",
+SURFACE = surface(
+    overload("relu", Dispatch.NATIVE),
+    overload("relu.out", Dispatch.COMPOSITE_EXPLICIT, generated_from="aten::relu"),
+    overload("linalg_svd", Dispatch.COMPOSITE_IMPLICIT),
+    overload("_linalg_svd.U", Dispatch.MISSING),
+    overload("mode", Dispatch.MISSING),
+    overload("mkldnn_linear", Dispatch.MISSING, reach=Unreachable("mkldnn", "for x86 only")),
 )
 
 
@@ -52,15 +43,10 @@ def record(
     settings: Mapping[str, object] | None = None,
 ) -> None:
     with Store.open_or_create(path) as store:
-        base = {"torch": "2.13.0+cpu", "simulated": True, "profile": "2.13.0"}
-        run = store.begin_run({"samples": "default", **(settings or {})}, {**base, **(environment or {})})
-        store.plan(run.id, [GroupKey("opinfo", name, "", dtype, "fallback") for name, dtype in cases])
-        for group in store.groups(run.id):
-            outcomes = cases[group.key.operator, group.key.dtype]
-            store.add_cases([(group.id, position, outcome, "") for position, outcome in enumerate(outcomes)])
-            store.add_witnesses(group.id, dict(calls))
-            store.mark_done(group.id)
-        store.finish_run(run.id)
+        recording = begun(store, settings, {"torch": "2.13.0+cpu", **(environment or {})})
+        for (operator, dtype), outcomes in cases.items():
+            recording.add(opinfo(operator, dtype), *outcomes, calls=calls)
+        recording.finish()
 
 
 def measured(path: Path) -> dict[str, Measurement]:

@@ -11,67 +11,41 @@ import pytest
 from mpsmith.audit.findings.attribution import Attribution, Entry, out_arguments
 from mpsmith.audit.findings.module_rows import ModuleRow, ModuleStatus
 from mpsmith.audit.findings.results import AuditSummary, OverloadSummary, Registered, select
-from mpsmith.audit.findings.store import Store
 from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.group import GroupKey
-from mpsmith.audit.surface.overloads import Dispatch, Overload, Surface
-from mpsmith.audit.surface.reachability import Reachable, Unreachable
+from mpsmith.audit.surface.overloads import Dispatch, Surface
+from mpsmith.audit.surface.reachability import Unreachable
 from mpsmith.audit.verdicts import CaseVerdict, Outcome, OverloadVerdict
 from mpsmith.errors import MpsmithError
+from support.stores import Recording, begun, new_store
+from support.surfaces import overload, surface
 
 PASSED = Outcome(CaseVerdict.PASSED)
 
 
-def overload(
-    name: str,
-    dispatch: Dispatch,
-    arguments: str = "Tensor self",
-    unreachable: Unreachable | None = None,
-    generated_from: str | None = None,
-) -> Overload:
-    return Overload(
-        name=f"aten::{name}",
-        operator=f"aten::{name.split('.')[0]}",
-        schema="" if generated_from else f"aten::{name}({arguments}) -> Tensor",
-        tags=(),
-        has_autograd_formula=False,
-        dispatch=dispatch,
-        declared=dispatch,
-        reach=unreachable or Reachable(),
-        generated_from=generated_from,
-    )
-
-
-SURFACE = Surface(
-    (
-        overload("relu", Dispatch.NATIVE),
-        overload("add.Tensor", Dispatch.STRUCTURED_DELEGATE, "Tensor self, Tensor other, *, Scalar alpha=1"),
-        overload("sum", Dispatch.NATIVE),
-        overload("where.self", Dispatch.NATIVE),
-        overload("heaviside", Dispatch.MISSING, "Tensor self, Tensor values"),
-        overload("heaviside_", Dispatch.MISSING, "Tensor(a!) self, Tensor values"),
-        overload("heaviside.out", Dispatch.MISSING, "Tensor self, Tensor values, *, Tensor(a!) out"),
-        overload("mode", Dispatch.MISSING, "Tensor self, int dim=-1, bool keepdim=False"),
-        overload("mode.values", Dispatch.MISSING),
-        overload("linalg_svd", Dispatch.COMPOSITE_IMPLICIT),
-        overload("_linalg_svd", Dispatch.ALWAYS_FALLS_BACK),
-        overload("softshrink", Dispatch.STRUCTURED_DELEGATE, "Tensor self, Scalar lambd=0.5"),
-        overload("softshrink.out", Dispatch.NATIVE, "Tensor self, Scalar lambd=0.5, *, Tensor(a!) out"),
-        overload("softshrink_backward", Dispatch.MISSING),
-        overload("mkldnn_convolution", Dispatch.MISSING, unreachable=Unreachable("mkldnn", "CPU packed format")),
-        overload("relu.generated_out", Dispatch.COMPOSITE_EXPLICIT, generated_from="aten::relu"),
-    ),
-    release="2.13.0",
-    source="made by hand",
+SURFACE = surface(
+    overload("relu", Dispatch.NATIVE),
+    overload("add.Tensor", Dispatch.STRUCTURED_DELEGATE, "Tensor self, Tensor other, *, Scalar alpha=1"),
+    overload("sum", Dispatch.NATIVE),
+    overload("where.self", Dispatch.NATIVE),
+    overload("heaviside", Dispatch.MISSING, "Tensor self, Tensor values"),
+    overload("heaviside_", Dispatch.MISSING, "Tensor(a!) self, Tensor values"),
+    overload("heaviside.out", Dispatch.MISSING, "Tensor self, Tensor values, *, Tensor(a!) out"),
+    overload("mode", Dispatch.MISSING, "Tensor self, int dim=-1, bool keepdim=False"),
+    overload("mode.values", Dispatch.MISSING),
+    overload("linalg_svd", Dispatch.COMPOSITE_IMPLICIT),
+    overload("_linalg_svd", Dispatch.ALWAYS_FALLS_BACK),
+    overload("softshrink", Dispatch.STRUCTURED_DELEGATE, "Tensor self, Scalar lambd=0.5"),
+    overload("softshrink.out", Dispatch.NATIVE, "Tensor self, Scalar lambd=0.5, *, Tensor(a!) out"),
+    overload("softshrink_backward", Dispatch.MISSING),
+    overload("mkldnn_convolution", Dispatch.MISSING, reach=Unreachable("mkldnn", "CPU packed format")),
+    overload("relu.generated_out", Dispatch.COMPOSITE_EXPLICIT, generated_from="aten::relu"),
 )
 
 
 @dataclass
-class Built:
-    """A store under construction; `case` plans groups as it goes."""
-
-    store: Store
-    run: int
+class Built(Recording):
+    """A run under construction, and what it says of the overloads."""
 
     def case(
         self,
@@ -84,16 +58,10 @@ class Built:
         source: str = "opinfo",
     ) -> None:
         key = GroupKey(source, operator, variant, dtype, mode)
-        self.store.plan(self.run, [key])
-        group = next(group for group in self.store.groups(self.run) if group.key == key)
-        start = len(self.store.positions(group.id))
-        for position, outcome in enumerate(outcomes, start):
-            self.store.add_case(group.id, position, outcome, "(tensor)")
-        self.store.add_witnesses(group.id, {f"aten::{name}": outermost for name, outermost in (calls or {}).items()})
-        self.store.mark_done(group.id)
+        self.add(key, *outcomes, inputs="(tensor)", calls=calls)
 
     def summary(self, surface: Surface = SURFACE) -> AuditSummary:
-        return summarize(self.store, self.store.run(self.run), surface)
+        return summarize(self.store, self.store.run(self.run.id), surface)
 
     def overload(self, name: str) -> OverloadSummary:
         return next(o for o in self.summary().overloads if o.name == f"aten::{name}")
@@ -101,9 +69,8 @@ class Built:
 
 @pytest.fixture
 def built(tmp_path: Path) -> Iterator[Built]:
-    with Store.create(tmp_path / "store.sqlite") as store:
-        run = store.begin_run({"samples": "default", "ops": [], "dtypes": []}, {"simulated": True})
-        yield Built(store, run.id)
+    with new_store(tmp_path) as store:
+        yield Built(store, begun(store, {"ops": [], "dtypes": []}).run)
 
 
 def fault(verdict: CaseVerdict, message: str = "broken", **fields: object) -> Outcome:
@@ -123,7 +90,7 @@ def test_an_overload_called_in_passing_cases_is_native_or_composite_as_the_surfa
 
 def test_an_overload_outside_the_surface_is_reported_too(built: Built) -> None:
     key = GroupKey("opinfo", "torchvision.nms", "", "float32", "fallback")
-    built.store.plan(built.run, [key])
+    built.store.plan(built.run.id, [key])
     built.store.add_case(1, 0, PASSED, "")
     built.store.add_witnesses(1, {"torchvision::nms": True})
     found = built.summary().overloads[-1]
@@ -313,7 +280,7 @@ def test_cpu_operators_inside_simulated_kernels_are_no_evidence(built: Built) ->
 
 
 def test_on_a_real_device_an_inner_call_without_a_fallback_is_evidence(built: Built) -> None:
-    built.run = built.store.begin_run({}, {"simulated": False}).id
+    built.run = built.store.begin_run({}, {"simulated": False})
     built.case("relu", PASSED, calls={"relu": True, "mode": False})
     assert built.overload("mode").verdict is OverloadVerdict.NATIVE
     assert [d.overload for d in built.summary().disagreements] == ["aten::mode"]
@@ -389,7 +356,7 @@ def test_every_overload_of_the_surface_has_a_verdict_and_a_reason(built: Built) 
 
 def test_an_unfinished_run_says_how_far_it_came(built: Built) -> None:
     built.case("relu", PASSED, fault(CaseVerdict.SKIPPED, "not selected"), calls={"relu": True})
-    built.store.plan(built.run, [GroupKey("opinfo", "sum", "", "float32", "fallback")])
+    built.store.plan(built.run.id, [GroupKey("opinfo", "sum", "", "float32", "fallback")])
     run = built.summary().run
     assert (run.groups_planned, run.groups_done, run.recorded, run.executed) == (2, 1, 2, 1)
     assert not run.finished
@@ -400,7 +367,7 @@ def test_an_unfinished_run_says_how_far_it_came(built: Built) -> None:
 
 def test_a_finished_run_is_complete(built: Built) -> None:
     built.case("relu", PASSED)
-    built.store.finish_run(built.run)
+    built.finish()
     summary = built.summary()
     assert summary.run.complete
     assert summary.execution is not None
@@ -455,7 +422,7 @@ def test_disagreements_go_both_ways(built: Built) -> None:
 
 def test_the_registry_is_shown_and_changes_no_verdict(built: Built) -> None:
     built.case("relu", PASSED, calls={"relu": True})
-    run = built.store.run(built.run)
+    run = built.store.run(built.run.id)
     summary = summarize(built.store, run, SURFACE, {"aten::relu": Registered("missing", None, "#1")})
     relu = next(o for o in summary.operators if o.name == "aten::relu")
     assert relu.registered == Registered("missing", None, "#1")
@@ -498,7 +465,7 @@ def test_a_part_of_a_report_holds_no_findings_of_what_it_leaves_out(
 ) -> None:
     built.case("relu", PASSED, calls={"relu": True})
     built.case("nothing.like.it", fault(CaseVerdict.CRASH, "signal 11"))
-    built.store.add_module_row(built.run, ModuleRow("torch.mps.synchronize", ModuleStatus.WORKS))
+    built.store.add_module_row(built.run.id, ModuleRow("torch.mps.synchronize", ModuleStatus.WORKS))
     summary = built.summary()
     assert summary.unattributed
     assert summary.module

@@ -1,0 +1,67 @@
+"""Results stores written without an audit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mpsmith.audit.findings.store import Run, Store
+from mpsmith.audit.group import GroupKey
+from mpsmith.audit.verdicts import Outcome
+
+ENVIRONMENT = {"torch": "2.13.0", "simulated": True, "profile": "2.13.0"}
+
+
+@dataclass
+class Recording:
+    """A run under construction; `add` plans groups as it goes."""
+
+    store: Store
+    run: Run
+
+    def add(
+        self,
+        key: GroupKey,
+        *outcomes: Outcome,
+        inputs: str = "(float32[3])",
+        calls: Mapping[str, bool] | None = None,
+        start: int | None = None,
+        done: bool = True,
+    ) -> None:
+        """Cases of one group.
+
+        `calls`: whether each overload that they called was outermost, by its name with or without `aten::`.
+        `start`: the position of the first; by default behind those that the group has.
+        """
+        self.store.plan(self.run.id, [key])
+        group = next(group.id for group in self.store.groups(self.run.id) if group.key == key)
+        first = len(self.store.positions(group)) if start is None else start
+        self.store.add_cases([(group, position, outcome, inputs) for position, outcome in enumerate(outcomes, first)])
+        called = {name if "::" in name else f"aten::{name}": outermost for name, outermost in (calls or {}).items()}
+        self.store.add_witnesses(group, called)
+        if done:
+            self.store.mark_done(group)
+
+    def finish(self) -> Run:
+        """The finished run."""
+        self.store.finish_run(self.run.id)
+        return self.store.run(self.run.id)
+
+
+def begun(
+    store: Store, settings: Mapping[str, object] | None = None, environment: Mapping[str, object] | None = None
+) -> Recording:
+    """A new run of the default samples on the simulated device, unless told otherwise."""
+    run = store.begin_run({"samples": "default", **(settings or {})}, {**ENVIRONMENT, **(environment or {})})
+    return Recording(store, run)
+
+
+def opinfo(operator: str, dtype: str = "float32", mode: str = "fallback") -> GroupKey:
+    """The group of an OpInfo's cases."""
+    return GroupKey("opinfo", operator, "", dtype, mode)
+
+
+def new_store(folder: Path) -> Store:
+    """An empty store in `folder`."""
+    return Store.create(folder / "store.sqlite")
