@@ -10,10 +10,11 @@ import time
 from pathlib import Path
 
 from mpsmith.scaffold.errors import ToolchainError
+from mpsmith.scaffold.generation.destination import folder_as_destination
 from mpsmith.scaffold.generation.writing import plan, write
 from mpsmith.scaffold.manifest import Manifest
-from mpsmith.scaffold.operators import model as operators
 from mpsmith.scaffold.operators.kinds import Kind
+from mpsmith.scaffold.operators.source import source_of
 from mpsmith.scaffold.proof.checking import Options, check_files
 from mpsmith.scaffold.proof.toolchain import find
 from mpsmith.scaffold.targets import Request, extension
@@ -33,12 +34,12 @@ def main() -> None:
     except ToolchainError as error:
         print(f"skipped: {error}")
         return
-    request = Request(operators.installed().operator("softshrink"), Kind.UNARY)
+    request = Request(source_of(None).operator("softshrink"), Kind.UNARY)
     made = extension.generate(request)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         manifest = Manifest("aten::softshrink", "extension", "unary", "", made.registers, (), made.definitions)
-        write(plan(folder, made.files, manifest))
+        write(plan(folder_as_destination(folder), made.files, manifest))
         file = folder / "src" / "softshrink.mm"
         plain = seconds(file, Options(use_cache=False, precompile=False))
         seconds(file, Options(use_cache=False))  # builds the precompiled header where there is none yet

@@ -27,7 +27,8 @@ def next_gap(
 ) -> None:
     """Suggest gaps to close: what users ask for, how far it reaches, how much work it is, as people estimate it."""
     from ..registry.files import load
-    from ..scaffold.generation.generate import chosen_kind, source_of
+    from ..scaffold.operators.kinds import chosen_kind
+    from ..scaffold.operators.source import source_of
     from ..scaffold.suggestions import suggestions
 
     source = source_of(torch)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from ..scaffold.generation.generate import Scaffold
     from ..scaffold.operators.kinds import Kind
-    from ..scaffold.operators.model import Source
-    from ..scaffold.targets import Target
+    from ..scaffold.operators.source import Source
+    from ..scaffold.targets import KernelTarget
 
 
 def scaffold(
@@ -48,13 +48,15 @@ def scaffold(
     from ..registry.folder import registry_folder
     from ..registry.problems import shown
     from ..scaffold.errors import ScaffoldError
-    from ..scaffold.generation.generate import apply, chosen_kind, prepare, source_of
-    from ..scaffold.targets import Target
+    from ..scaffold.generation.generate import apply, prepare
+    from ..scaffold.operators.kinds import chosen_kind
+    from ..scaffold.operators.source import source_of
+    from ..scaffold.targets import KernelTarget
 
-    targets = [one.value for one in Target]
+    targets = [one.value for one in KernelTarget]
     if target not in targets:
         raise ScaffoldError(f"'{target}' is no target; there are {', '.join(targets)}{near(target, targets)}")
-    wanted = Target(target)
+    wanted = KernelTarget(target)
     chosen = chosen_kind(kind)
     if (operator is None) != all_missing:
         raise ScaffoldError("give one operator, or --all-missing with --out DIR for every gap")
@@ -84,12 +86,12 @@ def scaffold(
         counts = f"{len(scaffolds)} operators, {files} files below {out}; {len(left_out)} left out"
         print(f"torch {source.release}: {counts}")
     next_command = scaffolds[0].next_command if operator is not None else f"mpsmith check {out}"
-    if not dry_run and (operator is not None or wanted is not Target.SHADER):
+    if not dry_run and (operator is not None or wanted is not KernelTarget.SHADER):
         print(f"next: {next_command}")
 
 
 def _every_gap(
-    source: Source, target: Target, out: Path, kind: Kind | None, force: bool
+    source: Source, target: KernelTarget, out: Path, kind: Kind | None, force: bool
 ) -> tuple[list[Scaffold], list[str]]:
     """The scaffolds of every gap, and why some gaps have none."""
     from ..scaffold.errors import ScaffoldError

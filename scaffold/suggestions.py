@@ -13,7 +13,8 @@ from pathlib import Path
 from ..registry.files import Registry
 from ..registry.model import Status
 from .operators.kinds import Kind, kind_of
-from .operators.model import OperatorModel, Source
+from .operators.model import OperatorModel
+from .operators.source import Source
 
 GAPS = Path(__file__).parent / "data" / "gaps.tsv"
 
@@ -53,11 +54,11 @@ class Suggestion:
 
 def estimates(path: Path = GAPS) -> dict[str, Estimate]:
     """The committed estimates by operator without namespace."""
-    found = {}
+    by_operator = {}
     for line in path.read_text("utf-8").splitlines()[1:]:
         operator, effort, opinfos, demand, note = line.split("\t")
-        found[operator] = Estimate(int(effort), int(opinfos), int(demand), note)
-    return found
+        by_operator[operator] = Estimate(int(effort), int(opinfos), int(demand), note)
+    return by_operator
 
 
 def suggestions(source: Source, registry: Registry, kind: Kind | None = None) -> list[Suggestion]:
@@ -65,18 +66,18 @@ def suggestions(source: Source, registry: Registry, kind: Kind | None = None) ->
 
     `kind`: only gaps of this kind.
     """
-    known = estimates()
-    found = []
-    for name in source.missing():
-        operator = source.operator(name)
+    by_people = estimates()
+    suggested = []
+    for operator in source.gaps():
         entry = registry.get(operator.full_name)
         if entry and (entry.status in _TAKEN or entry.kernel):
             continue
         of_kind = kind_of(operator).kind
         if kind in (None, of_kind):
-            estimate = known.get(name) or Estimate(_EFFORT.get(of_kind, _USUAL_EFFORT), 0, 0, "not estimated yet")
-            found.append(_suggestion(operator, of_kind, estimate, entry.owner if entry else None))
-    return sorted(found, key=lambda one: (one.owner is not None, -one.score, one.operator))
+            rough = Estimate(_EFFORT.get(of_kind, _USUAL_EFFORT), 0, 0, "not estimated yet")
+            estimate = by_people.get(operator.name, rough)
+            suggested.append(_suggestion(operator, of_kind, estimate, entry.owner if entry else None))
+    return sorted(suggested, key=lambda gap: (gap.owner is not None, -gap.score, gap.operator))
 
 
 def _suggestion(operator: OperatorModel, kind: Kind, estimate: Estimate, owner: str | None) -> Suggestion:

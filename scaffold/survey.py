@@ -23,13 +23,13 @@ from pathlib import Path
 
 from ..errors import MpsmithError
 from .errors import InexpressibleError
-from .generation.generate import prepare, source_of
+from .generation.generate import prepare
 from .generation.writing import write
 from .manifest import digest_of
-from .operators.model import Source
+from .operators.source import source_of
 from .proof.checking import check_files, files_to_check
 from .proof.toolchain import find
-from .targets import Target
+from .targets import KernelTarget
 
 # Operators that torch has kernels for on mps, of every kind that a scaffold knows.
 NATIVE = (
@@ -39,11 +39,10 @@ NATIVE = (
 )
 # The suffixes of the files that are checked.
 PARTS = {"code": (".mm", ".metal"), "patch": (".patch",), "tests": (".py",)}
-_LACKING = ("missing", "always falls back")
 
 
 @dataclass(frozen=True)
-class Answer:
+class SurveyRow:
     """What became of one operator.
 
     Attributes:
@@ -68,15 +67,14 @@ class Answer:
     seconds: float
 
 
-def gaps(source: Source) -> list[str]:
-    """Every operator with an overload that lacks a kernel, those that no user reaches included."""
-    lacking = {o.operator.removeprefix("aten::") for o in source.surface.overloads if o.dispatch.value in _LACKING}
-    return [name for name in sorted(lacking) if source.operator(name).kernels]
-
-
 def survey(
-    release: str, target: Target, names: Iterable[str], folder: Path, part: str = "code", known: Iterable[Answer] = ()
-) -> Iterator[tuple[Answer, bool]]:
+    release: str,
+    target: KernelTarget,
+    names: Iterable[str],
+    folder: Path,
+    part: str = "code",
+    known: Iterable[SurveyRow] = (),
+) -> Iterator[tuple[SurveyRow, bool]]:
     """An answer for each operator, and whether it was among the known ones.
 
     `names`: operators with or without `aten::`; those that share a kernel give one answer.
@@ -85,7 +83,7 @@ def survey(
     Raises ToolchainError when the release was not set up.
     """
     source = source_of(release)
-    identity = find(release).identity if target is not Target.SHADER else source.release
+    identity = find(release).identity if target is not KernelTarget.SHADER else source.release
     there = {(one.release, one.target, one.part, one.operator, one.tools): one for one in known}
     served = {source.serving(source.operator(name)).name for name in names}
     for name in sorted(served):
@@ -94,28 +92,28 @@ def survey(
         try:
             plan = prepare(source, name, target, out=place, force=True).plan
         except InexpressibleError as error:
-            yield Answer(release, target.value, part, name, "", "inexpressible", (str(error),), 0.0), False
+            yield SurveyRow(release, target.value, part, name, "", "inexpressible", (str(error),), 0.0), False
             continue
         tools = digest_of("\n".join([identity, *sorted(change.after for change in plan.changes)]))
         if answer := there.get((release, target.value, part, name, tools)):
             yield answer, True
             continue
         write(plan, force=True)
-        check = _tested if target is Target.SHADER else _checked
+        check = _tested if target is KernelTarget.SHADER else _checked
         yield check(release, target, part, name, place, tools), False
 
 
-def _checked(release: str, target: Target, part: str, name: str, place: Path, tools: str) -> Answer:
+def _checked(release: str, target: KernelTarget, part: str, name: str, place: Path, tools: str) -> SurveyRow:
     start = time.perf_counter()
     files = [path for path in files_to_check(place) if path.suffix in PARTS[part]]
     answers = list(check_files(files, release))
     problems = tuple(str(finding) for answer in answers for finding in answer.findings)
     accepted = bool(answers) and all(answer.accepted for answer in answers)
     seconds = round(time.perf_counter() - start, 2)
-    return Answer(release, target.value, part, name, tools, "accepted" if accepted else "refused", problems, seconds)
+    return SurveyRow(release, target.value, part, name, tools, "accepted" if accepted else "refused", problems, seconds)
 
 
-def _tested(release: str, target: Target, part: str, name: str, place: Path, tools: str) -> Answer:
+def _tested(release: str, target: KernelTarget, part: str, name: str, place: Path, tools: str) -> SurveyRow:
     """How the tests of a kernel that is not written fail."""
     from .conformance import KernelNotWrittenError, registered
 
@@ -133,10 +131,10 @@ def _tested(release: str, target: Target, part: str, name: str, place: Path, too
         outcome = "no inputs" if "no inputs" in str(error) else "refused"
         problems = [" ".join(str(error).split())]
     seconds = round(time.perf_counter() - start, 2)
-    return Answer(release, target.value, part, name, tools, outcome, tuple(problems), seconds)
+    return SurveyRow(release, target.value, part, name, tools, outcome, tuple(problems), seconds)
 
 
-def stored(path: Path) -> list[Answer]:
+def stored(path: Path) -> list[SurveyRow]:
     """The answers of earlier runs; a last line that was cut off is left out."""
     found = []
     for line in path.read_text("utf-8").splitlines() if path.is_file() else ():
@@ -144,7 +142,7 @@ def stored(path: Path) -> list[Answer]:
             data = json.loads(line)
         except ValueError:
             continue
-        found.append(Answer(**data | {"problems": tuple(data["problems"])}))
+        found.append(SurveyRow(**data | {"problems": tuple(data["problems"])}))
     return found
 
 
@@ -152,7 +150,7 @@ def main(arguments: list[str] | None = None) -> int:
     """The command; its exit code is 1 when something was refused."""
     parser = argparse.ArgumentParser(prog="python -m mpsmith.scaffold.survey", description=__doc__)
     parser.add_argument("--torch", required=True, metavar="RELEASE")
-    parser.add_argument("--target", required=True, choices=[one.value for one in Target])
+    parser.add_argument("--target", required=True, choices=[one.value for one in KernelTarget])
     parser.add_argument("--out", required=True, type=Path, metavar="DIR")
     parser.add_argument("--reachable", action="store_true", help="only the gaps that a user of mps can reach")
     parser.add_argument("--native", action="store_true", help=f"{len(NATIVE)} native operators in place of the gaps")
@@ -161,12 +159,13 @@ def main(arguments: list[str] | None = None) -> int:
     chosen.out.mkdir(parents=True, exist_ok=True)
     path = chosen.out / "answers.jsonl"
     source = source_of(chosen.torch)
-    names = NATIVE if chosen.native else source.missing() if chosen.reachable else gaps(source)
-    part = "tests" if chosen.target == Target.SHADER.value else "patch" if chosen.patch else "code"
+    gaps = source.gaps() if chosen.reachable else source.lacking()
+    names = NATIVE if chosen.native else [operator.name for operator in gaps]
+    part = "tests" if chosen.target == KernelTarget.SHADER.value else "patch" if chosen.patch else "code"
     counts: dict[str, int] = {}
     with path.open("a", encoding="utf-8") as lines:
         for number, (answer, was_known) in enumerate(
-            survey(chosen.torch, Target(chosen.target), names, chosen.out, part, stored(path)), start=1
+            survey(chosen.torch, KernelTarget(chosen.target), names, chosen.out, part, stored(path)), start=1
         ):
             counts[answer.outcome] = counts.get(answer.outcome, 0) + 1
             known = "known" if was_known else f"{answer.seconds:.1f} s"

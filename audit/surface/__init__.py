@@ -6,7 +6,7 @@ known from the release data. `dispatcher` compares the result with a running tor
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ...cache import cache_folder
@@ -32,6 +32,7 @@ __all__ = [
     "SurfaceSummary",
     "Unreachable",
     "check_against_dispatcher",
+    "classified",
     "dispatcher_surface",
     "installed_surface",
     "surface_of",
@@ -58,7 +59,17 @@ def surface_of(
     Raises MpsmithError when a text is malformed.
     """
     source = source or f"native_functions.yaml of torch {release}"
-    functions = native_functions.parse(native_functions_yaml, source)
+    return classified(native_functions.parse(native_functions_yaml, source), derivatives_yaml, release, source, facts)
+
+
+def classified(
+    functions: Sequence[NativeFunction],
+    derivatives_yaml: bytes | None,
+    release: str,
+    source: str,
+    facts: ReleaseFacts | None = None,
+) -> Surface:
+    """What `surface_of` answers, for those who have read the yaml already."""
     differentiable: frozenset[str] = frozenset()
     if derivatives_yaml is not None:
         title = f"derivatives.yaml of torch {release}"
@@ -154,9 +165,10 @@ def _generated(name: str, function: NativeFunction, origin: Overload) -> Overloa
     )
 
 
-def installed_surface() -> Surface:
+def installed_surface(functions: Sequence[NativeFunction] | None = None) -> Surface:
     """The surface of the installed torch. Imports no torch; a second call reads a cache of one JSON file.
 
+    `functions`: what the yaml declares, of those who have read it already.
     Raises MpsmithError when torch is not installed or its yaml cannot be read.
     """
     native_path = native_functions.installed_path()
@@ -167,7 +179,8 @@ def installed_surface() -> Surface:
     cached = _cache_file(str(native_path), native_text, derivatives_text, release)
     surface = surface_json.read_surface(cached)
     if surface is None:
-        surface = surface_of(native_text, derivatives_text, release, str(native_path))
+        functions = functions or native_functions.parse(native_text, str(native_path))
+        surface = classified(functions, derivatives_text, release, str(native_path))
         surface_json.write_surface(cached, surface)
     return surface
 

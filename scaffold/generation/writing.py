@@ -11,8 +11,9 @@ from enum import Enum
 from pathlib import Path
 
 from ..errors import ScaffoldError
-from ..manifest import NAME, Manifest, digest_of, read_manifest
-from ..targets.regions import regions_of, with_regions
+from ..manifest import Manifest, digest_of
+from ..targets.regions import bare, merged
+from .destination import Destination
 
 
 class Action(str, Enum):
@@ -26,7 +27,7 @@ class Action(str, Enum):
 
 
 @dataclass(frozen=True)
-class Change:
+class FileChange:
     """One file: what is there and what shall be. `before` is None for a new one."""
 
     path: Path
@@ -47,34 +48,32 @@ class Plan:
     """Everything that a scaffold would write below `folder`."""
 
     folder: Path
-    changes: tuple[Change, ...]
+    changes: tuple[FileChange, ...]
     manifest: Manifest
     manifest_path: Path
 
     @property
-    def conflicts(self) -> tuple[Change, ...]:
+    def conflicts(self) -> tuple[FileChange, ...]:
         """The files that somebody edited outside the marked regions."""
         return tuple(change for change in self.changes if change.action is Action.CONFLICT)
 
 
-def plan(folder: Path, files: Mapping[str, str], manifest: Manifest, manifest_name: str = NAME) -> Plan:
-    """Compare generated files with what is in `folder`.
+def plan(destination: Destination, files: Mapping[str, str], manifest: Manifest) -> Plan:
+    """Compare generated files with what is in the destination.
 
-    `files`: texts by path relative to `folder`. A file that is as it was generated is updated; of one that was edited,
-    only the marked regions are kept, and where anything else was edited it is a conflict.
+    `files`: texts by path relative to the folder. A file that is as it was generated is updated; of one that was
+    edited, only the marked regions are kept, and where anything else was edited it is a conflict.
     Raises ScaffoldError when a place is taken by something that is no file, or when marks are damaged.
     """
-    path = folder / manifest_name
-    known = read_manifest(path)
-    digests = known.files if known else {}
-    changes = tuple(_change(folder / name, text, digests.get(name)) for name, text in files.items())
-    recorded = replace(manifest, files={name: digest_of(_bare(text, name)) for name, text in files.items()})
-    return Plan(folder, changes, recorded, path)
+    digests = destination.manifest.files if destination.manifest else {}
+    changes = tuple(_change(destination.folder / name, text, digests.get(name)) for name, text in files.items())
+    recorded = replace(manifest, files={name: digest_of(bare(text, name)) for name, text in files.items()})
+    return Plan(destination.folder, changes, recorded, destination.manifest_path)
 
 
-def _change(path: Path, generated: str, digest: str | None) -> Change:
+def _change(path: Path, generated: str, digest: str | None) -> FileChange:
     if not path.exists():
-        return Change(path, Action.NEW, None, generated)
+        return FileChange(path, Action.NEW, None, generated)
     if not path.is_file():
         raise ScaffoldError(f"{path} stands where a file should go and is none; move it away")
     try:
@@ -82,21 +81,13 @@ def _change(path: Path, generated: str, digest: str | None) -> Change:
     except (OSError, UnicodeDecodeError) as error:
         raise ScaffoldError(f"cannot read {path}: {error}") from None
     if before == generated:
-        return Change(path, Action.UNCHANGED, before, generated)
-    kept = regions_of(before, str(path))
-    merged, lost = with_regions(generated, kept, str(path))
-    if before == merged:
-        return Change(path, Action.UNCHANGED, before, merged)
-    written_by_hand = [name for name in lost if kept[name].strip()]
-    if digest == digest_of(_bare(before, str(path))) and not written_by_hand:
-        return Change(path, Action.MERGED if kept else Action.UPDATED, before, merged)
-    return Change(path, Action.CONFLICT, before, merged)
-
-
-def _bare(text: str, source: str) -> str:
-    """The text without what its regions hold: what tells an edit outside them."""
-    empty = dict.fromkeys(regions_of(text, source), "")
-    return with_regions(text, empty, source)[0]
+        return FileChange(path, Action.UNCHANGED, before, generated)
+    merge = merged(generated, before, str(path))
+    if before == merge.text:
+        return FileChange(path, Action.UNCHANGED, before, merge.text)
+    if digest == digest_of(merge.outside) and not merge.lost:
+        return FileChange(path, Action.MERGED if merge.has_regions else Action.UPDATED, before, merge.text)
+    return FileChange(path, Action.CONFLICT, before, merge.text)
 
 
 def write(planned: Plan, *, force: bool = False) -> None:

@@ -9,6 +9,8 @@ from enum import Enum
 
 from torchgen.model import BaseTy
 
+from ...near_names import near
+from ..errors import ScaffoldError
 from .model import OperatorModel, base_types, is_tensor_list
 
 
@@ -129,3 +131,13 @@ def kind_of(operator: OperatorModel, opinfo_class: str | None = None) -> Choice:
     tensors = max((len(one.tensors) for one in operator.kernels), default=1)
     kind = Kind.UNARY if tensors <= 1 else Kind.BINARY if tensors == 2 else Kind.TERNARY
     return Choice(kind, f"{tensors} tensor{'' if tensors == 1 else 's'} in its schema")
+
+
+def chosen_kind(word: str | None) -> Kind | None:
+    """The kind of that name. Raises ScaffoldError that lists the kinds."""
+    names = [kind.value for kind in Kind]
+    if word is None:
+        return None
+    if word not in names:
+        raise ScaffoldError(f"'{word}' is no kind of kernel; there are {', '.join(names)}{near(word, names)}")
+    return Kind(word)

@@ -1,24 +1,15 @@
-"""The operator to scaffold: every overload with its parsed schema, from the native_functions.yaml of a release.
-
-Parsing is torchgen's, so that what PyTorch's build accepts is what is accepted here; torch itself is not imported.
-"""
+"""The operator to scaffold: every overload with its schema and how it dispatches on mps."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 from torchgen.model import Argument, BaseTy, BaseType, FunctionSchema, ListType, OptionalType, Return, SchemaKind, Type
 
-from ...audit.surface import installed_surface, native_functions, surface_of
 from ...audit.surface.native_functions import NativeFunction
-from ...audit.surface.overloads import Dispatch, Overload, Surface
-from ...audit.surface.reachability import Unreachable
-from ...near_names import near
-from ...torch_release import base_version
-from ..errors import ScaffoldError
+from ...audit.surface.overloads import Dispatch, Overload
 
 FORMS = {
     SchemaKind.functional: "functional",
@@ -108,13 +99,14 @@ class OperatorModel:
     """An operator of one release of torch with all overloads that a kernel may serve.
 
     `stem` names its files and modules: `fused_adagrad` for `_fused_adagrad_`, and `svd_private` for a `_svd` beside a
-    public `svd`.
+    public `svd`. `relatives` are the overloads of its in-place or functional twin, `add_.Tensor` and so on for `add`.
     """
 
     name: str
     stem: str
     release: str
     overloads: tuple[OverloadModel, ...]
+    relatives: tuple[str, ...] = ()
 
     @property
     def full_name(self) -> str:
@@ -133,7 +125,7 @@ class OperatorModel:
         Overloads that share the kernel of another (structured delegates) and composite ones need none.
         """
         own = [overload for overload in self.overloads if overload.needs_kernel]
-        missing = [overload for overload in own if _lacks_kernel(overload.surface)]
+        missing = [overload for overload in own if lacks_kernel(overload.surface)]
         return tuple(missing or own)
 
     @cached_property
@@ -158,117 +150,8 @@ class OperatorModel:
         return any(overload.surface.has_autograd_formula for overload in self.overloads)
 
 
-@dataclass(frozen=True)
-class Source:
-    """The operators of one release: its surface and its yaml."""
-
-    surface: Surface
-    functions: tuple[NativeFunction, ...]
-
-    @property
-    def release(self) -> str:
-        """The release as it is written in file names, `2.13.0`."""
-        return base_version(self.surface.release)
-
-    @cached_property
-    def by_operator(self) -> dict[str, list[NativeFunction]]:
-        """The declared overloads of each operator, by its name without namespace."""
-        grouped: dict[str, list[NativeFunction]] = {}
-        for function in self.functions:
-            grouped.setdefault(function.operator, []).append(function)
-        return grouped
-
-    def missing(self) -> list[str]:
-        """Operators with a reachable overload that lacks a kernel, in the order of their names."""
-        names = {
-            overload.operator.removeprefix("aten::")
-            for overload in self.surface.overloads
-            if overload.reachable and _lacks_kernel(overload)
-        }
-        return sorted(name for name in names if self.operator(name).kernels)
-
-    def serving(self, operator: OperatorModel) -> OperatorModel:
-        """The operator whose kernel serves this one: itself, or the one that it shares a structured kernel with.
-
-        Raises ScaffoldError for an operator that is composed of others altogether.
-        """
-        if operator.kernels:
-            return operator
-        delegates = [overload.function.structured_delegate for overload in operator.overloads]
-        for delegate in delegates:
-            if delegate:
-                return self.operator(delegate)
-        raise ScaffoldError(
-            f"{operator.full_name} is composed of other operators and takes no kernel of its own; "
-            f"find out which of them is missing with: mpsmith surface {operator.full_name}"
-        )
-
-    def operator(self, name: str) -> OperatorModel:
-        """An operator by its name, with or without `aten::`; an overload's name gives its operator.
-
-        Raises ScaffoldError with near names when there is none.
-        """
-        bare = name.removeprefix("aten::").partition(".")[0]
-        if bare not in self.by_operator:
-            if "::" in bare:
-                raise ScaffoldError(f"{name} is not an operator of aten; only those can be scaffolded")
-            raise ScaffoldError(f"torch {self.release} has no operator aten::{bare}{near(bare, self.by_operator)}")
-        by_name = self.surface.by_name
-        models = tuple(
-            OverloadModel(function, FunctionSchema.parse(function.schema), by_name[f"aten::{function.name}"])
-            for function in self.by_operator[bare]
-        )
-        return OperatorModel(bare, self._stem(bare), self.release, models)
-
-    def _stem(self, name: str) -> str:
-        plain = name.strip("_")
-        if name.endswith("_") and name.removesuffix("_") in self.by_operator:
-            return f"{plain}_inplace"
-        return f"{plain}_private" if name.startswith("_") and plain in self.by_operator else plain
-
-    def relatives(self, operator: OperatorModel) -> tuple[str, ...]:
-        """The overloads of the operator's in-place or functional twin: `add_.Tensor` and so on for `add`."""
-        name = operator.name
-        twin = name.removesuffix("_") if name.endswith("_") and not name.endswith("__") else f"{name}_"
-        return tuple(function.name for function in self.by_operator.get(twin, []))
-
-
-def installed() -> Source:
-    """The operators of the installed torch; imports no torch."""
-    path = native_functions.installed_path()
-    return Source(installed_surface(), tuple(native_functions.parse(path.read_bytes(), str(path))))
-
-
-def of_yaml(text: bytes, release: str) -> Source:
-    """The operators of a release from the text of its native_functions.yaml."""
-    source = f"native_functions.yaml of torch {release}"
-    return Source(surface_of(text, None, release, source), tuple(native_functions.parse(text, source)))
-
-
-def require_gap(operator: OperatorModel, native_since: str | None) -> None:
-    """Raise ScaffoldError unless the operator is one that users of mps miss: what it is instead, and since when."""
-    lacking = [overload for overload in operator.overloads if _lacks_kernel(overload.surface)]
-    if not lacking:
-        raise ScaffoldError(f"{_why_not_missing(operator, native_since)}; --force scaffolds a kernel all the same")
-    unreachable = [one.surface.reach for one in lacking if isinstance(one.surface.reach, Unreachable)]
-    if len(unreachable) == len(lacking):
-        reason = unreachable[0].reason
-        raise ScaffoldError(
-            f"no user of an mps device can reach {operator.full_name}: it {reason}; --force scaffolds it all the same"
-        )
-
-
-def _why_not_missing(operator: OperatorModel, native_since: str | None) -> str:
-    dispatches = {overload.surface.dispatch for overload in operator.overloads}
-    if any(dispatch.has_kernel for dispatch in dispatches):
-        since = f" since torch {native_since}" if native_since else ""
-        return f"{operator.full_name} has native kernels on mps{since}"
-    if dispatches == {Dispatch.MISSING_EVERYWHERE}:
-        return f"{operator.full_name} has no kernel for the CPU either: there is nothing to compare a kernel with"
-    return f"{operator.full_name} is composed of other operators and needs no kernel of its own"
-
-
-def _lacks_kernel(overload: Overload) -> bool:
+def lacks_kernel(overload: Overload) -> bool:
+    """Whether a call of the overload on mps falls back or fails."""
     return overload.dispatch in (Dispatch.MISSING, Dispatch.ALWAYS_FALLS_BACK)
 
 
@@ -295,10 +178,3 @@ def base_types(kind: Type) -> Iterable[BaseTy]:
         kind = kind.elem
     if isinstance(kind, BaseType):
         yield kind.name
-
-
-def of_wheel(folder: Path, release: str) -> Source:
-    """The operators of a release from the kept members of its wheel (`toolchain.torch_folder`)."""
-    from ..proof.toolchain import NATIVE_FUNCTIONS
-
-    return of_yaml((folder / NATIVE_FUNCTIONS).read_bytes(), release)

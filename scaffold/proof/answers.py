@@ -9,19 +9,21 @@ from pathlib import Path
 
 from ...fingerprint import fingerprint, fingerprint_of_code
 from ...simulator.clang import BuildCache, Diagnostic
+from ..release_files import check_folder
 from .findings import has_errors
 from .metal_sources import UNCHECKED
-from .toolchain import check_folder
 
 # Whose code decides what is wrong with a file: an answer is kept only until any of it changes.
 JUDGES = (
     "scaffold.proof",
     "scaffold.manifest",
     "scaffold.errors",
+    "scaffold.release_files",
     "simulator.clang",
     "simulator.metal",
     "kernels.runtime",
     "audit.surface.native_functions",
+    "audit.wheel",
     "near_names",
     "torch_release",
     "cache",

@@ -18,7 +18,7 @@ from ..errors import ScaffoldError
 from ..manifest import Manifest, manifest_above
 from .answers import Answer, answer_key, keep, kept_answer
 from .mach_object import MachObject
-from .macos_compiler import MacosCompiler, Source
+from .macos_compiler import CompilationUnit, MacosCompiler
 from .metal_sources import METAL, UNCHECKED, check_metal, metal_keys, metal_programs
 from .patches import check_patch
 from .registrations import check_registrations, known_overloads, read_registrations
@@ -136,14 +136,14 @@ def _known(toolchain: Toolchain) -> frozenset[str]:
     return known_overloads(toolchain.native_functions, f"native_functions.yaml of torch {toolchain.release}")
 
 
-def _source(path: Path, text: str, located: tuple[Path, Manifest] | None, options: Options) -> Source:
+def _source(path: Path, text: str, located: tuple[Path, Manifest] | None, options: Options) -> CompilationUnit:
     folder, manifest = located or (path.parent, None)
     arc = options.arc
     if arc is None:
         arc = manifest.arc if manifest else _NO_ARC not in text
     include = tuple(folder / place for place in manifest.include) if manifest else ()
     definitions = manifest.definitions if manifest else (f"TORCH_EXTENSION_NAME={path.stem}",)
-    return Source(path, text, arc, include, definitions)
+    return CompilationUnit(path, text, arc, include, definitions)
 
 
 def _promises(manifest: Manifest, path: Path, folder: Path) -> bool:

@@ -14,9 +14,10 @@ from ...fingerprint import fingerprint
 from ...simulator.clang import Diagnostic, Message, messages
 from ...simulator.clang.compiler import PLAIN_MESSAGES
 from ...simulator.clang.diagnostics import COMPILE
+from ..release_files import check_folder
 from .findings import line_of
 from .mach_object import MachObject
-from .toolchain import LIBRARIES, STUBS, Toolchain, check_folder
+from .toolchain import LIBRARIES, STUBS, Toolchain
 
 MACOS = "14.0"
 
@@ -65,7 +66,7 @@ _PREFIX_LINE = re.compile(r"^\s*(#\s*(define|include\s*<|import\s*<).*|//.*)?$")
 
 
 @dataclass(frozen=True)
-class Source:
+class CompilationUnit:
     """A file to compile. `arc`: with automatic reference counting; `include`: folders searched before all others."""
 
     path: Path
@@ -91,7 +92,7 @@ class MacosCompiler:
         self._precompile = precompile
         self._cache = check_folder()
 
-    def compile(self, source: Source, folder: Path) -> Compiled:
+    def compile(self, source: CompilationUnit, folder: Path) -> Compiled:
         """Compile to an object file for arm64 macOS; temporary files go to `folder`."""
         flags = self._flags(source)
         header = self._precompiled_header(source, flags, folder) if self._precompile else None
@@ -103,7 +104,7 @@ class MacosCompiler:
             return Compiled(None, findings or (_unexplained(source.path, done.stderr),))
         return Compiled(target.read_bytes(), findings)
 
-    def link(self, source: Source, compiled: bytes, folder: Path) -> tuple[Diagnostic, ...]:
+    def link(self, source: CompilationUnit, compiled: bytes, folder: Path) -> tuple[Diagnostic, ...]:
         """Link the object into an image for arm64 macOS against torch's own dylibs; empty when that succeeds."""
         undefined = MachObject(compiled).undefined()
         stubs = [str(path) for path in self._system_stubs(undefined, folder)]
@@ -122,7 +123,7 @@ class MacosCompiler:
             return (_unexplained(source.path, done.stderr),)
         return tuple(_undefined(source, name) for name in missing)
 
-    def _flags(self, source: Source) -> list[str]:
+    def _flags(self, source: CompilationUnit) -> list[str]:
         library = self.toolchain.clang.headers
         torch = self.toolchain.torch / "torch" / "include"
         folders = [
@@ -146,7 +147,7 @@ class MacosCompiler:
             *(f"-D{definition}" for definition in source.definitions),
         ]
 
-    def _precompiled_header(self, source: Source, flags: Sequence[str], folder: Path) -> Path | None:
+    def _precompiled_header(self, source: CompilationUnit, flags: Sequence[str], folder: Path) -> Path | None:
         """The includes at the top of the file, read once and for all files that begin alike."""
         prefix = leading_includes(source.text)
         if not prefix:
@@ -252,7 +253,7 @@ def _unexplained(path: Path, stderr: str) -> Diagnostic:
     return Diagnostic(str(path), 0, 0, "error", message, COMPILE)
 
 
-def _undefined(source: Source, symbol: str) -> Diagnostic:
+def _undefined(source: CompilationUnit, symbol: str) -> Diagnostic:
     readable = demangled(symbol)
     word = re.search(r"(\w+)(?:<.*>)?(?:\(|$)", readable)
     line = line_of(source.text, f"{word[1]}(") if word else 0

@@ -13,8 +13,9 @@ import tempfile
 from pathlib import Path
 
 from ...simulator.clang import Diagnostic
+from ..release_files import COMMON_MPS, NATIVE_FUNCTIONS
 from .findings import line_of
-from .toolchain import COMMON_MPS, NATIVE_FUNCTIONS, Toolchain
+from .toolchain import Toolchain
 
 TREE_YAML = Path("aten/src/ATen/native/native_functions.yaml")
 

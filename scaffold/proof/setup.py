@@ -25,21 +25,18 @@ from ...audit.wheel.errors import WheelError
 from ...audit.wheel.fetch import fetch_wheel, pip_problem
 from ...cache import cache_folder
 from ..errors import ToolchainError
+from ..release_files import COMMON_MPS, check_folder, chosen_release, torch_folder
 from .apple import sources
 from .apple.metal_header import metal_header
 from .apple.mps_headers import GRAPH, SHADERS, mps_headers, selectors_in
 from .toolchain import (
-    COMMON_MPS,
     EXTENSION_BUILDER,
     LIBRARIES,
     STUBS,
     Toolchain,
     apple_folder,
-    check_folder,
-    chosen_release,
     compiler,
     find,
-    torch_folder,
 )
 
 Report = Callable[[str], None]

@@ -12,23 +12,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from ...audit.surface import native_functions
-from ...cache import cache_folder
 from ...fingerprint import fingerprint
 from ...simulator.clang import Clang, locate
-from ...torch_release import base_version
 from ..errors import ToolchainError
+from ..release_files import NATIVE_FUNCTIONS, check_folder, chosen_release, torch_folder
 
 STUBS = Path(__file__).parent / "apple" / "include"
 LIBRARIES = ("libtorch_cpu.dylib", "libtorch.dylib", "libc10.dylib", "libtorch_python.dylib")
-NATIVE_FUNCTIONS = Path("torchgen/packaged/ATen/native/native_functions.yaml")
-COMMON_MPS = Path("torch/testing/_internal/common_mps.py")
 EXTENSION_BUILDER = Path("torch/utils/cpp_extension.py")
-
-
-def check_folder() -> Path:
-    """Where the checker keeps what it fetched and built."""
-    return cache_folder() / "check"
 
 
 def compiler() -> Clang | None:
@@ -39,11 +30,6 @@ def compiler() -> Clang | None:
 def apple_folder() -> Path:
     """Where the generated framework headers stand, named by what they were generated from."""
     return check_folder() / f"apple-{_generators()}"
-
-
-def torch_folder(release: str) -> Path:
-    """Where the kept members of a release's macOS wheel stand."""
-    return check_folder() / f"torch-{release}"
 
 
 def _generators() -> str:
@@ -77,11 +63,6 @@ class Toolchain:
     def native_functions(self) -> bytes:
         """The text of the release's native_functions.yaml."""
         return (self.torch / NATIVE_FUNCTIONS).read_bytes()
-
-
-def chosen_release(release: str | None) -> str:
-    """The release to check against: the one asked for, else that of the installed torch."""
-    return release or base_version(native_functions.installed_release())
 
 
 def find(release: str | None = None) -> Toolchain:

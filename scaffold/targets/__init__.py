@@ -10,7 +10,7 @@ from ..operators.kinds import Kind
 from ..operators.model import OperatorModel, OverloadModel
 
 
-class Target(str, Enum):
+class KernelTarget(str, Enum):
     """Where a kernel goes."""
 
     SHADER = "shader"
@@ -27,18 +27,16 @@ class Request:
         operator: the operator.
         kind: the kind of kernel.
         opinfos: the names of torch's OpInfos that test it.
-        relatives: overloads of the in-place or functional twin, which torchgen groups with the operator's own.
     """
 
     operator: OperatorModel
     kind: Kind
     opinfos: tuple[str, ...] = ()
-    relatives: tuple[str, ...] = ()
 
     @property
     def family(self) -> list[str]:
-        """The names of the operator's overloads and of those of its in-place and functional twins."""
-        return list(dict.fromkeys([*(overload.name for overload in self.operator.overloads), *self.relatives]))
+        """The names of the operator's overloads and of its twin's, which torchgen groups with them."""
+        return list(dict.fromkeys([*(overload.name for overload in self.operator.overloads), *self.operator.relatives]))
 
     @property
     def launches(self) -> list[Launch]:

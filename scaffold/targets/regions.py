@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from ..errors import ScaffoldError
 
@@ -16,7 +17,7 @@ _MARK = re.compile(r"^[ \t]*(?://|#) mpsmith: (?P<what>begin|end) (?P<name>[\w.]
 
 def regions_of(text: str, source: str) -> dict[str, str]:
     """The content of every region by name. Raises ScaffoldError that names file and line when a mark is missing."""
-    found: dict[str, str] = {}
+    contents: dict[str, str] = {}
     begun: tuple[str, int] | None = None
     for mark in _MARK.finditer(text):
         line = text.count("\n", 0, mark.start()) + 1
@@ -27,11 +28,11 @@ def regions_of(text: str, source: str) -> dict[str, str]:
         elif begun is None or begun[0] != mark["name"]:
             raise ScaffoldError(f"{source}:{line}: the end of a region {mark['name']} that does not begin")
         else:
-            found[begun[0]] = text[begun[1] : mark.start()]
+            contents[begun[0]] = text[begun[1] : mark.start()]
             begun = None
     if begun is not None:
         raise ScaffoldError(f"{source}: the region {begun[0]} has no end")
-    return found
+    return contents
 
 
 def with_regions(text: str, contents: Mapping[str, str], source: str) -> tuple[str, list[str]]:
@@ -51,3 +52,36 @@ def with_regions(text: str, contents: Mapping[str, str], source: str) -> tuple[s
             pieces += [text[position:start], contents.get(begun, text[start : mark.start()])]
             position, begun = mark.start(), None
     return "".join([*pieces, text[position:]]), [name for name in contents if name not in own]
+
+
+def bare(text: str, source: str) -> str:
+    """The text without what its regions hold: what tells an edit outside them."""
+    return with_regions(text, dict.fromkeys(regions_of(text, source), ""), source)[0]
+
+
+@dataclass(frozen=True)
+class Merged:
+    """A generated text with the regions of an older one.
+
+    Attributes:
+        text: the merged text.
+        has_regions: whether the older text had any.
+        lost: what was written by hand in regions that the generated text has no place for.
+        outside: the older text without what its regions held.
+    """
+
+    text: str
+    has_regions: bool
+    lost: tuple[str, ...]
+    outside: str
+
+
+def merged(generated: str, before: str, source: str) -> Merged:
+    """Put what stands in the regions of an older text into a generated one.
+
+    Raises ScaffoldError when marks are damaged.
+    """
+    contents = regions_of(before, source)
+    text, without_place = with_regions(generated, contents, source)
+    lost = tuple(name for name in without_place if contents[name].strip())
+    return Merged(text, bool(contents), lost, bare(before, source))

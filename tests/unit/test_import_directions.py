@@ -82,6 +82,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "scaffold": (
         "errors",
         "manifest",
+        "release_files",
         "proof",
         "operators",
         "launches",

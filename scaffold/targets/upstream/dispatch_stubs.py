@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ....audit.surface import native_functions
-
 _STUB = re.compile(r"DECLARE_DISPATCH\(\s*(?P<type>[^;]*?),\s*(?P<name>\w+)\s*\)", re.DOTALL)
 _ALIAS = re.compile(r"using (?P<name>\w+)\s*=\s*(?P<type>void\s*\(\*\)\([^;]*\));", re.DOTALL)
 _FUNCTION = re.compile(r"^void\s*\(\*\)\((?P<parameters>.*)\)$", re.DOTALL)
@@ -35,11 +33,6 @@ class Stub:
     def takes_scalars(self) -> bool:
         """Whether all parameters behind the iterator are Scalars."""
         return all(re.search(r"\bScalar\s*&$", parameter) for parameter in self.parameters)
-
-
-def installed_include() -> Path:
-    """The include folder of the installed torch, found without importing it."""
-    return native_functions.installed_path().parents[4] / "torch" / "include"
 
 
 def stub_for(operator: str, include: Path) -> Stub | None:

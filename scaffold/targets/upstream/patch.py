@@ -23,6 +23,7 @@ from torchgen.model import DispatchKey, NativeFunction, NativeFunctionsGroup
 from ...errors import ScaffoldError
 from ...launches.aten_host import AtenHost
 from ...launches.launch import Launch
+from ...release_files import ReleaseFiles
 from .. import Generated, Request
 from ..regions import regions_of, with_regions
 from ..rendering import render
@@ -50,6 +51,12 @@ class Tree:
     tags: Path
     common_mps: str
     include: Path
+
+
+def tree_of(files: ReleaseFiles) -> Tree:
+    """What a release's files say of its tree."""
+    common_mps = files.common_mps.read_text("utf-8") if files.common_mps.is_file() else ""
+    return Tree(files.native_functions.read_text("utf-8"), files.tags, common_mps, files.include)
 
 
 @dataclass(frozen=True)

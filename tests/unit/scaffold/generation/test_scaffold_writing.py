@@ -8,6 +8,7 @@ import pytest
 
 from mpsmith.scaffold.errors import ScaffoldError
 from mpsmith.scaffold.generation import writing
+from mpsmith.scaffold.generation.destination import folder_as_destination
 from mpsmith.scaffold.generation.writing import Action, plan, write
 from mpsmith.scaffold.manifest import Manifest, manifest_above, read_manifest
 from mpsmith.scaffold.targets.regions import regions_of, with_regions
@@ -50,31 +51,31 @@ def test_contents_go_into_the_regions_of_their_names() -> None:
 
 
 def test_a_second_run_changes_nothing(tmp_path: Path) -> None:
-    write(plan(tmp_path, {"a.mm": GENERATED}, MANIFEST))
+    write(plan(folder_as_destination(tmp_path), {"a.mm": GENERATED}, MANIFEST))
     before = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
-    again = plan(tmp_path, {"a.mm": GENERATED}, MANIFEST)
+    again = plan(folder_as_destination(tmp_path), {"a.mm": GENERATED}, MANIFEST)
     write(again)
     assert [change.action for change in again.changes] == [Action.UNCHANGED]
     assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
 
 
 def test_a_new_template_keeps_what_was_written_in_the_regions(tmp_path: Path) -> None:
-    write(plan(tmp_path, {"a.mm": GENERATED}, MANIFEST))
+    write(plan(folder_as_destination(tmp_path), {"a.mm": GENERATED}, MANIFEST))
     file = tmp_path / "a.mm"
     file.write_text(GENERATED.replace("unwritten", "mine"))
     newer = GENERATED.replace("tail", "new tail")
-    planned = plan(tmp_path, {"a.mm": newer}, MANIFEST)
+    planned = plan(folder_as_destination(tmp_path), {"a.mm": newer}, MANIFEST)
     assert planned.changes[0].action is Action.MERGED
     write(planned)
     assert file.read_text() == newer.replace("unwritten", "mine")
 
 
 def test_an_edit_outside_the_regions_is_not_written_over(tmp_path: Path) -> None:
-    write(plan(tmp_path, {"a.mm": GENERATED, "b.mm": GENERATED}, MANIFEST))
+    write(plan(folder_as_destination(tmp_path), {"a.mm": GENERATED, "b.mm": GENERATED}, MANIFEST))
     file = tmp_path / "a.mm"
     file.write_text(GENERATED.replace("head", "my head"))
     newer = GENERATED.replace("tail", "new tail")
-    planned = plan(tmp_path, {"a.mm": newer, "b.mm": newer}, MANIFEST)
+    planned = plan(folder_as_destination(tmp_path), {"a.mm": newer, "b.mm": newer}, MANIFEST)
     assert "-my head" in planned.conflicts[0].diff
     with pytest.raises(ScaffoldError, match=r"a\.mm \(--force"):
         write(planned)
@@ -83,35 +84,35 @@ def test_an_edit_outside_the_regions_is_not_written_over(tmp_path: Path) -> None
 
 
 def test_force_writes_over_the_edit_and_still_keeps_the_regions(tmp_path: Path) -> None:
-    write(plan(tmp_path, {"a.mm": GENERATED}, MANIFEST))
+    write(plan(folder_as_destination(tmp_path), {"a.mm": GENERATED}, MANIFEST))
     file = tmp_path / "a.mm"
     file.write_text(GENERATED.replace("head", "my head").replace("unwritten", "mine"))
     newer = GENERATED.replace("tail", "new tail")
-    write(plan(tmp_path, {"a.mm": newer}, MANIFEST), force=True)
+    write(plan(folder_as_destination(tmp_path), {"a.mm": newer}, MANIFEST), force=True)
     assert file.read_text() == newer.replace("unwritten", "mine")
 
 
 def test_a_region_that_no_longer_exists_is_a_conflict_when_it_holds_work(tmp_path: Path) -> None:
-    write(plan(tmp_path, {"a.mm": GENERATED}, MANIFEST))
+    write(plan(folder_as_destination(tmp_path), {"a.mm": GENERATED}, MANIFEST))
     (tmp_path / "a.mm").write_text(GENERATED.replace("unwritten", "mine"))
-    planned = plan(tmp_path, {"a.mm": GENERATED.replace("body", "other")}, MANIFEST)
+    planned = plan(folder_as_destination(tmp_path), {"a.mm": GENERATED.replace("body", "other")}, MANIFEST)
     assert planned.changes[0].action is Action.CONFLICT
 
 
 def test_a_file_of_somebody_else_is_a_conflict(tmp_path: Path) -> None:
     (tmp_path / "a.mm").write_text("theirs\n")
-    assert plan(tmp_path, {"a.mm": GENERATED}, MANIFEST).conflicts
+    assert plan(folder_as_destination(tmp_path), {"a.mm": GENERATED}, MANIFEST).conflicts
 
 
 def test_a_folder_in_the_place_of_a_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "a.mm").mkdir()
     with pytest.raises(ScaffoldError, match="is none; move it away"):
-        plan(tmp_path, {"a.mm": GENERATED}, MANIFEST)
+        plan(folder_as_destination(tmp_path), {"a.mm": GENERATED}, MANIFEST)
 
 
 def test_a_disk_that_refuses_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.mm").write_text(GENERATED)
-    write(plan(tmp_path, {"a.mm": GENERATED}, MANIFEST))
+    write(plan(folder_as_destination(tmp_path), {"a.mm": GENERATED}, MANIFEST))
     real = writing._replace
 
     def refuses(path: Path, text: str) -> None:
@@ -122,13 +123,13 @@ def test_a_disk_that_refuses_leaves_nothing_behind(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(writing, "_replace", refuses)
     newer = GENERATED.replace("tail", "new tail")
     with pytest.raises(ScaffoldError, match="No space left on device"):
-        write(plan(tmp_path, {"a.mm": newer, "b.mm": newer}, MANIFEST))
+        write(plan(folder_as_destination(tmp_path), {"a.mm": newer, "b.mm": newer}, MANIFEST))
     assert (tmp_path / "a.mm").read_text() == GENERATED
     assert not (tmp_path / "b.mm").exists()
 
 
 def test_the_manifest_is_found_from_below(tmp_path: Path) -> None:
-    write(plan(tmp_path, {"src/a.mm": GENERATED}, MANIFEST))
+    write(plan(folder_as_destination(tmp_path), {"src/a.mm": GENERATED}, MANIFEST))
     found = manifest_above(tmp_path / "src" / "a.mm")
     assert found is not None
     assert found[0] == tmp_path.resolve()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from mpsmith.scaffold.operators import model as operators
 from mpsmith.scaffold.operators.kinds import Kind, kind_of
-from mpsmith.scaffold.operators.model import Source
+from mpsmith.scaffold.operators.source import Source, source_of
 
 
 @pytest.fixture(scope="module")
 def source() -> Source:
-    return operators.installed()
+    return source_of(None)
 
 
 @pytest.mark.parametrize(

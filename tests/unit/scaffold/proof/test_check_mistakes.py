@@ -10,14 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.scaffold.generation.generate import _tree as tree_of
+from mpsmith.scaffold.generation.destination import folder_as_destination
 from mpsmith.scaffold.generation.writing import plan, write
 from mpsmith.scaffold.manifest import Manifest
-from mpsmith.scaffold.operators import model as operators
 from mpsmith.scaffold.operators.kinds import Kind
+from mpsmith.scaffold.operators.source import source_of
 from mpsmith.scaffold.proof.checking import Answer, Options, check_files, files_to_check
 from mpsmith.scaffold.proof.setup import set_up
 from mpsmith.scaffold.proof.toolchain import Toolchain
+from mpsmith.scaffold.release_files import files_of
 from mpsmith.scaffold.targets import Request, extension, stable
 from mpsmith.scaffold.targets.upstream import patch as upstream
 
@@ -34,10 +35,10 @@ def toolchain() -> Toolchain:
 @pytest.fixture
 def package(tmp_path: Path, toolchain: Toolchain) -> Path:
     """The scaffold of softshrink as an extension."""
-    request = Request(operators.installed().operator("softshrink"), Kind.UNARY)
+    request = Request(source_of(None).operator("softshrink"), Kind.UNARY)
     made = extension.generate(request)
     manifest = Manifest("aten::softshrink", "extension", "unary", toolchain.release, made.registers)
-    write(plan(tmp_path, made.files, manifest))
+    write(plan(folder_as_destination(tmp_path), made.files, manifest))
     return tmp_path
 
 
@@ -178,16 +179,15 @@ def test_an_unchanged_file_is_answered_from_the_cache(package: Path) -> None:
 @pytest.mark.parametrize("operator", ["mode", "_fused_adagrad_", "linalg_ldl_factor_ex", "segment_reduce", "poisson"])
 @pytest.mark.parametrize("target", ["extension", "stable", "upstream"])
 def test_scaffolds_are_accepted(tmp_path: Path, toolchain: Toolchain, operator: str, target: str) -> None:
-    source = operators.installed()
+    source = source_of(None)
     model = source.operator(operator)
-    request = Request(model, Kind.UNARY, (operator,), source.relatives(model))
+    request = Request(model, Kind.UNARY, (operator,))
     if target == "upstream":
-        made = upstream.generate(request, tree_of(source.release))
+        made = upstream.generate(request, upstream.tree_of(files_of(source.release)))
     else:
         made = {"extension": extension, "stable": stable}[target].generate(request)
-    options = (made.include, made.definitions, made.arc)
-    write(
-        plan(tmp_path, made.files, Manifest(model.full_name, target, "unary", source.release, made.registers, *options))
-    )
+    promised = (made.registers, made.include, made.definitions, made.arc)
+    manifest = Manifest(model.full_name, target, "unary", source.release, *promised)
+    write(plan(folder_as_destination(tmp_path), made.files, manifest))
     for answer in check_files(files_to_check(tmp_path)):
         assert answer.accepted, [str(finding) for finding in answer.findings]

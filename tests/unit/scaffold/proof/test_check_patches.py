@@ -8,11 +8,11 @@ import pytest
 
 from mpsmith.audit.surface import native_functions
 from mpsmith.scaffold.errors import ScaffoldError
-from mpsmith.scaffold.generation.generate import _tree as tree_of
-from mpsmith.scaffold.operators import model as operators
 from mpsmith.scaffold.operators.kinds import kind_of
+from mpsmith.scaffold.operators.source import source_of
 from mpsmith.scaffold.proof.patches import check_patch
-from mpsmith.scaffold.proof.toolchain import COMMON_MPS, NATIVE_FUNCTIONS, Toolchain
+from mpsmith.scaffold.proof.toolchain import Toolchain
+from mpsmith.scaffold.release_files import COMMON_MPS, NATIVE_FUNCTIONS, files_of
 from mpsmith.scaffold.targets import Request
 from mpsmith.scaffold.targets.upstream import patch as upstream
 from mpsmith.scaffold.targets.upstream.expected_failures import without_entries
@@ -96,10 +96,10 @@ def toolchain(tmp_path_factory: pytest.TempPathFactory) -> Toolchain:
 
 @pytest.fixture(scope="module")
 def patch() -> str:
-    source = operators.installed()
+    source = source_of(None)
     operator = source.operator("mode")
-    request = Request(operator, kind_of(operator).kind, ("mode",), source.relatives(operator))
-    return upstream.generate(request, tree_of(source.release)).files["mode.patch"]
+    request = Request(operator, kind_of(operator).kind, ("mode",))
+    return upstream.generate(request, upstream.tree_of(files_of(source.release))).files["mode.patch"]
 
 
 def test_a_generated_patch_applies_and_torchgen_accepts_the_result(

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.surface import native_functions
-from mpsmith.scaffold.operators import model as operators
+from mpsmith.scaffold.operators import source as operators
 from mpsmith.scaffold.operators.kinds import Kind, kind_of
-from mpsmith.scaffold.operators.model import Source
-from mpsmith.scaffold.targets import Request, Target, extension, shader, stable
+from mpsmith.scaffold.operators.source import Source
+from mpsmith.scaffold.release_files import files_of
+from mpsmith.scaffold.targets import KernelTarget, Request, extension, shader, stable
 from mpsmith.scaffold.targets.upstream import patch as upstream
-from mpsmith.scaffold.targets.upstream.dispatch_stubs import installed_include
 
 GOLDEN = Path(__file__).with_name("golden")
 OPERATORS = {
@@ -51,27 +51,27 @@ def source() -> Source:
     return operators.of_yaml((GOLDEN / "native_functions.yaml").read_bytes(), "2.13.0")
 
 
-def generated(source: Source, target: Target, kind: Kind) -> dict[str, str]:
+def generated(source: Source, target: KernelTarget, kind: Kind) -> dict[str, str]:
     """The generated files that are compared, by their names without folders."""
     operator = source.serving(source.operator(OPERATORS[kind]))
-    request = Request(operator, kind, (operator.stem,), source.relatives(operator))
-    if target is Target.SHADER:
+    request = Request(operator, kind, (operator.stem,))
+    if target is KernelTarget.SHADER:
         files = shader.generate(request).files
-    elif target is Target.EXTENSION:
+    elif target is KernelTarget.EXTENSION:
         files = extension.generate(request).files
-    elif target is Target.STABLE:
+    elif target is KernelTarget.STABLE:
         files = stable.generate(request).files
     else:
         yaml = (GOLDEN / "native_functions.yaml").read_text()
         tags = native_functions.installed_path().with_name("tags.yaml")
-        files = upstream.generate(request, upstream.Tree(yaml, tags, COMMON_MPS, installed_include())).files
+        files = upstream.generate(request, upstream.Tree(yaml, tags, COMMON_MPS, files_of(None).include)).files
     return {Path(path).name: text for path, text in files.items() if kind is WHOLE or hangs_on_the_schema(path, target)}
 
 
-def hangs_on_the_schema(path: str, target: Target) -> bool:
+def hangs_on_the_schema(path: str, target: KernelTarget) -> bool:
     """Whether what a file says differs with the arguments of an operator. The Metal of `stable` is an extension's."""
     if path.endswith("_metal.h"):
-        return target is not Target.STABLE
+        return target is not KernelTarget.STABLE
     of_a_kernel = path.startswith("kernels/") and not path.endswith("__init__.py")
     return of_a_kernel or Path(path).suffix in (".mm", ".metal") or path.endswith("_native.h")
 
@@ -85,9 +85,9 @@ def difference(expected: Mapping[str, str], actual: Mapping[str, str]) -> str:
 
 
 @pytest.mark.parametrize("kind", list(Kind))
-@pytest.mark.parametrize("target", list(Target))
+@pytest.mark.parametrize("target", list(KernelTarget))
 def test_generated_code_is_as_it_was_reviewed(
-    source: Source, target: Target, kind: Kind, request: pytest.FixtureRequest
+    source: Source, target: KernelTarget, kind: Kind, request: pytest.FixtureRequest
 ) -> None:
     folder = GOLDEN / target.value / kind.value
     texts = generated(source, target, kind)
@@ -115,7 +115,7 @@ def test_the_operator_of_a_kind_is_of_that_kind(source: Source, kind: Kind) -> N
 
 def test_every_golden_file_is_compared() -> None:
     kept = {path.relative_to(GOLDEN).parts[:2] for path in GOLDEN.rglob("*.golden")}
-    assert kept == {(target.value, kind.value) for target in Target for kind in Kind}
+    assert kept == {(target.value, kind.value) for target in KernelTarget for kind in Kind}
 
 
 def test_a_changed_and_a_lost_file_are_told_apart_from_equal_ones() -> None:

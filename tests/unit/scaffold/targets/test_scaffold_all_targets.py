@@ -7,23 +7,21 @@ import re
 
 import pytest
 
-from mpsmith.scaffold.generation.generate import _tree as tree_of
 from mpsmith.scaffold.launches.launch import launch_of
 from mpsmith.scaffold.launches.stable_host import StableHost
-from mpsmith.scaffold.operators import model as operators
 from mpsmith.scaffold.operators.kinds import Kind, kind_of
-from mpsmith.scaffold.operators.model import Source
+from mpsmith.scaffold.operators.source import Source, source_of
+from mpsmith.scaffold.release_files import files_of
 from mpsmith.scaffold.targets import Generated, Request, extension, shader, stable
 from mpsmith.scaffold.targets.regions import regions_of
 from mpsmith.scaffold.targets.upstream import patch as upstream
-from mpsmith.scaffold.targets.upstream.dispatch_stubs import installed_include
 
 LACKING = ("missing", "always falls back")
 
 
 @pytest.fixture(scope="module")
 def source() -> Source:
-    return operators.installed()
+    return source_of(None)
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +29,7 @@ def requests(source: Source) -> list[Request]:
     """Every operator that lacks a kernel, those that no user reaches included."""
     names = sorted({o.operator.removeprefix("aten::") for o in source.surface.overloads if o.dispatch.value in LACKING})
     found = [source.operator(name) for name in names]
-    return [Request(one, kind_of(one).kind, (one.name,), source.relatives(one)) for one in found if one.kernels]
+    return [Request(one, kind_of(one).kind, (one.name,)) for one in found if one.kernels]
 
 
 def test_there_are_as_many_gaps_as_the_surface_says(requests: list[Request]) -> None:
@@ -67,7 +65,7 @@ def test_every_gap_has_a_scaffold(requests: list[Request], target: object) -> No
 
 
 def test_every_gap_has_an_upstream_patch(requests: list[Request], source: Source) -> None:
-    tree = tree_of(source.release)
+    tree = upstream.tree_of(files_of(source.release))
     for request in requests:
         generated = upstream.generate(request, tree)
         parsed_as_python(generated)
@@ -105,16 +103,18 @@ def test_a_generator_needs_a_newer_stable_abi(source: Source) -> None:
 
 
 def test_an_elementwise_operator_with_a_stub_only_fills_it_in(source: Source) -> None:
-    tree = tree_of(source.release)
+    tree = upstream.tree_of(files_of(source.release))
     generated = upstream.generate(Request(source.operator("special_ndtri"), Kind.UNARY), tree)
     host = generated.files["tree/aten/src/ATen/native/mps/operations/SpecialNdtri.mm"]
     assert "REGISTER_DISPATCH(special_ndtri_stub, &special_ndtri_kernel)" in host
     assert "+    CPU, CUDA, MPS: special_ndtri_out" in generated.files["special_ndtri.patch"]
-    assert (installed_include() / "ATen/native/UnaryOps.h").is_file()
+    assert (files_of(None).include / "ATen/native/UnaryOps.h").is_file()
 
 
 def test_the_patch_takes_the_operator_off_the_list_of_failures(source: Source) -> None:
-    generated = upstream.generate(Request(source.operator("mode"), Kind.SORT, ("mode",)), tree_of(source.release))
+    generated = upstream.generate(
+        Request(source.operator("mode"), Kind.SORT, ("mode",)), upstream.tree_of(files_of(source.release))
+    )
     assert re.search(r'^-\s+"mode": None,$', generated.files["mode.patch"], re.MULTILINE)
 
 

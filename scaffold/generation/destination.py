@@ -1,0 +1,68 @@
+"""Where a scaffold goes, and what is there already."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...checkout import PACKAGE, is_checkout
+from ..errors import ScaffoldError
+from ..manifest import NAME, Manifest, read_manifest
+from ..operators.model import OperatorModel
+from ..targets import KernelTarget
+
+
+@dataclass(frozen=True)
+class Destination:
+    """A folder, the path of its manifest, and the manifest of the scaffold that it holds, if any."""
+
+    folder: Path
+    manifest_path: Path
+    manifest: Manifest | None
+
+    @property
+    def in_package(self) -> bool:
+        """Whether kernels of mpsmith itself go there, beside those that it has."""
+        return self.folder == PACKAGE
+
+    def text_of(self, path: str) -> str | None:
+        """The text of a file by its path below the folder; None when there is none."""
+        file = self.folder / path
+        return file.read_text("utf-8") if file.is_file() else None
+
+    def require_own(self, operator: OperatorModel, target: KernelTarget) -> None:
+        """Raise ScaffoldError when the folder holds anything but a scaffold of this operator for this target."""
+        if self.in_package:
+            return
+        folder, there = self.folder, self.manifest
+        if folder.exists() and not folder.is_dir():
+            raise ScaffoldError(f"{folder} is a file; choose another folder with --out")
+        if there is None and folder.is_dir() and any(folder.iterdir()):
+            raise ScaffoldError(
+                f"{folder} is not empty and holds no scaffold; choose another folder with --out, or --force"
+            )
+        if there and (there.operator, there.target) != (operator.full_name, target.value):
+            raise ScaffoldError(
+                f"{folder} holds the scaffold of {there.operator} for {there.target}; choose another folder with --out"
+            )
+
+
+def folder_as_destination(folder: Path, manifest_name: str = NAME) -> Destination:
+    """A folder with what it holds. Raises ScaffoldError when its manifest is damaged."""
+    path = folder / manifest_name
+    return Destination(folder, path, read_manifest(path) if folder.is_dir() else None)
+
+
+def destination_of(operator: OperatorModel, target: KernelTarget, out: Path | None) -> Destination:
+    """Where the scaffold of an operator goes; `out` is the user's choice.
+
+    Kernels for mpsmith belong into the folders of its clone; what has no place there goes into the current folder, or,
+    inside a clone, into `work/`, which git ignores.
+    """
+    if out is not None:
+        return folder_as_destination(out)
+    if is_checkout() and target is KernelTarget.SHADER:
+        return folder_as_destination(PACKAGE, f"kernels/.scaffold/{operator.stem}.json")
+    inside_clone = is_checkout() and Path.cwd().is_relative_to(PACKAGE.resolve())
+    here = PACKAGE / "work" if inside_clone else Path.cwd()
+    return folder_as_destination(here / f"{operator.stem}_{target.value}")

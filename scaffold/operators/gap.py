@@ -1,0 +1,45 @@
+"""Whether users of mps miss an operator, and what it is instead where they do not."""
+
+from __future__ import annotations
+
+from ...audit.releases import data as release_data
+from ...audit.surface.overloads import Dispatch
+from ...audit.surface.reachability import Unreachable
+from ..errors import ScaffoldError
+from .model import OperatorModel, lacks_kernel
+
+
+def require_gap(operator: OperatorModel) -> None:
+    """Raise ScaffoldError unless the operator is one that users of mps miss: what it is instead, and since when."""
+    lacking = [overload for overload in operator.overloads if lacks_kernel(overload.surface)]
+    if not lacking:
+        raise ScaffoldError(f"{_why_not_missing(operator)}; --force scaffolds a kernel all the same")
+    unreachable = [overload.surface.reach for overload in lacking if isinstance(overload.surface.reach, Unreachable)]
+    if len(unreachable) == len(lacking):
+        reason = unreachable[0].reason
+        raise ScaffoldError(
+            f"no user of an mps device can reach {operator.full_name}: it {reason}; --force scaffolds it all the same"
+        )
+
+
+def _why_not_missing(operator: OperatorModel) -> str:
+    dispatches = {overload.surface.dispatch for overload in operator.overloads}
+    if any(dispatch.has_kernel for dispatch in dispatches):
+        first = native_since(operator)
+        since = f" since torch {first}" if first else ""
+        return f"{operator.full_name} has native kernels on mps{since}"
+    if dispatches == {Dispatch.MISSING_EVERYWHERE}:
+        return f"{operator.full_name} has no kernel for the CPU either: there is nothing to compare a kernel with"
+    return f"{operator.full_name} is composed of other operators and needs no kernel of its own"
+
+
+def native_since(operator: OperatorModel) -> str | None:
+    """The first known release in which an overload of the operator has a kernel; None where none is known to."""
+    kernels = {dispatch.value for dispatch in Dispatch if dispatch.has_kernel}
+    data = release_data.load()
+    for position, facts in enumerate(data.releases):
+        for overload in operator.overloads:
+            history = data.overloads.get(overload.name)
+            if history and history.dispatch[position] in kernels:
+                return facts.release
+    return None

@@ -1,0 +1,116 @@
+"""Where operators come from: the native_functions.yaml of a release, read once, with the surface that it declares.
+
+Parsing is torchgen's, so that what PyTorch's build accepts is what is accepted here; torch itself is not imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from torchgen.model import FunctionSchema
+
+from ...audit.surface import classified, installed_surface, native_functions
+from ...audit.surface.native_functions import NativeFunction
+from ...audit.surface.overloads import Overload, Surface
+from ...near_names import near
+from ...torch_release import base_version
+from ..errors import ScaffoldError
+from ..release_files import files_of
+from .model import OperatorModel, OverloadModel, lacks_kernel
+
+
+@dataclass(frozen=True)
+class Source:
+    """The operators of one release: its surface and its yaml."""
+
+    surface: Surface
+    functions: tuple[NativeFunction, ...]
+
+    @property
+    def release(self) -> str:
+        """The release as it is written in file names, `2.13.0`."""
+        return base_version(self.surface.release)
+
+    @cached_property
+    def by_operator(self) -> dict[str, list[NativeFunction]]:
+        """The declared overloads of each operator, by its name without namespace."""
+        grouped: dict[str, list[NativeFunction]] = {}
+        for function in self.functions:
+            grouped.setdefault(function.operator, []).append(function)
+        return grouped
+
+    def gaps(self) -> list[OperatorModel]:
+        """The operators with a reachable overload that lacks a kernel, in the order of their names."""
+        return self._without_kernel(overload for overload in self.surface.overloads if overload.reachable)
+
+    def lacking(self) -> list[OperatorModel]:
+        """Every operator with an overload that lacks a kernel, those that no user reaches included."""
+        return self._without_kernel(self.surface.overloads)
+
+    def _without_kernel(self, overloads: Iterable[Overload]) -> list[OperatorModel]:
+        names = {overload.operator.removeprefix("aten::") for overload in overloads if lacks_kernel(overload)}
+        return [operator for name in sorted(names) if (operator := self.operator(name)).kernels]
+
+    def serving(self, operator: OperatorModel) -> OperatorModel:
+        """The operator whose kernel serves this one: itself, or the one that it shares a structured kernel with.
+
+        Raises ScaffoldError for an operator that is composed of others altogether.
+        """
+        if operator.kernels:
+            return operator
+        delegates = [overload.function.structured_delegate for overload in operator.overloads]
+        for delegate in delegates:
+            if delegate:
+                return self.operator(delegate)
+        raise ScaffoldError(
+            f"{operator.full_name} is composed of other operators and takes no kernel of its own; "
+            f"find out which of them is missing with: mpsmith surface {operator.full_name}"
+        )
+
+    def operator(self, name: str) -> OperatorModel:
+        """An operator by its name, with or without `aten::`; an overload's name gives its operator.
+
+        Raises ScaffoldError with near names when there is none.
+        """
+        bare = name.removeprefix("aten::").partition(".")[0]
+        if bare not in self.by_operator:
+            if "::" in bare:
+                raise ScaffoldError(f"{name} is not an operator of aten; only those can be scaffolded")
+            raise ScaffoldError(f"torch {self.release} has no operator aten::{bare}{near(bare, self.by_operator)}")
+        by_name = self.surface.by_name
+        models = tuple(
+            OverloadModel(function, FunctionSchema.parse(function.schema), by_name[f"aten::{function.name}"])
+            for function in self.by_operator[bare]
+        )
+        return OperatorModel(bare, self._stem(bare), self.release, models, self._relatives(bare))
+
+    def _stem(self, name: str) -> str:
+        plain = name.strip("_")
+        if name.endswith("_") and name.removesuffix("_") in self.by_operator:
+            return f"{plain}_inplace"
+        return f"{plain}_private" if name.startswith("_") and plain in self.by_operator else plain
+
+    def _relatives(self, name: str) -> tuple[str, ...]:
+        twin = name.removesuffix("_") if name.endswith("_") and not name.endswith("__") else f"{name}_"
+        return tuple(function.name for function in self.by_operator.get(twin, []))
+
+
+def source_of(release: str | None) -> Source:
+    """The operators of a release that was set up (`mpsmith check --setup --torch RELEASE`), or of the installed torch.
+
+    Raises ToolchainError when that release was not set up, WheelError for what is no release.
+    """
+    files = files_of(release)
+    if not files.installed:
+        return of_yaml(files.native_functions.read_bytes(), files.release)
+    functions = native_functions.parse(files.native_functions.read_bytes(), str(files.native_functions))
+    return Source(installed_surface(functions), tuple(functions))
+
+
+def of_yaml(text: bytes, release: str) -> Source:
+    """The operators of a release from the text of its native_functions.yaml."""
+    source = f"native_functions.yaml of torch {release}"
+    functions = native_functions.parse(text, source)
+    return Source(classified(functions, None, release, source), tuple(functions))
