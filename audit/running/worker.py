@@ -7,6 +7,7 @@ loads.
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import signal
@@ -14,7 +15,7 @@ import struct
 import threading
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -91,6 +92,7 @@ class _Worker:
     device: AuditedDevice
     store: Store
     problems: list[str]
+    frozen: set[str] = field(default_factory=set)
 
 
 _worker: _Worker | None = None
@@ -254,11 +256,23 @@ def _make_cases(worker: _Worker, task: Task) -> list[tuple[int, Case]]:
     settings = worker.options.settings
     recorded = worker.store.positions(task.group)
     cases = make_cases(worker.sources[task.key.source], task.key, settings.samples, settings.seed)
+    freeze_once(worker.frozen, task.key.source)
     return [
         (position, case)
         for position, case in cases.items()
         if position not in recorded and (task.positions is None or position in task.positions)
     ]
+
+
+def freeze_once(frozen: set[str], source: str) -> None:
+    """Let full garbage collections skip what a source loads with its first group: torch's OpInfos, above all.
+
+    A leak is told by a dozen full collections. With all that is loaded to look at they take a second and a half.
+    """
+    if source not in frozen:
+        frozen.add(source)
+        gc.collect()
+        gc.freeze()
 
 
 def _run_cases(worker: _Worker, task: Task, cases: list[tuple[int, Case]], marker: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -19,6 +20,7 @@ from mpsmith.audit.judging.compare import Agreement, Difference
 from mpsmith.audit.judging.fallbacks import CounterRecorder
 from mpsmith.audit.judging.judge import Trial
 from mpsmith.audit.judging.witness import Witness
+from mpsmith.audit.running.worker import freeze_once
 from mpsmith.audit.selection import Samples
 from mpsmith.audit.self_test import SelfTest, judged, self_test
 from mpsmith.audit.self_test.plan import CONTROLS, DTYPES, FAULT_CLASSES, SOURCES, FaultClass, PlantedFault, rounds
@@ -35,9 +37,13 @@ EXPLAINER = Explainer(installed_surface(), simulated=True)
 
 @pytest.fixture(scope="module")
 def sources():
-    found, problems = case_sources(())
+    by_name, problems = case_sources(())
     assert not problems
-    return found
+    for name in SOURCES:
+        list(by_name[name].groups())
+    freeze_once(set(), "all")  # as a worker does: a leak is told by many collections
+    yield by_name
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)
