@@ -27,7 +27,7 @@ class CaseVerdict(str, Enum):
 
 
 class OverloadVerdict(str, Enum):
-    """What the evidence says of one overload. Every overload of the surface ends with exactly one of these."""
+    """What most of the evidence says of one overload. Every overload of the surface ends with exactly one of these."""
 
     NATIVE = "native"
     COMPOSITE = "composite"
@@ -42,7 +42,7 @@ class OverloadVerdict(str, Enum):
 
     @property
     def is_support(self) -> bool:
-        """Whether a user gets correct results from the device itself. A fallback is not support."""
+        """Whether most cases give correct results on the device itself. A fallback is not support."""
         return self in (OverloadVerdict.NATIVE, OverloadVerdict.COMPOSITE)
 
 

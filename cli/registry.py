@@ -96,6 +96,7 @@ def list_(
     """List operators and where they stand."""
     from ..registry.drift import drift_of
     from ..registry.files import load
+    from ..registry.model import Status
     from ..registry.rendering import as_json as entry_json
 
     found = load(registry)
@@ -103,7 +104,7 @@ def list_(
     entries = [
         entry
         for entry in _selected(found, operators or [])
-        if (not statuses or entry.current_status in statuses)
+        if (not statuses or entry.current_status in statuses or (Status.wrong in statuses and entry.is_partly_broken))
         and (owner is None or entry.owner == owner)
         and (not kernel or entry.kernel is not None)
         and (not drift or drift_of(entry) is not None)

@@ -68,7 +68,7 @@ def drift_of(entry: Entry) -> Drift | None:
     device, measured = entry.ranking_device, entry.ranking_measurement
     if entry.status is None or device is None or measured is None:
         return None
-    if measured.verdict == _NO_EVIDENCE or measured.verdict in _AGREES[entry.status]:
+    if measured.verdict == _NO_EVIDENCE or _agrees(entry.status, measured):
         return None
     if device == "simulated" and entry.status in _ABOUT_VALUES and measured.verdict in _SUPPORT:
         return None
@@ -76,15 +76,24 @@ def drift_of(entry: Entry) -> Drift | None:
     return Drift(entry.operator, entry.status, measured.verdict, device, measured.release, explanation)
 
 
+def _agrees(status: Status, measured: Measured) -> bool:
+    """Whether the status fits the verdict, and what some cases showed beside it."""
+    if measured.partly and status is Status.wrong:
+        return True
+    refuted = measured.partly and status in (Status.native, Status.composite)
+    return not refuted and measured.verdict in _AGREES[status]
+
+
 def _finding(device: Device, measured: Measured) -> str:
     where = "on the simulated device" if device == "simulated" else "on mps"
-    return f"{_IN_WORDS[measured.verdict]} {where} with the coverage of torch {measured.release}"
+    partly = f", {' and '.join(measured.partly)} in some cases" if measured.partly else ""
+    return f"{_IN_WORDS[measured.verdict]}{partly} {where} with the coverage of torch {measured.release}"
 
 
 def _advice(status: Status, measured: Measured) -> str:
     if measured.verdict == "unreachable":
         return measured.reason or "mark it not applicable, or say how users reach it"
-    if measured.verdict in _SUPPORT:
+    if measured.verdict in _SUPPORT and not measured.partly:
         return "its kernel may no longer be needed" if status in _REPLACED else "it may be closed"
     if measured.verdict in _NO_KERNEL:
         return "it may have lost its kernel, or the status was meant for another release"

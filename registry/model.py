@@ -47,6 +47,9 @@ DtypeVerdict = Literal[
     "passed", "fallback", "missing", "wrong", "dtype gap", "crash", "timeout", "reference failed", "skipped"
 ]
 
+# What a case shows of the call itself, whether there is a kernel or not; from the worst.
+Breakage = Literal["crash", "timeout", "wrong"]
+
 OPERATOR_PATTERN = r"^[A-Za-z_]\w*::\w+$"
 OVERLOAD_PATTERN = r"^[A-Za-z_]\w*::\w+(\.\w+)?$"
 
@@ -103,7 +106,8 @@ class Measured(_Model):
         verdict: the operator's verdict over all its overloads.
         reason: one line that explains the verdict, such as the rule that makes the operator unreachable.
         overloads: how each overload dispatches on mps, by its full name (`aten::mode.values`).
-        dtypes: what the executed cases showed: the dtypes of each verdict; empty where nothing was executed.
+        dtypes: what most of the executed cases showed: the dtypes of each verdict; empty where nothing was executed.
+        partly: the dtypes in which some cases crash, time out or are wrong, although most say something else.
     """
 
     torch: Release
@@ -112,6 +116,7 @@ class Measured(_Model):
     reason: Text | None = None
     overloads: dict[OverloadName, Dispatch] = Field(default_factory=dict)
     dtypes: dict[DtypeVerdict, list[DtypeName]] = Field(default_factory=dict)
+    partly: dict[Breakage, list[DtypeName]] = Field(default_factory=dict)
 
     @property
     def release(self) -> str:
@@ -189,6 +194,11 @@ class Entry(_Model):
     def ranking_measurement(self) -> Measured | None:
         """The measurement that counts, that of `ranking_device`."""
         return self.measured[self.ranking_device] if self.ranking_device else None
+
+    @property
+    def is_partly_broken(self) -> bool:
+        """Whether some cases of the measurement that counts, not most, crash, time out or are wrong."""
+        return self.ranking_measurement is not None and bool(self.ranking_measurement.partly)
 
     @property
     def current_status(self) -> Status | None:

@@ -41,7 +41,10 @@ def status_in_words(entry: Entry) -> str:
 def measured_in_words(entry: Entry) -> str:
     """The verdict that counts, where it was measured and with which coverage; empty without a measurement."""
     device, measured = entry.ranking_device, entry.ranking_measurement
-    return f"{measured.verdict}, {_where(device, measured)}" if device and measured else ""
+    if not device or not measured:
+        return ""
+    partly = f" ({' and '.join(measured.partly)} in some cases)" if measured.partly else ""
+    return f"{measured.verdict}{partly}, {_where(device, measured)}"
 
 
 def as_text(entry: Entry, place: Place) -> str:

@@ -23,7 +23,7 @@ from pydantic import ValidationError
 from ..torch_release import is_older, public_version
 from .drift import Drift, drift_of
 from .files import load, merged_devices, merged_fields, replace_entries
-from .model import DEVICES, Device, DtypeVerdict, Entry, Measured, Verdict, data_of, in_dtype_order
+from .model import DEVICES, Breakage, Device, DtypeVerdict, Entry, Measured, Verdict, data_of, in_dtype_order
 from .problems import RegistryError
 from .validation import described
 from .writing import exclusive, writable_folder
@@ -39,8 +39,9 @@ class Measurement:
         device: "mps" for a real device, "simulated" for the simulated one.
         profile: the release whose coverage was simulated; None on a real device.
         overloads: how each overload dispatches on mps, by full name, in the surface's words.
-        verdict: the operator's verdict, the worst of its overloads.
+        verdict: the operator's verdict, over its overloads.
         dtypes: the dtypes of each verdict of executed cases, {"passed": ["float32"], "wrong": ["int64"]}.
+        partly: the dtypes in which some cases, not most, crash, time out or are wrong: {"wrong": ["float32"]}.
         reason: one line that explains the verdict and does not vary between runs, such as why no user reaches it.
     """
 
@@ -52,6 +53,7 @@ class Measurement:
     verdict: str
     dtypes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     reason: str | None = None
+    partly: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -197,6 +199,7 @@ def _measured(measurement: Measurement) -> Measured:
                 "reason": measurement.reason,
                 "overloads": dict(sorted(measurement.overloads.items())),
                 "dtypes": measurement.dtypes,
+                "partly": measurement.partly,
             }
         )
     except ValidationError as error:
@@ -213,7 +216,7 @@ def _combined(recorded: Measured, new: Measured) -> Measured:
     if (recorded.torch, recorded.profile) != (new.torch, new.profile) or new.verdict == "unreachable":
         return new  # only a whole audit says unreachable: see audit.findings.measurements
     if recorded.dtypes and not new.dtypes:
-        evidence = {"dtypes": recorded.dtypes, "verdict": recorded.verdict, "reason": recorded.reason}
+        evidence = {name: getattr(recorded, name) for name in ("dtypes", "partly", "verdict", "reason")}
         return new.model_copy(update=evidence)
     executed = {dtype for dtypes in new.dtypes.values() for dtype in dtypes}
     kept = {
@@ -222,13 +225,28 @@ def _combined(recorded: Measured, new: Measured) -> Measured:
     dtypes: dict[DtypeVerdict, list[str]] = {
         verdict: [*new.dtypes.get(verdict, []), *kept.get(verdict, [])] for verdict in (*new.dtypes, *kept)
     }
-    proved = {verdict for verdict, names in kept.items() if names}
+    partly: dict[Breakage, list[str]] = {
+        broken: [
+            *new.partly.get(broken, []),
+            *(dtype for dtype in recorded.partly.get(broken, []) if dtype not in executed),
+        ]
+        for broken in get_args(Breakage)
+    }
+    # A dtype that is broken decides over the operator only where it did so before: most of its cases may be of others.
+    was_broken = recorded.verdict in get_args(Breakage)
+    proved = {verdict for verdict, names in kept.items() if names and (was_broken or verdict not in get_args(Breakage))}
     worst = next((verdict for verdict in _SEVERITY if verdict in proved or verdict == new.verdict), new.verdict)
     reason = new.reason if worst == new.verdict else recorded.reason
-    return new.model_copy(update={"dtypes": dtypes, "verdict": worst, "reason": reason})
+    return new.model_copy(update={"dtypes": dtypes, "partly": partly, "verdict": worst, "reason": reason})
 
 
 def _in_order(measured: Measured) -> Measured:
     """Dtypes in their order under verdicts in theirs, so that the same finding is always written the same way."""
     dtypes = {verdict: in_dtype_order(measured.dtypes.get(verdict, ())) for verdict in get_args(DtypeVerdict)}
-    return measured.model_copy(update={"dtypes": {verdict: names for verdict, names in dtypes.items() if names}})
+    partly = {broken: in_dtype_order(measured.partly.get(broken, ())) for broken in get_args(Breakage)}
+    return measured.model_copy(
+        update={
+            "dtypes": {verdict: names for verdict, names in dtypes.items() if names},
+            "partly": {broken: names for broken, names in partly.items() if names},
+        }
+    )

@@ -27,6 +27,7 @@ def render(summary: AuditSummary) -> str:
         tables.case_table(summary),
         tables.dtype_table(summary),
         tables.fallback_table(summary),
+        tables.breakage_table(summary),
         *tables.fault_tables(summary),
         tables.map_table(summary),
         module_tables.known_report_table(summary),

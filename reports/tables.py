@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..audit.findings.explanations import RuleUse
 from ..audit.findings.results import FAULTS, SEVERITY, AuditSummary, OverloadSummary, Unattributed
 from ..audit.selection import DTYPES
 from ..audit.verdicts import CASE_SEVERITY, CaseVerdict, OverloadVerdict
-from .wording import LETTERS, MEANING, completeness, marked, settings_text
+from .wording import LETTERS, MEANING, PARTLY_BROKEN, completeness, marked, settings_text
 
 Cell = str | int
 
@@ -56,7 +56,10 @@ def verdict_table(summary: AuditSummary) -> Table:
         if v in overloads or v in operators
     ]
     rows.append(("", "all", len(summary.overloads), len(summary.operators), ""))
-    note = "An operator has the worst verdict of its overloads that were executed."
+    note = (
+        "The verdict of most cases in which the device was asked; what fewer cases showed stands under Broken in some "
+        "cases. An operator has the worst verdict of its overloads that were executed."
+    )
     columns = ("", "verdict", "overloads", "operators", "meaning")
     return Table(marked("Verdicts", summary), columns, tuple(rows), note)
 
@@ -190,15 +193,39 @@ def fault_tables(summary: AuditSummary) -> list[Table]:
     return [fault_table(summary, verdict) for verdict in wanted if verdict in present]
 
 
+def breakage_table(summary: AuditSummary, *, numbers: bool = False) -> Table:
+    """Cases that crash, time out or are wrong, of overloads whose verdict is another one because most cases are."""
+    rows: list[tuple[Cell, ...]] = []
+    for o in summary.overloads:
+        for each in o.breakages:
+            case = number_of(summary, each.worst_case) if numbers else each.worst_case
+            share = f"{each.verdict.value} in {each.cases:,} of {o.executed:,} cases"
+            rule = summary.cases[each.worst_case].rule or UNEXPLAINED
+            rows.append((o.name, o.verdict.value, share, ", ".join(each.dtypes), each.message, rule, case))
+    rows.sort(key=lambda row: row[5] != UNEXPLAINED)
+    columns = ("overload", "verdict", "but", "dtypes", "evidence", "explained by", "case" if numbers else "worst case")
+    return Table(
+        marked("Broken in some cases", summary),
+        columns,
+        tuple(rows),
+        "The verdict is that of most cases; these say something else.",
+        frozenset({"overload", "worst case"}),
+    )
+
+
+def _letter(verdict: OverloadVerdict, breakages: Collection[object]) -> str:
+    return LETTERS[verdict] + (PARTLY_BROKEN if breakages else "")
+
+
 def map_table(summary: AuditSummary) -> Table:
     """Operator × dtype, a letter each, of the operators that are not simply supported; "" where nothing ran."""
     rows = [
-        (o.name, *(LETTERS[o.dtypes[d]] if d in o.dtypes else "" for d in DTYPES))
+        (o.name, *(_letter(o.dtypes[d], o.dtype_breakages.get(d, ())) if d in o.dtypes else "" for d in DTYPES))
         for o in summary.operators
-        if o.verdict in FAULTS
+        if o.verdict in FAULTS or o.breakages
     ]
     legend = ", ".join(f"{LETTERS[v]} {v.value}" for v in SEVERITY if v is not OverloadVerdict.UNREACHABLE)
-    note = f"Operators with a fault; empty: no case. {legend}."
+    note = f"Operators with a fault; empty: no case. {legend}; {PARTLY_BROKEN} some cases crash, hang or are wrong."
     return Table(
         marked("Operators by dtype", summary), ("operator", *DTYPES), tuple(rows), note, frozenset({"operator"})
     )
@@ -210,7 +237,7 @@ def overload_table(summary: AuditSummary) -> Table:
         (
             o.name,
             o.verdict.value,
-            *(LETTERS[o.dtypes[d].verdict] if d in o.dtypes else "" for d in DTYPES),
+            *(_letter(o.dtypes[d].verdict, o.dtypes[d].broken_case or ()) if d in o.dtypes else "" for d in DTYPES),
             o.reason,
             number_of(summary, o.worst_case),
         )

@@ -36,6 +36,7 @@ def render(summary: AuditSummary, width: int = 120) -> str:
         tables.verdict_table(summary),
         tables.case_table(summary),
         tables.fallback_table(summary),
+        tables.breakage_table(summary, numbers=True),
         *(tables.fault_table(summary, verdict, numbers=True) for verdict in UNNAMED if verdict in present),
         tables.unattributed_table(summary, faults_only=True),
         tables.disagreement_table(summary),

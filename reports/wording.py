@@ -53,6 +53,10 @@ CASE_LETTERS: dict[CaseVerdict, str] = {
 }
 
 
+# Stands beside the letter of a verdict where some cases, not most, crash, time out or are wrong.
+PARTLY_BROKEN = "!"
+
+
 def title(summary: AuditSummary) -> str:
     """What was audited: "Coverage of torch 2.13.0+cpu on the SIMULATED mps device"."""
     device = "SIMULATED mps device" if summary.run.simulated else "mps device"
@@ -80,13 +84,14 @@ def key_figures(summary: AuditSummary) -> list[str]:
     counts = summary.overload_counts
     faults = [f"{counts[v]:,} {v.value}" for v in counts if v not in _NO_FAULT]
     executed = summary.executed_overloads
+    partly = [f"{summary.partly_broken:,} right in most cases and broken in some"] if summary.partly_broken else []
     not_executed = summary.reachable - executed
     part = [f"FILTERED: only a part is shown and counted ({summary.selection})."] if summary.selection else []
     lines = [
         *part,
         f"{run.executed:,} cases executed, {run.gradients:,} of them with gradients. {completeness(run)}",
         f"{summary.supported:,} of {executed:,} executed overloads gave right results on the device itself; "
-        f"the others: {', '.join(faults) or 'none'}.",
+        f"the others: {', '.join([*faults, *partly]) or 'none'}.",
         f"{not_executed:,} of {summary.reachable:,} reachable overloads were not executed, so nothing is said of them; "
         f"{summary.ruled_out:,} more are out of reach for any user of mps, each by a named rule.",
     ]

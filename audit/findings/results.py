@@ -20,7 +20,7 @@ from .explanations import Explanation
 from .known_reports import ReportStanding
 from .module_rows import ModuleRow
 
-# From the worst to "nothing is known": an overload, and an operator over its overloads, has the first that applies.
+# From the worst to "nothing is known".
 SEVERITY: tuple[OverloadVerdict, ...] = (
     OverloadVerdict.CRASH,
     OverloadVerdict.TIMEOUT,
@@ -78,11 +78,30 @@ class Execution:
 
 @dataclass(frozen=True)
 class DtypeEvidence:
-    """What is known of an overload for one dtype; `worst_case` is the label of the case that decided, if one did."""
+    """What is known of an overload for one dtype.
+
+    `worst_case` is the label of the case that decided, if one did; `broken_case` of one that crashed, timed out or was
+    wrong although most cases say something else.
+    """
 
     verdict: OverloadVerdict
     cases: Mapping[CaseVerdict, int]
     worst_case: str | None = None
+    broken_case: str | None = None
+
+
+@dataclass(frozen=True)
+class Breakage:
+    """Cases of an overload that crashed, timed out or were wrong, beside a verdict that most of its cases gave.
+
+    `worst_case` is the label of the one that shows it best, `message` what that one showed.
+    """
+
+    verdict: CaseVerdict
+    cases: int
+    dtypes: tuple[str, ...]
+    worst_case: str
+    message: str
 
 
 @dataclass(frozen=True)
@@ -94,6 +113,7 @@ class OverloadSummary:
         dispatch: what the surface says; None for operators outside it. Never the source of the verdict.
         unreachable_rule: the name of the rule by which no user of an mps device gets there, or "".
         verdict, reason: the verdict over all dtypes, and one line on why.
+        breakages: what stands beside the verdict: cases that crashed, timed out or were wrong, fewer than half.
         executed: cases that count for it; a case that calls several overloads counts for each.
         cases: the same by case verdict, and cases whose reference failed.
         dtypes: the evidence by dtype, in the order of DTYPES; only dtypes with evidence.
@@ -123,6 +143,12 @@ class OverloadSummary:
     shared_with: tuple[str, ...] = ()
     outermost: bool = False
     asked_for: bool = False
+    breakages: tuple[Breakage, ...] = ()
+
+    @property
+    def is_supported(self) -> bool:
+        """Whether every executed case gave a right result on the device itself."""
+        return self.verdict.is_support and not self.breakages
 
 
 @dataclass(frozen=True)
@@ -153,9 +179,10 @@ class Registered:
 
 @dataclass(frozen=True)
 class OperatorSummary:
-    """One operator over its overloads: the worst verdict of those with evidence, and the same by dtype.
+    """One operator over its overloads with evidence: see `overload_verdict`; and the same by dtype.
 
-    `registered` is None where the registry has no entry, or none was given.
+    `breakages` and `dtype_breakages` say what stands beside the verdicts: crash, timeout, wrong. `registered` is None
+    where the registry has no entry, or none was given.
     """
 
     name: str
@@ -164,6 +191,8 @@ class OperatorSummary:
     overloads: tuple[str, ...]
     executed: int
     worst_case: str | None = None
+    breakages: tuple[CaseVerdict, ...] = ()
+    dtype_breakages: Mapping[str, tuple[CaseVerdict, ...]] = field(default_factory=dict)
     registered: Registered | None = None
 
 
@@ -274,7 +303,12 @@ class AuditSummary:
     @property
     def supported(self) -> int:
         """Overloads that gave right results on the device itself; a fallback is not support."""
-        return sum(overload.verdict.is_support for overload in self.overloads)
+        return sum(overload.is_supported for overload in self.overloads)
+
+    @property
+    def partly_broken(self) -> int:
+        """Overloads of which most cases are right on the device, and some crash, time out or are wrong."""
+        return sum(overload.verdict.is_support and not overload.is_supported for overload in self.overloads)
 
     @property
     def executed_overloads(self) -> int:

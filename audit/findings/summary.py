@@ -1,13 +1,13 @@
 """From the store to one verdict an overload.
 
 Computed from what was executed: an overload that no case touched is `unreachable`, with the reason, whatever the
-surface says of it; the worst finding decides; a fallback never counts as support.
+surface says of it; `overload_verdict` says which finding decides; a fallback never counts as support.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
@@ -24,10 +24,12 @@ from .evidence import CaseReference, DtypeFindings, Evidence, OverloadFindings, 
 from .explanations import explain
 from .known_reports import ReportStanding, known_reports
 from .not_executed import not_executed
+from .overload_verdict import breakages_beside, kernel_verdict, prevailing_breakage, verdict_of, works
 from .results import (
     FAULTS,
     SEVERITY,
     AuditSummary,
+    Breakage,
     Disagreement,
     DtypeEvidence,
     EntryDtype,
@@ -163,8 +165,9 @@ def _overload(name: str, known: Overload | None, findings: OverloadFindings, sel
     cases: Counter[CaseVerdict] = Counter()
     for found in findings.dtypes.values():
         cases.update(found.cases)
-    verdict = _verdict(cases, dispatch, works_somewhere=_works(cases))
-    deciding = _worst_of(findings.dtypes.values(), verdict)
+    verdict = verdict_of(cases, dispatch, works_somewhere=works(cases))
+    deciding = _worst_of(findings.dtypes.values(), _shown_by(verdict))
+    breakages = tuple(_breakages(findings, cases, verdict))
     executed = sum(count for case_verdict, count in cases.items() if case_verdict.executed)
     return OverloadSummary(
         name=name,
@@ -175,10 +178,11 @@ def _overload(name: str, known: Overload | None, findings: OverloadFindings, sel
         has_autograd_formula=known.has_autograd_formula if known else False,
         unreachable_rule=known.reach.rule if known and isinstance(known.reach, Unreachable) else "",
         verdict=verdict,
-        reason=_reason(verdict, cases, deciding, findings, known, selection),
+        reason=_reason(verdict, cases, deciding, findings, known, selection) + _told(breakages, executed),
+        breakages=breakages,
         executed=executed,
         cases=in_order_of_severity(cases),
-        dtypes=_dtype_evidence(findings, dispatch, works_somewhere=_works(cases)),
+        dtypes=_dtype_evidence(findings, dispatch, works_somewhere=works(cases)),
         worst_case=deciding.label if deciding else None,
         entries=tuple(sorted(findings.entries)),
         through=tuple(sorted(findings.through)),
@@ -188,38 +192,48 @@ def _overload(name: str, known: Overload | None, findings: OverloadFindings, sel
     )
 
 
-def _verdict(cases: Mapping[CaseVerdict, int], dispatch: Dispatch | None, *, works_somewhere: bool) -> OverloadVerdict:
-    """The worst finding. A dtype that is refused is a gap only where something else works; else all is missing."""
-    for fault in FAULTS:
-        if cases.get(FAULT_CASES[fault]):
-            refused_throughout = fault is OverloadVerdict.DTYPE_GAP and not works_somewhere
-            return OverloadVerdict.MISSING if refused_throughout else fault
-    if cases.get(CaseVerdict.PASSED):
-        return OverloadVerdict.COMPOSITE if dispatch and dispatch.is_composite else OverloadVerdict.NATIVE
-    if cases.get(CaseVerdict.REFERENCE_FAILED):
-        return OverloadVerdict.REFERENCE_FAILED
-    return OverloadVerdict.UNREACHABLE
-
-
-def _works(cases: Mapping[CaseVerdict, int]) -> bool:
-    return bool(cases.get(CaseVerdict.PASSED) or cases.get(CaseVerdict.FALLBACK))
-
-
 def _dtype_evidence(
     findings: OverloadFindings, dispatch: Dispatch | None, *, works_somewhere: bool
 ) -> dict[str, DtypeEvidence]:
     found = {}
     for dtype, of_dtype in _in_dtype_order(findings.dtypes):
-        verdict = _verdict(of_dtype.cases, dispatch, works_somewhere=works_somewhere)
-        deciding = _worst_of([of_dtype], verdict)
-        cases = in_order_of_severity(of_dtype.cases)
-        found[dtype] = DtypeEvidence(verdict, cases, deciding.label if deciding else None)
+        verdict = verdict_of(of_dtype.cases, dispatch, works_somewhere=works_somewhere)
+        deciding = _worst_of([of_dtype], _shown_by(verdict))
+        broken = _worst_of([of_dtype], breakages_beside(of_dtype.cases, verdict))
+        found[dtype] = DtypeEvidence(
+            verdict,
+            in_order_of_severity(of_dtype.cases),
+            deciding.label if deciding else None,
+            broken.label if broken else None,
+        )
     return found
 
 
-def _worst_of(findings: Iterable[DtypeFindings], verdict: OverloadVerdict) -> CaseReference | None:
-    """The case that shows the verdict best, or None for a verdict that needs no showing."""
-    for wanted in _shown_by(verdict):
+def _breakages(
+    findings: OverloadFindings, cases: Mapping[CaseVerdict, int], verdict: OverloadVerdict
+) -> Iterator[Breakage]:
+    for broken, number in breakages_beside(cases, verdict).items():
+        shown = _worst_of(findings.dtypes.values(), [broken])
+        assert shown is not None
+        dtypes = tuple(dtype for dtype, of_dtype in _in_dtype_order(findings.dtypes) if of_dtype.cases.get(broken))
+        shared = tuple(sorted(findings.shared))
+        yield Breakage(broken, number, dtypes, shown.label, _told_of(shown, shared))
+
+
+def _told_of(case: CaseReference, shared: Sequence[str]) -> str:
+    parts = ["in the backward"] if case.stage == "backward" else []
+    parts += [f"this or one of {', '.join(shared)}"] if shared else []
+    where = f"{', '.join(parts)}: " if parts else ""
+    return f"{where}{case.message}"
+
+
+def _told(breakages: Iterable[Breakage], executed: int) -> str:
+    return "".join(f"; {each.verdict.value} in {each.cases} of {executed} cases, {each.message}" for each in breakages)
+
+
+def _worst_of(findings: Iterable[DtypeFindings], verdicts: Iterable[CaseVerdict]) -> CaseReference | None:
+    """The case that shows the first of these verdicts best, or None where no case had one."""
+    for wanted in verdicts:
         kept = [found.worst[wanted] for found in findings if wanted in found.worst]
         if kept:
             return max(kept, key=lambda case: case.max_error if case.max_error is not None else float("inf"))
@@ -290,25 +304,40 @@ def _operators(
 
 
 def _operator(name: str, overloads: list[OverloadSummary], registered: Registered | None) -> OperatorSummary:
-    verdict = _worst_verdict(overload.verdict for overload in overloads)
-    dtypes: dict[str, list[OverloadVerdict]] = {}
+    verdict, breakages = _over((o, o.cases) for o in overloads)
+    by_dtype: dict[str, list[tuple[OverloadSummary, Mapping[CaseVerdict, int]]]] = {}
     for overload in overloads:
         for dtype, evidence in overload.dtypes.items():
-            dtypes.setdefault(dtype, []).append(evidence.verdict)
+            by_dtype.setdefault(dtype, []).append((overload, evidence.cases))
+    of_dtypes = {dtype: _over(of_dtype) for dtype, of_dtype in _in_dtype_order(by_dtype)}
     deciding = [o.worst_case for o in overloads if o.verdict is verdict and o.worst_case is not None]
     return OperatorSummary(
         name=name,
         verdict=verdict,
-        dtypes={dtype: _worst_verdict(verdicts) for dtype, verdicts in _in_dtype_order(dtypes)},
+        dtypes={dtype: of_dtype for dtype, (of_dtype, _) in of_dtypes.items()},
         overloads=tuple(overload.name for overload in overloads),
         executed=sum(overload.executed for overload in overloads),
         worst_case=deciding[0] if deciding else None,
+        breakages=breakages,
+        dtype_breakages={dtype: broken for dtype, (_, broken) in of_dtypes.items() if broken},
         registered=registered,
     )
 
 
-def _worst_verdict(verdicts: Iterable[OverloadVerdict]) -> OverloadVerdict:
-    return min(verdicts, key=SEVERITY.index)
+def _over(
+    evidence: Iterable[tuple[OverloadSummary, Mapping[CaseVerdict, int]]],
+) -> tuple[OverloadVerdict, tuple[CaseVerdict, ...]]:
+    """The verdict over cases of several overloads, and what stands beside it.
+
+    Most of all their cases decide whether the operator is broken; else the worst answer to whether there is a kernel.
+    """
+    listed = list(evidence)
+    together: Counter[CaseVerdict] = Counter()
+    for _, cases in listed:
+        together.update(cases)
+    kernels = [kernel_verdict(cases, o.dispatch, works_somewhere=works(o.cases)) for o, cases in listed]
+    verdict = prevailing_breakage(together) or min(kernels, key=SEVERITY.index)
+    return verdict, tuple(breakages_beside(together, verdict))
 
 
 def _entries(evidence: Evidence, groups: list[StoredGroup]) -> tuple[EntrySummary, ...]:

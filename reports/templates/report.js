@@ -22,7 +22,12 @@
     const verdict = row.dtypeVerdicts.length ? row.dtypeVerdicts[i] : -1;
     const counts = row.dtypeCounts && (row.dtypeCounts.length ? row.dtypeCounts[i] : -1);
     if (counts ? counts === -1 : verdict < 0) return null;
-    return { verdict, counts, shown: (row.dtypeCases && cases[row.dtypeCases[i]]) || null };
+    const breakages = (row.dtypeBreakages && row.dtypeBreakages[i]) || [];
+    return {
+      verdict, counts, shown: row.dtypeCases?.[i] >= 0 ? cases[row.dtypeCases[i]] : null,
+      broken: row.dtypeBroken?.[i] >= 0 ? cases[row.dtypeBroken[i]] : null,
+      beside: breakages === -1 ? [] : breakages.map((position) => caseVerdicts[position].name),
+    };
   });
 
   function make(tag, attributes, ...children) {
@@ -222,7 +227,8 @@
       const verdict = cell && view.verdicts[cell.verdict];
       if (!verdict) return make("td", { class: "cell" }, make("span"));
       return make("td", { class: "cell" },
-        make("span", { class: `v-${verdict.style}`, title: `${dtypes[i]}: ${verdict.name}` }, verdict.letter));
+        make("span", { class: `v-${verdict.style}${cell.beside.length ? " partly" : ""}`,
+          title: [`${dtypes[i]}: ${verdict.name}`, ...cell.beside.map((name) => `${name} in some cases`)].join(", ") }, verdict.letter));
     });
     const open = make("button", { type: "button", class: "open", "aria-expanded": "false", title: row.name }, row.name);
     open.addEventListener("click", () => {
@@ -290,7 +296,7 @@
       make("tbody", {}, ...present.map(([dtype, cell]) => make("tr", {}, make("td", {}, dtype),
         make("td", {}, cell.verdict < 0 ? "no case" : names[cell.verdict].name), ...kinds.map((kind) => make("td", { class: "number" }, count(cell, kind)))))));
     const seen = new Set();
-    const different = present.map(([, cell]) => cell.shown).filter((shown) => shown && !seen.has(shown.message) && seen.add(shown.message));
+    const different = present.flatMap(([, cell]) => [cell.broken, cell.shown]).filter((shown) => shown && !seen.has(shown.message) && seen.add(shown.message));
     return [table, ...different.slice(0, 4).map(caseDetail)];
   }
 

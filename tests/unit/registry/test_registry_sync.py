@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mpsmith.registry.drift import drift_of
 from mpsmith.registry.files import edit, load
 from mpsmith.registry.model import Status
 from mpsmith.registry.problems import RegistryError
@@ -389,3 +390,43 @@ def test_any_syncs_keep_the_persons_lines_and_settle(
         "# nothing after this",
     ):
         assert comment in synced
+
+
+def test_what_some_cases_showed_stands_beside_the_verdict(tmp_path: Path) -> None:
+    whole = measurement("aten::mode", "missing", dtypes={"missing": ["float32", "int8"]})
+    sync(tmp_path, [replace(whole, partly={"wrong": ["int8", "float32"]})])
+    text = texts(tmp_path)["m.yaml"]
+    assert text.endswith(
+        "      dtypes:\n        missing: [float32, int8]\n      partly:\n        wrong: [float32, int8]\n"
+    )
+    entry = load(tmp_path)["aten::mode"]
+    assert (entry.current_status, entry.is_partly_broken) == (Status.missing, True)
+    # A narrow audit says something of its own dtypes alone.
+    sync(tmp_path, [measurement("aten::mode", "missing", dtypes={"missing": ["float32"]})])
+    after = load(tmp_path)["aten::mode"].measured["simulated"]
+    assert (after.verdict, after.partly) == ("missing", {"wrong": ["int8"]})
+    sync(tmp_path, [measurement("aten::mode", "missing", dtypes={"missing": ["float32", "int8"]})])
+    assert not load(tmp_path)["aten::mode"].is_partly_broken
+
+
+def test_a_dtype_that_is_broken_decides_only_where_it_did_before(tmp_path: Path) -> None:
+    sync(tmp_path, [measurement("aten::mode", "missing", dtypes={"missing": ["float32"], "wrong": ["bool"]})])
+    sync(tmp_path, [measurement("aten::mode", "missing", dtypes={"missing": ["float32"]})])
+    assert load(tmp_path)["aten::mode"].measured["simulated"].verdict == "missing"
+    sync(tmp_path, [measurement("aten::mul", "wrong", dtypes={"passed": ["float32"], "wrong": ["bool"]})])
+    sync(tmp_path, [measurement("aten::mul", "native", dtypes={"passed": ["float32"]})])
+    assert load(tmp_path)["aten::mul"].measured["simulated"].verdict == "wrong"
+
+
+@pytest.mark.parametrize(
+    ("status", "drifts"),
+    [(Status.native, True), (Status.composite, True), (Status.wrong, False), (Status.missing, True)],
+)
+def test_a_status_is_checked_against_what_some_cases_showed(tmp_path: Path, status: Status, drifts: bool) -> None:
+    verdict = "composite" if status is Status.composite else "native"
+    sync(tmp_path, [replace(measurement("aten::mul", verdict), partly={"wrong": ["float32"]})])
+    edit(tmp_path, "aten::mul", {"status": status})
+    drift = drift_of(load(tmp_path)["aten::mul"])
+    assert (drift is not None) is drifts
+    if drift is not None:
+        assert "wrong in some cases" in drift.explanation

@@ -227,6 +227,44 @@ def test_unexplained_faults_stand_before_explained_ones(summary: AuditSummary) -
     assert [row[3] for row in table.rows] == [tables.UNEXPLAINED, "some-rule"]
 
 
+@pytest.fixture
+def partly(tmp_path: Path) -> AuditSummary:
+    """relu is native, and wrong in 1 of 6 cases."""
+    path = tmp_path / "partly.sqlite"
+    make_summary(path)
+    with Store.open_to_add(path) as store:
+        run = store.latest_run().id
+        group = next(group.id for group in store.groups(run) if group.key.operator == "relu")
+        store.add_case(group, 9, Outcome(CaseVerdict.WRONG, message="3 of 4 elements differ"), "")
+        return summarize(store, store.latest_run(), SURFACE)
+
+
+def test_what_is_broken_in_some_cases_is_told_beside_the_verdict(partly: AuditSummary) -> None:
+    relu = next(o for o in partly.overloads if o.name == "aten::relu")
+    assert relu.verdict is OverloadVerdict.NATIVE
+    told = "wrong in 1 of 6 cases"
+    for text in (markdown.render(partly), terminal.render(partly), html_page.render(partly)):
+        assert "Broken in some cases" in text
+        assert told in text
+        assert "1 right in most cases and broken in some" in text
+    assert re.search(r"^\| `aten::relu` \| N! \|.* N \|", markdown.render(partly), re.MULTILINE)
+    assert re.search(r"aten::relu +native +N! ", terminal.render_selection(select(partly, patterns=["relu"])))
+    rows = {row["overload"]: row for row in csv.DictReader(io.StringIO(csv_report.render(partly)))}
+    assert (rows["aten::relu"]["broken_in_some"], rows["aten::relu"]["float32"]) == ("wrong:1", "native")
+    assert json_report.read(json_report.render(partly)) == replace(partly, execution=None)
+    figures = dict(zip(*[Page(html_page.render(partly)).texts[tag] for tag in ("dt", "dd")], strict=True))
+    assert figures["overloads supported"] == str(partly.supported) == "1"
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="no Chromium here to run the page's script in")
+def test_the_page_marks_cells_that_are_broken_in_some_cases(partly: AuditSummary, tmp_path: Path) -> None:
+    dom = dumped_dom(partly, tmp_path, "view=overloads&open=aten::relu")
+    assert re.findall(r'class="v-native partly" title="([^"]+)"', dom) == ["float32: native, wrong in some cases"]
+    assert "3 of 4 elements differ</p>" in dom
+    operators = dumped_dom(partly, tmp_path, "q=relu")
+    assert len(re.findall(r'class="v-native partly"', operators)) == 1
+
+
 def test_stale_rules_are_pointed_out(summary: AuditSummary) -> None:
     stale = replace(summary, explanation=replace(summary.explanation, stale=("old-rule",)))
     assert re.search(r"old-rule[` ]*\|.*STALE", markdown.render(stale))

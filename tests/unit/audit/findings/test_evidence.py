@@ -209,7 +209,7 @@ def test_what_fell_back_and_what_was_refused_is_counted_by_name(run: Run) -> Non
     assert found["aten::mode"].entries == {"a", "b"}
     example = found["aten::mode"].example
     assert example is not None
-    assert example.id == 1, "the first"
+    assert example.label.endswith(":0"), "the first"
     assert run.cases("mode") == {V.FALLBACK: 2}
     assert run.cases("mode", "int8") == {V.MISSING: 1}
 
@@ -264,12 +264,13 @@ def test_a_missing_operator_without_a_name_is_put_down_to_the_suspects(run: Run)
 
 def stored(error: float | None, number: int = 1) -> StoredCase:
     key = GroupKey("opinfo", "relu", "", "float32", "strict")
-    return StoredCase(number, key, 0, Outcome(V.WRONG, "backward", "differs", max_error=error), "(x)")
+    return StoredCase(99, key, number, Outcome(V.WRONG, "backward", "differs", max_error=error), "(x)")
 
 
 def test_a_reference_says_what_was_stored() -> None:
     reference = CaseReference.of(stored(2.0, 7))
-    assert (reference.id, reference.mode, reference.verdict, reference.stage) == (7, "strict", V.WRONG, "backward")
+    assert (reference.label, reference.mode) == ("opinfo:relu:float32:7:strict", "strict")
+    assert (reference.verdict, reference.stage) == (V.WRONG, "backward")
     assert (reference.message, reference.inputs, reference.max_error) == ("differs", "(x)", 2.0)
     assert [CaseReference.of(stored(error)).max_error for error in (math.inf, math.nan, None)] == [None, None, None]
 
@@ -285,7 +286,7 @@ def test_the_worst_case_is_kept_and_of_equal_ones_the_first(errors: tuple[float 
         other.add(V.WRONG, stored(error, number))
         together.add_all(other)
     for found in (one, together):
-        assert found.worst[V.WRONG].id == worst
+        assert found.worst[V.WRONG].label == f"opinfo:relu:float32:{worst}:strict"
         assert found.cases == {V.WRONG: len(errors)}
 
 

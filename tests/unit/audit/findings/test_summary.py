@@ -302,7 +302,48 @@ def test_entries_of_one_name_are_shown_together_and_attributed_apart(built: Buil
     assert (entry.name, entry.sources, entry.executed) == ("relu", ("modules", "opinfo"), 5)
     assert entry.dtypes["float32"].cases == {CaseVerdict.WRONG: 1, CaseVerdict.PASSED: 3}
     assert built.overload("relu").verdict is OverloadVerdict.NATIVE
-    assert built.overload("sum").verdict is OverloadVerdict.WRONG
+    summed = built.overload("sum")
+    assert summed.verdict is OverloadVerdict.NATIVE
+    assert [(each.verdict, each.cases, each.dtypes) for each in summed.breakages] == [
+        (CaseVerdict.WRONG, 1, ("float32",))
+    ]
+
+
+def test_broken_cases_stand_beside_the_verdict_of_most(built: Built) -> None:
+    fell_back = fault(CaseVerdict.FALLBACK, "", fallbacks=("aten::mode",))
+    odd = fault(CaseVerdict.WRONG, "out= is refused in other words")
+    built.case("mode", fell_back, fell_back, odd, calls={"mode": True})
+    built.case("mode", fault(CaseVerdict.MISSING, fallbacks=("aten::mode",)), mode="strict")
+    built.case("mode.values", odd, odd, dtype="float32", source="schema")
+    built.case("mode.values", PASSED, odd, dtype="int8", source="schema")
+    summary = built.summary()
+    mode = next(o for o in summary.overloads if o.name == "aten::mode")
+    assert mode.verdict is OverloadVerdict.MISSING
+    assert mode.reason.endswith("; wrong in 1 of 4 cases, out= is refused in other words")
+    (broken,) = mode.breakages
+    assert summary.cases[broken.worst_case].message == broken.message == "out= is refused in other words"
+    in_float32 = mode.dtypes["float32"]
+    assert (in_float32.verdict, in_float32.broken_case) == (OverloadVerdict.MISSING, broken.worst_case)
+    values = next(o for o in summary.overloads if o.name == "aten::mode.values")
+    assert (values.verdict, values.breakages) == (OverloadVerdict.WRONG, ())
+    (operator,) = (o for o in summary.operators if o.name == "aten::mode")
+    assert (operator.verdict, operator.breakages) == (OverloadVerdict.WRONG, ())  # 4 of 8 cases
+    assert operator.dtypes == {"float32": OverloadVerdict.WRONG, "int8": OverloadVerdict.WRONG}
+    built.case("mode", *[fell_back] * 3, calls={"mode": True}, variant="more")
+    (operator,) = (o for o in built.summary().operators if o.name == "aten::mode")
+    assert (operator.verdict, operator.breakages) == (OverloadVerdict.MISSING, (CaseVerdict.WRONG,))
+    assert operator.dtypes == {"float32": OverloadVerdict.MISSING, "int8": OverloadVerdict.WRONG}
+    assert operator.dtype_breakages == {"float32": (CaseVerdict.WRONG,)}
+
+
+def test_an_overload_that_breaks_in_some_cases_is_not_counted_as_supported(built: Built) -> None:
+    built.case("relu", PASSED, PASSED, PASSED, fault(CaseVerdict.CRASH, "signal 11"), calls={"relu": True})
+    summary = built.summary()
+    relu = next(o for o in summary.overloads if o.name == "aten::relu")
+    assert relu.verdict is OverloadVerdict.NATIVE
+    assert not relu.is_supported
+    assert relu.reason == "3 cases passed; crash in 1 of 4 cases, signal 11"
+    assert (summary.supported, summary.partly_broken) == (0, 1)
 
 
 def test_a_crash_before_anything_was_traced_is_found_by_other_dtypes_then_by_name(built: Built) -> None:
@@ -477,7 +518,7 @@ def test_a_part_of_a_report_holds_no_findings_of_what_it_leaves_out(
 
 def test_filters_that_can_match_nothing_are_errors(built: Built) -> None:
     built.case("relu", PASSED, calls={"relu": True})
-    with pytest.raises(MpsmithError, match="no operator or entry of this report matches nosuch; `mpsmith surface`"):
+    with pytest.raises(MpsmithError, match=r"no operator or entry of this report matches nosuch \(`mpsmith surface`"):
         select(built.summary(), patterns=["nosuch"])
     with pytest.raises(MpsmithError, match=r"no case has dtype 'float64' \(this run has float32\)"):
         select(built.summary(), dtypes=["float64"])

@@ -1,0 +1,66 @@
+"""From counted cases to one verdict, of an overload, of one dtype of it, or of an operator.
+
+Two questions are asked of the cases. Is there a kernel? One case that was refused by name, or that ran on the CPU,
+answers that. And does the call do what it should? A crash, a time-out or a wrong result says no for that case: the
+verdict is the one of most cases, and where those are not the broken ones, the broken ones stand beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..surface.overloads import Dispatch
+from ..verdicts import CaseVerdict, OverloadVerdict
+
+Cases = Mapping[CaseVerdict, int]
+
+# The worst first.
+BREAKAGES: tuple[CaseVerdict, ...] = (CaseVerdict.CRASH, CaseVerdict.TIMEOUT, CaseVerdict.WRONG)
+
+
+def verdict_of(cases: Cases, dispatch: Dispatch | None, *, works_somewhere: bool) -> OverloadVerdict:
+    """The verdict of most cases in which the device was asked; see `breakages_beside` for the others.
+
+    Args:
+        cases: how many had each verdict.
+        dispatch: what the surface says: whether support is called native or composite.
+        works_somewhere: some case of the overload, of any dtype, gave a right result.
+    """
+    return prevailing_breakage(cases) or kernel_verdict(cases, dispatch, works_somewhere=works_somewhere)
+
+
+def prevailing_breakage(cases: Cases) -> OverloadVerdict | None:
+    """Crash, time-out or wrong, the most frequent, where they are at least half of the executed cases together."""
+    broken = {verdict: cases[verdict] for verdict in BREAKAGES if cases.get(verdict)}
+    executed = sum(number for verdict, number in cases.items() if verdict.executed)
+    if not broken or 2 * sum(broken.values()) < executed:
+        return None
+    return OverloadVerdict(max(broken, key=lambda verdict: broken[verdict]).value)  # the worse one of two as frequent
+
+
+def kernel_verdict(cases: Cases, dispatch: Dispatch | None, *, works_somewhere: bool) -> OverloadVerdict:
+    """Whether there is a kernel, whatever cases broke: one that was refused or fell back outweighs all that passed.
+
+    A dtype that is refused is a gap only where something else works; else all is missing.
+    """
+    if cases.get(CaseVerdict.MISSING):
+        return OverloadVerdict.MISSING
+    if cases.get(CaseVerdict.FALLBACK):
+        return OverloadVerdict.FALLBACK
+    if cases.get(CaseVerdict.DTYPE_GAP):
+        return OverloadVerdict.DTYPE_GAP if works_somewhere else OverloadVerdict.MISSING
+    if cases.get(CaseVerdict.PASSED):
+        return OverloadVerdict.COMPOSITE if dispatch and dispatch.is_composite else OverloadVerdict.NATIVE
+    if cases.get(CaseVerdict.REFERENCE_FAILED):
+        return OverloadVerdict.REFERENCE_FAILED
+    return OverloadVerdict.UNREACHABLE
+
+
+def breakages_beside(cases: Cases, verdict: OverloadVerdict) -> dict[CaseVerdict, int]:
+    """How many cases crashed, timed out or were wrong although the verdict says something else, the worst first."""
+    return {broken: cases[broken] for broken in BREAKAGES if cases.get(broken) and broken.value != verdict.value}
+
+
+def works(cases: Cases) -> bool:
+    """Whether some case gave a right result, on the device or on the CPU."""
+    return bool(cases.get(CaseVerdict.PASSED) or cases.get(CaseVerdict.FALLBACK))
