@@ -34,9 +34,11 @@ ROOMS: dict[str, dict[str, list[str]]] = {
         "registry/kernel_index.py": ["tests/unit/registry/test_registry_kernel_index.py"],
     },
     "generation": {
-        "scaffold/launches/contexts.py": GENERATION,
+        "scaffold/launches/aten_host.py": GENERATION,
+        "scaffold/launches/cxx_host.py": GENERATION,
         "scaffold/launches/launch.py": GENERATION,
-        "scaffold/launches/signatures.py": GENERATION,
+        "scaffold/launches/python_host.py": GENERATION,
+        "scaffold/launches/stable_host.py": GENERATION,
         "scaffold/operators/kinds.py": GENERATION,
         "scaffold/targets/extension.py": GENERATION,
         "scaffold/targets/rendering.py": GENERATION,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.findings.explanations import Explainer, Explanation, Unexplained, explain
+from mpsmith.audit.findings.explanations import Explainer, Explanation, RuleUse, Unexplained, explain
 from mpsmith.audit.findings.rules import RULES, Rule
 from mpsmith.audit.findings.store import Store, StoredCase
 from mpsmith.audit.group import GroupKey
@@ -326,3 +326,47 @@ def test_a_stopped_run_makes_no_rule_stale(store: Store) -> None:
     run = store.begin_run({"samples": "default"}, {"simulated": True})
     store.plan(run.id, [matching().group])
     assert explain(store, run, SURFACE, (WHOLE,))[0].stale == ()
+
+
+def test_rules_are_listed_by_use_and_what_is_left_by_severity_then_entry(store: Store) -> None:
+    cases = [
+        matching(),
+        *[case(CaseVerdict.FALLBACK, operator="mode", fallbacks=("aten::mode",), dtype=dtype) for dtype in ("a", "b")],
+        case(CaseVerdict.WRONG, "x", operator="b"),
+        case(CaseVerdict.WRONG, "x", operator="a"),
+        case(CaseVerdict.CRASH, "x", operator="z"),
+        case(CaseVerdict.DTYPE_GAP, "x", operator="a"),
+        case(CaseVerdict.WRONG, "x", operator="b", stage="backward"),
+        case(CaseVerdict.WRONG, "y", operator="b"),
+        case(CaseVerdict.WRONG, "x", operator="b", source="forms"),
+        case(CaseVerdict.FALLBACK, operator="b", fallbacks=("aten::relu",)),
+        case(CaseVerdict.FALLBACK, operator="b", fallbacks=("aten::kron",)),
+    ]
+    found = explanation_of(store, cases, (WHOLE, NO_KERNEL))
+    assert [(use.name, use.total, use.example) for use in found.rules] == [
+        ("no-kernel", 2, "opinfo:mode:a:1"),
+        ("whole", 1, "forms:linear:float16:0"),
+    ]
+    assert [(each.verdict.value, each.entry) for each in found.unexplained] == [
+        ("crash", "z"),
+        ("wrong", "a"),
+        *[("wrong", "b")] * 4,
+        *[("fallback", "b")] * 2,
+        ("dtype gap", "a"),
+    ]
+    assert {each.message for each in found.unexplained if each.verdict is CaseVerdict.FALLBACK} == {
+        "aten::relu",
+        "aten::kron",
+    }
+
+
+def test_of_rules_used_alike_the_first_by_name_stands_first(store: Store) -> None:
+    other = replace(WHOLE, name="another", message="^other$")
+    cases = [matching(), matching(message="other")]
+    assert [use.name for use in explanation_of(store, cases, (WHOLE, other)).rules] == ["another", "whole"]
+
+
+def test_without_cases_there_is_nothing_to_explain() -> None:
+    assert Explanation().sentence == "0 non-passes: 0 explained by 0 rules, 0 unexplained"
+    one = RuleUse("x", "y", "both", "", {CaseVerdict.WRONG: 2}, ("a",), "a:1")
+    assert Explanation(1_234, (one,)).sentence == "1,234 non-passes: 2 explained by 1 rule, 1,232 unexplained"

@@ -93,3 +93,92 @@ def test_gradients_of_unused_inputs_are_none() -> None:
     used, unused = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
     execution = execute(Case(lambda a, b: a * 2, differentiable=True), ((used, unused), {}))
     assert gradients(execution, [torch.ones(2)])[1] is None
+
+
+# ---- how the runs are made
+
+
+def test_the_inputs_move_eight_times() -> None:
+    runs = runs_of(Case(torch.neg, (torch.ones(2),)))
+    assert len(runs.nudged) == 8
+    moved = torch.stack([run.outputs[0] for run in runs.nudged])
+    assert len({tuple(row.tolist()) for row in moved}) > 2, "each time in other directions"
+
+
+def test_every_run_starts_from_the_same_seed_in_float64_and_leaves_the_default_dtype() -> None:
+    seeds: list[torch.dtype] = []
+    dtypes: list[torch.dtype] = []
+    case = Case(lambda x: dtypes.append(torch.tensor(1.0).dtype) or x, (torch.ones(2),))
+    runs = WideRuns(case, [], lambda: seeds.append(torch.get_default_dtype()))
+    assert runs.exact is not None
+    assert len(runs.nudged) == len(seeds) - 1 == 8
+    assert set(dtypes) == {torch.float64}
+    assert torch.get_default_dtype() is torch.float32
+
+
+def test_the_exact_run_has_the_cotangents_as_they_are_and_moved_runs_have_moved_ones() -> None:
+    bias = torch.zeros(1, requires_grad=True)
+    runs = runs_of(Case(lambda b: b.expand(3), (bias,), differentiable=True), [torch.full((3,), 0.1)])
+    assert runs.exact is not None
+    (exact,) = runs.gradients(runs.exact)
+    assert exact is not None
+    assert exact.item() == 3 * torch.tensor(0.1).double().item()
+    (moved,) = runs.gradients(runs.nudged[0])
+    assert moved is not None
+    assert moved.item() != exact.item()
+    assert moved.item() == pytest.approx(exact.item(), rel=1e-6)
+
+
+def test_without_a_backward_in_float64_a_gradient_has_no_reference() -> None:
+    class Refusing(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, gradient):
+            raise RuntimeError("not in float64")
+
+    case = Case(Refusing.apply, (torch.ones(2, requires_grad=True),), differentiable=True)
+    gradient = WideGradient(runs_of(case, [torch.ones(2)]), 0)
+    assert gradient.value() is None
+    assert gradient.sensitivity() is None
+
+
+def test_a_result_that_the_wide_run_does_not_have_has_no_reference() -> None:
+    case = Case(lambda x: (x, 3) if x.dtype is torch.float64 else (x, x, x), (torch.ones(2),))
+    runs = runs_of(case)
+    assert WideOutput(runs, 0).value() is not None
+    assert WideOutput(runs, 1).value() is None, "a plain number is no tensor"
+    assert WideOutput(runs, 2).value() is None
+    assert (
+        WideGradient(runs_of(Case(torch.neg, (torch.ones(2, requires_grad=True),), differentiable=True)), 0).value()
+        is None
+    )
+
+
+def test_moves_of_another_shape_are_left_out() -> None:
+    """How many numbers are above one changes when the inputs move."""
+    sensitivity = WideOutput(runs_of(Case(lambda x: x[x > 1], (torch.ones(4),))), 0).sensitivity()
+    assert sensitivity is None or sensitivity.shape == (0,)
+    grows = Case(lambda x: x[: 1 + int(x[0] > 1)] * 2, (torch.ones(4),))
+    found = WideOutput(runs_of(grows), 0).sensitivity()
+    assert found is not None
+    assert found.shape == (1,)
+
+
+def test_sparse_results_have_a_dense_sensitivity() -> None:
+    sensitivity = WideOutput(runs_of(Case(lambda x: x.to_sparse(), (torch.ones(2),))), 0).sensitivity()
+    assert sensitivity is not None
+    assert sensitivity.layout is torch.strided
+    assert sensitivity.tolist() == [torch.finfo(torch.float32).eps] * 2
+
+
+def test_a_nudge_goes_up_or_down_by_the_narrower_dtypes_unit_and_stays_a_leaf() -> None:
+    x = torch.ones(1000, requires_grad=True)
+    moved = nudge(x, torch.Generator().manual_seed(1), torch.float16)
+    eps = torch.finfo(torch.float16).eps
+    assert set(moved.tolist()) == {1 - eps, 1 + eps}
+    assert moved.requires_grad
+    sparse = torch.eye(2).to_sparse()
+    assert nudge(sparse, torch.Generator().manual_seed(1)) is sparse
