@@ -54,7 +54,7 @@ def answer(run):
 """
 AUDIT = """
 if __name__ == "__main__":
-    answer(run_audit(settings, path, resume=False, say=lambda text: None).run.id)
+    answer(run_audit(settings, path, resume=False, say=lambda text: None).id)
 """
 # The same functions that a worker process runs, called in this process, into the same kind of store.
 IN_PROCESS = """

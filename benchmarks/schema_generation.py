@@ -30,7 +30,7 @@ def main() -> None:
     torch.set_num_threads(1)
     device = open_device(DeviceKind.AUTO, None)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # operators warn a lot, as those of a worker do into its log
-    everything, _ = case_sources(())
+    everything = case_sources(())
     sources = {name: source for name, source in everything.items() if not source.opt_in}
     making: defaultdict[str, float] = defaultdict(float)
     executing: defaultdict[str, float] = defaultdict(float)

@@ -181,7 +181,7 @@ def _audit(settings: Settings, store: Path, *, resume: bool, quiet: bool) -> tup
     from ..audit.running.runner import run_audit
 
     try:
-        run = run_audit(settings, store, resume=resume, say=say).run
+        run = run_audit(settings, store, resume=resume, say=say)
     except KeyboardInterrupt:
         say(f"stopped; what had finished is in {store}, go on with: mpsmith audit --resume --store {store}")
         raise typer.Exit(130) from None

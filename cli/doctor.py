@@ -64,13 +64,13 @@ def _versions() -> list[Finding]:
 
 
 def _devices() -> list[Finding]:
-    from ..audit.running.device import import_torch
-    from ..errors import MpsmithError
+    from ..errors import one_line
 
     try:
-        torch = import_torch()
-    except MpsmithError as error:
-        return [Finding("real mps device", False, str(error)), Finding("simulated mps device", False, str(error))]
+        import torch
+    except Exception as error:  # a broken installation raises whatever it meets first
+        why, advice = f"torch cannot be imported: {one_line(error)}", "pip install torch"
+        return [Finding(device, False, why, advice) for device in ("real mps device", "simulated mps device")]
     if torch.backends.mps.is_available():
         return [
             Finding("real mps device", True, "torch.backends.mps.is_available()"),

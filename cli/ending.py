@@ -48,7 +48,7 @@ class Audit(TyperCommand):
 
 @contextmanager
 def written() -> Iterator[None]:
-    """What the system refuses to write, or to read, is a user's error with the name of the file.
+    """What the system refuses to write, or to read, is a user's error with the name of the file; so is no torch.
 
     Where nobody reads the output any more (head, less), nothing is wrong: the command ends.
     """
@@ -57,6 +57,10 @@ def written() -> Iterator[None]:
             yield
         finally:
             sys.stdout.flush()  # here, where an error can still be told, not when the interpreter ends
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise MpsmithError("torch is not installed here (pip install torch); `mpsmith doctor` says more") from error
     except BrokenPipeError as error:
         if not _reader_has_gone():
             raise

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -33,15 +33,7 @@ from .progress import AuditProgress
 STRIKES = 3
 
 
-@dataclass(frozen=True)
-class AuditResult:
-    """A finished audit: the recorded run, and what could not be audited at all, a line each."""
-
-    run: Run
-    problems: list[str]
-
-
-def run_audit(settings: Settings, path: Path, *, resume: bool, say: Callable[[str], None]) -> AuditResult:
+def run_audit(settings: Settings, path: Path, *, resume: bool, say: Callable[[str], None]) -> Run:
     """Run an audit into the store at `path`, or go on with the one that was stopped there.
 
     Raises:
@@ -66,14 +58,12 @@ class _Audit:
         self._scratch = scratch
         self._say = say
 
-    def run(self, resume: bool) -> AuditResult:
+    def run(self, resume: bool) -> Run:
         unfinished = self._resumable() if resume else None
         if unfinished is not None:
             self._settings = _as_recorded(unfinished, self._settings)
         with self._pool("fallback") as pool:
             plan = pool.schedule(worker.plan).result()
-            for problem in plan.problems:
-                self._say(f"warning: {problem}")
             run = unfinished or self._store.begin_run(self._settings.recorded(), plan.environment)
             _same_environment(run, plan.environment)
             self._say(_announcement(run, len(plan.groups)))
@@ -82,7 +72,7 @@ class _Audit:
             self._probe_module(pool, run)
         self._run_strict(run)
         self._store.finish_run(run.id)
-        return AuditResult(self._store.run(run.id), plan.problems)
+        return self._store.run(run.id)
 
     def _probe_module(self, pool: ProcessPool, run: Run) -> None:
         """Last, so that whatever a probe leaves behind reaches no case; not where a few operators are asked for."""

@@ -71,7 +71,6 @@ class AuditPlan:
 
     groups: list[GroupKey]
     environment: dict[str, Any]
-    problems: list[str]
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,6 @@ class _Worker:
     sources: dict[str, CaseSource]
     device: AuditedDevice
     store: Store
-    problems: list[str]
     frozen: set[str] = field(default_factory=set)
 
 
@@ -129,11 +127,11 @@ def _prepare(options: WorkerOptions) -> _Worker:
     device = open_device(options.settings.device, options.settings.profile)
     _arm(options.settings.faults, device)
     _refuse_dtypes(options.settings.refuse_dtypes_of, device)
-    sources, problems = case_sources(options.settings.imports)
+    sources = case_sources(options.settings.imports)
     store = Store.open_to_add(options.store)
     keep_words(options.scratch)
     _limit_memory(options.settings.memory_limit)
-    return _Worker(options, sources, device, store, problems)
+    return _Worker(options, sources, device, store)
 
 
 def _refuse_dtypes(release: str | None, device: AuditedDevice) -> None:
@@ -171,7 +169,7 @@ def plan() -> AuditPlan:
         raise MpsmithError(f"unknown case source {unknown[0]!r} (there are {', '.join(worker.sources)})")
     wanted = [source for source in worker.sources.values() if is_wanted(source, settings)]
     groups = [key for source in wanted for key in in_order_of_execution(source)]
-    return AuditPlan(select(groups, settings.ops, settings.dtypes), environment(worker.device), worker.problems)
+    return AuditPlan(select(groups, settings.ops, settings.dtypes), environment(worker.device))
 
 
 def run_group(task: Task) -> int:

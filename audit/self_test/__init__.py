@@ -141,10 +141,10 @@ def _round(
     say(f"self-test: {len(faults)} faults in {len(audited)} operators" if faults else "self-test: no faults")
     with tempfile.TemporaryDirectory(prefix="mpsmith-self-test-") as folder:
         path = Path(folder) / "store.sqlite"
-        result = run_audit(settings, path, resume=False, say=lambda text: None)
-        explainer = explainer_of(result.run, audited_surface(result.run))
+        run = run_audit(settings, path, resume=False, say=lambda text: None)
+        explainer = explainer_of(run, audited_surface(run))
         with Store.open(path) as store:
-            return judged(faults, list(store.cases(result.run.id)), explainer)
+            return judged(faults, list(store.cases(run.id)), explainer)
 
 
 def judged(faults: Sequence[PlantedFault], cases: Sequence[StoredCase], explainer: Explainer) -> _Round:

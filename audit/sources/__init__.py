@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 
+from ...errors import MpsmithError, one_line
 from ..calls.foreign import registered_operators
 from ..cases import CaseSource
 from .errors import ErrorSource
@@ -20,28 +21,16 @@ from .sizes import SizeSource
 from .special_values import SpecialValueSource
 
 
-def case_sources(imports: Sequence[str]) -> tuple[dict[str, CaseSource], list[str]]:
-    """All sources by name, and one line for each package of `imports` that could not be used.
+def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
+    """All sources by name.
 
     A package offers sources of its own as a list `mpsmith_case_sources`. For the operators that it defines, calls are
-    made from their schemas.
+    made from their schemas. Raises MpsmithError for a package that cannot be imported or offers what is no source.
     """
     before = registered_operators() if imports else frozenset()
     offered: list[CaseSource] = []
-    imported: list[str] = []
-    problems: list[str] = []
     for package in imports:
-        try:
-            module = importlib.import_module(package)
-        except Exception as error:  # a foreign package may raise anything; it must not stop the audit
-            problems.append(f"{package} cannot be imported: {type(error).__name__}: {error}")
-            continue
-        imported.append(package)
-        for source in getattr(module, "mpsmith_case_sources", ()):
-            if isinstance(source, CaseSource):
-                offered.append(source)
-            else:
-                problems.append(f"{package} offers {source!r}, which is no mpsmith.audit.cases.CaseSource")
+        offered.extend(_offered(package))
     defined = sorted(registered_operators() - before) if imports else []
     opinfos = OpInfoSource()
     sources: list[CaseSource] = [
@@ -54,9 +43,24 @@ def case_sources(imports: Sequence[str]) -> tuple[dict[str, CaseSource], list[st
         SizeSource(opinfos),
         RandomSource(opinfos),
         ModuleSource(),
-        SchemaSource(packages=imported, foreign=defined),
+        SchemaSource(packages=list(imports), foreign=defined),
         LargeSource(),
         LargeKnownWrongSource(),
     ]
     sources.extend(offered)
-    return {source.name: source for source in sources}, problems
+    return {source.name: source for source in sources}
+
+
+def _offered(package: str) -> list[CaseSource]:
+    """Import a package of the user; the sources that it offers."""
+    try:
+        module = importlib.import_module(package)
+    except Exception as error:  # a foreign package may raise anything
+        raise MpsmithError(f"--import {package}: {type(error).__name__}: {one_line(error)}") from error
+    sources = list(getattr(module, "mpsmith_case_sources", ()))
+    for source in sources:
+        if not isinstance(source, CaseSource):
+            raise MpsmithError(
+                f"--import {package}: {source!r} among its mpsmith_case_sources is no mpsmith.audit.cases.CaseSource"
+            )
+    return sources

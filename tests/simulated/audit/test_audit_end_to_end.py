@@ -112,6 +112,7 @@ def test_the_same_seed_gives_the_same_cases(tmp_path: Path) -> None:
         (("--ops", "sofshrink"), "did you mean softshrink"),
         (("--dtypes", "float64"), "unknown dtype 'float64'"),
         (("--sources", "nothing"), "unknown case source 'nothing'"),
+        (("--import", "no_such_package"), "--import no_such_package: ModuleNotFoundError"),
         (("--profile", "0.9"), "0.9"),
         (("--device", "mps"), "no mps device"),
         (("--resume",), "no audit yet"),

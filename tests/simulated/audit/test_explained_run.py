@@ -26,9 +26,9 @@ def explained(path: Path, ops: tuple[str, ...], sources: tuple[str, ...], *fault
         workers=2,
         faults=tuple(map(str, faults)),
     )
-    result = run_audit(settings, path, resume=False, say=lambda text: None)
+    run = run_audit(settings, path, resume=False, say=lambda text: None)
     with Store.open(path) as store:
-        explanation, _ = explain(store, result.run, audited_surface(result.run))
+        explanation, _ = explain(store, run, audited_surface(run))
     return explanation
 
 

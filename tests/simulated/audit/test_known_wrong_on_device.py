@@ -21,9 +21,9 @@ def standings(path: Path, ops: tuple[str, ...], *faults: str) -> dict[int, Stand
     settings = Settings(
         device=DeviceKind.SIMULATED, workers=1, timeout=20.0, sources=("known wrong",), ops=ops, faults=faults
     )
-    result = run_audit(settings, path, resume=False, say=lambda text: None)
+    run = run_audit(settings, path, resume=False, say=lambda text: None)
     with Store.open(path) as store:
-        summary = summarize(store, result.run, audited_surface(result.run))
+        summary = summarize(store, run, audited_surface(run))
     return {r.issue: r.standing for r in summary.known_reports if r.standing is not Standing.NOT_TRIED}
 
 

@@ -68,11 +68,9 @@ def test_each_counts_as_executed_in_the_report(store: Path) -> None:
 
 def test_a_package_without_case_sources_is_audited_by_its_schemas(tmp_path: Path) -> None:
     path = tmp_path / "store.sqlite"
-    options = ("--import", "foreign_operators", "--import", "raises_on_import", "--ops", "mylib::scaled")
-    (tmp_path / "raises_on_import.py").write_text("raise RuntimeError('not today')\n")
-    learned = audit(path, *options, PYTHONPATH=f"{HERE}{os.pathsep}{tmp_path}")
+    options = ("--import", "foreign_operators", "--ops", "mylib::scaled")
+    learned = audit(path, *options, PYTHONPATH=str(HERE))
     assert learned.returncode == 0, learned.stderr
-    assert "raises_on_import cannot be imported: RuntimeError: not today" in learned.stderr
     assert verdicts(path, "mylib::scaled", "fallback") == {CaseVerdict.FALLBACK}
     assert verdicts(path, "mylib::scaled", "strict") == {CaseVerdict.MISSING}
     with Store.open(path) as opened:

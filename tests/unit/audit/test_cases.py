@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from types import ModuleType
 
 import numpy
@@ -136,13 +137,32 @@ class OfferedSource(RandomSource):
     name = "offered"
 
 
-def test_a_package_offers_sources_and_what_is_none_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    package = ModuleType("offering_package")
-    package.mpsmith_case_sources = [OfferedSource(), "no source"]  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "offering_package", package)
-    sources, problems = case_sources(("offering_package", "no_such_package"))
-    assert isinstance(sources["offered"], OfferedSource)
-    assert problems == [
-        "offering_package offers 'no source', which is no mpsmith.audit.cases.CaseSource",
-        "no_such_package cannot be imported: ModuleNotFoundError: No module named 'no_such_package'",
-    ]
+@pytest.fixture
+def offering(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """Makes a package that offers what is given as its sources."""
+
+    def make(*sources: object) -> str:
+        package = ModuleType("offering_package")
+        package.mpsmith_case_sources = list(sources)  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "offering_package", package)
+        return "offering_package"
+
+    return make
+
+
+def test_a_package_offers_sources(offering: Callable[..., str]) -> None:
+    assert isinstance(case_sources((offering(OfferedSource()),))["offered"], OfferedSource)
+
+
+def test_what_is_no_source_is_an_error(offering: Callable[..., str]) -> None:
+    with pytest.raises(MpsmithError, match=r"^--import offering_package: 'no source' among .* is no mpsmith.audit"):
+        case_sources((offering("no source"),))
+
+
+def test_a_package_that_cannot_be_imported_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(MpsmithError, match=r"^--import no_such_package: ModuleNotFoundError: No module named"):
+        case_sources(("no_such_package",))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "raises_on_import.py").write_text("raise RuntimeError('not today')\n")
+    with pytest.raises(MpsmithError, match=r"^--import raises_on_import: RuntimeError: not today$"):
+        case_sources(("raises_on_import",))

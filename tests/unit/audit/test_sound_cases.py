@@ -14,8 +14,7 @@ from mpsmith.audit.sources import case_sources
 
 @pytest.fixture(scope="module")
 def sources() -> dict[str, CaseSource]:
-    found, problems = case_sources(())
-    assert not problems
+    found = case_sources(())
     return found
 
 

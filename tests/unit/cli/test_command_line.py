@@ -156,6 +156,33 @@ def test_a_file_that_cannot_be_written_is_named() -> None:
         Path("/no/such/folder/x").write_text("")
 
 
+WITHOUT_TORCH = """
+import sys
+sys.modules["torch"] = None
+from mpsmith.cli import main
+sys.argv[0] = "mpsmith"
+main()
+"""
+
+
+def test_doctor_works_without_torch() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH, "doctor", "--json"], capture_output=True, text=True, check=False
+    )
+    findings = {finding["what"]: finding for finding in json.loads(done.stdout)}
+    assert findings["simulated mps device"]["advice"] == "pip install torch"
+    assert findings["simulated mps device"]["found"].startswith("torch cannot be imported: ")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+
+
+def test_other_commands_say_that_torch_is_missing() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH, "kernels", "list"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: torch is not installed here")
+
+
 def test_an_error_of_a_library_keeps_its_traceback() -> None:
     with pytest.raises(ConnectionRefusedError), written():
         raise ConnectionRefusedError(111, "Connection refused")
