@@ -9,7 +9,7 @@ TORCH ?= $(shell sed -n 's/^torch//p' constraints.txt)
 # C++ and Metal, but what .clang-format-ignore names.
 NATIVE_SOURCES = $(shell git ls-files '*.cpp' '*.h' '*.mm' '*.metal')
 
-.PHONY: help setup hooks audit test test-mps lint types format bench clean
+.PHONY: help setup hooks audit test test-mps lint types format drawings bench clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -50,6 +50,9 @@ format: $(STAMP)  ## let ruff and clang-format format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(NATIVE_SOURCES)
+
+drawings: $(STAMP)  ## draw the pictures of docs/architecture.md again, from the imports
+	PYTHONPATH=tests $(BIN)/python -m support.drawings
 
 bench: $(STAMP)  ## the benchmarks: ratios measured side by side in one run
 	$(BIN)/python -m benchmarks

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import ast
-import os
-from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from graphlib import CycleError, TopologicalSorter
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-NOT_THE_PACKAGE = {"benchmarks", "build", "dist", "docs", "tests", "work"}
+from support import imports
+from support.imports import imports_of, modules
 
 # What the modules of a room may import of the others. The command line may import everything.
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
@@ -96,55 +92,10 @@ FLOORS: dict[str, tuple[str, ...]] = {
 }
 
 
-def modules() -> dict[str, Path]:
-    """Every module of the package by its dotted name without `mpsmith.`; packages by the name of their folder."""
-    named: dict[str, Path] = {}
-    for folder, names, files in os.walk(ROOT):
-        here = Path(folder).relative_to(ROOT)
-        outside = NOT_THE_PACKAGE if here == Path() else set()
-        names[:] = [name for name in names if name not in outside and not name.startswith((".", "__"))]
-        if "__init__.py" not in files:
-            continue
-        for file in files:
-            if file.endswith(".py"):
-                parts = here.parts if file == "__init__.py" else (*here.parts, Path(file).stem)
-                named[".".join(parts)] = ROOT / here / file
-    return named
-
-
-def imports_of(source: str, package: tuple[str, ...]) -> Iterator[tuple[int, str]]:
-    """The line and name, without `mpsmith.`, of everything of mpsmith that a module in `package` imports."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = (*("mpsmith", *package)[: len(package) + 2 - node.level],) if node.level else ()
-            module = (*base, *(node.module.split(".") if node.module else ()))
-            names = [".".join((*module, alias.name)) for alias in node.names]
-        else:
-            continue
-        yield from ((node.lineno, name.partition(".")[2]) for name in names if name.startswith("mpsmith."))
-
-
-def package_of(module: str, path: Path) -> tuple[str, ...]:
-    parts = tuple(module.split(".")) if module else ()
-    return parts if path.name == "__init__.py" else parts[:-1]
-
-
 @pytest.fixture(scope="module")
 def arrows() -> list[tuple[str, int, str]]:
     """Each import between two modules of the package: the importing module, its line, the module it names."""
-    named = modules()
-    found = []
-    for module, path in named.items():
-        for line, name in imports_of(path.read_text(encoding="utf-8"), package_of(module, path)):
-            target = name
-            while target not in named and "." in target:
-                target = target.rpartition(".")[0]
-            if target not in named and target not in GROUND:
-                target = ""
-            found.append((module, line, target))
-    return found
+    return imports.arrows()
 
 
 def upward(arrows: list[tuple[str, int, str]], room: str, floors: tuple[str, ...]) -> list[str]:

@@ -1,0 +1,28 @@
+"""The pictures of docs/architecture.md show the imports that there are."""
+
+from support.drawings import DOCUMENT, MARKED, drawn, picture, reduced
+from support.imports import arrows
+
+
+def test_the_pictures_are_up_to_date() -> None:
+    document = DOCUMENT.read_text(encoding="utf-8")
+    assert [marks[2] for marks in MARKED.finditer(document)] == ["house", "audit", "scaffold", "simulator"]
+    assert drawn(document, arrows()) == document, "make drawings"
+
+
+def test_a_new_import_changes_the_picture_of_its_room_and_of_the_house() -> None:
+    document = DOCUMENT.read_text(encoding="utf-8")
+    new = [("registry.files", 1, "reports.publish"), ("audit.verdicts", 1, "audit.trace")]
+    changed = drawn(document, [*arrows(), *new])
+    assert "registry --> reports" in changed
+    assert "verdicts --> trace" in changed
+
+
+def test_an_arrow_that_a_way_says_already_is_left_out() -> None:
+    assert reduced({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == {"a": {"b"}, "b": {"c"}, "c": set()}
+    circle = {"a": {"b"}, "b": {"a"}}
+    assert reduced(circle) == circle
+
+
+def test_a_room_without_arrows_is_drawn() -> None:
+    assert picture({"a": {"b"}, "b": set(), "c": set()}).splitlines()[2:-1] == ["    a --> b", "    c"]
