@@ -20,6 +20,7 @@ from pebble import ProcessExpired, ProcessPool
 
 from .. import time_limit
 from ..calls.memory import Memory, Remembered
+from ..hash_seed import same_hashes
 from ..selection import DTYPES
 from .attempts import Attempt, Tried, attempt_overload, mark, read_journal
 from .verification import Answer, CheckedContext, PlainContext, agree, answers, fill_fresh_memory, shapes_agree
@@ -70,7 +71,7 @@ def learn(
         record: whether to record the samples of the OpInfos and ModuleInfos first.
         imports: packages that define operators of their own.
     """
-    with _Learner(workers, imports) as learner:
+    with same_hashes(), _Learner(workers, imports) as learner:
         calls_of: dict[str, list[Call]] = {name: r.calls for name, r in memory.overloads.items() if not r.refused}
         if record:
             for name, calls in learner.record(progress).items():

@@ -22,6 +22,7 @@ from pebble import ProcessExpired, ProcessPool
 from ...errors import MpsmithError
 from ..findings.store import Run, Store, StoredGroup, StoreError
 from ..group import GroupKey
+from ..hash_seed import same_hashes
 from ..selection import Settings
 from ..verdicts import CaseVerdict, Outcome
 from . import worker
@@ -177,14 +178,15 @@ def worker_pool(settings: Settings, mode: str, store: Path, scratch: Path) -> It
         initargs=(options,),
         context=get_context("spawn"),  # torch must load after the fallback variable is set
     )
-    try:
-        yield pool
-        pool.close()
-    except BaseException:
-        pool.stop()
-        raise
-    finally:
-        pool.join()
+    with same_hashes():
+        try:
+            yield pool
+            pool.close()
+        except BaseException:
+            pool.stop()
+            raise
+        finally:
+            pool.join()
 
 
 def _as_recorded(run: Run, given: Settings) -> Settings:

@@ -32,6 +32,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "verdicts",
         "group",
         "selection",
+        "hash_seed",
         "tree",
         "description",
         "time_limit",

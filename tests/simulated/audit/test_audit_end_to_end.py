@@ -141,3 +141,21 @@ def test_a_damaged_store_is_left_alone(tmp_path: Path) -> None:
     assert result.returncode == 2
     assert "damaged or not a store" in result.stderr
     assert store.read_bytes() == before
+
+
+def test_the_same_seed_makes_the_same_cases_whatever_the_hash_seed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sampler of meshgrid loops over a set of two strings."""
+    runs = []
+    for seed in ("1", "2"):
+        monkeypatch.setenv("PYTHONHASHSEED", seed)
+        path = tmp_path / f"{seed}.sqlite"
+        result = mpsmith(
+            "audit", "--device", "simulated", "--store", str(path), "--ops", "meshgrid", "--dtypes", "int8"
+        )
+        assert result.returncode == 0, result.stderr
+        with Store.open(path) as store:
+            runs.append({(case.label, case.inputs) for case in store.cases(store.latest_run().id)})
+    assert len(runs[0]) > 10
+    assert runs[0] == runs[1]

@@ -1,0 +1,28 @@
+"""The same order of sets in every process that makes cases.
+
+Some of PyTorch's samplers loop over sets of strings (meshgrid's over its two values of `indexing`), and Python gives
+each process another order. A case is known by its position, so that order must not be left to chance.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+VARIABLE = "PYTHONHASHSEED"
+SEED = "0"
+
+
+@contextmanager
+def same_hashes() -> Iterator[None]:
+    """Processes that are started meanwhile hash strings alike, on every machine; this process stays as it is."""
+    before = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = SEED
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[VARIABLE]
+        else:
+            os.environ[VARIABLE] = before
