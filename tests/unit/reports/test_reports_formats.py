@@ -244,9 +244,10 @@ def test_what_is_broken_in_some_cases_is_told_beside_the_verdict(partly: AuditSu
     assert relu.verdict is OverloadVerdict.NATIVE
     told = "wrong in 1 of 6 cases"
     for text in (markdown.render(partly), terminal.render(partly), html_page.render(partly)):
-        assert "Broken in some cases" in text
-        assert told in text
-        assert "1 right in most cases and broken in some" in text
+        words = " ".join(text.split())
+        assert "Broken in some cases" in words
+        assert told in words
+        assert "1 right in most cases and broken in some" in words
     assert re.search(r"^\| `aten::relu` \| N! \|.* N \|", markdown.render(partly), re.MULTILINE)
     assert re.search(r"aten::relu +native +N! ", terminal.render_selection(select(partly, patterns=["relu"])))
     rows = {row["overload"]: row for row in csv.DictReader(io.StringIO(csv_report.render(partly)))}
