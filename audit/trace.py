@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import runpy
 import sys
 import warnings
@@ -10,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import TextIO
 
 from ..errors import MpsmithError
@@ -24,7 +26,7 @@ class Trace:
     Attributes:
         simulated: whether the device was the simulated one.
         fallbacks: how often each operator ran on the CPU.
-        failure: the exception that ended the program, or None. SystemExit with status 0 is none.
+        failure: the exception that ended the program, or None; its traceback starts in the program.
     """
 
     simulated: bool
@@ -32,37 +34,57 @@ class Trace:
     failure: BaseException | None
 
 
-def trace(script: Path, arguments: Sequence[str], device: DeviceKind, profile: str | None) -> Trace:
-    """Run `script` as a program of its own and count its fallbacks.
+def trace(
+    program: str, arguments: Sequence[str], device: DeviceKind, profile: str | None, *, is_module: bool = False
+) -> Trace:
+    """Run a script, or a module as `python -m` does, as a program of its own and count its fallbacks.
 
     PYTORCH_ENABLE_MPS_FALLBACK must be set before torch is imported, so this belongs into a fresh process.
-    Raises MpsmithError when the script cannot be read or there is no device.
+    Raises MpsmithError when there is no such program or no device.
     """
-    if not script.is_file():
-        raise MpsmithError(f"{script}: no such file")
+    if not is_module and not Path(program).is_file():
+        raise MpsmithError(f"{program}: no such file")
+    folder = Path.cwd() if is_module else Path(program).resolve().parent
     opened = open_device(device, profile)
     fallbacks: Counter[str] = Counter()
     failure: BaseException | None = None
-    with _program(script, arguments), _counting(fallbacks, simulated=opened.simulated):
+    with _program([program, *arguments], folder), _counting(fallbacks, simulated=opened.simulated):
+        if is_module and not _is_there(program):
+            raise MpsmithError(f"there is no module {program}")
         try:
-            runpy.run_path(str(script), run_name="__main__")
-        except SystemExit as end:
-            failure = end if end.code not in (None, 0) else None
-        except Exception as error:
-            failure = error
+            if is_module:
+                runpy.run_module(program, run_name="__main__", alter_sys=True)
+            else:
+                runpy.run_path(program, run_name="__main__")
+        except (SystemExit, Exception) as end:
+            failure = end.with_traceback(_in_program(end.__traceback__))
     return Trace(opened.simulated, fallbacks, failure)
 
 
 @contextmanager
-def _program(script: Path, arguments: Sequence[str]) -> Iterator[None]:
-    """The interpreter as the script expects it: its own arguments, its folder on the path."""
+def _program(arguments: list[str], folder: Path) -> Iterator[None]:
+    """The interpreter as a program expects it: its own arguments, its folder on the path."""
     argv, path = sys.argv, list(sys.path)
-    sys.argv = [str(script), *arguments]
-    sys.path.insert(0, str(script.resolve().parent))
+    sys.argv = arguments
+    sys.path.insert(0, str(folder))
     try:
         yield
     finally:
         sys.argv, sys.path[:] = argv, path
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # of the package that it would be in
+        return False
+
+
+def _in_program(frames: TracebackType | None) -> TracebackType | None:
+    """The frames without those of mpsmith and runpy, which are the first ones."""
+    while frames and frames.tb_frame.f_code.co_filename in (__file__, runpy.__file__, "<frozen runpy>"):
+        frames = frames.tb_next
+    return frames
 
 
 @contextmanager

@@ -50,7 +50,7 @@ app.add_typer(kernels.app, name="kernels")
 app.command(name="scaffold")(scaffold.scaffold)
 app.command(name="check")(check.check)
 app.command(name="next")(next_gap.next_gap)
-app.command(name="trace")(trace.trace)
+app.command(name="trace", context_settings={"allow_interspersed_args": False})(trace.trace)
 app.command(name="learn")(learn.learn)
 app.command(name="doctor")(doctor.doctor)
 

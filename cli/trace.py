@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import os
-import sys
-from pathlib import Path
+import traceback
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..audit.selection import DeviceKind
 from .options import AsJson
+from .printing import print_json, say
 
 if TYPE_CHECKING:
     from ..audit.trace import Trace
 
 
 def trace(
-    script: Annotated[Path, typer.Argument(help="A Python program that uses device='mps'.")],
-    arguments: Annotated[list[str] | None, typer.Argument(help="The program's own arguments, after --.")] = None,
+    program: Annotated[str, typer.Argument(help="A Python program that uses device='mps'.")],
+    arguments: Annotated[
+        list[str] | None, typer.Argument(help="The program's own arguments, options included: all that follows it.")
+    ] = None,
+    module: Annotated[
+        bool, typer.Option("-m", help="PROGRAM is the name of a module, as for python -m.", show_default=False)
+    ] = False,
     device: Annotated[DeviceKind, typer.Option(help="The real mps device, or the simulated one.")] = DeviceKind.AUTO,
     profile: Annotated[
         str | None, typer.Option(help="Simulated device: a torch release whose coverage it has.")
@@ -30,15 +34,27 @@ def trace(
     os.environ["PYTORCH_ENABLE_MPS_FALLBACK"] = "1"
     from ..audit.trace import trace as run_traced
 
-    traced = run_traced(script, arguments or [], device, profile)
-    print(_as_json(traced) if as_json else _as_text(traced))
-    if traced.failure is not None:
-        print(f"error: {script} ended with {type(traced.failure).__name__}: {traced.failure}", file=sys.stderr)
-        raise typer.Exit(1)
+    given = arguments or []
+    own = given[1:] if given[:1] == ["--"] else given
+    traced = run_traced(program, own, device, profile, is_module=module)
+    if as_json:
+        print_json({"simulated": traced.simulated, "fallbacks": dict(traced.fallbacks.most_common())})
+    else:
+        print(_as_text(traced))
+    if status := _status(traced.failure):
+        raise typer.Exit(status)
 
 
-def _as_json(traced: Trace) -> str:
-    return json.dumps({"simulated": traced.simulated, "fallbacks": dict(traced.fallbacks.most_common())}, indent=2)
+def _status(end: BaseException | None) -> int:
+    """What the interpreter would print, and end with, after the exception that ended the program."""
+    if isinstance(end, SystemExit):
+        if end.code is None or isinstance(end.code, int):
+            return end.code or 0
+        say(str(end.code))
+        return 1
+    if end is not None:
+        traceback.print_exception(end)
+    return 1 if end else 0
 
 
 def _as_text(traced: Trace) -> str:

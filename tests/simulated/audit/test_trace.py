@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 TALK = """
 import sys
 import torch
@@ -41,14 +43,34 @@ def test_nothing_falls_back_where_softshrink_is_native(tmp_path: Path) -> None:
     assert result.stdout == "no operator fell back to the CPU (SIMULATED mps device)\n"
 
 
-def test_a_failing_program_is_reported_with_what_fell_back_until_then(tmp_path: Path) -> None:
+def test_a_failing_program_shows_its_own_traceback_after_what_fell_back_until_then(tmp_path: Path) -> None:
     script = tmp_path / "fails.py"
     script.write_text("import torch\ntorch.ones(3, device='mps').mode()\nraise ValueError('no more')\n")
     result = run_trace(str(script))
     assert result.returncode == 1
     assert "aten::mode" in result.stdout
-    assert "ended with ValueError: no more" in result.stderr
-    assert "Traceback" not in result.stderr
+    assert result.stderr.endswith(
+        f'Traceback (most recent call last):\n  File "{script}", line 3, in <module>\n'
+        "    raise ValueError('no more')\nValueError: no more\n"
+    )
+
+
+def test_the_status_and_arguments_are_the_programs_own(tmp_path: Path) -> None:
+    script = tmp_path / "exits.py"
+    script.write_text("import sys, torch\nprint(sys.argv[1:])\nsys.exit(3)\n")
+    result = run_trace("--profile", "2.0.1", str(script), "--lr", "0.1", "--json")
+    assert result.stdout.startswith("['--lr', '0.1', '--json']\n")
+    assert (result.returncode, result.stderr) == (3, "")
+
+
+def test_a_module_is_run_as_python_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "train.py").write_text("import sys, torch\nprint(__package__, sys.argv[1:])\n")
+    monkeypatch.chdir(tmp_path)
+    result = run_trace("-m", "package.train", "-v")
+    assert result.stdout.startswith("package ['-v']\n"), result.stderr
+    result = run_trace("-m", "package.tarin")
+    assert (result.returncode, result.stderr) == (2, "error: there is no module package.tarin\n")
 
 
 def test_a_missing_program_is_one_line(tmp_path: Path) -> None:
