@@ -13,7 +13,6 @@ from pathlib import Path
 from ..registry.files import Registry
 from ..registry.model import Status
 from .operators.kinds import Kind, kind_of
-from .operators.model import OperatorModel
 from .operators.source import Source
 
 GAPS = Path(__file__).parent / "data" / "gaps.tsv"
@@ -76,10 +75,7 @@ def suggestions(source: Source, registry: Registry, kind: Kind | None = None) ->
         if kind in (None, of_kind):
             rough = Estimate(_EFFORT.get(of_kind, _USUAL_EFFORT), 0, 0, "not estimated yet")
             estimate = by_people.get(operator.name, rough)
-            suggested.append(_suggestion(operator, of_kind, estimate, entry.owner if entry else None))
+            overloads = tuple(overload.name for overload in operator.kernels)
+            owner = entry.owner if entry else None
+            suggested.append(Suggestion(operator.full_name, of_kind, overloads, estimate, owner))
     return sorted(suggested, key=lambda gap: (gap.owner is not None, -gap.score, gap.operator))
-
-
-def _suggestion(operator: OperatorModel, kind: Kind, estimate: Estimate, owner: str | None) -> Suggestion:
-    overloads = tuple(overload.name for overload in operator.kernels)
-    return Suggestion(operator.full_name, kind, overloads, estimate, owner)

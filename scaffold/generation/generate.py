@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...registry.files import edit_all, load
-from ...registry.model import Entry, Status
+from ...registry.model import Status
 from ..errors import ScaffoldError
 from ..manifest import Manifest
-from ..operators.gap import require_gap
+from ..operators.gap import require_gap, require_no_kernel
 from ..operators.kinds import Choice, Kind, kind_of
 from ..operators.model import OperatorModel
 from ..operators.opinfos import opinfos_for
@@ -19,7 +19,7 @@ from ..release_files import files_of
 from ..targets import Generated, KernelTarget, Request, extension, shader, stable
 from ..targets.upstream import patch as upstream
 from .destination import Destination, destination_of
-from .writing import Plan, plan, write
+from .writing import Plan, plan, require_no_conflicts, write
 
 _FURTHER = (Status.scaffolded, Status.implemented, Status.verified, Status.upstreamed)
 
@@ -33,16 +33,25 @@ class Scaffold:
         asked: the operator that was asked for.
         choice: the kind of kernel and what it was told by.
         target: where it goes.
+        destination: the folder.
         plan: what would be written.
-        next_command: what to type next.
     """
 
     operator: OperatorModel
     asked: OperatorModel
     choice: Choice
     target: KernelTarget
+    destination: Destination
     plan: Plan
-    next_command: str
+
+    @property
+    def next_command(self) -> str:
+        """What to type next."""
+        if self.destination.in_package:
+            return f"python -m pytest tests/simulated/test_kernel_{self.operator.stem}.py"
+        if self.target is KernelTarget.SHADER:
+            return f"python -m pytest {self.destination.folder / 'tests'}"
+        return f"mpsmith check {self.destination.folder}"
 
 
 def prepare(
@@ -64,7 +73,7 @@ def prepare(
     operator = source.serving(asked)
     if not force:
         require_gap(operator)
-        _require_no_kernel(operator, registry)
+        require_no_kernel(operator, registry)
     destination = destination_of(operator, target, out)
     if not force:
         destination.require_own(operator, target)
@@ -82,7 +91,7 @@ def prepare(
         generated.arc,
     )
     planned = plan(destination, generated.files, manifest)
-    return Scaffold(operator, asked, choice, target, planned, _next_command(operator, target, destination))
+    return Scaffold(operator, asked, choice, target, destination, planned)
 
 
 def prepare_all(
@@ -103,29 +112,16 @@ def apply(scaffolds: Sequence[Scaffold], *, force: bool = False, registry: Path 
     Returns the operators whose entry moved. Raises ScaffoldError before anything is written when files are in the way.
     """
     if not force:
-        for one in scaffolds:
-            if one.plan.conflicts:
-                write(one.plan)
-    for one in scaffolds:
-        write(one.plan, force=force)
+        for scaffold in scaffolds:
+            require_no_conflicts(scaffold.plan)
+    for scaffold in scaffolds:
+        write(scaffold.plan, force=force)
     entries = load(registry)
-    moving = [
-        one.operator.full_name
-        for one in scaffolds
-        if one.operator.full_name not in entries or entries[one.operator.full_name].status not in _FURTHER
-    ]
+    operators = [scaffold.operator.full_name for scaffold in scaffolds]
+    moving = [name for name in operators if name not in entries or entries[name].status not in _FURTHER]
     if moving:
         edit_all(registry, {operator: {"status": Status.scaffolded} for operator in moving}, add=True)
     return moving
-
-
-def _require_no_kernel(operator: OperatorModel, registry: Path | None) -> None:
-    entry: Entry | None = load(registry).get(operator.full_name)
-    if entry and entry.kernel and entry.status in (Status.implemented, Status.verified):
-        raise ScaffoldError(
-            f"{operator.full_name} is {entry.status.value} already, in mpsmith.kernels.{entry.kernel}; "
-            "--force scaffolds another kernel"
-        )
 
 
 def _generate(request: Request, target: KernelTarget, destination: Destination) -> Generated:
@@ -136,11 +132,3 @@ def _generate(request: Request, target: KernelTarget, destination: Destination) 
     if target is KernelTarget.STABLE:
         return stable.generate(request)
     return upstream.generate(request, upstream.tree_of(files_of(request.operator.release)), destination.text_of)
-
-
-def _next_command(operator: OperatorModel, target: KernelTarget, destination: Destination) -> str:
-    if target is KernelTarget.SHADER and destination.in_package:
-        return f"python -m pytest tests/simulated/test_kernel_{operator.stem}.py"
-    if target is KernelTarget.SHADER:
-        return f"python -m pytest {destination.folder / 'tests'}"
-    return f"mpsmith check {destination.folder}"

@@ -90,14 +90,20 @@ def _change(path: Path, generated: str, digest: str | None) -> FileChange:
     return FileChange(path, Action.CONFLICT, before, merge.text)
 
 
+def require_no_conflicts(planned: Plan) -> None:
+    """Raise ScaffoldError when files were edited outside the regions."""
+    if planned.conflicts:
+        listed = ", ".join(str(change.path) for change in planned.conflicts)
+        raise ScaffoldError(f"edited by hand, and not written over: {listed} (--force writes over; the regions stay)")
+
+
 def write(planned: Plan, *, force: bool = False) -> None:
     """Write every file of a plan, or none of them. `force` writes over files that were edited outside the regions.
 
     Raises ScaffoldError when there are conflicts, or when the disk refuses (what was there is put back).
     """
-    if planned.conflicts and not force:
-        listed = ", ".join(str(change.path) for change in planned.conflicts)
-        raise ScaffoldError(f"edited by hand, and not written over: {listed} (--force writes over; the regions stay)")
+    if not force:
+        require_no_conflicts(planned)
     changed = [change for change in planned.changes if change.before != change.after]
     texts = [(change.path, change.before, change.after) for change in changed]
     manifest = planned.manifest.to_json()

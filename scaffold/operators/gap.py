@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from ...audit.releases import data as release_data
 from ...audit.surface.overloads import Dispatch
 from ...audit.surface.reachability import Unreachable
+from ...registry.files import load
+from ...registry.model import Entry, Status
 from ..errors import ScaffoldError
 from .model import OperatorModel, lacks_kernel
 
@@ -43,3 +47,13 @@ def native_since(operator: OperatorModel) -> str | None:
             if history and history.dispatch[position] in kernels:
                 return facts.release
     return None
+
+
+def require_no_kernel(operator: OperatorModel, registry: Path | None) -> None:
+    """Raise ScaffoldError when mpsmith has a kernel for the operator already."""
+    entry: Entry | None = load(registry).get(operator.full_name)
+    if entry and entry.kernel and entry.status in (Status.implemented, Status.verified):
+        raise ScaffoldError(
+            f"{operator.full_name} is {entry.status.value} already, in mpsmith.kernels.{entry.kernel}; "
+            "--force scaffolds another kernel"
+        )

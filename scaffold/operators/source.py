@@ -103,10 +103,11 @@ def source_of(release: str | None) -> Source:
     Raises ToolchainError when that release was not set up, WheelError for what is no release.
     """
     files = files_of(release)
-    if not files.installed:
-        return of_yaml(files.native_functions.read_bytes(), files.release)
-    functions = native_functions.parse(files.native_functions.read_bytes(), str(files.native_functions))
-    return Source(installed_surface(functions), tuple(functions))
+    source = str(files.native_functions) if files.installed else f"native_functions.yaml of torch {files.release}"
+    functions = native_functions.parse(files.native_functions.read_bytes(), source)
+    if files.installed:
+        return Source(installed_surface(functions), tuple(functions))
+    return Source(classified(functions, None, files.release, source), tuple(functions))
 
 
 def of_yaml(text: bytes, release: str) -> Source:

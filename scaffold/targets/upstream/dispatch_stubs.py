@@ -7,14 +7,33 @@ one function. They are found in the headers that ship with torch.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from .. import Request
 
 _STUB = re.compile(r"DECLARE_DISPATCH\(\s*(?P<type>[^;]*?),\s*(?P<name>\w+)\s*\)", re.DOTALL)
 _ALIAS = re.compile(r"using (?P<name>\w+)\s*=\s*(?P<type>void\s*\(\*\)\([^;]*\));", re.DOTALL)
 _FUNCTION = re.compile(r"^void\s*\(\*\)\((?P<parameters>.*)\)$", re.DOTALL)
 _ITERATOR = re.compile(r"^(at::)?TensorIterator(Base)?\s*&")
+
+
+@dataclass(frozen=True)
+class StubFunctor:
+    """The functor of a stub's kernel in Metal: its parameters, and the REGISTER_ line that instantiates it."""
+
+    macro: str
+    name: str
+    parameters: str
+    first: str
+    alpha: bool
+
+    def line(self, metal: str) -> str:
+        """The line for one Metal type."""
+        types = (metal, metal, metal) if self.alpha else (metal, metal)
+        return f"{self.macro}({self.name}, {', '.join(types)});"
 
 
 @dataclass(frozen=True)
@@ -34,6 +53,33 @@ class Stub:
         """Whether all parameters behind the iterator are Scalars."""
         return all(re.search(r"\bScalar\s*&$", parameter) for parameter in self.parameters)
 
+    def helper(self, inputs: Sequence[str]) -> str:
+        """The function of MetalShaderLibrary that runs the kernel on these tensors; empty where none fits."""
+        if not self.takes_scalars or len(self.parameters) > 1:
+            return ""
+        return {1: "exec_unary_kernel", 2: "exec_binary_kernel"}.get(len(inputs), "")
+
+    def functor(self, inputs: Sequence[str], name: str) -> StubFunctor | None:
+        """What such a function instantiates; None where none fits."""
+        if not self.helper(inputs):
+            return None
+        alpha = bool(self.parameters)
+        macro = f"REGISTER_{'UNARY' if len(inputs) == 1 else 'BINARY'}{'_ALPHA' if alpha else ''}_OP"
+        parameters = ", ".join(f"const T {parameter}" for parameter in [*inputs, *(["alpha"] if alpha else [])])
+        return StubFunctor(macro, name, parameters, inputs[0], alpha)
+
+
+def stub_of(request: Request, rows: Mapping[str, Mapping[str, str]], include: Path) -> Stub | None:
+    """The operator's dispatch stub, where all backends share the kernel that calls it.
+
+    `rows`: the kernel of each dispatch key by overload.
+    """
+    if len(rows) != 1 or not request.kind.elementwise:
+        return None
+    (by_key,) = rows.values()
+    shared = by_key.get("CPU") is not None and by_key.get("CPU") == by_key.get("CUDA")
+    return stub_for(request.operator.name, include) if shared else None
+
 
 def stub_for(operator: str, include: Path) -> Stub | None:
     """The stub named after an operator, where it works on a TensorIterator."""
@@ -42,7 +88,7 @@ def stub_for(operator: str, include: Path) -> Stub | None:
 
 @cache
 def _stubs(include: Path) -> dict[str, Stub]:
-    found: dict[str, Stub] = {}
+    stubs: dict[str, Stub] = {}
     for path in sorted((include / "ATen" / "native").glob("*.h")):
         text = path.read_text("utf-8", "replace")
         if "DECLARE_DISPATCH" not in text:
@@ -51,20 +97,20 @@ def _stubs(include: Path) -> dict[str, Stub]:
         for match in _STUB.finditer(text):
             written = " ".join(match["type"].split())
             function = _FUNCTION.match(aliases.get(written, written))
-            parameters = [one.strip() for one in function["parameters"].split(",")] if function else []
+            parameters = [parameter.strip() for parameter in function["parameters"].split(",")] if function else []
             if parameters and _ITERATOR.match(parameters[0]):
-                types = tuple(_without_name(one) for one in parameters[1:])
+                types = tuple(_without_name(parameter) for parameter in parameters[1:])
                 header = str(path.relative_to(include))
                 stub = Stub(match["name"], header, _without_name(parameters[0]), types)
-                found[stub.name] = stub
-    return found
+                stubs[stub.name] = stub
+    return stubs
 
 
 def _without_name(parameter: str) -> str:
     """The type of a parameter that may have a name: `const Scalar& alpha` is `const Scalar&`."""
-    found = re.match(r"^(?P<type>.*[&*>])\s*\w+$", parameter)
-    if found:
-        return found["type"].strip()
+    named = re.match(r"^(?P<type>.*[&*>])\s*\w+$", parameter)
+    if named:
+        return named["type"].strip()
     words = parameter.split()
     known = ("int64_t", "bool", "double", "float", "int")
     return " ".join(words[:-1]) if len(words) > 1 and words[-2] in known else parameter

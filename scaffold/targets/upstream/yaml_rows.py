@@ -14,11 +14,11 @@ _ROW = re.compile(r"^    (?P<keys>[A-Z]\w*(?:, *[A-Z]\w*)*): (?P<kernel>\S+)(?P<
 def entry_of(text: str, overload: str) -> tuple[int, int]:
     """Where an overload's entry begins and ends in the text. Raises ScaffoldError when there is none."""
     start: int | None = None
-    for found in _ENTRY.finditer(text):
+    for entry in _ENTRY.finditer(text):
         if start is not None:
-            return start, found.start()
-        if found["name"] == overload:
-            start = found.start()
+            return start, entry.start()
+        if entry["name"] == overload:
+            start = entry.start()
     if start is None:
         raise ScaffoldError(f"native_functions.yaml has no entry for {overload}")
     return start, len(text)
@@ -29,10 +29,25 @@ def entries_of(text: str, overloads: list[str]) -> str:
     return "".join(text[slice(*entry_of(text, name))] for name in overloads)
 
 
-def rows_of(entry: str) -> dict[str, str]:
-    """The kernel of each dispatch key in an entry."""
-    found = (_ROW.match(line) for line in entry.splitlines())
-    return {key.strip(): row["kernel"] for row in found if row for key in row["keys"].split(",")}
+def rows_by_overload(text: str, overloads: list[str]) -> dict[str, dict[str, str]]:
+    """The kernel of each dispatch key in the entries of some overloads."""
+    return {overload: _rows_of(text[slice(*entry_of(text, overload))]) for overload in overloads}
+
+
+def _rows_of(entry: str) -> dict[str, str]:
+    rows = (_ROW.match(line) for line in entry.splitlines())
+    return {key.strip(): row["kernel"] for row in rows if row for key in row["keys"].split(",")}
+
+
+def mps_kernels(rows: Mapping[str, Mapping[str, str]], *, shared: bool) -> dict[str, str]:
+    """The name of each overload's kernel on mps: that of the CPU where backends share one, else one of its own."""
+    kernels = {}
+    for overload, by_key in rows.items():
+        identifier = overload.replace(".", "_")
+        taken = f"{identifier}_mps" in by_key.values()
+        own = f"{identifier}_metal" if taken else f"{identifier}_mps"
+        kernels[overload] = by_key["CPU"] if shared and "CPU" in by_key else own
+    return kernels
 
 
 def with_mps_rows(text: str, kernels: Mapping[str, str]) -> str:

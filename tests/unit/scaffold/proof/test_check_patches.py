@@ -14,10 +14,11 @@ from mpsmith.scaffold.proof.patches import check_patch
 from mpsmith.scaffold.proof.toolchain import Toolchain
 from mpsmith.scaffold.release_files import COMMON_MPS, NATIVE_FUNCTIONS, files_of
 from mpsmith.scaffold.targets import Request
+from mpsmith.scaffold.targets.upstream import native_code
 from mpsmith.scaffold.targets.upstream import patch as upstream
 from mpsmith.scaffold.targets.upstream.expected_failures import without_entries
 from mpsmith.scaffold.targets.upstream.git_patch import added, changed
-from mpsmith.scaffold.targets.upstream.yaml_rows import rows_of, with_mps_rows
+from mpsmith.scaffold.targets.upstream.yaml_rows import mps_kernels, rows_by_overload, with_mps_rows
 
 YAML = """\
 - func: mode(Tensor self) -> Tensor
@@ -54,7 +55,24 @@ def test_a_row_that_is_there_is_replaced() -> None:
 
 
 def test_rows_by_key() -> None:
-    assert rows_of(YAML) == {"CPU": "ndtri_out", "CUDA": "ndtri_out", "MTIA": "ndtri_out_mtia"}
+    rows = rows_by_overload(YAML, ["ndtri.out"])
+    assert rows == {"ndtri.out": {"CPU": "ndtri_out", "CUDA": "ndtri_out", "MTIA": "ndtri_out_mtia"}}
+
+
+def test_the_name_of_a_kernel_is_the_shared_one_or_an_own_one_that_is_free() -> None:
+    rows = rows_by_overload(YAML, ["ndtri.out"])
+    assert mps_kernels(rows, shared=True) == {"ndtri.out": "ndtri_out"}
+    assert mps_kernels(rows, shared=False) == {"ndtri.out": "ndtri_out_mps"}
+    assert mps_kernels({"ndtri.out": {"CUDA": "ndtri_out_mps"}}, shared=True) == {"ndtri.out": "ndtri_out_metal"}
+
+
+def test_a_tag_that_torchgen_asks_for_is_added_once() -> None:
+    tagged = native_code._with_tag(YAML, "mode")
+    assert native_code._with_tag(YAML, "ndtri.out") == YAML
+    assert native_code._with_tag(tagged, "mode") == tagged
+    added = [line for line in tagged.splitlines() if line not in YAML.splitlines()]
+    assert added == ["  tags: nondeterministic_seeded"]
+    assert tagged.index(added[0]) < tagged.index("- func: ndtri.out")
 
 
 @pytest.mark.parametrize(("overload", "message"), [("conv2d", "composed of others"), ("gone", "no entry for gone")])
