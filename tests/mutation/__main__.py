@@ -54,10 +54,10 @@ def main() -> int:
                 results.append(result)
                 if arguments.verbose or not (result.killer or result.equivalent):
                     print(f"{result.path}:{result.line}: {result.change}  [{result.killer or 'SURVIVED'}]", flush=True)
+            if arguments.json:  # after each module: a run that is stopped has told what it knows
+                arguments.json.write_text(json.dumps([asdict(result) for result in results], indent=1) + "\n")
         print(f"{room}: {len(modules)} modules done", file=sys.stderr)
     print(_table(results, totals))
-    if arguments.json:
-        arguments.json.write_text(json.dumps([asdict(result) for result in results], indent=1) + "\n")
     return 0
 
 

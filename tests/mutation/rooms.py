@@ -1,51 +1,54 @@
-"""Which modules decide, and the tests that hold each: a module of the right column meets no other tests."""
+"""Which modules decide, and the tests that hold each: mutants of a module meet no other tests."""
 
 from __future__ import annotations
 
-JUDGING = ["tests/unit/audit/judging"]
-FINDINGS = ["tests/unit/audit/findings"]
 
-KERNELS = ["tests/unit/kernels/test_registration_states.py", "tests/unit/kernels/test_catalog_names.py"]
-GENERATION = ["tests/unit/scaffold/operators", "tests/unit/scaffold/targets/test_golden_files.py"]
+def _in(folder: str, *names: str) -> list[str]:
+    return [f"tests/unit/{folder}/test_{name}.py" for name in names]
+
+
+JUDGING, FINDINGS, KERNELS = "audit/judging", "audit/findings", "kernels"
+LAUNCHES = ["tests/unit/scaffold/launches", *_in("scaffold/targets", "golden_files")]
+TARGETS = _in("scaffold/targets", "golden_files")
 
 ROOMS: dict[str, dict[str, list[str]]] = {
     "judging": {
-        "audit/judging/agreement.py": JUDGING,
-        "audit/judging/compare.py": JUDGING,
-        "audit/judging/distributions.py": JUDGING,
-        "audit/judging/execution.py": JUDGING,
-        "audit/judging/fallbacks.py": JUDGING,
-        "audit/judging/judge.py": JUDGING,
-        "audit/judging/reference.py": JUDGING,
-        "audit/judging/transfer.py": JUDGING,
-        "audit/judging/witness.py": JUDGING,
+        "audit/judging/agreement.py": _in(JUDGING, "agreement", "judging_parts"),
+        "audit/judging/compare.py": _in(JUDGING, "tolerances", "compare", "judging_parts"),
+        "audit/judging/distributions.py": _in(JUDGING, "distributions", "judging_parts"),
+        "audit/judging/execution.py": _in(JUDGING, "executions", "reference"),
+        "audit/judging/fallbacks.py": _in(JUDGING, "executions"),
+        "audit/judging/judge.py": _in(JUDGING, "judge_verdicts", "judging_parts"),
+        "audit/judging/reference.py": _in(JUDGING, "reference", "judging_parts"),
+        "audit/judging/transfer.py": _in(JUDGING, "copies", "transfer"),
+        "audit/judging/witness.py": _in(JUDGING, "executions"),
     },
     "evidence": {
-        "audit/findings/attribution.py": FINDINGS,
-        "audit/findings/evidence.py": FINDINGS,
-        "audit/findings/explanations.py": FINDINGS,
-        "audit/findings/rules.py": FINDINGS,
-        "audit/findings/summary.py": FINDINGS,
+        "audit/findings/attribution.py": _in(FINDINGS, "attribution", "summary"),
+        "audit/findings/evidence.py": _in(FINDINGS, "evidence", "summary"),
+        "audit/findings/explanations.py": _in(FINDINGS, "explanations", "each_rule"),
+        "audit/findings/rules.py": _in(FINDINGS, "each_rule", "explanations"),
+        "audit/findings/summary.py": _in(FINDINGS, "summary"),
     },
     "registration": {
-        "kernels/runtime/catalog.py": KERNELS,
-        "kernels/runtime/dispatcher.py": KERNELS,
-        "kernels/runtime/registration.py": KERNELS,
-        "registry/kernel_index.py": ["tests/unit/registry/test_registry_kernel_index.py"],
+        "kernels/runtime/catalog.py": _in(KERNELS, "registration_states", "catalog_names"),
+        "kernels/runtime/dispatcher.py": _in(KERNELS, "registration_states"),
+        "kernels/runtime/registration.py": _in(KERNELS, "registration_states"),
+        "registry/kernel_index.py": _in("registry", "registry_kernel_index"),
     },
     "generation": {
-        "scaffold/launches/aten_host.py": GENERATION,
-        "scaffold/launches/cxx_host.py": GENERATION,
-        "scaffold/launches/launch.py": GENERATION,
-        "scaffold/launches/python_host.py": GENERATION,
-        "scaffold/launches/stable_host.py": GENERATION,
-        "scaffold/operators/kinds.py": GENERATION,
-        "scaffold/targets/extension.py": GENERATION,
-        "scaffold/targets/rendering.py": GENERATION,
-        "scaffold/targets/shader.py": GENERATION,
-        "scaffold/targets/stable.py": GENERATION,
-        "scaffold/targets/upstream/dispatch_stubs.py": GENERATION,
-        "scaffold/targets/upstream/patch.py": GENERATION,
-        "scaffold/targets/upstream/yaml_rows.py": GENERATION,
+        "scaffold/launches/aten_host.py": LAUNCHES,
+        "scaffold/launches/cxx_host.py": LAUNCHES,
+        "scaffold/launches/launch.py": LAUNCHES,
+        "scaffold/launches/python_host.py": LAUNCHES,
+        "scaffold/launches/stable_host.py": LAUNCHES,
+        "scaffold/operators/kinds.py": _in("scaffold/operators", "kind_rules"),
+        "scaffold/targets/extension.py": TARGETS,
+        "scaffold/targets/rendering.py": TARGETS,
+        "scaffold/targets/shader.py": TARGETS,
+        "scaffold/targets/stable.py": TARGETS,
+        "scaffold/targets/upstream/dispatch_stubs.py": TARGETS,
+        "scaffold/targets/upstream/patch.py": TARGETS,
+        "scaffold/targets/upstream/yaml_rows.py": TARGETS,
     },
 }

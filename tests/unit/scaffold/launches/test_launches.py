@@ -1,0 +1,407 @@
+"""How a schema becomes a launch, and how each language writes it: schemas made by hand, told letter by letter."""
+
+from __future__ import annotations
+
+import pytest
+from torchgen.model import FunctionSchema
+
+from mpsmith.audit.surface.native_functions import NativeFunction
+from mpsmith.audit.surface.overloads import Dispatch, Overload
+from mpsmith.audit.surface.reachability import Reachable
+from mpsmith.scaffold.errors import InexpressibleError
+from mpsmith.scaffold.launches.aten_host import AtenHost
+from mpsmith.scaffold.launches.launch import Buffer, Launch, Result, launch_of
+from mpsmith.scaffold.launches.python_host import PythonHost
+from mpsmith.scaffold.launches.stable_host import StableHost, stable_since
+from mpsmith.scaffold.operators.kinds import Kind
+from mpsmith.scaffold.operators.model import OverloadModel
+
+
+def overload(schema: str) -> OverloadModel:
+    name = schema.partition("(")[0]
+    surface = Overload(
+        f"aten::{name}", f"aten::{name}", schema, (), False, Dispatch.MISSING, Dispatch.MISSING, Reachable()
+    )
+    return OverloadModel(NativeFunction(name, schema, {}), FunctionSchema.parse(schema), surface)
+
+
+def launch(schema: str, kind: Kind = Kind.UNARY) -> Launch:
+    return launch_of(overload(schema), kind)
+
+
+OUT = launch("demo.out(Tensor self, Tensor other, *, float a=0.5, int b=1, Tensor(a!) out) -> Tensor(a!)", Kind.BINARY)
+MODE = launch("mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)", Kind.SORT)
+IN_PLACE = launch("demo_(Tensor(a!) self, Scalar value) -> Tensor(a!)")
+MAKES = launch("make(int n, float half) -> Tensor")
+NOTHING = launch("look(Tensor self, Scalar? limit=None) -> ()")
+MUTABLE = launch("step(Tensor(a!) state, Tensor grad) -> Tensor result")
+
+
+# ---- the launch
+
+
+def test_outputs_are_bound_first_then_inputs_then_numbers() -> None:
+    assert OUT.bound == (
+        Buffer("out", "T", written=True),
+        Buffer("self", "T"),
+        Buffer("other", "T"),
+        Buffer("a", "float", host="float"),
+        Buffer("b", "long", host="int64_t"),
+    )
+    assert [buffer.declaration for buffer in OUT.bound] == [
+        "device T* out",
+        "device const T* self",
+        "device const T* other",
+        "constant float& a",
+        "constant long& b",
+    ]
+    assert OUT.results == ()
+    assert [buffer.name for buffer in OUT.inputs] == ["self", "other"]
+    assert [buffer.name for buffer in OUT.outputs] == ["out"]
+    assert [buffer.name for buffer in OUT.tensors] == ["out", "self", "other"]
+    assert [buffer.name for buffer in OUT.numbers] == ["a", "b"]
+
+
+def test_results_of_a_functional_form_are_bound_as_outputs_and_indices_are_long() -> None:
+    assert MODE.results == (Result("values", "T"), Result("indices", "long"))
+    assert MODE.buffers == (
+        Buffer("values", "T", written=True),
+        Buffer("indices", "long", written=True),
+        Buffer("self", "T"),
+        Buffer("dim", "long", host="int64_t"),
+        Buffer("keepdim", "long", host="int64_t"),
+        Buffer("row_length", "long", host="int64_t"),
+    )
+    assert (MODE.id, MODE.name, MODE.form) == ("mode", "mode", "functional")
+    assert MODE.text.startswith("aten::mode(Tensor self")
+    assert OUT.id == "demo_out"
+
+
+@pytest.mark.parametrize(("kind", "by_rows"), [(kind, kind in (Kind.REDUCTION, Kind.SCAN, Kind.SORT)) for kind in Kind])
+def test_the_kinds_that_work_by_rows(kind: Kind, by_rows: bool) -> None:
+    found = launch("demo(Tensor self) -> Tensor", kind)
+    assert found.by_rows is by_rows
+    assert (found.buffers[-1].name == "row_length") is by_rows
+
+
+@pytest.mark.parametrize(
+    ("name", "metal"),
+    [
+        *((name, "long") for name in ("indices", "index", "mode_indices", "counts", "pivots", "info", "xindices")),
+        *((name, "T") for name in ("self", "indices2", "input")),
+    ],
+)
+def test_tensors_of_places_hold_64_bit_integers(name: str, metal: str) -> None:
+    (_, tensor) = launch(f"demo(Tensor {name}) -> Tensor").bound
+    assert tensor.metal == metal
+
+
+@pytest.mark.parametrize(
+    ("type_", "metal", "host"),
+    [
+        ("int", "long", "int64_t"),
+        ("SymInt", "long", "int64_t"),
+        ("bool", "long", "int64_t"),
+        ("float", "float", "float"),
+        ("Scalar", "float", "float"),
+    ],
+)
+def test_numbers_are_bound_as_metal_takes_them(type_: str, metal: str, host: str) -> None:
+    assert launch(f"demo(Tensor self, {type_} x) -> Tensor").numbers == (Buffer("x", metal, host=host),)
+
+
+@pytest.mark.parametrize(
+    "type_", ["Tensor?", "Tensor[]", "int[]", "float?", "Generator?", "Generator", "str", "Device"]
+)
+def test_what_has_no_buffer_is_left_to_the_author(type_: str) -> None:
+    found = launch(f"demo(Tensor self, {type_} x) -> Tensor")
+    assert found.left == ("x",)
+    assert [buffer.name for buffer in found.bound] == ["result", "self"]
+
+
+def test_words_that_metal_keeps_get_an_underscore() -> None:
+    assert [buffer.name for buffer in MAKES.numbers] == ["n", "half_"]
+    assert [MAKES.argument(buffer) for buffer in MAKES.numbers] == ["n", "half"]
+    for word in ("half", "float", "long", "device", "constant", "kernel", "thread", "default"):
+        assert launch(f"demo(Tensor {word}) -> Tensor").inputs[0].name == f"{word}_"
+    assert OUT.argument(OUT.numbers[0]) == "a"
+
+
+def test_results_are_named_by_the_schema_or_by_number() -> None:
+    assert launch("demo(Tensor self) -> Tensor").results == (Result("result", "T"),)
+    assert launch("demo(Tensor self) -> (Tensor, Tensor)").results == (Result("result0", "T"), Result("result1", "T"))
+    assert launch("demo(Tensor self) -> Tensor self").results == (Result("self_", "T"),)
+    assert launch("demo(Tensor self) -> (Tensor, int)").results == ()
+    assert MUTABLE.results == (Result("result", "T"),)
+    assert IN_PLACE.results == NOTHING.results == ()
+
+
+def test_thirty_buffers_are_bound_at_most() -> None:
+    """The last of 31 is the number of threads."""
+    names = ", ".join(f"Tensor t{number}" for number in range(40))
+    assert len(launch(f"demo({names}) -> Tensor").bound) == 30
+
+
+def test_the_tensor_that_chooses_the_instantiation() -> None:
+    assert OUT.first_tensor == "out"
+    assert launch("demo(Tensor index, Tensor self) -> int").first_tensor == "self"
+    assert launch("demo(Tensor index) -> int").first_tensor == "index"
+    assert launch("demo(int n) -> int").first_tensor == ""
+
+
+def test_devices_are_checked_of_tensors_that_the_caller_gives() -> None:
+    assert OUT.checked == ["out", "self", "other"]
+    assert MODE.checked == ["self"]
+    assert MUTABLE.checked == ["state", "grad"]
+
+
+@pytest.mark.parametrize(
+    ("found", "returned"),
+    [
+        (OUT, ["out"]),
+        (IN_PLACE, ["self"]),
+        (MODE, ["values", "indices"]),
+        (MUTABLE, ["result"]),
+        (NOTHING, []),
+        (launch("demo(Tensor self) -> (Tensor, int)"), ["{}", "{}"]),
+        (launch("two.out(Tensor self, *, Tensor(a!) x, Tensor(b!) y) -> (Tensor(a!), Tensor(b!))"), ["x", "y"]),
+    ],
+    ids=lambda value: value.name if isinstance(value, Launch) else str(value),
+)
+def test_what_is_returned(found: Launch, returned: list[str]) -> None:
+    assert found.returned == returned
+
+
+@pytest.mark.parametrize(
+    ("schema", "kind", "served"),
+    [
+        ("d.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)", Kind.UNARY, True),
+        ("d.out(Tensor self, Tensor other, Scalar s, *, Tensor(a!) out) -> Tensor(a!)", Kind.BINARY, True),
+        ("d.out(Tensor a, Tensor b, Tensor c, *, Tensor(a!) out) -> Tensor(a!)", Kind.TERNARY, False),
+        ("d.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)", Kind.REDUCTION, False),
+        ("d(Tensor self) -> Tensor", Kind.UNARY, False),
+        ("d.out(Tensor self, Tensor? w, *, Tensor(a!) out) -> Tensor(a!)", Kind.UNARY, False),
+        ("d.out(Tensor self, *, Tensor(a!) x, Tensor(b!) y) -> (Tensor(a!), Tensor(b!))", Kind.UNARY, False),
+        ("d.out(Tensor self, Tensor index, *, Tensor(a!) out) -> Tensor(a!)", Kind.BINARY, False),
+        ("d.out(int n, *, Tensor(a!) out) -> Tensor(a!)", Kind.UNARY, False),
+    ],
+)
+def test_whom_the_elementwise_launch_serves(schema: str, kind: Kind, served: bool) -> None:
+    assert launch(schema, kind).is_floating_elementwise is served
+
+
+def test_the_type_of_an_argument() -> None:
+    assert str(OUT.type_of("a")) == "float"
+    assert OUT.type_of("nothing") is None
+
+
+# ---- Python
+
+
+def test_python_declares_types_defaults_and_what_is_keyword_only() -> None:
+    assert PythonHost(OUT).parameters == [
+        "self: torch.Tensor",
+        "other: torch.Tensor",
+        "*",
+        "a: float = 0.5",
+        "b: int = 1",
+        "out: torch.Tensor",
+    ]
+    assert PythonHost(OUT).signature.returns == "torch.Tensor"
+    assert PythonHost(MODE).signature.returns == "tuple[torch.Tensor, torch.Tensor]"
+    assert PythonHost(NOTHING).signature.returns == "None"
+    assert PythonHost(NOTHING).parameters == ["self: torch.Tensor", "limit: float | None = None"]
+
+
+@pytest.mark.parametrize(
+    ("declared", "written"),
+    [
+        ("bool x=True", "bool = True"),
+        ("bool x=False", "bool = False"),
+        ("int x=-1", "int = -1"),
+        ("int[2] x=1", "Sequence[int] = (1, 1,)"),
+        ("int[2]? x=-1", "Sequence[int] | None = (-1, -1,)"),
+        ("int[] x=1", "Sequence[int] = (1,)"),
+        ("int[1] x=[]", "Sequence[int] = ()"),
+        ("int[2] x=[0,1]", "Sequence[int] = (0,1,)"),
+        ("int x=Mean", "int = 1"),
+        ("SymInt x", "int"),
+        ("str x='none'", "str = 'none'"),
+        ("Tensor[] x", "Sequence[torch.Tensor]"),
+        ("Tensor? x=None", "torch.Tensor | None = None"),
+        ("ScalarType x=float", "torch.dtype = torch.float"),
+        ("ScalarType x=long", "torch.dtype = torch.long"),
+        ("Layout x=strided", "torch.layout = torch.strided"),
+        ("Device x", "torch.device"),
+        ("Generator x", "torch.Generator"),
+        ("MemoryFormat x=contiguous_format", "torch.memory_format = torch.contiguous_format"),
+        ("Storage x", "object"),
+    ],
+)
+def test_types_and_defaults_in_python(declared: str, written: str) -> None:
+    assert PythonHost(launch(f"demo(Tensor self, {declared}) -> Tensor")).parameters[1] == f"x: {written}"
+
+
+def test_what_python_binds_and_returns() -> None:
+    assert PythonHost(OUT).bound == ["out", "self", "other", "float(a)", "int(b)"]
+    assert PythonHost(MODE).bound == ["values", "indices", "self", "int(dim)", "int(keepdim)", "row_length"]
+    assert PythonHost(MAKES).bound == ["result", "int(n)", "float(half)"]
+    assert PythonHost(MODE).returned == "values, indices"
+    assert PythonHost(launch("demo(Tensor self) -> (Tensor, int)")).returned == "(), ()"
+    assert PythonHost(OUT).floats == ["float(a)", "float(b)"]
+    assert PythonHost(launch("demo(Tensor self) -> Tensor")).floats == ["0.0"]
+    assert PythonHost(OUT).inputs == ["self", "other", "a", "b"]
+    assert (PythonHost(OUT).overload, PythonHost(MODE).overload) == ("demo.out", "mode.default")
+
+
+# ---- every language
+
+
+def test_the_length_of_a_row_is_that_of_the_first_inputs_last_dimension() -> None:
+    two = launch("demo(Tensor first, Tensor second) -> Tensor", Kind.REDUCTION)
+    none = launch("demo(int n) -> Tensor", Kind.REDUCTION)
+    assert PythonHost(two).row_length == "first.shape[-1] if first.dim() else 1"
+    assert AtenHost(two).row_length == StableHost(two).row_length == "first.dim() ? first.size(-1) : 1"
+    assert PythonHost(none).row_length == AtenHost(none).row_length == "1"
+    assert PythonHost(OUT).row_length == AtenHost(OUT).row_length == ""
+
+
+def test_results_are_allocated_like_the_first_input_with_their_dtype() -> None:
+    two = launch("demo(Tensor first, Tensor second) -> (Tensor values, Tensor indices)")
+    values, indices = two.results
+    assert PythonHost(two).allocated(values) == "torch.empty_like(first)"
+    assert PythonHost(two).allocated(indices) == "torch.empty_like(first, dtype=torch.int64)"
+    assert AtenHost(two).allocated(values) == "at::empty(first.sizes(), first.options())"
+    assert AtenHost(two).allocated(indices) == "at::empty(first.sizes(), first.options().dtype(at::kLong))"
+    assert StableHost(two).allocated(values) == "torch::stable::empty_like(first)"
+    assert StableHost(two).allocated(indices) == (
+        "torch::stable::new_empty(first, first.sizes(), torch::headeronly::ScalarType::Long)"
+    )
+
+
+def test_without_an_input_a_result_is_empty_on_the_device() -> None:
+    (result,) = MAKES.results
+    index = Result("indices", "long")
+    assert PythonHost(MAKES).allocated(result) == 'torch.empty(0, device="mps")'
+    assert PythonHost(MAKES).allocated(index) == 'torch.empty(0, device="mps", dtype=torch.int64)'
+    assert AtenHost(MAKES).allocated(result) == "at::empty({0}, at::TensorOptions().device(at::kMPS))"
+    assert AtenHost(MAKES).allocated(index) == ("at::empty({0}, at::TensorOptions().device(at::kMPS).dtype(at::kLong))")
+    assert StableHost(MAKES).allocated(result) == (
+        "torch::stable::empty({0}, std::nullopt, std::nullopt, "
+        "torch::stable::Device(torch::headeronly::DeviceType::MPS))"
+    )
+
+
+# ---- Objective-C++
+
+
+def test_a_thread_for_each_element_of_the_first_output() -> None:
+    assert AtenHost(MODE).threads == "values_dense.numel()"
+    assert AtenHost(launch("demo(Tensor self, Tensor other) -> int")).threads == "self_dense.numel()"
+
+
+def test_what_cxx_binds() -> None:
+    assert AtenHost(OUT).bound == [
+        *("out_dense", "self_dense", "other_dense", "static_cast<float>(a)", "static_cast<int64_t>(b)")
+    ]
+    assert AtenHost(MODE).bound[3:] == ["static_cast<int64_t>(dim)", "static_cast<int64_t>(keepdim)", "row_length"]
+    assert AtenHost(IN_PLACE).bound == ["self_dense", "value.to<float>()"]
+    assert StableHost(IN_PLACE).bound == ["self_dense", "static_cast<float>(value)"]
+    assert AtenHost(MAKES).bound[2] == "static_cast<float>(half)"
+
+
+def test_what_cxx_returns() -> None:
+    assert AtenHost(MODE).returned == "::std::tuple<at::Tensor,at::Tensor>(values, indices)"
+    assert (AtenHost(OUT).returned, AtenHost(NOTHING).returned) == ("out", "")
+    assert StableHost(MODE).returned == "{values, indices}"
+    assert (StableHost(OUT).returned, StableHost(NOTHING).returned) == ("out", "")
+
+
+def test_signatures_have_plain_integers() -> None:
+    found = AtenHost(launch("demo(Tensor self, SymInt n, SymInt[] s, Tensor? w=None) -> Tensor")).signature
+    assert [(parameter.name, parameter.type) for parameter in found.parameters] == [
+        ("self", "const at::Tensor &"),
+        ("n", "int64_t"),
+        ("s", "at::IntArrayRef"),
+        ("w", "const ::std::optional<at::Tensor> &"),
+    ]
+    assert found.returns == "at::Tensor"
+    assert AtenHost(IN_PLACE).signature.parameters[0].type == "at::Tensor &"
+
+
+@pytest.mark.parametrize(
+    ("type_", "bindable"),
+    [
+        *((type_, True) for type_ in ("Tensor", "int", "SymInt", "float", "bool", "Scalar", "str", "Device", "Layout")),
+        *((type_, True) for type_ in ("MemoryFormat", "Generator", "Generator?", "Tensor?", "int[]", "SymInt[]?")),
+        *((type_, False) for type_ in ("Tensor[]", "float[]", "ScalarType", "ScalarType?", "Storage")),
+    ],
+)
+def test_what_pybind_can_pass(type_: str, bindable: bool) -> None:
+    assert AtenHost(launch(f"demo(Tensor self, {type_} x) -> Tensor")).bindable is bindable
+
+
+# ---- the stable interface
+
+
+@pytest.mark.parametrize(
+    ("type_", "written"),
+    [
+        ("Tensor", "torch::stable::Tensor"),
+        ("int", "int64_t"),
+        ("SymInt", "int64_t"),
+        ("float", "double"),
+        ("Scalar", "double"),
+        ("bool", "bool"),
+        ("str", "std::string"),
+        ("ScalarType", "torch::headeronly::ScalarType"),
+        ("Layout", "torch::headeronly::Layout"),
+        ("MemoryFormat", "torch::headeronly::MemoryFormat"),
+        ("Device", "torch::stable::Device"),
+        ("Generator?", "std::optional<torch::stable::Generator>"),
+        ("int[2]", "std::vector<int64_t>"),
+        ("Tensor?[]", "std::vector<std::optional<torch::stable::Tensor>>"),
+    ],
+)
+def test_types_of_the_stable_interface(type_: str, written: str) -> None:
+    assert StableHost(launch(f"demo({type_} x) -> Tensor")).signature.parameters[0].type == written
+
+
+def test_returns_of_the_stable_interface() -> None:
+    assert StableHost(MODE).signature.returns == "std::tuple<torch::stable::Tensor, torch::stable::Tensor>"
+    assert StableHost(OUT).signature.returns == "torch::stable::Tensor"
+    assert StableHost(NOTHING).signature.returns == "void"
+
+
+def test_what_the_stable_interface_cannot_pass_is_named() -> None:
+    with pytest.raises(InexpressibleError, match="cannot pass x of aten::demo, of type Storage; use"):
+        _ = StableHost(launch("demo(Storage x) -> Tensor")).signature
+    with pytest.raises(InexpressibleError, match="cannot pass its return value of aten::demo"):
+        _ = StableHost(launch("demo(Tensor x) -> Storage")).signature
+
+
+@pytest.mark.parametrize(
+    ("argument", "bridged"),
+    [("Scalar x", True), ("Scalar? x", True), ("Scalar[] x", True), ("float x", False), ("Tensor[] x", False)],
+)
+def test_a_scalar_needs_a_bridge(argument: str, bridged: bool) -> None:
+    assert StableHost(launch(f"demo(Tensor self, {argument}) -> Tensor")).needs_bridge is bridged
+
+
+def test_the_bridge_passes_floats_in_the_place_of_scalars() -> None:
+    host = StableHost(
+        launch("demo.out(Tensor self, Scalar a, Scalar? b=None, *, int c=1, Tensor(a!) out) -> Tensor(a!)")
+    )
+    assert (
+        host.bridge_schema == "demo_out(Tensor self, float a, float? b=None, *, int c=1, Tensor(a!) out) -> Tensor(a!)"
+    )
+    assert host.bridge_parameters == (
+        "self: torch.Tensor, a: float, b: float | None = None, *, c: int = 1, out: torch.Tensor"
+    )
+    assert host.bridge_call == "self, float(a), None if b is None else float(b), c=c, out=out"
+
+
+def test_since_when_the_stable_interface_can_pass_it() -> None:
+    plain, random = overload("a(Tensor self) -> Tensor"), overload("b(Tensor self, Generator? g=None) -> Tensor")
+    assert stable_since([plain]) == stable_since([]) == (2, 10)
+    assert stable_since([plain, random]) == (2, 13)
