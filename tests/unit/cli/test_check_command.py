@@ -6,18 +6,19 @@ import json
 import subprocess
 import urllib.error
 import urllib.request
+from functools import partial
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from mpsmith.cli import app
-from mpsmith.errors import MpsmithError
 from mpsmith.scaffold.errors import ToolchainError
 from mpsmith.scaffold.proof import metal_sources, setup
 from mpsmith.simulator.clang import CompilerMissingError
+from support.commands import refusal, typed
 
-runner = CliRunner()
+checked = partial(typed, app, "check")
+refused = partial(refusal, app, "check")
 METAL = """\
 #include <metal_stdlib>
 using namespace metal;
@@ -29,12 +30,6 @@ kernel void twice(device float* x [[buffer(0)]], uint i [[thread_position_in_gri
 def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("MPSMITH_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
-
-
-def refused(*arguments: str) -> str:
-    done = runner.invoke(app, ["check", *arguments])
-    assert isinstance(done.exception, MpsmithError), done.output
-    return str(done.exception)
 
 
 def test_without_a_toolchain_it_says_which_command_fetches_it(tmp_path: Path) -> None:
@@ -66,7 +61,7 @@ def test_metal_needs_no_macos_toolchain(tmp_path: Path) -> None:
     pytest.importorskip("ziglang")
     (tmp_path / "good.metal").write_text(METAL.replace("FACTOR", "2.0f"))
     (tmp_path / "wrong.metal").write_text(METAL.replace("FACTOR", "factor"))
-    done = runner.invoke(app, ["check", str(tmp_path)])
+    done = checked(str(tmp_path))
     assert done.exit_code == 1
     assert "good.metal: ok (metal)" in done.output
     assert "wrong.metal:3:" in done.output
@@ -79,7 +74,7 @@ def test_metal_needs_no_macos_toolchain(tmp_path: Path) -> None:
 def test_json_has_the_same_findings(tmp_path: Path) -> None:
     pytest.importorskip("ziglang")
     (tmp_path / "wrong.metal").write_text(METAL.replace("FACTOR", "factor"))
-    done = runner.invoke(app, ["check", "--json", str(tmp_path / "wrong.metal")])
+    done = checked("--json", str(tmp_path / "wrong.metal"))
     data = json.loads(done.output)
     assert data["note"].endswith("nothing was loaded or run on a Mac.")
     (file,) = data["files"]
@@ -91,10 +86,10 @@ def test_an_unchanged_file_is_answered_from_the_cache(tmp_path: Path) -> None:
     pytest.importorskip("ziglang")
     file = tmp_path / "a.metal"
     file.write_text(METAL.replace("FACTOR", "2.0f"))
-    assert "cache" not in runner.invoke(app, ["check", str(file)]).output
-    assert "unchanged: answered from the cache" in runner.invoke(app, ["check", str(file)]).output
+    assert "cache" not in checked(str(file)).output
+    assert "unchanged: answered from the cache" in checked(str(file)).output
     file.write_text(METAL.replace("FACTOR", "3.0f"))
-    assert "cache" not in runner.invoke(app, ["check", str(file)]).output
+    assert "cache" not in checked(str(file)).output
 
 
 def test_without_a_compiler_nothing_is_called_ok(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +99,7 @@ def test_without_a_compiler_nothing_is_called_ok(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(metal_sources, "check", missing)
     monkeypatch.setattr(metal_sources, "check_key", missing)
     (tmp_path / "a.metal").write_text(METAL.replace("FACTOR", "2.0f"))
-    done = runner.invoke(app, ["check", str(tmp_path)])
+    done = checked(str(tmp_path))
     assert done.exit_code == 1
     assert "a.metal: not checked (nothing could be done)" in done.output
     assert "0 accepted, 0 refused, 1 not checked." in done.output

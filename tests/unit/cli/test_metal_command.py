@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+
+from support.commands import typed
 
 pytest.importorskip("ziglang")
 
@@ -30,14 +31,14 @@ def write(folder: Path, source: str) -> str:
 
 def test_check_of_a_correct_program(tmp_path: Path) -> None:
     file = write(tmp_path, AXPY)
-    result = CliRunner().invoke(app, ["check", file, "--strict"])
+    result = typed(app, "check", file, "--strict")
     assert result.exit_code == 0
     assert result.output == f"{file}: 0 errors, 0 warnings\n"
 
 
 def test_check_prints_the_line_and_exits_with_1(tmp_path: Path) -> None:
     file = write(tmp_path, AXPY.replace("a * x[i]", "a * y[i]"))
-    result = CliRunner().invoke(app, ["check", file])
+    result = typed(app, "check", file)
     assert result.exit_code == 1
     lines = result.output.splitlines()
     assert lines[0] == f"{file}:4:16: error: use of undeclared identifier 'y'"
@@ -47,7 +48,7 @@ def test_check_prints_the_line_and_exits_with_1(tmp_path: Path) -> None:
 
 def test_check_as_json(tmp_path: Path) -> None:
     file = write(tmp_path, AXPY.replace("a * x[i]", "(double)x[i]"))
-    result = CliRunner().invoke(app, ["check", file, "--json"])
+    result = typed(app, "check", file, "--json")
     assert result.exit_code == 1
     (finding,) = json.loads(result.output)
     assert (finding["file"], finding["line"], finding["rule"]) == (file, 4, "no-double")
@@ -56,7 +57,7 @@ def test_check_as_json(tmp_path: Path) -> None:
 def test_run_prints_the_arrays_and_says_that_they_are_simulated(tmp_path: Path) -> None:
     file, out = write(tmp_path, AXPY), tmp_path / "out.npy"
     words = ["run", file, "axpy", "--arg", "float[4]", "--arg", "float[4]:arange", "--arg", "2.5", "--out", f"0={out}"]
-    result = CliRunner().invoke(app, words)
+    result = typed(app, *words)
     assert result.exit_code == 0, result.output
     assert result.output.splitlines()[:2] == [
         "axpy: simulated on the CPU, mode checked",
@@ -68,9 +69,9 @@ def test_run_prints_the_arrays_and_says_that_they_are_simulated(tmp_path: Path) 
 def test_run_takes_arrays_from_files(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.full(3, 4.0, np.float32))
     words = ["run", write(tmp_path, AXPY), "axpy", "--arg", "float[3]", "--arg", f"@{tmp_path}/x.npy", "--arg", "3"]
-    result = CliRunner().invoke(app, [*words, "--cast", "2=fp16"])
+    result = typed(app, *words, "--cast", "2=fp16")
     assert isinstance(result.exception, MpsmithError)  # a half is too small for the float that the kernel reads
-    result = CliRunner().invoke(app, [*words[:-1], "3.0"])
+    result = typed(app, *words[:-1], "3.0")
     assert "12.0 12.0 12.0" in result.output
 
 
@@ -91,7 +92,7 @@ def test_run_takes_arrays_from_files(tmp_path: Path) -> None:
 )
 def test_wrong_words_are_one_clear_error(tmp_path: Path, words: list[str], message: str) -> None:
     file = write(tmp_path, AXPY)
-    result = CliRunner().invoke(app, [file if w == "FILE" else w for w in words])
+    result = typed(app, *(file if w == "FILE" else w for w in words))
     assert isinstance(result.exception, MpsmithError)
     assert message in str(result.exception)
     assert "\n" not in str(result.exception)

@@ -1,16 +1,20 @@
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from mpsmith.cli.registry import app
-from mpsmith.errors import MpsmithError
 from mpsmith.registry.files import load
 from mpsmith.registry.sync import Measurement
+from support import commands
+
+run = partial(commands.typed, app)
+output = partial(commands.output, app)
+printed_json = partial(commands.printed_json, app)
+error = partial(commands.refusal, app)
 
 TEXT = """\
 aten::median:
@@ -48,27 +52,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "m.yaml").write_text(TEXT)
     monkeypatch.setenv("MPSMITH_REGISTRY", str(folder))
     return folder
-
-
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, list(arguments))
-
-
-def output(*arguments: str) -> str:
-    result = run(*arguments)
-    assert result.exit_code == 0, result.output
-    return result.output
-
-
-def printed_json(*arguments: str) -> Any:
-    return json.loads(output(*arguments, "--json"))
-
-
-def error(*arguments: str) -> str:
-    result = run(*arguments)
-    assert isinstance(result.exception, MpsmithError), result.exception
-    assert result.exit_code != 0
-    return str(result.exception)
 
 
 def test_check_of_a_good_registry(folder: Path) -> None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
+from functools import partial
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from mpsmith.cli import app
 from mpsmith.errors import MpsmithError
 from mpsmith.registry.files import edit, load
+from support.commands import output, printed_json, refusal, typed
 
-runner = CliRunner()
+run = partial(output, app, "scaffold")
+refused = partial(refusal, app, "scaffold")
 
 
 @pytest.fixture(autouse=True)
@@ -30,18 +31,6 @@ def no_test_database(monkeypatch: pytest.MonkeyPatch) -> None:
     from mpsmith.scaffold.operators.opinfos import OpInfos
 
     monkeypatch.setattr(generate, "opinfos_for", lambda operator: OpInfos((operator,), None))
-
-
-def run(*arguments: str) -> str:
-    done = runner.invoke(app, ["scaffold", *arguments])
-    assert done.exit_code == 0, done.exception
-    return done.output
-
-
-def refused(*arguments: str) -> str:
-    done = runner.invoke(app, ["scaffold", *arguments])
-    assert isinstance(done.exception, MpsmithError), done.output
-    return str(done.exception)
 
 
 def test_a_gap_gets_files_an_entry_and_the_next_command(tmp_path: Path, registry: Path) -> None:
@@ -131,7 +120,7 @@ def test_hand_work_survives_and_a_conflict_shows_its_diff(tmp_path: Path) -> Non
     host.write_text(host.read_text().replace("TORCH_CHECK_NOT_IMPLEMENTED(", "MY_OWN_LINE(", 1))
     assert "unchanged" in run("mode", "--target", "extension", "--out", str(out))
     host.write_text(host.read_text().replace("static mps_support::Library& library()", "static auto& mine()"))
-    done = runner.invoke(app, ["scaffold", "mode", "--target", "extension", "--out", str(out)])
+    done = typed(app, "scaffold", "mode", "--target", "extension", "--out", str(out))
     assert isinstance(done.exception, MpsmithError)
     assert "-static auto& mine()" in done.output
     assert "MY_OWN_LINE(" in host.read_text()
@@ -148,8 +137,7 @@ def test_every_gap_at_once(tmp_path: Path, registry: Path) -> None:
 def test_next_ranks_what_nobody_works_on(registry: Path) -> None:
     edit(registry, "aten::mode", {"status": "scaffolded"}, add=True)
     edit(registry, "aten::linalg_eig", {"owner": "somebody"}, add=True)
-    done = runner.invoke(app, ["next", "--json", "-n", "200"])
-    rows = json.loads(done.output)["suggestions"]
+    rows = printed_json(app, "next", "-n", "200")["suggestions"]
     names = [row["operator"] for row in rows]
     assert "aten::mode" not in names
     assert names[-1] == "aten::linalg_eig"
@@ -158,5 +146,5 @@ def test_next_ranks_what_nobody_works_on(registry: Path) -> None:
 
 
 def test_next_can_be_asked_for_one_kind() -> None:
-    done = runner.invoke(app, ["next", "--kind", "pooling", "--json"])
-    assert {row["kind"] for row in json.loads(done.output)["suggestions"]} == {"pooling"}
+    rows = printed_json(app, "next", "--kind", "pooling")["suggestions"]
+    assert {row["kind"] for row in rows} == {"pooling"}

@@ -2,18 +2,16 @@ import json
 
 import pytest
 import typer
-from typer.testing import CliRunner
 
 from mpsmith.cli.surface import surface
 from mpsmith.errors import MpsmithError
+from support.commands import output
 
 
 def run(*arguments: str) -> str:
     app = typer.Typer()
     app.command()(surface)
-    result = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.output
+    return output(app, *arguments)
 
 
 def test_counts_add_up() -> None:

@@ -1,9 +1,9 @@
 import json
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from typer.testing import CliRunner
 
 from mpsmith.audit.coverage import OverloadCoverage, ReleaseCoverage, from_data, lacking
 from mpsmith.audit.coverage.dtype_refusals import refused_dtypes
@@ -17,6 +17,7 @@ from mpsmith.errors import MpsmithError
 from mpsmith.registry.model import Entry, Measured, Status
 from mpsmith.reports.coverage_chart import badge_svg, history_svg
 from mpsmith.reports.coverage_page import section_of
+from support.commands import output
 
 NATIVE, DELEGATE = Dispatch.NATIVE, Dispatch.STRUCTURED_DELEGATE
 MISSING, COMPOSITE = Dispatch.MISSING, Dispatch.COMPOSITE_IMPLICIT
@@ -224,10 +225,7 @@ def test_the_badge_says_how_many() -> None:
     assert "418 of 546 native" in badge_svg(418, 128)
 
 
-def run(*arguments: str) -> str:
-    result = CliRunner().invoke(cli.app, list(arguments), catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.output
+run = partial(output, cli.app)
 
 
 def test_a_release_at_a_glance() -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import torch
-from typer.testing import CliRunner
 
 from mpsmith.audit.cases import Case, make_cases
 from mpsmith.audit.reproduction.script import script_of
@@ -22,6 +21,7 @@ from mpsmith.registry import known_wrong
 from mpsmith.registry.files import load as load_registry
 from mpsmith.registry.known_case import TensorInput, plain_value
 from mpsmith.registry.known_wrong import PACKAGED, KnownReport, examine
+from support.commands import output, typed
 
 REPORT = """\
 150967:
@@ -162,12 +162,12 @@ def test_check_and_show_know_the_corpus(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "known_wrong").mkdir()
     file = tmp_path / "known_wrong" / "mine.yaml"
     file.write_text(REPORT)
-    checked = CliRunner().invoke(app, ["check"])
+    checked = typed(app, "check")
     assert (checked.exit_code, checked.output) == (0, "1 valid entry, 1 known wrong report, 0 problems\n")
-    shown = CliRunner().invoke(app, ["show", "where"]).output
+    shown = output(app, "show", "where")
     assert "#150967 wrong result, torch 2.7.0 to 2.8.0: where reads its condition" in shown
     file.write_text(REPORT.replace("class", "clas"))
-    checked = CliRunner().invoke(app, ["check"])
+    checked = typed(app, "check")
     assert checked.exit_code == 1
     assert "mine.yaml:3:3: 150967: unknown key 'clas' (did you mean class" in checked.output
 

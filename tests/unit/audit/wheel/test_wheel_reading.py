@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from mpsmith.audit.coverage import from_data, from_wheel
 from mpsmith.audit.coverage.sources import read_release
@@ -18,6 +16,7 @@ from mpsmith.audit.selection import DTYPES
 from mpsmith.audit.wheel.archive import open_path
 from mpsmith.audit.wheel.build import WheelReading, combine, read_wheel
 from mpsmith.cli import coverage as cli
+from support.commands import printed_json
 
 Write = Callable[[Any], Path]
 
@@ -67,8 +66,7 @@ def test_the_command_reads_wheels_and_folders(build: SimpleNamespace, wheel_file
     wheel = build.Wheel(library=build.MachO().build())
     outputs = []
     for path in (wheel_file(wheel), wheel.unpack(tmp_path / "unpacked")):
-        result = CliRunner().invoke(cli.app, ["--wheel", str(path), "--json"], catch_exceptions=False)
-        outputs.append(json.loads(result.output)["overloads"])
+        outputs.append(printed_json(cli.app, "--wheel", str(path))["overloads"])
     assert outputs[0] == outputs[1]
 
 
