@@ -122,163 +122,30 @@ class FallbackFindings:
     example: CaseReference | None = None
 
 
+@dataclass
 class Evidence:
-    """Reads the cases of a run once and attributes what they showed.
+    """What the cases of a run showed.
 
-    Args:
-        store, run: the cases.
-        surface: the overloads that exist.
-        simulated: the device was the simulated one, whose native kernels call CPU operators inside.
+    Attributes:
+        counts: how many cases of each group ended how.
+        attribution: which overloads answer for what the entries showed.
+        overloads, fallbacks: by overload, and by the operator that a report names.
+        entries: by entry of a source, then by dtype.
+        unattributed: what no overload answers for.
+        numbers: the store's, by label, of the cases that did not simply pass.
     """
 
-    def __init__(self, store: Store, run: int, surface: Surface, *, simulated: bool) -> None:
-        self._surface = surface
-        self._simulated = simulated
-        self.attribution = Attribution(surface, store.witnesses(run))
-        self.overloads: defaultdict[str, OverloadFindings] = defaultdict(OverloadFindings)
-        self.fallbacks: defaultdict[str, FallbackFindings] = defaultdict(FallbackFindings)
-        self.entries: defaultdict[Entry, defaultdict[str, DtypeFindings]] = defaultdict(
-            lambda: defaultdict(DtypeFindings)
-        )
-        self.unattributed: defaultdict[tuple[Entry, str, CaseVerdict], DtypeFindings] = defaultdict(DtypeFindings)
-        self.numbers: dict[str, int] = {}  # the store's, by label, of the cases that did not simply pass
-        self.counts: list[CaseCount] = list(store.case_counts(run))
-        self._named: defaultdict[tuple[Entry, str], set[str]] = defaultdict(set)
-        self._ambiguous: defaultdict[tuple[Entry, str], DtypeFindings] = defaultdict(DtypeFindings)
-        for count in self.counts:
-            if count.verdict in (CaseVerdict.PASSED, CaseVerdict.SKIPPED):
-                found = self.entries[Entry.of(count.group)][count.group.dtype]
-                found.cases[count.verdict] += count.cases - count.with_fallbacks
-        for case in store.cases(run, "c.verdict NOT IN ('passed', 'skipped') OR c.fallbacks != '[]'"):
-            self.numbers[case.label] = case.id
-            self.entries[Entry.of(case.group)][case.group.dtype].add(case.outcome.verdict, case)
-            self._attribute(case)
-        for entry, findings in self.entries.items():
-            for dtype, found in findings.items():
-                self._credit(entry, dtype, found.cases)
-        for (entry, dtype), found in self._ambiguous.items():
-            self._attribute_ambiguous(entry, dtype, found)
-
-    # ---- faults
-
-    def _attribute(self, case: StoredCase) -> None:
-        verdict, entry, dtype = case.outcome.verdict, Entry.of(case.group), case.group.dtype
-        fell_back, refused = _named_operators(case)
-        self._attribute_named(case, fell_back, CaseVerdict.FALLBACK)
-        self._attribute_named(case, refused, CaseVerdict.MISSING)
-        named = (*fell_back, *refused)
-        if named and verdict in (CaseVerdict.FALLBACK, CaseVerdict.MISSING):
-            self._attribute_to_composition(case, named)
-        elif verdict in UNNAMED or (not named and verdict is not CaseVerdict.PASSED):
-            self._attribute_to_suspects(case, entry, dtype)
-
-    def _attribute_named(self, case: StoredCase, named: tuple[str, ...], verdict: CaseVerdict) -> None:
-        entry, dtype = Entry.of(case.group), case.group.dtype
-        for name in named:
-            found = self.fallbacks[name]
-            if verdict is CaseVerdict.FALLBACK:
-                found.fell_back += 1
-            else:
-                found.refused += 1
-            found.dtypes.add(dtype)
-            found.entries.add(entry.name)
-            found.example = found.example or CaseReference.of(case)
-        for overload in self.attribution.fallen_back(entry, dtype, named):
-            self._add(overload, verdict, case)
-            self._named[entry, dtype].add(overload)
-
-    def _attribute_to_composition(self, case: StoredCase, named: tuple[str, ...]) -> None:
-        """A composite operator whose parts fell back did not run on the device, though no report names it."""
-        in_backward = case.outcome.stage == "backward"
-        if case.group.source != OVERLOADS_BY_NAME:  # those call the overload itself, whatever it is named
-            in_backward |= all("backward" in name for name in named)
-        entry, dtype = Entry.of(case.group), case.group.dtype
-        suspects = self.attribution.suspects(entry, dtype)
-        if in_backward or not suspects.certain:
-            return
-        (overload,) = suspects.overloads
-        known = self._surface.by_name.get(overload)
-        if known and known.dispatch.is_composite and overload not in self._named[entry, dtype]:
-            self._add(overload, CaseVerdict.FALLBACK, case)
-            self.overloads[overload].through.update(dict.fromkeys(named))
-
-    def _attribute_to_suspects(self, case: StoredCase, entry: Entry, dtype: str) -> None:
-        verdict = case.outcome.verdict
-        suspects = self.attribution.suspects(entry, dtype).overloads
-        if len(suspects) == 1:
-            self._add(suspects[0], verdict, case)
-            self.overloads[suspects[0]].at_fault |= verdict in UNNAMED
-        elif suspects:
-            self._ambiguous[entry, dtype].add(verdict, case)
-        else:
-            self.unattributed[entry, dtype, verdict].add(verdict, case)
-
-    def _attribute_ambiguous(self, entry: Entry, dtype: str, found: DtypeFindings) -> None:
-        """Put findings down to those of several suspects that nothing clears.
-
-        Passing cases of other entries clear an overload that is at fault in no certain finding. When that clears all,
-        overloads of the entry's own operator answer together; of others nobody does: each is known to work.
-        """
-        suspects = self.attribution.suspects(entry, dtype)
-        left = [o for o in suspects.overloads if not self._cleared(self.overloads[o], entry)]
-        if not left and suspects.namesakes:
-            left = list(suspects.overloads)
-        for overload in left:
-            findings = self.overloads[overload]
-            findings.dtypes[dtype].add_all(found)
-            findings.add_entry(entry, overload)
-            findings.shared.update(dict.fromkeys(other for other in suspects.overloads if other != overload))
-        if not left:
-            for verdict, cases in found.cases.items():
-                self.unattributed[entry, dtype, verdict].cases[verdict] += cases
-                self.unattributed[entry, dtype, verdict].worst[verdict] = found.worst[verdict]
-
-    @staticmethod
-    def _cleared(findings: OverloadFindings, entry: Entry) -> bool:
-        return not findings.at_fault and bool(findings.passed_in - {entry.name})
-
-    def _add(self, overload: str, verdict: CaseVerdict, case: StoredCase) -> None:
-        findings = self.overloads[overload]
-        findings.dtypes[case.group.dtype].add(verdict, case)
-        findings.add_entry(Entry.of(case.group), overload)
-
-    # ---- credit
-
-    def _credit(self, entry: Entry, dtype: str, cases: Mapping[CaseVerdict, int]) -> None:
-        """Credit the overloads that the entry called with the cases that passed.
-
-        What a case that fell back called further inside may have run on the CPU, within the fallback; only an
-        operator with a kernel of its own that the user's code called is known to have run on the device.
-        """
-        named: Collection[str] = self._named.get((entry, dtype), ())
-        passed, fell_back = cases.get(CaseVerdict.PASSED, 0), cases.get(CaseVerdict.FALLBACK, 0)
-        others = [verdict for verdict in cases if verdict is not CaseVerdict.SKIPPED]
-        name = entry.name
-        for overload, outermost in self.attribution.witnesses(entry, dtype).items():
-            findings = self.overloads[overload]
-            findings.add_entry(entry, overload)
-            findings.outermost |= outermost
-            if overload in named:
-                continue
-            if self._simulated and not outermost and self._lacks_kernel(overload):
-                findings.inside_simulation = True
-                continue
-            credited = passed + fell_back if outermost and self._has_kernel(overload) else passed
-            if credited:
-                findings.dtypes[dtype].cases[CaseVerdict.PASSED] += credited
-                findings.passed_in.add(name)
-            else:
-                findings.beside.update(others)
-
-    def _has_kernel(self, overload: str) -> bool:
-        known = self._surface.by_name.get(overload)
-        return known is not None and known.dispatch.has_kernel
-
-    def _lacks_kernel(self, overload: str) -> bool:
-        known = self._surface.by_name.get(overload)
-        return known is not None and lacks_kernel(known)
-
-    # ---- totals
+    counts: list[CaseCount]
+    attribution: Attribution
+    overloads: defaultdict[str, OverloadFindings] = field(default_factory=lambda: defaultdict(OverloadFindings))
+    fallbacks: defaultdict[str, FallbackFindings] = field(default_factory=lambda: defaultdict(FallbackFindings))
+    entries: defaultdict[Entry, defaultdict[str, DtypeFindings]] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(DtypeFindings))
+    )
+    unattributed: defaultdict[tuple[Entry, str, CaseVerdict], DtypeFindings] = field(
+        default_factory=lambda: defaultdict(DtypeFindings)
+    )
+    numbers: dict[str, int] = field(default_factory=dict)
 
     def by_mode(self) -> dict[str, Counter[CaseVerdict]]:
         """How many cases of each verdict there are, by mode."""
@@ -302,6 +169,167 @@ class Evidence:
         for name, count in counts:
             found.setdefault(name, Counter())[count.verdict] += count.cases
         return found
+
+
+def evidence_of(store: Store, run: int, surface: Surface, *, simulated: bool) -> Evidence:
+    """Read the cases of a run once and attribute what they showed.
+
+    Args:
+        store, run: the cases.
+        surface: the overloads that exist.
+        simulated: the device was the simulated one, whose native kernels call CPU operators inside.
+    """
+    evidence = Evidence(list(store.case_counts(run)), Attribution(surface, store.witnesses(run)))
+    attributing = _Attributing(evidence, surface, simulated=simulated)
+    for count in evidence.counts:
+        if count.verdict in (CaseVerdict.PASSED, CaseVerdict.SKIPPED):
+            findings = evidence.entries[Entry.of(count.group)][count.group.dtype]
+            findings.cases[count.verdict] += count.cases - count.with_fallbacks
+    for case in store.cases(run, "c.verdict NOT IN ('passed', 'skipped') OR c.fallbacks != '[]'"):
+        evidence.numbers[case.label] = case.id
+        evidence.entries[Entry.of(case.group)][case.group.dtype].add(case.outcome.verdict, case)
+        attributing.attribute(case)
+    attributing.finish()
+    return evidence
+
+
+class _Attributing:
+    """Fills the evidence: faults case by case, then what only all of them together can tell."""
+
+    def __init__(self, evidence: Evidence, surface: Surface, *, simulated: bool) -> None:
+        self._evidence = evidence
+        self._surface = surface
+        self._simulated = simulated
+        self._named: defaultdict[tuple[Entry, str], set[str]] = defaultdict(set)
+        self._ambiguous: defaultdict[tuple[Entry, str], DtypeFindings] = defaultdict(DtypeFindings)
+
+    def finish(self) -> None:
+        """Credit overloads with what passed, which clears some of the suspects of what is ambiguous."""
+        for entry, by_dtype in self._evidence.entries.items():
+            for dtype, findings in by_dtype.items():
+                self._credit(entry, dtype, findings.cases)
+        for (entry, dtype), findings in self._ambiguous.items():
+            self._attribute_ambiguous(entry, dtype, findings)
+
+    # ---- faults
+
+    def attribute(self, case: StoredCase) -> None:
+        """Put down what one case showed to overloads, as far as it is certain."""
+        verdict, entry, dtype = case.outcome.verdict, Entry.of(case.group), case.group.dtype
+        fell_back, refused = _named_operators(case)
+        self._attribute_named(case, fell_back, CaseVerdict.FALLBACK)
+        self._attribute_named(case, refused, CaseVerdict.MISSING)
+        named = (*fell_back, *refused)
+        if named and verdict in (CaseVerdict.FALLBACK, CaseVerdict.MISSING):
+            self._attribute_to_composition(case, named)
+        elif verdict in UNNAMED or (not named and verdict is not CaseVerdict.PASSED):
+            self._attribute_to_suspects(case, entry, dtype)
+
+    def _attribute_named(self, case: StoredCase, named: tuple[str, ...], verdict: CaseVerdict) -> None:
+        entry, dtype = Entry.of(case.group), case.group.dtype
+        for name in named:
+            reported = self._evidence.fallbacks[name]
+            if verdict is CaseVerdict.FALLBACK:
+                reported.fell_back += 1
+            else:
+                reported.refused += 1
+            reported.dtypes.add(dtype)
+            reported.entries.add(entry.name)
+            reported.example = reported.example or CaseReference.of(case)
+        for overload in self._evidence.attribution.fallen_back(entry, dtype, named):
+            self._add(overload, verdict, case)
+            self._named[entry, dtype].add(overload)
+
+    def _attribute_to_composition(self, case: StoredCase, named: tuple[str, ...]) -> None:
+        """A composite operator whose parts fell back did not run on the device, though no report names it."""
+        in_backward = case.outcome.stage == "backward"
+        if case.group.source != OVERLOADS_BY_NAME:  # those call the overload itself, whatever it is named
+            in_backward |= all("backward" in name for name in named)
+        entry, dtype = Entry.of(case.group), case.group.dtype
+        suspects = self._evidence.attribution.suspects(entry, dtype)
+        if in_backward or not suspects.certain:
+            return
+        (overload,) = suspects.overloads
+        listed = self._surface.by_name.get(overload)
+        if listed and listed.dispatch.is_composite and overload not in self._named[entry, dtype]:
+            self._add(overload, CaseVerdict.FALLBACK, case)
+            self._evidence.overloads[overload].through.update(dict.fromkeys(named))
+
+    def _attribute_to_suspects(self, case: StoredCase, entry: Entry, dtype: str) -> None:
+        verdict = case.outcome.verdict
+        suspects = self._evidence.attribution.suspects(entry, dtype).overloads
+        if len(suspects) == 1:
+            self._add(suspects[0], verdict, case)
+            self._evidence.overloads[suspects[0]].at_fault |= verdict in UNNAMED
+        elif suspects:
+            self._ambiguous[entry, dtype].add(verdict, case)
+        else:
+            self._evidence.unattributed[entry, dtype, verdict].add(verdict, case)
+
+    def _attribute_ambiguous(self, entry: Entry, dtype: str, found: DtypeFindings) -> None:
+        """Put findings down to those of several suspects that nothing clears.
+
+        Passing cases of other entries clear an overload that is at fault in no certain finding. When that clears all,
+        overloads of the entry's own operator answer together; of others nobody does: each is known to work.
+        """
+        suspects = self._evidence.attribution.suspects(entry, dtype)
+        left = [o for o in suspects.overloads if not self._cleared(self._evidence.overloads[o], entry)]
+        if not left and suspects.namesakes:
+            left = list(suspects.overloads)
+        for overload in left:
+            findings = self._evidence.overloads[overload]
+            findings.dtypes[dtype].add_all(found)
+            findings.add_entry(entry, overload)
+            findings.shared.update(dict.fromkeys(other for other in suspects.overloads if other != overload))
+        if not left:
+            for verdict, cases in found.cases.items():
+                self._evidence.unattributed[entry, dtype, verdict].cases[verdict] += cases
+                self._evidence.unattributed[entry, dtype, verdict].worst[verdict] = found.worst[verdict]
+
+    @staticmethod
+    def _cleared(findings: OverloadFindings, entry: Entry) -> bool:
+        return not findings.at_fault and bool(findings.passed_in - {entry.name})
+
+    def _add(self, overload: str, verdict: CaseVerdict, case: StoredCase) -> None:
+        findings = self._evidence.overloads[overload]
+        findings.dtypes[case.group.dtype].add(verdict, case)
+        findings.add_entry(Entry.of(case.group), overload)
+
+    # ---- credit
+
+    def _credit(self, entry: Entry, dtype: str, cases: Mapping[CaseVerdict, int]) -> None:
+        """Credit the overloads that the entry called with the cases that passed.
+
+        What a case that fell back called further inside may have run on the CPU, within the fallback; only an
+        operator with a kernel of its own that the user's code called is known to have run on the device.
+        """
+        named: Collection[str] = self._named.get((entry, dtype), ())
+        passed, fell_back = cases.get(CaseVerdict.PASSED, 0), cases.get(CaseVerdict.FALLBACK, 0)
+        others = [verdict for verdict in cases if verdict is not CaseVerdict.SKIPPED]
+        name = entry.name
+        for overload, outermost in self._evidence.attribution.witnesses(entry, dtype).items():
+            findings = self._evidence.overloads[overload]
+            findings.add_entry(entry, overload)
+            findings.outermost |= outermost
+            if overload in named:
+                continue
+            if self._simulated and not outermost and self._lacks_kernel(overload):
+                findings.inside_simulation = True
+                continue
+            credited = passed + fell_back if outermost and self._has_kernel(overload) else passed
+            if credited:
+                findings.dtypes[dtype].cases[CaseVerdict.PASSED] += credited
+                findings.passed_in.add(name)
+            else:
+                findings.beside.update(others)
+
+    def _has_kernel(self, overload: str) -> bool:
+        listed = self._surface.by_name.get(overload)
+        return listed is not None and listed.dispatch.has_kernel
+
+    def _lacks_kernel(self, overload: str) -> bool:
+        listed = self._surface.by_name.get(overload)
+        return listed is not None and lacks_kernel(listed)
 
 
 def lacks_kernel(overload: Overload) -> bool:

@@ -20,7 +20,15 @@ from ..surface.overloads import Dispatch, Overload, Surface
 from ..surface.reachability import Unreachable
 from ..verdicts import CaseVerdict, OverloadVerdict, worst
 from .attribution import Entry
-from .evidence import CaseReference, DtypeFindings, Evidence, OverloadFindings, in_order_of_severity, lacks_kernel
+from .evidence import (
+    CaseReference,
+    DtypeFindings,
+    Evidence,
+    OverloadFindings,
+    evidence_of,
+    in_order_of_severity,
+    lacks_kernel,
+)
 from .explanations import explain
 from .known_reports import ReportStanding, known_reports
 from .not_executed import not_executed
@@ -62,7 +70,7 @@ def summarize(
         surface: the overloads of the audited torch.
         registered: what the registry says, by operator ("aten::mode"); shown beside the verdicts, never part of them.
     """
-    evidence = Evidence(store, run.id, surface, simulated=bool(run.environment.get("simulated", False)))
+    evidence = evidence_of(store, run.id, surface, simulated=bool(run.environment.get("simulated", False)))
     explanation, rule_of = explain(store, run, surface)
     groups = store.groups(run.id)
     overloads = _overloads(evidence, surface, _selection(run, evidence.counts))

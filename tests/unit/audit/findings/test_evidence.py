@@ -15,6 +15,7 @@ from mpsmith.audit.findings.evidence import (
     CaseReference,
     DtypeFindings,
     Evidence,
+    evidence_of,
     in_order_of_severity,
     lacks_kernel,
 )
@@ -63,7 +64,7 @@ class Run:
         self.recording.add(key, *outcomes, calls=calls, done=False)
 
     def evidence(self, *, simulated: bool = True) -> Evidence:
-        return Evidence(self.store, self.id, SURFACE, simulated=simulated)
+        return evidence_of(self.store, self.id, SURFACE, simulated=simulated)
 
     def cases(self, name: str, dtype: str = "float32", *, simulated: bool = True) -> dict[CaseVerdict, int]:
         counts = self.evidence(simulated=simulated).overloads[f"aten::{name}"].dtypes[dtype].cases
