@@ -14,6 +14,8 @@ from mpsmith.kernels.runtime import catalog
 from mpsmith.kernels.runtime.catalog import UnknownKernelError
 from mpsmith.registry.kernel_index import KernelEntry
 
+PACKAGE = catalog._PACKAGE
+
 
 def first(x: Any) -> Any:
     return x
@@ -70,6 +72,10 @@ def test_families_are_folders_with_a_module_of_their_name_in_order() -> None:
     assert catalog.folder_of("beta").name == "beta"
     with pytest.raises(UnknownKernelError, match=r"^there is no family alpho in mpsmith.kernels \(did you mean alpha"):
         catalog.folder_of("alpho")
+
+
+def test_families_are_imported_from_the_package_of_kernels() -> None:
+    assert PACKAGE == "mpsmith.kernels"
 
 
 def test_a_family_has_the_rows_of_its_tables() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,7 @@ PLAIN = Kernel("aten::plain", "plain", lambda x: f"plain {x}")
 OUT = Kernel("aten::plain.out", "plain", lambda x: f"out {x}")
 OVERRIDE = Kernel("aten::over", "over", lambda x: f"over {x}", lambda x: x > 0)
 UNFINISHED = Kernel("aten::draft", "draft", lambda x: x)
+TAKES_OVERRIDE = registration._TAKES_OVERRIDE
 KERNELS = (PLAIN, OUT, OVERRIDE, UNFINISHED)
 
 
@@ -111,9 +113,11 @@ def test_an_override_needs_a_way_to_the_original(world: World, monkeypatch: pyte
 def test_without_a_device_nothing_is_registered(world: World) -> None:
     world.device = False
     assert set(states().values()) == {"no mps device"}
-    assert registration.enable() == registration.enable("plain") == ()
-    assert world.impls == []
+    assert registration.enable() == ()
     assert world.asked_for_entries == 1, "a registry that makes no sense is told anyway"
+    assert registration.enable("plain") == ()
+    assert world.asked_for_entries == 1
+    assert world.impls == []
 
 
 def test_what_is_registered_is_so_whatever_else_holds(world: World) -> None:
@@ -160,6 +164,10 @@ def test_a_torch_without_allow_override_is_not_asked_for_it(world: World, monkey
     monkeypatch.setattr(registration, "_TAKES_OVERRIDE", False)
     registration.enable("plain.out")
     assert world.impls == [("plain.out", "MPS", {"with_keyset": False})]
+
+
+def test_what_this_torch_takes_is_known() -> None:
+    assert TAKES_OVERRIDE is ("allow_override" in inspect.signature(torch.library.Library.impl).parameters)
 
 
 def test_an_override_answers_the_calls_that_it_applies_to_and_torch_all_others(world: World) -> None:
@@ -274,6 +282,17 @@ def test_an_import_never_fails_for_what_it_cannot_register(
     with pytest.warns(UserWarning, match=f"^{source}: mpsmith has no kernel for that; no kernel was registered$"):
         registration.enable_from_environment()
     assert registration.registered() == ()
+
+
+def test_the_warning_points_at_who_imports_the_package(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def package() -> None:
+        registration.enable_from_environment()
+
+    monkeypatch.setenv("MPSMITH_KERNELS", "nosuch")
+    with pytest.warns(UserWarning, match="nosuch") as caught:
+        package()
+    assert caught[0].filename == __file__
+    assert caught[0].lineno != package.__code__.co_firstlineno + 1, "the package itself"
 
 
 # ---- the dispatcher

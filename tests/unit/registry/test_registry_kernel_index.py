@@ -80,6 +80,12 @@ def test_what_cannot_be_read_is_an_error(tmp_path: Path) -> None:
         kernel_entries(tmp_path)
 
 
+def test_what_is_no_text_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_bytes(b"aten::a:\n  kernel: \xff\n")
+    with pytest.raises(RegistryError, match="cannot read the registry"):
+        kernel_entries(tmp_path)
+
+
 def test_the_index_needs_no_parser_and_no_model() -> None:
     code = (
         "import sys; from mpsmith.registry.kernel_index import kernel_entries; kernel_entries();"

@@ -91,6 +91,11 @@ def test_the_number_of_results_is_named_first() -> None:
     assert forward(run(ONES), run(ONES, ONES)) == "returns 1 values, the CPU 2"
 
 
+def test_runs_without_results_agree() -> None:
+    assert forward(run(), run()) == 0.0
+    assert backward((), ()) == 0.0
+
+
 # ---- gradients
 
 
