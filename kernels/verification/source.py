@@ -8,7 +8,7 @@ from functools import cache
 
 import torch
 
-from ...audit.cases import Case
+from ...audit.cases import Case, CaseSource
 from ...audit.group import GroupKey
 from ...audit.selection import Samples
 from ...audit.sources.derived import representative
@@ -66,11 +66,10 @@ def _schema_source() -> SchemaSource:
     return SchemaSource()
 
 
-class KernelSource:
+class KernelSource(CaseSource):
     """A source of cases for audits: the calls of every family."""
 
     name = "kernels"
-    slowest: frozenset[str] = frozenset()
 
     def groups(self) -> Iterable[GroupKey]:
         """One group for each call and dtype."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+
+import torch
 
 from ...audit.cases import Case, described
 from ...audit.judging.acceptance import JudgedCase, judged
@@ -65,7 +68,7 @@ def verify(family: str, layouts: Sequence[Layout] = LAYOUTS) -> FamilyResult:
     """
     result = FamilyResult(family)
     overloads = [kernel.overload for kernel in catalog.family(family)]
-    with counting(*overloads) as calls:
+    with _one_thread(), counting(*overloads) as calls:
         ours = registered()
         operators = {_operator(overload) for overload in ours}
         for call in calls_of(family):
@@ -85,6 +88,17 @@ def verify(family: str, layouts: Sequence[Layout] = LAYOUTS) -> FamilyResult:
             idle = [overload for overload in ours if not calls[overload]]
             result.failures += [Failure(overload, "no case called its kernel") for overload in idle]
     return result
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Inside, the CPU computes on one thread, as in the workers of an audit: small tensors only wait for others."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _answers(cases: Iterable[Case], label: str, calls: Counter[str]) -> Iterator[tuple[JudgedCase, frozenset[str]]]:

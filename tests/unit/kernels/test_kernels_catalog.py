@@ -13,6 +13,7 @@ import torch
 
 from mpsmith import autoload
 from mpsmith.audit.selection import DTYPES, Samples
+from mpsmith.audit.sources import case_sources
 from mpsmith.kernels.runtime import catalog, dispatcher
 from mpsmith.kernels.runtime.catalog import Kernel, UnknownKernelError
 from mpsmith.kernels.runtime.shader import assembled, sources
@@ -86,6 +87,8 @@ def test_an_audit_finds_the_cases_with_the_package() -> None:
     assert "mpsmith_case_sources" not in vars(mpsmith.kernels)
     (source,) = mpsmith.kernels.mpsmith_case_sources
     assert isinstance(source, KernelSource)
+    assert type(case_sources(["mpsmith.kernels"])["kernels"]) is KernelSource
+    assert "kernels" not in case_sources([])
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         mpsmith.kernels.nothing  # noqa: B018
 
