@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from ..registry.drift import Drift
+    from ..registry.drift import StatusDrift
     from ..registry.model import Entry
     from ..registry.sync import SyncReport
 
@@ -58,7 +58,7 @@ def sync_lines(report: SyncReport, registry: Path | None) -> Iterator[str]:
     yield from drift_lines(report.drift)
 
 
-def drift_lines(drift: Sequence[Drift]) -> Iterator[str]:
+def drift_lines(drift: Sequence[StatusDrift]) -> Iterator[str]:
     """The statuses of people that a measurement contradicts."""
     if drift:
         yield f"drift: {counted(len(drift), 'status', 'statuses')} set by people against the measurement"
@@ -85,7 +85,7 @@ def sync_json(report: SyncReport, registry: Path | None) -> dict[str, object]:
     }
 
 
-def drift_json(drift: Drift) -> dict[str, object]:
+def drift_json(drift: StatusDrift) -> dict[str, object]:
     """One contradiction, for programs."""
     return {
         "operator": drift.operator,

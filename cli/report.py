@@ -15,7 +15,7 @@ from ..errors import MpsmithError
 from .options import DEFAULT_STORE, Operators, StorePath, values_of
 
 if TYPE_CHECKING:
-    from ..audit.findings.results import AuditSummary, Registered
+    from ..audit.findings.results import AuditSummary, RegistryStatus
     from ..audit.findings.store import Run, Store, StoredCase
     from ..audit.verdicts import CaseVerdict, OverloadVerdict
     from ..reports.case_list import RuleOf
@@ -120,7 +120,7 @@ def _summary(store: Store, run: Run) -> AuditSummary:
     return summarize(store, run, audited_surface(run), _registered())
 
 
-def _registered() -> dict[str, Registered]:
+def _registered() -> dict[str, RegistryStatus]:
     """What the registry says. A report without it is better than none: its problems have a command of their own."""
     from ..registry.problems import RegistryError
     from ..reports.registry_join import registered

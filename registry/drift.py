@@ -12,7 +12,7 @@ from .model import Device, Entry, Measured, Status, Verdict
 
 
 @dataclass(frozen=True)
-class Drift:
+class StatusDrift:
     """A contradiction: the status that people gave, the verdict that was measured, and a sentence about both.
 
     Attributes:
@@ -60,7 +60,7 @@ _ABOUT_VALUES = (Status.wrong, Status.dtype_gap)
 _REPLACED = (Status.scaffolded, Status.implemented, Status.verified)
 
 
-def drift_of(entry: Entry) -> Drift | None:
+def drift_of(entry: Entry) -> StatusDrift | None:
     """The contradiction between the entry's status and its measurement that counts; None where there is none.
 
     An entry without a status follows its measurement and cannot drift.
@@ -73,7 +73,7 @@ def drift_of(entry: Entry) -> Drift | None:
     if device == "simulated" and entry.status in _ABOUT_VALUES and measured.verdict in _SUPPORT:
         return None
     explanation = f"marked {entry.status.value}, but {_finding(device, measured)}: {_advice(entry.status, measured)}"
-    return Drift(entry.operator, entry.status, measured.verdict, device, measured.release, explanation)
+    return StatusDrift(entry.operator, entry.status, measured.verdict, device, measured.release, explanation)
 
 
 def _agrees(status: Status, measured: Measured) -> bool:

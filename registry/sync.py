@@ -21,7 +21,7 @@ from typing import Literal, get_args
 from pydantic import ValidationError
 
 from ..torch_release import is_older, public_version
-from .drift import Drift, drift_of
+from .drift import StatusDrift, drift_of
 from .files import load, merged_devices, merged_fields, replace_entries
 from .model import DEVICES, Breakage, Device, DtypeVerdict, Entry, Measured, Verdict, data_of, in_dtype_order
 from .problems import RegistryError
@@ -57,7 +57,7 @@ class Measurement:
 
 
 @dataclass(frozen=True)
-class Change:
+class MeasuredChange:
     """A measurement that differs from the one that was recorded before on the same device."""
 
     operator: str
@@ -86,11 +86,11 @@ class SyncReport:
 
     devices: tuple[Device, ...] = ()
     added: tuple[str, ...] = ()
-    changed: tuple[Change, ...] = ()
+    changed: tuple[MeasuredChange, ...] = ()
     remeasured: tuple[str, ...] = ()
     unchanged: tuple[str, ...] = ()
     outdated: tuple[str, ...] = ()
-    drift: tuple[Drift, ...] = ()
+    drift: tuple[StatusDrift, ...] = ()
 
 
 def sync(folder: Path | None, measurements: Iterable[Measurement], *, replace_newer: bool = False) -> SyncReport:
@@ -160,7 +160,7 @@ def _report(steps: Sequence[_Step], entries: Iterable[Entry]) -> SyncReport:
         devices=tuple(device for device in DEVICES if any(step.device == device for step in steps)),
         added=operators("added"),
         changed=tuple(
-            Change(step.operator, step.device, step.recorded.verdict, step.new.verdict)
+            MeasuredChange(step.operator, step.device, step.recorded.verdict, step.new.verdict)
             for step in steps
             if step.outcome == "changed" and step.recorded is not None
         ),

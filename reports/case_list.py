@@ -8,7 +8,7 @@ import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from ..audit.findings.attribution import Entry
+from ..audit.findings.attribution import SourceEntry
 from ..audit.findings.store import Run, Store, StoredCase, StoredGroup
 from ..audit.verdicts import CaseVerdict
 from ..errors import MpsmithError
@@ -45,7 +45,7 @@ def select_cases(
     if not (verdicts or patterns or dtypes):
         conditions.append("c.verdict != 'passed'")
     for case in store.cases(run.id, " AND ".join(conditions) or "1", parameters):
-        if not patterns or Entry.of(case.group).name in wanted:
+        if not patterns or SourceEntry.of(case.group).name in wanted:
             yield case
 
 
@@ -91,20 +91,20 @@ def _fields(case: StoredCase, run: Run, rule_of: RuleOf) -> dict[str, object]:
 
 def _entries(store: Store, run: Run, groups: Iterable[StoredGroup], pattern: str) -> set[str]:
     wanted = pattern.removeprefix("aten::")
-    entries = {Entry.of(group.key) for group in groups}
+    entries = {SourceEntry.of(group.key) for group in groups}
     found = {e.name for e in entries if any(fnmatch.fnmatchcase(s, wanted) for s in _spellings(e))}
     if not found:
         for key, overloads in store.witnesses(run.id).items():
             names = (name.removeprefix("aten::") for name in overloads)
             if any(fnmatch.fnmatchcase(s, wanted) for name in names for s in (name, name.split(".")[0])):
-                found.add(Entry.of(key).name)
+                found.add(SourceEntry.of(key).name)
     if not found:
         hint = near(wanted, {spelling for entry in entries for spelling in _spellings(entry)})
         raise MpsmithError(f"no case of run {run.id} is of an operator that matches {pattern}{hint}")
     return found
 
 
-def _spellings(entry: Entry) -> set[str]:
+def _spellings(entry: SourceEntry) -> set[str]:
     first, _, _ = entry.operator.partition(".")
     return {entry.name, entry.operator, entry.operator.replace(".", "_"), entry.operator.rsplit(".", 1)[-1], first}
 

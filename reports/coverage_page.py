@@ -13,7 +13,7 @@ from markupsafe import Markup
 from ..audit.coverage import ReleaseCoverage, from_data
 from ..audit.coverage.history import ReleaseCounts, history
 from ..audit.coverage.table import AuditVerdicts, OperatorRow, Standing, operator_rows
-from ..audit.findings.results import AuditSummary, Registered
+from ..audit.findings.results import AuditSummary, RegistryStatus
 from ..audit.releases import data as release_data
 from ..errors import MpsmithError
 from .coverage_cells import HISTORY_TITLES, OPERATOR_TITLES, history_cells, operator_cells
@@ -86,7 +86,7 @@ def _committed_history() -> tuple[ReleaseCounts, ...]:
     return history(release_data.load())
 
 
-def _with_registry(row: OperatorRow, known: Mapping[str, Registered | None]) -> OperatorRow:
+def _with_registry(row: OperatorRow, known: Mapping[str, RegistryStatus | None]) -> OperatorRow:
     registered = known.get(f"aten::{row.operator}") or known.get(f"aten::{row.operator}_")
     return replace(row, status=registered.status, replacement=registered.kernel) if registered else row
 

@@ -20,7 +20,7 @@ from ..audit.findings.results import (
     EntrySummary,
     OperatorSummary,
     OverloadSummary,
-    Registered,
+    RegistryStatus,
 )
 from ..audit.verdicts import CASE_SEVERITY, CaseVerdict, OverloadVerdict
 from . import module_tables, tables
@@ -163,7 +163,7 @@ class _Packing:
 
     def operator(self, o: OperatorSummary) -> tuple[Any, ...]:
         """A row of OPERATOR_COLUMNS."""
-        registered = o.registered or Registered("")
+        registered = o.registered or RegistryStatus("")
         return (
             o.name,
             SEVERITY.index(o.verdict),

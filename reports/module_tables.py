@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ..audit.findings.known_reports import ReportStanding, Standing, in_words
+from ..audit.findings.known_reports import ReportStanding, UpstreamStanding, in_words
 from ..audit.findings.module_rows import ModuleStatus
 from ..audit.findings.results import AuditSummary
 from .tables import Cell, Table, number_of
@@ -12,7 +12,7 @@ from .wording import marked
 
 # In a list, what does not work comes first; "missing" is before "not probed", and what works is last.
 ORDER = (ModuleStatus.FAILS, ModuleStatus.MISSING, ModuleStatus.NOT_PROBED, ModuleStatus.WORKS)
-STANDINGS = tuple(Standing)
+STANDINGS = tuple(UpstreamStanding)
 
 
 def module_table(summary: AuditSummary, *, faults_only: bool = False) -> Table:
@@ -39,7 +39,7 @@ def known_report_table(summary: AuditSummary, *, faults_only: bool = False) -> T
         (f"#{r.issue}", r.standing.value, r.wrong_class, r.summary, ", ".join(r.overloads), r.affected, case)
         for r in reports
         for case in [_case(summary, r, numbers=faults_only)]
-        if not faults_only or r.standing not in (Standing.RIGHT, Standing.NOT_TRIED)
+        if not faults_only or r.standing not in (UpstreamStanding.RIGHT, UpstreamStanding.NOT_TRIED)
     ]
     columns = ("issue", "here", "class", "report", "overloads", "seen in torch", "case")
     words = in_words(summary.known_reports, simulated=summary.run.simulated)
@@ -55,6 +55,6 @@ def known_report_table(summary: AuditSummary, *, faults_only: bool = False) -> T
 
 def _case(summary: AuditSummary, report: ReportStanding, *, numbers: bool) -> Cell:
     """The case that is still wrong; none where the report is settled."""
-    if report.standing is not Standing.STILL_WRONG or report.worst_case is None:
+    if report.standing is not UpstreamStanding.STILL_WRONG or report.worst_case is None:
         return ""
     return number_of(summary, report.worst_case) if numbers else report.worst_case

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..audit.findings.results import Registered
+from ..audit.findings.results import RegistryStatus
 from ..registry.files import load
 
 
-def registered(folder: Path | None = None) -> dict[str, Registered]:
+def registered(folder: Path | None = None) -> dict[str, RegistryStatus]:
     """Status, kernel and upstream reference of every operator in the registry that has a status.
 
     `folder`: the registry's, as for `registry.files.load`. Raises RegistryError when it has problems.
     """
     return {
-        operator: Registered(entry.current_status.value, entry.kernel, entry.pull_request or entry.issue)
+        operator: RegistryStatus(entry.current_status.value, entry.kernel, entry.pull_request or entry.issue)
         for operator, entry in load(folder).items()
         if entry.current_status is not None
     }

@@ -20,7 +20,7 @@ TOP_LEVEL_COMMA = re.compile(r",\s*(?![^\[(]*[\])])")
 
 
 @dataclass(frozen=True, order=True)
-class Entry:
+class SourceEntry:
     """One entry of a case source: all its dtypes and modes together."""
 
     source: str
@@ -28,7 +28,7 @@ class Entry:
     variant: str
 
     @classmethod
-    def of(cls, key: GroupKey) -> Entry:
+    def of(cls, key: GroupKey) -> SourceEntry:
         """The entry that a group belongs to."""
         return cls(key.source, key.operator, key.variant)
 
@@ -65,23 +65,23 @@ class Attribution:
 
     def __init__(self, surface: Surface, witnesses: Mapping[GroupKey, Mapping[str, bool]]) -> None:
         self._surface = surface
-        self._by_dtype: dict[tuple[Entry, str], dict[str, bool]] = {}
-        self._outermost: defaultdict[Entry, set[str]] = defaultdict(set)
+        self._by_dtype: dict[tuple[SourceEntry, str], dict[str, bool]] = {}
+        self._outermost: defaultdict[SourceEntry, set[str]] = defaultdict(set)
         for key, overloads in witnesses.items():
-            entry = Entry.of(key)
+            entry = SourceEntry.of(key)
             known = self._by_dtype.setdefault((entry, key.dtype), {})
             for name, outermost in overloads.items():
                 known[name] = known.get(name, False) or outermost
                 if outermost:
                     self._outermost[entry].add(name)
-        self._suspects: dict[tuple[Entry, str], Suspects] = {}
-        self._delegating: dict[tuple[Entry, str, str], tuple[str, ...]] = {}
+        self._suspects: dict[tuple[SourceEntry, str], Suspects] = {}
+        self._delegating: dict[tuple[SourceEntry, str, str], tuple[str, ...]] = {}
 
-    def witnesses(self, entry: Entry, dtype: str) -> Mapping[str, bool]:
+    def witnesses(self, entry: SourceEntry, dtype: str) -> Mapping[str, bool]:
         """The overloads that the entry called with this dtype, over both modes; True for outermost calls."""
         return self._by_dtype.get((entry, dtype), {})
 
-    def suspects(self, entry: Entry, dtype: str) -> Suspects:
+    def suspects(self, entry: SourceEntry, dtype: str) -> Suspects:
         """Who answers for a finding that names no operator: a wrong result, a crash, a time-out, a refused dtype.
 
         The overload itself where the entry is named after one. Else the outermost overload; of several, those named
@@ -93,7 +93,7 @@ class Attribution:
             self._suspects[key] = self._find_suspects(entry, dtype)
         return self._suspects[key]
 
-    def fallen_back(self, entry: Entry, dtype: str, named: Iterable[str]) -> tuple[str, ...]:
+    def fallen_back(self, entry: SourceEntry, dtype: str, named: Iterable[str]) -> tuple[str, ...]:
         """The overloads that fell back when the device reported `named`.
 
         A structured operator is reported as its out overload: the functional and in-place ones that the entry called
@@ -114,7 +114,7 @@ class Attribution:
         known = (self._surface.by_name.get(witness) for witness in witnesses)
         return [w.name for w in known if w and w.name != name and _is_twin(w, out, wanted)]
 
-    def _find_suspects(self, entry: Entry, dtype: str) -> Suspects:
+    def _find_suspects(self, entry: SourceEntry, dtype: str) -> Suspects:
         exact = f"aten::{entry.operator}"
         if "." in entry.operator and exact in self._surface.by_name:  # the source calls this very overload
             return Suspects((exact,), namesakes=True)

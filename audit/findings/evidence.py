@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from ..surface.overloads import Overload, Surface
 from ..verdicts import CASE_SEVERITY, CaseVerdict
-from .attribution import Attribution, Entry, is_named_after
+from .attribution import Attribution, SourceEntry, is_named_after
 from .store import CaseCount, Store, StoredCase
 
 # The case source whose entries are overloads.
@@ -105,7 +105,7 @@ class OverloadFindings:
     outermost: bool = False
     asked_for: bool = False
 
-    def add_entry(self, entry: Entry, overload: str) -> None:
+    def add_entry(self, entry: SourceEntry, overload: str) -> None:
         """Note an entry that called the overload, or whose findings it answers for."""
         self.entries.add(entry.name)
         self.asked_for |= is_named_after(entry.operator, overload)
@@ -123,7 +123,7 @@ class FallbackFindings:
 
 
 @dataclass
-class Evidence:
+class RunEvidence:
     """What the cases of a run showed.
 
     Attributes:
@@ -139,10 +139,10 @@ class Evidence:
     attribution: Attribution
     overloads: defaultdict[str, OverloadFindings] = field(default_factory=lambda: defaultdict(OverloadFindings))
     fallbacks: defaultdict[str, FallbackFindings] = field(default_factory=lambda: defaultdict(FallbackFindings))
-    entries: defaultdict[Entry, defaultdict[str, DtypeFindings]] = field(
+    entries: defaultdict[SourceEntry, defaultdict[str, DtypeFindings]] = field(
         default_factory=lambda: defaultdict(lambda: defaultdict(DtypeFindings))
     )
-    unattributed: defaultdict[tuple[Entry, str, CaseVerdict], DtypeFindings] = field(
+    unattributed: defaultdict[tuple[SourceEntry, str, CaseVerdict], DtypeFindings] = field(
         default_factory=lambda: defaultdict(DtypeFindings)
     )
     numbers: dict[str, int] = field(default_factory=dict)
@@ -171,7 +171,7 @@ class Evidence:
         return found
 
 
-def evidence_of(store: Store, run: int, surface: Surface, *, simulated: bool) -> Evidence:
+def evidence_of(store: Store, run: int, surface: Surface, *, simulated: bool) -> RunEvidence:
     """Read the cases of a run once and attribute what they showed.
 
     Args:
@@ -179,15 +179,15 @@ def evidence_of(store: Store, run: int, surface: Surface, *, simulated: bool) ->
         surface: the overloads that exist.
         simulated: the device was the simulated one, whose native kernels call CPU operators inside.
     """
-    evidence = Evidence(list(store.case_counts(run)), Attribution(surface, store.witnesses(run)))
+    evidence = RunEvidence(list(store.case_counts(run)), Attribution(surface, store.witnesses(run)))
     attributing = _Attributing(evidence, surface, simulated=simulated)
     for count in evidence.counts:
         if count.verdict in (CaseVerdict.PASSED, CaseVerdict.SKIPPED):
-            findings = evidence.entries[Entry.of(count.group)][count.group.dtype]
+            findings = evidence.entries[SourceEntry.of(count.group)][count.group.dtype]
             findings.cases[count.verdict] += count.cases - count.with_fallbacks
     for case in store.cases(run, "c.verdict NOT IN ('passed', 'skipped') OR c.fallbacks != '[]'"):
         evidence.numbers[case.label] = case.id
-        evidence.entries[Entry.of(case.group)][case.group.dtype].add(case.outcome.verdict, case)
+        evidence.entries[SourceEntry.of(case.group)][case.group.dtype].add(case.outcome.verdict, case)
         attributing.attribute(case)
     attributing.finish()
     return evidence
@@ -196,12 +196,12 @@ def evidence_of(store: Store, run: int, surface: Surface, *, simulated: bool) ->
 class _Attributing:
     """Fills the evidence: faults case by case, then what only all of them together can tell."""
 
-    def __init__(self, evidence: Evidence, surface: Surface, *, simulated: bool) -> None:
+    def __init__(self, evidence: RunEvidence, surface: Surface, *, simulated: bool) -> None:
         self._evidence = evidence
         self._surface = surface
         self._simulated = simulated
-        self._named: defaultdict[tuple[Entry, str], set[str]] = defaultdict(set)
-        self._ambiguous: defaultdict[tuple[Entry, str], DtypeFindings] = defaultdict(DtypeFindings)
+        self._named: defaultdict[tuple[SourceEntry, str], set[str]] = defaultdict(set)
+        self._ambiguous: defaultdict[tuple[SourceEntry, str], DtypeFindings] = defaultdict(DtypeFindings)
 
     def finish(self) -> None:
         """Credit overloads with what passed, which clears some of the suspects of what is ambiguous."""
@@ -215,7 +215,7 @@ class _Attributing:
 
     def attribute(self, case: StoredCase) -> None:
         """Put down what one case showed to overloads, as far as it is certain."""
-        verdict, entry, dtype = case.outcome.verdict, Entry.of(case.group), case.group.dtype
+        verdict, entry, dtype = case.outcome.verdict, SourceEntry.of(case.group), case.group.dtype
         fell_back, refused = _named_operators(case)
         self._attribute_named(case, fell_back, CaseVerdict.FALLBACK)
         self._attribute_named(case, refused, CaseVerdict.MISSING)
@@ -226,7 +226,7 @@ class _Attributing:
             self._attribute_to_suspects(case, entry, dtype)
 
     def _attribute_named(self, case: StoredCase, named: tuple[str, ...], verdict: CaseVerdict) -> None:
-        entry, dtype = Entry.of(case.group), case.group.dtype
+        entry, dtype = SourceEntry.of(case.group), case.group.dtype
         for name in named:
             reported = self._evidence.fallbacks[name]
             if verdict is CaseVerdict.FALLBACK:
@@ -245,7 +245,7 @@ class _Attributing:
         in_backward = case.outcome.stage == "backward"
         if case.group.source != OVERLOADS_BY_NAME:  # those call the overload itself, whatever it is named
             in_backward |= all("backward" in name for name in named)
-        entry, dtype = Entry.of(case.group), case.group.dtype
+        entry, dtype = SourceEntry.of(case.group), case.group.dtype
         suspects = self._evidence.attribution.suspects(entry, dtype)
         if in_backward or not suspects.certain:
             return
@@ -255,7 +255,7 @@ class _Attributing:
             self._add(overload, CaseVerdict.FALLBACK, case)
             self._evidence.overloads[overload].through.update(dict.fromkeys(named))
 
-    def _attribute_to_suspects(self, case: StoredCase, entry: Entry, dtype: str) -> None:
+    def _attribute_to_suspects(self, case: StoredCase, entry: SourceEntry, dtype: str) -> None:
         verdict = case.outcome.verdict
         suspects = self._evidence.attribution.suspects(entry, dtype).overloads
         if len(suspects) == 1:
@@ -266,7 +266,7 @@ class _Attributing:
         else:
             self._evidence.unattributed[entry, dtype, verdict].add(verdict, case)
 
-    def _attribute_ambiguous(self, entry: Entry, dtype: str, found: DtypeFindings) -> None:
+    def _attribute_ambiguous(self, entry: SourceEntry, dtype: str, found: DtypeFindings) -> None:
         """Put findings down to those of several suspects that nothing clears.
 
         Passing cases of other entries clear an overload that is at fault in no certain finding. When that clears all,
@@ -287,17 +287,17 @@ class _Attributing:
                 self._evidence.unattributed[entry, dtype, verdict].worst[verdict] = found.worst[verdict]
 
     @staticmethod
-    def _cleared(findings: OverloadFindings, entry: Entry) -> bool:
+    def _cleared(findings: OverloadFindings, entry: SourceEntry) -> bool:
         return not findings.at_fault and bool(findings.passed_in - {entry.name})
 
     def _add(self, overload: str, verdict: CaseVerdict, case: StoredCase) -> None:
         findings = self._evidence.overloads[overload]
         findings.dtypes[case.group.dtype].add(verdict, case)
-        findings.add_entry(Entry.of(case.group), overload)
+        findings.add_entry(SourceEntry.of(case.group), overload)
 
     # ---- credit
 
-    def _credit(self, entry: Entry, dtype: str, cases: Mapping[CaseVerdict, int]) -> None:
+    def _credit(self, entry: SourceEntry, dtype: str, cases: Mapping[CaseVerdict, int]) -> None:
         """Credit the overloads that the entry called with the cases that passed.
 
         What a case that fell back called further inside may have run on the CPU, within the fallback; only an

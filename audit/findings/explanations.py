@@ -15,9 +15,9 @@ from dataclasses import dataclass, field, replace
 from ..selection import is_narrowed
 from ..surface.overloads import Surface
 from ..verdicts import CASE_SEVERITY, CaseVerdict
-from .attribution import Entry
+from .attribution import SourceEntry
 from .evidence import in_order_of_severity, lacks_kernel
-from .rules import RULES, Rule
+from .rules import RULES, ExplainingRule
 from .store import Run, Store, StoredCase
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
@@ -101,9 +101,9 @@ class Explainer:
         rules: the first that matches explains.
     """
 
-    def __init__(self, surface: Surface, *, simulated: bool, rules: Sequence[Rule] = RULES) -> None:
+    def __init__(self, surface: Surface, *, simulated: bool, rules: Sequence[ExplainingRule] = RULES) -> None:
         self._surface = surface
-        self._by_verdict: defaultdict[CaseVerdict, list[tuple[Rule, re.Pattern[str]]]] = defaultdict(list)
+        self._by_verdict: defaultdict[CaseVerdict, list[tuple[ExplainingRule, re.Pattern[str]]]] = defaultdict(list)
         for rule in rules:
             if rule.holds_on != "real" if simulated else rule.holds_on != "simulated":
                 for verdict in rule.verdicts:
@@ -111,14 +111,14 @@ class Explainer:
         self.rules = tuple(dict.fromkeys(rule for found in self._by_verdict.values() for rule, _ in found))
         self._kernelless: dict[str, bool] = {}
 
-    def rule_for(self, case: StoredCase) -> Rule | None:
+    def rule_for(self, case: StoredCase) -> ExplainingRule | None:
         """The rule that explains why the case did not pass, or None."""
         for rule, message in self._by_verdict[case.outcome.verdict]:
             if message.search(case.outcome.message) and self._applies(rule, case):
                 return rule
         return None
 
-    def _applies(self, rule: Rule, case: StoredCase) -> bool:
+    def _applies(self, rule: ExplainingRule, case: StoredCase) -> bool:
         group, outcome = case.group, case.outcome
         if rule.sources and group.source not in rule.sources:
             return False
@@ -128,7 +128,7 @@ class Explainer:
             return False
         if rule.inputs and re.search(rule.inputs, case.inputs) is None:
             return False
-        if rule.operators and not any(fnmatch.fnmatchcase(Entry.of(group).name, name) for name in rule.operators):
+        if rule.operators and not any(fnmatch.fnmatchcase(SourceEntry.of(group).name, name) for name in rule.operators):
             return False
         if rule.at_most is not None and (outcome.max_error is None or outcome.max_error > rule.at_most):
             return False
@@ -149,13 +149,13 @@ class _Use:
     example: str = ""
 
 
-def explainer_of(run: Run, surface: Surface, rules: Sequence[Rule] = RULES) -> Explainer:
+def explainer_of(run: Run, surface: Surface, rules: Sequence[ExplainingRule] = RULES) -> Explainer:
     """What explains the cases of a run: the rules that hold on its kind of device, and the overloads it met."""
     return Explainer(surface, simulated=bool(run.environment.get("simulated", False)), rules=rules)
 
 
 def explain(
-    store: Store, run: Run, surface: Surface, rules: Sequence[Rule] = RULES
+    store: Store, run: Run, surface: Surface, rules: Sequence[ExplainingRule] = RULES
 ) -> tuple[Explanation, Mapping[str, str]]:
     """Put every case of a run that did not pass down to the rule that explains it, or list it.
 
@@ -168,7 +168,7 @@ def explain(
         What the rules say of the run, and for each explained case, by its label, the rule's name.
     """
     explainer = explainer_of(run, surface, rules)
-    used: dict[Rule, _Use] = {}
+    used: dict[ExplainingRule, _Use] = {}
     by_case: dict[str, str] = {}
     left: dict[tuple[str, str, CaseVerdict, str, str], Unexplained] = {}
     non_passes = 0
@@ -181,7 +181,7 @@ def explain(
         by_case[case.label] = rule.name
         use = used.setdefault(rule, _Use(example=case.label))
         use.cases[case.outcome.verdict] += 1
-        use.entries.add(Entry.of(case.group).name)
+        use.entries.add(SourceEntry.of(case.group).name)
     full = is_full(store, run)
     explanation = Explanation(
         non_passes=non_passes,
@@ -200,13 +200,13 @@ def is_full(store: Store, run: Run) -> bool:
     return run.finished is not None and not narrowed and bool(groups) and all(group.done for group in groups)
 
 
-def _rule_use(rule: Rule, use: _Use) -> RuleUse:
+def _rule_use(rule: ExplainingRule, use: _Use) -> RuleUse:
     cases, entries = in_order_of_severity(use.cases), tuple(sorted(use.entries))
     return RuleUse(rule.name, rule.reason, rule.holds_on, rule.upstream, cases, entries, use.example)
 
 
 def _add(left: dict[tuple[str, str, CaseVerdict, str, str], Unexplained], case: StoredCase) -> None:
-    outcome, entry = case.outcome, Entry.of(case.group).name
+    outcome, entry = case.outcome, SourceEntry.of(case.group).name
     said = outcome.message or ", ".join(outcome.fallbacks)
     key = (case.group.source, entry, outcome.verdict, outcome.stage, NUMBER.sub("#", said))
     known = left.get(key)

@@ -9,13 +9,13 @@ from enum import Enum
 
 from ...registry.known_wrong import KnownReport
 from ..verdicts import CaseVerdict
-from .attribution import Entry
+from .attribution import SourceEntry
 
 # The sources whose cases are those of the corpus; the second holds the cases that need very much memory.
 SOURCES = ("known wrong", "large known wrong")
 
 
-class Standing(str, Enum):
+class UpstreamStanding(str, Enum):
     """What became of one report in a run, the worst of its cases."""
 
     STILL_WRONG = "still wrong"
@@ -25,14 +25,14 @@ class Standing(str, Enum):
     NOT_TRIED = "not tried"
 
 
-STANDING_OF: dict[CaseVerdict, Standing] = {
-    CaseVerdict.CRASH: Standing.STILL_WRONG,
-    CaseVerdict.TIMEOUT: Standing.STILL_WRONG,
-    CaseVerdict.WRONG: Standing.STILL_WRONG,
-    CaseVerdict.DTYPE_GAP: Standing.STILL_WRONG,
-    CaseVerdict.MISSING: Standing.MISSING,
-    CaseVerdict.FALLBACK: Standing.ON_CPU,
-    CaseVerdict.PASSED: Standing.RIGHT,
+STANDING_OF: dict[CaseVerdict, UpstreamStanding] = {
+    CaseVerdict.CRASH: UpstreamStanding.STILL_WRONG,
+    CaseVerdict.TIMEOUT: UpstreamStanding.STILL_WRONG,
+    CaseVerdict.WRONG: UpstreamStanding.STILL_WRONG,
+    CaseVerdict.DTYPE_GAP: UpstreamStanding.STILL_WRONG,
+    CaseVerdict.MISSING: UpstreamStanding.MISSING,
+    CaseVerdict.FALLBACK: UpstreamStanding.ON_CPU,
+    CaseVerdict.PASSED: UpstreamStanding.RIGHT,
 }
 
 
@@ -46,15 +46,15 @@ class ReportStanding:
     wrong_class: str
     overloads: tuple[str, ...]
     affected: str
-    standing: Standing
+    standing: UpstreamStanding
     cases: int
     worst_case: str | None = None
 
 
 def known_reports(
     reports: Iterable[KnownReport],
-    cases: Mapping[Entry, Mapping[CaseVerdict, int]],
-    worst_cases: Mapping[tuple[Entry, CaseVerdict], str],
+    cases: Mapping[SourceEntry, Mapping[CaseVerdict, int]],
+    worst_cases: Mapping[tuple[SourceEntry, CaseVerdict], str],
 ) -> tuple[ReportStanding, ...]:
     """How the reports stand in a run, in the order of their numbers.
 
@@ -63,7 +63,7 @@ def known_reports(
         cases: of each entry of the run, how many cases had each verdict, over all dtypes and both modes.
         worst_cases: the label of the case that shows an entry's verdict best.
     """
-    by_issue: dict[str, list[Entry]] = {}
+    by_issue: dict[str, list[SourceEntry]] = {}
     for entry in cases:
         if entry.source in SOURCES:
             by_issue.setdefault(entry.variant, []).append(entry)
@@ -83,7 +83,7 @@ def known_reports(
                 wrong_class=report.wrong_class,
                 overloads=tuple(report.operators),
                 affected=report.affected,
-                standing=STANDING_OF[verdict] if verdict else Standing.NOT_TRIED,
+                standing=STANDING_OF[verdict] if verdict else UpstreamStanding.NOT_TRIED,
                 cases=sum(count for found_verdict, count in counts.items() if found_verdict.executed),
                 worst_case=shown[0] if shown else None,
             )
@@ -94,12 +94,14 @@ def known_reports(
 def in_words(standings: Iterable[ReportStanding], *, simulated: bool) -> str:
     """ "Known upstream reports: 90 tried, 2 still wrong, 88 right here (simulated), 3 not tried"; "" without any."""
     counts = Counter(standing.standing for standing in standings)
-    tried = sum(counts.values()) - counts[Standing.NOT_TRIED]
+    tried = sum(counts.values()) - counts[UpstreamStanding.NOT_TRIED]
     if not tried:
         return ""
     mark = " (simulated)" if simulated else ""
-    parts = [f"{tried:,} tried", f"{counts[Standing.STILL_WRONG]:,} still wrong{mark}"]
-    parts.append(f"{counts[Standing.RIGHT]:,} right here{mark}")
-    parts += [f"{counts[one]:,} {one.value}" for one in (Standing.MISSING, Standing.ON_CPU) if counts[one]]
-    parts += [f"{counts[Standing.NOT_TRIED]:,} not tried"] if counts[Standing.NOT_TRIED] else []
+    parts = [f"{tried:,} tried", f"{counts[UpstreamStanding.STILL_WRONG]:,} still wrong{mark}"]
+    parts.append(f"{counts[UpstreamStanding.RIGHT]:,} right here{mark}")
+    parts += [
+        f"{counts[one]:,} {one.value}" for one in (UpstreamStanding.MISSING, UpstreamStanding.ON_CPU) if counts[one]
+    ]
+    parts += [f"{counts[UpstreamStanding.NOT_TRIED]:,} not tried"] if counts[UpstreamStanding.NOT_TRIED] else []
     return f"Known upstream reports: {', '.join(parts)}"

@@ -61,7 +61,7 @@ class RunFacts:
 
 
 @dataclass(frozen=True)
-class Execution:
+class RunExecution:
     """How one run of one store went, which no two runs share: told in a terminal, and never published.
 
     `run` is its number in the store; `duration` is wall time from start to end in seconds, None while it is unfinished;
@@ -169,7 +169,7 @@ class NotExecuted:
 
 
 @dataclass(frozen=True)
-class Registered:
+class RegistryStatus:
     """What the registry says of an operator, next to what was measured."""
 
     status: str
@@ -193,7 +193,7 @@ class OperatorSummary:
     worst_case: str | None = None
     breakages: tuple[CaseVerdict, ...] = ()
     dtype_breakages: Mapping[str, tuple[CaseVerdict, ...]] = field(default_factory=dict)
-    registered: Registered | None = None
+    registered: RegistryStatus | None = None
 
 
 @dataclass(frozen=True)
@@ -288,7 +288,7 @@ class AuditSummary:
     module: tuple[ModuleRow, ...] = ()
     known_reports: tuple[ReportStanding, ...] = ()
     selection: str = ""
-    execution: Execution | None = None
+    execution: RunExecution | None = None
 
     @property
     def overload_counts(self) -> dict[OverloadVerdict, int]:

@@ -16,7 +16,7 @@ HoldsOn = Literal["simulated", "real", "both"]
 
 
 @dataclass(frozen=True)
-class Rule:
+class ExplainingRule:
     """What a case has to look like for `reason` to explain it; an empty condition is none.
 
     Attributes:
@@ -58,7 +58,7 @@ VALUES_DIFFER = r"elements differ"
 # ---- what the surface says already
 
 KERNELS = (
-    Rule(
+    ExplainingRule(
         "no-kernel",
         "torch's declarations have no mps kernel for the operator that the device named: that is the gap itself",
         (CaseVerdict.FALLBACK, CaseVerdict.MISSING),
@@ -69,14 +69,14 @@ KERNELS = (
 # ---- what this torch does on every mps device
 
 TORCH = (
-    Rule(
+    ExplainingRule(
         "float64-by-definition",
         "the operator computes in float64 by definition, a dtype that mps does not have",
         (CaseVerdict.DTYPE_GAP,),
         r"Cannot convert a MPS Tensor to float64 dtype|Trying to convert (Complex)?Double to the MPS backend",
         ("float_power", "float_power.*", "double", "cdouble", "_cast_Double", "bincount", "linalg_pinv.out"),
     ),
-    Rule(
+    ExplainingRule(
         "float64-by-definition-out",
         "float_power computes in float64, which mps refuses before out= is looked at: another error than the CPU's",
         WRONG,
@@ -84,41 +84,41 @@ TORCH = (
         ("float_power",),
         sources=("forms",),
     ),
-    Rule(
+    ExplainingRule(
         "mode-out-refuses-mps",
         "mode with out= asks for a device of type CPU, CUDA or XPU in torch's own C++, before any kernel",
         WRONG,
         r"^raises RuntimeError: mode only supports CPU, CUDA and XPU device type, got: mps$",
         ("mode", "mode.values"),
     ),
-    Rule(
+    ExplainingRule(
         "compressed-sparse-refused",
         "torch's own check of what makes a sparse compressed tensor lists the devices that it accepts, without mps",
         WRONG,
         r"^raises RuntimeError: device type of values \(mps\) must be one of CPU",
         ("_validate_sparse_*",),
     ),
-    Rule(
+    ExplainingRule(
         "batch-norm-of-the-cpu",
         "it is composed of the CPU's batch norm kernel for every device that has no kernel of its own",
         WRONG,
         r"^raises RuntimeError: Expected tensor to have CPU Backend, but got tensor with MPS Backend",
         ("_batch_norm_no_update", "_batch_norm_no_update.out"),
     ),
-    Rule(
+    ExplainingRule(
         "copies-of-sparse-views",
         "torch generates the copying twin of this view for dense tensors alone, which it is not for: no device runs it",
         (CaseVerdict.MISSING,),
         operators=("indices_copy*", "values_copy*", "_indices_copy*", "_values_copy*", "_sparse_broadcast_to_copy*"),
     ),
-    Rule(
+    ExplainingRule(
         "lengths-stay-on-the-cpu",
         "one of the two outputs holds lengths, which live on the CPU by definition; out= on mps is refused",
         WRONG,
         r"^raises RuntimeError: Expected out tensor to have device cpu, but got mps:0 instead$",
         ("_pack_padded_sequence.out",),
     ),
-    Rule(
+    ExplainingRule(
         "linear-without-forward-ad",
         "on mps linear is an operator with a derivative formula of its own, which has no forward mode",
         WRONG,
@@ -127,7 +127,7 @@ TORCH = (
         inputs=r"^forward mode: ",
         upstream="pytorch/pytorch#137720",
     ),
-    Rule(
+    ExplainingRule(
         "linear-second-derivative",
         "on mps linear has a derivative formula of its own, whose derivative is wrong for a bias, for inputs of more "
         "than two dimensions and for complex dtypes",
@@ -137,7 +137,7 @@ TORCH = (
         ("nn.functional.linear", "nn.functional.multi_head_attention_forward"),
         inputs=r"^second derivative: ",
     ),
-    Rule(
+    ExplainingRule(
         "lu-solve-out",
         "on mps linalg.lu_solve with out= is a Python function of torch; it neither resizes out nor checks its dtype",
         WRONG,
@@ -147,7 +147,7 @@ TORCH = (
         ("lu_solve", "linalg.lu_solve"),
         sources=("forms",),
     ),
-    Rule(
+    ExplainingRule(
         "linear-cross-entropy-in-halves",
         "the chunked linear_cross_entropy accumulates in float32 on the CPU and on CUDA; elsewhere torch's Python code "
         "accumulates in the dtype of the inputs",
@@ -157,7 +157,7 @@ TORCH = (
         dtypes=HALVES,
         at_most=20.0,
     ),
-    Rule(
+    ExplainingRule(
         "deterministic-bilinear-rounds-otherwise",
         "with deterministic algorithms on, torch interpolates by a decomposition everywhere but on the CPU; it rounds "
         "uint8 where the CPU's kernel truncates fixed-point numbers",
@@ -167,7 +167,7 @@ TORCH = (
         dtypes=("uint8",),
         inputs=r"^deterministic algorithms: ",
     ),
-    Rule(
+    ExplainingRule(
         "pinverse-under-autocast",
         "autocast computes pinverse in float32 on the CPU but not on mps, where the products inside run in the "
         "narrower dtype and the backward meets both",
@@ -177,7 +177,7 @@ TORCH = (
         stages=("backward",),
         inputs=r"^autocast ",
     ),
-    Rule(
+    ExplainingRule(
         "narrow-copy-error",
         "without an mps kernel narrow_copy is a composition, which refuses a wrong dimension with an IndexError; the "
         "CPU's kernel has a check of its own",
@@ -186,7 +186,7 @@ TORCH = (
         ("narrow_copy",),
         sources=("errors",),
     ),
-    Rule(
+    ExplainingRule(
         "take-overlap-unchecked",
         "take falls back to the CPU with copies of its arguments: that out= overlaps the input cannot be seen there",
         WRONG,
@@ -194,7 +194,7 @@ TORCH = (
         ("take",),
         sources=("errors",),
     ),
-    Rule(
+    ExplainingRule(
         "stack-out-of-other-devices",
         "torch's _stack.out, a private operator, concatenates instead of stacking on every device but the CPU",
         WRONG,
@@ -207,7 +207,7 @@ TORCH = (
 # ---- roundings
 
 ROUNDING = (
-    Rule(
+    ExplainingRule(
         "rounding-of-many-layers",
         "a module of many layers goes through other operators on mps (linear is one kernel there) and rounds at other "
         "places; small differences add up to little more than the tolerance",
@@ -217,7 +217,7 @@ ROUNDING = (
         sources=("modules",),
         at_most=2.0,
     ),
-    Rule(
+    ExplainingRule(
         "sum-over-a-transposed-gradient",
         "the bias gradient is one sum over thousands of numbers; the CPU's kernel, which the simulated device runs, "
         "adds them in the order of memory",
@@ -235,27 +235,27 @@ ROUNDING = (
 # ---- cases without an answer of the CPU: they say nothing of the device
 
 REFERENCE = (
-    Rule(
+    ExplainingRule(
         "no-cpu-kernel-for-dtype",
         "the CPU's kernel does not take this dtype either, so there is nothing to compare with",
         REFERENCE_FAILED,
         r"not implemented for '\w+'",
     ),
-    Rule(
+    ExplainingRule(
         "jiterator-is-for-cuda",
         "jiterator functions are compiled for CUDA and ROCm alone",
         REFERENCE_FAILED,
         r"^Jiterator is only supported on CUDA and ROCm GPUs",
         ("jiterator_*",),
     ),
-    Rule(
+    ExplainingRule(
         "undefined-on-the-cpu",
         "the CPU's own result holds what fresh memory held before, so there is nothing to compare with",
         REFERENCE_FAILED,
         r"^the CPU's result depends on uninitialised memory$",
         standing=True,
     ),
-    Rule(
+    ExplainingRule(
         "lcm-of-extremes-ends-the-process",
         "on the CPU lcm of the smallest integer divides by an overflowed number, which ends the process",
         REFERENCE_FAILED,
@@ -263,7 +263,7 @@ REFERENCE = (
         ("lcm",),
         sources=("special values",),
     ),
-    Rule(
+    ExplainingRule(
         "as-strided-scatter-of-views",
         "torch's as_strided_scatter asserts that an input which requires a gradient is contiguous",
         REFERENCE_FAILED,
@@ -271,7 +271,7 @@ REFERENCE = (
         ("as_strided_scatter",),
         sources=("layouts",),
     ),
-    Rule(
+    ExplainingRule(
         "cpu-refuses",
         "the CPU refuses this call, with the error that the case shows, so there is nothing to compare with",
         REFERENCE_FAILED,
@@ -286,40 +286,40 @@ REFERENCE = (
 # ---- cases that were not executed
 
 SKIPS = (
-    Rule(
+    ExplainingRule(
         "asks-for-float64",
         "the case names float64 or complex128, which mps refuses by design",
         SKIPPED,
         r"^asks for float64, a dtype that mps refuses by design$",
     ),
-    Rule(
+    ExplainingRule(
         "about-the-device",
         "the operator answers with the device, or on the CPU, by definition: two devices must differ",
         SKIPPED,
         r"^answers with the device, or on the CPU, by definition$",
     ),
-    Rule(
+    ExplainingRule(
         "no-samples",
         "PyTorch's own sampler has no sample of the operator for this dtype",
         SKIPPED,
         r"^no samples: SkipTest: ",
         sources=("opinfo",),
     ),
-    Rule(
+    ExplainingRule(
         "simulated-sparse-compressed",
         "the simulated device has no sparse compressed tensors; a Mac may have them",
         SKIPPED,
         r"^the simulated device has no sparse(_csr|_csc|_bsr|_bsc| compressed) tensors$",
         holds_on="simulated",
     ),
-    Rule(
+    ExplainingRule(
         "simulated-copy-on-write",
         "the simulated device has no copy-on-write storages; a Mac has them",
         SKIPPED,
         r"^the simulated device has no copy-on-write storages$",
         holds_on="simulated",
     ),
-    Rule(
+    ExplainingRule(
         "built-without-the-mps-branch",
         "a torch for Linux is compiled without the mps branch of some kernels that all devices share",
         SKIPPED,
@@ -328,4 +328,4 @@ SKIPS = (
     ),
 )
 
-RULES: tuple[Rule, ...] = (*KERNELS, *TORCH, *ROUNDING, *REFERENCE, *SKIPS)
+RULES: tuple[ExplainingRule, ...] = (*KERNELS, *TORCH, *ROUNDING, *REFERENCE, *SKIPS)

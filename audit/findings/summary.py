@@ -19,12 +19,12 @@ from ..selection import DTYPES
 from ..surface.overloads import Dispatch, Overload, Surface
 from ..surface.reachability import Unreachable
 from ..verdicts import CaseVerdict, OverloadVerdict, worst
-from .attribution import Entry
+from .attribution import SourceEntry
 from .evidence import (
     CaseReference,
     DtypeFindings,
-    Evidence,
     OverloadFindings,
+    RunEvidence,
     evidence_of,
     in_order_of_severity,
     lacks_kernel,
@@ -42,11 +42,11 @@ from .results import (
     DtypeEvidence,
     EntryDtype,
     EntrySummary,
-    Execution,
     FallbackSummary,
     OperatorSummary,
     OverloadSummary,
-    Registered,
+    RegistryStatus,
+    RunExecution,
     RunFacts,
     Unattributed,
 )
@@ -61,7 +61,7 @@ FAULT_CASES: dict[OverloadVerdict, CaseVerdict] = {fault: CaseVerdict(fault.valu
 
 
 def summarize(
-    store: Store, run: Run, surface: Surface, registered: Mapping[str, Registered] | None = None
+    store: Store, run: Run, surface: Surface, registered: Mapping[str, RegistryStatus] | None = None
 ) -> AuditSummary:
     """Summarize one run of a store.
 
@@ -127,11 +127,11 @@ def _decisive(environment: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in environment.items() if name not in left_out}
 
 
-def _execution(run: Run, evidence: Evidence, cases: Iterable[str]) -> Execution:
+def _execution(run: Run, evidence: RunEvidence, cases: Iterable[str]) -> RunExecution:
     duration = None
     if run.finished is not None:
         duration = (datetime.fromisoformat(run.finished) - datetime.fromisoformat(run.started)).total_seconds()
-    return Execution(
+    return RunExecution(
         run=run.id,
         started=run.started,
         duration=duration,
@@ -158,7 +158,7 @@ def _selection(run: Run, counts: list[CaseCount]) -> str:
 # ---- overloads
 
 
-def _overloads(evidence: Evidence, surface: Surface, selection: str) -> tuple[OverloadSummary, ...]:
+def _overloads(evidence: RunEvidence, surface: Surface, selection: str) -> tuple[OverloadSummary, ...]:
     """Every overload of the surface, in its order, then those that were called but are not in it."""
     listed = [
         _overload(known.name, known, evidence.overloads.get(known.name, OverloadFindings()), selection)
@@ -303,7 +303,7 @@ def _reason_for_nothing(findings: OverloadFindings, known: Overload | None, sele
 
 
 def _operators(
-    overloads: Iterable[OverloadSummary], registered: Mapping[str, Registered]
+    overloads: Iterable[OverloadSummary], registered: Mapping[str, RegistryStatus]
 ) -> tuple[OperatorSummary, ...]:
     by_operator: dict[str, list[OverloadSummary]] = {}
     for overload in overloads:
@@ -311,7 +311,7 @@ def _operators(
     return tuple(_operator(name, by_operator[name], registered.get(name)) for name in sorted(by_operator))
 
 
-def _operator(name: str, overloads: list[OverloadSummary], registered: Registered | None) -> OperatorSummary:
+def _operator(name: str, overloads: list[OverloadSummary], registered: RegistryStatus | None) -> OperatorSummary:
     verdict, breakages = _over((o, o.cases) for o in overloads)
     by_dtype: dict[str, list[tuple[OverloadSummary, Mapping[CaseVerdict, int]]]] = {}
     for overload in overloads:
@@ -348,12 +348,12 @@ def _over(
     return verdict, tuple(breakages_beside(together, verdict))
 
 
-def _entries(evidence: Evidence, groups: list[StoredGroup]) -> tuple[EntrySummary, ...]:
+def _entries(evidence: RunEvidence, groups: list[StoredGroup]) -> tuple[EntrySummary, ...]:
     """Every planned entry, those without a recorded case too; entries of one name in several sources together."""
     sources: defaultdict[str, set[str]] = defaultdict(set)
     by_name: defaultdict[str, defaultdict[str, DtypeFindings]] = defaultdict(lambda: defaultdict(DtypeFindings))
     for key in dict.fromkeys(group.key for group in groups):
-        entry = Entry.of(key)
+        entry = SourceEntry.of(key)
         sources[entry.name].add(entry.source)
         by_name[entry.name][key.dtype]  # made empty where no case was recorded
     for entry, by_dtype in evidence.entries.items():
@@ -379,7 +379,7 @@ def _entry_dtype(findings: DtypeFindings) -> EntryDtype:
     return EntryDtype(verdict, in_order_of_severity(findings.cases), deciding.label if deciding else None)
 
 
-def _fallbacks(evidence: Evidence, surface: Surface) -> tuple[FallbackSummary, ...]:
+def _fallbacks(evidence: RunEvidence, surface: Surface) -> tuple[FallbackSummary, ...]:
     return tuple(
         FallbackSummary(
             overload=name,
@@ -395,7 +395,7 @@ def _fallbacks(evidence: Evidence, surface: Surface) -> tuple[FallbackSummary, .
 
 
 def _disagreements(
-    evidence: Evidence, surface: Surface, overloads: Iterable[OverloadSummary]
+    evidence: RunEvidence, surface: Surface, overloads: Iterable[OverloadSummary]
 ) -> Iterable[Disagreement]:
     """Overloads that fell back although the surface has a kernel for them, or ran although it has none."""
     for name, found in sorted(evidence.fallbacks.items()):
@@ -410,7 +410,7 @@ def _disagreements(
             yield Disagreement(overload.name, overload.dispatch, observed, overload.entries)
 
 
-def _unattributed(evidence: Evidence) -> tuple[Unattributed, ...]:
+def _unattributed(evidence: RunEvidence) -> tuple[Unattributed, ...]:
     return tuple(
         Unattributed(
             entry.name,
@@ -424,12 +424,12 @@ def _unattributed(evidence: Evidence) -> tuple[Unattributed, ...]:
     )
 
 
-def _order(key: tuple[Entry, str, CaseVerdict]) -> tuple[Entry, int, str, str]:
+def _order(key: tuple[SourceEntry, str, CaseVerdict]) -> tuple[SourceEntry, int, str, str]:
     entry, dtype, verdict = key
     return entry, _dtype_position(dtype), dtype, verdict.value
 
 
-def _referenced_cases(evidence: Evidence, rule_of: Mapping[str, str]) -> dict[str, CaseReference]:
+def _referenced_cases(evidence: RunEvidence, rule_of: Mapping[str, str]) -> dict[str, CaseReference]:
     kept = [f for findings in evidence.overloads.values() for f in findings.dtypes.values()]
     kept += [f for by_dtype in evidence.entries.values() for f in by_dtype.values()]
     kept += evidence.unattributed.values()
@@ -439,9 +439,9 @@ def _referenced_cases(evidence: Evidence, rule_of: Mapping[str, str]) -> dict[st
     return {case.label: replace(case, rule=rule_of.get(case.label, "")) for case in ordered}
 
 
-def _known_reports(evidence: Evidence) -> tuple[ReportStanding, ...]:
-    cases: dict[Entry, Counter[CaseVerdict]] = defaultdict(Counter)
-    worst_cases: dict[tuple[Entry, CaseVerdict], str] = {}
+def _known_reports(evidence: RunEvidence) -> tuple[ReportStanding, ...]:
+    cases: dict[SourceEntry, Counter[CaseVerdict]] = defaultdict(Counter)
+    worst_cases: dict[tuple[SourceEntry, CaseVerdict], str] = {}
     for entry, by_dtype in evidence.entries.items():
         for found in by_dtype.values():
             cases[entry].update(found.cases)

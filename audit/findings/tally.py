@@ -44,7 +44,7 @@ def tally(store: Store, run: Run) -> Tally:
 
 
 @dataclass(frozen=True)
-class Change:
+class EntryChange:
     """How the cases of one entry ended before and after something changed."""
 
     operator: str
@@ -52,14 +52,14 @@ class Change:
     after: Counter[CaseVerdict]
 
 
-def changes(store: Store, before: Run, after: Run) -> list[Change]:
+def changes(store: Store, before: Run, after: Run) -> list[EntryChange]:
     """The entries whose cases ended differently in two runs of the same cases, in fallback mode.
 
     In strict mode only those cases run that fell back, so there two runs need not hold the same cases.
     """
     first, second = (_by_operator(store, run) for run in (before, after))
     return [
-        Change(operator, first[operator], second.get(operator, Counter()))
+        EntryChange(operator, first[operator], second.get(operator, Counter()))
         for operator in sorted(first)
         if first[operator] != second.get(operator)
     ]

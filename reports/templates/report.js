@@ -67,7 +67,7 @@
         const own = byOperator.get(o.name) || [];
         const entries = [...new Set(own.flatMap((overload) => overload.entries))];
         return {
-          ...o, cells: cellsOf(o), reason: own.length ? worstOf(own).reason : "",
+          ...o, cells: cellsOf(o), reason: own.length ? (own.find((overload) => overload.verdict === o.verdict) || worstOf(own)).reason : "",
           text: searchable(o.name, ...own.map((overload) => overload.name), ...entries), detail: () => operatorDetail(own, o),
         };
       }),

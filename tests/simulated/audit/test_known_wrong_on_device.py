@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.findings.audited_surface import audited_surface
-from mpsmith.audit.findings.known_reports import Standing
+from mpsmith.audit.findings.known_reports import UpstreamStanding
 from mpsmith.audit.findings.store import Store
 from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.running.runner import run_audit
@@ -17,14 +17,14 @@ from mpsmith.audit.selection import DeviceKind, Settings
 from mpsmith.audit.verdicts import CaseVerdict
 
 
-def standings(path: Path, ops: tuple[str, ...], *faults: str) -> dict[int, Standing]:
+def standings(path: Path, ops: tuple[str, ...], *faults: str) -> dict[int, UpstreamStanding]:
     settings = Settings(
         device=DeviceKind.SIMULATED, workers=1, timeout=20.0, sources=("known wrong",), ops=ops, faults=faults
     )
     run = run_audit(settings, path, resume=False, say=lambda text: None)
     with Store.open(path) as store:
         summary = summarize(store, run, audited_surface(run))
-    return {r.issue: r.standing for r in summary.known_reports if r.standing is not Standing.NOT_TRIED}
+    return {r.issue: r.standing for r in summary.known_reports if r.standing is not UpstreamStanding.NOT_TRIED}
 
 
 @pytest.mark.parametrize(
@@ -37,8 +37,8 @@ def standings(path: Path, ops: tuple[str, ...], *faults: str) -> dict[int, Stand
     ],
 )
 def test_a_bug_that_is_back_is_reported_by_its_issue(tmp_path: Path, issue: int, operator: str, fault: str) -> None:
-    assert standings(tmp_path / "clean.sqlite", (operator,))[issue] is Standing.RIGHT
-    assert standings(tmp_path / "faulty.sqlite", (operator,), fault)[issue] is Standing.STILL_WRONG
+    assert standings(tmp_path / "clean.sqlite", (operator,))[issue] is UpstreamStanding.RIGHT
+    assert standings(tmp_path / "faulty.sqlite", (operator,), fault)[issue] is UpstreamStanding.STILL_WRONG
 
 
 def test_the_cases_run_first_and_carry_the_number_of_their_issue(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_the_cases_run_first_and_carry_the_number_of_their_issue(tmp_path: Path)
     with Store.open(path) as store:
         run = store.latest_run()
         groups = store.groups(run.id)
-        first = next(store.cases(run.id))
+        (first,) = store.cases(run.id, "c.id = (SELECT min(id) FROM cases)")
     assert {group.key.source for group in groups} > {"known wrong"}
     assert groups[0].key.source == "known wrong"
     assert first.label == "known wrong:where.#150967:bool:0"

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.findings.module_rows import ModuleRow, ModuleStatus
-from mpsmith.audit.findings.results import AuditSummary, Registered, select
+from mpsmith.audit.findings.results import AuditSummary, RegistryStatus, select
 from mpsmith.audit.findings.store import Store
 from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.group import GroupKey
@@ -83,7 +83,7 @@ def make_summary(
             recording.finish()
         if shuffled:
             store._connection.execute("UPDATE runs SET started = '2001-01-01T00:00:00+00:00'")
-        return summarize(store, store.run(run.id), SURFACE, {"aten::mode": Registered("missing", "mode", "#77764")})
+        return summarize(store, store.run(run.id), SURFACE, {"aten::mode": RegistryStatus("missing", "mode", "#77764")})
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mpsmith.audit.findings.attribution import Attribution, Entry, base_name, out_arguments
+from mpsmith.audit.findings.attribution import Attribution, SourceEntry, base_name, out_arguments
 from mpsmith.audit.group import GroupKey
 from mpsmith.audit.surface.overloads import Dispatch
 from support.surfaces import overload, surface
@@ -26,7 +26,7 @@ SURFACE = surface(
     overload("relu.generated_out", generated_from="aten::relu"),
     overload("out_alone.out", arguments=OUT),
 )
-ENTRY = Entry("opinfo", "shrink", "")
+ENTRY = SourceEntry("opinfo", "shrink", "")
 
 
 def key(operator: str, dtype: str = "float32", source: str = "opinfo", mode: str = "fallback") -> GroupKey:
@@ -43,7 +43,7 @@ def attribution(calls: dict[GroupKey, dict[str, bool]] | None = None) -> Attribu
 
 def suspects(operator: str, calls: dict[str, bool] | None = None, source: str = "opinfo") -> tuple[list[str], bool]:
     group = key(operator, source=source)
-    found = attribution({group: calls} if calls else {}).suspects(Entry.of(group), "float32")
+    found = attribution({group: calls} if calls else {}).suspects(SourceEntry.of(group), "float32")
     return [name.removeprefix("aten::") for name in found.overloads], found.namesakes
 
 
@@ -75,7 +75,7 @@ def test_without_a_trace_the_functional_overloads_of_that_name_answer() -> None:
 
 
 def test_what_the_entry_calls_with_other_dtypes_comes_before_its_name() -> None:
-    found = attribution({key("relu", "int8"): {"widen": True}}).suspects(Entry("opinfo", "relu", ""), "float32")
+    found = attribution({key("relu", "int8"): {"widen": True}}).suspects(SourceEntry("opinfo", "relu", ""), "float32")
     assert found.overloads == ("aten::widen",)
 
 
@@ -89,9 +89,11 @@ def test_calls_of_both_modes_count_and_one_outermost_call_is_enough() -> None:
 
 
 def test_one_suspect_is_certain_and_two_are_not() -> None:
-    assert attribution({key("x"): {"relu": True}}).suspects(Entry("opinfo", "x", ""), "float32").certain
+    assert attribution({key("x"): {"relu": True}}).suspects(SourceEntry("opinfo", "x", ""), "float32").certain
     assert (
-        not attribution({key("x"): {"relu": True, "widen": True}}).suspects(Entry("opinfo", "x", ""), "float32").certain
+        not attribution({key("x"): {"relu": True, "widen": True}})
+        .suspects(SourceEntry("opinfo", "x", ""), "float32")
+        .certain
     )
 
 
@@ -101,7 +103,7 @@ def test_one_suspect_is_certain_and_two_are_not() -> None:
 CALLED = ("shrink", "shrink_", "shrink.Scalar", "shrink.native", "shrink.other_out", "shrink.generated", "widen")
 
 
-def fallen_back(found: Attribution, named: str, entry: Entry = ENTRY, dtype: str = "float32") -> list[str]:
+def fallen_back(found: Attribution, named: str, entry: SourceEntry = ENTRY, dtype: str = "float32") -> list[str]:
     return [name.removeprefix("aten::") for name in found.fallen_back(entry, dtype, [f"aten::{named}"])]
 
 
@@ -124,7 +126,7 @@ def test_only_what_this_entry_called_with_this_dtype_fell_back() -> None:
     assert fallen_back(found, "shrink.out") == ["shrink.out", "shrink"]
     assert fallen_back(found, "widen.out") == ["widen.out", "widen"]
     assert fallen_back(found, "shrink.out", dtype="int8") == ["shrink.out", "shrink_"]
-    assert fallen_back(found, "shrink.out", entry=Entry("opinfo", "other", "")) == ["shrink.out"]
+    assert fallen_back(found, "shrink.out", entry=SourceEntry("opinfo", "other", "")) == ["shrink.out"]
 
 
 def test_each_name_stands_once() -> None:
@@ -168,6 +170,11 @@ def test_arguments_less_the_out_tensors(arguments: str, expected: tuple[str, ...
 
 
 def test_entries_are_in_the_order_of_source_operator_and_variant() -> None:
-    entries = [Entry("b", "a", ""), Entry("a", "b", "x"), Entry("a", "b", ""), Entry("a", "a", "z")]
+    entries = [
+        SourceEntry("b", "a", ""),
+        SourceEntry("a", "b", "x"),
+        SourceEntry("a", "b", ""),
+        SourceEntry("a", "a", "z"),
+    ]
     assert sorted(entries) == [entries[3], entries[2], entries[1], entries[0]]
     assert [entry.name for entry in sorted(entries)] == ["a.z", "b", "b.x", "a"]

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.findings.attribution import Entry
+from mpsmith.audit.findings.attribution import SourceEntry
 from mpsmith.audit.findings.evidence import (
     CaseReference,
     DtypeFindings,
-    Evidence,
+    RunEvidence,
     evidence_of,
     in_order_of_severity,
     lacks_kernel,
@@ -40,7 +40,7 @@ SURFACE = surface(
     overload("compressed_op", Dispatch.MISSING, sparse_compressed=True),
 )
 PASSED = Outcome(V.PASSED)
-Read = Callable[..., Evidence]
+Read = Callable[..., RunEvidence]
 
 
 class Run:
@@ -63,7 +63,7 @@ class Run:
         key = GroupKey(source, operator, "", dtype, mode)
         self.recording.add(key, *outcomes, calls=calls, done=False)
 
-    def evidence(self, *, simulated: bool = True) -> Evidence:
+    def evidence(self, *, simulated: bool = True) -> RunEvidence:
         return evidence_of(self.store, self.id, SURFACE, simulated=simulated)
 
     def cases(self, name: str, dtype: str = "float32", *, simulated: bool = True) -> dict[CaseVerdict, int]:
@@ -123,7 +123,7 @@ def test_when_all_are_cleared_the_finding_is_listed_with_its_worst_case(run: Run
     run.case("where", PASSED, calls={"where": True})
     run.case("sum", PASSED, calls={"sum": True})
     listed = run.evidence().unattributed
-    entry = Entry("opinfo", "masked.mean", "")
+    entry = SourceEntry("opinfo", "masked.mean", "")
     assert {key: found.cases for key, found in listed.items()} == {
         (entry, "float32", V.WRONG): {V.WRONG: 2},
         (entry, "float32", V.CRASH): {V.CRASH: 1},
@@ -135,7 +135,7 @@ def test_when_all_are_cleared_the_finding_is_listed_with_its_worst_case(run: Run
 def test_nobody_answers_for_an_unknown_name(run: Run) -> None:
     run.case("nosuch", outcome(V.CRASH), outcome(V.CRASH))
     ((key, found),) = run.evidence().unattributed.items()
-    assert key == (Entry("opinfo", "nosuch", ""), "float32", V.CRASH)
+    assert key == (SourceEntry("opinfo", "nosuch", ""), "float32", V.CRASH)
     assert found.cases == {V.CRASH: 2}
 
 
@@ -302,7 +302,7 @@ def test_totals_by_mode_dtype_and_reason(run: Run) -> None:
         "int8": {V.PASSED: 1, V.SKIPPED: 1, V.MISSING: 1},
     }
     assert found.skips() == {"too large": 2}
-    of_sum = found.entries[Entry("opinfo", "sum", "")]["int8"].cases
+    of_sum = found.entries[SourceEntry("opinfo", "sum", "")]["int8"].cases
     assert +of_sum == Counter({V.PASSED: 1, V.SKIPPED: 1, V.MISSING: 1}), "each case once"
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.findings.explanations import Explainer, Explanation, RuleUse, Unexplained, explain
-from mpsmith.audit.findings.rules import RULES, Rule
+from mpsmith.audit.findings.rules import RULES, ExplainingRule
 from mpsmith.audit.findings.store import Store, StoredCase
 from mpsmith.audit.group import GroupKey
 from mpsmith.audit.self_test.plan import FAULT_CLASSES
@@ -46,14 +46,14 @@ def case(
     return StoredCase(1, key, 0, Outcome(verdict, stage, message, **outcome), inputs)  # type: ignore[arg-type]
 
 
-def explained_by(rule: Rule, stored: StoredCase, *, simulated: bool = True) -> bool:
+def explained_by(rule: ExplainingRule, stored: StoredCase, *, simulated: bool = True) -> bool:
     return Explainer(SURFACE, simulated=simulated, rules=(rule,)).rule_for(stored) is rule
 
 
 # ---- one rule
 
 
-WHOLE = Rule(
+WHOLE = ExplainingRule(
     "whole",
     "has every condition",
     (CaseVerdict.WRONG,),
@@ -158,7 +158,7 @@ def test_every_rule_has_a_name_of_its_own_and_a_reason_for_strangers() -> None:
 @pytest.mark.parametrize(
     "rule", [rule for rule in RULES if set(rule.verdicts) & set(FAULTS)], ids=lambda rule: rule.name
 )
-def test_a_rule_about_a_fault_names_message_and_operators(rule: Rule) -> None:
+def test_a_rule_about_a_fault_names_message_and_operators(rule: ExplainingRule) -> None:
     assert rule.message
     assert rule.operators
     assert all(len(pattern.strip("*")) > 2 for pattern in rule.operators)
@@ -216,7 +216,7 @@ def test_no_rule_explains_a_fault_of_the_self_test(fault_class) -> None:
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule.operators], ids=lambda rule: rule.name)
-def test_another_fault_of_an_operator_with_a_rule_stays_unexplained(rule: Rule) -> None:
+def test_another_fault_of_an_operator_with_a_rule_stays_unexplained(rule: ExplainingRule) -> None:
     explainer = Explainer(SURFACE, simulated=True)
     for fault_class in FAULT_CLASSES:
         if (rule.name, fault_class.name) in ALIKE:
@@ -267,7 +267,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def explanation_of(store: Store, cases: list[StoredCase], rules: tuple[Rule, ...], **settings: object) -> Explanation:
+def explanation_of(
+    store: Store, cases: list[StoredCase], rules: tuple[ExplainingRule, ...], **settings: object
+) -> Explanation:
     recording = begun(store, settings)
     for position, stored in enumerate(cases):
         recording.add(stored.group, stored.outcome, inputs=stored.inputs, start=position)

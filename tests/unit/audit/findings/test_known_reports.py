@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.findings.known_reports import Standing, in_words
+from mpsmith.audit.findings.known_reports import UpstreamStanding, in_words
 from mpsmith.audit.findings.module_rows import ModuleRow, ModuleStatus
 from mpsmith.audit.findings.results import AuditSummary, select
 from mpsmith.audit.findings.summary import summarize
@@ -46,20 +46,20 @@ def built(tmp_path: Path) -> Iterator[Built]:
 @pytest.mark.parametrize(
     ("verdicts", "expected"),
     [
-        ([CaseVerdict.PASSED, CaseVerdict.PASSED], Standing.RIGHT),
-        ([CaseVerdict.PASSED, CaseVerdict.WRONG], Standing.STILL_WRONG),
-        ([CaseVerdict.PASSED, CaseVerdict.CRASH], Standing.STILL_WRONG),
-        ([CaseVerdict.TIMEOUT], Standing.STILL_WRONG),
-        ([CaseVerdict.DTYPE_GAP], Standing.STILL_WRONG),
-        ([CaseVerdict.PASSED, CaseVerdict.FALLBACK], Standing.ON_CPU),
-        ([CaseVerdict.FALLBACK, CaseVerdict.MISSING], Standing.MISSING),
-        ([CaseVerdict.SKIPPED], Standing.NOT_TRIED),
-        ([CaseVerdict.REFERENCE_FAILED], Standing.NOT_TRIED),
-        ([], Standing.NOT_TRIED),
+        ([CaseVerdict.PASSED, CaseVerdict.PASSED], UpstreamStanding.RIGHT),
+        ([CaseVerdict.PASSED, CaseVerdict.WRONG], UpstreamStanding.STILL_WRONG),
+        ([CaseVerdict.PASSED, CaseVerdict.CRASH], UpstreamStanding.STILL_WRONG),
+        ([CaseVerdict.TIMEOUT], UpstreamStanding.STILL_WRONG),
+        ([CaseVerdict.DTYPE_GAP], UpstreamStanding.STILL_WRONG),
+        ([CaseVerdict.PASSED, CaseVerdict.FALLBACK], UpstreamStanding.ON_CPU),
+        ([CaseVerdict.FALLBACK, CaseVerdict.MISSING], UpstreamStanding.MISSING),
+        ([CaseVerdict.SKIPPED], UpstreamStanding.NOT_TRIED),
+        ([CaseVerdict.REFERENCE_FAILED], UpstreamStanding.NOT_TRIED),
+        ([], UpstreamStanding.NOT_TRIED),
     ],
 )
 def test_the_worst_case_decides_how_a_report_stands(
-    built: Built, verdicts: list[CaseVerdict], expected: Standing
+    built: Built, verdicts: list[CaseVerdict], expected: UpstreamStanding
 ) -> None:
     for verdict in verdicts:
         built.case(150967, "where", verdict)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.findings.attribution import Attribution, Entry, out_arguments
+from mpsmith.audit.findings.attribution import Attribution, SourceEntry, out_arguments
 from mpsmith.audit.findings.module_rows import ModuleRow, ModuleStatus
-from mpsmith.audit.findings.results import AuditSummary, OverloadSummary, Registered, select
+from mpsmith.audit.findings.results import AuditSummary, OverloadSummary, RegistryStatus, select
 from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.group import GroupKey
 from mpsmith.audit.surface.overloads import Dispatch, Surface
@@ -464,9 +464,9 @@ def test_disagreements_go_both_ways(built: Built) -> None:
 def test_the_registry_is_shown_and_changes_no_verdict(built: Built) -> None:
     built.case("relu", PASSED, calls={"relu": True})
     run = built.store.run(built.run.id)
-    summary = summarize(built.store, run, SURFACE, {"aten::relu": Registered("missing", None, "#1")})
+    summary = summarize(built.store, run, SURFACE, {"aten::relu": RegistryStatus("missing", None, "#1")})
     relu = next(o for o in summary.operators if o.name == "aten::relu")
-    assert relu.registered == Registered("missing", None, "#1")
+    assert relu.registered == RegistryStatus("missing", None, "#1")
     assert relu.verdict is OverloadVerdict.NATIVE
 
 
@@ -552,5 +552,5 @@ def test_an_operator_packet_is_known_by_its_aten_name() -> None:
             }
         },
     )
-    found = attribution.suspects(Entry("opinfo", "torch.ops.aten.relu.default", ""), "float32")
+    found = attribution.suspects(SourceEntry("opinfo", "torch.ops.aten.relu.default", ""), "float32")
     assert found.overloads == ("aten::relu",)
