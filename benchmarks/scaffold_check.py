@@ -13,7 +13,7 @@ from mpsmith.scaffold.errors import ToolchainError
 from mpsmith.scaffold.generation.destination import folder_as_destination
 from mpsmith.scaffold.generation.writing import plan, write
 from mpsmith.scaffold.manifest import Manifest
-from mpsmith.scaffold.operators.kinds import Kind
+from mpsmith.scaffold.operators.kinds import KernelKind
 from mpsmith.scaffold.operators.source import source_of
 from mpsmith.scaffold.proof.checking import Options, check_files
 from mpsmith.scaffold.proof.toolchain import find
@@ -34,7 +34,7 @@ def main() -> None:
     except ToolchainError as error:
         print(f"skipped: {error}")
         return
-    request = Request(source_of(None).operator("softshrink"), Kind.UNARY)
+    request = Request(source_of(None).operator("softshrink"), KernelKind.UNARY)
     made = extension.generate(request)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)

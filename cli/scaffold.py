@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..scaffold.generation.generate import Scaffold
-    from ..scaffold.operators.kinds import Kind
+    from ..scaffold.operators.kinds import KernelKind
     from ..scaffold.operators.source import Source
     from ..scaffold.targets import KernelTarget
 
@@ -91,7 +91,7 @@ def scaffold(
 
 
 def _every_gap(
-    source: Source, target: KernelTarget, out: Path, kind: Kind | None, force: bool
+    source: Source, target: KernelTarget, out: Path, kind: KernelKind | None, force: bool
 ) -> tuple[list[Scaffold], list[str]]:
     """The scaffolds of every gap, and why some gaps have none."""
     from ..scaffold.errors import ScaffoldError

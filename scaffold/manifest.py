@@ -69,7 +69,7 @@ def manifest_above(path: Path) -> tuple[Path, Manifest] | None:
     """The nearest manifest in the folder of `path` or above it, with its folder."""
     start = path.resolve()
     for folder in (start, *start.parents) if start.is_dir() else start.parents:
-        found = read_manifest(folder / NAME)
-        if found:
-            return folder, found
+        manifest = read_manifest(folder / NAME)
+        if manifest:
+            return folder, manifest
     return None

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..registry.files import Registry
 from ..registry.model import Status
-from .operators.kinds import Kind, kind_of
+from .operators.kinds import KernelKind, kind_of
 from .operators.source import Source
 
 GAPS = Path(__file__).parent / "data" / "gaps.tsv"
@@ -20,7 +20,7 @@ GAPS = Path(__file__).parent / "data" / "gaps.tsv"
 # Somebody is at it, or it is done.
 _TAKEN = (Status.scaffolded, Status.implemented, Status.verified, Status.upstreamed, Status.not_applicable)
 # For operators that nobody has estimated yet, by kind.
-_EFFORT = {Kind.LINALG: 4, Kind.SORT: 3}
+_EFFORT = {KernelKind.LINALG: 4, KernelKind.SORT: 3}
 _USUAL_EFFORT = 2
 _MOST_OPINFOS = 3
 
@@ -40,7 +40,7 @@ class Suggestion:
     """A gap worth closing. `owner` has taken it already, where there is one."""
 
     operator: str
-    kind: Kind
+    kind: KernelKind
     overloads: tuple[str, ...]
     estimate: Estimate
     owner: str | None
@@ -60,7 +60,7 @@ def estimates(path: Path = GAPS) -> dict[str, Estimate]:
     return by_operator
 
 
-def suggestions(source: Source, registry: Registry, kind: Kind | None = None) -> list[Suggestion]:
+def suggestions(source: Source, registry: Registry, kind: KernelKind | None = None) -> list[Suggestion]:
     """The gaps that nobody works on, the best first; those that somebody owns come last.
 
     `kind`: only gaps of this kind.

@@ -73,7 +73,7 @@ def survey(
     names: Iterable[str],
     folder: Path,
     part: str = "code",
-    known: Iterable[SurveyRow] = (),
+    stored_rows: Iterable[SurveyRow] = (),
 ) -> Iterator[tuple[SurveyRow, bool]]:
     """An answer for each operator, and whether it was among the known ones.
 
@@ -84,7 +84,7 @@ def survey(
     """
     source = source_of(release)
     identity = find(release).identity if target is not KernelTarget.SHADER else source.release
-    there = {(one.release, one.target, one.part, one.operator, one.tools): one for one in known}
+    by_key = {(row.release, row.target, row.part, row.operator, row.tools): row for row in stored_rows}
     served = {source.serving(source.operator(name)).name for name in names}
     for name in sorted(served):
         place = folder / release / target.value / source.operator(name).stem
@@ -95,7 +95,7 @@ def survey(
             yield SurveyRow(release, target.value, part, name, "", "inexpressible", (str(error),), 0.0), False
             continue
         tools = digest_of("\n".join([identity, *sorted(change.after for change in plan.changes)]))
-        if answer := there.get((release, target.value, part, name, tools)):
+        if answer := by_key.get((release, target.value, part, name, tools)):
             yield answer, True
             continue
         write(plan, force=True)
@@ -136,46 +136,46 @@ def _tested(release: str, target: KernelTarget, part: str, name: str, place: Pat
 
 def stored(path: Path) -> list[SurveyRow]:
     """The answers of earlier runs; a last line that was cut off is left out."""
-    found = []
+    rows = []
     for line in path.read_text("utf-8").splitlines() if path.is_file() else ():
         try:
             data = json.loads(line)
         except ValueError:
             continue
-        found.append(SurveyRow(**data | {"problems": tuple(data["problems"])}))
-    return found
+        rows.append(SurveyRow(**data | {"problems": tuple(data["problems"])}))
+    return rows
 
 
 def main(arguments: list[str] | None = None) -> int:
     """The command; its exit code is 1 when something was refused."""
     parser = argparse.ArgumentParser(prog="python -m mpsmith.scaffold.survey", description=__doc__)
     parser.add_argument("--torch", required=True, metavar="RELEASE")
-    parser.add_argument("--target", required=True, choices=[one.value for one in KernelTarget])
+    parser.add_argument("--target", required=True, choices=[target.value for target in KernelTarget])
     parser.add_argument("--out", required=True, type=Path, metavar="DIR")
     parser.add_argument("--reachable", action="store_true", help="only the gaps that a user of mps can reach")
     parser.add_argument("--native", action="store_true", help=f"{len(NATIVE)} native operators in place of the gaps")
     parser.add_argument("--patch", action="store_true", help="check the patches of the target upstream, not its code")
-    chosen = parser.parse_args(arguments)
-    chosen.out.mkdir(parents=True, exist_ok=True)
-    path = chosen.out / "answers.jsonl"
-    source = source_of(chosen.torch)
-    gaps = source.gaps() if chosen.reachable else source.lacking()
-    names = NATIVE if chosen.native else [operator.name for operator in gaps]
-    part = "tests" if chosen.target == KernelTarget.SHADER.value else "patch" if chosen.patch else "code"
+    options = parser.parse_args(arguments)
+    options.out.mkdir(parents=True, exist_ok=True)
+    path = options.out / "answers.jsonl"
+    source = source_of(options.torch)
+    gaps = source.gaps() if options.reachable else source.lacking()
+    names = NATIVE if options.native else [operator.name for operator in gaps]
+    part = "tests" if options.target == KernelTarget.SHADER.value else "patch" if options.patch else "code"
     counts: dict[str, int] = {}
     with path.open("a", encoding="utf-8") as lines:
         for number, (answer, was_known) in enumerate(
-            survey(chosen.torch, KernelTarget(chosen.target), names, chosen.out, part, stored(path)), start=1
+            survey(options.torch, KernelTarget(options.target), names, options.out, part, stored(path)), start=1
         ):
             counts[answer.outcome] = counts.get(answer.outcome, 0) + 1
-            known = "known" if was_known else f"{answer.seconds:.1f} s"
-            print(f"{number}: aten::{answer.operator}: {answer.outcome} ({known})", flush=True)
+            cost = "known" if was_known else f"{answer.seconds:.1f} s"
+            print(f"{number}: aten::{answer.operator}: {answer.outcome} ({cost})", flush=True)
             for problem in answer.problems if answer.outcome not in ("accepted", "not written") else ():
                 print(f"   {problem}", flush=True)
             if not was_known:
                 print(json.dumps(asdict(answer)), file=lines, flush=True)
-    what = f"{'native operators' if chosen.native else 'gaps'}, {chosen.target}, {part}"
-    print(f"torch {chosen.torch}, {what}: {', '.join(f'{n} {outcome}' for outcome, n in sorted(counts.items()))}")
+    what = f"{'native operators' if options.native else 'gaps'}, {options.target}, {part}"
+    print(f"torch {options.torch}, {what}: {', '.join(f'{n} {outcome}' for outcome, n in sorted(counts.items()))}")
     return 1 if counts.get("refused") else 0
 
 

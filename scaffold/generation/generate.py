@@ -11,7 +11,7 @@ from ...registry.model import Status
 from ..errors import ScaffoldError
 from ..manifest import Manifest
 from ..operators.gap import require_gap, require_no_kernel
-from ..operators.kinds import Choice, Kind, kind_of
+from ..operators.kinds import Choice, KernelKind, kind_of
 from ..operators.model import OperatorModel
 from ..operators.opinfos import opinfos_for
 from ..operators.source import Source
@@ -60,7 +60,7 @@ def prepare(
     target: KernelTarget,
     *,
     out: Path | None = None,
-    kind: Kind | None = None,
+    kind: KernelKind | None = None,
     force: bool = False,
     registry: Path | None = None,
 ) -> Scaffold:
@@ -95,7 +95,7 @@ def prepare(
 
 
 def prepare_all(
-    source: Source, target: KernelTarget, out: Path, *, kind: Kind | None = None, force: bool = False
+    source: Source, target: KernelTarget, out: Path, *, kind: KernelKind | None = None, force: bool = False
 ) -> Iterator[Scaffold | ScaffoldError]:
     """A scaffold for every gap of a release, each in a folder of its own below `out`; an error for those that fail."""
     for gap in source.gaps():

@@ -11,8 +11,8 @@ from torchgen.model import BaseTy, BaseType, ListType, OptionalType, Type
 
 from ..operators.model import OverloadModel
 from .cxx_host import CxxHost
-from .launch import Buffer, Result
-from .signatures import Parameter, Signature
+from .launch import BoundBuffer, Result
+from .signatures import Signature, SignatureParameter
 
 # Argument types that torch's pybind11 casters know.
 _BINDABLE = frozenset(
@@ -45,7 +45,7 @@ class AtenHost(CxxHost):
             return f"at::empty({first}.sizes(), {first}.options(){dtype})"
         return f"at::empty({{0}}, at::TensorOptions().device(at::kMPS){dtype})"
 
-    def number(self, buffer: Buffer) -> str:
+    def number(self, buffer: BoundBuffer) -> str:
         """A number as the shader takes it."""
         name = self.launch.argument(buffer)
         type_ = self.launch.type_of(name)
@@ -65,7 +65,9 @@ class AtenHost(CxxHost):
 def _signature(overload: OverloadModel) -> Signature:
     with local.parametrize(use_const_ref_for_mutable_tensors=False, use_ilistref_for_tensor_lists=False):
         signature = DispatcherSignature.from_schema(overload.schema, symint=False)
-        parameters = tuple(Parameter(binding.name, binding.nctype.type.cpp_type()) for binding in signature.arguments())
+        parameters = tuple(
+            SignatureParameter(binding.name, binding.nctype.type.cpp_type()) for binding in signature.arguments()
+        )
         return Signature(parameters, signature.returns_type().cpp_type())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .launch import ROW_LENGTH, Buffer, Launch
+from .launch import ROW_LENGTH, BoundBuffer, Launch
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class CxxHost:
         """The expressions that are bound, in the order of the buffers."""
         return [self._bound(buffer) for buffer in self.launch.buffers]
 
-    def number(self, buffer: Buffer) -> str:
+    def number(self, buffer: BoundBuffer) -> str:
         """A number as the shader takes it."""
         return f"static_cast<{buffer.host}>({self.launch.argument(buffer)})"
 
-    def _bound(self, buffer: Buffer) -> str:
+    def _bound(self, buffer: BoundBuffer) -> str:
         if not buffer.host:
             return f"{buffer.name}_dense"
         return buffer.name if buffer == ROW_LENGTH else self.number(buffer)

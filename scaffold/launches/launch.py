@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from torchgen.model import Argument, BaseTy, BaseType, Type
 
 from ...metal_limits import MAX_BUFFERS
-from ..operators.kinds import Kind
+from ..operators.kinds import KernelKind
 from ..operators.model import OverloadModel, is_optional_tensor
 
 # The last buffer is the number of threads.
 MOST_BUFFERS = MAX_BUFFERS - 1
 # Kinds whose threads work on a row each, and are told how long it is.
-ROW_KINDS = (Kind.REDUCTION, Kind.SCAN, Kind.SORT)
+ROW_KINDS = (KernelKind.REDUCTION, KernelKind.SCAN, KernelKind.SORT)
 
 _NUMBERS = {
     BaseTy.int: ("long", "int64_t"),
@@ -30,7 +30,7 @@ _INDEX_NAMES = ("indices", "index", "mode_indices", "counts", "pivots", "info")
 
 
 @dataclass(frozen=True)
-class Buffer:
+class BoundBuffer:
     """One `[[buffer(n)]]`.
 
     `name` is the argument's or result's name; `metal` the type of the shader's parameter, without qualifiers;
@@ -50,7 +50,7 @@ class Buffer:
         return f"device {'' if self.written else 'const '}{self.metal}* {self.name}"
 
 
-ROW_LENGTH = Buffer("row_length", "long", host="int64_t")
+ROW_LENGTH = BoundBuffer("row_length", "long", host="int64_t")
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ class Launch:
     """
 
     overload: OverloadModel
-    kind: Kind
-    bound: tuple[Buffer, ...]
+    kind: KernelKind
+    bound: tuple[BoundBuffer, ...]
     results: tuple[Result, ...]
     left: tuple[str, ...]
 
@@ -100,22 +100,22 @@ class Launch:
         return self.overload.text
 
     @property
-    def tensors(self) -> tuple[Buffer, ...]:
+    def tensors(self) -> tuple[BoundBuffer, ...]:
         """The buffers that are tensors."""
         return tuple(buffer for buffer in self.bound if not buffer.host)
 
     @property
-    def numbers(self) -> tuple[Buffer, ...]:
+    def numbers(self) -> tuple[BoundBuffer, ...]:
         """The buffers that are numbers."""
         return tuple(buffer for buffer in self.bound if buffer.host)
 
     @property
-    def inputs(self) -> tuple[Buffer, ...]:
+    def inputs(self) -> tuple[BoundBuffer, ...]:
         """The tensors that are only read."""
         return tuple(buffer for buffer in self.tensors if not buffer.written)
 
     @property
-    def outputs(self) -> tuple[Buffer, ...]:
+    def outputs(self) -> tuple[BoundBuffer, ...]:
         """The tensors that are written."""
         return tuple(buffer for buffer in self.tensors if buffer.written)
 
@@ -125,7 +125,7 @@ class Launch:
         return self.kind in ROW_KINDS
 
     @property
-    def buffers(self) -> tuple[Buffer, ...]:
+    def buffers(self) -> tuple[BoundBuffer, ...]:
         """What the shader declares, the length of a row included where the kind works by rows."""
         return (*self.bound, ROW_LENGTH) if self.by_rows else self.bound
 
@@ -173,7 +173,7 @@ class Launch:
             and all(buffer.metal == "T" for buffer in self.tensors)
         )
 
-    def argument(self, buffer: Buffer) -> str:
+    def argument(self, buffer: BoundBuffer) -> str:
         """The argument's own name, which the buffer's may extend where Metal keeps the word for itself."""
         names = {argument.name for argument in self.overload.arguments}
         return buffer.name if buffer.name in names else buffer.name.removesuffix("_")
@@ -183,22 +183,22 @@ class Launch:
         return next((own.type for own in self.overload.arguments if own.name == argument), None)
 
 
-def launch_of(overload: OverloadModel, kind: Kind) -> Launch:
+def launch_of(overload: OverloadModel, kind: KernelKind) -> Launch:
     """What the kernel of an overload binds."""
     written = {argument.name for argument in overload.written}
     results = _results(overload)
-    outputs = [Buffer(result.name, result.metal, written=True) for result in results]
-    inputs: list[Buffer] = []
-    numbers: list[Buffer] = []
+    outputs = [BoundBuffer(result.name, result.metal, written=True) for result in results]
+    inputs: list[BoundBuffer] = []
+    numbers: list[BoundBuffer] = []
     left: list[str] = []
     for argument in overload.arguments:
         type_ = argument.type
         if isinstance(type_, BaseType) and type_.name is BaseTy.Tensor:
             target = outputs if argument.name in written else inputs
-            target.append(Buffer(_metal_name(argument.name), _element(argument), written=argument.name in written))
+            target.append(BoundBuffer(_metal_name(argument.name), _element(argument), written=argument.name in written))
         elif isinstance(type_, BaseType) and type_.name in _NUMBERS:
             metal, host = _NUMBERS[type_.name]
-            numbers.append(Buffer(_metal_name(argument.name), metal, host=host))
+            numbers.append(BoundBuffer(_metal_name(argument.name), metal, host=host))
         elif not isinstance(type_, BaseType) or is_optional_tensor(argument) or type_.name is not BaseTy.Tensor:
             left.append(argument.name)
     bound = tuple([*outputs, *inputs, *numbers][:MOST_BUFFERS])

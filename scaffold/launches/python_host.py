@@ -9,7 +9,7 @@ from torchgen.model import Argument, BaseTy, BaseType, ListType, OptionalType, T
 
 from ..operators.model import OverloadModel
 from .launch import ROW_LENGTH, Launch, Result
-from .signatures import Parameter, Signature
+from .signatures import Signature, SignatureParameter
 
 _PYTHON = {
     BaseTy.Tensor: "torch.Tensor",
@@ -114,7 +114,9 @@ def _signature(overload: OverloadModel) -> Signature:
     flat = overload.schema.arguments
     positional = {argument.name for argument in flat.flat_positional}
     parameters = tuple(
-        Parameter(argument.name, _python_type(argument.type), _default(argument), argument.name not in positional)
+        SignatureParameter(
+            argument.name, _python_type(argument.type), _default(argument), argument.name not in positional
+        )
         for argument in overload.arguments
     )
     kinds = [_python_type(returned.type) for returned in overload.returns]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Parameter:
+class SignatureParameter:
     """One parameter of a function: its name, its type and, in Python, its default as text."""
 
     name: str
@@ -19,7 +19,7 @@ class Parameter:
 class Signature:
     """A function's parameters and return type."""
 
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[SignatureParameter, ...]
     returns: str
 
     @property

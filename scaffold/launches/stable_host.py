@@ -13,7 +13,7 @@ from ..operators.model import OverloadModel
 from .cxx_host import CxxHost
 from .launch import Result
 from .python_host import PythonHost
-from .signatures import Parameter, Signature
+from .signatures import Signature, SignatureParameter
 
 # What the stable API has for the types of schemas; the C shim converts no others.
 _STABLE = {
@@ -102,7 +102,7 @@ def stable_since(overloads: Sequence[OverloadModel]) -> tuple[int, int]:
 
 def _signature(overload: OverloadModel) -> Signature:
     parameters = tuple(
-        Parameter(argument.name, _stable_type(argument.type, overload, argument.name))
+        SignatureParameter(argument.name, _stable_type(argument.type, overload, argument.name))
         for argument in overload.arguments
     )
     returns = [_stable_type(returned.type, overload, "its return value") for returned in overload.returns]

@@ -14,7 +14,7 @@ from ..errors import ScaffoldError
 from .model import OperatorModel, base_types, is_tensor_list
 
 
-class Kind(str, Enum):
+class KernelKind(str, Enum):
     """Kinds of kernels. Each has a Metal body and a launch that fit it."""
 
     UNARY = "unary"
@@ -37,21 +37,21 @@ class Kind(str, Enum):
     @property
     def elementwise(self) -> bool:
         """Whether each output element depends on the input elements at the same place alone."""
-        return self in (Kind.UNARY, Kind.BINARY, Kind.TERNARY)
+        return self in (KernelKind.UNARY, KernelKind.BINARY, KernelKind.TERNARY)
 
 
 _WORDS = {
-    Kind.UNARY: "elementwise, one tensor",
-    Kind.BINARY: "elementwise, two tensors",
-    Kind.TERNARY: "elementwise, three tensors or more",
-    Kind.REDUCTION: "reduction",
-    Kind.SCAN: "scan",
-    Kind.GATHER: "gather / scatter",
-    Kind.POOLING: "pooling / resampling",
-    Kind.SORT: "sort-like",
-    Kind.RANDOM: "random",
-    Kind.LINALG: "linear algebra",
-    Kind.FOREACH: "foreach / fused optimizer",
+    KernelKind.UNARY: "elementwise, one tensor",
+    KernelKind.BINARY: "elementwise, two tensors",
+    KernelKind.TERNARY: "elementwise, three tensors or more",
+    KernelKind.REDUCTION: "reduction",
+    KernelKind.SCAN: "scan",
+    KernelKind.GATHER: "gather / scatter",
+    KernelKind.POOLING: "pooling / resampling",
+    KernelKind.SORT: "sort-like",
+    KernelKind.RANDOM: "random",
+    KernelKind.LINALG: "linear algebra",
+    KernelKind.FOREACH: "foreach / fused optimizer",
 }
 
 
@@ -59,7 +59,7 @@ _WORDS = {
 class Choice:
     """A kind, and what it was told by."""
 
-    kind: Kind
+    kind: KernelKind
     because: str
 
 
@@ -69,19 +69,23 @@ def _named(pattern: str) -> Callable[[OperatorModel], bool]:
 
 
 def _has_generator(operator: OperatorModel) -> bool:
-    return any(BaseTy.Generator in base_types(argument.type) for one in operator.kernels for argument in one.arguments)
+    return any(
+        BaseTy.Generator in base_types(argument.type)
+        for overload in operator.kernels
+        for argument in overload.arguments
+    )
 
 
 def _has_tensor_lists(operator: OperatorModel) -> bool:
-    return any(is_tensor_list(argument.type) for one in operator.kernels for argument in one.inputs)
+    return any(is_tensor_list(argument.type) for overload in operator.kernels for argument in overload.inputs)
 
 
 def _has_argument(*names: str) -> Callable[[OperatorModel], bool]:
-    return lambda operator: any(argument.name in names for one in operator.kernels for argument in one.inputs)
+    return lambda operator: any(argument.name in names for overload in operator.kernels for argument in overload.inputs)
 
 
 def _module(name: str) -> Callable[[OperatorModel], bool]:
-    return lambda operator: any(one.function.python_module == name for one in operator.overloads)
+    return lambda operator: any(overload.function.python_module == name for overload in operator.overloads)
 
 
 def _tagged(tag: str) -> Callable[[OperatorModel], bool]:
@@ -89,34 +93,42 @@ def _tagged(tag: str) -> Callable[[OperatorModel], bool]:
 
 
 # The first rule that matches decides.
-_RULES: tuple[tuple[Kind, str, Callable[[OperatorModel], bool]], ...] = (
-    (Kind.FOREACH, "its name", _named(r"^_foreach_|^_fused_(ada|sgd|lion)|^_amp_foreach")),
-    (Kind.RANDOM, "its name", _named(r"philox|rrelu|dropout|^(binomial|poisson|multinomial|bernoulli|normal|uniform)")),
-    (Kind.RANDOM, "a Generator in its schema", _has_generator),
-    (Kind.POOLING, "its name", _named(r"pool|upsample|grid_sampler|interpolate|^(im2col|col2im)|_pad\dd|^pad$")),
-    (Kind.LINALG, "its module, linalg", _module("linalg")),
+_RULES: tuple[tuple[KernelKind, str, Callable[[OperatorModel], bool]], ...] = (
+    (KernelKind.FOREACH, "its name", _named(r"^_foreach_|^_fused_(ada|sgd|lion)|^_amp_foreach")),
     (
-        Kind.LINALG,
+        KernelKind.RANDOM,
+        "its name",
+        _named(r"philox|rrelu|dropout|^(binomial|poisson|multinomial|bernoulli|normal|uniform)"),
+    ),
+    (KernelKind.RANDOM, "a Generator in its schema", _has_generator),
+    (KernelKind.POOLING, "its name", _named(r"pool|upsample|grid_sampler|interpolate|^(im2col|col2im)|_pad\dd|^pad$")),
+    (KernelKind.LINALG, "its module, linalg", _module("linalg")),
+    (
+        KernelKind.LINALG,
         "its name",
         _named(r"linalg|^(geqrf|ormqr|orgqr|lu_|cholesky|svd|qr|triangular)|matrix_exp|(^|_)b?mm(_|$)|conv|rnn|linear"),
     ),
-    (Kind.SCAN, "its name", _named(r"^_?(log)?cum|^_cummax|^_cummin")),
-    (Kind.SORT, "its name", _named(r"sort|^topk|^k?thvalue|^mode|median|unique|bucketize|searchsorted")),
-    (Kind.REDUCTION, "its name", _named(r"loss|pdist|segment_reduce|hash_tensor|^(std|var|min|max|norm)($|_)|softmax")),
+    (KernelKind.SCAN, "its name", _named(r"^_?(log)?cum|^_cummax|^_cummin")),
+    (KernelKind.SORT, "its name", _named(r"sort|^topk|^k?thvalue|^mode|median|unique|bucketize|searchsorted")),
     (
-        Kind.GATHER,
+        KernelKind.REDUCTION,
+        "its name",
+        _named(r"loss|pdist|segment_reduce|hash_tensor|^(std|var|min|max|norm)($|_)|softmax"),
+    ),
+    (
+        KernelKind.GATHER,
         "its name",
         _named(r"gather|scatter|^(take|put|index|embedding)|shuffle|narrow|select|jagged|nested"),
     ),
-    (Kind.GATHER, "an index in its schema", _has_argument("index", "indices")),
-    (Kind.REDUCTION, "the tag reduction", _tagged("reduction")),
-    (Kind.REDUCTION, "keepdim or reduction in its schema", _has_argument("keepdim", "reduction")),
-    (Kind.FOREACH, "lists of tensors in its schema", _has_tensor_lists),
+    (KernelKind.GATHER, "an index in its schema", _has_argument("index", "indices")),
+    (KernelKind.REDUCTION, "the tag reduction", _tagged("reduction")),
+    (KernelKind.REDUCTION, "keepdim or reduction in its schema", _has_argument("keepdim", "reduction")),
+    (KernelKind.FOREACH, "lists of tensors in its schema", _has_tensor_lists),
 )
 
 _BY_OPINFO = {
-    "ReductionOpInfo": Kind.REDUCTION,
-    "ForeachFuncInfo": Kind.FOREACH,
+    "ReductionOpInfo": KernelKind.REDUCTION,
+    "ForeachFuncInfo": KernelKind.FOREACH,
 }
 
 
@@ -128,16 +140,16 @@ def kind_of(operator: OperatorModel, opinfo_class: str | None = None) -> Choice:
     if opinfo_class in _BY_OPINFO:
         return Choice(_BY_OPINFO[opinfo_class], f"its OpInfo, a {opinfo_class}")
     # A backward form has the OpInfo of its forward and more tensors, so that elementwise kinds go by their number.
-    tensors = max((len(one.tensors) for one in operator.kernels), default=1)
-    kind = Kind.UNARY if tensors <= 1 else Kind.BINARY if tensors == 2 else Kind.TERNARY
+    tensors = max((len(overload.tensors) for overload in operator.kernels), default=1)
+    kind = KernelKind.UNARY if tensors <= 1 else KernelKind.BINARY if tensors == 2 else KernelKind.TERNARY
     return Choice(kind, f"{tensors} tensor{'' if tensors == 1 else 's'} in its schema")
 
 
-def chosen_kind(word: str | None) -> Kind | None:
+def chosen_kind(word: str | None) -> KernelKind | None:
     """The kind of that name. Raises ScaffoldError that lists the kinds."""
-    names = [kind.value for kind in Kind]
+    names = [kind.value for kind in KernelKind]
     if word is None:
         return None
     if word not in names:
         raise ScaffoldError(f"'{word}' is no kind of kernel; there are {', '.join(names)}{near(word, names)}")
-    return Kind(word)
+    return KernelKind(word)

@@ -25,8 +25,8 @@ def opinfos_for(operator: str) -> OpInfos:
     index = _index()
     for name in (operator, operator.strip("_")):
         if name in index:
-            found = index[name]
-            return OpInfos(tuple(dict.fromkeys(op.name for op in found)), type(found[0]).__name__)
+            opinfos = index[name]
+            return OpInfos(tuple(dict.fromkeys(op.name for op in opinfos)), type(opinfos[0]).__name__)
     forward = _forward_name(operator)
     return OpInfos((), type(index[forward][0]).__name__ if forward in index else None)
 

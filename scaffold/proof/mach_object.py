@@ -19,7 +19,7 @@ _BRANCH, _PAGE_OFFSET = 2, 4
 
 
 @dataclass(frozen=True)
-class Section:
+class ObjectSection:
     """A section: where it stands in memory and in the file, and its relocations."""
 
     name: str
@@ -41,7 +41,7 @@ class Symbol:
 
 
 @dataclass(frozen=True)
-class Reference:
+class CodeReference:
     """What code at `address` refers to: a C string (`text`) or a function that it calls (`called`)."""
 
     address: int
@@ -54,7 +54,7 @@ class MachObject:
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self.sections: list[Section] = []
+        self.sections: list[ObjectSection] = []
         self.symbols: list[Symbol] = []
         try:
             self._read_commands()
@@ -65,22 +65,22 @@ class MachObject:
         """The names that the linker has to find elsewhere."""
         return [symbol.name for symbol in self.symbols if not symbol.defined and symbol.external]
 
-    def references(self, start: int, end: int) -> Iterator[Reference]:
+    def references(self, start: int, end: int) -> Iterator[CodeReference]:
         """C strings and calls in the code between two addresses, in order."""
         for section in self.sections:
             if not section.address <= start < section.address + section.size:
                 continue
-            found = []
+            referred = []
             for number in range(section.relocation_count):
                 place, packed = struct.unpack_from("<iI", self._data, section.relocation_offset + 8 * number)
                 index, external, kind = packed & 0xFFFFFF, packed >> 27 & 1, packed >> 28
                 if external and kind in (_BRANCH, _PAGE_OFFSET) and start <= section.address + place < end:
-                    found.append((section.address + place, kind, self.symbols[index]))
-            for address, kind, symbol in sorted(found, key=lambda row: row[0]):
+                    referred.append((section.address + place, kind, self.symbols[index]))
+            for address, kind, symbol in sorted(referred, key=lambda row: row[0]):
                 if kind == _BRANCH:
-                    yield Reference(address, called=symbol.name)
+                    yield CodeReference(address, called=symbol.name)
                 elif (text := self._c_string(symbol)) is not None:
-                    yield Reference(address, text=text)
+                    yield CodeReference(address, text=text)
 
     def functions(self) -> list[tuple[str, int, int]]:
         """Name, start and end of what stands in the sections of code; it ends where the next one begins."""
@@ -96,7 +96,7 @@ class MachObject:
         rows = []
         for address, name in starts:
             following = bisect_right(addresses, address)
-            section = next(one for one in code if one.address <= address < one.address + one.size)
+            section = next(part for part in code if part.address <= address < part.address + part.size)
             end = addresses[following] if following < len(addresses) else section.address + section.size
             rows.append((name, address, end))
         return rows
@@ -131,7 +131,7 @@ class MachObject:
                 "<16s16sQQIIII", self._data, start
             )
             name = raw.rstrip(b"\0").decode("ascii")
-            self.sections.append(Section(name, address, size, offset, relocations, relocation_count))
+            self.sections.append(ObjectSection(name, address, size, offset, relocations, relocation_count))
 
     def _read_symbols(self, offset: int, count: int, strings: int, _size: int) -> None:
         for number in range(count):

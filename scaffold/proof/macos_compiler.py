@@ -216,7 +216,7 @@ def leading_includes(text: str) -> str:
     """
     kept: list[str] = []
     for line in text.splitlines():
-        if not _PREFIX_LINE.match(line) or (not line.strip() and any("<" in one for one in kept)):
+        if not _PREFIX_LINE.match(line) or (not line.strip() and any("<" in include for include in kept)):
             break
         if line.lstrip().startswith("#"):
             kept.append(line.strip())

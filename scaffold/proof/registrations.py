@@ -24,7 +24,7 @@ _DEFINES = re.compile(r"5torch7Library(?:3def|4_def)|StableLibrary3def|torch_lib
 
 
 @dataclass(frozen=True)
-class Registered:
+class RegisteredKernel:
     """One `m.impl`, or one `m.def` with an empty key. `name` is as it is written, without a namespace."""
 
     namespace: str
@@ -32,18 +32,18 @@ class Registered:
     name: str
 
 
-def read_registrations(compiled: MachObject) -> list[Registered]:
+def read_registrations(compiled: MachObject) -> list[RegisteredKernel]:
     """Every registration in an object file, in the order of the code."""
-    found: list[Registered] = []
+    registered: list[RegisteredKernel] = []
     for symbol, start, end in compiled.functions():
         implementation, definition = _INIT.search(symbol), _FRAGMENT.search(symbol)
         if implementation:
             names = _names_before(compiled, start, end, _REGISTERS)
-            found += (Registered(implementation["namespace"], implementation["key"], name) for name in names)
+            registered += (RegisteredKernel(implementation["namespace"], implementation["key"], name) for name in names)
         elif definition:
             names = _names_before(compiled, start, end, _DEFINES)
-            found += (Registered(definition["namespace"], "", name.partition("(")[0]) for name in names)
-    return found
+            registered += (RegisteredKernel(definition["namespace"], "", name.partition("(")[0]) for name in names)
+    return registered
 
 
 def _names_before(compiled: MachObject, start: int, end: int, calls: re.Pattern[str]) -> Iterator[str]:
@@ -64,27 +64,27 @@ def known_overloads(yaml_text: bytes, source: str) -> frozenset[str]:
 
 
 def check_registrations(
-    found: Iterable[Registered], known: frozenset[str], path: Path, text: str, expected: Mapping[str, str]
+    registered: Iterable[RegisteredKernel], known: frozenset[str], path: Path, text: str, expected: Mapping[str, str]
 ) -> list[Diagnostic]:
     """Findings for names that do not exist, and for expected ones that are not registered.
 
     `expected`: overloads of aten by the dispatch key under which the scaffold promised to register them.
     """
-    found = list(found)
+    rows = list(registered)
     findings = []
-    defined = {(one.namespace, one.name.rpartition("::")[2]) for one in found if not one.key}
-    for one in found:
-        if not one.key:
+    defined = {(row.namespace, row.name.rpartition("::")[2]) for row in rows if not row.key}
+    for row in rows:
+        if not row.key:
             continue
-        name = one.name.removeprefix(f"{one.namespace}::")
-        line = line_of(text, f'"{one.name}"')
-        if one.namespace == "aten":
+        name = row.name.removeprefix(f"{row.namespace}::")
+        line = line_of(text, f'"{row.name}"')
+        if row.namespace == "aten":
             problem = unknown_overload(name, known)
         else:
-            problem = "" if (one.namespace, name) in defined else f"{one.namespace}::{name} is not defined in this file"
+            problem = "" if (row.namespace, name) in defined else f"{row.namespace}::{name} is not defined in this file"
         if problem:
             findings.append(Diagnostic(str(path), line, 0, "error", problem, "registration"))
-    have = {(one.name.removeprefix("aten::"), one.key) for one in found if one.namespace == "aten"}
+    have = {(row.name.removeprefix("aten::"), row.key) for row in rows if row.namespace == "aten"}
     for name, key in expected.items():
         if (name, key) not in have:
             message = f"aten::{name} is not registered for {key}, although the scaffold promised it"
@@ -97,8 +97,10 @@ def unknown_overload(name: str, known: frozenset[str]) -> str:
     if name in known:
         return ""
     operator, _, overload = name.partition(".")
-    overloads = sorted(one.partition(".")[2] or "default" for one in known if one.partition(".")[0] == operator)
+    overloads = sorted(
+        overload.partition(".")[2] or "default" for overload in known if overload.partition(".")[0] == operator
+    )
     if overloads:
         shown = f"no overload '{overload}'" if overload else "no default overload"
         return f"aten::{operator} has {shown}; it has {', '.join(overloads)}"
-    return f"there is no operator aten::{operator}{near(operator, {one.partition('.')[0] for one in known})}"
+    return f"there is no operator aten::{operator}{near(operator, {overload.partition('.')[0] for overload in known})}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ..launches.launch import Launch, launch_of
-from ..operators.kinds import Kind
+from ..operators.kinds import KernelKind
 from ..operators.model import OperatorModel, OverloadModel
 
 
@@ -30,7 +30,7 @@ class Request:
     """
 
     operator: OperatorModel
-    kind: Kind
+    kind: KernelKind
     opinfos: tuple[str, ...] = ()
 
     @property

@@ -5,7 +5,7 @@ language and headers a program is compiled for is the business of those who use 
 """
 
 from .cache import BuildCache
-from .compiler import Clang, Run, installed, locate
+from .compiler import Clang, ToolRun, installed, locate
 from .diagnostics import Diagnostic, Message, messages
 from .errors import CompilerMissingError, InternalCompilerError
 
@@ -16,7 +16,7 @@ __all__ = [
     "Diagnostic",
     "InternalCompilerError",
     "Message",
-    "Run",
+    "ToolRun",
     "installed",
     "locate",
     "messages",

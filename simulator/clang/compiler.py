@@ -21,7 +21,7 @@ PLAIN_MESSAGES = ("-fno-caret-diagnostics", "-fno-color-diagnostics")
 
 
 @dataclass(frozen=True)
-class Run:
+class ToolRun:
     """How a tool ended: what it wrote, and what it had to say."""
 
     succeeded: bool
@@ -56,8 +56,8 @@ class Clang:
         """Changes when another compiler stands here, or on another machine."""
         return fingerprint(self.version, str(self.program.stat().st_size), platform.system(), platform.machine())
 
-    def run(self, tool: str, *arguments: str, source: str = "") -> Run:
-        """Run `clang`, `ld.lld` or `cc` (clang with zig's choice of linker); `source` is its standard input.
+    def run(self, tool: str, *arguments: str, source: str = "") -> ToolRun:
+        """ToolRun `clang`, `ld.lld` or `cc` (clang with zig's choice of linker); `source` is its standard input.
 
         Raises:
             CompilerMissingError: the program does not start.
@@ -77,7 +77,7 @@ class Clang:
             )
         except OSError as error:
             raise CompilerMissingError(f"the compiler of the ziglang package does not start: {error}") from None
-        return Run(done.returncode == 0, done.stdout, done.stderr)
+        return ToolRun(done.returncode == 0, done.stdout, done.stderr)
 
 
 def locate(more: Sequence[Path] = ()) -> Clang | None:

@@ -205,8 +205,8 @@ def _missing_cpu_features() -> str:
 
 def metal_cache_folder() -> Path:
     """Where compiled Metal kernels are kept: `MPSMITH_METAL_CACHE`, or `metal` in mpsmith's cache folder."""
-    chosen = os.environ.get("MPSMITH_METAL_CACHE")
-    return Path(chosen) if chosen else cache_folder() / "metal"
+    own = os.environ.get("MPSMITH_METAL_CACHE")
+    return Path(own) if own else cache_folder() / "metal"
 
 
 @functools.cache

@@ -143,7 +143,7 @@ def load_kernel(path: str, content: bytes, symbol: str, checked: bool) -> Loaded
 
 
 @dataclass(frozen=True)
-class Launch:
+class GridLaunch:
     """Everything about one run but the code: grid and group in threads, addresses by slot, memory to guard."""
 
     grid: tuple[int, int, int]
@@ -170,7 +170,7 @@ class Runtime:
         self._message = ctypes.create_string_buffer(_MESSAGE_BYTES)
         self._lock = threading.Lock()  # over the runtime's own state and the message
 
-    def run(self, kernel: LoadedKernel, launch: Launch) -> list[str]:
+    def run(self, kernel: LoadedKernel, launch: GridLaunch) -> list[str]:
         """Runs the kernel; returns the errors it made, one a line. With errors, guarded memory is left as it was."""
         messages = self._run(kernel, launch)
         if messages and not launch.one_by_one and launch.regions and "a thread of" in messages[0]:
@@ -178,7 +178,7 @@ class Runtime:
             return self._run(kernel, replace(launch, one_by_one=True)) or messages
         return messages
 
-    def _run(self, kernel: LoadedKernel, launch: Launch) -> list[str]:
+    def _run(self, kernel: LoadedKernel, launch: GridLaunch) -> list[str]:
         addresses = (ctypes.c_uint64 * len(launch.addresses))(*launch.addresses)
         count = len(launch.regions)
         regions = (Region * max(count, 1))(*(Region(a, n, 0, index, w) for a, n, index, w in launch.regions))

@@ -32,7 +32,7 @@ class KernelArgument:
 
 
 @dataclass(frozen=True)
-class KernelEntry:
+class EntryPoint:
     """A kernel that can be asked for by name."""
 
     name: str
@@ -43,7 +43,7 @@ class KernelEntry:
     location: Location
 
 
-def kernel_entries(tokens: Tokens, program: Program, problems: Problems) -> Iterator[KernelEntry]:
+def kernel_entries(tokens: Tokens, program: Program, problems: Problems) -> Iterator[EntryPoint]:
     """The kernels that can be asked for: functions that are no templates, and explicit instantiations."""
     by_name: dict[str, list[Function]] = {}
     for function in program.functions:
@@ -54,7 +54,7 @@ def kernel_entries(tokens: Tokens, program: Program, problems: Problems) -> Iter
     for function in program.functions:
         if function.is_kernel and not function.is_template:
             arguments = tuple(_arguments(function.parameters, function.name, problems))
-            yield KernelEntry(
+            yield EntryPoint(
                 function.host_name or function.name,
                 f"{function.scope}{function.name}",
                 None,
@@ -73,7 +73,7 @@ def kernel_entries(tokens: Tokens, program: Program, problems: Problems) -> Iter
             continue
         name = instantiation.host_name or instantiation.base
         arguments = tuple(_arguments(template.parameters, name, problems))
-        yield KernelEntry(
+        yield EntryPoint(
             name,
             instantiation.function,
             instantiation.signature,

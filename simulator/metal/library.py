@@ -16,8 +16,8 @@ from ...fingerprint import fingerprint
 from ...metal_limits import MAX_BUFFERS, MAX_THREADGROUP_MEMORY, SIMD_WIDTH
 from .binding import ArgCasts, Buffer, Device, bind
 from .compiler import Build, MetalCompiler, default_compiler
-from .dispatch import Launch, LoadedKernel, load_kernel, runtime_of
-from .entries import FIRST_THREADGROUP_SLOT, KernelEntry
+from .dispatch import GridLaunch, LoadedKernel, load_kernel, runtime_of
+from .entries import FIRST_THREADGROUP_SLOT, EntryPoint
 from .error_buffer import ErrorBuffer
 from .errors import MetalRuntimeError, MetalValueError
 from .includes import PROGRAM, embed, include_folders
@@ -60,7 +60,7 @@ class Kernel:
     """One kernel, built for the CPU."""
 
     def __init__(
-        self, entry: KernelEntry, translation: Translation, compiler: MetalCompiler, mode: Mode, device: Device
+        self, entry: EntryPoint, translation: Translation, compiler: MetalCompiler, mode: Mode, device: Device
     ) -> None:
         self._entry = entry
         self._translation = translation
@@ -133,7 +133,7 @@ class Kernel:
         addresses = [buffers[i].address if i in buffers else 0 for i in range(MAX_BUFFERS)]
         guarded = mode != "fast" or sum(b.size for b in buffers.values()) <= GUARDED_BYTES
         regions = _regions(buffers, kernel) if guarded else []
-        launch = Launch(grid, group, addresses, regions, one_by_one=mode != "fast")
+        launch = GridLaunch(grid, group, addresses, regions, one_by_one=mode != "fast")
         if mode == "schedules":
             self._run_schedules(kernel, launch)
         else:
@@ -162,7 +162,7 @@ class Kernel:
         return load_kernel(str(path), content, symbol(name), checked=build == "checked")
 
     # ------------------------------------------------------------------------------------------ running
-    def _run(self, kernel: LoadedKernel, launch: Launch) -> None:
+    def _run(self, kernel: LoadedKernel, launch: GridLaunch) -> None:
         messages = runtime_of(self._compiler).run(kernel, launch)
         if not messages:
             return
@@ -171,12 +171,12 @@ class Kernel:
             messages.append(f"not passed: {', '.join(missing)}")
         raise MetalRuntimeError(self._explain(messages))
 
-    def _run_schedules(self, kernel: LoadedKernel, launch: Launch) -> None:
+    def _run_schedules(self, kernel: LoadedKernel, launch: GridLaunch) -> None:
         """Forward last, so that its result is the one that stays."""
         written = [(address, size, index) for address, size, index, writable in launch.regions if writable]
         before = [ctypes.string_at(address, size) for address, size, _ in written]
         results: list[tuple[str, list[bytes]]] = []
-        schedules: list[tuple[str, Launch]] = [
+        schedules: list[tuple[str, GridLaunch]] = [
             ("in reverse", replace(launch, order="reverse")),
             ("in a random order", replace(launch, order="random", seed=20240229)),
             ("forward", launch),

@@ -17,7 +17,7 @@ from ..clang import Diagnostic
 from .attributes import cut_attributes
 from .convergence import insert_regions
 from .declarations import DeclarationWalk, Program
-from .entries import KernelEntry, kernel_entries
+from .entries import EntryPoint, kernel_entries
 from .problems import Problems
 from .recursion import find_recursion
 from .shared_variables import rewrite_shared_variables
@@ -78,7 +78,7 @@ class Rewritten:
 
     body: str
     full: str
-    kernels: tuple[KernelEntry, ...]
+    kernels: tuple[EntryPoint, ...]
     diagnostics: tuple[Diagnostic, ...]
 
 

@@ -10,7 +10,7 @@ from ...fingerprint import fingerprint
 from ..clang import Diagnostic
 from .compiler import MetalCompiler
 from .diagnostics import format_report, parse_clang
-from .entries import KernelArgument, KernelEntry
+from .entries import EntryPoint, KernelArgument
 from .errors import MetalSyntaxError
 from .includes import EmbeddedSource
 from .rewriter import Rewritten, rewrite
@@ -24,7 +24,7 @@ class Translation:
 
     key: str
     body: str
-    kernels: dict[str, KernelEntry]
+    kernels: dict[str, EntryPoint]
 
     def unit(self, kernel: str) -> str:
         """The C++ of one kernel alone."""
@@ -75,7 +75,7 @@ def _dump(translation: Translation) -> bytes:
 def _load(key: str, content: bytes) -> Translation:
     data = json.loads(content)
     kernels = {
-        k["name"]: KernelEntry(
+        k["name"]: EntryPoint(
             k["name"],
             k["function"],
             k["signature"],

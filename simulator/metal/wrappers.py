@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .entries import KernelEntry
+from .entries import EntryPoint
 
 
 def symbol(kernel: str) -> str:
@@ -12,7 +12,7 @@ def symbol(kernel: str) -> str:
     return re.sub(r"\W", lambda m: f"_{ord(m[0]):x}_", kernel)
 
 
-def wrap(kernel: KernelEntry) -> str:
+def wrap(kernel: EntryPoint) -> str:
     """The entry point `msl_run_NAME` and the table `msl_parameters_NAME` of one kernel.
 
     A kernel that waits at no barrier is inlined into the loop, which the compiler then vectorises.

@@ -112,5 +112,5 @@ def _without_name(parameter: str) -> str:
     if named:
         return named["type"].strip()
     words = parameter.split()
-    known = ("int64_t", "bool", "double", "float", "int")
-    return " ".join(words[:-1]) if len(words) > 1 and words[-2] in known else parameter
+    scalars = ("int64_t", "bool", "double", "float", "int")
+    return " ".join(words[:-1]) if len(words) > 1 and words[-2] in scalars else parameter

@@ -26,7 +26,7 @@ def _entries(tree: ast.Module, names: set[str]) -> Iterable[tuple[int, int]]:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         if not any(isinstance(target, ast.Name) and _LIST in target.id for target in targets):
             continue
-        for table in (one for one in ast.walk(node.value) if isinstance(one, ast.Dict)):
+        for table in (inner for inner in ast.walk(node.value) if isinstance(inner, ast.Dict)):
             for key, value in zip(table.keys, table.values, strict=True):
                 if isinstance(key, ast.Constant) and key.value in names:
                     yield key.lineno, value.end_lineno or value.lineno

@@ -13,7 +13,7 @@ import pytest
 from mpsmith.scaffold.generation.destination import folder_as_destination
 from mpsmith.scaffold.generation.writing import plan, write
 from mpsmith.scaffold.manifest import Manifest
-from mpsmith.scaffold.operators.kinds import Kind
+from mpsmith.scaffold.operators.kinds import KernelKind
 from mpsmith.scaffold.operators.source import source_of
 from mpsmith.scaffold.proof.checking import Answer, Options, check_files, files_to_check
 from mpsmith.scaffold.proof.setup import set_up
@@ -35,7 +35,7 @@ def toolchain() -> Toolchain:
 @pytest.fixture
 def package(tmp_path: Path, toolchain: Toolchain) -> Path:
     """The scaffold of softshrink as an extension."""
-    request = Request(source_of(None).operator("softshrink"), Kind.UNARY)
+    request = Request(source_of(None).operator("softshrink"), KernelKind.UNARY)
     made = extension.generate(request)
     manifest = Manifest("aten::softshrink", "extension", "unary", toolchain.release, made.registers)
     write(plan(folder_as_destination(tmp_path), made.files, manifest))
@@ -181,7 +181,7 @@ def test_an_unchanged_file_is_answered_from_the_cache(package: Path) -> None:
 def test_scaffolds_are_accepted(tmp_path: Path, toolchain: Toolchain, operator: str, target: str) -> None:
     source = source_of(None)
     model = source.operator(operator)
-    request = Request(model, Kind.UNARY, (operator,))
+    request = Request(model, KernelKind.UNARY, (operator,))
     if target == "upstream":
         made = upstream.generate(request, upstream.tree_of(files_of(source.release)))
     else:

@@ -10,7 +10,12 @@ import pytest
 from mpsmith.scaffold.errors import ToolchainError
 from mpsmith.scaffold.proof.mach_object import MachObject
 from mpsmith.scaffold.proof.macos_compiler import demangled, findings_in, leading_includes
-from mpsmith.scaffold.proof.registrations import Registered, check_registrations, read_registrations, unknown_overload
+from mpsmith.scaffold.proof.registrations import (
+    RegisteredKernel,
+    check_registrations,
+    read_registrations,
+    unknown_overload,
+)
 from mpsmith.scaffold.proof.toolchain import compiler
 
 # The shape of torch's registration code, without torch.
@@ -48,10 +53,10 @@ def test_undefined_symbols(compiled: MachObject) -> None:
 
 def test_registrations_are_read_back(compiled: MachObject) -> None:
     assert read_registrations(compiled) == [
-        Registered("aten", "MPS", "softshrink.out"),
-        Registered("aten", "MPS", "aten::softshrnk"),
-        Registered("mine", "", "thing"),
-        Registered("mine", "MPS", "thing"),
+        RegisteredKernel("aten", "MPS", "softshrink.out"),
+        RegisteredKernel("aten", "MPS", "aten::softshrnk"),
+        RegisteredKernel("mine", "", "thing"),
+        RegisteredKernel("mine", "MPS", "thing"),
     ]
 
 
@@ -72,7 +77,7 @@ def test_a_promised_registration_that_is_missing_is_an_error(compiled: MachObjec
 
 
 def test_an_operator_of_an_own_namespace_must_be_defined() -> None:
-    findings = check_registrations([Registered("mine", "MPS", "other")], KNOWN, Path("a.mm"), "", {})
+    findings = check_registrations([RegisteredKernel("mine", "MPS", "other")], KNOWN, Path("a.mm"), "", {})
     assert "mine::other is not defined in this file" in findings[0].message
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from mpsmith.audit.surface import native_functions
 from mpsmith.scaffold.operators import source as operators
-from mpsmith.scaffold.operators.kinds import Kind, kind_of
+from mpsmith.scaffold.operators.kinds import KernelKind, kind_of
 from mpsmith.scaffold.operators.source import Source
 from mpsmith.scaffold.release_files import files_of
 from mpsmith.scaffold.targets import KernelTarget, Request, extension, shader, stable
@@ -24,20 +24,20 @@ from mpsmith.scaffold.targets.upstream import patch as upstream
 
 GOLDEN = Path(__file__).with_name("golden")
 OPERATORS = {
-    Kind.UNARY: "softshrink",
-    Kind.BINARY: "heaviside",
-    Kind.TERNARY: "addcmul",
-    Kind.REDUCTION: "_pdist_forward",
-    Kind.SCAN: "_logcumsumexp",
-    Kind.GATHER: "take",
-    Kind.POOLING: "adaptive_max_pool3d",
-    Kind.SORT: "mode",
-    Kind.RANDOM: "poisson",
-    Kind.LINALG: "linalg_eig",
-    Kind.FOREACH: "_fused_adagrad_",
+    KernelKind.UNARY: "softshrink",
+    KernelKind.BINARY: "heaviside",
+    KernelKind.TERNARY: "addcmul",
+    KernelKind.REDUCTION: "_pdist_forward",
+    KernelKind.SCAN: "_logcumsumexp",
+    KernelKind.GATHER: "take",
+    KernelKind.POOLING: "adaptive_max_pool3d",
+    KernelKind.SORT: "mode",
+    KernelKind.RANDOM: "poisson",
+    KernelKind.LINALG: "linalg_eig",
+    KernelKind.FOREACH: "_fused_adagrad_",
 }
 # Of this kind every generated file is kept; of the others those that differ by more than the operator's name.
-WHOLE = Kind.SORT
+WHOLE = KernelKind.SORT
 COMMON_MPS = """\
 UNIMPLEMENTED_XFAILLIST = {
     "mode": None,
@@ -51,7 +51,7 @@ def source() -> Source:
     return operators.of_yaml((GOLDEN / "native_functions.yaml").read_bytes(), "2.13.0")
 
 
-def generated(source: Source, target: KernelTarget, kind: Kind) -> dict[str, str]:
+def generated(source: Source, target: KernelTarget, kind: KernelKind) -> dict[str, str]:
     """The generated files that are compared, by their names without folders."""
     operator = source.serving(source.operator(OPERATORS[kind]))
     request = Request(operator, kind, (operator.stem,))
@@ -84,10 +84,10 @@ def difference(expected: Mapping[str, str], actual: Mapping[str, str]) -> str:
     return "\n".join(lines)
 
 
-@pytest.mark.parametrize("kind", list(Kind))
+@pytest.mark.parametrize("kind", list(KernelKind))
 @pytest.mark.parametrize("target", list(KernelTarget))
 def test_generated_code_is_as_it_was_reviewed(
-    source: Source, target: KernelTarget, kind: Kind, request: pytest.FixtureRequest
+    source: Source, target: KernelTarget, kind: KernelKind, request: pytest.FixtureRequest
 ) -> None:
     folder = GOLDEN / target.value / kind.value
     texts = generated(source, target, kind)
@@ -101,21 +101,21 @@ def test_generated_code_is_as_it_was_reviewed(
     assert difference(reviewed, texts) == ""
 
 
-@pytest.mark.parametrize("kind", list(Kind))
-def test_an_extension_and_a_stable_one_have_the_same_metal(source: Source, kind: Kind) -> None:
+@pytest.mark.parametrize("kind", list(KernelKind))
+def test_an_extension_and_a_stable_one_have_the_same_metal(source: Source, kind: KernelKind) -> None:
     request = Request(source.operator(OPERATORS[kind]), kind)
     name = f"src/{request.operator.stem}_metal.h"
     assert stable.generate(request).files[name] == extension.generate(request).files[name]
 
 
-@pytest.mark.parametrize("kind", list(Kind))
-def test_the_operator_of_a_kind_is_of_that_kind(source: Source, kind: Kind) -> None:
+@pytest.mark.parametrize("kind", list(KernelKind))
+def test_the_operator_of_a_kind_is_of_that_kind(source: Source, kind: KernelKind) -> None:
     assert kind_of(source.operator(OPERATORS[kind])).kind is kind
 
 
 def test_every_golden_file_is_compared() -> None:
     kept = {path.relative_to(GOLDEN).parts[:2] for path in GOLDEN.rglob("*.golden")}
-    assert kept == {(target.value, kind.value) for target in KernelTarget for kind in Kind}
+    assert kept == {(target.value, kind.value) for target in KernelTarget for kind in KernelKind}
 
 
 def test_a_changed_and_a_lost_file_are_told_apart_from_equal_ones() -> None:

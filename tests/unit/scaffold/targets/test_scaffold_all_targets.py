@@ -9,7 +9,7 @@ import pytest
 
 from mpsmith.scaffold.launches.launch import launch_of
 from mpsmith.scaffold.launches.stable_host import StableHost
-from mpsmith.scaffold.operators.kinds import Kind, kind_of
+from mpsmith.scaffold.operators.kinds import KernelKind, kind_of
 from mpsmith.scaffold.operators.source import Source, source_of
 from mpsmith.scaffold.release_files import files_of
 from mpsmith.scaffold.targets import Generated, Request, extension, shader, stable
@@ -88,23 +88,23 @@ def test_every_overload_that_shares_no_kernel_is_registered(requests: list[Reque
 
 def test_a_scalar_goes_round_the_stable_abi(source: Source) -> None:
     operator = source.operator("softshrink")
-    assert StableHost(launch_of(operator.kernels[0], Kind.UNARY)).needs_bridge
-    generated = stable.generate(Request(operator, Kind.UNARY))
+    assert StableHost(launch_of(operator.kernels[0], KernelKind.UNARY)).needs_bridge
+    generated = stable.generate(Request(operator, KernelKind.UNARY))
     assert generated.registers == {}
     assert "float lambd=0.5" in generated.files["src/softshrink.mm"]
     assert "float(lambd)" in generated.files["softshrink_mps/__init__.py"]
 
 
 def test_a_generator_needs_a_newer_stable_abi(source: Source) -> None:
-    with_generator = stable.generate(Request(source.operator("poisson"), Kind.RANDOM))
-    without = stable.generate(Request(source.operator("mode"), Kind.SORT))
+    with_generator = stable.generate(Request(source.operator("poisson"), KernelKind.RANDOM))
+    without = stable.generate(Request(source.operator("mode"), KernelKind.SORT))
     assert "TORCH_TARGET_VERSION=0x020d000000000000" in with_generator.definitions
     assert "TORCH_TARGET_VERSION=0x020a000000000000" in without.definitions
 
 
 def test_an_elementwise_operator_with_a_stub_only_fills_it_in(source: Source) -> None:
     tree = upstream.tree_of(files_of(source.release))
-    generated = upstream.generate(Request(source.operator("special_ndtri"), Kind.UNARY), tree)
+    generated = upstream.generate(Request(source.operator("special_ndtri"), KernelKind.UNARY), tree)
     host = generated.files["tree/aten/src/ATen/native/mps/operations/SpecialNdtri.mm"]
     assert "REGISTER_DISPATCH(special_ndtri_stub, &special_ndtri_kernel)" in host
     assert "+    CPU, CUDA, MPS: special_ndtri_out" in generated.files["special_ndtri.patch"]
@@ -113,13 +113,13 @@ def test_an_elementwise_operator_with_a_stub_only_fills_it_in(source: Source) ->
 
 def test_the_patch_takes_the_operator_off_the_list_of_failures(source: Source) -> None:
     generated = upstream.generate(
-        Request(source.operator("mode"), Kind.SORT, ("mode",)), upstream.tree_of(files_of(source.release))
+        Request(source.operator("mode"), KernelKind.SORT, ("mode",)), upstream.tree_of(files_of(source.release))
     )
     assert re.search(r'^-\s+"mode": None,$', generated.files["mode.patch"], re.MULTILINE)
 
 
-@pytest.mark.parametrize("kind", list(Kind))
-def test_every_kind_has_a_body(source: Source, kind: Kind) -> None:
+@pytest.mark.parametrize("kind", list(KernelKind))
+def test_every_kind_has_a_body(source: Source, kind: KernelKind) -> None:
     request = Request(source.operator("mode"), kind)
     assert "mpsmith: begin mode" in extension.generate(request).files["src/mode_metal.h"]
 
