@@ -7,7 +7,7 @@ AUDIT_ARGS ?=
 # Another torch than the pinned one: make test TORCH='==2.10.*'
 TORCH ?= $(shell sed -n 's/^torch//p' constraints.txt)
 # C++ and Metal, but what .clang-format-ignore names.
-NATIVE_SOURCES = $(shell git ls-files '*.cpp' '*.h' '*.mm' '*.metal')
+NATIVE_SOURCES = $(shell find kernels scaffold simulator -name '*.cpp' -o -name '*.h' -o -name '*.mm' -o -name '*.metal')
 
 .PHONY: help setup hooks audit test test-mps lint types format drawings bench clean
 .DEFAULT_GOAL := help
