@@ -13,7 +13,7 @@ DECLARED_KEYS = ("MPS", "SparseMPS", "SparseCsrMPS")
 
 
 @dataclass(frozen=True)
-class Difference:
+class Discrepancy:
     """An overload (without namespace) that only one of yaml and binary has a kernel for under a dispatch key.
 
     `registered` is what the binary registers, None for nothing. `rule` names the explanation, None when there is none.
@@ -66,7 +66,7 @@ RULES = (
 RULES_BY_NAME = {rule.name: rule for rule in RULES}
 
 
-def differences(surface: Surface, evidence: BinaryEvidence) -> list[Difference]:
+def differences(surface: Surface, evidence: BinaryEvidence) -> list[Discrepancy]:
     """Every overload that yaml and binary do not both have a kernel for, in the order of keys and names.
 
     A structured delegate counts as declared under MPS through its out overload. It does not inherit sparse keys.
@@ -75,14 +75,14 @@ def differences(surface: Surface, evidence: BinaryEvidence) -> list[Difference]:
     return [difference for key in DECLARED_KEYS for difference in _under_key(key, surface, evidence)]
 
 
-def _under_key(key: str, surface: Surface, evidence: BinaryEvidence) -> Iterator[Difference]:
+def _under_key(key: str, surface: Surface, evidence: BinaryEvidence) -> Iterator[Discrepancy]:
     declared = {o.name.removeprefix("aten::") for o in surface.overloads if _is_declared(o, key)}
     registered = evidence.registered(key)
     for name in sorted(declared | set(registered)):
         registration = registered.get(name)
         kind = registration.kind if registration else None
         if kind is not (Kind.KERNEL if name in declared else None):
-            yield Difference(name, key, name in declared, kind, _rule_for(name in declared, registration))
+            yield Discrepancy(name, key, name in declared, kind, _rule_for(name in declared, registration))
 
 
 def _is_declared(overload: Overload, key: str) -> bool:

@@ -12,7 +12,7 @@ from ..surface import surface_of
 from ..surface.native_functions import functional_name
 from ..surface.overloads import Overload, Surface
 from ..surface.reachability import Unreachable
-from .agreement import Difference, differences
+from .agreement import Discrepancy, differences
 from .archive import COMMON_MPS, DERIVATIVES, NATIVE_FUNCTIONS, Archive
 from .binary import BinaryEvidence, read_binary
 from .expected_failures import MACOS, ExpectedFailures, read_expected_failures
@@ -37,7 +37,7 @@ class WheelReading:
     surface: Surface
     binary: BinaryEvidence | None
     facts: ReleaseFacts | None
-    differences: tuple[Difference, ...]
+    differences: tuple[Discrepancy, ...]
     metal_dtypes: Mapping[str, tuple[str, ...]]
     opinfos: tuple[OpInfoDeclaration, ...]
     failures: ExpectedFailures | None
@@ -88,7 +88,7 @@ def _surface(archive: Archive, facts: ReleaseFacts | None) -> Surface:
     return surface_of(declarations, derivatives, archive.identity.release, archive.label, facts)
 
 
-def _facts(archive: Archive, binary: BinaryEvidence, disagreements: Sequence[Difference]) -> ReleaseFacts:
+def _facts(archive: Archive, binary: BinaryEvidence, disagreements: Sequence[Discrepancy]) -> ReleaseFacts:
     def explained_by(rule: str) -> tuple[str, ...]:
         return tuple(item.overload for item in disagreements if item.key == "MPS" and item.rule == rule)
 

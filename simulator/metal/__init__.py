@@ -6,7 +6,7 @@ What runs here is simulated: it shows a kernel's logic, and says nothing about A
 from ..clang import CompilerMissingError, Diagnostic
 from .check import check, check_key
 from .errors import MetalRuntimeError, MetalSyntaxError, MetalValueError
-from .library import Kernel, ShaderLibrary
+from .library import ShaderLibrary, SimulatedKernel
 from .library import compile_library as compile
 from .modes import Mode, checking
 from .torch_hook import install
@@ -14,12 +14,12 @@ from .torch_hook import install
 __all__ = [
     "CompilerMissingError",
     "Diagnostic",
-    "Kernel",
     "MetalRuntimeError",
     "MetalSyntaxError",
     "MetalValueError",
     "Mode",
     "ShaderLibrary",
+    "SimulatedKernel",
     "check",
     "check_key",
     "checking",

@@ -37,16 +37,16 @@ class ShaderLibrary:
         self._compiler = compiler
         self._mode = mode
         self._device = device
-        self._kernels: dict[str, Kernel] = {}
+        self._kernels: dict[str, SimulatedKernel] = {}
 
-    def __getattr__(self, name: str) -> Kernel:
+    def __getattr__(self, name: str) -> SimulatedKernel:
         if name.startswith("__"):
             raise AttributeError(name)
         if name not in self._kernels:
             entry = self._translation.kernels.get(name)
             if entry is None:
                 raise MetalRuntimeError(f"Failed to create function state object for: {name}")
-            self._kernels[name] = Kernel(entry, self._translation, self._compiler, self._mode, self._device)
+            self._kernels[name] = SimulatedKernel(entry, self._translation, self._compiler, self._mode, self._device)
         return self._kernels[name]
 
     def __dir__(self) -> list[str]:
@@ -56,7 +56,7 @@ class ShaderLibrary:
         return f"<simulated Metal library of {len(self._translation.kernels)} kernels>"
 
 
-class Kernel:
+class SimulatedKernel:
     """One kernel, built for the CPU."""
 
     def __init__(

@@ -141,9 +141,9 @@ def elementwise() -> metal.ShaderLibrary:
     return metal.compile("".join(source), mode="schedules")
 
 
-def kernel(library: metal.ShaderLibrary, name: str) -> metal.Kernel:
+def kernel(library: metal.ShaderLibrary, name: str) -> metal.SimulatedKernel:
     found = getattr(library, name)
-    assert isinstance(found, metal.Kernel)
+    assert isinstance(found, metal.SimulatedKernel)
     return found
 
 
