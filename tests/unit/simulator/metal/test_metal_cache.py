@@ -12,7 +12,6 @@ import pytest
 
 pytest.importorskip("ziglang")
 
-from mpsmith.fingerprint import fingerprint
 from mpsmith.simulator.clang import BuildCache, installed
 from mpsmith.simulator.metal import compiler
 from mpsmith.simulator.metal.compiler import metal_cache_folder
@@ -40,23 +39,6 @@ def finish(process: subprocess.Popen[str]) -> str:
     return out.strip()
 
 
-def test_store_and_find(tmp_path: Path) -> None:
-    cache = BuildCache(tmp_path)
-    key = fingerprint("source", "flags")
-    assert cache.find(key, ".so") is None
-    path = cache.store(key, ".so", b"content")
-    assert cache.find(key, ".so") == (path, b"content")
-    assert cache.find(key, ".json") is None
-
-
-def test_damaged_entry_is_removed(tmp_path: Path) -> None:
-    cache = BuildCache(tmp_path)
-    path = cache.store("ab" * 16, ".so", b"content")
-    path.write_bytes(b"conten")
-    assert cache.find("ab" * 16, ".so") is None
-    assert not path.exists()
-
-
 def test_two_clones_share_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A precompiled header names the files it was made of by their paths, and one clone may change its own."""
     clones = [shutil.copytree(compiler.INCLUDE, tmp_path / name) for name in ("first", "second")]
@@ -66,16 +48,6 @@ def test_two_clones_share_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert metal.build("int three() { return 3; }", "fast")
         with (clone / "msl" / "kernel.h").open("a") as header:
             header.write("// changed after it was precompiled\n")
-
-
-def test_old_files_are_discarded(tmp_path: Path) -> None:
-    cache = BuildCache(tmp_path)
-    old, new = (cache.store(key * 16, ".so", b"content") for key in ("ab", "cd"))
-    month_ago = old.stat().st_mtime - 31 * 24 * 3600
-    os.utime(old, (month_ago, month_ago))
-    cache.discard_old(days=30)
-    assert not old.exists()
-    assert new.exists()
 
 
 def test_the_cache_is_where_the_user_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,0 +1,36 @@
+"""Files that are kept by what they were built from: found, damaged, and old ones."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from mpsmith.fingerprint import fingerprint
+from mpsmith.simulator.clang import BuildCache
+
+
+def test_store_and_find(tmp_path: Path) -> None:
+    cache = BuildCache(tmp_path)
+    key = fingerprint("source", "flags")
+    assert cache.find(key, ".so") is None
+    path = cache.store(key, ".so", b"content")
+    assert cache.find(key, ".so") == (path, b"content")
+    assert cache.find(key, ".json") is None
+
+
+def test_damaged_entry_is_removed(tmp_path: Path) -> None:
+    cache = BuildCache(tmp_path)
+    path = cache.store("ab" * 16, ".so", b"content")
+    path.write_bytes(b"conten")
+    assert cache.find("ab" * 16, ".so") is None
+    assert not path.exists()
+
+
+def test_old_files_are_discarded(tmp_path: Path) -> None:
+    cache = BuildCache(tmp_path)
+    old, new = (cache.store(key * 16, ".so", b"content") for key in ("ab", "cd"))
+    month_ago = old.stat().st_mtime - 31 * 24 * 3600
+    os.utime(old, (month_ago, month_ago))
+    cache.discard_old(days=30)
+    assert not old.exists()
+    assert new.exists()
