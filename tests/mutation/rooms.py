@@ -13,6 +13,7 @@ TARGETS = _in("scaffold/targets", "golden_files")
 
 ROOMS: dict[str, dict[str, list[str]]] = {
     "judging": {
+        "audit/judging/acceptance.py": _in(JUDGING, "acceptance"),
         "audit/judging/agreement.py": _in(JUDGING, "agreement", "judging_parts"),
         "audit/judging/compare.py": _in(JUDGING, "tolerances", "compare", "judging_parts"),
         "audit/judging/distributions.py": _in(JUDGING, "distributions", "judging_parts"),

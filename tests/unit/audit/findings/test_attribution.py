@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mpsmith.audit.findings.attribution import Attribution, SourceEntry, base_name, out_arguments
+from mpsmith.audit.findings.attribution import Attribution, SourceEntry, base_name, is_named_after, out_arguments
 from mpsmith.audit.group import GroupKey
 from mpsmith.audit.surface.overloads import Dispatch
 from support.surfaces import overload, surface
@@ -178,3 +178,24 @@ def test_entries_are_in_the_order_of_source_operator_and_variant() -> None:
     ]
     assert sorted(entries) == [entries[3], entries[2], entries[1], entries[0]]
     assert [entry.name for entry in sorted(entries)] == ["a.z", "b", "b.x", "a"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "overload_name", "named"),
+    [
+        ("relu", "aten::relu", True),
+        ("relu", "aten::relu_.out", True),
+        ("linear.out", "aten::linear.out", True),
+        ("linalg.svd", "aten::_linalg_svd.U", True),
+        ("nn.functional.linear", "aten::linear", True),
+        ("torch.ops.aten.relu.default", "aten::relu", True),
+        ("torch.ops.aten.relu.default", "aten::default", False),
+        ("nn.functional.linear", "aten::functional", False),
+        ("nn.linear", "aten::linear", False),
+        ("masked.mean", "aten::mean", False),
+        ("masked.mean", "aten::masked", True),
+        ("relu", "aten::relu6", False),
+    ],
+)
+def test_which_entries_are_named_after_an_overloads_operator(entry: str, overload_name: str, named: bool) -> None:
+    assert is_named_after(entry, overload_name) is named
