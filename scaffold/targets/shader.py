@@ -13,7 +13,8 @@ _RUNTIME = "mpsmith.kernels.runtime"
 def generate(request: Request, *, in_package: bool = False) -> Generated:
     """The kernel module, its Metal source and its tests.
 
-    `in_package`: for this repository, where modules import the runtime beside them and the tests have a device.
+    `in_package`: for this repository, where modules import the runtime beside them, the tests have a device, and every
+        family has cases for `mpsmith kernels verify`.
     """
     hosts = [PythonHost(launch) for launch in request.launches]
     floating = [launch for launch in request.launches if launch.is_floating_elementwise]
@@ -38,4 +39,6 @@ def generate(request: Request, *, in_package: bool = False) -> Generated:
         f"kernels/{stem}/{stem}.metal": render("shader/kernel.metal.j2", **values),
         **tests,
     }
+    if in_package:
+        files[f"kernels/{stem}/cases.py"] = render("shader/cases.py.j2", **values, opinfos=request.opinfos)
     return Generated(files, {})

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
+from pathlib import Path
 
 import pytest
+import torch
 
 from mpsmith.scaffold.launches.launch import launch_of
 from mpsmith.scaffold.launches.stable_host import StableHost
@@ -62,6 +65,22 @@ def test_every_gap_has_a_scaffold(requests: list[Request], target: object) -> No
         says_that_it_is_not_written(generated, request, f"/{request.operator.stem}.py" if target is shader else ".mm")
         for kernel in request.launches:
             assert any(f"aten::{kernel.name}" in text for text in generated.files.values())
+
+
+def test_in_the_repository_a_kernel_gets_a_folder_with_cases(source: Source, tmp_path: Path) -> None:
+    operator = source.operator("special_ndtri")
+    generated = shader.generate(Request(operator, KernelKind.UNARY, ("special.ndtri",)), in_package=True)
+    parsed_as_python(generated)
+    names = {path.rpartition("/")[2] for path in generated.files if path.startswith("kernels/special_ndtri/")}
+    assert names == {"__init__.py", "cases.py", "special_ndtri.py", "special_ndtri.metal"}
+    cases = generated.files["kernels/special_ndtri/cases.py"].replace("from ..", "from mpsmith.kernels.")
+    module = tmp_path / "cases.py"
+    module.write_text(cases)
+    (call,) = runpy.run_path(str(module))["CASES"]
+    assert (call.name, call.operators, call.elementwise) == ("special.ndtri", ("aten::special_ndtri",), True)
+    (case,) = call.cases(torch.float32)
+    assert torch.equal(case.call(case.args[0].sigmoid()), torch.special.ndtri(case.args[0].sigmoid()))
+    assert "cases.py" not in "".join(shader.generate(Request(operator, KernelKind.UNARY)).files)
 
 
 def test_every_gap_has_an_upstream_patch(requests: list[Request], source: Source) -> None:
