@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from mpsmith.audit.surface.profiles import profile
+from mpsmith.simulator import metal
+from mpsmith.simulator.device import faults
 from mpsmith.simulator.device import loading as device
 from mpsmith.simulator.device.coverage_profile import CoverageProfile
 
@@ -32,6 +34,24 @@ def fallback_enabled() -> Iterator[None]:
     device.set_fallback_enabled(True)
     yield
     device.set_fallback_enabled(False)
+
+
+@pytest.fixture
+def no_faults() -> Iterator[None]:
+    """Whatever faults a test puts into the device are gone after it."""
+    faults.clear()
+    yield
+    faults.clear()
+
+
+@pytest.fixture
+def nothing_registered() -> Iterator[None]:
+    """Shaders compile, and no kernel of mpsmith answers but those that the test registers."""
+    from mpsmith import kernels  # registers them, which tests of other rooms do not ask for
+
+    metal.install()
+    with kernels.use():
+        yield
 
 
 @pytest.fixture(scope="session")

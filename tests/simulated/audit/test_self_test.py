@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -28,7 +28,9 @@ from mpsmith.audit.sources import case_sources, derived, forms, layouts, random
 from mpsmith.audit.surface import installed_surface
 from mpsmith.audit.verdicts import CaseVerdict, Outcome
 from mpsmith.cli.self_test import _as_json, _as_text
-from mpsmith.simulator.device.faults import Fault, FaultKind, clear, inject
+from mpsmith.simulator.device.faults import Fault, FaultKind, inject
+
+pytestmark = pytest.mark.usefixtures("no_faults")
 
 CLASSES = {each.name: each for each in FAULT_CLASSES}
 DEADLY = ("aborts", "segfaults", "hangs")
@@ -43,13 +45,6 @@ def sources():
     freeze_once(set(), "all")  # as a worker does: a leak is told by many collections
     yield by_name
     gc.unfreeze()
-
-
-@pytest.fixture(autouse=True)
-def no_faults() -> Iterator[None]:
-    clear()
-    yield
-    clear()
 
 
 def audited(planted: PlantedFault, sources) -> list[StoredCase]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -17,14 +17,9 @@ from mpsmith.simulator.device import loading as device
 from mpsmith.simulator.device.faults import Fault, FaultKind, When, clear, inject
 from mpsmith.simulator.errors import SimulatorError
 
+pytestmark = pytest.mark.usefixtures("no_faults")
+
 EXP = "aten::exp"
-
-
-@pytest.fixture(autouse=True)
-def no_faults() -> Iterator[None]:
-    clear()
-    yield
-    clear()
 
 
 @pytest.fixture

@@ -20,14 +20,8 @@ from mpsmith.kernels.runtime.registration import counting
 from mpsmith.kernels.verification import verify as verification
 from mpsmith.kernels.verification.calls import KernelCall
 from mpsmith.kernels.verification.verify import FamilyResult, verify
-from mpsmith.simulator import metal
 
-
-@pytest.fixture(autouse=True)
-def nothing_registered() -> Iterator[None]:
-    metal.install()
-    with kernels.use():
-        yield
+pytestmark = pytest.mark.usefixtures("nothing_registered")
 
 
 def judge_one(call: Callable[..., Any], *arguments: Any) -> JudgedCase:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,17 +12,11 @@ from torch._subclasses import FakeTensorMode
 from mpsmith import kernels
 from mpsmith.kernels import State
 from mpsmith.kernels.runtime import catalog
-from mpsmith.simulator import metal
 from mpsmith.simulator.device import loading as device
 
+pytestmark = pytest.mark.usefixtures("nothing_registered")
+
 HEAVISIDE = "aten::heaviside.out"
-
-
-@pytest.fixture(autouse=True)
-def nothing_registered() -> Iterator[None]:
-    metal.install()
-    with kernels.use():
-        yield
 
 
 def has_kernel(overload: str) -> bool:
