@@ -101,7 +101,9 @@ def _compiler() -> Finding:
 
 
 def _metal() -> Finding:
+    from ..simulator.clang import CompilerMissingError, installed
+
     try:
-        return Finding("Metal on the host", True, f"ziglang {metadata.version('ziglang')}")
-    except metadata.PackageNotFoundError:
-        return Finding("Metal on the host", False, "needs ziglang", "pip install 'mpsmith[metal]'")
+        return Finding("Metal on the host", True, f"ziglang {installed().version}")
+    except CompilerMissingError as error:
+        return Finding("Metal on the host", False, str(error), "pip install 'mpsmith[metal]'")
