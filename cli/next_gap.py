@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
     from ..scaffold.suggestions import Suggestion
 
-_NARROWEST_NOTE = 20
+# Columns that are wrapped where the table is too wide: kind, effort and demand, and the note to what is left.
+_AS_IT_IS = 10**6
+_WRAPPED = [_AS_IT_IS, 16, 6, _AS_IT_IS, 6, _AS_IT_IS, _AS_IT_IS]
+_NARROWEST_NOTE = 12
 
 
 def next_gap(
@@ -57,7 +60,7 @@ def _as_json(gap: Suggestion) -> dict[str, object]:
 
 
 def _table(gaps: Sequence[Suggestion], width: int) -> str:
-    """A line for each gap; where the notes make it wider than `width`, they are wrapped."""
+    """A line for each gap; what is too wide for `width` is wrapped."""
     from tabulate import tabulate
 
     rows = [
@@ -74,7 +77,20 @@ def _table(gaps: Sequence[Suggestion], width: int) -> str:
         for gap in gaps
     ]
     headers = ("operator", "kind", "effort 1-4", "OpInfos", "demand 0-3", "score", "owner", "note")
-    without_notes = tabulate([row[:-1] for row in rows], headers=headers[:-1], disable_numparse=True)
-    left = max(_NARROWEST_NOTE, width - len(without_notes.splitlines()[0]) - 2)
-    widths = [None] * (len(headers) - 1) + [left]
-    return tabulate(rows, headers=headers, disable_numparse=True, maxcolwidths=widths)
+    in_full = tabulate(rows, headers=headers, disable_numparse=True)
+    if _widest(in_full) <= width:
+        return in_full
+    without_notes = tabulate(
+        [row[:-1] for row in rows],
+        headers=headers[:-1],
+        disable_numparse=True,
+        maxcolwidths=_WRAPPED,
+        maxheadercolwidths=_WRAPPED,
+    )
+    note = max(_NARROWEST_NOTE, width - _widest(without_notes) - 2)
+    widths = [*_WRAPPED, note]
+    return tabulate(rows, headers=headers, disable_numparse=True, maxcolwidths=widths, maxheadercolwidths=widths)
+
+
+def _widest(table: str) -> int:
+    return max(map(len, table.splitlines()))

@@ -82,7 +82,8 @@ def write(folder: Path, before: Mapping[Path, str | None], after: Mapping[Path, 
             raise _refused(folder, error) from error
     finally:
         for temporary in written.values():
-            temporary.unlink(missing_ok=True)
+            with suppress(OSError):  # where nothing can be written, nothing can be removed either
+                temporary.unlink(missing_ok=True)
 
 
 def _write_through(temporary: Path, text: str, *, like: Path) -> None:

@@ -66,6 +66,18 @@ def test_run_prints_the_arrays_and_says_that_they_are_simulated(tmp_path: Path) 
     np.testing.assert_array_equal(np.load(out), np.arange(4) * 2.5)
 
 
+def test_run_prints_json(tmp_path: Path) -> None:
+    words = ["run", write(tmp_path, AXPY), "axpy", "--arg", "float[2]", "--arg", "float[2]:arange", "--arg", "2.5"]
+    result = typed(app, *words, "--json")
+    printed = json.loads(result.output)
+    assert (printed["simulated"], printed["kernel"], printed["written"]) == (True, "axpy", [])
+    assert printed["arguments"] == [
+        {"dtype": "float32", "shape": [2], "values": [0.0, 2.5]},
+        {"dtype": "float32", "shape": [2], "values": [0.0, 1.0]},
+        2.5,
+    ]
+
+
 def test_run_takes_arrays_from_files(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.full(3, 4.0, np.float32))
     words = ["run", write(tmp_path, AXPY), "axpy", "--arg", "float[3]", "--arg", f"@{tmp_path}/x.npy", "--arg", "3"]

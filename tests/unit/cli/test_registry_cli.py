@@ -1,3 +1,4 @@
+import errno
 import json
 import sys
 from functools import partial
@@ -233,3 +234,20 @@ def test_a_long_sync_is_shown_in_part(folder: Path, audited: list[Measurement]) 
     lines = output("sync", "--store", "a.sqlite").splitlines()
     assert len(lines) == 22
     assert lines[-1] == "  and 5 more (git diff shows them)"
+
+
+def test_set_prints_json(folder: Path) -> None:
+    assert printed_json("set", "mode", "--owner", "ada", "--unset", "issue") == {
+        "operator": "aten::mode",
+        "file": str(load(folder).place("aten::mode")),
+        "changes": {"owner": "ada", "issue": None},
+    }
+
+
+def test_a_file_system_that_cannot_be_written_is_one_line(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, *arguments: object, **options: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    for change in ("mkdir", "open", "unlink", "replace", "rename"):
+        monkeypatch.setattr(Path, change, refuse)
+    assert error("set", "mode", "--owner", "ada").startswith("cannot write the registry in operators: Read-only file")

@@ -148,3 +148,24 @@ def test_next_ranks_what_nobody_works_on(registry: Path) -> None:
 def test_next_can_be_asked_for_one_kind() -> None:
     rows = printed_json(app, "next", "--kind", "pooling")["suggestions"]
     assert {row["kind"] for row in rows} == {"pooling"}
+
+
+def test_next_keeps_within_the_columns_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    def widest(columns: int) -> int:
+        monkeypatch.setenv("COLUMNS", str(columns))
+        return max(map(len, output(app, "next", "-n", "10").splitlines()))
+
+    assert widest(1000) > 120
+    assert widest(120) <= 120
+
+
+def test_scaffold_prints_json(tmp_path: Path) -> None:
+    out = tmp_path / "mode"
+    planned = printed_json(app, "scaffold", "aten::mode", "--out", str(out), "--dry-run")
+    assert (planned["written"], planned["left_out"], out.exists()) == (False, [], False)
+    (scaffolded,) = planned["scaffolds"]
+    assert (scaffolded["operator"], scaffolded["target"], scaffolded["kind"]) == ("aten::mode", "shader", "sort")
+    done = printed_json(app, "scaffold", "aten::mode", "--out", str(out))
+    assert done["written"]
+    for file in done["scaffolds"][0]["files"]:
+        assert Path(file["file"]).is_file()
