@@ -190,6 +190,12 @@ def test_where_the_cpu_overflows_nothing_else_becomes_more_tolerant() -> None:
     assert isinstance(found([math.inf, off], [math.inf, 1.0], known([1e39, 1.0])), Difference)
 
 
+def test_the_largest_error_is_that_of_a_finite_element() -> None:
+    difference = found([math.inf, 1 + 2**-15], [1.0, 1.0], known([1.0, 1.0]))
+    assert isinstance(difference, Difference)
+    assert difference.max_error == pytest.approx(2**-15 / 1.13e-5, rel=1e-3)
+
+
 def test_elements_that_equal_the_cpus_have_no_error() -> None:
     small = 2**-16
     agreement = found([1.5, 1.0 + small], [1.5, 1.0], known([1.0, 1.0]))
