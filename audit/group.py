@@ -24,3 +24,7 @@ class GroupKey:
         """For people: source:operator[.variant]:dtype."""
         name = f"{self.operator}.{self.variant}" if self.variant else self.operator
         return f"{self.source}:{name}:{self.dtype}"
+
+    def label_of(self, position: int) -> str:
+        """What a case of the group is called, in every run with the same settings: its position and mode added."""
+        return f"{self.label}:{position}" + ("" if self.mode == "fallback" else f":{self.mode}")

@@ -92,16 +92,16 @@ def _fields(case: StoredCase, run: Run, rule_of: RuleOf) -> dict[str, object]:
 def _entries(store: Store, run: Run, groups: Iterable[StoredGroup], pattern: str) -> set[str]:
     wanted = pattern.removeprefix("aten::")
     entries = {SourceEntry.of(group.key) for group in groups}
-    found = {e.name for e in entries if any(fnmatch.fnmatchcase(s, wanted) for s in _spellings(e))}
-    if not found:
+    matching = {e.name for e in entries if any(fnmatch.fnmatchcase(s, wanted) for s in _spellings(e))}
+    if not matching:
         for key, overloads in store.witnesses(run.id).items():
             names = (name.removeprefix("aten::") for name in overloads)
             if any(fnmatch.fnmatchcase(s, wanted) for name in names for s in (name, name.split(".")[0])):
-                found.add(SourceEntry.of(key).name)
-    if not found:
+                matching.add(SourceEntry.of(key).name)
+    if not matching:
         hint = near(wanted, {spelling for entry in entries for spelling in _spellings(entry)})
         raise MpsmithError(f"no case of run {run.id} is of an operator that matches {pattern}{hint}")
-    return found
+    return matching
 
 
 def _spellings(entry: SourceEntry) -> set[str]:

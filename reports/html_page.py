@@ -227,8 +227,8 @@ class _Packing:
 
     def _breakages(self, dtypes: Mapping[str, Iterable[CaseVerdict]]) -> list[Any]:
         """The column dtypeBreakages: what some cases showed beside the verdict; empty where none did for any dtype."""
-        found = {dtype: [_case_verdict(verdict) for verdict in verdicts] for dtype, verdicts in dtypes.items()}
-        return self._by_dtype({dtype: verdicts for dtype, verdicts in found.items() if verdicts})
+        beside = {dtype: [_case_verdict(verdict) for verdict in verdicts] for dtype, verdicts in dtypes.items()}
+        return self._by_dtype({dtype: verdicts for dtype, verdicts in beside.items() if verdicts})
 
     def _broken(self, dtypes: Mapping[str, DtypeEvidence]) -> list[Any]:
         """The column dtypeBroken: the case that shows such a breakage best."""

@@ -264,12 +264,12 @@ def disagreement_table(summary: AuditSummary) -> Table:
 
 def unattributed_table(summary: AuditSummary, *, faults_only: bool = False) -> Table:
     """Findings of entries that could be put down to no overload, over all dtypes; or those of the device alone."""
-    found: defaultdict[tuple[str, CaseVerdict], list[Unattributed]] = defaultdict(list)
+    by_finding: defaultdict[tuple[str, CaseVerdict], list[Unattributed]] = defaultdict(list)
     for item in summary.unattributed:
         if item.verdict is not CaseVerdict.REFERENCE_FAILED or not faults_only:
-            found[item.entry, item.verdict].append(item)
+            by_finding[item.entry, item.verdict].append(item)
     rows: list[tuple[Cell, ...]] = []
-    for (entry, verdict), items in found.items():
+    for (entry, verdict), items in by_finding.items():
         dtypes = list(dict.fromkeys(item.dtype for item in items))
         rows.append(
             (
@@ -336,8 +336,8 @@ def environment_table(summary: AuditSummary) -> Table:
 
 def dtypes_of(overload: OverloadSummary, verdict: OverloadVerdict) -> str:
     """The dtypes for which the overload has this verdict; "all" where that is every dtype with evidence."""
-    found = [dtype for dtype, evidence in overload.dtypes.items() if evidence.verdict is verdict]
-    return "all" if len(found) == len(overload.dtypes) > 1 else ", ".join(found)
+    names = [dtype for dtype, evidence in overload.dtypes.items() if evidence.verdict is verdict]
+    return "all" if len(names) == len(overload.dtypes) > 1 else ", ".join(names)
 
 
 def shortened(names: Sequence[str], limit: int = 4) -> str:

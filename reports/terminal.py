@@ -52,9 +52,9 @@ def render(summary: AuditSummary, width: int = 120) -> str:
 def render_selection(summary: AuditSummary, width: int = 120) -> str:
     """All overloads of a summary that filters have narrowed, a line each."""
     table = tables.overload_table(summary)
-    found = _table(table, width, len(table.rows)) if table.rows else "No overload of this run matches the filters."
+    text = _table(table, width, len(table.rows)) if table.rows else "No overload of this run matches the filters."
     legend = ", ".join(f"{letter} {verdict.value}" for verdict, letter in LETTERS.items())
-    parts = [f"{title(summary)}, filtered: {summary.selection}", found, *([legend, HINT] if table.rows else [])]
+    parts = [f"{title(summary)}, filtered: {summary.selection}", text, *([legend, HINT] if table.rows else [])]
     return "\n\n".join(parts) + "\n"
 
 

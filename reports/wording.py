@@ -102,8 +102,8 @@ def key_figures(summary: AuditSummary) -> list[str]:
         lines.append(f"The device named {named} as falling back to the CPU or not implemented.")
     faults_of_none = {(u.entry, u.verdict) for u in summary.unattributed if u.verdict in _FAULTY_CASES}
     if faults_of_none:
-        found = counted(len(faults_of_none), "finding")
-        lines.append(f"{found} could be put down to no overload: see Findings that no overload answers for.")
+        findings = counted(len(faults_of_none), "finding")
+        lines.append(f"{findings} could be put down to no overload: see Findings that no overload answers for.")
     lines += _of_known_reports(summary)
     if summary.disagreements:
         differing = counted(len(summary.disagreements), "overload")

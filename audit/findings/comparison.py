@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from ..group import GroupKey
 from ..verdicts import CaseVerdict
 from .store import Run, Store, StoredCase
 
@@ -17,7 +18,7 @@ class CaseDifference:
     """One case of which two audits say different things.
 
     Attributes:
-        label: source:operator[.variant]:dtype:position, with the mode where it is not the fallback one.
+        label: the case's lasting name, as `mpsmith replay` takes it.
         before, after: the verdicts; None where an audit has no such case.
         inputs_differ: the position holds a case with other inputs, so that the two verdicts are of different calls.
     """
@@ -95,6 +96,4 @@ def _key(case: StoredCase) -> CaseKey:
 
 def _label(key: CaseKey) -> str:
     source, operator, variant, dtype, mode, position = key
-    name = f"{operator}.{variant}" if variant else operator
-    label = f"{source}:{name}:{dtype}:{position}"
-    return label if mode == "fallback" else f"{label} ({mode})"
+    return GroupKey(source, operator, variant, dtype, mode).label_of(position)

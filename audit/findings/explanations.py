@@ -108,7 +108,7 @@ class Explainer:
             if rule.holds_on != "real" if simulated else rule.holds_on != "simulated":
                 for verdict in rule.verdicts:
                     self._by_verdict[verdict].append((rule, re.compile(rule.message)))
-        self.rules = tuple(dict.fromkeys(rule for found in self._by_verdict.values() for rule, _ in found))
+        self.rules = tuple(dict.fromkeys(rule for listed in self._by_verdict.values() for rule, _ in listed))
         self._kernelless: dict[str, bool] = {}
 
     def rule_for(self, case: StoredCase) -> ExplainingRule | None:

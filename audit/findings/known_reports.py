@@ -67,7 +67,7 @@ def known_reports(
     for entry in cases:
         if entry.source in SOURCES:
             by_issue.setdefault(entry.variant, []).append(entry)
-    found = []
+    standings = []
     for report in sorted(reports, key=lambda report: report.issue):
         entries = by_issue.get(f"#{report.issue}", [])
         counts: Counter[CaseVerdict] = Counter()
@@ -75,7 +75,7 @@ def known_reports(
             counts.update(cases[entry])
         verdict = next((verdict for verdict in STANDING_OF if counts[verdict]), None)
         shown = [worst_cases[entry, verdict] for entry in entries if verdict and (entry, verdict) in worst_cases]
-        found.append(
+        standings.append(
             ReportStanding(
                 issue=report.issue,
                 url=report.url,
@@ -88,7 +88,7 @@ def known_reports(
                 worst_case=shown[0] if shown else None,
             )
         )
-    return tuple(found)
+    return tuple(standings)
 
 
 def in_words(standings: Iterable[ReportStanding], *, simulated: bool) -> str:
@@ -101,7 +101,9 @@ def in_words(standings: Iterable[ReportStanding], *, simulated: bool) -> str:
     parts = [f"{tried:,} tried", f"{counts[UpstreamStanding.STILL_WRONG]:,} still wrong{mark}"]
     parts.append(f"{counts[UpstreamStanding.RIGHT]:,} right here{mark}")
     parts += [
-        f"{counts[one]:,} {one.value}" for one in (UpstreamStanding.MISSING, UpstreamStanding.ON_CPU) if counts[one]
+        f"{counts[standing]:,} {standing.value}"
+        for standing in (UpstreamStanding.MISSING, UpstreamStanding.ON_CPU)
+        if counts[standing]
     ]
     parts += [f"{counts[UpstreamStanding.NOT_TRIED]:,} not tried"] if counts[UpstreamStanding.NOT_TRIED] else []
     return f"Known upstream reports: {', '.join(parts)}"

@@ -40,8 +40,8 @@ def _entry(overload: OverloadSummary, remembered: Remembered, skipped: Counter[s
 
 def _skips(counts: Iterable[CaseCount]) -> defaultdict[str, Counter[str]]:
     """Why cases that call overloads by name were skipped, by overload."""
-    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    reasons: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for count in counts:
         if count.group.source == OVERLOADS_BY_NAME and count.verdict is CaseVerdict.SKIPPED:
-            found[f"aten::{count.group.operator}"][count.reason] += count.cases
-    return found
+            reasons[f"aten::{count.group.operator}"][count.reason] += count.cases
+    return reasons

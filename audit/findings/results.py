@@ -391,19 +391,21 @@ def _selection(verdicts: Sequence[OverloadVerdict], patterns: Sequence[str], dty
 
 def _has_verdict(overload: OverloadSummary, verdicts: Sequence[OverloadVerdict], dtypes: Sequence[str]) -> bool:
     if dtypes:
-        found = {evidence.verdict for evidence in overload.dtypes.values()}
-        return bool(found) and (not verdicts or not found.isdisjoint(verdicts))
+        present = {evidence.verdict for evidence in overload.dtypes.values()}
+        return bool(present) and (not verdicts or not present.isdisjoint(verdicts))
     return not verdicts or overload.verdict in verdicts
 
 
 def _matching(overloads: Iterable[OverloadSummary], pattern: str) -> list[OverloadSummary]:
     wanted = pattern.removeprefix("aten::")
-    known = [(o, (o.name.removeprefix("aten::"), o.operator.removeprefix("aten::"))) for o in overloads]
-    found = [o for o, names in known if any(fnmatch.fnmatchcase(name, wanted) for name in names)]
-    found = found or [o for o, (_, operator) in known if fnmatch.fnmatchcase(operator, wanted.replace(".", "_"))]
-    found = found or [o for o, _ in known if any(fnmatch.fnmatchcase(entry, wanted) for entry in o.entries)]
-    if not found:
-        names = {name for o, own in known for name in (own[1], *o.entries)}
+    names_of = [(o, (o.name.removeprefix("aten::"), o.operator.removeprefix("aten::"))) for o in overloads]
+    matching = [o for o, names in names_of if any(fnmatch.fnmatchcase(name, wanted) for name in names)]
+    matching = matching or [
+        o for o, (_, operator) in names_of if fnmatch.fnmatchcase(operator, wanted.replace(".", "_"))
+    ]
+    matching = matching or [o for o, _ in names_of if any(fnmatch.fnmatchcase(entry, wanted) for entry in o.entries)]
+    if not matching:
+        names = {name for o, own in names_of for name in (own[1], *o.entries)}
         hint = near(wanted, names, "`mpsmith surface` lists all operators")
         raise MpsmithError(f"no operator or entry of this report matches {pattern}{hint}")
-    return found
+    return matching

@@ -132,8 +132,7 @@ class StoredCase:
     @property
     def label(self) -> str:
         """What it is called in every run with these settings: source:operator[.variant]:dtype:position[:strict]."""
-        mode = f":{STRICT}" if self.group.mode == STRICT else ""
-        return f"{self.group.label}:{self.position}{mode}"
+        return self.group.label_of(self.position)
 
 
 @dataclass(frozen=True)
@@ -437,7 +436,7 @@ class Store:
 
     def fallback_counts(self, run: int) -> Counter[str]:
         """In how many cases of a run each operator ran on the CPU or was missing."""
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         with clear_errors(self.path):
             cursor = self._connection.execute(
                 "SELECT c.fallbacks, count(*) FROM cases c JOIN groups g ON g.id = c.group_id"
@@ -446,8 +445,8 @@ class Store:
             )
             for names, cases in cursor:
                 for name in json.loads(names):
-                    found[name] += cases
-        return found
+                    counts[name] += cases
+        return counts
 
     # ---- torch.mps itself
 

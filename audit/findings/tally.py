@@ -66,8 +66,8 @@ def changes(store: Store, before: Run, after: Run) -> list[EntryChange]:
 
 
 def _by_operator(store: Store, run: Run) -> dict[str, Counter[CaseVerdict]]:
-    found: dict[str, Counter[CaseVerdict]] = {}
+    counts: dict[str, Counter[CaseVerdict]] = {}
     for count in store.case_counts(run.id):
         if count.group.mode == "fallback":
-            found.setdefault(count.group.operator, Counter())[count.verdict] += count.cases
-    return found
+            counts.setdefault(count.group.operator, Counter())[count.verdict] += count.cases
+    return counts
