@@ -1,0 +1,61 @@
+"""Every command of mpsmith that a document or an issue's form shows can be typed: it is there, with these options."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from mpsmith.cli import app
+
+ROOT = Path(__file__).parents[3]
+# The changelog names what is gone.
+DOCUMENTS = [
+    *(path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md"),
+    *ROOT.glob("docs/*.md"),
+    *ROOT.glob(".github/**/*.md"),
+    *ROOT.glob(".github/**/*.yml"),
+]
+IN_CODE = re.compile(r"`mpsmith ([^`\n]+)`|^ {4}mpsmith ([^\n]+)", re.MULTILINE)
+FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+MPSMITH = get_command(app)
+
+
+def commands_in(text: str) -> list[str]:
+    """What follows `mpsmith` in code within a line, and in lines that are indented or fenced."""
+    programs = "\n".join(re.sub("^", "    ", block, flags=re.MULTILINE) for block in FENCED.findall(text))
+    return [inline or line for inline, line in IN_CODE.findall(FENCED.sub("", text) + programs)]
+
+
+def mistakes(typed: str) -> list[str]:
+    """What is no command or no option of it, of the words after `mpsmith`."""
+    command: Any = MPSMITH
+    words = typed.partition("#")[0].partition(" |")[0].split()
+    while hasattr(command, "commands") and words and not words[0].startswith("-"):
+        named = command.commands.get(words[0])
+        if named is None:
+            return [words[0]] if words[0].islower() else []
+        command, words = named, words[1:]
+    if command.name == "trace":
+        return []  # the options behind a program are the program's
+    options = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+    asked_for = [word.partition("=")[0] for word in words if word.startswith("--")]
+    return [option for option in asked_for if option not in {*options, "--help"}]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_what_a_document_shows_can_be_typed(document: Path) -> None:
+    wrong = {typed: found for typed in commands_in(document.read_text("utf-8")) if (found := mistakes(typed))}
+    assert wrong == {}
+
+
+def test_a_command_that_is_gone_is_seen() -> None:
+    assert mistakes("audit --replay 7 --script") == ["--replay", "--script"]
+    assert mistakes("gone --json") == ["gone"]
+    assert mistakes("registry forget mode") == ["forget"]
+    assert mistakes("registry set aten::NAME --status missing") == []
+    text = "mpsmith finds. `mpsmith next` and\n    mpsmith check PATH\n\n```\nmpsmith learn\n```\n"
+    assert commands_in(text) == ["next", "check PATH", "learn"]
