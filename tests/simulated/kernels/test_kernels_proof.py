@@ -71,7 +71,10 @@ def test_integers_are_exact(dtype: torch.dtype) -> None:
 @pytest.mark.usefixtures("fallback_enabled")
 def test_what_falls_back_to_the_cpu_is_not_accepted() -> None:
     x = torch.tensor([-1.0, 0.0, 2.0])
-    assert judge_one(torch.heaviside, x, x.abs()).reason == "ran on the CPU: aten::heaviside.out"
+    fallen = judge_one(torch.heaviside, x, x.abs())
+    assert fallen.reason == "ran on the CPU: aten::heaviside.out"
+    assert fallen.refused
+    assert not fallen.accepted
     with kernels.use("heaviside"):
         assert judge_one(torch.heaviside, x, x.abs()).accepted
 
