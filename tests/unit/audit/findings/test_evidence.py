@@ -221,6 +221,17 @@ def test_a_composite_operator_whose_parts_fell_back_did_too(run: Run) -> None:
     assert list(run.evidence().overloads["aten::kron"].through) == ["aten::mode", "aten::sum"]
 
 
+def test_a_composite_operator_whose_part_was_refused_did_not_run_either(run: Run) -> None:
+    run.case("kron", outcome(V.MISSING, "mode"), calls={"kron": True}, mode="strict")
+    assert run.cases("kron") == {V.FALLBACK: 1}
+
+
+def test_without_an_answer_of_the_cpu_a_case_that_fell_back_says_nothing_of_its_operator(run: Run) -> None:
+    run.case("kron", outcome(V.REFERENCE_FAILED, "mode"), calls={"kron": True})
+    assert run.cases("kron") == {}
+    assert run.cases("mode") == {V.FALLBACK: 1}
+
+
 @pytest.mark.parametrize(
     ("operator", "calls", "result"),
     [
