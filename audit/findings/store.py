@@ -507,7 +507,7 @@ def _check_format(path: Path) -> None:
         raise StoreError(f"{path}: {error.strerror} (choose another with --store)") from error
     # https://www.sqlite.org/fileformat.html: the user version stands at 60, the application id at 68.
     if not header.startswith(b"SQLite format 3\x00") or int.from_bytes(header[68:72], "big") != APPLICATION_ID:
-        raise StoreError(f"{path}: damaged, or not a store of mpsmith (choose another file with --store)")
+        raise StoreError(f"{path}: damaged or not a store of mpsmith (choose another file with --store)")
     version = int.from_bytes(header[60:64], "big")
     if version != FORMAT:
         raise StoreError(f"{path}: store format {version}, this mpsmith reads {FORMAT} (audit into a new file)")
