@@ -127,6 +127,16 @@ def test_bad_input_is_one_line(tmp_path: Path, options: tuple[str, ...], text: s
     assert text in result.stderr
 
 
+def test_an_audit_prints_one_json_document(tmp_path: Path) -> None:
+    store = tmp_path / "store.sqlite"
+    options = ("--device", "simulated", "--ops", "softshrink", "--dtypes", "float16", "--samples", "quick", "--json")
+    done = mpsmith("audit", "--store", str(store), *options)
+    printed = json.loads(done.stdout)
+    assert (printed["store"], printed["run"], printed["simulated"]) == (str(store), 1, True)
+    assert printed["verdicts"] == {"fallback": {"passed": printed["executed"]}}
+    assert printed["executed"] > 0
+
+
 def test_nothing_to_resume_is_said(store_path: Path) -> None:
     result = mpsmith("audit", "--store", str(store_path), "--resume")
     assert result.returncode == 2
