@@ -64,12 +64,10 @@ kernel void adaptive_avg_pool3d_backward(
   const place3d at = place_of(i, pool.in);
   device const T* plane = output_gradient + plane_offset(at.plane, pool);
   const long first[3] = {
-      first_window(at.d, pool.in[0], pool.out[0]),
-      first_window(at.h, pool.in[1], pool.out[1]),
+      first_window(at.d, pool.in[0], pool.out[0]), first_window(at.h, pool.in[1], pool.out[1]),
       first_window(at.w, pool.in[2], pool.out[2])};
   const long last[3] = {
-      last_window(at.d, pool.in[0], pool.out[0]),
-      last_window(at.h, pool.in[1], pool.out[1]),
+      last_window(at.d, pool.in[0], pool.out[0]), last_window(at.h, pool.in[1], pool.out[1]),
       last_window(at.w, pool.in[2], pool.out[2])};
   float sum = 0.0f;
   for (long d = first[0]; d < last[0]; ++d) {
@@ -83,11 +81,11 @@ kernel void adaptive_avg_pool3d_backward(
   gradient[i] = T(sum);
 }
 
-#define ADAPTIVE_AVG_POOL3D(T)                                                                            \
-  template [[host_name("adaptive_avg_pool3d_" #T)]] kernel void adaptive_avg_pool3d<T>(                   \
-      device T*, device const T*, constant long*, uint2, uint2);                                                  \
-  template [[host_name("adaptive_avg_pool3d_large_" #T)]] kernel void adaptive_avg_pool3d_large<T>(       \
-      device T*, device const T*, constant long*, uint2, uint);                                            \
+#define ADAPTIVE_AVG_POOL3D(T) \
+  template [[host_name("adaptive_avg_pool3d_" #T)]] kernel void adaptive_avg_pool3d<T>( \
+      device T*, device const T*, constant long*, uint2, uint2); \
+  template [[host_name("adaptive_avg_pool3d_large_" #T)]] kernel void adaptive_avg_pool3d_large<T>( \
+      device T*, device const T*, constant long*, uint2, uint); \
   template [[host_name("adaptive_avg_pool3d_backward_" #T)]] kernel void adaptive_avg_pool3d_backward<T>( \
       device T*, device const T*, constant long*, uint2, uint2);
 ADAPTIVE_AVG_POOL3D(float)

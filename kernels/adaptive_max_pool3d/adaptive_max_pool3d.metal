@@ -105,11 +105,11 @@ kernel void adaptive_max_pool3d_backward(
   gradient[i] = T(sum);
 }
 
-#define ADAPTIVE_MAX_POOL3D(T)                                                                            \
-  template [[host_name("adaptive_max_pool3d_" #T)]] kernel void adaptive_max_pool3d<T>(                   \
-      device T*, device long*, device const T*, constant long*, uint2, uint2);                                    \
-  template [[host_name("adaptive_max_pool3d_large_" #T)]] kernel void adaptive_max_pool3d_large<T>(       \
-      device T*, device long*, device const T*, constant long*, uint2, uint);                              \
+#define ADAPTIVE_MAX_POOL3D(T) \
+  template [[host_name("adaptive_max_pool3d_" #T)]] kernel void adaptive_max_pool3d<T>( \
+      device T*, device long*, device const T*, constant long*, uint2, uint2); \
+  template [[host_name("adaptive_max_pool3d_large_" #T)]] kernel void adaptive_max_pool3d_large<T>( \
+      device T*, device long*, device const T*, constant long*, uint2, uint); \
   template [[host_name("adaptive_max_pool3d_backward_" #T)]] kernel void adaptive_max_pool3d_backward<T>( \
       device T*, device const T*, device const long*, constant long*, uint2, uint2);
 ADAPTIVE_MAX_POOL3D(float)

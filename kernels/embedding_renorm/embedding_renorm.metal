@@ -19,8 +19,7 @@ kernel void embedding_renorm(
     device const long* indices [[buffer(1)]],
     constant float* p [[buffer(2)]],
     constant long* g [[buffer(3)]],
-    REPORT_BUFFER(4)
-    uint2 group [[threadgroup_position_in_grid]],
+    REPORT_BUFFER(4) uint2 group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint2 group_size [[threads_per_threadgroup]]) {
   const uint i = group.y;
@@ -63,10 +62,9 @@ kernel void embedding_renorm(
   }
 }
 
-#define EMBEDDING_RENORM(T)                                                             \
-  template [[host_name("embedding_renorm_" #T)]] kernel void embedding_renorm<T>(       \
-      device T*, device const long*, constant float*, constant long*, REPORT_TYPE \
-      uint2, uint, uint2);
+#define EMBEDDING_RENORM(T) \
+  template [[host_name("embedding_renorm_" #T)]] kernel void embedding_renorm<T>( \
+      device T*, device const long*, constant float*, constant long*, REPORT_TYPE uint2, uint, uint2);
 EMBEDDING_RENORM(float)
 EMBEDDING_RENORM(half)
 EMBEDDING_RENORM(bfloat)

@@ -53,10 +53,10 @@ kernel void extremum_strided(
   }
 }
 
-#define EXTREMUM(NAME, OP, T)                                                            \
-  template [[host_name(#NAME "_dense_" #T)]] kernel void extremum_dense<OP, T>(          \
-      device T*, device const T*, constant ulong&, uint, uint, uint, uint);              \
-  template [[host_name(#NAME "_strided_" #T)]] kernel void extremum_strided<OP, T>(      \
+#define EXTREMUM(NAME, OP, T) \
+  template [[host_name(#NAME "_dense_" #T)]] kernel void extremum_dense<OP, T>( \
+      device T*, device const T*, constant ulong&, uint, uint, uint, uint); \
+  template [[host_name(#NAME "_strided_" #T)]] kernel void extremum_strided<OP, T>( \
       device T*, device const T*, constant ulong*, uint, uint, uint, uint);
 #define EXTREMA(T) EXTREMUM(max, max_of, T) EXTREMUM(min, min_of, T)
 

@@ -61,8 +61,7 @@ kernel void fractional_max_pool2d_backward(
     device const T* output_gradient [[buffer(1)]],
     device const long* indices [[buffer(2)]],
     constant long* shape [[buffer(3)]],
-    REPORT_BUFFER(4)
-    uint2 position [[thread_position_in_grid]],
+    REPORT_BUFFER(4) uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
   const ulong i = element_of<ulong>(position, grid);
   if (i >= ulong(shape[2])) {
@@ -77,9 +76,9 @@ kernel void fractional_max_pool2d_backward(
   }
 }
 
-#define FRACTIONAL_MAX_POOL2D(T)                                                                              \
-  template [[host_name("fractional_max_pool2d_" #T)]] kernel void fractional_max_pool2d<T>(                   \
-      device T*, device long*, device const T*, device const T*, constant long*, uint2, uint2);                       \
+#define FRACTIONAL_MAX_POOL2D(T) \
+  template [[host_name("fractional_max_pool2d_" #T)]] kernel void fractional_max_pool2d<T>( \
+      device T*, device long*, device const T*, device const T*, constant long*, uint2, uint2); \
   template [[host_name("fractional_max_pool2d_backward_" #T)]] kernel void fractional_max_pool2d_backward<T>( \
       device float*, device const T*, device const long*, constant long*, REPORT_TYPE uint2, uint2);
 FRACTIONAL_MAX_POOL2D(float)

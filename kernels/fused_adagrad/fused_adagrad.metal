@@ -7,7 +7,8 @@ struct adagrad {
   float rate, weight_decay, eps, direction, unscale;
   bool unscales, skips;
 
-  adagrad(constant float* p, constant float& lr, constant float& step, constant float& scale, constant float& found_inf) {
+  adagrad(
+      constant float* p, constant float& lr, constant float& step, constant float& scale, constant float& found_inf) {
     rate = lr / (1.0f + (step - 1.0f) * p[0]);
     weight_decay = p[1];
     eps = p[2];
@@ -104,14 +105,14 @@ kernel void fused_adagrad_strided(
   }
 }
 
-#define FUSED_ADAGRAD(T)                                                                                   \
-  template [[host_name("fused_adagrad_dense_" #T)]] kernel void fused_adagrad_dense<T>(                    \
+#define FUSED_ADAGRAD(T) \
+  template [[host_name("fused_adagrad_dense_" #T)]] kernel void fused_adagrad_dense<T>( \
       device T*, device T*, device T*, constant float*, constant float&, constant float&, constant float&, \
-      constant float&, constant ulong&, uint);                                                             \
-  template [[host_name("fused_adagrad_strided_" #T)]] kernel void fused_adagrad_strided<T, uint>(          \
+      constant float&, constant ulong&, uint); \
+  template [[host_name("fused_adagrad_strided_" #T)]] kernel void fused_adagrad_strided<T, uint>( \
       device T*, device T*, device T*, constant float*, constant float&, constant float&, constant float&, \
-      constant float&, constant uint*, uint2, uint2);                                                      \
-  template [[host_name("fused_adagrad_strided64_" #T)]] kernel void fused_adagrad_strided<T, ulong>(       \
+      constant float&, constant uint*, uint2, uint2); \
+  template [[host_name("fused_adagrad_strided64_" #T)]] kernel void fused_adagrad_strided<T, ulong>( \
       device T*, device T*, device T*, constant float*, constant float&, constant float&, constant float&, \
       constant float&, constant ulong*, uint2, uint2);
 FUSED_ADAGRAD(float)

@@ -13,9 +13,7 @@ struct peak {
   int index;
 };
 struct highest {
-  static peak combine(peak a, peak b) {
-    return a.value > b.value || (a.value == b.value && a.index < b.index) ? a : b;
-  }
+  static peak combine(peak a, peak b) { return a.value > b.value || (a.value == b.value && a.index < b.index) ? a : b; }
 };
 
 template <typename T> struct column_major {
@@ -71,8 +69,7 @@ template <typename T> inline void exchange(device T& a, device T& b) {
 
 // Exchanges rows and columns `from` and `to` of what is left of the matrix, of which the lower triangle is stored.
 template <typename T, bool HERMITIAN>
-inline void exchange_rows(
-    thread const column_major<T>& a, int k, int from, int to, uint thread_index, uint threads) {
+inline void exchange_rows(thread const column_major<T>& a, int k, int from, int to, uint thread_index, uint threads) {
   for (int i = from + int(thread_index); i < a.n; i += int(threads)) {
     if (i > to) {
       exchange(a(i, from), a(i, to));
@@ -159,7 +156,7 @@ kernel void ldl_factor(
           const T first = times(factor, times(d1, a(j, k)) - times(unit, a(j, k + 1)));
           const T second = times(factor, times(d2, a(j, k + 1)) - times(HERMITIAN ? conjugate(unit) : unit, a(j, k)));
           a(i, j) -= times(a(i, k), HERMITIAN ? conjugate(first) : first) +
-                     times(a(i, k + 1), HERMITIAN ? conjugate(second) : second);
+              times(a(i, k + 1), HERMITIAN ? conjugate(second) : second);
           if (HERMITIAN && i == j) {
             a(i, j) = real_only(a(i, j));
           }
@@ -251,10 +248,10 @@ kernel void ldl_solve(
   }
 }
 
-#define LDL(NAME, T, HERMITIAN)                                                            \
-  template [[host_name("ldl_factor_" #NAME)]] kernel void ldl_factor<T, HERMITIAN>(        \
-      device T*, device int*, device int*, constant int&, uint2, uint, uint2);               \
-  template [[host_name("ldl_solve_" #NAME)]] kernel void ldl_solve<T, HERMITIAN>(          \
+#define LDL(NAME, T, HERMITIAN) \
+  template [[host_name("ldl_factor_" #NAME)]] kernel void ldl_factor<T, HERMITIAN>( \
+      device T*, device int*, device int*, constant int&, uint2, uint, uint2); \
+  template [[host_name("ldl_solve_" #NAME)]] kernel void ldl_solve<T, HERMITIAN>( \
       device T*, device T*, device const int*, constant int&, constant int&, uint2, uint);
 LDL(float, float, false)
 LDL(float2, float2, false)

@@ -59,10 +59,9 @@ kernel void mode_of_sorted(
   indices[row_index] = positions[ulong(row_index) * ulong(size) + ulong(last)];
 }
 
-#define MODE(T)                                                                    \
-  template [[host_name("mode_" #T)]] kernel void mode_of_sorted<T>(                \
-      device T*, device long*, device const T*, device const long*, constant int&, \
-      uint2, uint, uint2);
+#define MODE(T) \
+  template [[host_name("mode_" #T)]] kernel void mode_of_sorted<T>( \
+      device T*, device long*, device const T*, device const long*, constant int&, uint2, uint, uint2);
 MODE(float)
 MODE(half)
 MODE(bfloat)

@@ -17,8 +17,7 @@ kernel void multi_margin_loss(
     device const T* weight [[buffer(3)]],
     constant float* p [[buffer(4)]],      // margin, and 2 for squares
     constant long* shape [[buffer(5)]],   // classes, and whether there are weights
-    REPORT_BUFFER(6)
-    uint2 group [[threadgroup_position_in_grid]],
+    REPORT_BUFFER(6) uint2 group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint2 group_size [[threads_per_threadgroup]]) {
   const uint row = group.y;
@@ -54,8 +53,7 @@ kernel void multi_margin_loss_backward(
     device const T* output_gradient [[buffer(4)]],
     constant float* p [[buffer(5)]],      // margin, 2 for squares, and the share of a row in the result
     constant long* shape [[buffer(6)]],   // classes, whether there are weights, whether each row has its gradient
-    REPORT_BUFFER(7)
-    uint2 group [[threadgroup_position_in_grid]],
+    REPORT_BUFFER(7) uint2 group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint2 group_size [[threads_per_threadgroup]]) {
   const uint row = group.y;
@@ -69,7 +67,7 @@ kernel void multi_margin_loss_backward(
     REPORT_TARGET("multi_margin_loss_backward");
   }
   const float scale = valid ? (shape[1] != 0 ? float(weight[chosen]) : 1.0f) * p[2] / float(classes) *
-                                  float(output_gradient[shape[2] != 0 ? row : 0])
+          float(output_gradient[shape[2] != 0 ? row : 0])
                             : NAN;
   const float base = valid ? p[0] - float(x[chosen]) : 0.0f;
   float sum = 0.0f;
@@ -87,13 +85,13 @@ kernel void multi_margin_loss_backward(
   }
 }
 
-#define MULTI_MARGIN_LOSS(T)                                                                          \
-  template [[host_name("multi_margin_loss_" #T)]] kernel void multi_margin_loss<T>(                   \
-      device float*, device const T*, device const long*, device const T*, constant float*,          \
-      constant long*, REPORT_TYPE uint2, uint, uint2);                                                              \
+#define MULTI_MARGIN_LOSS(T) \
+  template [[host_name("multi_margin_loss_" #T)]] kernel void multi_margin_loss<T>( \
+      device float*, device const T*, device const long*, device const T*, constant float*, constant long*, \
+      REPORT_TYPE uint2, uint, uint2); \
   template [[host_name("multi_margin_loss_backward_" #T)]] kernel void multi_margin_loss_backward<T>( \
-      device T*, device const T*, device const long*, device const T*, device const T*,              \
-      constant float*, constant long*, REPORT_TYPE uint2, uint, uint2);
+      device T*, device const T*, device const long*, device const T*, device const T*, constant float*, \
+      constant long*, REPORT_TYPE uint2, uint, uint2);
 MULTI_MARGIN_LOSS(float)
 MULTI_MARGIN_LOSS(half)
 MULTI_MARGIN_LOSS(bfloat)

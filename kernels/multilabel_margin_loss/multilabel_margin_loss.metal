@@ -27,8 +27,7 @@ kernel void multilabel_margin_loss(
     device const T* input [[buffer(2)]],
     device const long* target [[buffer(3)]],
     constant long& class_count [[buffer(4)]],
-    REPORT_BUFFER(5)
-    uint2 group [[threadgroup_position_in_grid]],
+    REPORT_BUFFER(5) uint2 group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint2 group_size [[threads_per_threadgroup]]) {
   const uint row = group.y;
@@ -112,12 +111,11 @@ kernel void multilabel_margin_loss_backward(
   }
 }
 
-#define MULTILABEL_MARGIN_LOSS(T)                                                                               \
-  template [[host_name("multilabel_margin_loss_" #T)]] kernel void multilabel_margin_loss<T>(                   \
-      device float*, device T*, device const T*, device const long*, constant long&, REPORT_TYPE \
-      uint2, uint, uint2);         \
+#define MULTILABEL_MARGIN_LOSS(T) \
+  template [[host_name("multilabel_margin_loss_" #T)]] kernel void multilabel_margin_loss<T>( \
+      device float*, device T*, device const T*, device const long*, constant long&, REPORT_TYPE uint2, uint, uint2); \
   template [[host_name("multilabel_margin_loss_backward_" #T)]] kernel void multilabel_margin_loss_backward<T>( \
-      device T*, device const T*, device const long*, device const T*, device const T*, constant float&,        \
+      device T*, device const T*, device const long*, device const T*, device const T*, constant float&, \
       constant long*, uint2, uint, uint2);
 MULTILABEL_MARGIN_LOSS(float)
 MULTILABEL_MARGIN_LOSS(half)

@@ -104,14 +104,13 @@ kernel void pdist_backward(
   result[row * m + column] = T(sum);
 }
 
-#define PDIST(T)                                                                        \
-  template [[host_name("pdist_" #T)]] kernel void pdist<T>(                             \
-      device T*, device const T*, constant float&, constant ulong*, uint2);             \
-  template [[host_name("pdist_large_" #T)]] kernel void pdist_large<T>(                 \
-      device T*, device const T*, constant float&, constant ulong*, uint2, uint);       \
-  template [[host_name("pdist_backward_" #T)]] kernel void pdist_backward<T>(           \
-      device T*, device const T*, device const T*, device const T*, constant float&,    \
-      constant ulong*, uint2);
+#define PDIST(T) \
+  template [[host_name("pdist_" #T)]] kernel void pdist<T>( \
+      device T*, device const T*, constant float&, constant ulong*, uint2); \
+  template [[host_name("pdist_large_" #T)]] kernel void pdist_large<T>( \
+      device T*, device const T*, constant float&, constant ulong*, uint2, uint); \
+  template [[host_name("pdist_backward_" #T)]] kernel void pdist_backward<T>( \
+      device T*, device const T*, device const T*, device const T*, constant float&, constant ulong*, uint2);
 PDIST(float)
 PDIST(half)
 PDIST(bfloat)

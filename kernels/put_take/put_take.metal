@@ -17,8 +17,7 @@ kernel void take(
     device const long* indices [[buffer(2)]],
     constant ulong* layout [[buffer(3)]],
     constant ulong& count [[buffer(4)]],
-    REPORT_BUFFER(5)
-    uint2 position [[thread_position_in_grid]],
+    REPORT_BUFFER(5) uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
   const ulong i = element_of<ulong>(position, grid);
   if (i >= count) {
@@ -40,8 +39,7 @@ kernel void put(
     device const long* indices [[buffer(2)]],
     constant ulong* layout [[buffer(3)]],
     constant ulong& count [[buffer(4)]],
-    REPORT_BUFFER(5)
-    uint2 position [[thread_position_in_grid]],
+    REPORT_BUFFER(5) uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
   const ulong i = element_of<ulong>(position, grid);
   if (i >= count) {
@@ -64,8 +62,7 @@ kernel void put_accumulate(
     constant ulong* layout [[buffer(3)]],
     constant ulong& count [[buffer(4)]],
     constant ulong& first [[buffer(5)]],
-    REPORT_BUFFER(6)
-    uint2 position [[thread_position_in_grid]],
+    REPORT_BUFFER(6) uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
   const ulong i = element_of<ulong>(position, grid);
   if (i >= count) {
@@ -79,19 +76,19 @@ kernel void put_accumulate(
   }
 }
 
-#define MOVE(T)                                                                                             \
-  template [[host_name("take_" #T)]] kernel void take<T>(                                                   \
-      device T*, device const T*, device const long*, constant ulong*, constant ulong&, REPORT_TYPE uint2, uint2);      \
-  template [[host_name("put_" #T)]] kernel void put<T>(                                                     \
+#define MOVE(T) \
+  template [[host_name("take_" #T)]] kernel void take<T>( \
+      device T*, device const T*, device const long*, constant ulong*, constant ulong&, REPORT_TYPE uint2, uint2); \
+  template [[host_name("put_" #T)]] kernel void put<T>( \
       device T*, device const T*, device const long*, constant ulong*, constant ulong&, REPORT_TYPE uint2, uint2);
 MOVE(uchar)
 MOVE(ushort)
 MOVE(uint)
 MOVE(ulong)
 
-#define ACCUMULATE(T)                                                                                       \
-  template [[host_name("put_accumulate_" #T)]] kernel void put_accumulate<T>(                               \
-      device T*, device const T*, device const long*, constant ulong*, constant ulong&, constant ulong&,    \
+#define ACCUMULATE(T) \
+  template [[host_name("put_accumulate_" #T)]] kernel void put_accumulate<T>( \
+      device T*, device const T*, device const long*, constant ulong*, constant ulong&, constant ulong&, \
       REPORT_TYPE uint2, uint2);
 ACCUMULATE(float)
 ACCUMULATE(half)

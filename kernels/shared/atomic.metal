@@ -18,8 +18,7 @@ template <typename T> struct atomic_adder {
     do {
       const uint bits = as_bits(sum(from_bits((before >> shift) & MASK), value));
       after = (before & ~(MASK << shift)) | (bits << shift);
-    } while (!atomic_compare_exchange_weak_explicit(
-        word, &before, after, memory_order_relaxed, memory_order_relaxed));
+    } while (!atomic_compare_exchange_weak_explicit(word, &before, after, memory_order_relaxed, memory_order_relaxed));
   }
 
  private:
@@ -28,9 +27,9 @@ template <typename T> struct atomic_adder {
   static uint as_bits(T value) { return uint(as_type<ushort>(value)); }
 };
 
-#define SMALL_INTEGER(T, UNSIGNED)                                                    \
-  template <> inline T atomic_adder<T>::sum(T a, T b) { return T(a + b); }            \
-  template <> inline T atomic_adder<T>::from_bits(uint bits) { return T(bits); }      \
+#define SMALL_INTEGER(T, UNSIGNED) \
+  template <> inline T atomic_adder<T>::sum(T a, T b) { return T(a + b); } \
+  template <> inline T atomic_adder<T>::from_bits(uint bits) { return T(bits); } \
   template <> inline uint atomic_adder<T>::as_bits(T value) { return uint(UNSIGNED(value)); }
 SMALL_INTEGER(short, ushort)
 SMALL_INTEGER(char, uchar)

@@ -183,36 +183,36 @@ kernel void binary_pair_strided(
 }
 
 // An operator's kernels for one type: NAME_dense_T, NAME_strided_T (32-bit offsets) and NAME_strided64_T.
-#define UNARY(NAME, T)                                                                                       \
-  template [[host_name(#NAME "_dense_" #T)]] kernel void unary_dense<NAME, T>(                               \
-      device T*, device const T*, constant float*, constant ulong&, uint);                                   \
-  template [[host_name(#NAME "_strided_" #T)]] kernel void unary_strided<NAME, T, uint>(                     \
-      device T*, device const T*, constant float*, constant uint*, uint2, uint2);                            \
-  template [[host_name(#NAME "_strided64_" #T)]] kernel void unary_strided<NAME, T, ulong>(                  \
+#define UNARY(NAME, T) \
+  template [[host_name(#NAME "_dense_" #T)]] kernel void unary_dense<NAME, T>( \
+      device T*, device const T*, constant float*, constant ulong&, uint); \
+  template [[host_name(#NAME "_strided_" #T)]] kernel void unary_strided<NAME, T, uint>( \
+      device T*, device const T*, constant float*, constant uint*, uint2, uint2); \
+  template [[host_name(#NAME "_strided64_" #T)]] kernel void unary_strided<NAME, T, ulong>( \
       device T*, device const T*, constant float*, constant ulong*, uint2, uint2);
 
-#define BINARY(NAME, T)                                                                                      \
-  template [[host_name(#NAME "_dense_" #T)]] kernel void binary_dense<NAME, T>(                              \
-      device T*, device const T*, device const T*, constant float*, constant ulong&, uint);                  \
-  template [[host_name(#NAME "_strided_" #T)]] kernel void binary_strided<NAME, T, uint>(                    \
-      device T*, device const T*, device const T*, constant float*, constant uint*, uint2, uint2);           \
-  template [[host_name(#NAME "_strided64_" #T)]] kernel void binary_strided<NAME, T, ulong>(                 \
+#define BINARY(NAME, T) \
+  template [[host_name(#NAME "_dense_" #T)]] kernel void binary_dense<NAME, T>( \
+      device T*, device const T*, device const T*, constant float*, constant ulong&, uint); \
+  template [[host_name(#NAME "_strided_" #T)]] kernel void binary_strided<NAME, T, uint>( \
+      device T*, device const T*, device const T*, constant float*, constant uint*, uint2, uint2); \
+  template [[host_name(#NAME "_strided64_" #T)]] kernel void binary_strided<NAME, T, ulong>( \
       device T*, device const T*, device const T*, constant float*, constant ulong*, uint2, uint2);
 
-#define UNARY_PAIR(NAME, T, U)                                                                               \
-  template [[host_name(#NAME "_dense_" #T)]] kernel void unary_pair_dense<NAME, T, U>(                       \
-      device T*, device U*, device const T*, constant float*, constant ulong&, uint);                        \
-  template [[host_name(#NAME "_strided_" #T)]] kernel void unary_pair_strided<NAME, T, U, uint>(             \
-      device T*, device U*, device const T*, constant float*, constant uint*, uint2, uint2);                 \
-  template [[host_name(#NAME "_strided64_" #T)]] kernel void unary_pair_strided<NAME, T, U, ulong>(          \
+#define UNARY_PAIR(NAME, T, U) \
+  template [[host_name(#NAME "_dense_" #T)]] kernel void unary_pair_dense<NAME, T, U>( \
+      device T*, device U*, device const T*, constant float*, constant ulong&, uint); \
+  template [[host_name(#NAME "_strided_" #T)]] kernel void unary_pair_strided<NAME, T, U, uint>( \
+      device T*, device U*, device const T*, constant float*, constant uint*, uint2, uint2); \
+  template [[host_name(#NAME "_strided64_" #T)]] kernel void unary_pair_strided<NAME, T, U, ulong>( \
       device T*, device U*, device const T*, constant float*, constant ulong*, uint2, uint2);
 
-#define BINARY_PAIR(NAME, T)                                                                                 \
-  template [[host_name(#NAME "_dense_" #T)]] kernel void binary_pair_dense<NAME, T>(                         \
-      device T*, device T*, device const T*, device const T*, constant float*, constant ulong&, uint);       \
-  template [[host_name(#NAME "_strided_" #T)]] kernel void binary_pair_strided<NAME, T, uint>(               \
-      device T*, device T*, device const T*, device const T*, constant float*, constant uint*, uint2, uint2);  \
-  template [[host_name(#NAME "_strided64_" #T)]] kernel void binary_pair_strided<NAME, T, ulong>(            \
+#define BINARY_PAIR(NAME, T) \
+  template [[host_name(#NAME "_dense_" #T)]] kernel void binary_pair_dense<NAME, T>( \
+      device T*, device T*, device const T*, device const T*, constant float*, constant ulong&, uint); \
+  template [[host_name(#NAME "_strided_" #T)]] kernel void binary_pair_strided<NAME, T, uint>( \
+      device T*, device T*, device const T*, device const T*, constant float*, constant uint*, uint2, uint2); \
+  template [[host_name(#NAME "_strided64_" #T)]] kernel void binary_pair_strided<NAME, T, ulong>( \
       device T*, device T*, device const T*, device const T*, constant float*, constant ulong*, uint2, uint2);
 
 #define UNARY_FLOATING(NAME) UNARY(NAME, float) UNARY(NAME, half) UNARY(NAME, bfloat)

@@ -14,7 +14,10 @@ template <uint N> inline float polynomial(constant float (&c)[N], float x) {
 inline float log1p_near_zero(float y) {
   const float s = y / (2.0f + y);
   const float t = s * s;
-  const float series = fma(t, fma(t, fma(t, fma(t, fma(t, fma(t, fma(t, 1.0f / 15, 1.0f / 13), 1.0f / 11), 1.0f / 9),
-                                                1.0f / 7), 1.0f / 5), 1.0f / 3), 1.0f);
+  const float series =
+      fma(t,
+          fma(t, fma(t, fma(t, fma(t, fma(t, fma(t, 1.0f / 15, 1.0f / 13), 1.0f / 11), 1.0f / 9), 1.0f / 7), 1.0f / 5),
+              1.0f / 3),
+          1.0f);
   return 2.0f * s * series;
 }

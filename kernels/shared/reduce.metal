@@ -41,8 +41,12 @@ template <typename T> inline bool is_nan(T x) { return x != x; }
 
 // The larger or the smaller of two values; a NaN wins.
 struct max_of {
-  template <typename T> static T combine(T a, T b) { return is_nan(a) || a > b ? a : (is_nan(b) ? b : (b > a ? b : a)); }
+  template <typename T> static T combine(T a, T b) {
+    return is_nan(a) || a > b ? a : (is_nan(b) ? b : (b > a ? b : a));
+  }
 };
 struct min_of {
-  template <typename T> static T combine(T a, T b) { return is_nan(a) || a < b ? a : (is_nan(b) ? b : (b < a ? b : a)); }
+  template <typename T> static T combine(T a, T b) {
+    return is_nan(a) || a < b ? a : (is_nan(b) ? b : (b < a ? b : a));
+  }
 };

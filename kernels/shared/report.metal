@@ -3,8 +3,8 @@
 // The buffer is the last argument of the kernel: REPORT_BUFFER(n) closes the list of buffers, before the positions.
 #ifdef REPORTS
 #include <c10/metal/error.h>
-#define REPORT_BUFFER(n) device c10::metal::ErrorMessages* reports [[buffer(n)]],
-#define REPORT_TYPE device c10::metal::ErrorMessages*,
+#define REPORT_BUFFER(n) device c10::metal::ErrorMessages *reports [[buffer(n)]],
+#define REPORT_TYPE device c10::metal::ErrorMessages *,
 #define REPORT(...) TORCH_REPORT_ERROR(reports, __VA_ARGS__)
 #else
 #define REPORT_BUFFER(n)

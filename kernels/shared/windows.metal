@@ -3,15 +3,11 @@
 #include "shared/strided.metal"
 
 inline long window_start(long o, long inputs, long outputs) { return quotient(o * inputs, outputs); }
-inline long window_end(long o, long inputs, long outputs) {
-  return quotient((o + 1) * inputs + outputs - 1, outputs);
-}
+inline long window_end(long o, long inputs, long outputs) { return quotient((o + 1) * inputs + outputs - 1, outputs); }
 
 // The outputs whose windows hold input i: the same with the roles exchanged.
 inline long first_window(long i, long inputs, long outputs) { return quotient(i * outputs, inputs); }
-inline long last_window(long i, long inputs, long outputs) {
-  return quotient((i + 1) * outputs + inputs - 1, inputs);
-}
+inline long last_window(long i, long inputs, long outputs) { return quotient((i + 1) * outputs + inputs - 1, inputs); }
 
 // What the host passes (runtime/pooling.py): sizes and element strides of the dimensions channel, depth, height and
 // width; a plane is a channel of an image.
@@ -34,9 +30,7 @@ inline ulong count_of(long planes, thread const long (&size)[3]) {
 }
 
 // A position in a tensor of (planes, depth, height, width).
-struct place3d {
-  long plane, d, h, w;
-};
+struct place3d { long plane, d, h, w; };
 
 // The place of an element of a contiguous tensor.
 inline place3d place_of(ulong element, thread const long (&size)[3]) {

@@ -19,8 +19,7 @@ c10::DispatchKeySet keys_of(c10::DispatchKey backend, const at::Tensor& like) {
 
 // A strided tensor of the given backend over `storage` with the sizes, strides and flags of `like`.
 at::Tensor tensor_like(const at::Tensor& like, c10::Storage storage, c10::DispatchKey backend) {
-  at::Tensor made =
-      at::detail::make_tensor<c10::TensorImpl>(std::move(storage), keys_of(backend, like), like.dtype());
+  at::Tensor made = at::detail::make_tensor<c10::TensorImpl>(std::move(storage), keys_of(backend, like), like.dtype());
   auto* impl = made.unsafeGetTensorImpl();
   impl->set_sizes_and_strides(like.sizes(), like.strides(), like.storage_offset());
   if (like.is_conj()) {
@@ -35,17 +34,16 @@ at::Tensor tensor_like(const at::Tensor& like, c10::Storage storage, c10::Dispat
   return made;
 }
 
-bool same(const c10::Storage& a, const c10::Storage& b) {
-  return a.unsafeGetStorageImpl() == b.unsafeGetStorageImpl();
-}
+bool same(const c10::Storage& a, const c10::Storage& b) { return a.unsafeGetStorageImpl() == b.unsafeGetStorageImpl(); }
 
 void* data_of(const c10::Storage& storage) {
   return storage.unsafeGetStorageImpl()->_mutable_data_ptr_no_checks().get();
 }
 
 c10::Storage storage_over(c10::DataPtr data, size_t bytes, c10::Allocator* allocator, bool resizable) {
-  return c10::Storage(c10::make_intrusive<c10::StorageImpl>(
-      c10::StorageImpl::use_byte_size_t(), bytes, std::move(data), allocator, resizable));
+  return c10::Storage(
+      c10::make_intrusive<c10::StorageImpl>(
+          c10::StorageImpl::use_byte_size_t(), bytes, std::move(data), allocator, resizable));
 }
 
 } // namespace
@@ -58,9 +56,7 @@ c10::Storage AliasScope::to_host(const c10::Storage& storage) {
   }
   void* data = data_of(storage);
   c10::Storage alias = storage_over(
-      c10::DataPtr(data, data, &c10::detail::deleteNothing, host_device()),
-      storage.nbytes(),
-      alias_allocator(),
+      c10::DataPtr(data, data, &c10::detail::deleteNothing, host_device()), storage.nbytes(), alias_allocator(),
       storage.unsafeGetStorageImpl()->resizable());
   storages_.push_back({storage, alias});
   return alias;
@@ -167,8 +163,7 @@ void AliasScope::propagate_tensor(const AliasedTensor& pair) {
   auto* original = pair.original.unsafeGetTensorImpl();
   const at::Tensor& alias = pair.alias;
   if (alias.layout() == c10::kSparse) {
-    replace_sparse_parts(
-        pair.original, alias, to_device(sparse_indices(alias)), to_device(sparse_values(alias)));
+    replace_sparse_parts(pair.original, alias, to_device(sparse_indices(alias)), to_device(sparse_values(alias)));
     return;
   }
   const c10::Storage wanted = to_device(alias.storage());

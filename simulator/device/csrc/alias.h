@@ -26,9 +26,7 @@ class AliasScope {
   // Gives the originals what the CPU kernel changed besides values: sizes, strides, storage (resize_, set_, out=).
   void propagate_changes();
 
-  bool has_device_tensor() const {
-    return !tensors_.empty();
-  }
+  bool has_device_tensor() const { return !tensors_.empty(); }
 
  private:
   struct AliasedTensor {

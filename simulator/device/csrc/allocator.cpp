@@ -58,10 +58,9 @@ std::string readable(size_t bytes) {
 
 void check_fits(bool fits, size_t bytes) {
   TORCH_CHECK_WITH(
-      OutOfMemoryError, fits,
-      "MPS backend out of memory (MPS allocated: ", readable(bytes_in_use), ", max allowed: ",
-      byte_limit == kUnlimited ? "unlimited" : readable(byte_limit), "). Tried to allocate ", readable(bytes),
-      " on the simulated device.");
+      OutOfMemoryError, fits, "MPS backend out of memory (MPS allocated: ", readable(bytes_in_use),
+      ", max allowed: ", byte_limit == kUnlimited ? "unlimited" : readable(byte_limit), "). Tried to allocate ",
+      readable(bytes), " on the simulated device.");
 }
 
 class HostMemory final : public c10::Allocator {
@@ -117,9 +116,7 @@ c10::DataPtr host_pointer_to(const c10::Storage& device) {
   return {data, new BorrowedStorage{device, 0}, &release_borrowed, host_device()};
 }
 
-size_t allocated_bytes() {
-  return bytes_in_use;
-}
+size_t allocated_bytes() { return bytes_in_use; }
 
 size_t recommended_max_bytes() {
   return static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGE_SIZE));

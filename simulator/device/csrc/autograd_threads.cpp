@@ -4,8 +4,6 @@
 
 namespace mpsmith {
 
-void stop_autograd_threads() {
-  torch::autograd::Engine::get_default_engine().stop();
-}
+void stop_autograd_threads() { torch::autograd::Engine::get_default_engine().stop(); }
 
 } // namespace mpsmith

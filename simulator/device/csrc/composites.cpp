@@ -93,11 +93,11 @@ Tensor scaled_dot_product_attention(
                .masked_fill_(mask->logical_not(), -std::numeric_limits<double>::infinity());
   }
   if (dropout == 0.0 && !enable_gqa && !needs_gradient(query, key, value)) {
-    return std::get<0>(at::_scaled_dot_product_attention_math_for_mps(
-        query, key, value, bias, dropout, is_causal, {}, scale));
+    return std::get<0>(
+        at::_scaled_dot_product_attention_math_for_mps(query, key, value, bias, dropout, is_causal, {}, scale));
   }
-  return std::get<0>(at::_scaled_dot_product_attention_math(
-      query, key, value, bias, dropout, is_causal, {}, scale, enable_gqa));
+  return std::get<0>(
+      at::_scaled_dot_product_attention_math(query, key, value, bias, dropout, is_causal, {}, scale, enable_gqa));
 }
 
 } // namespace

@@ -39,9 +39,7 @@ void Counter::count(Outcome outcome) {
   }
 }
 
-OperatorCalls Counter::totals() const {
-  return {name_, totals_[0], totals_[1], totals_[2]};
-}
+OperatorCalls Counter::totals() const { return {name_, totals_[0], totals_[1], totals_[2]}; }
 
 Counter& counter_for(const std::string& name) {
   std::lock_guard<std::mutex> lock(registry().mutex);

@@ -9,13 +9,9 @@
 namespace mpsmith {
 
 // There is one simulated device; its memory is host memory.
-inline c10::Device simulated_device() {
-  return c10::Device(c10::DeviceType::MPS, 0);
-}
+inline c10::Device simulated_device() { return c10::Device(c10::DeviceType::MPS, 0); }
 
-inline c10::Device host_device() {
-  return c10::Device(c10::DeviceType::CPU);
-}
+inline c10::Device host_device() { return c10::Device(c10::DeviceType::CPU); }
 
 // The two refusals of a Mac: float64 wherever a tensor would get it, complex128 as soon as an operator makes one.
 inline void check_dtype_allocatable(c10::ScalarType dtype) {
@@ -28,8 +24,8 @@ inline void check_dtype_allocatable(c10::ScalarType dtype) {
 inline void check_dtype_of_result(c10::ScalarType dtype) {
   check_dtype_allocatable(dtype);
   TORCH_CHECK_TYPE(
-      dtype != c10::ScalarType::ComplexDouble,
-      "Trying to convert ", dtype, " to the MPS backend but it does not have support for that dtype.");
+      dtype != c10::ScalarType::ComplexDouble, "Trying to convert ", dtype,
+      " to the MPS backend but it does not have support for that dtype.");
 }
 
 } // namespace mpsmith

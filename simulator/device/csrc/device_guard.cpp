@@ -8,46 +8,26 @@
 namespace mpsmith {
 namespace {
 
-c10::Stream only_stream() {
-  return c10::Stream(c10::Stream::DEFAULT, simulated_device());
-}
+c10::Stream only_stream() { return c10::Stream(c10::Stream::DEFAULT, simulated_device()); }
 
 void* const kNeverRecorded = nullptr;
 
 // One device, one stream, all work done when the call returns: most of it has nothing to do.
 struct DeviceGuard final : c10::impl::DeviceGuardImplInterface {
-  c10::DeviceType type() const override {
-    return c10::DeviceType::MPS;
-  }
-  c10::Device exchangeDevice(c10::Device) const override {
-    return simulated_device();
-  }
-  c10::Device getDevice() const override {
-    return simulated_device();
-  }
+  c10::DeviceType type() const override { return c10::DeviceType::MPS; }
+  c10::Device exchangeDevice(c10::Device) const override { return simulated_device(); }
+  c10::Device getDevice() const override { return simulated_device(); }
   void setDevice(c10::Device device) const override {
     TORCH_CHECK(device.is_mps(), "Expected a MPS device, but got ", device);
   }
   void uncheckedSetDevice(c10::Device) const noexcept override {}
-  c10::DeviceIndex deviceCount() const noexcept override {
-    return 1;
-  }
+  c10::DeviceIndex deviceCount() const noexcept override { return 1; }
 
-  c10::Stream getStream(c10::Device) const noexcept override {
-    return only_stream();
-  }
-  c10::Stream getDefaultStream(c10::Device) const override {
-    return only_stream();
-  }
-  c10::Stream getNewStream(c10::Device, int = 0) const override {
-    return only_stream();
-  }
-  c10::Stream exchangeStream(c10::Stream) const noexcept override {
-    return only_stream();
-  }
-  bool queryStream(const c10::Stream&) const override {
-    return true;
-  }
+  c10::Stream getStream(c10::Device) const noexcept override { return only_stream(); }
+  c10::Stream getDefaultStream(c10::Device) const override { return only_stream(); }
+  c10::Stream getNewStream(c10::Device, int = 0) const override { return only_stream(); }
+  c10::Stream exchangeStream(c10::Stream) const noexcept override { return only_stream(); }
+  bool queryStream(const c10::Stream&) const override { return true; }
   void synchronizeStream(const c10::Stream&) const override {}
   void synchronizeDevice(const c10::DeviceIndex) const override {}
 
@@ -62,9 +42,7 @@ struct DeviceGuard final : c10::impl::DeviceGuardImplInterface {
     delete static_cast<EventTime*>(event);
   }
   void block(void*, const c10::Stream&) const override {}
-  bool queryEvent(void*) const override {
-    return true;
-  }
+  bool queryEvent(void*) const override { return true; }
   void synchronizeEvent(void*) const override {}
   double elapsedTime(void* start, void* end, const c10::DeviceIndex) const override {
     TORCH_CHECK(

@@ -23,7 +23,8 @@ std::unordered_map<uint32_t, Event>& events() {
 
 Event& event_locked(uint32_t id) {
   auto found = events().find(id);
-  TORCH_CHECK(found != events().end(), "No MPS event ", id, " on the simulated device: it was released or never acquired");
+  TORCH_CHECK(
+      found != events().end(), "No MPS event ", id, " on the simulated device: it was released or never acquired");
   return found->second;
 }
 

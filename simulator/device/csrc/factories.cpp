@@ -20,8 +20,8 @@ c10::ScalarType checked_dtype(std::optional<c10::ScalarType> dtype) {
 
 void check_dimensions(size_t dimensions) {
   TORCH_CHECK(
-      dimensions <= kMaxDimensions,
-      "MPS supports tensors with dimensions <= ", kMaxDimensions, ", but got ", dimensions, ".");
+      dimensions <= kMaxDimensions, "MPS supports tensors with dimensions <= ", kMaxDimensions, ", but got ",
+      dimensions, ".");
 }
 
 at::Tensor empty(

@@ -16,19 +16,13 @@ std::string& torch_commit() {
   return *commit;
 }
 
-Counter& counter_of(const c10::OperatorHandle& op) {
-  return counter_for(c10::toString(op.operator_name()));
-}
+Counter& counter_of(const c10::OperatorHandle& op) { return counter_for(c10::toString(op.operator_name())); }
 
 } // namespace
 
-void set_fallback_enabled(bool enabled) {
-  fallback_enabled = enabled;
-}
+void set_fallback_enabled(bool enabled) { fallback_enabled = enabled; }
 
-void set_torch_commit(std::string commit) {
-  torch_commit() = std::move(commit);
-}
+void set_torch_commit(std::string commit) { torch_commit() = std::move(commit); }
 
 void always_fallback_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   counter_of(op).count(Outcome::fallback);
@@ -41,9 +35,8 @@ void always_fallback_kernel(const c10::OperatorHandle& op, torch::jit::Stack* st
 void not_simulated_kernel(const c10::OperatorHandle& op, torch::jit::Stack*) {
   counter_of(op).count(Outcome::native);
   TORCH_CHECK_NOT_IMPLEMENTED(
-      false,
-      "The operator '", op.schema().operator_name(), "' is native on the MPS device, but the simulated one cannot run it: ",
-      "there is no CPU kernel to run it with.");
+      false, "The operator '", op.schema().operator_name(),
+      "' is native on the MPS device, but the simulated one cannot run it: ", "there is no CPU kernel to run it with.");
 }
 
 void missing_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
@@ -53,10 +46,10 @@ void missing_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   }
   counter_of(op).count(Outcome::error);
   TORCH_CHECK_NOT_IMPLEMENTED(
-      false,
-      "The operator '", op.schema().operator_name(), "' is not currently implemented ",
+      false, "The operator '", op.schema().operator_name(), "' is not currently implemented ",
       "for the MPS device. If you want this op to be considered for addition ",
-      "please comment on https://github.com/pytorch/pytorch/issues/141287 and mention use-case, that resulted in missing op",
+      "please comment on https://github.com/pytorch/pytorch/issues/141287 and mention use-case, that resulted in "
+      "missing op",
       " as well as commit hash ", torch_commit(),
       ". As a temporary fix, you can set the environment variable `PYTORCH_ENABLE_MPS_FALLBACK=1` ",
       "to use the CPU as a fallback for this op. WARNING: this will be slower than running natively ", "on MPS.");

@@ -112,9 +112,7 @@ void change_first(const at::Tensor& device) {
   }
 }
 
-at::Tensor with_another_shape(const at::Tensor& host) {
-  return host.unsqueeze(0);
-}
+at::Tensor with_another_shape(const at::Tensor& host) { return host.unsqueeze(0); }
 
 at::Tensor with_another_dtype(const at::Tensor& host) {
   return host.to(host.scalar_type() == c10::ScalarType::Float ? c10::ScalarType::Half : c10::ScalarType::Float);

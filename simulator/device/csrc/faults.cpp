@@ -53,12 +53,8 @@ struct Call {
   const std::vector<c10::IValue> arguments;
   const Tensors inputs;
 
-  size_t results() const {
-    return op.schema().returns().size();
-  }
-  Tensors outputs() const {
-    return device_tensors({stack->end() - static_cast<int64_t>(results()), stack->end()});
-  }
+  size_t results() const { return op.schema().returns().size(); }
+  Tensors outputs() const { return device_tensors({stack->end() - static_cast<int64_t>(results()), stack->end()}); }
   bool is_fresh(const at::Tensor& output) const {
     return std::none_of(
         inputs.begin(), inputs.end(), [&](const at::Tensor& input) { return share_memory(input, output); });
@@ -225,10 +221,10 @@ void run_with_larger_of_two_draws(const Call& call) {
   call.stack->insert(call.stack->end(), call.arguments.begin(), call.arguments.end());
   call.kernel();
   change_result(*call.stack, call.results(), in_place([&](const at::Tensor& drawn) {
-                  if (first.defined() && !drawn.is_complex()) {
-                    drawn.copy_(drawn.maximum(first));
-                  }
-                }));
+    if (first.defined() && !drawn.is_complex()) {
+      drawn.copy_(drawn.maximum(first));
+    }
+  }));
 }
 
 void run_with_other_error(const Call& call) {

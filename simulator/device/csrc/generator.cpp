@@ -12,39 +12,19 @@ class DeviceGenerator final : public c10::GeneratorImpl {
   explicit DeviceGenerator(at::Generator host)
       : GeneratorImpl(simulated_device(), c10::DispatchKeySet(c10::DispatchKey::MPS)), host_(std::move(host)) {}
 
-  const at::Generator& host() const {
-    return host_;
-  }
+  const at::Generator& host() const { return host_; }
 
-  void set_current_seed(uint64_t seed) override {
-    impl()->set_current_seed(seed);
-  }
-  void set_offset(uint64_t offset) override {
-    impl()->set_offset(offset);
-  }
-  uint64_t get_offset() const override {
-    return impl()->get_offset();
-  }
-  uint64_t current_seed() const override {
-    return impl()->current_seed();
-  }
-  uint64_t seed() override {
-    return impl()->seed();
-  }
-  void set_state(const c10::TensorImpl& state) override {
-    impl()->set_state(state);
-  }
-  c10::intrusive_ptr<c10::TensorImpl> get_state() const override {
-    return impl()->get_state();
-  }
+  void set_current_seed(uint64_t seed) override { impl()->set_current_seed(seed); }
+  void set_offset(uint64_t offset) override { impl()->set_offset(offset); }
+  uint64_t get_offset() const override { return impl()->get_offset(); }
+  uint64_t current_seed() const override { return impl()->current_seed(); }
+  uint64_t seed() override { return impl()->seed(); }
+  void set_state(const c10::TensorImpl& state) override { impl()->set_state(state); }
+  c10::intrusive_ptr<c10::TensorImpl> get_state() const override { return impl()->get_state(); }
 
  private:
-  c10::GeneratorImpl* impl() const {
-    return host_.unsafeGetGeneratorImpl();
-  }
-  GeneratorImpl* clone_impl() const override {
-    return new DeviceGenerator(host_.clone());
-  }
+  c10::GeneratorImpl* impl() const { return host_.unsafeGetGeneratorImpl(); }
+  GeneratorImpl* clone_impl() const override { return new DeviceGenerator(host_.clone()); }
 
   at::Generator host_;
 };
@@ -57,9 +37,7 @@ std::mutex lending_mutex;
 
 } // namespace
 
-at::Generator new_generator() {
-  return at::make_generator<DeviceGenerator>(at::detail::createCPUGenerator());
-}
+at::Generator new_generator() { return at::make_generator<DeviceGenerator>(at::detail::createCPUGenerator()); }
 
 const at::Generator& default_generator() {
   static auto* generator = new at::Generator(new_generator());

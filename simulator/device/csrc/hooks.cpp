@@ -22,102 +22,53 @@ struct MPSHooks : at::MPSHooksInterface {
   explicit MPSHooks(Arguments&&...) {} // releases before 2.13 pass MPSHooksArgs
 
   void init() const {}
-  bool isBuilt() const {
-    return true;
-  }
-  bool isAvailable() const {
-    return true;
-  }
-  bool hasMPS() const {
-    return true;
-  }
-  bool isOnMacOSorNewer(unsigned major, unsigned) const {
-    return major <= kMacOS;
-  }
-  bool hasPrimaryContext(c10::DeviceIndex) const {
-    return true;
-  }
+  bool isBuilt() const { return true; }
+  bool isAvailable() const { return true; }
+  bool hasMPS() const { return true; }
+  bool isOnMacOSorNewer(unsigned major, unsigned) const { return major <= kMacOS; }
+  bool hasPrimaryContext(c10::DeviceIndex) const { return true; }
 
-  c10::DeviceIndex deviceCount() const {
-    return 1;
-  }
-  c10::DeviceIndex getCurrentDevice() const {
-    return 0;
-  }
+  c10::DeviceIndex deviceCount() const { return 1; }
+  c10::DeviceIndex getCurrentDevice() const { return 0; }
   void setCurrentDevice(c10::DeviceIndex) const {}
-  c10::DeviceIndex exchangeDevice(c10::DeviceIndex) const {
-    return 0;
-  }
-  c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex) const {
-    return 0;
-  }
-  c10::Device getDeviceFromPtr(void*) const {
-    return simulated_device();
-  }
+  c10::DeviceIndex exchangeDevice(c10::DeviceIndex) const { return 0; }
+  c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex) const { return 0; }
+  c10::Device getDeviceFromPtr(void*) const { return simulated_device(); }
 
-  const at::Generator& getDefaultGenerator(c10::DeviceIndex) const {
-    return default_generator();
-  }
-  at::Generator getNewGenerator(c10::DeviceIndex) const {
-    return new_generator();
-  }
+  const at::Generator& getDefaultGenerator(c10::DeviceIndex) const { return default_generator(); }
+  at::Generator getNewGenerator(c10::DeviceIndex) const { return new_generator(); }
 
-  c10::Allocator* getMPSDeviceAllocator() const {
-    return device_allocator();
-  }
-  bool isPinnedPtr(const void*) const {
-    return false;
-  }
-  c10::Allocator* getPinnedMemoryAllocator() const {
-    return c10::GetCPUAllocator();
-  }
+  c10::Allocator* getMPSDeviceAllocator() const { return device_allocator(); }
+  bool isPinnedPtr(const void*) const { return false; }
+  c10::Allocator* getPinnedMemoryAllocator() const { return c10::GetCPUAllocator(); }
   void emptyCache() const {}
-  size_t getCurrentAllocatedMemory() const {
-    return allocated_bytes();
-  }
+  size_t getCurrentAllocatedMemory() const { return allocated_bytes(); }
   size_t getDriverAllocatedMemory() const { // nothing is cached, so the driver holds what the tensors hold
     return allocated_bytes();
   }
-  size_t getRecommendedMaxMemory() const {
-    return recommended_max_bytes();
-  }
-  size_t getMaxBufferLength() const {
-    return recommended_max_bytes();
-  }
-  void setMemoryFraction(double fraction) const {
-    set_memory_fraction(fraction);
-  }
+  size_t getRecommendedMaxMemory() const { return recommended_max_bytes(); }
+  size_t getMaxBufferLength() const { return recommended_max_bytes(); }
+  void setMemoryFraction(double fraction) const { set_memory_fraction(fraction); }
 
   void deviceSynchronize() const {}
   void commitStream() const {}
   void profilerStartTrace(const std::string&, bool) const {}
   void profilerStopTrace() const {}
 
-  uint32_t acquireEvent(bool enable_timing) const {
-    return acquire_event(enable_timing);
-  }
-  void releaseEvent(uint32_t id) const {
-    release_event(id);
-  }
-  void recordEvent(uint32_t id) const {
-    record_event(id);
-  }
+  uint32_t acquireEvent(bool enable_timing) const { return acquire_event(enable_timing); }
+  void releaseEvent(uint32_t id) const { release_event(id); }
+  void recordEvent(uint32_t id) const { record_event(id); }
   void waitForEvent(uint32_t) const {}
   void synchronizeEvent(uint32_t) const {}
-  bool queryEvent(uint32_t) const {
-    return true;
-  }
-  double elapsedTimeOfEvents(uint32_t start, uint32_t end) const {
-    return milliseconds_between(start, end);
-  }
+  bool queryEvent(uint32_t) const { return true; }
+  double elapsedTimeOfEvents(uint32_t start, uint32_t end) const { return milliseconds_between(start, end); }
 };
 
 } // namespace
 
 void register_hooks() {
-  at::MPSHooksRegistry()->Register("MPSHooks", [](auto...) -> std::unique_ptr<at::MPSHooksInterface> {
-    return std::make_unique<MPSHooks>();
-  });
+  at::MPSHooksRegistry()->Register(
+      "MPSHooks", [](auto...) -> std::unique_ptr<at::MPSHooksInterface> { return std::make_unique<MPSHooks>(); });
   const at::MPSHooksInterface& cached = at::detail::getMPSHooks();
   if (!cached.hasMPS()) {
     // Somebody asked for the hooks before (torch.manual_seed does), and torch keeps its stub for good. The stub has

@@ -44,10 +44,8 @@ Tensor max_pool2d_backward(
     IntArrayRef padding,
     IntArrayRef dilation,
     bool ceil_mode) {
-  const Tensor indices =
-      std::get<1>(at::max_pool2d_with_indices(input, kernel, stride, padding, dilation, ceil_mode));
-  return at::max_pool2d_with_indices_backward(
-      grad, input, kernel, stride, padding, dilation, ceil_mode, indices);
+  const Tensor indices = std::get<1>(at::max_pool2d_with_indices(input, kernel, stride, padding, dilation, ceil_mode));
+  return at::max_pool2d_with_indices_backward(grad, input, kernel, stride, padding, dilation, ceil_mode, indices);
 }
 
 Tensor mps_convolution(

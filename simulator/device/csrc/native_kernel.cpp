@@ -20,13 +20,8 @@ using torch::jit::Stack;
 // Operators that take cpu tensors beside mps ones: copies between the two, and indices, which live where they like.
 const std::unordered_set<std::string>& operators_that_mix_devices() {
   static const auto* names = new std::unordered_set<std::string>{
-      "aten::copy_",
-      "aten::_foreach_copy_",
-      "aten::index.Tensor",
-      "aten::index.Tensor_out",
-      "aten::index_put",
-      "aten::index_put_",
-      "aten::_index_put_impl_",
+      "aten::copy_",     "aten::_foreach_copy_", "aten::index.Tensor",     "aten::index.Tensor_out",
+      "aten::index_put", "aten::index_put_",     "aten::_index_put_impl_",
   };
   return *names;
 }
@@ -75,9 +70,7 @@ class ArgumentConversion {
   }
 
   // A cpu tensor of no dimensions counts as a number, which may go with tensors of any device.
-  bool mixes_devices() const {
-    return has_host_tensor_ && scope_.has_device_tensor();
-  }
+  bool mixes_devices() const { return has_host_tensor_ && scope_.has_device_tensor(); }
 
  private:
   at::Tensor convert_tensor(const at::Tensor& tensor) {
@@ -93,8 +86,8 @@ class ArgumentConversion {
       return host_generator(generator);
     }
     TORCH_CHECK(
-        !scope_.has_device_tensor(),
-        "Expected a 'mps' device type for generator but found '", generator.device().type(), "'");
+        !scope_.has_device_tensor(), "Expected a 'mps' device type for generator but found '",
+        generator.device().type(), "'");
     return generator;
   }
 
@@ -146,8 +139,8 @@ void NativeKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet
   if (dtypes_refused.load(std::memory_order_relaxed)) {
     check_dtype(op, *stack);
   }
-  const bool was_faulty = faults_armed.load(std::memory_order_relaxed) &&
-      run_with_fault(op, stack, [&] { run(op, stack); });
+  const bool was_faulty =
+      faults_armed.load(std::memory_order_relaxed) && run_with_fault(op, stack, [&] { run(op, stack); });
   if (!was_faulty) {
     run(op, stack);
   }

@@ -67,8 +67,8 @@ void check_dtype(const c10::OperatorHandle& op, const torch::jit::Stack& stack) 
     const c10::ScalarType dtype = tensor->scalar_type();
     if (is_refused(overload, dtype)) {
       TORCH_CHECK_TYPE(
-          !c10::isComplexType(dtype),
-          "Trying to convert ", dtype, " to the MPS backend but it does not have support for that dtype.");
+          !c10::isComplexType(dtype), "Trying to convert ", dtype,
+          " to the MPS backend but it does not have support for that dtype.");
       TORCH_CHECK_NOT_IMPLEMENTED(
           false, '"', op.operator_name().name.substr(6), "\" not implemented for '", dtype, "'");
     }

@@ -19,18 +19,13 @@ void set_parts(
 
 } // namespace
 
-at::Tensor sparse_indices(const at::Tensor& sparse) {
-  return sparse_impl(sparse)->indices();
-}
+at::Tensor sparse_indices(const at::Tensor& sparse) { return sparse_impl(sparse)->indices(); }
 
-at::Tensor sparse_values(const at::Tensor& sparse) {
-  return sparse_impl(sparse)->values();
-}
+at::Tensor sparse_values(const at::Tensor& sparse) { return sparse_impl(sparse)->values(); }
 
 at::Tensor sparse_with_parts_of(
     const at::Tensor& like, c10::DispatchKey backend, const at::Tensor& indices, const at::Tensor& values) {
-  at::Tensor made =
-      at::detail::make_tensor<at::SparseTensorImpl>(c10::DispatchKeySet(backend), like.dtype());
+  at::Tensor made = at::detail::make_tensor<at::SparseTensorImpl>(c10::DispatchKeySet(backend), like.dtype());
   set_parts(sparse_impl(made), like, indices, values);
   return made;
 }

@@ -102,19 +102,27 @@ static bool conflict(const Access& before, const Access& now, bool shared) {
   return before.item / kSimdWidth != now.item / kSimdWidth || before.simdgroup_epoch == now.simdgroup_epoch;
 }
 
-static void report_race(const Memory& m, uint64_t offset, const char* before_kind, const Access& before,
-                        const char* now_kind, const Access& now) {
+static void report_race(
+    const Memory& m,
+    uint64_t offset,
+    const char* before_kind,
+    const Access& before,
+    const char* now_kind,
+    const Access& now) {
   char where[96], who[160];
   name_memory(where, sizeof where, m);
   describe_item(who, sizeof who, now.item);
   // Python turns @PLACE into the line of the source.
   if (before.group == now.group)
-    report("data race on byte %lu of %s: %s by %s, %s by thread %u of the same threadgroup@%x, and no barrier with the "
-           "matching mem_flags between", (unsigned long)offset, where, now_kind, who, before_kind, before.item,
-           before.place);
+    report(
+        "data race on byte %lu of %s: %s by %s, %s by thread %u of the same threadgroup@%x, and no barrier with the "
+        "matching mem_flags between",
+        (unsigned long)offset, where, now_kind, who, before_kind, before.item, before.place);
   else
-    report("data race on byte %lu of %s: %s by %s, %s by thread %u of another threadgroup@%x; nothing orders "
-           "threadgroups", (unsigned long)offset, where, now_kind, who, before_kind, before.item, before.place);
+    report(
+        "data race on byte %lu of %s: %s by %s, %s by thread %u of another threadgroup@%x; nothing orders "
+        "threadgroups",
+        (unsigned long)offset, where, now_kind, who, before_kind, before.item, before.place);
 }
 
 static void check(const uint8_t* p, uint32_t size, bool write, bool atomic, void* instruction) {
@@ -133,11 +141,13 @@ static void check(const uint8_t* p, uint32_t size, bool write, bool atomic, void
     if (p >= s_shared_begin && p < s_shared_end) {
       const Memory* near = nullptr;  // the variable that ends before the address
       for (uint32_t k = 0; k < s_memory_count; k++)
-        if (s_memory[k].shared && s_memory[k].base <= p && (!near || s_memory[k].base > near->base)) near = &s_memory[k];
+        if (s_memory[k].shared && s_memory[k].base <= p && (!near || s_memory[k].base > near->base))
+          near = &s_memory[k];
       describe_item(who, sizeof who, g_item);
-      report("out of bounds %s %lu bytes past the end of threadgroup variable '%s' (%lu bytes) by %s",
-             write ? "store" : "load", near ? (unsigned long)(p - near->base - near->size) : 0ul,
-             near ? near->name : "?", near ? (unsigned long)near->size : 0ul, who);
+      report(
+          "out of bounds %s %lu bytes past the end of threadgroup variable '%s' (%lu bytes) by %s",
+          write ? "store" : "load", near ? (unsigned long)(p - near->base - near->size) : 0ul, near ? near->name : "?",
+          near ? (unsigned long)near->size : 0ul, who);
       abandon();
     }
     if (const Region* region = nearest_region(p)) {
@@ -151,19 +161,25 @@ static void check(const uint8_t* p, uint32_t size, bool write, bool atomic, void
     char where[96];
     name_memory(where, sizeof where, *m);
     describe_item(who, sizeof who, g_item);
-    report("out of bounds %s of %u bytes at byte %lu of %s (%lu bytes) by %s", write ? "store" : "load", size,
-           (unsigned long)offset, where, (unsigned long)m->size, who);
+    report(
+        "out of bounds %s of %u bytes at byte %lu of %s (%lu bytes) by %s", write ? "store" : "load", size,
+        (unsigned long)offset, where, (unsigned long)m->size, who);
     abandon();
   }
   uint32_t simdgroup = g_item / kSimdWidth;
-  Access now = {s_turn, g_item, m->shared ? s_shared_epoch : s_device_epoch,
-                m->shared ? s_shared_simd_epoch[simdgroup] : s_device_simd_epoch[simdgroup],
-                (uint32_t)(g_instruction - s_kernel_base)};
+  Access now = {
+      s_turn, g_item, m->shared ? s_shared_epoch : s_device_epoch,
+      m->shared ? s_shared_simd_epoch[simdgroup] : s_device_simd_epoch[simdgroup],
+      (uint32_t)(g_instruction - s_kernel_base)};
   if (!m->records) return;
   const char* kind = atomic ? "an atomic access" : write ? "a store" : "a load";
   for (uint32_t i = 0; i < size; i++) {
     Record& r = m->records[offset + i];
-    struct { const Access& access; const char* kind; bool matters; } former[] = {
+    struct {
+      const Access& access;
+      const char* kind;
+      bool matters;
+    } former[] = {
         {r.write, "a store", true},
         {r.atomic, "an atomic access", !atomic},
         {r.read, "a load", write || atomic},
@@ -190,8 +206,7 @@ static void check(const uint8_t* p, uint32_t size, bool write, bool atomic, void
 #define HOOKS(n) \
   HOOK void __sanitizer_cov_load##n(const uint8_t* p) { check(p, n, false, false, __builtin_return_address(0)); } \
   HOOK void __sanitizer_cov_store##n(const uint8_t* p) { check(p, n, true, false, __builtin_return_address(0)); }
-HOOKS(1) HOOKS(2) HOOKS(4) HOOKS(8) HOOKS(16)
-HOOK void __sanitizer_cov_trace_pc_guard(void*) {}
+HOOKS(1) HOOKS(2) HOOKS(4) HOOKS(8) HOOKS(16) HOOK void __sanitizer_cov_trace_pc_guard(void*) {}
 HOOK void __sanitizer_cov_trace_pc_guard_init(void*, void*) {}
 HOOK void msl_atomic_access(const uint8_t* p, uint32_t size, bool write) {
   g_instruction = (uint64_t)__builtin_return_address(0) - 1;

@@ -41,14 +41,16 @@ static void check_pattern(const Region& r) {
   uint64_t tail = round_up(r.size, kAlignment) - r.size;
   for (uint64_t i = 1; i <= kFrontPattern; i++)
     if (r.guarded[-(int64_t)i] != kPattern) {
-      report("out of bounds: the kernel wrote %lu bytes before the start of argument %u (%lu bytes)", (unsigned long)i,
-             r.argument, (unsigned long)r.size);
+      report(
+          "out of bounds: the kernel wrote %lu bytes before the start of argument %u (%lu bytes)", (unsigned long)i,
+          r.argument, (unsigned long)r.size);
       break;
     }
   for (uint64_t i = 0; i < tail; i++)
     if (r.guarded[r.size + i] != kPattern) {
-      report("out of bounds: the kernel wrote %lu bytes past the end of argument %u (%lu bytes)", (unsigned long)i,
-             r.argument, (unsigned long)r.size);
+      report(
+          "out of bounds: the kernel wrote %lu bytes past the end of argument %u (%lu bytes)", (unsigned long)i,
+          r.argument, (unsigned long)r.size);
       break;
     }
 }
@@ -57,8 +59,10 @@ static void place(Region& r, uint32_t k) {
   uint64_t room = round_up(r.size, kAlignment);
   if (room + kFrontPattern <= kSlotData) {
     if (!s_arena)
-      s_arena = (uint8_t*)mmap(nullptr, kSlotSpacing * kMaxRegions + kSlotGap, PROT_NONE,
-                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) + kSlotGap;
+      s_arena = (uint8_t*)mmap(
+                    nullptr, kSlotSpacing * kMaxRegions + kSlotGap, PROT_NONE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) +
+          kSlotGap;
     uint8_t* slot = s_arena + k * kSlotSpacing;
     if (!s_slot_open[k]) {
       mprotect(slot, kSlotData, PROT_READ | PROT_WRITE);
@@ -68,7 +72,8 @@ static void place(Region& r, uint32_t k) {
   } else {
     uint64_t data = round_up(room + kFrontPattern, kPage);
     s_large_size[k] = data + 2 * kSlotGap;
-    s_large[k] = (uint8_t*)mmap(nullptr, s_large_size[k], PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    s_large[k] =
+        (uint8_t*)mmap(nullptr, s_large_size[k], PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     mprotect(s_large[k] + kSlotGap, data, PROT_READ | PROT_WRITE);
     r.guarded = s_large[k] + kSlotGap + data - room;
   }
@@ -95,8 +100,9 @@ void report_out_of_bounds(const char* access, const Region& r, const uint8_t* ad
   describe_item(who, sizeof who, g_item);
   bool after = address >= r.guarded + r.size;
   unsigned long distance = after ? address - (r.guarded + r.size) : r.guarded - address;
-  report("out of bounds %s %lu bytes %s argument %u (%lu bytes) by %s", access, distance,
-         after ? "past the end of" : "before the start of", r.argument, (unsigned long)r.size, who);
+  report(
+      "out of bounds %s %lu bytes %s argument %u (%lu bytes) by %s", access, distance,
+      after ? "past the end of" : "before the start of", r.argument, (unsigned long)r.size, who);
 }
 
 static void restore_handlers() {

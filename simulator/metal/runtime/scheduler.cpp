@@ -72,8 +72,9 @@ static void* prime_stack(uint32_t k) {
 static void* take_fiber() {
   if (s_idle_count) return s_idle[--s_idle_count];
   if (!s_stacks) {
-    void* m = mmap(nullptr, kStackSpacing * (kMaxThreads + 2), PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* m = mmap(
+        nullptr, kStackSpacing * (kMaxThreads + 2), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+        -1, 0);
     s_stacks = (char*)m;
   }
   uint32_t k = s_stack_count++;
@@ -120,11 +121,11 @@ void report(const char* format, ...) {
 const char* describe_item(char* buffer, size_t size, uint32_t item) {
   const Group& g = g_group;
   if (g_item_known)
-    snprintf(buffer, size, "thread (%u, %u, %u) of threadgroup (%u, %u, %u)", item % g.threads[0],
-             item / g.threads[0] % g.threads[1], item / g.threads[0] / g.threads[1], g.position[0], g.position[1],
-             g.position[2]);
-  else
-    snprintf(buffer, size, "a thread of threadgroup (%u, %u, %u)", g.position[0], g.position[1], g.position[2]);
+    snprintf(
+        buffer, size, "thread (%u, %u, %u) of threadgroup (%u, %u, %u)", item % g.threads[0],
+        item / g.threads[0] % g.threads[1], item / g.threads[0] / g.threads[1], g.position[0], g.position[1],
+        g.position[2]);
+  else snprintf(buffer, size, "a thread of threadgroup (%u, %u, %u)", g.position[0], g.position[1], g.position[2]);
   return buffer;
 }
 void abandon() {
@@ -156,8 +157,15 @@ static void choose_group_stride() {
   s_group_stride = 1;
   for (uint32_t k = 7919; k > 1; k--) {
     uint64_t a = s_group_count, b = k;
-    while (b) { uint64_t r = a % b; a = b; b = r; }
-    if (a == 1) { s_group_stride = k; return; }
+    while (b) {
+      uint64_t r = a % b;
+      a = b;
+      b = r;
+    }
+    if (a == 1) {
+      s_group_stride = k;
+      return;
+    }
   }
 }
 static void order_simdgroups() {
@@ -277,11 +285,14 @@ static bool open_barrier() {
     const uint32_t* p = g_group.position;
     g_instruction = (uint64_t)first->site - 1;
     if (done)
-      report("diverged barrier: %u of %u threads of threadgroup (%u, %u, %u) returned before a threadgroup_barrier "
-             "that the others wait at", done, s_thread_count, p[0], p[1], p[2]);
+      report(
+          "diverged barrier: %u of %u threads of threadgroup (%u, %u, %u) returned before a threadgroup_barrier "
+          "that the others wait at",
+          done, s_thread_count, p[0], p[1], p[2]);
     if (!same_site)
-      report("diverged barrier: threads of threadgroup (%u, %u, %u) wait at different threadgroup_barrier calls", p[0],
-             p[1], p[2]);
+      report(
+          "diverged barrier: threads of threadgroup (%u, %u, %u) wait at different threadgroup_barrier calls", p[0],
+          p[1], p[2]);
     if (g_dispatch->checked) checker_threadgroup_barrier(first->flags);
   }
   s_simdgroup_turn = 0;

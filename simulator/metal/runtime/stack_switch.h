@@ -13,11 +13,11 @@ struct Resume {
 };
 // The scheduler's side of the stubs: what waits, where it called from, and its stack.
 extern "C" __attribute__((visibility("hidden"))) Resume wait_at_barrier(uint32_t flags, const void* site, void* stack);
-extern "C" __attribute__((visibility("hidden"))) Resume wait_at_simdgroup_barrier(uint32_t flags, const void* site,
-                                                                                 void* stack);
+extern "C" __attribute__((visibility("hidden"))) Resume
+wait_at_simdgroup_barrier(uint32_t flags, const void* site, void* stack);
 extern "C" __attribute__((visibility("hidden"))) Resume wait_at_region_end(const void* site, void* stack);
-extern "C" __attribute__((visibility("hidden"))) Resume wait_at_exchange(const void* value, uint32_t size,
-                                                                        const void* site, void* stack);
+extern "C" __attribute__((visibility("hidden"))) Resume
+wait_at_exchange(const void* value, uint32_t size, const void* site, void* stack);
 // For the runtime's own code: rests the current stack in *save and goes on with `load`, where `value` is returned.
 extern "C" __attribute__((visibility("hidden"))) void switch_stack(void** save, void* load, void* value);
 
