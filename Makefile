@@ -39,7 +39,7 @@ test-mps: $(STAMP)  ## the tests that need a real mps device (a Mac with Apple s
 lint: $(STAMP) types  ## ruff, mypy, clang-format and typos
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/clang-format --dry-run -Werror $(NATIVE_SOURCES)
+	@$(BIN)/clang-format --dry-run -Werror $(NATIVE_SOURCES)
 	$(BIN)/typos
 
 types: $(STAMP)

@@ -172,4 +172,4 @@ def _describe_mismatch(actual: Tensor, expected: Tensor, wrong: Tensor, wide: Te
     first = tuple(int(i) for i in wrong.nonzero()[0])
     text = f"{int(wrong.sum())} of {wrong.numel()} elements differ; at {list(first)}: {actual[first].item()}"
     text += f", CPU {expected[first].item()}"
-    return text if wide is None or wide is expected else f"{text}, float64 {wide[first].item()}"
+    return text if wide is None else f"{text}, float64 {wide[first].item()}"

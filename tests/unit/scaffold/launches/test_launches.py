@@ -10,10 +10,10 @@ from mpsmith.audit.surface.overloads import Dispatch, Overload
 from mpsmith.audit.surface.reachability import Reachable
 from mpsmith.scaffold.errors import InexpressibleError
 from mpsmith.scaffold.launches.aten_host import AtenHost
-from mpsmith.scaffold.launches.launch import Buffer, Launch, Result, launch_of
+from mpsmith.scaffold.launches.launch import BoundBuffer, Launch, Result, launch_of
 from mpsmith.scaffold.launches.python_host import PythonHost
 from mpsmith.scaffold.launches.stable_host import StableHost, stable_since
-from mpsmith.scaffold.operators.kinds import Kind
+from mpsmith.scaffold.operators.kinds import KernelKind
 from mpsmith.scaffold.operators.model import OverloadModel
 
 
@@ -25,12 +25,14 @@ def overload(schema: str) -> OverloadModel:
     return OverloadModel(NativeFunction(name, schema, {}), FunctionSchema.parse(schema), surface)
 
 
-def launch(schema: str, kind: Kind = Kind.UNARY) -> Launch:
+def launch(schema: str, kind: KernelKind = KernelKind.UNARY) -> Launch:
     return launch_of(overload(schema), kind)
 
 
-OUT = launch("demo.out(Tensor self, Tensor other, *, float a=0.5, int b=1, Tensor(a!) out) -> Tensor(a!)", Kind.BINARY)
-MODE = launch("mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)", Kind.SORT)
+OUT = launch(
+    "demo.out(Tensor self, Tensor other, *, float a=0.5, int b=1, Tensor(a!) out) -> Tensor(a!)", KernelKind.BINARY
+)
+MODE = launch("mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)", KernelKind.SORT)
 IN_PLACE = launch("demo_(Tensor(a!) self, Scalar value) -> Tensor(a!)")
 MAKES = launch("make(int n, float half) -> Tensor")
 NOTHING = launch("look(Tensor self, Scalar? limit=None) -> ()")
@@ -42,11 +44,11 @@ MUTABLE = launch("step(Tensor(a!) state, Tensor grad) -> Tensor result")
 
 def test_outputs_are_bound_first_then_inputs_then_numbers() -> None:
     assert OUT.bound == (
-        Buffer("out", "T", written=True),
-        Buffer("self", "T"),
-        Buffer("other", "T"),
-        Buffer("a", "float", host="float"),
-        Buffer("b", "long", host="int64_t"),
+        BoundBuffer("out", "T", written=True),
+        BoundBuffer("self", "T"),
+        BoundBuffer("other", "T"),
+        BoundBuffer("a", "float", host="float"),
+        BoundBuffer("b", "long", host="int64_t"),
     )
     assert [buffer.declaration for buffer in OUT.bound] == [
         "device T* out",
@@ -65,20 +67,23 @@ def test_outputs_are_bound_first_then_inputs_then_numbers() -> None:
 def test_results_of_a_functional_form_are_bound_as_outputs_and_indices_are_long() -> None:
     assert MODE.results == (Result("values", "T"), Result("indices", "long"))
     assert MODE.buffers == (
-        Buffer("values", "T", written=True),
-        Buffer("indices", "long", written=True),
-        Buffer("self", "T"),
-        Buffer("dim", "long", host="int64_t"),
-        Buffer("keepdim", "long", host="int64_t"),
-        Buffer("row_length", "long", host="int64_t"),
+        BoundBuffer("values", "T", written=True),
+        BoundBuffer("indices", "long", written=True),
+        BoundBuffer("self", "T"),
+        BoundBuffer("dim", "long", host="int64_t"),
+        BoundBuffer("keepdim", "long", host="int64_t"),
+        BoundBuffer("row_length", "long", host="int64_t"),
     )
     assert (MODE.id, MODE.name, MODE.form) == ("mode", "mode", "functional")
     assert MODE.text.startswith("aten::mode(Tensor self")
     assert OUT.id == "demo_out"
 
 
-@pytest.mark.parametrize(("kind", "by_rows"), [(kind, kind in (Kind.REDUCTION, Kind.SCAN, Kind.SORT)) for kind in Kind])
-def test_the_kinds_that_work_by_rows(kind: Kind, by_rows: bool) -> None:
+@pytest.mark.parametrize(
+    ("kind", "by_rows"),
+    [(kind, kind in (KernelKind.REDUCTION, KernelKind.SCAN, KernelKind.SORT)) for kind in KernelKind],
+)
+def test_the_kinds_that_work_by_rows(kind: KernelKind, by_rows: bool) -> None:
     found = launch("demo(Tensor self) -> Tensor", kind)
     assert found.by_rows is by_rows
     assert (found.buffers[-1].name == "row_length") is by_rows
@@ -107,7 +112,7 @@ def test_tensors_of_places_hold_64_bit_integers(name: str, metal: str) -> None:
     ],
 )
 def test_numbers_are_bound_as_metal_takes_them(type_: str, metal: str, host: str) -> None:
-    assert launch(f"demo(Tensor self, {type_} x) -> Tensor").numbers == (Buffer("x", metal, host=host),)
+    assert launch(f"demo(Tensor self, {type_} x) -> Tensor").numbers == (BoundBuffer("x", metal, host=host),)
 
 
 @pytest.mark.parametrize(
@@ -175,18 +180,18 @@ def test_what_is_returned(found: Launch, returned: list[str]) -> None:
 @pytest.mark.parametrize(
     ("schema", "kind", "served"),
     [
-        ("d.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)", Kind.UNARY, True),
-        ("d.out(Tensor self, Tensor other, Scalar s, *, Tensor(a!) out) -> Tensor(a!)", Kind.BINARY, True),
-        ("d.out(Tensor a, Tensor b, Tensor c, *, Tensor(a!) out) -> Tensor(a!)", Kind.TERNARY, False),
-        ("d.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)", Kind.REDUCTION, False),
-        ("d(Tensor self) -> Tensor", Kind.UNARY, False),
-        ("d.out(Tensor self, Tensor? w, *, Tensor(a!) out) -> Tensor(a!)", Kind.UNARY, False),
-        ("d.out(Tensor self, *, Tensor(a!) x, Tensor(b!) y) -> (Tensor(a!), Tensor(b!))", Kind.UNARY, False),
-        ("d.out(Tensor self, Tensor index, *, Tensor(a!) out) -> Tensor(a!)", Kind.BINARY, False),
-        ("d.out(int n, *, Tensor(a!) out) -> Tensor(a!)", Kind.UNARY, False),
+        ("d.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)", KernelKind.UNARY, True),
+        ("d.out(Tensor self, Tensor other, Scalar s, *, Tensor(a!) out) -> Tensor(a!)", KernelKind.BINARY, True),
+        ("d.out(Tensor a, Tensor b, Tensor c, *, Tensor(a!) out) -> Tensor(a!)", KernelKind.TERNARY, False),
+        ("d.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)", KernelKind.REDUCTION, False),
+        ("d(Tensor self) -> Tensor", KernelKind.UNARY, False),
+        ("d.out(Tensor self, Tensor? w, *, Tensor(a!) out) -> Tensor(a!)", KernelKind.UNARY, False),
+        ("d.out(Tensor self, *, Tensor(a!) x, Tensor(b!) y) -> (Tensor(a!), Tensor(b!))", KernelKind.UNARY, False),
+        ("d.out(Tensor self, Tensor index, *, Tensor(a!) out) -> Tensor(a!)", KernelKind.BINARY, False),
+        ("d.out(int n, *, Tensor(a!) out) -> Tensor(a!)", KernelKind.UNARY, False),
     ],
 )
-def test_whom_the_elementwise_launch_serves(schema: str, kind: Kind, served: bool) -> None:
+def test_whom_the_elementwise_launch_serves(schema: str, kind: KernelKind, served: bool) -> None:
     assert launch(schema, kind).is_floating_elementwise is served
 
 
@@ -258,8 +263,8 @@ def test_what_python_binds_and_returns() -> None:
 
 
 def test_the_length_of_a_row_is_that_of_the_first_inputs_last_dimension() -> None:
-    two = launch("demo(Tensor first, Tensor second) -> Tensor", Kind.REDUCTION)
-    none = launch("demo(int n) -> Tensor", Kind.REDUCTION)
+    two = launch("demo(Tensor first, Tensor second) -> Tensor", KernelKind.REDUCTION)
+    none = launch("demo(int n) -> Tensor", KernelKind.REDUCTION)
     assert PythonHost(two).row_length == "first.shape[-1] if first.dim() else 1"
     assert AtenHost(two).row_length == StableHost(two).row_length == "first.dim() ? first.size(-1) : 1"
     assert PythonHost(none).row_length == AtenHost(none).row_length == "1"

@@ -108,6 +108,16 @@ def test_an_extension_and_a_stable_one_have_the_same_metal(source: Source, kind:
     assert stable.generate(request).files[name] == extension.generate(request).files[name]
 
 
+def test_an_extension_is_compiled_as_its_build_files_say(source: Source) -> None:
+    """With automatic reference counting, under the name of its package, for the release whose operator it is."""
+    operator = source.serving(source.operator("mode"))
+    made = extension.generate(Request(operator, KernelKind.SORT, (operator.stem,)))
+    assert made.arc
+    assert made.definitions == ("TORCH_EXTENSION_NAME=mode_mps_C",)
+    assert "-fobjc-arc" in made.files["setup.py"]
+    assert 'dependencies = ["torch==2.13.0"]' in made.files["pyproject.toml"]
+
+
 @pytest.mark.parametrize("kind", list(KernelKind))
 def test_the_operator_of_a_kind_is_of_that_kind(source: Source, kind: KernelKind) -> None:
     assert kind_of(source.operator(OPERATORS[kind])).kind is kind
