@@ -18,7 +18,6 @@ def generate(request: Request) -> Generated:
         "package": request.package,
         "base": request.base,
         "target": "extension",
-        "since": request.operator.release,
     }
     stem, package = request.operator.stem, request.package
     files = {

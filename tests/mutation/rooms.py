@@ -45,7 +45,7 @@ ROOMS: dict[str, dict[str, list[str]]] = {
         "scaffold/launches/stable_host.py": LAUNCHES,
         "scaffold/operators/kinds.py": _in("scaffold/operators", "kind_rules"),
         "scaffold/targets/extension.py": TARGETS,
-        "scaffold/targets/rendering.py": TARGETS,
+        "scaffold/targets/rendering.py": _in("scaffold/targets", "rendering", "golden_files"),
         "scaffold/targets/shader.py": TARGETS,
         "scaffold/targets/stable.py": TARGETS,
         "scaffold/targets/upstream/dispatch_stubs.py": TARGETS,

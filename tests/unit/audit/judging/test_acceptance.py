@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mpsmith.audit.cases import Case
-from mpsmith.audit.judging.acceptance import JudgedCase
+from mpsmith.audit.judging import acceptance
+from mpsmith.audit.judging.acceptance import JudgedCase, judged
+from mpsmith.audit.judging.fallbacks import CounterRecorder
 from mpsmith.audit.verdicts import CaseVerdict, Outcome
 
 CASE = Case(lambda: None)
@@ -26,3 +28,17 @@ def test_a_fallback_is_refused_by_the_name_of_what_fell_back() -> None:
     one = JudgedCase(3, CASE, Outcome(CaseVerdict.FALLBACK, fallbacks=("aten::sort", "aten::mode")))
     assert one.reason == "ran on the CPU: aten::sort, aten::mode"
     assert JudgedCase(3, CASE, Outcome(CaseVerdict.WRONG, message="2 of 3")).reason == "wrong: 2 of 3"
+
+
+def test_every_case_is_judged_in_its_order_under_a_name_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[Case, object, int, str]] = []
+    recorder, cases = CounterRecorder(), [Case(lambda: 1), Case(lambda: 2)]
+
+    def judge(*question: object) -> Outcome:
+        asked.append(question)  # type: ignore[arg-type]
+        return Outcome(CaseVerdict.PASSED if len(asked) == 1 else CaseVerdict.WRONG)
+
+    monkeypatch.setattr(acceptance, "judge", judge)
+    answers = list(judged(cases, recorder, 7, "mode float32"))
+    assert asked == [(cases[0], recorder, 7, "mode float32 0"), (cases[1], recorder, 7, "mode float32 1")]
+    assert [(one.position, one.case, one.accepted) for one in answers] == [(0, cases[0], True), (1, cases[1], False)]

@@ -118,6 +118,16 @@ def test_an_extension_is_compiled_as_its_build_files_say(source: Source) -> None
     assert 'dependencies = ["torch==2.13.0"]' in made.files["pyproject.toml"]
 
 
+def test_a_stable_package_is_compiled_for_the_first_release_that_can_load_it(source: Source) -> None:
+    """`mode` passes tensors and numbers alone, which the stable interface can since 2.10."""
+    operator = source.serving(source.operator("mode"))
+    made = stable.generate(Request(operator, KernelKind.SORT, (operator.stem,)))
+    assert made.arc
+    assert made.definitions == ("TORCH_TARGET_VERSION=0x020a000000000000", "USE_MPS")
+    assert made.registers == {"mode": "MPS"}
+    assert 'dependencies = ["torch>=2.10"]' in made.files["pyproject.toml"]
+
+
 @pytest.mark.parametrize("kind", list(KernelKind))
 def test_the_operator_of_a_kind_is_of_that_kind(source: Source, kind: KernelKind) -> None:
     assert kind_of(source.operator(OPERATORS[kind])).kind is kind
