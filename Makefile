@@ -30,7 +30,7 @@ audit: $(STAMP)  ## audit the mps device (simulated where there is no Mac), sync
 	$(BIN)/mpsmith audit --sync --report $(AUDIT_ARGS)
 
 test: $(STAMP) lint  ## lint, types and all tests that this machine can run
-	$(BIN)/python -m pytest tests/unit
+	$(BIN)/python -m pytest tests/unit --numprocesses auto
 	$(BIN)/python -m pytest tests/simulated  # a process of its own: the device must load before any backward
 
 test-mps: $(STAMP)  ## the tests that need a real mps device (a Mac with Apple silicon)
