@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ..group import GroupKey
 from ..verdicts import CaseVerdict
-from .store import Run, Store, StoredCase
+from .store import Run, Store
 
-CaseKey = tuple[str, str, str, str, str, int]
+CaseKey = tuple[GroupKey, int]
 
 
 @dataclass(frozen=True)
@@ -82,18 +81,9 @@ def compare_runs(before: tuple[Store, Run], after: tuple[Store, Run]) -> RunComp
 
 
 def _verdicts(store: Store, run: Run) -> dict[CaseKey, tuple[CaseVerdict, str]]:
-    return {_key(case): (case.outcome.verdict, case.inputs) for case in _in_order(store, run)}
-
-
-def _in_order(store: Store, run: Run) -> Iterator[StoredCase]:
-    return iter(sorted(store.cases(run.id), key=_key))
-
-
-def _key(case: StoredCase) -> CaseKey:
-    group = case.group
-    return group.source, group.operator, group.variant, group.dtype, group.mode, case.position
+    return {(case.group, case.position): (case.outcome.verdict, case.inputs) for case in store.cases(run.id)}
 
 
 def _label(key: CaseKey) -> str:
-    source, operator, variant, dtype, mode, position = key
-    return GroupKey(source, operator, variant, dtype, mode).label_of(position)
+    group, position = key
+    return group.label_of(position)
