@@ -45,6 +45,8 @@ class Case:
         distribution: the outputs are many draws whose distribution is to be that of the CPU's.
         cotangent_layout: puts what the outputs' gradients are multiplied with into another memory layout.
         written: the call as a program writes it ("torch.where"), where it is one plain call and no source of OpInfos.
+        values: the class of special values that was put into the inputs ("nan", "beyond 2^24"), or "plain".
+        form: how the operator is called ("in place", "out= transposed", "autocast float16"), or "plain".
         title: what is particular about the case, for people.
         skipped: why the case is not executed, or "".
     """
@@ -63,6 +65,8 @@ class Case:
     distribution: bool = False
     cotangent_layout: Callable[[torch.Tensor], torch.Tensor | None] | None = None
     written: str = ""
+    values: str = "plain"
+    form: str = "plain"
     title: str = ""
     skipped: str = ""
 

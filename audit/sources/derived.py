@@ -1,11 +1,12 @@
-"""What the sources have in common that vary the samples of the OpInfos."""
+"""What the sources have in common that vary the cases of another source: of the OpInfos, the modules, the schemas."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
+from typing import Any
 
 from torch import Tensor
 
@@ -18,34 +19,62 @@ from .opinfo import OpInfoSource
 # A sampler puts its plain cases first; among so many there is one to vary.
 LOOKED_AT = 8
 LARGEST_TO_VARY = 100_000
+# Cases of another kind come later: a sampler goes through one argument after the other.
+LOOKED_AT_FOR_KINDS = 64
+
+# What the name of a derived source starts with, by what it varies: "layouts", "module layouts", "schema layouts".
+PREFIXES = {"opinfo": "", "modules": "module ", "schema": "schema "}
 
 
 class DerivedSource(CaseSource):
-    """Varies one representative sample of each dense OpInfo and dtype in a fixed sequence of ways."""
+    """Varies cases of each group of another source in a fixed sequence of ways.
 
-    def __init__(self, opinfos: OpInfoSource) -> None:
-        self._opinfos = opinfos
+    `name` of a class says in what they are varied; that of an object also what is varied, so that the groups of one
+    class over several bases are told apart.
+
+    Args:
+        base: whose cases are varied.
+    """
+
+    def __init__(self, base: CaseSource) -> None:
+        self._base = base
+        self.name = PREFIXES.get(base.name, f"{base.name} ") + type(self).name
 
     def groups(self) -> Iterable[GroupKey]:
-        """One group for each group of the OpInfos that this source can vary."""
-        for key in self._opinfos.groups():
+        """One group for each group of the base that this source can vary; not for the OpInfos' sparse ones."""
+        for key in self._base.groups():
             if "/" not in key.variant and self.varies(key):
                 yield replace(key, source=self.name)
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
-        """The variations of the group's representative sample."""
-        base = replace(key, source=self._opinfos.name)
-        case = representative(self._opinfos.cases(base, Samples.DEFAULT))
-        if case is not None:
+        """The variations of the group's cases that are worth it."""
+        base = replace(key, source=self._base.name)
+        for case in self.chosen(self._base.cases(base, Samples.DEFAULT)):
             yield from self.variations(base, case)
 
     def varies(self, key: GroupKey) -> bool:
         """Whether this source has anything to vary for the group."""
         return True
 
+    def chosen(self, cases: Iterable[Case]) -> Iterable[Case]:
+        """Which cases of a group are varied: one `representative`, or, where a source wants them, `distinct` ones."""
+        case = representative(cases)
+        return [] if case is None else [case]
+
     @abstractmethod
     def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
-        """The variations of `case`, always the same ones in the same order for the same inputs."""
+        """The variations of `case`, always the same ones in the same order for the same inputs.
+
+        `key` is the base's own group.
+        """
+
+
+class DerivedOpInfoSource(DerivedSource):
+    """A derived source that asks the OpInfos about the operators, and so varies nothing else."""
+
+    def __init__(self, opinfos: OpInfoSource) -> None:
+        super().__init__(opinfos)
+        self._opinfos = opinfos
 
 
 def representative(cases: Iterable[Case]) -> Case | None:
@@ -57,6 +86,39 @@ def representative(cases: Iterable[Case]) -> Case | None:
     candidates = [case for case in islice(cases, LOOKED_AT) if not case.skipped]
     shapes = [(shape, i) for i, case in enumerate(candidates) if (shape := _largest(case)) is not None]
     return candidates[max(shapes, key=lambda ranked: (ranked[0], -ranked[1]))[1]] if shapes else None
+
+
+def distinct(cases: Iterable[Case], most: int) -> list[Case]:
+    """The representative case, and the first ones of other kinds, at most so many of the first cases in all.
+
+    Two cases are of one kind when they give the same arguments: tensors with as many dimensions, the same flags and
+    words, numbers of the same type whatever their value. What the base expects to be refused is not varied.
+    """
+    looked_at = [case for case in islice(cases, LOOKED_AT_FOR_KINDS) if not case.skipped and not case.errors_count]
+    first = representative(looked_at)
+    found: dict[Hashable, Case] = {} if first is None else {kind(first): first}
+    for case in looked_at:
+        largest = _largest(case)
+        if largest is not None and largest[0] and len(found) < most:
+            found.setdefault(kind(case), case)
+    return list(found.values())
+
+
+def kind(case: Case) -> Hashable:
+    """What two cases have in common that differ only in the sizes and values of their tensors and numbers."""
+    return case.call, _kind(case.args), _kind(case.kwargs)
+
+
+def _kind(value: Any) -> Hashable:
+    if isinstance(value, Tensor):
+        return value.dtype, value.layout, value.dim()
+    if isinstance(value, (tuple, list)):
+        return tuple(map(_kind, value))
+    if isinstance(value, dict):
+        return tuple((name, _kind(branch)) for name, branch in value.items())
+    if isinstance(value, (int, float, complex)) and not isinstance(value, bool):
+        return type(value).__name__
+    return repr(value)
 
 
 def _largest(case: Case) -> tuple[bool, int, int] | None:

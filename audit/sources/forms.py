@@ -19,7 +19,7 @@ from ..cases import Case
 from ..group import GroupKey
 from ..judging.transfer import differentiable_leaves
 from ..tree import leaves, map_leaves
-from .derived import DerivedSource
+from .derived import DerivedOpInfoSource
 from .operands import number_and_tensor, overlapping
 
 GUARD = 37  # elements before and after an out= tensor; odd, so that a vectorised overrun does not end on its border
@@ -35,13 +35,17 @@ OUT_KINDS = ("exact", "transposed", "every other element", *RESIZED)
 Call = Callable[..., Any]
 
 
-class FormSource(DerivedSource):
+class FormSource(DerivedOpInfoSource):
     """Each representative sample in every form that its OpInfo says the operator has."""
 
     name = "forms"
 
     def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
         """One case for each form."""
+        for called in self._forms(key, case):
+            yield replace(called, form=called.title)
+
+    def _forms(self, key: GroupKey, case: Case) -> Iterator[Case]:
         op = self._opinfos.opinfo(key)
         plain = replace(case, differentiable=False, args=detached(case.args), kwargs=detached(case.kwargs))
         if takes_out(op) and "out" not in case.kwargs and not case.uninitialised:

@@ -13,7 +13,7 @@ from ..cases import Case
 from ..group import GroupKey
 from ..judging.agreement import same_bits
 from ..tree import leaves, map_leaves
-from .derived import DerivedSource
+from .derived import DerivedOpInfoSource
 from .forms import Call, detached
 
 # So many numbers are drawn for a distribution, in at most so many calls.
@@ -23,7 +23,7 @@ MOST_CALLS = 1024
 TELLING = 64
 
 
-class RandomSource(DerivedSource):
+class RandomSource(DerivedOpInfoSource):
     """A representative sample of each operator that draws: under seeds, and often enough to know the distribution."""
 
     name = "random"

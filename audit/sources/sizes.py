@@ -12,7 +12,7 @@ from torch import Tensor
 from ..cases import Case
 from ..group import GroupKey
 from ..tree import leaves, map_leaves
-from .derived import DerivedSource
+from .derived import DerivedOpInfoSource
 from .opinfo import ELEMENTWISE
 
 # The last dimension of a large case: prime, so that no block or vector width divides it.
@@ -22,7 +22,7 @@ MANY_DIMENSIONS = (2, 1, 3, 2, 1, 2)
 RESIZABLE = (*ELEMENTWISE, "ReductionOpInfo")
 
 
-class SizeSource(DerivedSource):
+class SizeSource(DerivedOpInfoSource):
     """A representative sample of each elementwise operator and reduction, cut or repeated to other sizes."""
 
     name = "sizes"

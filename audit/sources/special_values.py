@@ -12,7 +12,7 @@ from torch import Tensor
 from ..cases import Case
 from ..group import GroupKey
 from ..tree import map_leaves
-from .derived import DerivedSource
+from .derived import DerivedOpInfoSource
 from .opinfo import ELEMENTWISE
 
 # Operators that read their integer inputs as positions, sizes or bits of memory: extreme values are bad input there.
@@ -21,7 +21,7 @@ REDUCTION = ("ReductionOpInfo",)
 UNDEFINED = frozenset({"histc", "histogram", "histogramdd", "multinomial", "normal", "bernoulli", "masked.normalize"})
 
 
-class SpecialValueSource(DerivedSource):
+class SpecialValueSource(DerivedOpInfoSource):
     """Each representative sample with one class of special values sprinkled over its tensors."""
 
     name = "special values"
@@ -42,7 +42,7 @@ def with_special_values(case: Case, dtype: torch.dtype) -> Iterator[Case]:
     """One case for each class of values that the dtype has."""
     for title, values in classes(dtype).items():
         # Gradients at special values differ between correct implementations; only the values are defined.
-        yield sprinkled(replace(case, differentiable=False, title=title), dtype, values)
+        yield sprinkled(replace(case, differentiable=False, title=title, values=title), dtype, values)
 
 
 def classes(dtype: torch.dtype) -> dict[str, Sequence[float | int]]:
