@@ -84,11 +84,13 @@ class CaseSource(ABC):
         name: the source's name, part of every case's identity.
         slowest: operators that should be started first, because one group of theirs takes very long.
         opt_in: whether an audit leaves the source out unless the user names it, or asks for large cases.
+        repeats: whether its groups hold many cases that are at the same levels: the default audit leaves those out.
     """
 
     name: str
     slowest: frozenset[str] = frozenset()
     opt_in: bool = False
+    repeats: bool = False
 
     @abstractmethod
     def groups(self) -> Iterable[GroupKey]:

@@ -66,6 +66,10 @@ def worst(verdicts: Iterable[CaseVerdict]) -> CaseVerdict | None:
     return next((verdict for verdict in CASE_SEVERITY if verdict in present), None)
 
 
+# What was compared of a case that the CPU refuses and the device refuses alike.
+COMPARED_ERRORS = "errors"
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What running one case gave.
@@ -75,7 +79,8 @@ class Outcome:
         stage: "forward" or "backward", where the verdict was decided; "samples" when none could be made.
         message: one line for a person: the error, or what differs. Empty when the case passed in full.
         fallbacks: operators that ran on the CPU inside the call, in order of first occurrence, backward included.
-        compared: "values", or why only shape, dtype and device were compared ("random", "uninitialised").
+        compared: "values", or why only shape, dtype and device were compared ("random", "uninitialised"), or
+            COMPARED_ERRORS where both devices refuse the call.
         max_error: the largest deviation in units of the tolerance (1.0 is the limit); None if nothing was measured.
         backward: whether gradients were computed and compared.
         seconds: wall time of the case.

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import sqlite3
 import sys
+import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
@@ -18,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import MpsmithError
+from ..covering.pairs import Levels
 from ..group import GroupKey
 from ..selection import DTYPES
-from ..verdicts import CaseVerdict, Outcome
+from ..verdicts import COMPARED_ERRORS, CaseVerdict, Outcome
 from .module_rows import ModuleRow, ModuleStatus
 
 APPLICATION_ID = 0x6D70736D  # "mpsm": tells our files from other SQLite databases
@@ -79,6 +81,11 @@ CREATE TABLE IF NOT EXISTS module_rows (
     detail TEXT NOT NULL,
     PRIMARY KEY (run, name)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS covered (
+    group_id INTEGER PRIMARY KEY REFERENCES groups(id),
+    repeating INTEGER NOT NULL,
+    levels BLOB NOT NULL
+);
 """
 
 
@@ -150,6 +157,15 @@ class CaseCount:
     with_fallbacks: int
     gradients: int
     seconds: float
+
+
+@dataclass(frozen=True)
+class Covered:
+    """What the executed cases of a group are at, each kind of case once, and how many that repeat them are left out."""
+
+    group: GroupKey
+    repeating: int
+    levels: tuple[Levels, ...]
 
 
 def now() -> str:
@@ -447,6 +463,58 @@ class Store:
                 for name in json.loads(names):
                     counts[name] += cases
         return counts
+
+    # ---- what the cases are at
+
+    def add_covered(self, group: int, repeating: int, levels: Mapping[int, Levels]) -> None:
+        """Record what the group's cases are at, and how many cases that repeat them were left out.
+
+        Args:
+            levels: of every case that was to be executed, by position; kept are those of the cases that tell: a case
+                that was not executed, or that the CPU refuses, says nothing of what it is at.
+        """
+        with clear_errors(self.path), self._connection as connection:
+            telling = {
+                position
+                for position, verdict in connection.execute(
+                    "SELECT position, verdict FROM cases WHERE group_id = ? AND compared != ?", (group, COMPARED_ERRORS)
+                )
+                if CaseVerdict(verdict).executed
+            }
+            distinct = dict.fromkeys(of_case for position, of_case in levels.items() if position in telling)
+            packed = zlib.compress(json.dumps(list(distinct), ensure_ascii=False).encode(), 1)
+            connection.execute("INSERT OR REPLACE INTO covered VALUES (?, ?, ?)", (group, repeating, packed))
+
+    def repeating(self, run: int) -> int:
+        """How many cases of a run were left out because they repeat others."""
+        with clear_errors(self.path):
+            if not self._holds_covered():
+                return 0
+            query = (
+                "SELECT coalesce(sum(v.repeating), 0) FROM covered v JOIN groups g ON g.id = v.group_id WHERE g.run = ?"
+            )
+            (repeating,) = self._connection.execute(query, (run,)).fetchone()
+        return int(repeating)
+
+    def _holds_covered(self) -> bool:
+        """Whether the store is from after there were any."""
+        found = self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'covered'").fetchone()
+        return found is not None
+
+    def covered(self, run: int) -> Iterator[Covered]:
+        """What the executed cases of each group of a run are at, in the order of the groups' names."""
+        with clear_errors(self.path):
+            if not self._holds_covered():
+                return
+            cursor = self._connection.execute(
+                "SELECT g.source, g.operator, g.variant, g.dtype, g.mode, v.repeating, v.levels"
+                f" FROM covered v JOIN groups g ON g.id = v.group_id WHERE g.run = ? ORDER BY {BY_NAME}",
+                (run,),
+            )
+            for source, operator, variant, dtype, mode, repeating, packed in cursor:
+                levels = json.loads(zlib.decompress(packed))
+                of_cases = tuple(tuple((factor, level) for factor, level in of_case) for of_case in levels)
+                yield Covered(GroupKey(source, operator, variant, dtype, mode), repeating, of_cases)
 
     # ---- torch.mps itself
 

@@ -11,11 +11,12 @@ from .store import Run, Store
 
 @dataclass(frozen=True)
 class Tally:
-    """Cases by mode and verdict, and the operators that fell back."""
+    """Cases by mode and verdict, the operators that fell back, and how many samples repeat others and were left out."""
 
     run: Run
     by_mode: dict[str, Counter[CaseVerdict]]
     fallbacks: Counter[str]
+    repeating: int = 0
 
     @property
     def executed(self) -> int:
@@ -29,6 +30,8 @@ class Tally:
         for mode, counts in self.by_mode.items():
             parts = [f"{counts[verdict]:,} {verdict.value}" for verdict in reversed(CASE_SEVERITY) if counts[verdict]]
             lines.append(f"  {mode} mode: {', '.join(parts)}")
+        if self.repeating:
+            lines.append(f"  {self.repeating:,} samples left out that repeat others (--samples full runs them)")
         if self.fallbacks:
             most = ", ".join(f"{name} ({n:,})" for name, n in self.fallbacks.most_common(5))
             lines.append(f"  {len(self.fallbacks)} operators ran on the CPU or are missing; most often: {most}")
@@ -40,7 +43,7 @@ def tally(store: Store, run: Run) -> Tally:
     by_mode: dict[str, Counter[CaseVerdict]] = {}
     for count in store.case_counts(run.id):
         by_mode.setdefault(count.group.mode, Counter())[count.verdict] += count.cases
-    return Tally(run, by_mode, store.fallback_counts(run.id))
+    return Tally(run, by_mode, store.fallback_counts(run.id), store.repeating(run.id))
 
 
 @dataclass(frozen=True)

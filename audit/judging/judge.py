@@ -18,7 +18,7 @@ from torch import Tensor
 
 from ...errors import one_line
 from ..cases import Case, seed_generators
-from ..verdicts import CaseVerdict, Outcome
+from ..verdicts import COMPARED_ERRORS, CaseVerdict, Outcome
 from .agreement import Comparison
 from .compare import Difference
 from .execution import Execution, execute, gradients
@@ -212,7 +212,7 @@ class Trial:
             if refused.verdict is CaseVerdict.MISSING:
                 raise
             if type(actual) is type(expected) or isinstance(actual, REPORTED_BY_A_KERNEL):
-                return self._right(None)
+                return replace(self._right(None), compared=COMPARED_ERRORS)
             raised = f"raises {type(actual).__name__}, the CPU {type(expected).__name__}: {one_line(expected)}"
             return self._wrong(Difference(raised), "forward")
         returned = f"returns where the CPU raises {type(expected).__name__}: {one_line(expected)}"

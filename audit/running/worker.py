@@ -31,6 +31,7 @@ from .death import at_risk, begin, keep_words
 
 if TYPE_CHECKING:
     from ..cases import Case, CaseSource
+    from ..covering.pruning import Chosen
     from ..judging.execution import Execution
     from ..judging.judge import Trial
     from .device import AuditedDevice
@@ -181,15 +182,18 @@ def run_group(task: Task) -> int:
     try:
         _announce(marker, MAKING_SAMPLES, worker.options.settings.timeout * GENERATION_TIMEOUT_FACTOR)
         try:
-            cases = _make_cases(worker, task)
+            chosen = _choose_cases(worker, task.key)
         except Exception as error:
             time_limit.stop()
             # PyTorch's own samplers raise SkipTest where an operator has none for a dtype.
             verdict = CaseVerdict.SKIPPED if isinstance(error, SkipTest) else CaseVerdict.REFERENCE_FAILED
             outcome = Outcome(verdict, "samples", f"no samples: {type(error).__name__}: {one_line(error)}")
             worker.store.add_case(task.group, MAKING_SAMPLES, outcome, "")
-            cases = []
-        executed = _run_cases(worker, task, cases, marker)
+            worker.store.mark_done(task.group)
+            return 0
+        executed = _run_cases(worker, task, _open_cases(worker, task, chosen.cases), marker)
+        if task.key.mode == "fallback":  # the strict mode repeats some of the same cases
+            worker.store.add_covered(task.group, chosen.repeating, chosen.levels)
         worker.store.mark_done(task.group)
         return executed
     finally:
@@ -229,13 +233,10 @@ def script(task: Task) -> str:
 
 
 def _only_case(task: Task) -> tuple[_Worker, Case, str]:
-    from ..cases import make_cases
-
     worker = _started()
-    settings = worker.options.settings
     assert task.positions is not None
     (position,) = task.positions
-    cases = make_cases(worker.sources[task.key.source], task.key, settings.samples, settings.seed)
+    cases = _choose_cases(worker, task.key).cases
     if position not in cases:
         raise MpsmithError(f"{task.key.label} has {len(cases)} cases here, not a case {position}: is torch the same?")
     return worker, cases[position], f"{task.key.label}:{position}"
@@ -248,13 +249,18 @@ def _shown(execution: Execution | None) -> str:
     return "\n".join(lines + [f"gradient {i}: {gradient!r}" for i, gradient in enumerate(execution.gradients)])
 
 
-def _make_cases(worker: _Worker, task: Task) -> list[tuple[int, Case]]:
-    from ..cases import make_cases
+def _choose_cases(worker: _Worker, key: GroupKey) -> Chosen:
+    from ..covering.pruning import choose_cases
 
     settings = worker.options.settings
+    chosen = choose_cases(worker.sources[key.source], key, settings.samples, settings.seed)
+    freeze_once(worker.frozen, key.source)
+    return chosen
+
+
+def _open_cases(worker: _Worker, task: Task, cases: dict[int, Case]) -> list[tuple[int, Case]]:
+    """The cases of the task that the store does not hold yet."""
     recorded = worker.store.positions(task.group)
-    cases = make_cases(worker.sources[task.key.source], task.key, settings.samples, settings.seed)
-    freeze_once(worker.frozen, task.key.source)
     return [
         (position, case)
         for position, case in cases.items()

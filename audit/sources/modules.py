@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from functools import cached_property
 from typing import Any
@@ -22,6 +22,7 @@ class ModuleSource(CaseSource):
     """Every module of `module_db` that runs on the CPU in a dtype which mps has."""
 
     name = "modules"
+    repeats = True
 
     def groups(self) -> Iterable[GroupKey]:
         """One group for each module class, mode and dtype."""
@@ -46,7 +47,7 @@ class ModuleSource(CaseSource):
                 module(*forward.args, **forward.kwargs)  # its first call makes its parameters
             state = {**dict(module.named_parameters()), **dict(module.named_buffers())}
             yield Case(
-                ModuleCall(module),
+                ModuleCall(module, {**dict(enumerate(constructor.args)), **constructor.kwargs}),
                 ({name: tensor.detach().requires_grad_(tensor.requires_grad) for name, tensor in state.items()},),
                 {"inputs": forward.args, "keywords": forward.kwargs},
                 differentiable=True,
@@ -61,10 +62,16 @@ class ModuleSource(CaseSource):
 
 
 class ModuleCall:
-    """Calls a module with parameters and buffers that were moved to some device; the module itself stays as it is."""
+    """Calls a module with parameters and buffers that were moved to some device; the module itself stays as it is.
 
-    def __init__(self, module: nn.Module) -> None:
+    Args:
+        module: the module.
+        built_with: the arguments of its constructor by name or position; they are flags of the case as `flags`.
+    """
+
+    def __init__(self, module: nn.Module, built_with: Mapping[int | str, Any]) -> None:
         self._module = module
+        self.flags = {f"built with {name}": value for name, value in built_with.items()}
         self.__name__ = type(module).__name__
 
     def __call__(self, state: dict[str, Tensor], inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:

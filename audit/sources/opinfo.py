@@ -51,6 +51,7 @@ class OpInfoSource(CaseSource):
 
     name = "opinfo"
     slowest = SLOWEST
+    repeats = True
 
     def groups(self) -> Iterable[GroupKey]:
         """One group for each OpInfo, variant, form and dtype."""

@@ -37,6 +37,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "description",
         "time_limit",
         "cases",
+        "covering",
         "releases",
         "surface",
         "judging",

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.findings.module_rows import ModuleRow, ModuleStatus
-from mpsmith.audit.findings.store import Store, StoreError
+from mpsmith.audit.findings.store import Covered, Store, StoreError
 from mpsmith.audit.findings.tally import tally
 from mpsmith.audit.group import GroupKey
 from mpsmith.audit.verdicts import CaseVerdict, Outcome
@@ -79,6 +79,30 @@ def test_cases_in_fallback_are_found_for_the_strict_mode(store: Store) -> None:
     store.add_case(group, 1, Outcome(CaseVerdict.FALLBACK, fallbacks=("aten::mode",)), "")
     store.add_case(group, 2, Outcome(CaseVerdict.WRONG, fallbacks=("aten::mode",)), "")
     assert store.positions_with_fallback(run) == {KEY: [1, 2]}
+
+
+def test_what_executed_cases_are_at_is_kept_once_and_what_repeats_them_is_counted(store: Store) -> None:
+    run, group = planned(store)
+    first, second, refused = ((("dtype", level), ("size", "small")) for level in ("int8", "bool", "float16"))
+    store.add_case(group, 0, Outcome(CaseVerdict.PASSED), "")
+    store.add_case(group, 1, Outcome(CaseVerdict.WRONG), "")
+    store.add_case(group, 2, Outcome(CaseVerdict.PASSED), "")
+    store.add_case(group, 3, Outcome(CaseVerdict.REFERENCE_FAILED), "")
+    store.add_case(group, 4, Outcome(CaseVerdict.PASSED, compared="errors"), "")
+    store.add_covered(group, 12, {0: first, 1: second, 2: first, 3: refused, 4: refused, 5: refused})
+    assert list(store.covered(run)) == [Covered(KEY, 12, (first, second))]
+    assert store.repeating(run) == 12
+    assert "  12 samples left out that repeat others (--samples full runs them)" in tally(store, store.run(run)).lines()
+    store.add_covered(group, 13, {0: first})  # a resumed run does it again
+    assert list(store.covered(run)) == [Covered(KEY, 13, (first,))]
+
+
+def test_a_store_from_before_pairs_were_kept_has_none(store: Store) -> None:
+    run, _ = planned(store)
+    with sqlite3.connect(store.path) as connection:
+        connection.execute("DROP TABLE covered")
+    assert list(store.covered(run)) == []
+    assert store.repeating(run) == 0
 
 
 def test_fallbacks_are_counted_by_case(store: Store) -> None:

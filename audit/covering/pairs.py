@@ -1,0 +1,25 @@
+"""Pairs of levels: what a fault may depend on, and an operator's cases are to be at. Imports no torch.
+
+A level is one value of a factor: float16 of the dtype, transposed of the layout. A fault is often about two factors
+together (float16 and transposed, in place and NaN), so what counts is which pairs of levels the cases are at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import combinations
+
+# The factors of every case; a flag is a factor of its own, named by its keyword or position.
+DTYPE, LAYOUT, OTHER_LAYOUTS = "dtype", "layout", "other layouts"
+SIZE, DIMENSIONS, SHAPES, STORAGE = "size", "dimensions", "shapes", "storage"
+VALUES, FORM, GRADIENT, GIVEN = "values", "form", "gradient", "given"
+
+Level = tuple[str, str]
+Pair = tuple[Level, Level]
+# What a case is at: a level of each factor.
+Levels = tuple[Level, ...]
+
+
+def pairs_of(levels: Iterable[Level]) -> Iterator[Pair]:
+    """Every pair of the levels, each in the same order whatever the order of `levels`."""
+    return combinations(sorted(levels), 2)
