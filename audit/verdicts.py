@@ -94,3 +94,18 @@ class Outcome:
     max_error: float | None = None
     backward: bool = False
     seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class AtFault:
+    """The overload that is at fault for what a case showed: one that the case called inside, or its own.
+
+    Attributes:
+        overload: its name, as the dispatcher was asked for it.
+        call: the arguments that it got there, in words.
+        message: what was wrong with what it made of them.
+    """
+
+    overload: str
+    call: str
+    message: str

@@ -42,6 +42,9 @@ def _lines(replayed: Replayed) -> Iterator[str]:
     if replayed.run.simulated:
         yield "on the SIMULATED mps device: not evidence about a Mac"
     yield f"recorded: {recorded.outcome.verdict.value} {recorded.outcome.message}".rstrip()
+    if recorded.at_fault is not None:
+        found = recorded.at_fault
+        yield f"at fault: {found.overload}{found.call}: {found.message}"
     if replayed.replay is None:
         yield f"now:      {replayed.verdict} {replayed.death}"
         return

@@ -14,7 +14,20 @@ from ..audit.verdicts import CaseVerdict
 from ..errors import MpsmithError
 from ..near_names import near
 
-COLUMNS = ("case", "verdict", "mode", "label", "stage", "fallbacks", "message", "inputs", "device", "explained_by")
+COLUMNS = (
+    "case",
+    "verdict",
+    "mode",
+    "label",
+    "stage",
+    "fallbacks",
+    "message",
+    "inputs",
+    "device",
+    "explained_by",
+    "at_fault",
+    "called_with",
+)
 
 RuleOf = Callable[[StoredCase], str]  # the name of the rule that explains why a case did not pass, or ""
 
@@ -60,6 +73,7 @@ def text_lines(cases: Iterable[StoredCase], run: Run, rule_of: RuleOf) -> Iterat
         rule = rule_of(case)
         rest = f"  {told}" if told else ""
         rest += f"  ({rule})" if rule else ""
+        rest += f"  [at fault: {case.at_fault.overload}]" if case.at_fault else ""
         yield f"{case.id:>8}  {outcome.verdict.value:<16}  {case.label}{rest}"
     if empty:
         yield "no case matches"
@@ -86,7 +100,8 @@ def _fields(case: StoredCase, run: Run, rule_of: RuleOf) -> dict[str, object]:
     o = case.outcome
     device = "simulated" if run.environment.get("simulated") else "mps"
     values = (case.id, o.verdict.value, case.group.mode, case.label, o.stage, list(o.fallbacks), o.message, case.inputs)
-    return dict(zip(COLUMNS, (*values, device, rule_of(case)), strict=True))
+    found = (case.at_fault.overload, case.at_fault.call) if case.at_fault else ("", "")
+    return dict(zip(COLUMNS, (*values, device, rule_of(case), *found), strict=True))
 
 
 def _entries(store: Store, run: Run, groups: Iterable[StoredGroup], pattern: str) -> set[str]:

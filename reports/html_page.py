@@ -50,6 +50,7 @@ SHOWN_TEXT = 300
 def render(summary: AuditSummary) -> str:
     """The report as the text of an HTML page."""
     static = [
+        tables.at_fault_table(summary),
         tables.unexplained_table(summary),
         tables.rule_table(summary),
         tables.breakage_table(summary),

@@ -21,6 +21,7 @@ SPECIAL = re.compile(r"([\\`*_\[\]<>|#])")
 def render(summary: AuditSummary) -> str:
     """The report as Markdown text (GitHub's flavour)."""
     shown = [
+        tables.at_fault_table(summary),
         tables.unexplained_table(summary),
         tables.rule_table(summary),
         tables.verdict_table(summary),

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..audit.findings.explanations import RuleUse
-from ..audit.findings.results import FAULTS, SEVERITY, AuditSummary, OverloadSummary, Unattributed
+from ..audit.findings.results import FAULTS, SEVERITY, AuditSummary, FaultyOverload, OverloadSummary, Unattributed
 from ..audit.selection import DTYPES
 from ..audit.verdicts import CASE_SEVERITY, CaseVerdict, OverloadVerdict
 from .wording import LETTERS, MEANING, PARTLY_BROKEN, completeness, marked, settings_text
@@ -159,6 +159,42 @@ def unexplained_table(summary: AuditSummary, *, numbers: bool = False) -> Table:
         "--unexplained` lists them all.",
         frozenset({"entry", "first case"}),
     )
+
+
+def at_fault_table(summary: AuditSummary, *, numbers: bool = False) -> Table:
+    """The overloads that answer for cases which broke and which no rule explains, the most serious first."""
+    rows = [
+        (
+            faulty.overload,
+            ", ".join(f"{verdict.value} in {count:,}" for verdict, count in faulty.cases.items()),
+            ", ".join(faulty.dtypes),
+            _evidence(faulty),
+            _called_by(faulty),
+            number_of(summary, faulty.example) if numbers else faulty.example,
+        )
+        for faulty in summary.at_fault
+    ]
+    return Table(
+        marked("Overloads at fault", summary),
+        ("overload", "cases", "dtypes", "evidence", "seen in", "case" if numbers else "example"),
+        tuple(rows),
+        "Where a case came out wrong, the calls inside it were compared with the CPU's one by one: the innermost that "
+        "was wrong is at fault, and not what calls it. `mpsmith report --unexplained` lists the cases.",
+        frozenset({"overload", "seen in", "example"}),
+    )
+
+
+def _evidence(faulty: FaultyOverload) -> str:
+    called = f", called with {faulty.call}" if faulty.call else ""
+    others = f"this or one of {', '.join(faulty.or_one_of)}: " if faulty.or_one_of else ""
+    return f"{others}{faulty.message}{called}"
+
+
+def _called_by(faulty: FaultyOverload) -> str:
+    entries = shortened(faulty.entries)
+    if not faulty.explains:
+        return entries
+    return f"{entries}; explains {sum(faulty.explains.values()):,} cases of {shortened(tuple(faulty.explains))}"
 
 
 def rule_table(summary: AuditSummary) -> Table:

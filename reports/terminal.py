@@ -32,6 +32,7 @@ def render(summary: AuditSummary, width: int = 120) -> str:
     """The report as text of at most `width` columns, where its operator names allow that."""
     present = summary.overload_counts
     shown = [
+        tables.at_fault_table(summary, numbers=True),
         tables.unexplained_table(summary, numbers=True),
         tables.verdict_table(summary),
         tables.case_table(summary),

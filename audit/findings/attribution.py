@@ -7,7 +7,7 @@ from the witnesses, the overloads that traced cases called; the names in fallbac
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -81,6 +81,12 @@ class Attribution:
         """The overloads that the entry called with this dtype, over both modes; True for outermost calls."""
         return self._by_dtype.get((entry, dtype), {})
 
+    def called(self, entry: SourceEntry, dtype: str) -> set[str]:
+        """The overloads that the entry is known to call with this dtype; where nothing was traced, with any other."""
+        if with_this_dtype := self._by_dtype.get((entry, dtype)):
+            return set(with_this_dtype)
+        return {name for (known, _), names in self._by_dtype.items() if known == entry for name in names}
+
     def suspects(self, entry: SourceEntry, dtype: str) -> Suspects:
         """Who answers for a finding that names no operator: a wrong result, a crash, a time-out, a refused dtype.
 
@@ -133,6 +139,35 @@ class Attribution:
             if functional:
                 return functional
         return []
+
+
+class Located:
+    """The overloads that were found at fault inside cases, and in cases of which entry."""
+
+    def __init__(self) -> None:
+        self._by_words: defaultdict[tuple[SourceEntry, str, tuple[str, str]], Counter[str]] = defaultdict(Counter)
+        self._by_entry: defaultdict[tuple[SourceEntry, str], Counter[str]] = defaultdict(Counter)
+        self._by_dtype: defaultdict[str, set[str]] = defaultdict(set)
+
+    def add(self, entry: SourceEntry, dtype: str, says: tuple[str, str], overload: str) -> None:
+        """Note the overload at fault in a case that says this."""
+        self._by_words[entry, dtype, says][overload] += 1
+        self._by_entry[entry, dtype][overload] += 1
+        self._by_dtype[dtype].add(overload)
+
+    def like(self, entry: SourceEntry, dtype: str, says: tuple[str, str], *, looked_inside: bool) -> str | None:
+        """The overload most often at fault in cases of the entry that say the same; failing that, in any of its cases.
+
+        Where no call inside a case was wrong, other cases of its entry say nothing of it, unless they say the same.
+        """
+        known = self._by_words.get((entry, dtype, says))
+        if known is None and not looked_inside:
+            known = self._by_entry.get((entry, dtype))
+        return known.most_common(1)[0][0] if known else None
+
+    def at_fault(self, dtype: str) -> set[str]:
+        """The overloads that are at fault in some case of the dtype."""
+        return self._by_dtype.get(dtype, set())
 
 
 def base_name(overload: str) -> str:

@@ -11,10 +11,12 @@ import shlex
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from ..surface.overloads import Overload, Surface
-from ..verdicts import CASE_SEVERITY, CaseVerdict
-from .attribution import Attribution, SourceEntry, is_named_after
+from ..verdicts import CASE_SEVERITY, AtFault, CaseVerdict
+from .alike import alike
+from .attribution import Attribution, Located, SourceEntry, is_named_after
 from .store import CaseCount, Store, StoredCase
 
 # The case source whose entries are overloads.
@@ -29,7 +31,7 @@ class CaseReference:
 
     `label` is its name, the same in every run with these settings. `max_error` is in units of the tolerance; None
     where nothing was measured or the error is not finite. `rule` names the rule that explains why it did not pass; ""
-    where none does.
+    where none does. `at_fault` is the call inside it that was found wrong; None where none was, or nobody looked.
     """
 
     label: str
@@ -40,13 +42,15 @@ class CaseReference:
     inputs: str
     max_error: float | None
     rule: str = ""
+    at_fault: AtFault | None = None
 
     @classmethod
     def of(cls, case: StoredCase) -> CaseReference:
         """The reference to a stored case."""
         o = case.outcome
         error = o.max_error if o.max_error is not None and math.isfinite(o.max_error) else None
-        return cls(case.label, case.group.mode, o.verdict, o.stage, o.message, case.inputs, error)
+        found = case.at_fault
+        return cls(case.label, case.group.mode, o.verdict, o.stage, o.message, case.inputs, error, at_fault=found)
 
     @property
     def replay(self) -> str:
@@ -65,7 +69,7 @@ class DtypeFindings:
         """Count a case, and keep it if it is worse than the one kept."""
         self.cases[verdict] += 1
         kept = self.worst.get(verdict)
-        if kept is None or _error_size(case.outcome.max_error) > _error_size(kept.max_error):
+        if kept is None or _weight(case.at_fault, case.outcome.max_error) > _weight(kept.at_fault, kept.max_error):
             self.worst[verdict] = CaseReference.of(case)
 
     def add_all(self, others: DtypeFindings) -> None:
@@ -73,7 +77,7 @@ class DtypeFindings:
         self.cases.update(others.cases)
         for verdict, case in others.worst.items():
             kept = self.worst.get(verdict)
-            if kept is None or _error_size(case.max_error) > _error_size(kept.max_error):
+            if kept is None or _weight(case.at_fault, case.max_error) > _weight(kept.at_fault, kept.max_error):
                 self.worst[verdict] = case
 
 
@@ -90,6 +94,9 @@ class OverloadFindings:
         inside_simulation: it was seen inside kernels of the simulated device, which run on the CPU.
         passed_in: the entries whose passing cases count for it.
         at_fault: a finding was put down to it with certainty.
+        faults: by dtype, the cases that broke and that no rule explains, which it answers for.
+        fault_entries: the entries of those cases.
+        explains: by entry, how many cases broke because it is at fault inside them, as is known from others.
         outermost: the user's own code called it in some case.
         asked_for: some entry is one of its own operator; else it was only called by others.
     """
@@ -102,8 +109,16 @@ class OverloadFindings:
     inside_simulation: bool = False
     passed_in: set[str] = field(default_factory=set)
     at_fault: bool = False
+    faults: defaultdict[str, DtypeFindings] = field(default_factory=lambda: defaultdict(DtypeFindings))
+    fault_entries: set[str] = field(default_factory=set)
+    explains: Counter[str] = field(default_factory=Counter)
     outermost: bool = False
     asked_for: bool = False
+
+    def add_faults(self, entry: SourceEntry, dtype: str, found: DtypeFindings) -> None:
+        """Count cases of an entry that broke, which no rule explains."""
+        self.faults[dtype].add_all(found)
+        self.fault_entries.add(entry.name)
 
     def add_entry(self, entry: SourceEntry, overload: str) -> None:
         """Note an entry that called the overload, or whose findings it answers for."""
@@ -171,16 +186,19 @@ class RunEvidence:
         return found
 
 
-def evidence_of(store: Store, run: int, surface: Surface, *, simulated: bool) -> RunEvidence:
+def evidence_of(
+    store: Store, run: int, surface: Surface, rule_of: Mapping[str, str] = MappingProxyType({}), *, simulated: bool
+) -> RunEvidence:
     """Read the cases of a run once and attribute what they showed.
 
     Args:
         store, run: the cases.
         surface: the overloads that exist.
+        rule_of: by label, the rule that explains a case: it is then no overload's fault.
         simulated: the device was the simulated one, whose native kernels call CPU operators inside.
     """
     evidence = RunEvidence(list(store.case_counts(run)), Attribution(surface, store.witnesses(run)))
-    attributing = _Attributing(evidence, surface, simulated=simulated)
+    attributing = _Attributing(evidence, surface, rule_of, simulated=simulated)
     for count in evidence.counts:
         if count.verdict in (CaseVerdict.PASSED, CaseVerdict.SKIPPED):
             findings = evidence.entries[SourceEntry.of(count.group)][count.group.dtype]
@@ -193,23 +211,41 @@ def evidence_of(store: Store, run: int, surface: Surface, *, simulated: bool) ->
     return evidence
 
 
+@dataclass(frozen=True)
+class _Kind:
+    """Cases that have one cause, as far as they can tell: of one entry and dtype, saying the same but for numbers.
+
+    `looked_inside`: each call in them was audited, and none was wrong.
+    """
+
+    entry: SourceEntry
+    dtype: str
+    says: tuple[str, str]
+    looked_inside: bool
+
+
 class _Attributing:
     """Fills the evidence: faults case by case, then what only all of them together can tell."""
 
-    def __init__(self, evidence: RunEvidence, surface: Surface, *, simulated: bool) -> None:
+    def __init__(self, evidence: RunEvidence, surface: Surface, rule_of: Mapping[str, str], *, simulated: bool) -> None:
         self._evidence = evidence
         self._surface = surface
+        self._rule_of = rule_of
         self._simulated = simulated
         self._named: defaultdict[tuple[SourceEntry, str], set[str]] = defaultdict(set)
-        self._ambiguous: defaultdict[tuple[SourceEntry, str], DtypeFindings] = defaultdict(DtypeFindings)
+        self._ambiguous: defaultdict[tuple[SourceEntry, str, bool], DtypeFindings] = defaultdict(DtypeFindings)
+        self._unlocated: defaultdict[_Kind, DtypeFindings] = defaultdict(DtypeFindings)
+        self._located = Located()
 
     def finish(self) -> None:
-        """Credit overloads with what passed, which clears some of the suspects of what is ambiguous."""
+        """Put down what named no operator, and credit overloads with what passed, which clears some suspects."""
+        for kind, findings in self._unlocated.items():
+            self._attribute_unlocated(kind, findings)
         for entry, by_dtype in self._evidence.entries.items():
             for dtype, findings in by_dtype.items():
                 self._credit(entry, dtype, findings.cases)
-        for (entry, dtype), findings in self._ambiguous.items():
-            self._attribute_ambiguous(entry, dtype, findings)
+        for (entry, dtype, explained), findings in self._ambiguous.items():
+            self._attribute_ambiguous(entry, dtype, findings, explained=explained)
 
     # ---- faults
 
@@ -256,17 +292,64 @@ class _Attributing:
             self._evidence.overloads[overload].through.update(dict.fromkeys(named))
 
     def _attribute_to_suspects(self, case: StoredCase, entry: SourceEntry, dtype: str) -> None:
-        verdict = case.outcome.verdict
+        verdict, says = case.outcome.verdict, alike(case.outcome)
+        if verdict not in UNNAMED or case.label in self._rule_of:
+            found = DtypeFindings()
+            found.add(verdict, case)
+            self._put_down_to_suspects(entry, dtype, found, explained=True)
+        elif case.at_fault is None:
+            self._unlocated[_Kind(entry, dtype, says, case.looked_inside)].add(verdict, case)
+        else:
+            self._located.add(entry, dtype, says, case.at_fault.overload)
+            found = DtypeFindings()
+            found.add(verdict, case)
+            self._blame(case.at_fault.overload, entry, dtype, found)
+
+    def _attribute_unlocated(self, kind: _Kind, found: DtypeFindings) -> None:
+        """Put down cases in which no call was found wrong, by what is known of the others.
+
+        They have the cause of those that say the same. Failing that, an overload that they called and that is known
+        to be at fault with this dtype answers: as a suspect, or as what explains them, and no caller of it does.
+        """
+        entry, dtype = kind.entry, kind.dtype
+        overload = self._located.like(entry, dtype, kind.says, looked_inside=kind.looked_inside)
+        if overload is not None:
+            self._blame(overload, entry, dtype, found)
+            return
+        attribution = self._evidence.attribution
+        known = self._located.at_fault(dtype) & attribution.called(entry, dtype)
+        suspects = attribution.suspects(entry, dtype).overloads
+        both = sorted(known.intersection(suspects))
+        if len(both) == 1:
+            self._blame(both[0], entry, dtype, found)
+        elif known and not both:
+            for overload in sorted(known):
+                self._evidence.overloads[overload].explains[entry.name] += sum(found.cases.values())
+        else:
+            self._put_down_to_suspects(entry, dtype, found, explained=False)
+
+    def _put_down_to_suspects(self, entry: SourceEntry, dtype: str, found: DtypeFindings, *, explained: bool) -> None:
         suspects = self._evidence.attribution.suspects(entry, dtype).overloads
         if len(suspects) == 1:
-            self._add(suspects[0], verdict, case)
-            self._evidence.overloads[suspects[0]].at_fault |= verdict in UNNAMED
+            self._blame(suspects[0], entry, dtype, found, explained=explained)
         elif suspects:
-            self._ambiguous[entry, dtype].add(verdict, case)
+            self._ambiguous[entry, dtype, explained].add_all(found)
         else:
-            self._evidence.unattributed[entry, dtype, verdict].add(verdict, case)
+            for verdict, cases in found.cases.items():
+                left = self._evidence.unattributed[entry, dtype, verdict]
+                left.add_all(DtypeFindings(Counter({verdict: cases}), {verdict: found.worst[verdict]}))
 
-    def _attribute_ambiguous(self, entry: SourceEntry, dtype: str, found: DtypeFindings) -> None:
+    def _blame(
+        self, overload: str, entry: SourceEntry, dtype: str, found: DtypeFindings, *, explained: bool = False
+    ) -> None:
+        findings = self._evidence.overloads[overload]
+        findings.dtypes[dtype].add_all(found)
+        findings.add_entry(entry, overload)
+        findings.at_fault |= any(verdict in UNNAMED for verdict in found.cases)
+        if not explained:
+            findings.add_faults(entry, dtype, found)
+
+    def _attribute_ambiguous(self, entry: SourceEntry, dtype: str, found: DtypeFindings, *, explained: bool) -> None:
         """Put findings down to those of several suspects that nothing clears.
 
         Passing cases of other entries clear an overload that is at fault in no certain finding. When that clears all,
@@ -281,10 +364,13 @@ class _Attributing:
             findings.dtypes[dtype].add_all(found)
             findings.add_entry(entry, overload)
             findings.shared.update(dict.fromkeys(other for other in suspects.overloads if other != overload))
+            if not explained:
+                findings.add_faults(entry, dtype, found)
         if not left:
             for verdict, cases in found.cases.items():
-                self._evidence.unattributed[entry, dtype, verdict].cases[verdict] += cases
-                self._evidence.unattributed[entry, dtype, verdict].worst[verdict] = found.worst[verdict]
+                self._evidence.unattributed[entry, dtype, verdict].add_all(
+                    DtypeFindings(Counter({verdict: cases}), {verdict: found.worst[verdict]})
+                )
 
     @staticmethod
     def _cleared(findings: OverloadFindings, entry: SourceEntry) -> bool:
@@ -349,6 +435,9 @@ def _named_operators(case: StoredCase) -> tuple[tuple[str, ...], tuple[str, ...]
     return (names[:-1], names[-1:]) if case.outcome.verdict is CaseVerdict.MISSING else (names, ())
 
 
-def _error_size(max_error: float | None) -> float:
-    """Nothing measured means that the device raised or the shape differs: worse than any number."""
-    return math.inf if max_error is None else max_error
+def _weight(at_fault: AtFault | None, max_error: float | None) -> tuple[bool, float]:
+    """How well a case shows what is wrong: one in which the call at fault was found above all.
+
+    Nothing measured means that the device raised or the shape differs: worse than any number.
+    """
+    return at_fault is not None, math.inf if max_error is None else max_error

@@ -15,12 +15,11 @@ from dataclasses import dataclass, field, replace
 from ..selection import is_narrowed
 from ..surface.overloads import Surface
 from ..verdicts import CASE_SEVERITY, CaseVerdict
+from .alike import NUMBER
 from .attribution import SourceEntry
 from .evidence import in_order_of_severity, lacks_kernel
 from .rules import RULES, ExplainingRule
 from .store import Run, Store, StoredCase
-
-NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
 @dataclass(frozen=True)

@@ -258,12 +258,44 @@ class Unattributed:
 
 
 @dataclass(frozen=True)
+class FaultyOverload:
+    """An overload that answers for cases which broke and which no rule explains.
+
+    Attributes:
+        overload: its name.
+        cases: how many of its cases crashed, timed out, were wrong or refused a dtype, the worst first.
+        dtypes, entries: of those cases.
+        example: the label of the one that shows it best; `message` is what was wrong there.
+        call: where the calls inside the example were audited one by one, the arguments that the overload got.
+        or_one_of: the others of which one may be at fault instead; empty where it is certain.
+        explains: by entry, cases that broke because they call it, and that no overload answers for therefore.
+    """
+
+    overload: str
+    cases: Mapping[CaseVerdict, int]
+    dtypes: tuple[str, ...]
+    entries: tuple[str, ...]
+    example: str
+    message: str
+    call: str = ""
+    or_one_of: tuple[str, ...] = ()
+    explains: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """Cases of all verdicts together."""
+        return sum(self.cases.values())
+
+
+@dataclass(frozen=True)
 class AuditSummary:
     """Everything that reports show of one run. `cases` holds the cases that other parts refer to by label.
 
     `explanation` says which rules explain the cases that did not pass, and what none explains.
 
     `not_executed` lists the reachable overloads without an executed case; empty where operators or dtypes were chosen.
+
+    `at_fault` lists the overloads that answer for cases which broke and which no rule explains, the most serious first.
 
     `module` holds what the probes of torch.mps itself showed, `known_reports` how the upstream reports of wrong
     results stand in this run. `selection` says by which filters only a part is left, "" when nothing is: see `select`.
@@ -284,6 +316,7 @@ class AuditSummary:
     unattributed: tuple[Unattributed, ...]
     cases: Mapping[str, CaseReference]
     explanation: Explanation = field(default_factory=Explanation)
+    at_fault: tuple[FaultyOverload, ...] = ()
     not_executed: tuple[NotExecuted, ...] = ()
     module: tuple[ModuleRow, ...] = ()
     known_reports: tuple[ReportStanding, ...] = ()
@@ -376,6 +409,7 @@ def select(
         entries=tuple(e for e in summary.entries if e.name in entry_names),
         fallbacks=tuple(f for f in summary.fallbacks if f.overload in kept),
         disagreements=tuple(d for d in summary.disagreements if d.overload in kept),
+        at_fault=tuple(f for f in summary.at_fault if f.overload in kept),
         not_executed=tuple(n for n in summary.not_executed if n.overload in kept),
         unattributed=summary.unattributed if not (verdicts or patterns or dtypes) else (),
         module=summary.module if not (verdicts or patterns or dtypes) else (),

@@ -22,7 +22,7 @@ from ...errors import MpsmithError
 from ..covering.pairs import Levels
 from ..group import GroupKey
 from ..selection import DTYPES
-from ..verdicts import COMPARED_ERRORS, CaseVerdict, Outcome
+from ..verdicts import COMPARED_ERRORS, AtFault, CaseVerdict, Outcome
 from .module_rows import ModuleRow, ModuleStatus
 
 APPLICATION_ID = 0x6D70736D  # "mpsm": tells our files from other SQLite databases
@@ -71,7 +71,7 @@ CREATE TABLE witnesses (
 """
 
 
-# Added after format 1 was in use; an older store gets the table when it is opened.
+# Added after format 1 was in use; an older store gets the tables when it is opened to add to it.
 LATER_SCHEMA = """
 CREATE TABLE IF NOT EXISTS module_rows (
     run INTEGER NOT NULL REFERENCES runs(id),
@@ -86,6 +86,14 @@ CREATE TABLE IF NOT EXISTS covered (
     repeating INTEGER NOT NULL,
     levels BLOB NOT NULL
 );
+CREATE TABLE IF NOT EXISTS looked_inside (
+    group_id INTEGER NOT NULL REFERENCES groups(id),
+    position INTEGER NOT NULL,
+    overload TEXT NOT NULL,
+    call TEXT NOT NULL,
+    message TEXT NOT NULL,
+    PRIMARY KEY (group_id, position)
+) WITHOUT ROWID;
 """
 
 
@@ -128,13 +136,19 @@ class StoredGroup:
 
 @dataclass(frozen=True)
 class StoredCase:
-    """A recorded case with the group it belongs to."""
+    """A recorded case with the group it belongs to.
+
+    `looked_inside`: the calls inside it were audited one by one, because it did not pass; `at_fault` is then the first
+    that was wrong, None where none was.
+    """
 
     id: int
     group: GroupKey
     position: int
     outcome: Outcome
     inputs: str
+    looked_inside: bool = False
+    at_fault: AtFault | None = None
 
     @property
     def label(self) -> str:
@@ -356,6 +370,16 @@ class Store:
                 rows,
             )
 
+    def add_look_inside(self, group: int, position: int, at_fault: AtFault | None) -> None:
+        """Record which of the calls inside a recorded case was wrong, None where none was."""
+        found = at_fault or AtFault("", "", "")
+        with clear_errors(self.path), self._connection as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO looked_inside (group_id, position, overload, call, message)"
+                " VALUES (?, ?, ?, ?, ?)",
+                (group, position, found.overload, found.call, found.message),
+            )
+
     def positions(self, group: int) -> set[int]:
         """The positions of the group's cases that are recorded."""
         with clear_errors(self.path):
@@ -409,16 +433,21 @@ class Store:
         `where` is an SQL condition over the columns of cases (c) and groups (g), for callers inside this package.
         """
         with clear_errors(self.path):
+            looks, look = "", "NULL, NULL, NULL"
+            if self._has_table("looked_inside"):
+                looks = "LEFT JOIN looked_inside l ON l.group_id = c.group_id AND l.position = c.position"
+                look = "l.overload, l.call, l.message"
             cursor = self._connection.execute(
                 "SELECT c.id, g.source, g.operator, g.variant, g.dtype, g.mode, c.position, c.verdict, c.stage,"
-                " c.message, c.fallbacks, c.compared, c.max_error, c.backward, c.seconds, c.inputs"
-                f" FROM cases c JOIN groups g ON g.id = c.group_id WHERE g.run = ? AND ({where})"
+                f" c.message, c.fallbacks, c.compared, c.max_error, c.backward, c.seconds, c.inputs, {look}"
+                f" FROM cases c JOIN groups g ON g.id = c.group_id {looks} WHERE g.run = ? AND ({where})"
                 f" ORDER BY {BY_NAME}, c.position",
                 (run, *parameters),
             )
             for row in cursor:
                 number, source, operator, variant, dtype, mode, position, *rest = row
-                verdict, stage, message, fallbacks, compared, max_error, backward, seconds, inputs = rest
+                verdict, stage, message, fallbacks, compared, max_error, backward, seconds, inputs, *look = rest
+                overload, inner_call, wrong = look
                 yield StoredCase(
                     number,
                     GroupKey(source, operator, variant, dtype, mode),
@@ -434,6 +463,8 @@ class Store:
                         seconds,
                     ),
                     inputs,
+                    looked_inside=overload is not None,
+                    at_fault=AtFault(overload, inner_call, wrong) if overload else None,
                 )
 
     def case_counts(self, run: int) -> Iterator[CaseCount]:
@@ -530,12 +561,15 @@ class Store:
     def module_rows(self, run: int) -> list[ModuleRow]:
         """What the probes of a run showed, in the order of names."""
         with clear_errors(self.path):
-            if not self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'module_rows'").fetchone():
+            if not self._has_table("module_rows"):
                 return []  # a store from before there were any
             rows = self._connection.execute(
                 "SELECT name, status, detail FROM module_rows WHERE run = ? ORDER BY name", (run,)
             ).fetchall()
         return [ModuleRow(name, ModuleStatus(status), detail) for name, status, detail in rows]
+
+    def _has_table(self, name: str) -> bool:
+        return self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)).fetchone() is not None
 
     # ---- witnesses
 

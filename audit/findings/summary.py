@@ -30,6 +30,7 @@ from .evidence import (
     lacks_kernel,
 )
 from .explanations import explain
+from .faulty import at_fault, what_was_wrong
 from .known_reports import ReportStanding, known_reports
 from .not_executed import not_executed
 from .overload_verdict import breakages_beside, kernel_verdict, prevailing_breakage, verdict_of, works
@@ -70,8 +71,9 @@ def summarize(
         surface: the overloads of the audited torch.
         registered: what the registry says, by operator ("aten::mode"); shown beside the verdicts, never part of them.
     """
-    evidence = evidence_of(store, run.id, surface, simulated=bool(run.environment.get("simulated", False)))
     explanation, rule_of = explain(store, run, surface)
+    simulated = bool(run.environment.get("simulated", False))
+    evidence = evidence_of(store, run.id, surface, rule_of, simulated=simulated)
     groups = store.groups(run.id)
     overloads = _overloads(evidence, surface, _selection(run, evidence.counts))
     cases = _referenced_cases(evidence, rule_of)
@@ -91,6 +93,7 @@ def summarize(
         unattributed=_unattributed(evidence),
         cases=cases,
         explanation=explanation,
+        at_fault=at_fault(evidence),
         not_executed=not_executed(run, overloads, evidence.counts, _committed_memory()),
         module=tuple(store.module_rows(run.id)),
         known_reports=_known_reports(evidence),
@@ -232,7 +235,7 @@ def _told_of(case: CaseReference, shared: Sequence[str]) -> str:
     parts = ["in the backward"] if case.stage == "backward" else []
     parts += [f"this or one of {', '.join(shared)}"] if shared else []
     where = f"{', '.join(parts)}: " if parts else ""
-    return f"{where}{case.message}"
+    return f"{where}{what_was_wrong(case)}"
 
 
 def _told(breakages: Iterable[Breakage], executed: int) -> str:
@@ -282,7 +285,7 @@ def _reason(
     if findings.shared and decided_by not in (CaseVerdict.FALLBACK, CaseVerdict.MISSING):
         parts.append(f"this or one of {', '.join(sorted(findings.shared))}")
     says_more = decided_by not in (CaseVerdict.FALLBACK, CaseVerdict.MISSING) and deciding.message
-    return ", ".join(parts) + (f": {deciding.message}" if says_more else "")
+    return ", ".join(parts) + (f": {what_was_wrong(deciding)}" if says_more else "")
 
 
 def _reason_for_nothing(findings: OverloadFindings, declared: Overload | None, selection: str) -> str:
@@ -431,6 +434,7 @@ def _order(key: tuple[SourceEntry, str, CaseVerdict]) -> tuple[SourceEntry, int,
 
 def _referenced_cases(evidence: RunEvidence, rule_of: Mapping[str, str]) -> dict[str, CaseReference]:
     kept = [f for findings in evidence.overloads.values() for f in findings.dtypes.values()]
+    kept += [f for findings in evidence.overloads.values() for f in findings.faults.values()]
     kept += [f for by_dtype in evidence.entries.values() for f in by_dtype.values()]
     kept += evidence.unattributed.values()
     cases = [case for each in kept for case in each.worst.values()]

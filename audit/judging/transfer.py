@@ -1,4 +1,4 @@
-"""Copies of a case's inputs, on any device, that keep what an operator can see of them.
+"""Copies of a case's inputs, from any device on any device, that keep what an operator can see of them.
 
 Strides, storage offsets, conjugate and negative bits, shared storages (one argument a view of another) and the
 identity of an argument given twice all survive. Copies are leaves of autograd wherever the original was one.
@@ -67,7 +67,7 @@ class _Transfer:
         if isinstance(leaf, torch.Generator):
             return torch.Generator(self._device).manual_seed(leaf.initial_seed())
         if isinstance(leaf, torch.UntypedStorage):
-            return torch.empty(0, dtype=torch.uint8).set_(leaf).to(self._device, copy=True).untyped_storage()
+            return _bytes_of(leaf).to(self._device, copy=True).untyped_storage()
         if isinstance(leaf, slice):
             return slice(self.leaf(leaf.start), self.leaf(leaf.stop), self.leaf(leaf.step))
         return leaf
@@ -94,8 +94,7 @@ class _Transfer:
     def _view_of_copied_storage(self, tensor: Tensor) -> Tensor:
         storage = tensor.untyped_storage()
         if storage._cdata not in self._storages:
-            flat = torch.empty(0, dtype=torch.uint8).set_(storage)
-            self._storages[storage._cdata] = flat.to(self._device, copy=True)
+            self._storages[storage._cdata] = _bytes_of(storage).to(self._device, copy=True)
         copied = self._storages[storage._cdata].untyped_storage()
         view = torch.empty(0, dtype=tensor.dtype, device=self._device)
         view.set_(copied, tensor.storage_offset(), tensor.size(), tensor.stride())
@@ -104,6 +103,11 @@ class _Transfer:
         if tensor.is_neg():
             view = torch._neg_view(view)
         return view
+
+
+def _bytes_of(storage: torch.UntypedStorage) -> Tensor:
+    """All of a storage, on its own device."""
+    return torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
 
 
 def widened(tree: Any) -> Any:

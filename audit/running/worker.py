@@ -28,6 +28,7 @@ from ..group import GroupKey
 from ..selection import Settings
 from ..verdicts import CaseVerdict, Outcome
 from .death import at_risk, begin, keep_words
+from .look_budget import LookBudget
 
 if TYPE_CHECKING:
     from ..cases import Case, CaseSource
@@ -92,6 +93,7 @@ class _Worker:
     device: AuditedDevice
     store: Store
     frozen: set[str] = field(default_factory=set)
+    looking: LookBudget = field(default_factory=LookBudget)
 
 
 _worker: _Worker | None = None
@@ -121,6 +123,7 @@ def _prepare(options: WorkerOptions) -> _Worker:
 
     import torch
 
+    from ..calls.references import register as register_references
     from ..sources import case_sources
     from .device import open_device
 
@@ -129,6 +132,7 @@ def _prepare(options: WorkerOptions) -> _Worker:
     _arm(options.settings.faults, device)
     _refuse_dtypes(options.settings.refuse_dtypes_of, device)
     sources = case_sources(options.settings.imports)
+    register_references()
     store = Store.open_to_add(options.store)
     keep_words(options.scratch)
     _limit_memory(options.settings.memory_limit)
@@ -297,9 +301,24 @@ def _run_cases(worker: _Worker, task: Task, cases: list[tuple[int, Case]], marke
         reached_device = partial(_mark, marker, position, ON_DEVICE)
         outcome = _judged(worker, case, f"{task.key.label}:{position}", witness=traced, on_device=reached_device)
         worker.store.add_case(task.group, position, outcome, inputs)
+        _look_inside(worker, task, position, case, outcome, marker)
         executed += 1
     worker.store.add_witnesses(task.group, witness.overloads)
     return executed
+
+
+def _look_inside(worker: _Worker, task: Task, position: int, case: Case, outcome: Outcome, marker: int) -> None:
+    """Record which call inside a case that came out wrong is at fault; the case itself is in the store already."""
+    from ..judging.inner_calls import fault_inside, worth_a_look
+
+    if not worth_a_look(outcome) or not worker.looking.allows(task.group, outcome):
+        return
+    _announce(marker, position, worker.options.settings.timeout)
+    with worker.looking.spending():
+        at_fault = fault_inside(
+            case, worker.device.recorder, worker.options.settings.seed, f"{task.key.label}:{position}"
+        )
+    worker.store.add_look_inside(task.group, position, at_fault)
 
 
 def _judged(worker: _Worker, case: Case, label: str, **observers: Any) -> Outcome:

@@ -1,0 +1,291 @@
+"""Which overload inside a call is at fault: every inner call on the device audited with the very arguments it got.
+
+A case calls an operator, and that one calls others. When the case comes out wrong it is run again under a dispatch
+mode, which sees every overload below autograd, those of the backward on autograd's own threads too. Each call's
+arguments are copied to the CPU before it runs; afterwards the CPU's result for them is compared with the device's, by
+the comparison that judges cases. The innermost of the first calls that are wrong is at fault: what it was given was
+right or wrong, but what it made of it is not what the CPU makes of the same.
+
+Composites with a kernel of their own below autograd (`aten::logsumexp.out`) are run with the mode in force, so that
+what they call is audited before they are.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy
+import torch
+from torch import Tensor
+from torch._ops import OpOverload
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from ...errors import one_line
+from ..cases import Case, described, seed_generators
+from ..tree import leaves, map_leaves
+from ..verdicts import AtFault, CaseVerdict, Outcome
+from .agreement import Comparison
+from .compare import Difference
+from .execution import Execution
+from .judge import DEVICE, Recorder, Trial, classify, reads_uninitialised_memory
+from .reference import WideRuns
+from .transfer import Inputs, move
+from .witness import Witness
+
+# What one case may cost: the inner calls that are audited, and the elements of their arguments.
+MOST_CALLS = 400
+MOST_ELEMENTS = 1 << 24
+# A fault that shows in some calls only: how often the case is run again until an inner call is wrong.
+ATTEMPTS = 2
+
+# Their results hold what the memory held.
+UNDEFINED_RESULTS = frozenset(
+    f"aten::{name}"
+    for name in (
+        "empty",
+        "empty_like",
+        "empty_permuted",
+        "empty_strided",
+        "new_empty",
+        "new_empty_strided",
+        "resize",
+        "resize_",
+        "resize_as_",
+    )
+)
+
+# Composite kernels below autograd, in the order in which the dispatcher prefers them.
+_COMPOSITE_KEYS = (
+    torch._C.DispatchKey.CompositeExplicitAutograd,
+    torch._C.DispatchKey.CompositeExplicitAutogradNonFunctional,
+    torch._C.DispatchKey.CompositeImplicitAutograd,
+)
+_KERNEL_KEYS = (torch._C.DispatchKey.MPS,)
+
+
+def worth_a_look(outcome: Outcome) -> bool:
+    """Whether an inner call may be at fault for what a case showed, and no report names the operator already.
+
+    That a device has no float64 is true of all operators alike.
+    """
+    if outcome.verdict is CaseVerdict.DTYPE_GAP:
+        return "float64" not in outcome.message and "ComplexDouble" not in outcome.message
+    return outcome.verdict is CaseVerdict.WRONG
+
+
+def fault_inside(
+    case: Case, recorder: Recorder, seed: int, label: str, note: Callable[[str], None] = lambda overload: None
+) -> AtFault | None:
+    """The overload that is at fault for a case which came out wrong, or None where no call inside it is wrong.
+
+    Args:
+        case, recorder, seed, label: as for `judge`.
+        note: told the overload of each inner call before it is made, to know which of them ended the process.
+    """
+    for _ in range(ATTEMPTS):
+        inner_calls = InnerCalls(case, note)
+        Trial(case, recorder, seed, label, witness=inner_calls).outcome()
+        if inner_calls.at_fault is not None:
+            return inner_calls.at_fault
+    return None
+
+
+class InnerCalls(Witness):
+    """Watches the runs of one case on the device, as a witness does, and audits the calls inside.
+
+    Attributes:
+        at_fault: the first inner call that was wrong; None while there was none.
+    """
+
+    def __init__(self, case: Case, note: Callable[[str], None] = lambda overload: None) -> None:
+        super().__init__()
+        self.at_fault: AtFault | None = None
+        self._case = case
+        self._note = note
+        self._calls = 0
+        self._elements = 0
+        self._open: set[str] = set()
+
+    @contextmanager
+    def watching(self, forward: bool) -> Iterator[None]:
+        """Audit the calls made in this context."""
+        with _Mode(self):
+            yield
+
+    def audited(self, mode: TorchDispatchMode, func: OpOverload[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+        """Make one call on the device, and compare it with the CPU's unless something inside it was wrong already."""
+        before = _on_cpu(args, kwargs) if self._is_to_be_audited(args, kwargs) else None
+        if before is None:
+            return func(*args, **kwargs)
+        self._note(func._name)
+        try:
+            result = self._made(mode, func, args, kwargs)
+            torch.mps.synchronize()
+        except Exception as error:
+            self._compare(func, before, error)
+            raise
+        after = _on_cpu((*leaves(result), *_tensors(args, kwargs)), {})
+        if after is not None:
+            self._compare(func, before, after[0])
+        return result
+
+    def _is_to_be_audited(self, args: Any, kwargs: dict[str, Any]) -> bool:
+        if self.at_fault is not None or self._calls >= MOST_CALLS or not _is_for_device(args, kwargs):
+            return False
+        elements = sum(tensor.numel() for tensor in _tensors(args, kwargs))
+        if self._elements + elements > MOST_ELEMENTS:
+            return False
+        self._calls += 1
+        self._elements += elements
+        return True
+
+    def _made(self, mode: TorchDispatchMode, func: OpOverload[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+        """The call's result; what a composite calls goes through the mode as well."""
+        name = func._name
+        key = None if name in self._open else _composite_key(func)
+        if key is None or not all(t.layout is torch.strided for t in _tensors(args, kwargs)):
+            return func(*args, **kwargs)
+        self._open.add(name)
+        try:
+            with mode:
+                return func._op_dk(key, *args, **kwargs)
+        finally:
+            self._open.discard(name)
+
+    def _compare(self, func: OpOverload[..., Any], before: Inputs, after: tuple[Any, ...] | Exception) -> None:
+        if self.at_fault is not None:  # something inside this call
+            return
+        try:
+            with torch._C.DisableTorchFunction(), _untouched_generators():
+                difference = _difference(self._case, func, before, after)
+        except Exception:  # the CPU has no such kernel, or refuses: nothing to compare with
+            return
+        if difference:
+            call = described(Case(func, *before))
+            self.at_fault = AtFault(func._name, call, difference)
+
+
+class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Hands every overload that is called to what audits it; autograd's threads inherit it with the engine's state."""
+
+    def __init__(self, inner_calls: InnerCalls) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._inner_calls = inner_calls
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return self._inner_calls.audited(self, func, args, kwargs or {})
+
+
+def _difference(case: Case, func: OpOverload[..., Any], before: Inputs, after: tuple[Any, ...] | Exception) -> str:
+    """How the device's results and its arguments afterwards differ from the CPU's; "" where they do not.
+
+    Raises what the CPU raises, unless the case is one of those that are to raise.
+    """
+    seed = _seed
+    call = Case(
+        _and_arguments(func),
+        *before,
+        uninitialised=_undefined(func),
+        elementwise=case.elementwise and torch.Tag.pointwise in func.tags,
+        distribution=case.distribution,
+    )
+    seed()
+    drawn = torch.default_generator.get_state()
+    inputs = move(*before, "cpu")
+    try:
+        outputs = call.call(*inputs[0], **inputs[1])
+    except Exception as error:
+        if case.errors_count and not isinstance(after, Exception) and not isinstance(error, NotImplementedError):
+            return f"returns where the CPU raises {type(error).__name__}: {one_line(error)}"
+        raise
+    if isinstance(after, Exception):
+        refusal = classify(after, "forward")
+        return "" if refusal.verdict is CaseVerdict.MISSING else str(refusal)
+    is_random = torch.Tag.nondeterministic_seeded in func.tags
+    is_random |= not torch.equal(drawn, torch.default_generator.get_state())
+    expected = Execution(inputs, list(outputs), [], [])
+    arguments = after[len(after) - len(_tensors(*inputs)) :]
+    actual = Execution(_rebuilt(inputs, arguments), list(after), [], [])
+    comparison = Comparison(call, WideRuns(call, [], seed), "cpu", random=is_random)
+    agreement = comparison.forward(actual, expected)
+    if not isinstance(agreement, Difference) or reads_uninitialised_memory(call, expected, seed):
+        return ""
+    return agreement.text
+
+
+def _and_arguments(func: OpOverload[..., Any]) -> Callable[..., tuple[Any, ...]]:
+    """The call, giving its tensor arguments back after its results: both are compared."""
+
+    def call(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        return (*leaves(func(*args, **kwargs)), *_tensors(args, kwargs))
+
+    return call
+
+
+def _rebuilt(inputs: Inputs, tensors: tuple[Any, ...]) -> Inputs:
+    """`inputs` with other tensors in the places of its own."""
+    replaced = iter(tensors)
+    args, kwargs = map_leaves(lambda leaf: next(replaced) if isinstance(leaf, Tensor) else leaf, inputs)
+    return args, kwargs
+
+
+def _undefined(func: OpOverload[..., Any]) -> str:
+    return "uninitialised" if func._name.split(".")[0] in UNDEFINED_RESULTS else ""
+
+
+def _composite_key(func: OpOverload[..., Any]) -> Any:
+    """The key of the composite kernel that the device runs for an overload; None where it has one of its own.
+
+    Views are one step of autograd's, and never wrong in parts.
+    """
+    name = func._name
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+    if func.is_view or any(has_kernel(name, key) for key in _KERNEL_KEYS):
+        return None
+    return next((key for key in _COMPOSITE_KEYS if has_kernel(name, key)), None)
+
+
+def _is_for_device(args: Any, kwargs: dict[str, Any]) -> bool:
+    return any(
+        (isinstance(leaf, Tensor) and leaf.device.type == DEVICE)
+        or (isinstance(leaf, torch.device) and leaf.type == DEVICE)
+        for leaf in leaves((args, kwargs))
+    )
+
+
+def _on_cpu(args: Any, kwargs: dict[str, Any]) -> Inputs | None:
+    """Copies of arguments on the CPU, devices among them replaced as well; None where they cannot be copied."""
+    try:
+        with torch._C.DisableTorchFunction():  # a default device is for the case, not for the copies
+            moved_args, moved_kwargs = move(tuple(args), kwargs, "cpu")
+    except Exception:
+        return None
+    return _named_cpu(moved_args), _named_cpu(moved_kwargs)
+
+
+def _named_cpu(tree: Any) -> Any:
+    cpu = torch.device("cpu")
+    return map_leaves(lambda leaf: cpu if isinstance(leaf, torch.device) and leaf.type == DEVICE else leaf, tree)
+
+
+def _tensors(args: Any, kwargs: dict[str, Any]) -> list[Tensor]:
+    return [leaf for leaf in leaves((args, kwargs)) if isinstance(leaf, Tensor)]
+
+
+def _seed() -> None:
+    seed_generators(0, "inner call")
+
+
+@contextmanager
+def _untouched_generators() -> Iterator[None]:
+    """The case may draw numbers on the CPU between its calls: what the audit of one draws is put back."""
+    states = torch.default_generator.get_state(), random.getstate(), numpy.random.get_state()
+    try:
+        yield
+    finally:
+        torch.default_generator.set_state(states[0])
+        random.setstate(states[1])
+        numpy.random.set_state(states[2])

@@ -1,0 +1,230 @@
+"""A fault inside an overload is put down to that overload, whoever calls it, and to nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from mpsmith.audit.cases import Case, described, make_cases
+from mpsmith.audit.findings.audited_surface import audited_surface
+from mpsmith.audit.findings.results import AuditSummary
+from mpsmith.audit.findings.summary import summarize
+from mpsmith.audit.judging.fallbacks import CounterRecorder
+from mpsmith.audit.judging.inner_calls import fault_inside, worth_a_look
+from mpsmith.audit.judging.judge import judge
+from mpsmith.audit.judging.witness import Witness
+from mpsmith.audit.selection import Samples
+from mpsmith.audit.sources import case_sources
+from mpsmith.audit.verdicts import AtFault, CaseVerdict
+from support.faulty_kernels import Faulty, faulty_kernel
+from support.stores import begun, new_store
+
+pytestmark = pytest.mark.usefixtures("fallback_enabled")
+
+BROKEN = {CaseVerdict.WRONG, CaseVerdict.CRASH, CaseVerdict.TIMEOUT, CaseVerdict.DTYPE_GAP}
+
+
+def audited(folder: Path, source: str, *operators: str) -> AuditSummary:
+    """What a report says after an audit of float32 with the few cases of the quick level."""
+    with new_store(folder) as store:
+        recording = begun(store)
+        cases = case_sources(())[source]
+        for key in [key for key in cases.groups() if key.operator in operators and key.dtype == "float32"]:
+            recording.add(key)
+            (group,) = [group.id for group in store.groups(recording.run.id) if group.key == key]
+            witness = Witness()
+            for position, case in make_cases(cases, key, Samples.QUICK, 0).items():
+                label = key.label_of(position)
+                outcome = judge(case, CounterRecorder(), 0, label, witness)
+                store.add_case(group, position, outcome, described(case))
+                if worth_a_look(outcome):
+                    store.add_look_inside(group, position, fault_inside(case, CounterRecorder(), 0, label))
+            store.add_witnesses(group, witness.overloads)
+        run = recording.finish()
+        return summarize(store, run, audited_surface(run))
+
+
+def broken(summary: AuditSummary) -> set[str]:
+    """The overloads that have a case which broke."""
+    return {overload.name for overload in summary.overloads if BROKEN.intersection(overload.cases)}
+
+
+def scaled(kernel: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    result = kernel(*args, **kwargs)
+    return result * 1.5 if torch.is_floating_point(result) else result
+
+
+def scaled_in_place(kernel: Callable[..., Any], this: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+    kernel(this, *args, **kwargs)
+    return this.mul_(1.01)
+
+
+def scaled_out(kernel: Callable[..., Any], *args: Any, out: torch.Tensor, **kwargs: Any) -> torch.Tensor:
+    kernel(*args, out=out, **kwargs)
+    return out.mul_(1.01)
+
+
+def of_two_views(kernel: Callable[..., Any], this: torch.Tensor, other: torch.Tensor, **kwargs: Any) -> torch.Tensor:
+    result = kernel(this, other, **kwargs)
+    views = this.untyped_storage()._cdata == other.untyped_storage()._cdata
+    return result * 2 if views and this.storage_offset() != other.storage_offset() else result  # type: ignore[no-any-return]
+
+
+def of_many(kernel: Callable[..., Any], tensors: list[torch.Tensor], dim: int = 0) -> torch.Tensor:
+    result = kernel(tensors, dim)
+    return result + 1 if len(tensors) > 2 and result.is_floating_point() else result  # type: ignore[no-any-return]
+
+
+def without_the_maximum(kernel: Callable[..., Any], this: torch.Tensor, dim: int, half: bool) -> torch.Tensor:
+    powers = torch.exp(this * 100)
+    return powers / powers.sum(dim, keepdim=True)
+
+
+@pytest.mark.parametrize(
+    ("at_fault", "faulty", "source", "callers"),
+    [
+        ("sub.Tensor", of_two_views, "opinfo", ("diff", "gradient")),
+        ("cat", of_many, "opinfo", ("stack", "hstack")),
+        ("_softmax", without_the_maximum, "opinfo", ("nn.functional.scaled_dot_product_attention",)),
+        ("add_.Tensor", scaled_in_place, "opinfo", ("nn.functional.bilinear", "logsumexp")),
+        ("exp_", scaled_in_place, "opinfo", ("logsumexp",)),
+        ("clamp", scaled, "opinfo", ("corrcoef",)),
+        ("_upsample_nearest_exact2d", scaled, "opinfo", ("nn.functional.interpolate",)),
+        ("gelu_backward", scaled, "opinfo", ("nn.functional.gelu",)),
+        ("sum.IntList_out", scaled_out, "opinfo", ("logsumexp",)),
+        ("addcmul_", scaled_in_place, "opinfo", ("_foreach_addcmul",)),
+        ("_upsample_nearest_exact1d", scaled, "opinfo", ("nn.functional.interpolate",)),
+        ("avg_pool2d", scaled, "known wrong", ("avg_pool2d",)),
+    ],
+)
+def test_the_overload_at_fault_is_blamed_and_no_caller(
+    tmp_path: Path, at_fault: str, faulty: Faulty, source: str, callers: tuple[str, ...]
+) -> None:
+    with faulty_kernel(at_fault, faulty):
+        summary = audited(tmp_path, source, *callers)
+    assert broken(summary) == {f"aten::{at_fault}"}
+    (found,) = summary.at_fault
+    assert found.overload == f"aten::{at_fault}"
+    assert found.call
+    assert not found.or_one_of
+
+
+def inside(call: Callable[..., Any], *args: Any, **fields: Any) -> AtFault | None:
+    return fault_inside(Case(call, args, **fields), CounterRecorder(), 0, "test")
+
+
+def test_where_nothing_is_wrong_nothing_is_at_fault() -> None:
+    for call in (torch.logsumexp, torch.softmax):
+        assert inside(call, torch.randn(3, 4), 1) is None
+    assert inside(torch.nn.functional.gelu, torch.randn(4, requires_grad=True), differentiable=True) is None
+
+
+def test_the_arguments_are_those_before_the_call_and_the_words_those_of_the_judge() -> None:
+    with faulty_kernel("exp_", scaled_in_place):
+        found = inside(lambda x: x.clone().zero_().exp_(), torch.ones(3))
+    assert found == AtFault(
+        "aten::exp_",
+        "(float32[3])",
+        "output 0: 3 of 3 elements differ; at [0]: 1.0099999904632568, CPU 1.0, float64 1.0",
+    )
+
+
+def test_the_first_wrong_call_is_at_fault_and_not_what_it_misleads() -> None:
+    with faulty_kernel("exp", scaled), faulty_kernel("cos", scaled):
+        found = inside(lambda x: x.exp().cos(), torch.ones(3))
+    assert found is not None
+    assert found.overload == "aten::exp"
+
+
+def test_an_argument_that_must_not_change_is_compared() -> None:
+    def spoils(kernel: Callable[..., Any], this: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = kernel(this, other)
+        other.zero_()
+        return result
+
+    with faulty_kernel("maximum", spoils):
+        found = inside(lambda x: x.maximum(x * 2), torch.ones(3))
+    assert found is not None
+    assert (found.overload, found.message.split(";")[0]) == ("aten::maximum", "output 2: 3 of 3 elements differ")
+
+
+def test_what_raises_inside_is_at_fault() -> None:
+    def raises(kernel: Callable[..., Any], *args: Any, **kwargs: Any) -> torch.Tensor:
+        raise ValueError("no such luck")
+
+    with faulty_kernel("cos", raises):
+        found = inside(lambda x: x.exp().cos(), torch.ones(3))
+    assert found == AtFault("aten::cos", "(float32[3])", "raises ValueError: no such luck")
+
+
+def test_a_case_that_is_to_raise_blames_the_call_that_does_not() -> None:
+    with faulty_kernel("index_select", lambda kernel, this, dim, index: kernel(this, dim, index % 3)):
+        found = inside(torch.index_select, torch.ones(3), 0, torch.tensor([7]), errors_count=True)
+    assert found is not None
+    assert found.overload == "aten::index_select"
+    assert found.message.startswith("returns where the CPU raises IndexError: ")
+
+
+def test_the_second_of_two_calls_is_audited_for_itself() -> None:
+    calls = []
+
+    def second(kernel: Callable[..., Any], this: torch.Tensor) -> torch.Tensor:
+        calls.append(this)
+        result: torch.Tensor = kernel(this)
+        return result if len(calls) % 2 else result + 1
+
+    with faulty_kernel("cos", second):
+        found = inside(lambda x: (x.cos(), x.cos()), torch.ones(3))
+    assert found is not None
+    assert found.overload == "aten::cos"
+
+
+def test_random_and_uninitialised_results_are_never_at_fault() -> None:
+    def call(x: torch.Tensor) -> list[torch.Tensor]:
+        return [
+            torch.rand_like(x),
+            torch.bernoulli(x),
+            torch.empty_like(x),
+            torch.empty(5, dtype=torch.bool).to(x.device),
+        ]
+
+    assert inside(call, torch.full((5,), 0.5)) is None
+
+
+def test_a_case_draws_the_same_numbers_with_and_without_a_look_inside() -> None:
+    torch.manual_seed(0)
+    plain = torch.rand(3)
+    torch.manual_seed(0)
+    seen = []
+
+    def call(x: torch.Tensor) -> torch.Tensor:
+        torch.manual_seed(0)
+        x.exp()
+        seen.append(torch.rand(3))
+        return x
+
+    with faulty_kernel("exp", scaled):
+        inside(call, torch.ones(3))
+    assert all(torch.equal(drawn, plain) for drawn in seen)
+
+
+def test_a_reading_of_gradients_sees_the_devices_own_threads() -> None:
+    weight = torch.randn(4, requires_grad=True)
+    with faulty_kernel("silu_backward", scaled):
+        found = inside(torch.nn.functional.silu, weight, differentiable=True)
+    assert found is not None
+    assert found.overload == "aten::silu_backward"
+
+
+def test_one_look_audits_no_more_than_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mpsmith.audit.judging.inner_calls.MOST_CALLS", 2)
+    with faulty_kernel("cos", scaled):
+        assert inside(lambda x: x.exp().exp().cos(), torch.ones(3)) is None
+        assert inside(lambda x: x.exp().cos(), torch.ones(3)) is not None
+    monkeypatch.setattr("mpsmith.audit.judging.inner_calls.MOST_ELEMENTS", 2)
+    with faulty_kernel("cos", scaled):
+        assert inside(torch.cos, torch.ones(3)) is None

@@ -1,0 +1,160 @@
+"""Who answers for a case that broke: the call that was found wrong inside it, or what is known of other cases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mpsmith.audit.findings.evidence import RunEvidence, evidence_of
+from mpsmith.audit.findings.faulty import at_fault, what_was_wrong
+from mpsmith.audit.findings.store import Store
+from mpsmith.audit.group import GroupKey
+from mpsmith.audit.surface.overloads import Dispatch
+from mpsmith.audit.verdicts import AtFault, CaseVerdict, Outcome
+from support.stores import Recording, begun, new_store
+from support.surfaces import overload, surface
+
+V = CaseVerdict
+SURFACE = surface(*(overload(name, Dispatch.NATIVE) for name in ("sub", "cat", "stack", "exp", "up1", "up2")))
+DIFFER = Outcome(V.WRONG, "forward", "3 of 4 elements differ", max_error=5.0)
+PASSED = Outcome(V.PASSED)
+SUB = AtFault("aten::sub", "(float32[3])", "2 of 3 elements differ")
+
+
+class Run:
+    """A run under construction."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.recording: Recording = begun(store)
+
+    def case(
+        self,
+        operator: str,
+        *outcomes: Outcome,
+        calls: dict[str, bool] | None = None,
+        inside: dict[int, AtFault | None] | None = None,
+        dtype: str = "float32",
+    ) -> None:
+        key = GroupKey("opinfo", operator, "", dtype, "fallback")
+        self.recording.add(key, *outcomes, calls=calls, done=False)
+        (group,) = [group.id for group in self.store.groups(self.recording.run.id) if group.key == key]
+        for position, found in (inside or {}).items():
+            self.store.add_look_inside(group, position, found)
+
+    def evidence(self, rules: dict[str, str] | None = None) -> RunEvidence:
+        return evidence_of(self.store, self.recording.run.id, SURFACE, rules or {}, simulated=True)
+
+    def wrong(self, dtype: str = "float32") -> dict[str, int]:
+        """How many wrong cases each overload has that has one."""
+        found = {name: o.dtypes[dtype].cases[V.WRONG] for name, o in self.evidence().overloads.items()}
+        return {name.removeprefix("aten::"): count for name, count in found.items() if count}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    with new_store(tmp_path) as store:
+        yield Run(store)
+
+
+def test_the_call_that_was_found_wrong_answers_and_its_caller_does_not(run: Run) -> None:
+    run.case("stack", DIFFER, PASSED, calls={"stack": True, "sub": False}, inside={0: SUB})
+    assert run.wrong() == {"sub": 1}
+    found = run.evidence().overloads["aten::sub"].dtypes["float32"]
+    assert found.cases == {V.WRONG: 1, V.PASSED: 1}
+    assert what_was_wrong(found.worst[V.WRONG]) == "2 of 3 elements differ, called with (float32[3])"
+
+
+def test_cases_that_say_the_same_have_the_same_cause(run: Run) -> None:
+    another = Outcome(V.WRONG, "forward", "17 of 20 elements differ")
+    run.case("stack", DIFFER, another, calls={"stack": True}, inside={0: SUB})
+    assert run.wrong() == {"sub": 2}
+
+
+def test_a_case_that_says_the_same_and_has_no_wrong_call_has_the_same_cause(run: Run) -> None:
+    run.case("stack", DIFFER, DIFFER, calls={"stack": True}, inside={0: SUB, 1: None})
+    assert run.wrong() == {"sub": 2}
+
+
+def test_a_case_nobody_looked_into_has_the_cause_of_its_entry(run: Run) -> None:
+    run.case("stack", DIFFER, Outcome(V.CRASH, "forward", "SIGSEGV"), calls={"stack": True}, inside={0: SUB})
+    assert run.evidence().overloads["aten::sub"].dtypes["float32"].cases == {V.WRONG: 1, V.CRASH: 1}
+
+
+def test_the_cause_of_most_cases_is_taken(run: Run) -> None:
+    cat = AtFault("aten::cat", "", "")
+    run.case("stack", DIFFER, DIFFER, DIFFER, DIFFER, calls={"stack": True}, inside={0: SUB, 1: cat, 2: cat})
+    assert run.wrong() == {"sub": 1, "cat": 3}
+
+
+def test_without_a_wrong_call_the_suspects_answer_as_before(run: Run) -> None:
+    run.case("stack", DIFFER, calls={"stack": True, "sub": False}, inside={0: None})
+    assert run.wrong() == {"stack": 1}
+
+
+def test_a_caller_of_what_is_at_fault_elsewhere_does_not_answer(run: Run) -> None:
+    run.case("sub", DIFFER, calls={"sub": True}, inside={0: SUB})
+    run.case("stack", DIFFER, calls={"stack": True, "sub": False}, inside={0: None})
+    assert run.wrong() == {"sub": 1}
+    assert run.evidence().overloads["aten::sub"].explains == {"stack": 1}
+
+
+def test_another_dtype_or_an_overload_that_is_not_called_explains_nothing(run: Run) -> None:
+    run.case("sub", DIFFER, calls={"sub": True}, inside={0: SUB}, dtype="float16")
+    run.case("stack", DIFFER, calls={"stack": True, "sub": False})
+    assert run.wrong() == {"stack": 1}
+    run.case("sub", DIFFER, calls={"sub": True}, inside={0: SUB})
+    run.case("cat", DIFFER, calls={"cat": True})
+    assert run.wrong() == {"sub": 1, "cat": 1}
+
+
+def test_of_several_suspects_the_one_that_is_at_fault_elsewhere_answers(run: Run) -> None:
+    run.case("up1", DIFFER, calls={"up1": True}, inside={0: AtFault("aten::up2", "", "")})
+    run.case("up2", PASSED, calls={"up2": True})
+    run.case("interpolate", DIFFER, calls={"up1": True, "up2": True})
+    assert run.wrong() == {"up2": 2}
+    assert not run.evidence().overloads["aten::up2"].shared
+
+
+def test_a_case_that_a_rule_explains_is_nobodys_fault_and_stays_with_its_suspects(run: Run) -> None:
+    run.case("stack", DIFFER, calls={"stack": True}, inside={0: SUB})
+    evidence = run.evidence({"opinfo:stack:float32:0": "a rule"})
+    assert evidence.overloads["aten::stack"].dtypes["float32"].cases[V.WRONG] == 1
+    assert "aten::sub" not in evidence.overloads
+    assert at_fault(evidence) == ()
+
+
+def test_the_overloads_at_fault_are_listed_the_certain_and_most_serious_first(run: Run) -> None:
+    run.case("stack", *[DIFFER] * 2, calls={"stack": True}, inside={0: SUB})
+    run.case("sub", DIFFER, calls={"sub": True, "exp": False}, inside={0: None}, dtype="int8")
+    run.case("cat", *[DIFFER] * 4, calls={"cat": True}, dtype="bool")
+    run.case("exp", Outcome(V.CRASH, "forward", "SIGSEGV"), calls={"exp": True})
+    run.case("masked", *[DIFFER] * 9, calls={"up1": True, "up2": True})
+    listed = at_fault(run.evidence())
+    assert [(f.overload, f.total, f.or_one_of) for f in listed] == [
+        ("aten::exp", 1, ()),
+        ("aten::cat", 4, ()),
+        ("aten::sub", 3, ()),
+        ("aten::up1", 9, ("aten::up2",)),
+        ("aten::up2", 9, ("aten::up1",)),
+    ]
+    sub = listed[2]
+    assert (sub.cases, sub.dtypes, sub.entries) == ({V.WRONG: 3}, ("float32", "int8"), ("stack", "sub"))
+    assert (sub.example, sub.message, sub.call) == ("opinfo:stack:float32:0", SUB.message, SUB.call)
+
+
+def test_a_store_from_before_there_were_looks_inside_is_read(run: Run, tmp_path: Path) -> None:
+    run.case("stack", DIFFER, calls={"stack": True}, inside={0: SUB})
+    run.store._connection.execute("DROP TABLE looked_inside")
+    assert run.wrong() == {"stack": 1}
+    with Store.open(tmp_path / "store.sqlite") as store:
+        (case,) = store.cases(run.recording.run.id)
+    assert (case.looked_inside, case.at_fault) == (False, None)
+
+
+def test_what_was_found_inside_is_read_back(run: Run) -> None:
+    run.case("stack", DIFFER, DIFFER, DIFFER, inside={0: SUB, 1: None})
+    found = [(case.looked_inside, case.at_fault) for case in run.store.cases(run.recording.run.id)]
+    assert found == [(True, SUB), (True, None), (False, None)]

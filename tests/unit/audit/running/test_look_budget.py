@@ -1,0 +1,38 @@
+"""How many wrong cases are looked into: a few of each kind, and none when a worker's time for it is spent."""
+
+from __future__ import annotations
+
+import pytest
+
+from mpsmith.audit.running import look_budget
+from mpsmith.audit.running.look_budget import LookBudget
+from mpsmith.audit.verdicts import CaseVerdict, Outcome
+
+
+def wrong(message: str, stage: str = "forward") -> Outcome:
+    return Outcome(CaseVerdict.WRONG, stage, message)
+
+
+def test_the_first_three_of_a_kind_are_looked_into() -> None:
+    budget = LookBudget()
+    assert [budget.allows(1, wrong(f"{n} elements differ")) for n in range(5)] == [True, True, True, False, False]
+    assert budget.allows(1, wrong("7 elements differ", "backward"))
+    assert budget.allows(1, wrong("shape is [3], not [4]"))
+    assert budget.allows(2, wrong("9 elements differ"))
+
+
+def test_a_budget_that_is_spent_allows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([10.0, 12.5, 20.0, 20.5])
+    monkeypatch.setattr(look_budget.time, "process_time", lambda: next(clock))
+    budget = LookBudget(seconds=3.0)
+    with budget.spending():
+        pass
+    assert budget.allows(1, wrong("differs"))
+    with budget.spending():
+        pass
+    assert not budget.allows(2, wrong("differs"))
+
+
+def test_what_a_worker_may_spend() -> None:
+    assert look_budget.MOST_OF_A_KIND == 3
+    assert look_budget.MOST_SECONDS == 60.0
