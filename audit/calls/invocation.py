@@ -22,6 +22,25 @@ def overload_of(name: str) -> Any:
     return getattr(packet, overload or "default")
 
 
+def full_name(operator: str) -> str:
+    """The overload's name with its namespace, which sources leave out where it is aten."""
+    return operator if "::" in operator else f"aten::{operator}"
+
+
+def runs_a_kernel(name: str) -> bool:
+    """Whether the overload has a kernel of its own on the CPU or on mps, and is not composed of others."""
+    return any(torch._C._dispatch_has_kernel_for_dispatch_key(name, device) for device in ("CPU", "MPS"))
+
+
+def written_arguments(name: str) -> list[str]:
+    """The names of the arguments that an overload writes into, as its schema says."""
+    return [
+        argument.name
+        for argument in overload_of(name)._schema.arguments
+        if argument.alias_info is not None and argument.alias_info.is_write
+    ]
+
+
 # Overloads that answer without a dispatch, or whose binding is written by hand: the profiler does not see their calls.
 UNSEEN = frozenset(
     f"aten::{name}"

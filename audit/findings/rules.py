@@ -184,7 +184,7 @@ TORCH = (
         WRONG,
         r"^raises IndexError, the CPU RuntimeError: Expected dim < ",
         ("narrow_copy",),
-        sources=("errors",),
+        sources=("errors", "arguments"),
     ),
     ExplainingRule(
         "take-overlap-unchecked",
@@ -199,8 +199,39 @@ TORCH = (
         "torch's _stack.out, a private operator, concatenates instead of stacking on every device but the CPU",
         WRONG,
         r"^output 0: shape is \["
-        r"|^raises RuntimeError: zero-dimensional tensor \(at position 0\) cannot be concatenated$",
+        r"|^raises RuntimeError: zero-dimensional tensor \(at position 0\) cannot be concatenated$"
+        r"|^raises IndexError: Dimension out of range",
         ("_stack.out",),
+    ),
+    ExplainingRule(
+        "shuffle-of-one-group",
+        "without an mps kernel native_channel_shuffle is a composition, which returns a view of its input where there "
+        "is one group alone and nothing to shuffle; the CPU's kernel copies",
+        WRONG,
+        r"^output \d shares the memory of input 0, unlike the CPU's$",
+        ("native_channel_shuffle",),
+        sources=("arguments",),
+        inputs=r"groups=1:",
+    ),
+    ExplainingRule(
+        "order-that-nobody-asked-for",
+        "with sorted=False the results may come in any order, and a device sorts them or not as it likes",
+        WRONG,
+        VALUES_DIFFER,
+        ("topk", "topk.values", "_unique", "_unique2"),
+        sources=("arguments",),
+        inputs=r"sorted=False",
+        holds_on="real",
+    ),
+    ExplainingRule(
+        "svd-out-of-another-shape",
+        "linalg_svd with out= falls back to the CPU with copies of its outputs: one of another shape is resized by "
+        "torch's fallback in order of rows, and by the CPU's kernel in order of columns",
+        WRONG,
+        r"^output 0, a view, has stride \(\d+, 1\), not \(1, \d+\)$",
+        ("linalg_svd.U",),
+        sources=("arguments",),
+        inputs=r"^full_matrices=False: ",
     ),
 )
 

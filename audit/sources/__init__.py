@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from ...errors import MpsmithError, one_line
 from ..calls.foreign import registered_operators
 from ..cases import CaseSource
+from .arguments import ArgumentSource
 from .errors import ErrorSource
 from .forms import FormSource
 from .known_wrong import KnownWrongSource
@@ -33,6 +34,7 @@ def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
         offered.extend(_offered(package))
     defined = sorted(registered_operators() - before) if imports else []
     opinfos = OpInfoSource()
+    schemas = SchemaSource(packages=list(imports), foreign=defined)
     sources: list[CaseSource] = [
         KnownWrongSource(),  # first: a bug that is back is known before anything else
         opinfos,
@@ -43,7 +45,8 @@ def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
         SizeSource(opinfos),
         RandomSource(opinfos),
         ModuleSource(),
-        SchemaSource(packages=list(imports), foreign=defined),
+        schemas,
+        ArgumentSource(schemas),
         LargeSource(),
         LargeKnownWrongSource(),
     ]
