@@ -82,6 +82,17 @@ class SchemaCall:
         return namespace == "aten" and self.__name__ not in SITUATIONS and name not in KERNELS
 
     @property
+    def writes(self) -> bool:
+        """Whether the schema says that an argument is written: in place, or out=."""
+        return bool(self._written)
+
+    def written(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """The arguments of a call that the schema says are written."""
+        return [
+            kwargs[name] if name in kwargs else args[i] for name, i in self._written if name in kwargs or i < len(args)
+        ]
+
+    @property
     def takes_device(self) -> bool:
         """Whether the overload has an argument `device`, as factories have."""
         return any(argument.name == "device" and argument.kwarg_only for argument in self._overload._schema.arguments)
@@ -98,10 +109,7 @@ class SchemaCall:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The overload's result, and the written arguments."""
         result = self._run(*args, **kwargs)
-        written = [
-            kwargs[name] if name in kwargs else args[i] for name, i in self._written if name in kwargs or i < len(args)
-        ]
-        return result, written
+        return result, self.written(args, kwargs)
 
 
 def fingerprint(name: str) -> str:

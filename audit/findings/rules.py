@@ -80,9 +80,9 @@ TORCH = (
         "float64-by-definition-out",
         "float_power computes in float64, which mps refuses before out= is looked at: another error than the CPU's",
         WRONG,
-        r"^raises TypeError, the CPU RuntimeError: the output given to float_power has dtype",
+        r"^raises TypeError, the CPU RuntimeError: (the output given to float_power|unsupported operation: more)",
         ("float_power",),
-        sources=("forms",),
+        sources=("forms", "targets"),
     ),
     ExplainingRule(
         "mode-out-refuses-mps",
@@ -185,6 +185,37 @@ TORCH = (
         r"^raises IndexError, the CPU RuntimeError: Expected dim < ",
         ("narrow_copy",),
         sources=("errors", "arguments"),
+    ),
+    ExplainingRule(
+        "contiguous-after-all",
+        "the CPU's kernel asks for contiguous memory; on mps the operator falls back, and the copies are contiguous",
+        WRONG,
+        r"^returns where the CPU raises RuntimeError: \w+ requires (\w+ to be contiguous|contiguous input)$"
+        r"|^returns where the CPU raises RuntimeError: \w+ must be contiguous$",
+        ("_pdist_*", "multi_margin_loss_*", "multilabel_margin_loss_*"),
+    ),
+    ExplainingRule(
+        "expanded-target-refused",
+        "PyTorch forbids to write into memory that several elements share; a CPU kernel that does not look takes it",
+        WRONG,
+        r"^raises RuntimeError: unsupported operation: more than one element of the written-to tensor refers",
+        sources=("targets", "schema targets"),
+        inputs=r"^(in place|out=|written) expanded: ",
+    ),
+    ExplainingRule(
+        "grouped-mm-wants-alignment",
+        "torch's _grouped_mm checks that memory begins at a multiple of 16 bytes on every device but the CPU",
+        WRONG,
+        r"^raises RuntimeError: expected data_ptr to be aligned to 16 bytes$",
+        ("_grouped_mm",),
+    ),
+    ExplainingRule(
+        "native-channel-shuffle-views",
+        "on every device but the CPU native_channel_shuffle views its input in another shape, which needs contiguous "
+        "memory",
+        WRONG,
+        r"^raises RuntimeError: view size is not compatible with input tensor's size and stride",
+        ("native_channel_shuffle",),
     ),
     ExplainingRule(
         "take-overlap-unchecked",

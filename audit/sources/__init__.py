@@ -20,6 +20,8 @@ from .random import RandomSource
 from .schema import SchemaSource
 from .sizes import SizeSource
 from .special_values import SpecialValueSource
+from .target_sources import SchemaTargetSource, TargetSource
+from .tensor_layouts import TensorLayoutSource
 
 
 def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
@@ -33,18 +35,21 @@ def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
     for package in imports:
         offered.extend(_offered(package))
     defined = sorted(registered_operators() - before) if imports else []
-    opinfos = OpInfoSource()
+    opinfos, modules = OpInfoSource(), ModuleSource()
     schemas = SchemaSource(packages=list(imports), foreign=defined)
     sources: list[CaseSource] = [
         KnownWrongSource(),  # first: a bug that is back is known before anything else
         opinfos,
         LayoutSource(opinfos),
+        *map(TensorLayoutSource, (opinfos, modules, schemas)),
         SpecialValueSource(opinfos),
         FormSource(opinfos),
+        TargetSource(opinfos),
+        SchemaTargetSource(schemas),
         ErrorSource(opinfos),
         SizeSource(opinfos),
         RandomSource(opinfos),
-        ModuleSource(),
+        modules,
         schemas,
         ArgumentSource(schemas),
         LargeSource(),

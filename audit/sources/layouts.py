@@ -42,10 +42,15 @@ def offset(tensor: Tensor) -> Tensor:
 
 
 def expanded(tensor: Tensor) -> Tensor | None:
-    """The first entry of the first dimension repeated with stride 0 (the values change, for both devices alike)."""
+    """The first entry of the first dimension repeated with stride 0 (the values change, for both devices alike).
+
+    The storage has room for all entries: some of the CPU's kernels read and write there as if it were contiguous.
+    """
     if tensor.dim() < 1 or tensor.shape[0] < 2:
         return None
-    return tensor[:1].clone().expand(tensor.shape)
+    room = tensor.new_zeros(tensor.shape)
+    room[:1] = tensor[:1]
+    return room[:1].expand(tensor.shape)
 
 
 def padded_rows(tensor: Tensor) -> Tensor | None:
@@ -55,6 +60,20 @@ def padded_rows(tensor: Tensor) -> Tensor | None:
     larger = tensor.new_zeros((*tensor.shape[:-1], tensor.shape[-1] + 3))
     larger[..., 1:-2] = tensor
     return larger[..., 1:-2]
+
+
+def stepped_rows(tensor: Tensor) -> Tensor | None:
+    """Every other entry of the first dimension; the last one stays contiguous."""
+    if tensor.dim() < 2:
+        return None
+    larger = tensor.new_zeros((tensor.shape[0] * 2, *tensor.shape[1:]))
+    larger[::2] = tensor
+    return larger[::2]
+
+
+def swapped_in_front(tensor: Tensor) -> Tensor | None:
+    """The first two of three or more dimensions swapped in memory; the last one stays contiguous."""
+    return tensor.transpose(0, 1).contiguous().transpose(0, 1) if tensor.dim() > 2 else None
 
 
 def channels_last(tensor: Tensor) -> Tensor | None:

@@ -1,0 +1,19 @@
+"""The cases of one group, judged in this process."""
+
+from __future__ import annotations
+
+from mpsmith.audit.cases import CaseSource, make_cases
+from mpsmith.audit.group import GroupKey
+from mpsmith.audit.judging.fallbacks import CounterRecorder
+from mpsmith.audit.judging.judge import judge
+from mpsmith.audit.selection import Samples
+from mpsmith.audit.verdicts import CaseVerdict
+
+
+def wrong_cases(source: CaseSource, operator: str, dtype: str = "float32", variant: str = "") -> list[str]:
+    """The titles of the cases of a group that end wrong; the group must have cases."""
+    key = GroupKey(source.name, operator, variant, dtype, "fallback")
+    cases = make_cases(source, key, Samples.DEFAULT, 0)
+    assert cases, "a group without cases shows nothing"
+    outcomes = {i: judge(case, CounterRecorder(), 0, f"{key.label}:{i}") for i, case in cases.items()}
+    return [cases[i].title for i, outcome in outcomes.items() if outcome.verdict is CaseVerdict.WRONG]
