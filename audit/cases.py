@@ -7,7 +7,6 @@ by its group and position, on every machine, and a worker can make it anew from 
 
 from __future__ import annotations
 
-import fnmatch
 import hashlib
 import random
 from abc import ABC, abstractmethod
@@ -20,9 +19,9 @@ import numpy
 import torch
 
 from ..errors import MpsmithError
-from ..near_names import near
 from .description import describe
 from .group import GroupKey
+from .operator_names import matching
 from .selection import DTYPES, Samples, Settings
 
 
@@ -152,9 +151,8 @@ def seed_generators(seed: int, label: str) -> None:
 def select(groups: Iterable[GroupKey], ops: Sequence[str], dtypes: Sequence[str]) -> list[GroupKey]:
     """Keep the groups that match any of the patterns `ops` and have one of `dtypes`; empty means all.
 
-    A pattern is an operator's name as its source spells it, its last part ("softshrink" finds
-    "nn.functional.softshrink"), an ATen name ("aten::softshrink"), or a shell pattern of those ("linalg.*").
-    Raises MpsmithError when a pattern or dtype finds nothing.
+    A pattern names an operator as `operator_names.matching` says. Raises MpsmithError when a pattern or dtype finds
+    nothing.
     """
     groups = list(groups)
     if not groups:
@@ -162,30 +160,9 @@ def select(groups: Iterable[GroupKey], ops: Sequence[str], dtypes: Sequence[str]
     unknown = [d for d in dtypes if d not in DTYPES]
     if unknown:
         raise MpsmithError(f"unknown dtype {unknown[0]!r} (mps has {', '.join(DTYPES)})")
-    kept = {name for pattern in ops for name in _matching(pattern, groups)} if ops else None
+    names = {group.operator for group in groups}
+    kept = {name for pattern in ops for name in matching(pattern, names)} if ops else None
     chosen = [g for g in groups if (kept is None or g.operator in kept) and (not dtypes or g.dtype in dtypes)]
     if not chosen:
         raise MpsmithError(f"nothing to audit: no case of {', '.join(ops) or 'any operator'} has {', '.join(dtypes)}")
     return chosen
-
-
-def _matching(pattern: str, groups: list[GroupKey]) -> set[str]:
-    wanted = pattern.removeprefix("aten::")
-    names = {g.operator for g in groups}
-    found = _spelled(names, wanted)
-    if found and wanted.startswith("nn.functional."):  # the same operator in sources that name it by its schema
-        found |= _spelled(names, wanted.removeprefix("nn.functional."))
-    if not found:
-        spellings = {form for n in names for form in _spellings(n)}
-        hint = near(wanted, spellings, "`mpsmith surface` lists all operators")
-        raise MpsmithError(f"no cases for operator {pattern!r}{hint}")
-    return found
-
-
-def _spelled(names: set[str], pattern: str) -> set[str]:
-    return {n for n in names if any(fnmatch.fnmatchcase(form, pattern) for form in _spellings(n))}
-
-
-def _spellings(name: str) -> set[str]:
-    last = name.rsplit(".", 1)[-1]
-    return {name, name.replace(".", "_"), last} if name.startswith("nn.") else {name, name.replace(".", "_")}

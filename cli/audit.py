@@ -11,7 +11,7 @@ import typer
 
 from ..audit.selection import DeviceKind, Samples, Settings
 from ..errors import MpsmithError
-from .options import DEFAULT_STORE, AsJson, Operators, StorePath, values_of
+from .options import DEFAULT_STORE, AsJson, AuditedOperators, StorePath, values_of
 from .printing import print_json, say
 from .registry import synced
 from .registry_text import sync_json, sync_lines
@@ -37,7 +37,7 @@ def audit(
     samples: Annotated[
         Samples, typer.Option(rich_help_panel=_CASES, help="How many cases of each operator and dtype.")
     ] = Samples.DEFAULT,
-    ops: Operators = None,
+    ops: AuditedOperators = None,
     dtypes: Annotated[
         list[str] | None,
         typer.Option(rich_help_panel=_CASES, help="Only these dtypes; repeated or joined by commas."),

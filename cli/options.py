@@ -43,6 +43,17 @@ Operators = Annotated[
     ),
 ]
 
+AuditedOperators = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ops",
+        metavar="OP",
+        help="Only these operators. A name takes all overloads and forms of it, from every source; an overload such as "
+        "'pow.Tensor_Tensor' its own cases, as 'aten::pow.Tensor_Tensor' also those that may reach it; a pattern such "
+        "as 'linalg*' what it matches. Repeated or joined by commas.",
+    ),
+]
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 

@@ -36,6 +36,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "tree",
         "description",
         "time_limit",
+        "operator_names",
         "cases",
         "covering",
         "releases",
