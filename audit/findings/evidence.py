@@ -279,7 +279,7 @@ class _Attributing:
     def _attribute_to_composition(self, case: StoredCase, named: tuple[str, ...]) -> None:
         """A composite operator whose parts fell back did not run on the device, though no report names it."""
         in_backward = case.outcome.stage == "backward"
-        if case.group.source != OVERLOADS_BY_NAME:  # those call the overload itself, whatever it is named
+        if not case.group.source.startswith(OVERLOADS_BY_NAME):  # those call the overload itself, whatever it is named
             in_backward |= all("backward" in name for name in named)
         entry, dtype = SourceEntry.of(case.group), case.group.dtype
         suspects = self._evidence.attribution.suspects(entry, dtype)

@@ -318,14 +318,6 @@ REFERENCE = (
         standing=True,
     ),
     ExplainingRule(
-        "lcm-of-extremes-ends-the-process",
-        "on the CPU lcm of the smallest integer divides by an overflowed number, which ends the process",
-        REFERENCE_FAILED,
-        r"^the CPU's run ends in SIGFPE",
-        ("lcm",),
-        sources=("special values",),
-    ),
-    ExplainingRule(
         "as-strided-scatter-of-views",
         "torch's as_strided_scatter asserts that an input which requires a gradient is contiguous",
         REFERENCE_FAILED,

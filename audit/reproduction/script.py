@@ -58,7 +58,7 @@ loss = sum(t.square().sum() for t in outputs if t.requires_grad)
 return torch.autograd.grad(loss, [a for a in args if isinstance(a, torch.Tensor) and a.requires_grad])"""
 
 # Sources whose cases are one plain call. Those of `FORMS` are a call in some form; the others wrap a module, or draw.
-PLAIN_SOURCES = ("opinfo", "layouts", "special values", "errors", "sizes", "schema")
+PLAIN_SOURCES = ("opinfo", "layouts", "special values", "errors", "sizes", "schema", "schema special values")
 FORM_SOURCE = "forms"
 
 

@@ -42,7 +42,7 @@ def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
         opinfos,
         LayoutSource(opinfos),
         *map(TensorLayoutSource, (opinfos, modules, schemas)),
-        SpecialValueSource(opinfos),
+        *map(SpecialValueSource, (opinfos, modules, schemas)),
         FormSource(opinfos),
         TargetSource(opinfos),
         SchemaTargetSource(schemas),

@@ -49,8 +49,8 @@ class DerivedSource(CaseSource):
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         """The variations of the group's cases that are worth it."""
         base = replace(key, source=self._base.name)
-        for case in self.chosen(self._base.cases(base, Samples.DEFAULT)):
-            yield from self.variations(base, case)
+        for turn, case in enumerate(self.chosen(self._base.cases(base, Samples.DEFAULT))):
+            yield from self.further_variations(base, case) if turn else self.variations(base, case)
 
     def varies(self, key: GroupKey) -> bool:
         """Whether this source has anything to vary for the group."""
@@ -68,6 +68,10 @@ class DerivedSource(CaseSource):
         `key` is the base's own group.
         """
 
+    def further_variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
+        """The variations of the second and any further chosen case of a group; a source may want fewer of them."""
+        return self.variations(key, case)
+
 
 class DerivedOpInfoSource(DerivedSource):
     """A derived source that asks the OpInfos about the operators, and so varies nothing else."""
@@ -80,10 +84,14 @@ class DerivedOpInfoSource(DerivedSource):
 def representative(cases: Iterable[Case]) -> Case | None:
     """Of the first cases, the one whose largest tensor has the most dimensions, then the most elements.
 
-    Cases that are skipped, have no tensor or are very large do not count, those without any element only where there
-    is nothing else: they have no values to be wrong. None when none is left.
+    Cases that are skipped, have no tensor or are very large do not count, those without any element, or with an empty
+    tensor, only where there is nothing else: they have no values to be wrong. None when none is left.
     """
-    candidates = [case for case in islice(cases, LOOKED_AT) if not case.skipped]
+    following = iter(cases)
+    candidates = [case for case in islice(following, LOOKED_AT) if not case.skipped]
+    if not any(map(_has_elements, candidates)):  # samplers of matrices begin with all that are empty
+        further = (case for case in islice(following, LOOKED_AT_FOR_KINDS) if not case.skipped)
+        candidates += [case for case in further if _has_elements(case)][:1]
     shapes = [(shape, i) for i, case in enumerate(candidates) if (shape := _largest(case)) is not None]
     return candidates[max(shapes, key=lambda ranked: (ranked[0], -ranked[1]))[1]] if shapes else None
 
@@ -95,11 +103,10 @@ def distinct(cases: Iterable[Case], most: int) -> list[Case]:
     words, numbers of the same type whatever their value. What the base expects to be refused is not varied.
     """
     looked_at = [case for case in islice(cases, LOOKED_AT_FOR_KINDS) if not case.skipped and not case.errors_count]
-    first = representative(looked_at)
+    first = representative(filter(_has_elements, looked_at))
     found: dict[Hashable, Case] = {} if first is None else {kind(first): first}
     for case in looked_at:
-        largest = _largest(case)
-        if largest is not None and largest[0] and len(found) < most:
+        if _has_elements(case) and len(found) < most:
             found.setdefault(kind(case), case)
     return list(found.values())
 
@@ -121,8 +128,14 @@ def _kind(value: Any) -> Hashable:
     return repr(value)
 
 
-def _largest(case: Case) -> tuple[bool, int, int] | None:
+def _has_elements(case: Case) -> bool:
+    largest = _largest(case)
+    return largest is not None and largest[0]
+
+
+def _largest(case: Case) -> tuple[bool, bool, int, int] | None:
     tensors = [t for t in leaves((case.args, case.kwargs)) if isinstance(t, Tensor)]
     if not tensors or max(t.numel() for t in tensors) > LARGEST_TO_VARY:
         return None
-    return max((t.numel() > 0, t.dim(), t.numel()) for t in tensors)
+    none_is_empty = all(t.numel() for t in tensors)
+    return max((t.numel() > 0, none_is_empty, t.dim(), t.numel()) for t in tensors)

@@ -1,76 +1,162 @@
-"""Samples with NaN, infinities, signed zeros, denormals and extreme integers in place of some of their values."""
+"""Cases with special values in some of their elements: NaN, signed zeros, ties, integers beyond 2^24 and 2^53."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from ..cases import Case
 from ..group import GroupKey
-from ..tree import map_leaves
-from .derived import DerivedOpInfoSource
-from .opinfo import ELEMENTWISE
+from ..tree import leaves, map_leaves
+from .derived import DerivedSource, distinct
+from .unsafe_values import excluded, is_left_alone, writes
+from .value_classes import ValueClass, classes
 
-# Operators that read their integer inputs as positions, sizes or bits of memory: extreme values are bad input there.
-REDUCTION = ("ReductionOpInfo",)
-# Floating values may be special wherever the CPU defines what happens; these do not return for NaN or infinities.
-UNDEFINED = frozenset({"histc", "histogram", "histogramdd", "multinomial", "normal", "bernoulli", "masked.normalize"})
+# So many tensors of a case get special values each alone; a foreach function has dozens that are all alike.
+MOST_ALONE = 4
+MOST_IN_ANY_PLACE = 2  # of the second and further classes that a tensor gets alone
+# So many cases of a group are varied at most, each of a kind of its own.
+MOST_KINDS = 3
 
 
-class SpecialValueSource(DerivedOpInfoSource):
-    """Each representative sample with one class of special values sprinkled over its tensors."""
+@dataclass(frozen=True)
+class Plan:
+    """Which classes, by their titles, are tried with a dtype.
+
+    Attributes:
+        together: put into all tensors of the representative case at once.
+        alone: put into each of its tensors alone.
+        others: put into all tensors of cases of other kinds.
+    """
+
+    together: tuple[str, ...] = ()
+    alone: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+
+
+PLANS: dict[str, Plan] = {
+    "float32": Plan(
+        (
+            *("nan", "infinities", "signed zeros", "denormals", "largest finite", "nan in whole rows"),
+            *("one infinity", "negative infinity in whole rows", "zeros", "all equal"),
+        ),
+        ("nan middle", "nan first", "nan last", "zeros"),
+        ("nan", "nan middle"),
+    ),
+    "float16": Plan(("nan", "infinities", "denormals", "largest finite"), ("nan middle",)),
+    "bfloat16": Plan(("nan", "infinities", "largest finite"), ("nan middle",)),
+    "complex64": Plan(("nan", "infinities", "signed zeros", "nan in an imaginary part", "infinite imaginary part")),
+    "int64": Plan(
+        ("extreme integers", "all equal", "negative", "beyond 2^24", "beyond 2^31", "beyond 2^53"),
+        ("zeros",),
+        ("beyond 2^24", "beyond 2^53"),
+    ),
+    "int32": Plan(("extreme integers", "negative", "beyond 2^24"), ("zeros",)),
+    "int16": Plan(("extreme integers", "negative")),
+    "int8": Plan(("extreme integers", "negative")),
+    "uint8": Plan(("extreme integers", "above 127")),
+    "bool": Plan(("all true", "all false")),
+}
+# For modules, remembered calls and lists of tensors: most of them call what the other OpInfos call.
+FEWER_PLANS: dict[str, Plan] = {
+    "float32": Plan(("nan", "infinities"), ("nan middle",)),
+    "float16": Plan(("nan",)),
+    "int64": Plan(("extreme integers", "beyond 2^53")),
+}
+# For remembered calls that write into an argument: mostly twins of those that return.
+FEWEST_PLANS: dict[str, Plan] = {"float32": Plan(("nan",)), "int64": Plan(("beyond 2^53",))}
+# What the values of a dtype are at the least, sprinkled over all tensors: floating ones, and integers.
+SPRINKLED: dict[bool, Plan] = {
+    True: Plan(("nan", "infinities", "signed zeros", "denormals", "largest finite")),
+    False: Plan(("extreme integers",)),
+}
+
+
+class SpecialValueSource(DerivedSource):
+    """Cases of each group with one class of special values in their tensors, in all at once or in one alone."""
 
     name = "special values"
 
     def varies(self, key: GroupKey) -> bool:
-        """Only elementwise operators and reductions define what they do with every special value."""
-        kind = type(self._opinfos.opinfo(key)).__name__
-        if "_polynomial_" in key.operator and key.dtype in ("int32", "int64"):
-            return False  # an extreme degree: the recurrence takes a step for each, a minute of them
-        return kind in (*ELEMENTWISE, *REDUCTION) and key.dtype != "bool" and key.operator not in UNDEFINED
+        """Whether any class of the dtype's is defined for the operator."""
+        plan = self._plans(key.operator).get(key.dtype)
+        return plan is not None and bool(_defined(plan.together, key.operator, key.dtype))
+
+    def chosen(self, cases: Iterable[Case]) -> Iterable[Case]:
+        """The representative case, and some of other kinds."""
+        return distinct(cases, MOST_KINDS)
 
     def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
-        """The variations that `with_special_values` makes."""
-        return with_special_values(case, getattr(torch, key.dtype))
+        """All classes of the dtype's plan."""
+        return with_special_values(case, key.operator, key.dtype, self._plans(key.operator)[key.dtype])
+
+    def further_variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
+        """The few classes that the plan has for cases of other kinds."""
+        return with_special_values(case, key.operator, key.dtype, Plan(self._plans(key.operator)[key.dtype].others))
+
+    def _plans(self, operator: str) -> dict[str, Plan]:
+        if self._base.name == "schema":
+            return FEWEST_PLANS if writes(operator) else FEWER_PLANS
+        return PLANS if self._base.name == "opinfo" and not operator.startswith("_foreach_") else FEWER_PLANS
 
 
-def with_special_values(case: Case, dtype: torch.dtype) -> Iterator[Case]:
-    """One case for each class of values that the dtype has."""
-    for title, values in classes(dtype).items():
-        # Gradients at special values differ between correct implementations; only the values are defined.
-        yield sprinkled(replace(case, differentiable=False, title=title, values=title), dtype, values)
+def with_special_values(case: Case, operator: str, dtype: str, plan: Plan) -> Iterator[Case]:
+    """One case for each class of values that the plan has and that is defined for the operator.
+
+    What the CPU refuses (a singular matrix, a probability of NaN) the device has to refuse too.
+    """
+    tensors = varied_tensors(case, operator, getattr(torch, dtype))
+    if not tensors:
+        return
+    several = len(tensors) > 1
+    for each in _defined((*plan.together, *(() if several else plan.alone)), operator, dtype):
+        yield with_values(case, tensors, each)
+    for turn, each in enumerate(_defined(plan.alone if several else (), operator, dtype)):
+        for tensor in tensors[: MOST_IN_ANY_PLACE if turn else MOST_ALONE]:
+            yield replace(with_values(case, [tensor], each), title=f"{each} in tensor {tensor} alone")
 
 
-def classes(dtype: torch.dtype) -> dict[str, Sequence[float | int]]:
-    """Special values by the name of their class."""
-    if not (dtype.is_floating_point or dtype.is_complex):
-        limits = torch.iinfo(dtype)
-        return {"extreme integers": (limits.max, limits.min, limits.max - 1, 0)}
-    limits_of = torch.finfo(dtype)
-    return {
-        "nan": (math.nan,),
-        "infinities": (math.inf, -math.inf),
-        "signed zeros": (0.0, -0.0),
-        "denormals": (limits_of.smallest_normal / 4, -limits_of.smallest_normal / 4),
-        "largest finite": (limits_of.max, limits_of.min),
-    }
+def varied_tensors(case: Case, operator: str, dtype: torch.dtype) -> list[int]:
+    """Which of the case's tensors, counted from left to right, get values: those of the dtype that hold numbers."""
+    found: list[int] = []
+    count = 0
+    for place, argument in (*enumerate(case.args), *case.kwargs.items()):
+        integers = not (dtype.is_floating_point or dtype.is_complex)
+        numbers = not is_left_alone(operator, place, integers=integers)
+        for leaf in leaves(argument):
+            if isinstance(leaf, Tensor):
+                if numbers and leaf.dtype is dtype and leaf.layout is torch.strided and leaf.numel():
+                    found.append(count)
+                count += 1
+    return found
 
 
-def sprinkled(case: Case, dtype: torch.dtype, values: Sequence[float | int]) -> Case:
-    """The case with every third element of its tensors of `dtype` replaced by the values in turn."""
+def with_values(case: Case, tensors: Collection[int], each: ValueClass) -> Case:
+    """The case with the values of a class in some of its tensors."""
+    count = -1
 
     def change(leaf: object) -> object:
-        if not isinstance(leaf, Tensor) or leaf.dtype is not dtype or leaf.layout is not torch.strided:
+        nonlocal count
+        if not isinstance(leaf, Tensor):
             return leaf
-        flat = leaf.detach().clone().contiguous().flatten()
-        places = range(0, flat.numel(), 3)
-        for turn, place in enumerate(places):
-            flat[place] = values[turn % len(values)]
-        return flat.view(leaf.shape)
+        count += 1
+        if count not in tensors:
+            return leaf
+        return each.change(
+            leaf.detach().resolve_conj().resolve_neg().clone(memory_format=torch.contiguous_format), count
+        )
 
     args, kwargs = map_leaves(change, (case.args, case.kwargs))
-    return replace(case, args=args, kwargs=kwargs)
+    # Gradients at special values differ between correct implementations; only the values are defined.
+    return replace(
+        case, args=args, kwargs=kwargs, differentiable=False, errors_count=True, values=each.name, title=str(each)
+    )
+
+
+def _defined(titles: Iterable[str], operator: str, dtype: str) -> list[ValueClass]:
+    known = classes(getattr(torch, dtype))
+    chosen = [known[title] for title in dict.fromkeys(titles)]
+    return [each for each in chosen if not excluded(operator, dtype, each.name)]

@@ -15,7 +15,7 @@ from ...audit.sources.derived import representative
 from ...audit.sources.layouts import LAYOUTS, Layout, expanded, in_every_layout
 from ...audit.sources.schema import SchemaSource
 from ...audit.sources.sizes import in_every_size
-from ...audit.sources.special_values import with_special_values
+from ...audit.sources.special_values import SPRINKLED, with_special_values
 from ..runtime import catalog
 from .calls import KernelCall
 
@@ -43,7 +43,7 @@ def cases_of(call: KernelCall, dtype: torch.dtype, layouts: Sequence[Layout] = L
     if plain is None:
         return
     if call.special_values and dtype is not torch.bool:
-        yield from with_special_values(plain, dtype)
+        yield from with_special_values(plain, call.name, _name(dtype), SPRINKLED[dtype.is_floating_point])
     if call.elementwise:
         yield from in_every_size(plain)
 

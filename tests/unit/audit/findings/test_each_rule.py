@@ -233,13 +233,6 @@ TABLE = (
     ),
     Explained("undefined-on-the-cpu", V.REFERENCE_FAILED, ("the CPU's result depends on uninitialised memory",)),
     Explained(
-        "lcm-of-extremes-ends-the-process",
-        V.REFERENCE_FAILED,
-        ("the CPU's run ends in SIGFPE",),
-        ("lcm",),
-        fixed={"source": ("special values", "opinfo")},
-    ),
-    Explained(
         "as-strided-scatter-of-views",
         V.REFERENCE_FAILED,
         ('!self.requires_grad() || self.is_contiguous() INTERNAL ASSERT FAILED at "x"',),

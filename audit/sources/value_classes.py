@@ -1,0 +1,154 @@
+"""Classes of special values: what is put into which elements of a tensor.
+
+A class is one idea of what kernels get wrong: NaN that a comparison drops, integers that float32 cannot hold. Its
+values go into all elements, or only into some, so that ordinary values stand beside them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+# Every so many elements one is special where special values are sprinkled.
+STEP = 3
+# Neighbouring integers that a dtype of so many bits of precision rounds to one: float32, a float64's are 2^53.
+BEYOND = {"beyond 2^24": 1 << 24, "beyond 2^31": 1 << 31, "beyond 2^53": 1 << 53}
+# No multiple of it is near a power of two, so that neighbours end up far from each other.
+SCATTER = 7919
+
+# Gives the tensor with special values in it; the second argument is which of a case's tensors it is.
+Change = Callable[[Tensor, int], Tensor]
+
+
+@dataclass(frozen=True)
+class ValueClass:
+    """One class.
+
+    Attributes:
+        name: for people, and for whoever counts which classes an operator saw.
+        change: puts the values in.
+        title: what is particular where a class has several ways; the name where it has one.
+    """
+
+    name: str
+    change: Change
+    title: str = ""
+
+    def __str__(self) -> str:
+        return self.title or self.name
+
+
+def sprinkled(*values: complex) -> Change:
+    """Every third element one of the values in turn."""
+
+    def change(tensor: Tensor, which: int) -> Tensor:
+        flat = tensor.flatten()
+        places = flat[::STEP]
+        turns = torch.tensor(values, dtype=flat.dtype)
+        places.copy_(turns.repeat(-(-places.numel() // len(values)))[: places.numel()])
+        return flat.view(tensor.shape)
+
+    return change
+
+
+def at(place: str, value: complex) -> Change:
+    """One element alone: the "first", the one in the "middle" or the "last"."""
+
+    def change(tensor: Tensor, which: int) -> Tensor:
+        flat = tensor.flatten()
+        flat[{"first": 0, "middle": flat.numel() // 2, "last": -1}[place]].fill_(value)
+        return flat.view(tensor.shape)
+
+    return change
+
+
+def in_first_row(value: complex) -> Change:
+    """Every element at the start of the first or of the last dimension: whole rows and whole columns of them."""
+
+    def change(tensor: Tensor, which: int) -> Tensor:
+        rows = tensor if tensor.dim() else tensor.view(1)
+        rows[:1].fill_(value)
+        rows[..., :1].fill_(value)
+        return rows.view(tensor.shape)
+
+    return change
+
+
+def filled(value: complex) -> Change:
+    """All elements one value."""
+    return lambda tensor, which: torch.full_like(tensor, value)
+
+
+def all_equal(tensor: Tensor, which: int) -> Tensor:
+    """All elements the first one."""
+    return tensor.flatten()[:1].clone().expand(tensor.numel()).reshape(tensor.shape).clone()
+
+
+def negative(tensor: Tensor, which: int) -> Tensor:
+    """All elements below zero."""
+    return -tensor.abs() - 1
+
+
+def neighbours(base: int) -> Change:
+    """Integers from `base` on, each once and in no order; one more in every other tensor; some of them negative."""
+
+    def change(tensor: Tensor, which: int) -> Tensor:
+        count = tensor.numel()
+        values = base + (torch.arange(count) * SCATTER) % max(count, 1) + which % 2
+        values[STEP::4] *= -1
+        return values.to(tensor.dtype).view(tensor.shape)
+
+    return change
+
+
+def classes(dtype: torch.dtype) -> dict[str, ValueClass]:
+    """All classes that a dtype has, by their titles."""
+    if dtype is torch.bool:
+        found = [ValueClass("all true", filled(True)), ValueClass("all false", filled(False))]
+    elif dtype.is_floating_point or dtype.is_complex:
+        found = _floating(dtype)
+    else:
+        found = _integers(dtype)
+    return {str(each): each for each in found}
+
+
+def _floating(dtype: torch.dtype) -> list[ValueClass]:
+    limits = torch.finfo(dtype)
+    small = limits.smallest_normal / 4
+    found = [
+        ValueClass("nan", sprinkled(math.nan)),
+        ValueClass("infinities", sprinkled(math.inf, -math.inf)),
+        ValueClass("signed zeros", sprinkled(0.0, -0.0)),
+        ValueClass("denormals", sprinkled(small, -small)),
+        ValueClass("largest finite", sprinkled(limits.max, limits.min)),
+        *(ValueClass("nan", at(place, math.nan), f"nan {place}") for place in ("first", "middle", "last")),
+        ValueClass("nan", in_first_row(math.nan), "nan in whole rows"),
+        ValueClass("infinities", at("middle", math.inf), "one infinity"),
+        ValueClass("infinities", in_first_row(-math.inf), "negative infinity in whole rows"),
+        ValueClass("zeros", filled(0.0)),
+        ValueClass("all equal", all_equal),
+    ]
+    if dtype.is_complex:
+        found += [
+            ValueClass("nan", at("middle", complex(1.0, math.nan)), "nan in an imaginary part"),
+            ValueClass("infinities", at("middle", complex(1.0, -math.inf)), "infinite imaginary part"),
+        ]
+    return found
+
+
+def _integers(dtype: torch.dtype) -> list[ValueClass]:
+    limits = torch.iinfo(dtype)
+    found = [
+        ValueClass("extreme integers", sprinkled(limits.max, limits.min, limits.max - 1, 0)),
+        ValueClass("zeros", filled(0)),
+        ValueClass("all equal", all_equal),
+    ]
+    if limits.min == 0:
+        return [*found, ValueClass("above 127", sprinkled(128, 200, 254))]
+    found.append(ValueClass("negative", negative))
+    found += [ValueClass(name, neighbours(base)) for name, base in BEYOND.items() if base < limits.max]
+    return found

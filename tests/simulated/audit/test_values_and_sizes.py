@@ -1,0 +1,94 @@
+"""Faults in operators that are neither elementwise nor reductions, seen in cases of other values and other sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from mpsmith.audit.cases import CaseSource, make_cases
+from mpsmith.audit.group import GroupKey
+from mpsmith.audit.judging.fallbacks import CounterRecorder
+from mpsmith.audit.judging.judge import judge
+from mpsmith.audit.selection import Samples
+from mpsmith.audit.sources import case_sources
+from mpsmith.audit.verdicts import CaseVerdict
+
+Kernel = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def sources() -> dict[str, CaseSource]:
+    return case_sources(())
+
+
+@contextmanager
+def faulty(overload: str, fault: Callable[..., Any]) -> Iterator[None]:
+    """The simulated device with one kernel wrapped: `fault` gets the right kernel and its arguments."""
+    name, _, of_name = overload.partition(".")
+    op = getattr(getattr(torch.ops.aten, name), of_name or "default")
+    kernel = torch.library.get_kernel(op, "MPS")
+
+    def run(keyset: Any, *args: Any, **kwargs: Any) -> Any:
+        return fault(lambda *a, **k: kernel.call_boxed(keyset, *a, **k), *args, **kwargs)
+
+    library = torch.library.Library("aten", "IMPL")
+    library.impl(overload, run, "MPS", with_keyset=True, allow_override=True)
+    try:
+        yield
+    finally:
+        library._destroy()
+
+
+def wrong(source: CaseSource, operator: str, dtype: str, variant: str = "") -> list[str]:
+    """The titles of the cases that do not pass."""
+    key = GroupKey(source.name, operator, variant, dtype, "fallback")
+    made = make_cases(source, key, Samples.DEFAULT, 0)
+    assert made
+    failed = []
+    for position, case in made.items():
+        verdict = judge(case, CounterRecorder(), 0, f"{key.label}:{position}").verdict
+        if verdict in (CaseVerdict.WRONG, CaseVerdict.CRASH):
+            failed.append(case.title)
+    return failed
+
+
+def cummax_drops_a_nan(kernel: Kernel, self: Tensor, dim: int) -> Any:
+    alone = self.is_floating_point() and int(self.isnan().sum()) == 1
+    return kernel(self.nan_to_num(0.0) if alone else self, dim)
+
+
+def sort_in_float(kernel: Kernel, self: Tensor, *args: Any, **kwargs: Any) -> Any:
+    if self.dtype is not torch.int64:
+        return kernel(self, *args, **kwargs)
+    values, indices = kernel(self.float(), *args, **kwargs)
+    return values.long(), indices
+
+
+def ignores_nan(kernel: Kernel, self: Tensor, *args: Any, **kwargs: Any) -> Any:
+    return kernel(self.nan_to_num(0.0), *args, **kwargs)
+
+
+FAULTS = [
+    ("special values", "cummax", "float32", "", "cummax", cummax_drops_a_nan, "nan middle"),
+    ("special values", "sort", "int64", "", "sort.stable", sort_in_float, "beyond 2^24"),
+    ("schema special values", "threshold_backward", "float32", "", "threshold_backward", ignores_nan, "nan"),
+]
+
+
+@pytest.mark.parametrize(
+    ("source", "operator", "dtype", "variant", "overload", "fault", "title"),
+    FAULTS,
+    ids=[f"{f[0]}-{f[1]}" for f in FAULTS],
+)
+def test_a_fault_is_seen(
+    sources, source: str, operator: str, dtype: str, variant: str, overload: str, fault: Kernel, title: str
+) -> None:
+    assert wrong(sources[source], operator, dtype, variant) == []
+    with faulty(overload, fault):
+        assert title in wrong(sources[source], operator, dtype, variant)
+    assert wrong(sources[source], operator, dtype, variant) == []
