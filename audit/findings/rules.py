@@ -138,6 +138,15 @@ TORCH = (
         inputs=r"^second derivative: ",
     ),
     ExplainingRule(
+        "linear-gradients-with-a-history",
+        "on mps linear has a derivative formula of its own, one node for all its gradients: that of the bias, a sum "
+        "which depends on nothing, then requires a gradient as the others do",
+        WRONG,
+        r"^(output|gradient) \d+: requires a gradient, the CPU's does not require one$",
+        ("nn.functional.linear", "nn.functional.multi_head_attention_forward"),
+        inputs=r"^second derivative: ",
+    ),
+    ExplainingRule(
         "lu-solve-out",
         "on mps linalg.lu_solve with out= is a Python function of torch; it neither resizes out nor checks its dtype",
         WRONG,

@@ -99,6 +99,17 @@ def compare(
     return _compare_values(actual, expected, reference, tolerance)
 
 
+def same_bits(left: Tensor, right: Tensor) -> bool:
+    """Whether two CPU tensors have the same shape and values, NaN being equal to NaN; sparse ones count as equal."""
+    if left.layout is not torch.strided or right.layout is not torch.strided:
+        return True
+    if torch.equal(left, right):
+        return True
+    if left.shape != right.shape or not (left.is_floating_point() or left.is_complex()):
+        return False
+    return bool(((left == right) | (left.isnan() & right.isnan())).all())
+
+
 def _both_rounded(actual: Tensor, expected: Tensor, rounded_to: torch.dtype | None) -> bool:
     return rounded_to is not None and {actual.dtype, expected.dtype} <= {rounded_to, torch.float32}
 

@@ -23,6 +23,9 @@ class Execution:
         differentiable: the outputs that have a gradient.
         inputs: the inputs that want one, in their order.
         gradients: of `differentiable` with respect to `inputs`, once they have been computed.
+        returned: what the call returned, with its containers.
+        versions: how often each tensor among the arguments had been written when the call began.
+        cotangents: what they were computed with.
     """
 
     arguments: Inputs
@@ -30,18 +33,24 @@ class Execution:
     differentiable: list[Tensor]
     inputs: list[Tensor]
     gradients: list[Tensor | None] = field(default_factory=list)
+    returned: Any = None
+    versions: list[int] = field(default_factory=list)
+    cotangents: list[Tensor] = field(default_factory=list)
 
 
 def execute(case: Case, inputs: Inputs) -> Execution:
     """Call the case's operator with `inputs`. Raises what the operator raises."""
     args, kwargs = inputs
+    versions = [leaf._version for leaf in leaves(inputs) if isinstance(leaf, Tensor)]
     output = case.call(*args, **kwargs)
     processed = case.process_output(output) if case.differentiable else ()
     differentiable = [t for t in leaves(processed) if isinstance(t, Tensor) and t.grad_fn is not None]
-    return Execution(inputs, list(leaves(output)), differentiable, differentiable_leaves((args, kwargs)))
+    wanting = differentiable_leaves((args, kwargs))
+    return Execution(inputs, list(leaves(output)), differentiable, wanting, returned=output, versions=versions)
 
 
 def gradients(execution: Execution, cotangents: list[Tensor]) -> list[Tensor | None]:
     """Gradients of the outputs with respect to the inputs, None for an input that is not used."""
+    execution.cotangents = cotangents
     outputs = [t if t.layout is torch.strided else t.to_dense() for t in execution.differentiable]
     return list(torch.autograd.grad(outputs, execution.inputs, cotangents, allow_unused=True))

@@ -23,6 +23,7 @@ from .agreement import Comparison
 from .compare import Difference
 from .execution import Execution, execute, gradients
 from .fallbacks import missing_operator
+from .randomness import Draws, compare_draws_from
 from .reference import WideRuns
 from .transfer import move
 from .witness import Witness
@@ -118,6 +119,8 @@ class Trial:
         self._witness = witness
         self._on_device = on_device
         self._random = False
+        self._cpu_draws: tuple[bool, ...] = ()
+        self._device_draws: tuple[bool, ...] = ()
         self._cotangents: list[Tensor] = []
         # No method of this object goes in: a cycle would keep the case's tensors until the next garbage collection.
         self._seed_cpu = partial(seed_generators, seed, label)
@@ -178,6 +181,8 @@ class Trial:
         mps = self.mps = self._run_on_device()
         comparison = Comparison(self._case, self._wide, DEVICE, random=self._random)
         agreement = comparison.forward(mps, cpu)
+        if not isinstance(agreement, Difference):
+            agreement = self._compare_draws() or agreement
         if isinstance(agreement, Difference):
             if reads_uninitialised_memory(self._case, cpu, self._seed_cpu):
                 return Outcome(CaseVerdict.REFERENCE_FAILED, message=UNDEFINED)
@@ -236,9 +241,10 @@ class Trial:
     def _run_on_cpu(self) -> Execution:
         inputs = move(self._case.args, self._case.kwargs, "cpu")
         self._seed_cpu()
-        before = torch.default_generator.get_state()
+        draws = Draws(torch.default_generator.get_state)
         execution = execute(self._case, inputs)
-        self._random = not torch.equal(before, torch.default_generator.get_state())
+        self._cpu_draws = draws.after(execution.arguments)
+        self._random = any(self._cpu_draws)
         return execution
 
     def _run_on_device(self) -> Execution:
@@ -247,10 +253,16 @@ class Trial:
         inputs = self._guarded("inputs", lambda: move(case.args, case.kwargs, DEVICE, case.on_host))
         if self._random:
             torch.mps.manual_seed(self._seed)
-        if not case.default_device:
-            return self._guarded("forward", lambda: execute(case, inputs))
-        with torch.device(DEVICE):
-            return self._guarded("forward", lambda: execute(case, inputs))
+        draws = Draws(torch.mps.get_rng_state)
+        with torch.device(DEVICE) if case.default_device else nullcontext():
+            execution = self._guarded("forward", lambda: execute(case, inputs))
+        self._device_draws = draws.after(execution.arguments)
+        return execution
+
+    def _compare_draws(self) -> Difference | None:
+        if self.fallbacks:
+            return None  # what runs on the CPU draws there
+        return compare_draws_from(self._device_draws, self._cpu_draws)
 
     def _gradients_on_device(self, mps: Execution) -> list[Tensor | None]:
         cotangents = self._guarded("backward", lambda: [move((c,), {}, DEVICE)[0][0] for c in self._cotangents])

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..cases import Case
-from ..tree import map_leaves
+from ..tree import leaves, map_leaves
 from .execution import Execution, execute, gradients
 from .transfer import widened
 
@@ -107,6 +107,14 @@ class WideOutput(_Position):
     def _of(self, run: Execution) -> Tensor | None:
         output = run.outputs[self._position] if self._position < len(run.outputs) else None
         return output if isinstance(output, Tensor) else None
+
+
+class WideArgument(_Position):
+    """The reference of what a call left of an argument, by its place among the tensors of the arguments."""
+
+    def _of(self, run: Execution) -> Tensor | None:
+        tensors = [leaf for leaf in leaves(run.arguments) if isinstance(leaf, Tensor)]
+        return tensors[self._position].detach() if self._position < len(tensors) else None
 
 
 class WideGradient(_Position):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from ..cases import Case
 from ..group import GroupKey
-from ..judging.agreement import same_bits
+from ..judging.compare import same_bits
 from ..tree import leaves, map_leaves
 from .derived import DerivedOpInfoSource
 from .forms import Call, detached
@@ -58,23 +59,20 @@ def _draws(name: str) -> bool:
 def under_seeds(operator: Call) -> Call:
     """Says in words whether a seed repeats the numbers, and whether another seed and another call give others.
 
-    The CPU's generator is left as it was: the words are no random result.
+    The default generators are left as they were: the words are no random result.
     """
 
     def call(*args: Any, **kwargs: Any) -> Any:
         def draw() -> list[Tensor]:
             return drawn(operator, args, kwargs, TELLING, TELLING)
 
-        before = torch.default_generator.get_state()
-        try:
+        with generators_as_before():
             torch.manual_seed(1)
             first, following = draw(), draw()
             torch.manual_seed(1)
             again = draw()
             torch.manual_seed(2)
             other = draw()
-        finally:
-            torch.default_generator.set_state(before)
         return (
             f"a seed gives {_compared(first, again)} numbers again",
             f"another seed gives {_compared(first, other)} numbers",
@@ -83,6 +81,19 @@ def under_seeds(operator: Call) -> Call:
 
     call.__name__ = "under seeds"
     return call
+
+
+@contextmanager
+def generators_as_before() -> Iterator[None]:
+    """Leaves the default generators of the CPU and of mps as they were."""
+    before = torch.default_generator.get_state()
+    on_device = torch.mps.get_rng_state() if torch.backends.mps.is_available() else None
+    try:
+        yield
+    finally:
+        torch.default_generator.set_state(before)
+        if on_device is not None:
+            torch.mps.set_rng_state(on_device)
 
 
 def many_draws(operator: Call) -> Call:

@@ -39,6 +39,7 @@ SHOWN_BY_OPINFOS = {
     "mode-out-refuses-mps": "mode",
     "linear-without-forward-ad": "nn.functional.linear",
     "linear-second-derivative": "nn.functional.linear",
+    "linear-gradients-with-a-history": "nn.functional.linear",
     "lu-solve-out": "linalg.lu_solve",
     "linear-cross-entropy-in-halves": "nn.functional.linear_cross_entropy",
     "deterministic-bilinear-rounds-otherwise": "nn.functional.upsample_bilinear",

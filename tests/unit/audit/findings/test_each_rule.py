@@ -109,6 +109,13 @@ TABLE = (
         fixed={"inputs": ("second derivative: (x)", "(x)")},
     ),
     Explained(
+        "linear-gradients-with-a-history",
+        V.WRONG,
+        ("output 2: requires a gradient, the CPU's does not require one",),
+        ("nn.functional.linear", "nn.functional.multi_head_attention_forward"),
+        fixed={"inputs": ("second derivative: (x)", "(x)")},
+    ),
+    Explained(
         "lu-solve-out",
         V.WRONG,
         (

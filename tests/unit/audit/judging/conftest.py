@@ -74,5 +74,6 @@ def played(monkeypatch: pytest.MonkeyPatch) -> PlayedDevice:
     monkeypatch.setattr(judge.gc, "collect", device.collected.append)
     monkeypatch.setattr(torch.mps, "synchronize", device.synchronize)
     monkeypatch.setattr(torch.mps, "manual_seed", lambda seed: torch.default_generator.manual_seed(seed))
+    monkeypatch.setattr(torch.mps, "get_rng_state", lambda: torch.default_generator.get_state())
     monkeypatch.setattr(torch.mps, "current_allocated_memory", lambda: device.memory)
     return device

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from mpsmith.audit.cases import Case
-from mpsmith.audit.judging.agreement import Comparison, same_bits
-from mpsmith.audit.judging.compare import Difference
+from mpsmith.audit.judging.agreement import Comparison
+from mpsmith.audit.judging.compare import Difference, same_bits
 from mpsmith.audit.judging.execution import Execution
 from mpsmith.audit.judging.reference import WideRuns
 
@@ -47,7 +47,8 @@ def test_equal_runs_agree_with_no_error_at_all() -> None:
 
 def test_the_largest_error_of_all_outputs_counts() -> None:
     off = ONES + 2**-20  # a little less than a tenth of the tolerance at 1
-    found = [forward(run(*outputs), run(ONES, ONES)) for outputs in [(off, ONES), (ONES, off), (off, ONES + 2**-18)]]
+    cpus = run(ONES, ONES.clone())
+    found = [forward(run(*outputs), cpus) for outputs in [(off, ONES), (ONES, off), (off, ONES + 2**-18)]]
     assert found == [pytest.approx(2**-20 / 1.13e-5), pytest.approx(2**-20 / 1.13e-5), pytest.approx(2**-18 / 1.13e-5)]
 
 
@@ -84,7 +85,13 @@ def test_plain_numbers_have_the_tolerance_of_float32(one: complex) -> None:
 
 def test_plain_results_of_other_types_need_only_be_of_the_same_type() -> None:
     assert forward(run(torch.Size([1])), run(torch.Size([2]))) == 0.0
-    assert forward(run(torch.float32), run(torch.float16)) == 0.0
+    assert forward(run(torch.strided), run(torch.sparse_coo)) == 0.0
+
+
+def test_a_dtype_that_is_returned_is_compared_unless_either_may_come_out() -> None:
+    assert forward(run(torch.float32), run(torch.float16)) == "is torch.float32, not torch.float16"
+    autocast = Case(torch.neg, rounded_to=torch.float16)
+    assert forward(run(torch.float32), run(torch.float16), autocast) == 0.0
 
 
 def test_the_number_of_results_is_named_first() -> None:
@@ -210,39 +217,96 @@ def test_a_pair_is_stepped_along() -> None:
 # ---- inputs
 
 
-class Elsewhere(Tensor):
-    """An input that says it is on the device."""
-
-    @property
-    def device(self) -> torch.device:  # type: ignore[override]
-        return torch.device("mps")
-
-
-def untouched(mine: Tensor, cpus: Tensor, original: Tensor, **options: bool) -> Any:
-    case = Case(torch.neg, (ONES, original))
-    arguments = (ONES, mine.as_subclass(Elsewhere))
-    return forward(run(arguments=arguments), run(arguments=(ONES, cpus)), case, **options)
+def after(mine: Tensor, cpus: Tensor, original: Tensor, **options: Any) -> Any:
+    """What is said of the second of two arguments, of which the calls left `mine` and `cpus`."""
+    case = Case(torch.neg, (ONES, original), **options.pop("of_case", {}))
+    expected = run(arguments=(ONES, cpus))
+    expected.versions = [ONES._version, cpus._version]  # the call has announced no write
+    return forward(run(arguments=(ONES, mine)), expected, case, **options)
 
 
 CHANGED = "input 1 was changed, which the CPU leaves alone"
 
 
-def test_an_input_that_the_cpu_leaves_alone_is_left_alone() -> None:
-    assert untouched(ONES, ONES, ONES) == 0.0
-    assert untouched(TWOS, ONES, ONES) == CHANGED
-    assert untouched(TWOS, TWOS, ONES) == 0.0
-    assert untouched(ONES, TWOS, ONES) == 0.0
-    assert untouched(TWOS, ONES, ONES, random=True) == 0.0
+def test_an_input_that_the_cpu_leaves_alone_is_left_alone_to_the_bit() -> None:
+    assert after(ONES.clone(), ONES.clone(), ONES) == 0.0
+    assert after(TWOS.clone(), ONES.clone(), ONES) == CHANGED
+    assert after(ONES + 2**-23, ONES.clone(), ONES) == CHANGED
 
 
-def test_an_input_that_the_cpu_resizes_may_hold_anything() -> None:
-    assert untouched(TWOS, torch.ones(3), ONES) == 0.0
-    assert untouched(torch.ones(3), ONES, ONES) == CHANGED
+def test_an_input_that_the_cpu_changes_is_changed_alike() -> None:
+    assert after(TWOS.clone(), TWOS.clone(), ONES) == 0.0
+    assert after(TWOS + 2**-21, TWOS.clone(), ONES) == pytest.approx(2**-21 / (2 * 1.3e-6 + 1e-5), rel=1e-3)
+    unlike = "input 1 after the call: 2 of 2 elements differ; at [0]: 1.0, CPU 2.0, float64 2.0"
+    assert after(ONES.clone(), TWOS.clone(), ONES) == unlike
+
+
+def test_an_input_that_is_written_with_random_or_undefined_values_may_hold_anything() -> None:
+    written = ONES.clone()
+    assert after(TWOS.clone(), written, ONES, random=True) == CHANGED, "it was not written"
+    assert after(TWOS.clone(), TWOS.clone(), ONES, random=True) == 0.0
+    case = Case(torch.neg, (ONES,), uninitialised="empty")
+    runs = run(arguments=(TWOS.clone(),)), run(arguments=(written,))
+    runs[1].versions = [written._version]
+    assert forward(*runs, case) == "input 0 was changed, which the CPU leaves alone"
+    written.fill_(1)  # with what it held, by chance
+    assert forward(*runs, case) == 0.0
+
+
+@pytest.mark.parametrize("random", [False, True])
+def test_the_metadata_of_an_input_are_those_of_the_cpus(random: bool) -> None:
+    def said(mine: Tensor, cpus: Tensor, original: Tensor = ONES) -> Any:
+        return after(mine, cpus, original, random=random)
+
+    square = torch.ones(2, 2)
+    assert said(torch.ones(3), torch.ones(2)) == "input 1 has shape [3] after the call, not [2]"
+    assert said(ONES.double(), ONES.clone()) == "input 1 has dtype torch.float64 after the call, not torch.float32"
+    assert said(ONES.to_sparse(), ONES.clone()).startswith("input 1 has layout torch.sparse_coo after the call, not")
+    assert said(ONES.clone().requires_grad_(), ONES.clone()) == "input 1 requires a gradient after the call"
+    assert said(ONES.clone(), ONES.clone().requires_grad_()) == "input 1 does not require a gradient after the call"
+    assert said(square.t(), square.clone(), square) == "input 1 has stride (1, 2) after the call, not (2, 1)"
+    two = torch.ones(4)
+    assert said(two[1:3], two[:2].clone().set_(torch.ones(4)[:2]), two[:2]) == (
+        "input 1 begins at element 1 after the call, not 0"
+    )
+
+
+def test_an_input_that_is_resized_may_lie_as_it_likes() -> None:
+    small = torch.ones(1)
+    assert after(torch.ones(2, 3).t().contiguous().t(), torch.ones(2, 3), small) == 0.0
 
 
 def test_what_stays_on_the_host_is_the_callers_business() -> None:
     case = Case(torch.neg, (ONES,))
-    assert forward(run(arguments=(TWOS,)), run(arguments=(ONES,)), case) == 0.0
+    assert forward(run(arguments=(ONES,)), run(arguments=(TWOS,)), case) == 0.0
+
+
+def test_an_input_that_is_returned_is_compared_once() -> None:
+    mine, cpus = ONES + 1, TWOS.clone()
+    case = Case(lambda x: x.add_(1), (ONES,))
+    assert forward(run(mine, arguments=(mine,)), run(cpus, arguments=(cpus,)), case) == 0.0
+    wrong = ONES.clone()
+    text = forward(run(wrong, arguments=(wrong,)), run(cpus, arguments=(cpus,)), case)
+    assert text.startswith("2 of 2 elements differ")
+
+
+def test_memory_around_a_view_is_left_alone() -> None:
+    def around(mine: Tensor, cpus: Tensor) -> Any:
+        original = torch.zeros(6)
+        case = Case(torch.neg, (original[1:3], original[4:5]))
+        runs = (run(arguments=(memory[1:3], memory[4:5])) for memory in (mine, cpus))
+        return forward(*runs, case)
+
+    zeros = torch.zeros(6)
+    for outside in (0, 3, 5):
+        mine = zeros.clone()
+        mine[outside] = 1
+        assert around(mine, zeros.clone()) == "the memory around input 0 was changed, unlike the CPU's"
+        assert around(mine, mine.clone()) == 0.0
+        assert around(zeros.clone(), mine) == 0.0, "the CPU's own kernel has written there"
+    inside = torch.zeros(6)
+    inside[4] = 1
+    assert around(inside, zeros.clone()) == CHANGED
 
 
 NAN = math.nan

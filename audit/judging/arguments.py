@@ -1,0 +1,161 @@
+"""What a call did to its arguments: on the device the same as on the CPU, and nothing else.
+
+A call may write into arguments: in-place forms, out=, running statistics of a norm, the states of a fused optimiser.
+What it writes is compared as an output is; what it leaves alone must be as it was, down to the memory around a view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ..cases import Case
+from .compare import Difference, same_bits
+from .execution import Execution
+from .memory import steps, tensors_of
+
+Found = Difference | float  # a difference, or the largest error in units of the tolerance
+
+
+class Argument(NamedTuple):
+    """One tensor among the arguments.
+
+    Attributes:
+        position: its place among the tensors of the arguments.
+        mine, cpus: what the call on the device, and on the CPU, left of it.
+        original: as both calls got it, on the CPU.
+        written: how often the CPU's call announced that it writes it.
+    """
+
+    position: int
+    mine: Tensor
+    cpus: Tensor
+    original: Tensor
+    written: int
+
+
+CompareWritten = Callable[[Argument], Found]
+
+
+def compare_arguments(
+    case: Case, actual: Execution, expected: Execution, compare_written: CompareWritten, *, values: bool
+) -> Found:
+    """Compare every tensor among the arguments after the call.
+
+    Args:
+        case: has the arguments as they were.
+        actual, expected: the runs on the device and on the CPU.
+        compare_written: compares the values of an argument that the CPU's call changed.
+        values: False where what is written is random or undefined: then the metadata are compared, and the values of
+            what the CPU's call does not write.
+    """
+    largest = 0.0
+    returned = {id(mine): id(cpus) for mine, cpus in zip(actual.outputs, expected.outputs, strict=True)}
+    looked_into: set[int] = set()
+    for argument in _arguments(case, actual, expected):
+        if argument.mine is argument.original:
+            continue  # it stays on the host, where the operator wants it; both calls got the very tensor
+        difference = _compare_metadata(argument, case.rounded_to is not None)
+        if difference is not None:
+            return difference
+        if argument.mine.layout is not torch.strided:
+            continue
+        if returned.get(id(argument.mine)) != id(argument.cpus):  # otherwise it has been compared as an output
+            found = _compare_values(argument, compare_written, values=values)
+            if isinstance(found, Difference):
+                return found
+            largest = max(largest, found)
+        if not _fills_its_storage(argument.original) and argument.original.untyped_storage()._cdata not in looked_into:
+            looked_into.add(argument.original.untyped_storage()._cdata)
+            if _changes_around(argument, case):
+                return Difference(f"the memory around input {argument.position} was changed, unlike the CPU's")
+    return largest
+
+
+def compare_cotangents(actual: Execution, expected: Execution) -> Difference | None:
+    """The backward leaves what it was given as the CPU's does."""
+    for position, (mine, cpus) in enumerate(zip(actual.cotangents, expected.cotangents, strict=True)):
+        if mine is not cpus and not same_bits(mine.detach().cpu(), cpus):
+            return Difference(f"cotangent {position} was changed, which the CPU leaves alone")
+    return None
+
+
+def _arguments(case: Case, actual: Execution, expected: Execution) -> Iterator[Argument]:
+    originals = tensors_of((case.args, case.kwargs))
+    versions = expected.versions or [-1] * len(originals)  # unknown: any may have been written
+    both = zip(tensors_of(actual.arguments), tensors_of(expected.arguments), originals, versions, strict=True)
+    for position, (mine, cpus, original, version) in enumerate(both):
+        yield Argument(position, mine, cpus, original, cpus._version - version)
+
+
+def _compare_metadata(argument: Argument, rounded: bool) -> Difference | None:
+    position, mine, cpus, original, _ = argument
+    if mine.shape != cpus.shape:
+        text = f"has shape {list(mine.shape)} after the call, not {list(cpus.shape)}"
+    elif mine.dtype is not cpus.dtype and not rounded:
+        text = f"has dtype {mine.dtype} after the call, not {cpus.dtype}"
+    elif mine.layout is not cpus.layout:
+        text = f"has layout {mine.layout} after the call, not {cpus.layout}"
+    elif mine.requires_grad is not cpus.requires_grad:
+        text = f"{'requires' if mine.requires_grad else 'does not require'} a gradient after the call"
+    elif _is_in_place(cpus, original) and steps(mine) != steps(cpus):
+        text = f"has stride {mine.stride()} after the call, not {cpus.stride()}"
+    elif _is_in_place(cpus, original) and mine.storage_offset() != cpus.storage_offset():
+        text = f"begins at element {mine.storage_offset()} after the call, not {cpus.storage_offset()}"
+    else:
+        return None
+    return Difference(f"input {position} {text}")
+
+
+def _is_in_place(cpus: Tensor, original: Tensor) -> bool:
+    """Whether the CPU's call has left the argument in its memory; one that was resized may lie as it likes."""
+    if cpus.layout is not torch.strided or original.layout is not torch.strided:
+        return False
+    return cpus.shape == original.shape or cpus.untyped_storage().nbytes() == original.untyped_storage().nbytes()
+
+
+def _compare_values(argument: Argument, compare_written: CompareWritten, *, values: bool) -> Found:
+    position, mine, cpus, original, written = argument
+    if same_bits(cpus, original):
+        # One that receives random or undefined values may keep its own by chance.
+        if (not values and written) or same_bits(mine.detach().cpu(), original):
+            return 0.0
+        return Difference(f"input {position} was changed, which the CPU leaves alone")
+    if not values:
+        return 0.0
+    found = compare_written(argument)
+    if isinstance(found, Difference):
+        return Difference(f"input {position} after the call: {found.text}", found.max_error)
+    return found
+
+
+def _fills_its_storage(tensor: Tensor) -> bool:
+    return tensor.is_contiguous() and tensor.untyped_storage().nbytes() == tensor.numel() * tensor.element_size()
+
+
+def _changes_around(argument: Argument, case: Case) -> bool:
+    """Whether the device has changed bytes that no argument looks at, where the CPU leaves them alone."""
+    original = _bytes(argument.original)
+    mine, cpus = _bytes(argument.mine).cpu(), _bytes(argument.cpus)
+    if mine.shape != original.shape or cpus.shape != original.shape or torch.equal(mine, cpus):
+        return False
+    storage = argument.original.untyped_storage()._cdata
+    looked_at = torch.zeros_like(original, dtype=torch.bool)
+    for tensor in tensors_of((case.args, case.kwargs)):
+        if tensor.layout is torch.strided and tensor.untyped_storage()._cdata == storage:
+            _mark(looked_at, tensor)
+    return bool(((mine != original) & (cpus == original) & ~looked_at).any())
+
+
+def _bytes(tensor: Tensor) -> Tensor:
+    """The whole storage that a tensor looks into."""
+    return torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(tensor.untyped_storage())
+
+
+def _mark(looked_at: Tensor, tensor: Tensor) -> None:
+    width = tensor.element_size()
+    strides = [step * width for step in tensor.stride()]
+    looked_at.as_strided((*tensor.shape, width), (*strides, 1), tensor.storage_offset() * width).fill_(True)

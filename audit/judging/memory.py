@@ -1,0 +1,154 @@
+"""Which memory the results of a call look into: that of its arguments, each other's, and along which strides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..cases import Case
+from ..tree import leaves
+from .compare import Difference
+from .execution import Execution
+
+
+def compare_memory(actual: Execution, expected: Execution) -> Difference | None:
+    """Outputs are, or share the memory of, the same arguments and the same other outputs as on the CPU."""
+    mine, cpus = tensors_of(actual.arguments), tensors_of(expected.arguments)
+    difference = _compare_with_inputs(actual.outputs, expected.outputs, mine, cpus)
+    if difference is None and len(expected.outputs) > 1:
+        difference = _compare_with_each_other(actual.outputs, expected.outputs)
+    return difference
+
+
+def _compare_with_inputs(
+    outputs: list[Any], cpu_outputs: list[Any], mine: list[Tensor], cpus: list[Tensor]
+) -> Difference | None:
+    my_storages, cpu_storages = _storages(mine), _storages(cpus)
+    my_inputs, cpu_inputs = _positions(mine), _positions(cpus)
+    for position, (output, cpu_output) in enumerate(zip(outputs, cpu_outputs, strict=True)):
+        if not isinstance(output, Tensor) or output.layout is not torch.strided:
+            continue
+        shared = _shared_with(output, my_storages)
+        cpu_shared = _shared_with(cpu_output, cpu_storages)
+        if shared != cpu_shared:
+            what = "shares no memory with an input" if shared is None else f"shares the memory of input {shared}"
+            return Difference(f"output {position} {what}, unlike the CPU's")
+        if shared is None:
+            continue
+        if output.stride() != cpu_output.stride() and output.numel() > 1:
+            return Difference(f"output {position}, a view, has stride {output.stride()}, not {cpu_output.stride()}")
+        if output.storage_offset() != cpu_output.storage_offset() and output.numel():
+            offsets = f"{output.storage_offset()}, not {cpu_output.storage_offset()}"
+            return Difference(f"output {position}, a view, begins at element {offsets}")
+        is_input, is_cpu_input = my_inputs.get(id(output)), cpu_inputs.get(id(cpu_output))
+        if is_input != is_cpu_input:
+            what = "is not input" if is_input is None else "is input"
+            at = is_cpu_input if is_input is None else is_input
+            return Difference(f"output {position} {what} {at} itself, unlike the CPU's")
+    return None
+
+
+def _compare_with_each_other(outputs: list[Any], cpu_outputs: list[Any]) -> Difference | None:
+    mine, cpus = _first_of_its_storage(outputs), _first_of_its_storage(cpu_outputs)
+    if mine == cpus:
+        return None
+    for position, (first, cpu_first) in enumerate(zip(mine, cpus, strict=True)):
+        if first == cpu_first:
+            continue
+        if first != position:
+            return Difference(f"output {position} shares the memory of output {first}, unlike the CPU's")
+        if _sharing_is_promised(cpu_outputs[cpu_first], cpu_outputs[position]):
+            return Difference(f"output {position} shares no memory with output {cpu_first}, unlike the CPU's")
+    return None
+
+
+def _sharing_is_promised(first: Tensor, second: Tensor) -> bool:
+    """Whether two outputs in one storage are so by what the operator is: views, or the same elements.
+
+    Otherwise the CPU's kernel has only made one allocation of two results that have nothing to do with each other.
+    """
+    if first._is_view() and second._is_view():
+        return True
+    (begin, end), (other_begin, other_end) = _extent(first), _extent(second)
+    return begin < other_end and other_begin < end
+
+
+def _extent(tensor: Tensor) -> tuple[int, int]:
+    """The first byte of the tensor's storage that it may touch, and the one after the last."""
+    if tensor.numel() == 0:
+        return 0, 0
+    last = sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True))
+    begin = int(tensor.storage_offset())
+    return begin * tensor.element_size(), (begin + int(last) + 1) * tensor.element_size()
+
+
+def compare_strides(case: Case, actual: Execution, expected: Execution) -> Difference | None:
+    """Where PyTorch promises strides, the outputs have the CPU's.
+
+    Elementwise operators keep the memory format of their inputs ("Channels Last Memory Format in PyTorch" states
+    the rule), which is one for all devices as long as the inputs are dense and do not overlap.
+    """
+    if not case.elementwise or not all(map(_is_dense, tensors_of((case.args, case.kwargs)))):
+        return None
+    for position, (output, cpus) in enumerate(zip(actual.outputs, expected.outputs, strict=True)):
+        if isinstance(output, Tensor) and output.layout is torch.strided and steps(output) != steps(cpus):
+            return Difference(f"output {position} has stride {output.stride()}, not {cpus.stride()}")
+    return None
+
+
+def tensors_of(tree: Any) -> list[Tensor]:
+    """The tensors among the leaves, in their order."""
+    return [leaf for leaf in leaves(tree) if isinstance(leaf, Tensor)]
+
+
+def steps(tensor: Tensor) -> list[int]:
+    """The strides that matter: a dimension of one element is never stepped along."""
+    if tensor.numel() == 0:
+        return []
+    return [step for size, step in zip(tensor.shape, tensor.stride(), strict=True) if size > 1]
+
+
+def _storages(tensors: list[Tensor]) -> dict[int, int]:
+    first_positions: dict[int, int] = {}
+    for position, tensor in enumerate(tensors):
+        if tensor.layout is torch.strided:
+            first_positions.setdefault(tensor.untyped_storage()._cdata, position)
+    return first_positions
+
+
+def _positions(tensors: list[Tensor]) -> dict[int, int]:
+    first_positions: dict[int, int] = {}
+    for position, tensor in enumerate(tensors):
+        first_positions.setdefault(id(tensor), position)
+    return first_positions
+
+
+def _shared_with(output: Any, storages: dict[int, int]) -> int | None:
+    if not isinstance(output, Tensor) or output.layout is not torch.strided:
+        return None
+    return storages.get(output.untyped_storage()._cdata)
+
+
+def _first_of_its_storage(outputs: list[Any]) -> list[int]:
+    """For each output the position of the first one in the same storage, its own where there is none before it."""
+    first_positions: dict[int, int] = {}
+    return [
+        first_positions.setdefault(output.untyped_storage()._cdata, position)
+        if isinstance(output, Tensor) and output.layout is torch.strided
+        else position
+        for position, output in enumerate(outputs)
+    ]
+
+
+def _is_dense(tensor: Tensor) -> bool:
+    """Whether the tensor's elements fill a piece of memory, each at a place of its own."""
+    if tensor.layout is not torch.strided:
+        return False
+    filled = 1
+    for step, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
+        if size > 1 and step != filled:
+            return False
+        filled *= size
+    return True

@@ -1,0 +1,55 @@
+"""Which random number generators a call has drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..tree import leaves
+from .compare import Difference
+
+State = Callable[[], Tensor]
+
+
+class Draws:
+    """Watches the default generator of a device, and those that the call was given.
+
+    Args:
+        state: gives the state of the device's default generator.
+    """
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._before = state()
+
+    def after(self, inputs: Any) -> tuple[bool, ...]:
+        """Whether the default generator was drawn from since, then each generator among `inputs`.
+
+        Those are ones that `move` has made: nobody has drawn from them before the call.
+        """
+        given = [leaf for leaf in leaves(inputs) if isinstance(leaf, torch.Generator)]
+        return not torch.equal(self._before, self._state()), *map(_has_advanced, given)
+
+
+def compare_draws_from(mine: tuple[bool, ...], cpus: tuple[bool, ...]) -> Difference | None:
+    """The device has drawn from the same generators as the CPU: its default one, or the one that the call was given.
+
+    One that does not advance gives the same numbers to the next call; one that advances for nothing gives a program
+    with a seed other numbers than it had before.
+    """
+    if mine == cpus:
+        return None
+    for position, (drawn, cpu_drawn) in enumerate(zip(mine, cpus, strict=True)):
+        if drawn is not cpu_drawn:
+            which = "the generator that it was given" if position else "the default generator"
+            did = "draws from" if drawn else "does not advance"
+            return Difference(f"{did} {which}, unlike the CPU")
+    return None
+
+
+def _has_advanced(generator: torch.Generator) -> bool:
+    fresh = torch.Generator(generator.device).manual_seed(generator.initial_seed())
+    return not torch.equal(generator.get_state(), fresh.get_state())

@@ -1,0 +1,137 @@
+"""Faults that a comparison of results alone does not show: in the arguments, in memory, in the generators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from mpsmith.audit.cases import make_cases
+from mpsmith.audit.judging.fallbacks import CounterRecorder
+from mpsmith.audit.judging.judge import judge
+from mpsmith.audit.selection import Samples
+from mpsmith.audit.sources import case_sources
+from mpsmith.audit.verdicts import CaseVerdict
+from support.overrides import overridden
+
+Kernel = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def sources() -> Any:
+    return case_sources(())
+
+
+def messages(sources: Any, source: str, operator: str, dtype: str = "float32") -> list[str]:
+    """What the judge says of the operator's cases that are wrong."""
+    keys = [key for key in sources[source].groups() if key.operator == operator and key.dtype == dtype]
+    assert keys
+    outcomes = [
+        judge(case, CounterRecorder(), 0, f"{key.label}:{position}")
+        for key in keys
+        for position, case in make_cases(sources[source], key, Samples.DEFAULT, 0).items()
+    ]
+    return [outcome.message for outcome in outcomes if outcome.verdict is CaseVerdict.WRONG]
+
+
+def forgets_statistics(kernel: Kernel, *args: Any) -> Any:
+    copies = [arg.clone() if i in (3, 4) and arg is not None else arg for i, arg in enumerate(args)]
+    return kernel(*copies)
+
+
+@pytest.mark.parametrize(
+    ("source", "operator"),
+    [
+        ("opinfo", "nn.functional.batch_norm"),
+        ("opinfo", "nn.functional.instance_norm"),
+        ("modules", "nn.BatchNorm2d"),
+        ("modules", "nn.InstanceNorm1d"),
+    ],
+)
+def test_running_statistics_that_are_never_updated_show(source: str, operator: str, sources) -> None:
+    assert messages(sources, source, operator) == []
+    with overridden("aten::native_batch_norm", forgets_statistics):
+        assert any(" after the call: " in message for message in messages(sources, source, operator))
+
+
+def forgets_squares(
+    kernel: Kernel, self: Any, grads: Any, exp_avgs: Any, exp_avg_sqs: Any, *args: Any, **kw: Any
+) -> Any:
+    return kernel(self, grads, exp_avgs, [square.clone() for square in exp_avg_sqs], *args, **kw)
+
+
+def test_a_fused_optimiser_that_forgets_a_state_shows(sources) -> None:
+    assert messages(sources, "schema", "_fused_adam_") == []
+    with overridden("aten::_fused_adam_", forgets_squares):
+        assert messages(sources, "schema", "_fused_adam_")
+
+
+def test_a_write_around_a_view_shows(sources) -> None:
+    def spills(kernel: Kernel, self: Tensor) -> Tensor:
+        result = kernel(self)
+        whole = torch.empty(0, dtype=self.dtype, device=self.device).set_(self.untyped_storage())
+        if whole.numel() > self.numel():
+            whole[~_touched(whole, self)] = 7
+        return result
+
+    def _touched(whole: Tensor, view: Tensor) -> Tensor:
+        touched = torch.zeros(whole.numel(), dtype=torch.bool)
+        touched.as_strided(view.size(), view.stride(), view.storage_offset()).fill_(True)
+        return touched.to(whole.device)
+
+    assert messages(sources, "layouts", "erf") == []
+    with overridden("aten::erf", spills):
+        assert any(m.startswith("the memory around input 0") for m in messages(sources, "layouts", "erf"))
+
+
+def test_an_input_that_is_overwritten_by_a_backward_shows(sources) -> None:
+    def spoils(kernel: Kernel, gradient: Tensor, output: Tensor) -> Tensor:
+        result = kernel(gradient, output)
+        output.zero_()
+        return result
+
+    with overridden("aten::tanh_backward", spoils):
+        assert any(m.startswith("output 0 after the backward") for m in messages(sources, "opinfo", "tanh"))
+
+
+def test_outputs_in_one_storage_show_where_each_has_its_own(sources) -> None:
+    def sliced(kernel: Kernel, *args: Any, **kwargs: Any) -> Any:
+        return tuple(torch.stack(kernel(*args, **kwargs)).unbind())
+
+    assert messages(sources, "opinfo", "aminmax") == []
+    with overridden("aten::aminmax", sliced):
+        assert "output 1 shares the memory of output 0, unlike the CPU's" in messages(sources, "opinfo", "aminmax")
+
+
+def test_views_that_are_copies_show(sources) -> None:
+    def copied(kernel: Kernel, *args: Any, **kwargs: Any) -> Any:
+        return [part.clone() for part in kernel(*args, **kwargs)]
+
+    assert messages(sources, "opinfo", "split_with_sizes") == []
+    with overridden("aten::split_with_sizes", copied):
+        assert "output 0 shares no memory with an input, unlike the CPU's" in messages(
+            sources, "opinfo", "split_with_sizes"
+        )
+
+
+def test_a_draw_for_nothing_shows(sources) -> None:
+    def draws(kernel: Kernel, self: Tensor) -> Tensor:
+        torch.rand(1, device=self.device)
+        return kernel(self)
+
+    with overridden("aten::sinh", draws):
+        assert set(messages(sources, "opinfo", "sinh")) == {"draws from the default generator, unlike the CPU"}
+
+
+def test_a_generator_that_stands_still_shows(sources) -> None:
+    def still(kernel: Kernel, self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        state = torch.mps.get_rng_state()
+        result = kernel(self, *args, **kwargs)
+        torch.mps.set_rng_state(state)
+        return result
+
+    with overridden("aten::exponential_", still):
+        assert "does not advance the default generator, unlike the CPU" in messages(sources, "opinfo", "exponential")
