@@ -92,6 +92,15 @@ def audit(
             help="Simulated device: native operators refuse the dtypes that this torch release refuses on a Mac.",
         ),
     ] = None,
+    faults: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fault",
+            metavar="TEXT",
+            rich_help_panel=_DEVICE,
+            help="Simulated device: a fault to put in, as docs/self_test.md writes it; may be repeated.",
+        ),
+    ] = None,
     with_kernels: Annotated[
         bool,
         typer.Option(
@@ -152,6 +161,7 @@ def audit(
         sources=values_of(sources, "--sources"),
         imports=values_of(imports, "--import"),
         large=large,
+        faults=tuple(faults or ()),
     )
     if with_kernels:
         if resume or sync or report:

@@ -3,27 +3,63 @@
 from __future__ import annotations
 
 import os
+import random
+import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .options import AsJson
+from .options import AsJson, values_of
 from .printing import print_json, say
 
 if TYPE_CHECKING:
     from ..audit.self_test import SelfTest
+    from ..audit.self_test.findings import FaultFinding
 
-RESULTS = ("found", "missed", "misattributed")
+RESULTS = ("found", "misattributed", "missed")
 
 
 def self_test(
+    faults: Annotated[int, typer.Option(min=1, help="How many faults.")] = 60,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Which faults; without it others with every run, and the seed is printed.")
+    ] = None,
+    classes: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only classes with this in their names, such as gradient or NaN; repeated or joined by commas."
+        ),
+    ] = None,
     workers: Annotated[int, typer.Option(min=1, help="Worker processes.")] = os.cpu_count() or 1,
+    markdown: Annotated[Path | None, typer.Option(help="Also write the tables to this Markdown file.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Audit the auditor: put faults into the simulated device; exits with 1 unless all are found, and nothing else."""
-    from ..audit.self_test import self_test as run
+    """Audit the auditor: put faults into the simulated device; exits with 1 where too few of them are found.
 
-    done = run(workers=workers, say=say)
+    Stopped, it goes on where it was with the same seed.
+    """
+    from ..audit.self_test import Asked
+    from ..audit.self_test import self_test as run
+    from ..cache import cache_folder
+    from ..fingerprint import fingerprint, fingerprint_of_code
+
+    chosen = random.SystemRandom().randrange(1_000_000) if seed is None else seed
+    asked = Asked(faults, chosen, values_of(classes, "--classes"), workers)
+    say(f"self-test: {faults} faults by --seed {chosen}")
+    key = fingerprint(fingerprint_of_code("audit", "simulator"), str(faults), str(chosen), *asked.classes)
+    folder = cache_folder() / "self-test" / key[:16]
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        done = run(asked, folder, say)
+    except KeyboardInterrupt:
+        say(f"stopped; go on with: mpsmith self-test --faults {faults} --seed {chosen}")
+        raise typer.Exit(130) from None
+    shutil.rmtree(folder)
+    if markdown is not None:
+        from ..reports.recall import recall_page
+
+        markdown.write_text(recall_page(done), encoding="utf-8")
     if as_json:
         print_json(_as_json(done))
     else:
@@ -33,47 +69,66 @@ def self_test(
 
 
 def _as_json(done: SelfTest) -> dict[str, Any]:
-    findings = [
-        {
-            "class": finding.planted.fault_class.name,
-            "operator": finding.planted.operator,
-            "fault": str(finding.planted.fault),
-            "result": finding.result,
-            "cases": finding.cases,
-            "others": finding.others,
-            "shown_by": finding.shown_by,
-        }
-        for finding in done.findings
-    ]
     return {
         "simulated": True,
         "passed": done.passed,
+        "faults": len(done.findings),
+        "seed": done.asked.seed,
+        "recall": round(done.share("found"), 4),
+        "wrong_blame": round(done.share("misattributed"), 4),
         "counts": {name: {result: counts[result] for result in RESULTS} for name, counts in done.counts().items()},
-        "findings": findings,
-        "accusations": done.accusations,
+        "findings": [_finding(finding) for finding in done.findings],
         "false_alarms": done.false_alarms,
         "explained": done.explained,
         "executed": done.executed,
         "executed_clean": done.executed_clean,
+        "rounds": done.rounds,
         "seconds": round(done.seconds, 1),
+    }
+
+
+def _finding(finding: FaultFinding) -> dict[str, Any]:
+    planted = finding.planted
+    return {
+        "number": planted.number,
+        "class": planted.class_name,
+        "fault": str(planted.fault),
+        "trigger": planted.trigger.call,
+        "scenario": planted.trigger.scenario,
+        "result": finding.result,
+        "cases": finding.cases,
+        "blamed": finding.blamed,
+        "shown_by": finding.shown_by,
+        "audited": finding.audited,
     }
 
 
 def _as_text(done: SelfTest) -> str:
     from tabulate import tabulate
 
+    from ..audit.self_test import LEAST_RECALL, MOST_WRONG_BLAME
+
     counts = done.counts()
     rows = [(name, *(found[result] or "" for result in RESULTS)) for name, found in counts.items()]
     totals = [sum(found[result] for found in counts.values()) for result in RESULTS]
     lines = [
-        f"self-test on the SIMULATED mps device, {done.executed:,} cases with faults in {done.seconds:.0f} s",
-        tabulate([*rows, ("all", *totals)], headers=("fault", *RESULTS)),
+        f"self-test on the SIMULATED mps device, seed {done.asked.seed}: {done.executed:,} cases with faults"
+        f" in {done.rounds} rounds and {done.seconds:.0f} s",
+        tabulate([*rows, ("all", *totals)], headers=("faults", *RESULTS)),
     ]
     for finding in done.findings:
         if finding.result != "found":
-            lines.append(f"{finding.result}: {finding.planted.fault} in {finding.planted.operator} {finding.shown_by}")
-    lines += [f"held against an operator without a fault: {line}" for line in done.accusations]
-    explained = f"{done.explained:,} more did not pass and are explained by rules"
-    lines.append(f"without faults: {len(done.false_alarms)} false alarms in {done.executed_clean:,} cases; {explained}")
-    lines += [f"  {line}" for line in done.false_alarms]
+            lines += [
+                f"{finding.result}: {finding.planted.fault}",
+                f"  shown by {finding.planted.trigger.scenario}: {finding.planted.trigger.call}",
+            ]
+            if finding.blamed:
+                lines.append(f"  blamed: {', '.join(finding.blamed)}; {finding.shown_by}")
+    lines.append(
+        f"recall {done.share('found'):.1%} (at least {LEAST_RECALL:.0%}),"
+        f" wrong blame {done.share('misattributed'):.1%} (at most {MOST_WRONG_BLAME:.0%}),"
+        f" {len(done.false_alarms)} false alarms in {done.executed_clean:,} cases without faults;"
+        f" {done.explained:,} more did not pass and are explained by rules"
+    )
+    lines += [f"  {alarm}" for alarm in done.false_alarms]
     return "\n".join(lines)

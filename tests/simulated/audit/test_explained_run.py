@@ -13,7 +13,7 @@ from mpsmith.audit.findings.store import Store
 from mpsmith.audit.running.runner import run_audit
 from mpsmith.audit.selection import DeviceKind, Samples, Settings
 from mpsmith.audit.verdicts import CaseVerdict
-from mpsmith.simulator.device.faults import Fault, FaultKind
+from mpsmith.simulator.device.faults import Fault
 
 
 def explained(path: Path, ops: tuple[str, ...], sources: tuple[str, ...], *faults: Fault) -> Explanation:
@@ -86,7 +86,7 @@ def test_operators_with_rules_have_nothing_unexplained(
 
 
 def test_a_fault_in_an_operator_with_rules_is_unexplained(tmp_path: Path) -> None:
-    fault = Fault("aten::linear", FaultKind.VALUES, dtype="float32")
+    fault = Fault.parse("aten::linear: values when dtype(input, float32)")
     found = explained(tmp_path / "store.sqlite", ("nn.functional.linear", "mode"), ("opinfo", "forms"), fault)
     assert found.rules
     assert {left.entry for left in found.unexplained} == {"nn.functional.linear"}

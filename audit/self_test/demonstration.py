@@ -1,0 +1,404 @@
+"""Whether a fault can be seen at all: a call that a program could make and that the CPU takes gives something else.
+
+Compared is bit by bit, and what is compared is everything: results, every argument after the call, the type of an
+error. None of the audit's sources or judges has a part in it, so that what they miss is missed.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...simulator.device.faults import Fault, Term, clear, inject
+from ..calls.invocation import arguments_of, overload_of
+from ..calls.memory import Memory
+from ..description import describe
+from ..judging.transfer import move
+from ..tree import leaves, map_leaves
+from .classes import Scenario
+from .makers import MAKERS, Arguments
+from .planted import Trigger
+from .schemas import facts_of
+
+# How often a call is changed anew before a fault counts as one that cannot be seen.
+ATTEMPTS = 12
+CALLS = {Scenario.MANY_CALLS: 250}
+DRAWN = 8192
+# How far apart two distributions are that differ: far beyond what chance gives so many draws.
+APART = 0.1
+
+
+class BaseCalls:
+    """The remembered calls of the overloads, in every dtype that the CPU takes."""
+
+    def __init__(self) -> None:
+        self._memory = Memory.load()
+
+    def of(self, overload: str, rng: Random, dtypes: tuple[str, ...] = ()) -> Iterator[Arguments]:
+        """Calls in a random order; of these dtypes where some are named."""
+        remembered = self._memory.overloads.get(overload)
+        if remembered is None or remembered.refused:
+            return
+        names = [a.name for a in overload_of(overload)._schema.arguments]
+        offered = [d for d in remembered.dtypes if not dtypes or d in dtypes]
+        pairs = [(call, d) for d in offered for call in remembered.accepted(d)]
+        rng.shuffle(pairs)
+        for call, dtype in pairs:
+            torch.manual_seed(rng.randrange(2**31))
+            args, kwargs = arguments_of(call, dtype)
+            defaults = {a.name: a.default_value for a in overload_of(overload)._schema.arguments}
+            yield {**defaults, **dict(zip(names, args, strict=False)), **kwargs}
+
+
+def demonstrate(fault: Fault, scenario: Scenario, calls: BaseCalls, rng: Random) -> Trigger | None:
+    """A call that shows the fault, or None where none was found."""
+    wanted = tuple(str(c.arguments[1]) for c in fault.conditions if c.name == "dtype")
+    shown = SHOWN[scenario]
+    for attempt, base in enumerate(calls.of(fault.overload, rng, wanted)):
+        if attempt == ATTEMPTS:
+            return None
+        arguments = _made(fault, base, rng)
+        if arguments is None or _has_double(arguments):
+            continue
+        if scenario is Scenario.REFUSED and fault.corruption.name == "other_error":
+            broken = _broken(arguments, rng)
+            if broken is None:
+                continue
+            arguments = broken
+        if shown(fault, arguments, rng):
+            return Trigger(describe(arguments), scenario.value)
+    return None
+
+
+def _made(fault: Fault, base: Arguments, rng: Random) -> Arguments | None:
+    """The call changed so that the fault's conditions may hold, out= tensors of the right size."""
+    named = {str(argument) for condition in fault.conditions for argument in condition.arguments}
+    outs = facts_of(fault.overload).outs
+    arguments = _fitted(fault.overload, base, outs)
+    for condition in fault.conditions:
+        make = MAKERS.get(condition.name)
+        if make is not None and not make(arguments, rng, *condition.arguments):
+            return None
+    return _fitted(fault.overload, arguments, tuple(name for name in outs if name not in named))
+
+
+def _fitted(overload: str, arguments: Arguments, outs: tuple[str, ...]) -> Arguments:
+    """The call with out= tensors of the shapes that the CPU gives them; as it is where the CPU refuses it."""
+    fitted = dict(arguments)
+    if outs and not _has_double(arguments):
+        (observed,) = execute(overload_of(overload), [arguments], "cpu", whole=True)
+        if not isinstance(observed, _Raised):
+            for name in outs:
+                there = observed[name]
+                if isinstance(there, Tensor) and isinstance(fitted[name], Tensor):
+                    fitted[name] = torch.ones(there.shape, dtype=fitted[name].dtype)
+    return fitted
+
+
+def _has_double(arguments: Arguments) -> bool:
+    doubles = (torch.float64, torch.complex128)
+    return any(getattr(leaf, "dtype", leaf) in doubles for leaf in leaves(arguments))
+
+
+def _broken(arguments: Arguments, rng: Random) -> Arguments | None:
+    """The call with an argument that does not fit: another size, a dimension that is not there."""
+    broken = dict(arguments)
+    tensors = [n for n, v in broken.items() if isinstance(v, Tensor) and v.dim() and v.size(0) > 1]
+    integers = [
+        n for n, v in broken.items() if n in ("dim", "dim0", "dim1", "diagonal", "num_samples") and type(v) is int
+    ]
+    if integers and rng.random() < 0.5:
+        broken[rng.choice(integers)] = 17
+    elif tensors:
+        name = rng.choice(tensors)
+        broken[name] = torch.cat([broken[name], broken[name][:1]]) if rng.random() < 0.5 else broken[name].unsqueeze(0)
+    else:
+        return None
+    return broken
+
+
+# ---- running
+
+
+@contextmanager
+def armed(fault: Fault | None) -> Iterator[None]:
+    """With one fault in the device, and no other."""
+    clear()
+    try:
+        if fault is not None:
+            inject(fault)
+        yield
+    finally:
+        clear()
+
+
+class _Raised:
+    """An error in the place of a result: equal to another of the same type."""
+
+    def __init__(self, error: Exception) -> None:
+        self.kind = type(error).__name__
+
+
+def execute(
+    overload: Any, calls: list[Arguments], device: str, *, threads: bool = False, whole: bool = False
+) -> list[Any]:
+    """What each call gave: its results and its arguments after it, as they can be compared; or that it raised.
+
+    `threads`: all but the first run in a thread of their own. `whole`: only the arguments, as tensors.
+    """
+    keywords = {a.name for a in overload._schema.arguments if a.kwarg_only}
+    kept: list[Any] = []
+
+    def run(arguments: Arguments) -> None:
+        ((moved,), _) = move((arguments,), {}, device)
+        positional = [moved[a.name] for a in overload._schema.arguments if a.name not in keywords]
+        named = {name: moved[name] for name in keywords}
+        if named.get("device") is not None or ("device" in named and not _any_tensor(arguments)):
+            named["device"] = torch.device(device)
+        with torch.no_grad():
+            try:
+                kept.append((overload(*positional, **named), moved))
+            except Exception as error:
+                kept.append(_Raised(error))
+
+    for position, arguments in enumerate(calls):
+        if threads and position:
+            other = threading.Thread(target=run, args=(arguments,))
+            other.start()
+            other.join()
+        else:
+            run(arguments)
+    if whole:
+        return [each if isinstance(each, _Raised) else each[1] for each in kept]
+    return [each if isinstance(each, _Raised) else _observed(*each) for each in kept]
+
+
+def _any_tensor(arguments: Arguments) -> bool:
+    return any(isinstance(leaf, Tensor) for leaf in leaves(arguments))
+
+
+def _observed(returned: Any, arguments: Arguments) -> list[Any]:
+    """Results and arguments as what can be compared: values on the CPU, strides, and which share memory."""
+    tensors = [leaf for leaf in leaves([returned, list(arguments.values())]) if isinstance(leaf, Tensor)]
+    strided = [t for t in tensors if t.layout is torch.strided]
+    storages = [t.untyped_storage().data_ptr() for t in strided if t.numel()]
+    sharing = [storages.index(s) for s in storages]
+    values = [_bits(t) for t in tensors]
+    around = [_whole_storage(t) for t in strided]
+    plain = [leaf for leaf in leaves([returned]) if not isinstance(leaf, Tensor)]
+    return [values, sharing, around, [repr(p) for p in plain]]
+
+
+def _whole_storage(tensor: Tensor) -> Tensor:
+    bytes_ = torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(tensor.untyped_storage())
+    return bytes_.cpu().clone()
+
+
+def _bits(tensor: Tensor) -> tuple[Any, ...]:
+    if tensor.layout is not torch.strided:
+        tensor = tensor.to_dense()
+    here = tensor.detach().cpu().resolve_conj().resolve_neg()
+    strides = tuple(tensor.stride())
+    return str(tensor.dtype), tuple(tensor.shape), strides, here.contiguous().clone()
+
+
+def differs(left: Any, right: Any) -> bool:
+    """Whether two observations are not the same bit by bit."""
+    if isinstance(left, _Raised) or isinstance(right, _Raised):
+        return getattr(left, "kind", "") != getattr(right, "kind", "")
+    if isinstance(left, Tensor) and isinstance(right, Tensor):
+        return left.dtype is not right.dtype or left.shape != right.shape or not _same_bits(left, right)
+    if isinstance(left, (list, tuple)):
+        return len(left) != len(right) or any(map(differs, left, right))
+    return bool(left != right)
+
+
+def _same_bits(left: Tensor, right: Tensor) -> bool:
+    return torch.equal(left.flatten().view(torch.uint8), right.flatten().view(torch.uint8)) if left.numel() else True
+
+
+# ---- the ways in which faults show
+
+
+def differs_at_once(fault: Fault, arguments: Arguments, rng: Random) -> bool:
+    """One call gives something else."""
+    return _shows(fault, [arguments])
+
+
+def differs_with_other_values(fault: Fault, arguments: Arguments, rng: Random) -> bool:
+    """The second call of two gives something else, or spoils what the first one gave."""
+    return _shows(fault, [arguments, _other_values(arguments)])
+
+
+def differs_when_repeated(fault: Fault, arguments: Arguments, rng: Random) -> bool:
+    """One of many calls gives something else."""
+    small = all(t.numel() <= 10_000 for t in leaves(arguments) if isinstance(t, Tensor))
+    return small and _shows(fault, [arguments] * CALLS[Scenario.MANY_CALLS])
+
+
+def differs_in_threads(fault: Fault, arguments: Arguments, rng: Random) -> bool:
+    """The second call, from another thread, gives something else."""
+    return _shows(fault, [arguments, _other_values(arguments)], threads=True)
+
+
+def differs_with_a_near_number(fault: Fault, arguments: Arguments, rng: Random) -> bool:
+    """The second call, with a number a little larger, gives something else."""
+    (name,) = (str(c.arguments[0]) for c in fault.conditions if c.name == "near_previous")
+    value = arguments.get(name)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    first = float(value) or 0.5
+    return _shows(fault, [{**arguments, name: first}, {**arguments, name: first * 1.005}])
+
+
+def differs_where_refused(fault: Fault, arguments: Arguments, rng: Random) -> bool:
+    """The CPU raises, and the device returns or raises something else."""
+    (cpu,) = execute(overload_of(fault.overload), [arguments], "cpu")
+    return isinstance(cpu, _Raised) and _shows(fault, [arguments], refused=True)
+
+
+def ends(fault: Fault, arguments: Arguments, rng: Random) -> bool:
+    """The fault acts: seen by an error in its place."""
+    return _shows(replace(fault, corruption=Term("raises")), [arguments])
+
+
+def uses_memory(fault: Fault, arguments: Arguments, rng: Random) -> bool:
+    """Each further call leaves more memory in use."""
+    overload = overload_of(fault.overload)
+    if isinstance(execute(overload, [arguments], "cpu")[0], _Raised):
+        return False
+    with armed(fault):
+        levels = []
+        for _ in range(3):
+            execute(overload, [arguments], "mps")
+            gc.collect()
+            levels.append(torch.mps.current_allocated_memory())
+    return levels[0] < levels[1] < levels[2]
+
+
+def _shows(fault: Fault, calls: list[Arguments], *, threads: bool = False, refused: bool = False) -> bool:
+    overload = overload_of(fault.overload)
+    cpu = execute(overload, calls, "cpu", threads=threads)
+    if not refused and any(isinstance(each, _Raised) for each in cpu):
+        return False
+    with armed(None):
+        clean = execute(overload, calls, "mps", threads=threads)
+    # What the clean device does not give as the CPU does is random, or a matter of its own: nothing to show a fault by.
+    if any(_values_differ(a, b) for a, b in zip(clean, cpu, strict=True)):
+        return False
+    with armed(fault):
+        faulty = execute(overload, calls, "mps", threads=threads)
+    return any(map(differs, faulty, clean))
+
+
+def _values_differ(left: Any, right: Any) -> bool:
+    if isinstance(left, _Raised) or isinstance(right, _Raised):
+        return differs(left, right)
+    return any(differs((a[0], a[1], a[3]), (b[0], b[1], b[3])) for a, b in zip(left[0], right[0], strict=True))
+
+
+def _other_values(arguments: Arguments) -> Arguments:
+    def other(leaf: Any) -> Any:
+        floats = isinstance(leaf, Tensor) and leaf.layout is torch.strided and leaf.is_floating_point()
+        return (leaf.detach() * 0.8125).to(leaf.dtype) if floats else leaf
+
+    return {name: map_leaves(other, value) for name, value in arguments.items()}
+
+
+# ---- random operators
+
+
+def differs_in_distribution(fault: Fault, arguments: Arguments, rng: Random) -> bool:
+    """Many draws are distributed otherwise."""
+    many = _enlarged(arguments)
+    clean, faulty = (_draws(each, fault.overload, many, 1) for each in (None, fault))
+    again = _draws(None, fault.overload, many, 2)
+    if clean is None or faulty is None or again is None or clean.shape != faulty.shape:
+        return False
+    return _distance(clean, faulty) > APART and _distance(clean, again) < APART / 2
+
+
+def differs_by_seed(fault: Fault, arguments: Arguments, rng: Random) -> bool:
+    """One seed gives other draws the second time, or two seeds the same."""
+    many = _enlarged(arguments)
+    draws = [[_draws(each, fault.overload, many, seed) for seed in (3, 3, 4)] for each in (None, fault)]
+    if any(d is None for each in draws for d in each):
+        return False
+    (a, b, c), (d, e, f) = draws
+    right = torch.equal(a, b) and not torch.equal(b, c)  # type: ignore[arg-type]
+    with armed(fault):
+        one_after_the_other = [_draw(fault.overload, many, None) for _ in range(2)]
+    repeats = torch.equal(*one_after_the_other)  # type: ignore[arg-type]
+    return right and (not torch.equal(d, e) or torch.equal(e, f) or repeats)  # type: ignore[arg-type]
+
+
+def differs_by_generator(fault: Fault, arguments: Arguments, rng: Random) -> bool:
+    """A generator with the same seed gives other draws."""
+    overload, given = overload_of(fault.overload), dict(_enlarged(arguments))
+    observed = []
+    for each in (None, fault):
+        with armed(each):
+            torch.mps.manual_seed(7)
+            pair = []
+            for _ in range(2):
+                given["generator"] = torch.Generator().manual_seed(5)
+                pair.extend(execute(overload, [given], "mps"))
+            observed.append(pair)
+    (a, b), (c, d) = observed
+    return not isinstance(a, _Raised) and not differs(a, b) and differs(c, d)
+
+
+def _enlarged(arguments: Arguments) -> Arguments:
+    """The call with so many draws; a size in words, or the tensor that is filled or drawn by."""
+    larger = dict(arguments)
+    for name, value in arguments.items():
+        if isinstance(value, Tensor) and value.numel() and name in ("self", "mean", "std", "input", "out"):
+            times = -(-DRAWN // value.numel())
+            larger[name] = torch.cat([value.reshape(-1)] * times)
+    return larger
+
+
+def _draws(fault: Fault | None, overload: str, arguments: Arguments, seed: int) -> Tensor | None:
+    with armed(fault):
+        return _draw(overload, arguments, seed)
+
+
+def _draw(overload: str, arguments: Arguments, seed: int | None) -> Tensor | None:
+    if seed is not None:
+        torch.mps.manual_seed(seed)
+    (observed,) = execute(overload_of(overload), [arguments], "mps")
+    if isinstance(observed, _Raised):
+        return None
+    values = observed[0][0][3]
+    return values if values.numel() and not values.is_complex() else None
+
+
+def _distance(left: Tensor, right: Tensor) -> float:
+    """The largest distance between two distributions' cumulated shares."""
+    a, b = left.flatten().double().sort().values, right.flatten().double().sort().values
+    points = torch.cat([a, b])
+    shares = [torch.searchsorted(t, points, right=True) / len(t) for t in (a, b)]
+    return float((shares[0] - shares[1]).abs().max())
+
+
+SHOWN: dict[Scenario, Callable[[Fault, Arguments, Random], bool]] = {
+    Scenario.ONE_CALL: differs_at_once,
+    Scenario.OTHER_VALUES: differs_with_other_values,
+    Scenario.NEAR_NUMBER: differs_with_a_near_number,
+    Scenario.MANY_CALLS: differs_when_repeated,
+    Scenario.TWO_THREADS: differs_in_threads,
+    Scenario.DRAWS: differs_in_distribution,
+    Scenario.SEED: differs_by_seed,
+    Scenario.GENERATOR: differs_by_generator,
+    Scenario.MEMORY: uses_memory,
+    Scenario.ENDS: ends,
+    Scenario.REFUSED: differs_where_refused,
+}

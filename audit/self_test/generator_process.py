@@ -1,0 +1,82 @@
+"""The process that generates faults: it makes calls of changed arguments, which may end it."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from multiprocessing import get_context
+
+from pebble import ProcessExpired, ProcessPool
+
+from ...errors import MpsmithError
+from .planted import PlantedFault
+
+# Seconds for one fault; the largest calls take one.
+LONGEST = 120.0
+# A number whose process ended, or whose fault is there already, is made anew so many times.
+ATTEMPTS = 3
+
+_calls: object = None
+_overloads: list[str] = []
+
+
+def generated(
+    count: int, seed: int, class_names: Sequence[str] | None, say: Callable[[str], None]
+) -> list[PlantedFault]:
+    """So many faults by a seed, no two alike; fewer where a class gives none.
+
+    Raises MpsmithError where the simulated device cannot be had, or no such class is known.
+    """
+    with ProcessPool(max_workers=1, initializer=_start, context=get_context("spawn")) as pool:
+        pool.schedule(_check, args=(class_names,)).result()
+        planted: dict[str, PlantedFault] = {}
+        for number in range(count):
+            for attempt in range(ATTEMPTS):
+                try:
+                    made = pool.schedule(_generate, args=(number, seed, class_names, attempt), timeout=LONGEST).result()
+                except (ProcessExpired, TimeoutError):
+                    continue
+                if made is not None and str(made.fault) not in planted:
+                    planted[str(made.fault)] = made
+                    break
+            if number % 100 == 99:
+                say(f"self-test: {number + 1} of {count} faults generated")
+        return list(planted.values())
+
+
+def _start() -> None:
+    global _calls
+    warnings.simplefilter("ignore")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # what changed calls make torch say is of no use to anybody
+
+
+def _check(class_names: Sequence[str] | None) -> None:
+    """Load the device and look whether there are such classes."""
+    global _calls
+    import torch
+
+    from ...simulator.device import kernel_plan
+    from ..running.device import open_device
+    from ..selection import DeviceKind
+    from ..surface.profiles import profile
+    from .classes import chosen
+    from .demonstration import BaseCalls
+
+    torch.set_num_threads(1)
+    if not _overloads:
+        if not open_device(DeviceKind.SIMULATED, None).simulated:
+            raise MpsmithError("the self-test needs the simulated device")
+        _overloads.extend(sorted(f"aten::{name}" for name in kernel_plan.plan(profile(None)).native))
+        _calls = BaseCalls()
+    chosen(class_names)
+
+
+def _generate(number: int, seed: int, class_names: Sequence[str] | None, attempt: int) -> PlantedFault | None:
+    from .classes import chosen
+    from .demonstration import BaseCalls
+    from .generation import generate
+
+    _check(class_names)
+    assert isinstance(_calls, BaseCalls)
+    return generate(number, seed, _overloads, _calls, chosen(class_names), attempt)

@@ -1,0 +1,84 @@
+"""Which entries of the audit's sources call which overloads: what is audited for a fault, and what must not meet.
+
+Known from a small audit of the clean device, a few cases of each entry in one dtype, kept in the cache.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...cache import cache_folder
+from ...fingerprint import fingerprint, fingerprint_of_code
+from ..findings.attribution import is_named_after
+from ..findings.store import Store
+from ..running.runner import run_audit
+from ..selection import DeviceKind, Samples, Settings
+from ..surface.native_functions import installed_release
+from .planted import PlantedFault
+
+# What decides which entries there are and what they call.
+DECIDED_BY = ("audit.calls", "audit.sources.opinfo", "audit.sources.modules", "audit.sources.schema")
+SOURCES = ("opinfo", "modules", "schema")
+# Entries beside those of its own operator that are audited for a fault: the ones that call the fewest other overloads.
+CALLERS = 6
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What each entry calls, by the operator that the entry is named after."""
+
+    calls: Mapping[str, frozenset[str]]
+
+    def entries(self, planted: PlantedFault) -> tuple[str, ...]:
+        """The entries to audit for a fault: those of its operator, and some that call the overload.
+
+        A fault shows where its overload is called, whatever the entry is called; what calls it among hundreds of
+        others shows little and takes long.
+        """
+        overload = planted.fault.overload
+        own = [name for name in self.calls if is_named_after(name, overload)]
+        callers = [name for name, called in self.calls.items() if overload in called and name not in own]
+        callers.sort(key=lambda name: (len(self.calls[name]), name))
+        return tuple(sorted({*own, *callers[:CALLERS]}))
+
+
+def reach_of(workers: int, say: Callable[[str], None]) -> Reach:
+    """What the entries of all sources call on the simulated device.
+
+    Raises MpsmithError where the simulated device cannot be had here.
+    """
+    key = fingerprint(installed_release(), fingerprint_of_code(*DECIDED_BY))
+    path = cache_folder() / "self-test" / f"reach-{key[:16]}.json"
+    try:
+        return Reach({name: frozenset(called) for name, called in json.loads(path.read_text()).items()})
+    except (OSError, ValueError):
+        pass
+    say("self-test: looking which operators call which (once; kept in the cache)")
+    calls = _watched(workers)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(f".{os.getpid()}")
+    temporary.write_text(json.dumps({name: sorted(called) for name, called in sorted(calls.items())}))
+    temporary.replace(path)
+    return Reach({name: frozenset(called) for name, called in calls.items()})
+
+
+def _watched(workers: int) -> dict[str, set[str]]:
+    settings = Settings(
+        samples=Samples.QUICK, dtypes=("float32",), sources=SOURCES, device=DeviceKind.SIMULATED, workers=workers
+    )
+    with tempfile.TemporaryDirectory(prefix="mpsmith-self-test-") as folder:
+        path = Path(folder) / "reach.sqlite"
+        # Not a whole audit: torch.mps itself is not probed where some dtypes are chosen.
+        run = run_audit(settings, path, resume=False, say=lambda text: None)
+        calls: dict[str, set[str]] = {}
+        with Store.open(path) as store:
+            for group in store.groups(run.id):
+                calls.setdefault(group.key.operator, set())
+            for key, called in store.witnesses(run.id).items():
+                calls[key.operator].update(called)
+    return calls

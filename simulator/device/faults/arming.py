@@ -1,0 +1,97 @@
+"""Puts a fault into the device: the kernel of its overload is wrapped, and unwrapped again."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from ....near_names import near
+from ...errors import SimulatorError
+from .. import kernel_plan
+from .. import loading as device
+from .fault import Fault, Term
+
+_armed: list[Any] = []
+
+
+def inject(fault: Fault) -> None:
+    """Arm a fault in this process, beside those that are armed already; of one overload the last one acts first.
+
+    Raises SimulatorError where the simulated device is not loaded or has no native kernel for the overload, where the
+    overload has no such argument, or there is no such word.
+    """
+    profile = device.loaded_profile()
+    if profile is None:
+        raise SimulatorError("a fault needs the simulated mps device, which this process has not loaded")
+    overload = fault.overload.removeprefix("aten::")
+    kernels = kernel_plan.plan(profile)
+    if overload not in kernels.native:
+        hint = near(overload, kernels.native)
+        raise SimulatorError(f"fault {str(fault)!r}: the simulated device has no native kernel aten::{overload}{hint}")
+    import torch
+
+    if not hasattr(torch.library, "get_kernel"):
+        raise SimulatorError(f"faults need a torch with torch.library.get_kernel, not {torch.__version__}")
+    _armed.append(_wrap(fault, overload))
+
+
+def clear() -> None:
+    """Disarm every fault in this process; without the simulated device there is none."""
+    while _armed:
+        _armed.pop()._destroy()
+
+
+def _wrap(fault: Fault, overload: str) -> Any:
+    import torch
+
+    from . import conditions, corruptions
+    from .call import Call, FaultMemory
+
+    name, _, variant = overload.partition(".")
+    operator = getattr(getattr(torch.ops.aten, name), variant or "default")
+    _check_names(fault, {a.name for a in operator._schema.arguments})
+    holds = [_bound(fault, term, conditions.CONDITIONS) for term in fault.conditions]
+    corrupt = _bound(fault, fault.corruption, corruptions.CORRUPTIONS)
+    right = torch.library.get_kernel(operator, "MPS")
+    memory, counting = FaultMemory(), threading.Lock()
+    listed = operator._schema.arguments
+
+    def faulty(keyset: Any, *args: Any, **kwargs: Any) -> Any:
+        given = dict(zip((a.name for a in listed), args, strict=False))
+        arguments = {a.name: given.get(a.name, kwargs.get(a.name, a.default_value)) for a in listed}
+        call = Call(operator, arguments, lambda *a, **k: right.call_boxed(keyset, *a, **k), memory)
+        # The effects use operators themselves: below autograd and autocast, as the kernel does.
+        with torch._C._AutoDispatchBelowADInplaceOrView(), torch._C._DisableAutocast(), torch._C.DisableTorchFunction():
+            with counting:
+                memory.calls += 1
+                held = [condition(call) for condition in holds]  # all are asked: some remember what they saw
+            return corrupt(call) if all(held) else call.run()
+
+    library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a kernel is replaced is the point
+        library.impl(operator, faulty, "MPS", with_keyset=True, allow_override=True)  # type: ignore[no-untyped-call]
+    return library
+
+
+def _bound(fault: Fault, term: Term, known: dict[str, Callable[..., Any]]) -> Callable[[Any], Any]:
+    if term.name not in known:
+        raise SimulatorError(f"fault {str(fault)!r}: no {term.name!r}{near(term.name, sorted(known))}")
+    function = known[term.name]
+    wanted = function.__code__.co_argcount - 1
+    least = wanted - len(function.__defaults__ or ())
+    if not least <= len(term.arguments) <= wanted:
+        names = ", ".join(itertools.islice(function.__code__.co_varnames, 1, wanted + 1))
+        raise SimulatorError(f"fault {str(fault)!r}: write {term.name}({names})")
+    return lambda call: function(call, *term.arguments)
+
+
+def _check_names(fault: Fault, names: set[str]) -> None:
+    for term in (fault.corruption, *fault.conditions):
+        name = term.arguments[0] if term.arguments else None
+        if isinstance(name, str) and name not in {*names, "any"}:
+            listed = ", ".join(sorted(names))
+            raise SimulatorError(f"fault {str(fault)!r}: {fault.overload} has no argument {name!r} (it has {listed})")
