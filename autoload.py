@@ -1,22 +1,38 @@
-"""The entry point that torch calls at the end of `import torch`: registers the kernels where the user asked for it."""
+"""The entry point that torch calls at the end of `import torch`: does what environment variables ask for.
+
+They reach every process that a program starts, so that a child or a spawned worker finds what its parent has.
+"""
 
 import os
+import warnings
 
 VARIABLE = "MPSMITH_AUTOLOAD"
 
 
 def autoload() -> None:
-    """Import `mpsmith.kernels` if MPSMITH_AUTOLOAD is 1; whatever goes wrong there is a warning, never an error.
+    """Load the simulated device if MPSMITH_SIMULATE asks for it, and `mpsmith.kernels` if MPSMITH_AUTOLOAD is 1.
 
-    Torch stops its own import at an exception, so that none may leave this function.
+    MPSMITH_SIMULATE is 1 for the coverage of the installed torch, or a profile as `mpsmith audit --profile` takes it.
+    Whatever goes wrong is a warning, never an error: torch stops its own import at an exception.
     """
-    if os.environ.get(VARIABLE) != "1":
-        return
-    try:
-        import mpsmith.kernels  # noqa: F401
-    except Exception as error:
-        import warnings
+    if os.environ.get("MPSMITH_SIMULATE"):
+        try:
+            _simulate()
+        except Exception as error:
+            message = f"MPSMITH_SIMULATE is set, but there is no simulated mps device: {error}. torch works without it."
+            warnings.warn(message, stacklevel=2)
+    if os.environ.get(VARIABLE) == "1":
+        try:
+            import mpsmith.kernels  # noqa: F401
+        except Exception as error:
+            message = f"{VARIABLE}=1, but mpsmith.kernels cannot be imported: {error}. torch works without it."
+            warnings.warn(message, stacklevel=2)
 
-        warnings.warn(
-            f"{VARIABLE}=1, but mpsmith.kernels cannot be imported: {error}. torch works without it.", stacklevel=2
-        )
+
+def _simulate() -> None:
+    from mpsmith.audit.running.device import open_device
+    from mpsmith.audit.selection import DeviceKind
+    from mpsmith.simulator.device import inheritance
+
+    if inheritance.is_wanted():
+        open_device(DeviceKind.SIMULATED, inheritance.wanted_profile())

@@ -62,7 +62,8 @@ class Settings:
         device: which mps device.
         profile: for the simulated device, the torch release whose coverage it has; None is the installed one.
         workers: how many processes execute cases.
-        refuse_dtypes_of: for the simulated device, a torch release whose refused dtypes native operators refuse there.
+        refuse_dtypes_of: for the simulated device, a torch release; native operators refuse there what they refuse on a
+            Mac. None is the release of the profile, "none" refuses nothing.
         timeout: seconds of processor time that one case may take before its process is killed; a case that sleeps gets
             a longer one on the wall clock (`time_limit.WALL_FACTOR`).
         memory_limit: bytes of data a worker may hold, or 0 for no limit.

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import TextIO
 
 from ..errors import MpsmithError
+from ..simulator.device import inheritance
 from .running.device import open_device
 from .selection import DeviceKind
 
@@ -40,12 +41,15 @@ def trace(
     """Run a script, or a module as `python -m` does, as a program of its own and count its fallbacks.
 
     PYTORCH_ENABLE_MPS_FALLBACK must be set before torch is imported, so this belongs into a fresh process.
+    What the program starts has the same device; what falls back there is not counted.
     Raises MpsmithError when there is no such program or no device.
     """
     if not is_module and not Path(program).is_file():
         raise MpsmithError(f"{program}: no such file")
     folder = Path.cwd() if is_module else Path(program).resolve().parent
     opened = open_device(device, profile)
+    if opened.simulated:
+        inheritance.let_children_inherit(profile)
     fallbacks: Counter[str] = Counter()
     failure: BaseException | None = None
     with _program([program, *arguments], folder), _counting(fallbacks, simulated=opened.simulated):

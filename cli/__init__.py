@@ -9,6 +9,7 @@ import typer
 
 from .._version import __version__
 from ..errors import MpsmithError
+from ..simulator.device import inheritance
 from . import (
     audit,
     check,
@@ -73,6 +74,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that knows ASCII alone shows ? for ×
+    inheritance.forget()  # each command opens the device that it wants, before torch could open another
     try:
         app()
     except MpsmithError as error:

@@ -89,7 +89,8 @@ def audit(
         typer.Option(
             metavar="RELEASE",
             rich_help_panel=_DEVICE,
-            help="Simulated device: native operators refuse the dtypes that this torch release refuses on a Mac.",
+            help="Simulated device: native operators refuse the dtypes and sizes that this torch release refuses on a "
+            "Mac, unless given that of the profile; none: they refuse nothing.",
         ),
     ] = None,
     faults: Annotated[

@@ -74,7 +74,14 @@ TORCH = (
         "the operator computes in float64 by definition, a dtype that mps does not have",
         (CaseVerdict.DTYPE_GAP,),
         r"Cannot convert a MPS Tensor to float64 dtype|Trying to convert (Complex)?Double to the MPS backend",
-        ("float_power", "float_power.*", "double", "cdouble", "_cast_Double", "bincount", "linalg_pinv.out"),
+        ("float_power", "float_power.*", "double", "cdouble", "_cast_Double", "linalg_pinv.out"),
+    ),
+    ExplainingRule(
+        "bincount-in-the-dtype-of-weights",
+        "on mps bincount adds up in the dtype of the weights, in int32 for most of them; the CPU does so in float64",
+        WRONG,
+        r"^(output 0: )?dtype is torch\.(int32|float16), not torch\.float64$",
+        ("bincount",),
     ),
     ExplainingRule(
         "float64-by-definition-out",
@@ -275,6 +282,57 @@ TORCH = (
     ),
 )
 
+# ---- what torch's mps kernels refuse, as its own list of expected failures says (audit/coverage/refusals.py)
+
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "bool")
+REFUSALS = (
+    ExplainingRule(
+        "integers-refused",
+        "torch's mps kernels of linear, convolution and addr take no integers",
+        (CaseVerdict.DTYPE_GAP,),
+        r"^raises RuntimeError: (MPS device does not support linear for non-float inputs"
+        r"|Convolution is supported only for Floating types|MPS device does not support addr for non-float input)$",
+        dtypes=INTEGERS,
+    ),
+    ExplainingRule(
+        "complex-refused",
+        "torch's mps kernels that factor matrices, invert them and solve with them take no complex numbers",
+        (CaseVerdict.DTYPE_GAP,),
+        r"^raises RuntimeError: (linalg\.solve\.triangular\(\); Only float is supported!"
+        r"|linalg_inv: not supported for complex types yet!"
+        r"|linalg\.lu_factor\(\): MPS (doesn't support complex types|only supports floats)\."
+        r"|cholesky_inverse: MPS only supports float type!)$",
+        dtypes=("complex64",),
+    ),
+    ExplainingRule(
+        "no-metal-function",
+        "torch has no Metal function of the operator for this dtype",
+        (CaseVerdict.DTYPE_GAP,),
+        r"^raises RuntimeError: Failed to create function state object for: (renorm_float2|silu_dense_float2_float2"
+        r"|upsample_bicubic2d_uchar|scatter_prod_dense_long_long)$",
+    ),
+    ExplainingRule(
+        "antialiasing-of-bytes",
+        "torch's antialiased upsampling takes uint8 on the CPU alone",
+        (CaseVerdict.DTYPE_GAP,),
+        r"^raises RuntimeError: _upsample_bi(lineard|cubic)2d_aa_out_mps only supports floating-point dtypes$",
+        dtypes=("uint8",),
+    ),
+    ExplainingRule(
+        "transposed-convolution-in-halves",
+        "torch's mps kernel of three-dimensional transposed convolution takes no half precision",
+        (CaseVerdict.DTYPE_GAP,),
+        r"^raises RuntimeError: ConvTranspose 3D with BF16 or FP16 types is not supported on MPS$",
+    ),
+    ExplainingRule(
+        "adaptive-pools-that-do-not-divide",
+        "torch's adaptive average pool on mps asks that one of the two sizes divides the other",
+        (CaseVerdict.DTYPE_GAP,),
+        r"^raises NotImplementedError: Adaptive pool MPS: ",
+        upstream="pytorch/pytorch#96056",
+    ),
+)
+
 # ---- roundings
 
 ROUNDING = (
@@ -391,4 +449,4 @@ SKIPS = (
     ),
 )
 
-RULES: tuple[ExplainingRule, ...] = (*KERNELS, *TORCH, *ROUNDING, *REFERENCE, *SKIPS)
+RULES: tuple[ExplainingRule, ...] = (*KERNELS, *TORCH, *REFUSALS, *ROUNDING, *REFERENCE, *SKIPS)

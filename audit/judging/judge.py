@@ -40,15 +40,21 @@ REPORTED_BY_A_KERNEL: tuple[type[Exception], ...] = (
 
 UNDEFINED = "the CPU's result depends on uninitialised memory"
 OUT_OF_MEMORY = re.compile(r"out of memory|can't allocate memory|not enough memory", re.IGNORECASE)
-# How PyTorch and MPS refuse a dtype; everything else that mps raises where the CPU returns is a wrong behaviour.
-DTYPE_REFUSED = re.compile(
+# How PyTorch and MPS refuse a dtype, or sizes that they do not implement; everything else that mps raises where the
+# CPU returns is a wrong behaviour.
+REFUSED = re.compile(
     r"doesn't support float64"
     r"|does not have support for that dtype"
     r"|not implemented for '?\w+'?"
     r"|(?:un|not )supported (?:data ?type|dtype|scalar ?type|type)"
     r"|(?:data ?type|dtype|type) \w* ?(?:is )?(?:un|not )supported"
-    r"|only (?:floating|integral|integer|float|real)\w* (?:point )?(?:types?|dtypes?)"
-    r"|do(?:es)?(?: not|n't) support (?:\w+ )?(?:complex|bool|bfloat16|half|float16|u?int\d+|types?|dtypes?)",
+    r"|only (?:supports? |for )?(?:floating|integral|integer|float|real)\w*[ -]?(?:point )?(?:types?|dtypes?)"
+    r"|only (?:supports floats|float is supported)|supports float32 only"
+    r"|for non-float (?:inputs?|weights|bias)|(?:for complex|BF16 or FP16) types\b"
+    r"|do(?:es)?(?: not|n't) support (?:[\w.]+ )?(?:complex|bool|bfloat16|half|float16|u?int\d+|types?|dtypes?)"
+    # The name of a Metal function ends in its dtypes.
+    r"|failed to create function state object for: \w+"
+    r"|^adaptive pool mps: ",
     re.IGNORECASE,
 )
 
@@ -333,7 +339,7 @@ def classify(error: Exception, stage: str) -> DeviceError:
     if isinstance(error, MemoryError) or OUT_OF_MEMORY.search(text):
         return DeviceError(CaseVerdict.CRASH, stage, f"out of memory: {text}")
     raised = f"raises {type(error).__name__}: {text}"
-    if DTYPE_REFUSED.search(text):
+    if REFUSED.search(text):
         return DeviceError(CaseVerdict.DTYPE_GAP, stage, raised)
     return DeviceError(CaseVerdict.WRONG, stage, raised)
 

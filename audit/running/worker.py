@@ -130,7 +130,7 @@ def _prepare(options: WorkerOptions) -> _Worker:
     torch.set_num_threads(1)
     device = open_device(options.settings.device, options.settings.profile)
     _arm(options.settings.faults, device)
-    _refuse_dtypes(options.settings.refuse_dtypes_of, device)
+    _refuse(options.settings.refuse_dtypes_of, device)
     sources = case_sources(options.settings.imports)
     register_references()
     store = Store.open_to_add(options.store)
@@ -139,15 +139,16 @@ def _prepare(options: WorkerOptions) -> _Worker:
     return _Worker(options, sources, device, store)
 
 
-def _refuse_dtypes(release: str | None, device: AuditedDevice) -> None:
-    """Let native operators of the simulated device refuse the dtypes that a release's test suite says they refuse."""
-    if release is None:
-        return
-    if not device.simulated:
-        raise MpsmithError("--refuse-dtypes-of is for the simulated device; a real one refuses what it refuses")
-    from ..coverage.dtype_refusals import refuse_as
+def _refuse(release: str | None, device: AuditedDevice) -> None:
+    """Let the simulated device refuse what a release refuses on a Mac, that of its own coverage for None."""
+    from ..coverage.refusals import refuse_as, refuse_as_profile
 
-    refuse_as(release)
+    if release is not None and not device.simulated:
+        raise MpsmithError("--refuse-dtypes-of is for the simulated device; a real one refuses what it refuses")
+    if release is not None:
+        refuse_as(release)
+    elif device.profile is not None:
+        refuse_as_profile(device.profile)
 
 
 def _arm(faults: tuple[str, ...], device: AuditedDevice) -> None:

@@ -42,6 +42,9 @@ NEVER_NATIVE: dict[str, str] = {
     "_fused_rms_norm": "its backward has no kernel, neither on mps nor on the CPU",
 }
 
+# Raises and computes nothing (csrc/fallback.cpp), in every profile and on every Mac: that is no kernel.
+REFUSING = frozenset({"_slow_conv2d_forward"})
+
 # Written out in C++ (csrc/factories.cpp), native in every profile.
 WRITTEN_OUT = frozenset({"empty.memory_format", "empty_strided", "_copy_from", "_copy_from_and_resize"})
 

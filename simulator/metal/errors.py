@@ -3,10 +3,11 @@
 from ...errors import MpsmithError
 
 
-class MetalSyntaxError(MpsmithError, SyntaxError):
+class MetalSyntaxError(MpsmithError, SyntaxError, RuntimeError):
     """The Metal source does not compile; `filename` and `lineno` are those of the Metal source.
 
-    torch raises SyntaxError from `compile_shader`, so this is one.
+    torch raises SyntaxError from `compile_shader`, and a RuntimeError in its older releases: programs that catch
+    either of them are met.
     """
 
     def __init__(self, message: str, filename: str | None = None, line: int | None = None) -> None:

@@ -2,6 +2,7 @@
 
 #include <c10/core/InferenceMode.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "allocator.h"
@@ -119,7 +120,10 @@ at::Tensor AliasScope::to_device(const at::Tensor& result) {
   }
   TORCH_CHECK_NOT_IMPLEMENTED(
       result.layout() == c10::kStrided, "The simulated mps device has no tensors of layout ", result.layout());
-  check_dtype_of_result(result.scalar_type());
+  // A view of complex128 memory is harmless; that an operator computed it is not.
+  if (result.scalar_type() != c10::ScalarType::ComplexDouble || !is_aliased(result.storage())) {
+    check_dtype_of_result(result.scalar_type());
+  }
   c10::Storage storage = to_device(result.storage());
   // In inference mode a view of a normal tensor is a normal tensor; only new memory makes an inference tensor.
   std::optional<c10::InferenceMode> normal_mode;
@@ -129,6 +133,10 @@ at::Tensor AliasScope::to_device(const at::Tensor& result) {
   at::Tensor made = tensor_like(result, std::move(storage), c10::DispatchKey::MPS);
   tensors_.push_back({made, result});
   return made;
+}
+
+bool AliasScope::is_aliased(const c10::Storage& host) const {
+  return std::any_of(storages_.begin(), storages_.end(), [&](const auto& pair) { return same(pair.alias, host); });
 }
 
 bool AliasScope::is_of_normal_tensor(const c10::Storage& storage) const {

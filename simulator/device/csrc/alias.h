@@ -39,6 +39,7 @@ class AliasScope {
   };
 
   c10::Storage to_device(const c10::Storage& storage);
+  bool is_aliased(const c10::Storage& host) const;
   bool is_of_normal_tensor(const c10::Storage& storage) const;
   void propagate_storage(const AliasedStorage& pair);
   void propagate_tensor(const AliasedTensor& pair);

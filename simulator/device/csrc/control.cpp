@@ -65,6 +65,7 @@ void activate(const Names& native, const Names& sparse, const Names& always_fall
   for (const auto& overload : always_fallback) {
     mps_kernels().impl(overload.c_str(), torch::CppFunction::makeFromBoxedFunction<&always_fallback_kernel>());
   }
+  mps_kernels().impl("_slow_conv2d_forward", torch::CppFunction::makeFromBoxedFunction<&slow_convolution_kernel>());
   register_factories(mps_kernels());
   register_composites(mps_kernels(), library("aten", c10::DispatchKey::AutogradMPS));
   library("_", c10::DispatchKey::MPS).fallback(torch::CppFunction::makeFromBoxedFunction<&missing_kernel>());

@@ -55,4 +55,15 @@ void missing_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
       "to use the CPU as a fallback for this op. WARNING: this will be slower than running natively ", "on MPS.");
 }
 
+// With both on mps the real backend asserts: nothing but a direct call gets here, so it counts as missing.
+void slow_convolution_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const size_t first = stack->size() - op.schema().arguments().size();
+  const c10::Device input = (*stack)[first].toTensor().device();
+  const c10::Device weight = (*stack)[first + 1].toTensor().device();
+  TORCH_CHECK(
+      input == weight, "slow_conv2d_forward_mps: input(device='", input, "') and weight(device=", weight,
+      "')  must be on the same device");
+  missing_kernel(op, stack);
+}
+
 } // namespace mpsmith

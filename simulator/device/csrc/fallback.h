@@ -20,6 +20,9 @@ void not_simulated_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stac
 // Behind the whole MPS key: every operator without a kernel of its own.
 void missing_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
+// What a convolution of a CPU tensor with mps weights ends in: the real backend has this operator for its error alone.
+void slow_convolution_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack);
+
 // The operators that the real backend hands to the CPU whatever the setting.
 void always_fallback_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 

@@ -195,7 +195,7 @@ at::Generator generator_of(const Call& call) {
 
 // Draws from a sequence of the fault's own; the generator that the caller seeded stays as it was.
 void run_with_seed(const Call& call, uint64_t seed) {
-  const at::Generator generator = host_generator(generator_of(call));
+  const at::Generator generator = generator_of(call);
   auto* impl = generator.unsafeGetGeneratorImpl();
   const auto before = impl->get_state();
   impl->set_current_seed(seed);

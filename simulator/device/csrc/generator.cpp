@@ -3,62 +3,132 @@
 #include "device.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/EmptyTensor.h>
+#include <ATen/core/PhiloxRNGEngine.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
 
 namespace mpsmith {
 namespace {
 
+// A Mac's generator counts draws: an operator moves the offset by one, and the state is what the engine gave for it,
+// the seed and the offset. The numbers are the CPU's, from a generator seeded by the seed and the offset, so that a
+// state that is put back brings its numbers back.
 class DeviceGenerator final : public c10::GeneratorImpl {
  public:
-  explicit DeviceGenerator(at::Generator host)
-      : GeneratorImpl(simulated_device(), c10::DispatchKeySet(c10::DispatchKey::MPS)), host_(std::move(host)) {}
+  explicit DeviceGenerator(uint64_t seed)
+      : GeneratorImpl(simulated_device(), c10::DispatchKeySet(c10::DispatchKey::MPS)), engine_(seed) {
+    DeviceGenerator::set_current_seed(seed);
+  }
 
-  const at::Generator& host() const { return host_; }
+  // Holds the lock of this generator.
+  at::Generator next_draw() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const uint64_t host_seed = seed_of_draw(seed_, engine_.get_offset());
+    for (size_t i = 0; i < kCounters; i++) {
+      words_[kFirstCounter + i] = engine_();
+    }
+    return at::detail::createCPUGenerator(host_seed);
+  }
 
-  void set_current_seed(uint64_t seed) override { impl()->set_current_seed(seed); }
-  void set_offset(uint64_t offset) override { impl()->set_offset(offset); }
-  uint64_t get_offset() const override { return impl()->get_offset(); }
-  uint64_t current_seed() const override { return impl()->current_seed(); }
-  uint64_t seed() override { return impl()->seed(); }
-  void set_state(const c10::TensorImpl& state) override { impl()->set_state(state); }
-  c10::intrusive_ptr<c10::TensorImpl> get_state() const override { return impl()->get_state(); }
+  void set_current_seed(uint64_t seed) override {
+    seed_ = seed;
+    words_.fill(1);
+    words_[kFirstKey] = static_cast<uint32_t>(seed);
+    words_[kFirstKey + 1] = static_cast<uint32_t>(seed >> 32);
+    engine_.reset_state(seed);
+  }
+
+  uint64_t seed() override {
+    set_current_seed(c10::detail::getNonDeterministicRandom());
+    return seed_;
+  }
+
+  uint64_t current_seed() const override { return seed_; }
+  void set_offset(uint64_t offset) override { engine_.set_offset(offset); }
+  uint64_t get_offset() const override { return engine_.get_offset(); }
+
+  c10::intrusive_ptr<c10::TensorImpl> get_state() const override {
+    const at::TensorBase state = at::detail::empty_cpu({kStateBytes}, at::kByte);
+    auto* bytes = state.mutable_data_ptr<uint8_t>();
+    const uint64_t offset = get_offset();
+    std::memcpy(bytes, words_.data(), kWordBytes);
+    std::memcpy(bytes + kWordBytes, &seed_, sizeof(seed_));
+    std::memcpy(bytes + kWordBytes + sizeof(seed_), &offset, sizeof(offset));
+    return state.getIntrusivePtr();
+  }
+
+  void set_state(const c10::TensorImpl& state) override {
+    at::detail::check_rng_state(state);
+    TORCH_CHECK(state.numel() == kStateBytes, "RNG state is wrong size");
+    const auto* bytes = static_cast<const uint8_t*>(state.data());
+    uint64_t seed = 0;
+    uint64_t offset = 0;
+    std::memcpy(&seed, bytes + kWordBytes, sizeof(seed));
+    std::memcpy(&offset, bytes + kWordBytes + sizeof(seed), sizeof(offset));
+    set_current_seed(seed);
+    set_offset(offset);
+    std::memcpy(words_.data(), bytes, kWordBytes);
+  }
 
  private:
-  c10::GeneratorImpl* impl() const { return host_.unsafeGetGeneratorImpl(); }
-  GeneratorImpl* clone_impl() const override { return new DeviceGenerator(host_.clone()); }
+  static constexpr size_t kWords = 7; // one unused, the counters, the two halves of the key
+  static constexpr size_t kFirstCounter = 1;
+  static constexpr size_t kCounters = 4;
+  static constexpr size_t kFirstKey = 5;
+  static constexpr size_t kWordBytes = kWords * sizeof(uint32_t);
+  static constexpr int64_t kStateBytes = kWordBytes + 2 * sizeof(uint64_t);
 
-  at::Generator host_;
+  // The first draw is the CPU's own for this seed. The CPU's engine takes 32 bits, so the others are mixed well
+  // (the finalizer of splitmix64).
+  static uint64_t seed_of_draw(uint64_t seed, uint64_t offset) {
+    if (offset == 0) {
+      return seed;
+    }
+    uint64_t mixed = seed + offset * 0x9e3779b97f4a7c15;
+    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
+    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
+    return mixed ^ (mixed >> 31);
+  }
+
+  GeneratorImpl* clone_impl() const override {
+    auto* copy = new DeviceGenerator(seed_);
+    copy->words_ = words_;
+    copy->engine_ = engine_;
+    return copy;
+  }
+
+  uint64_t seed_ = 0;
+  std::array<uint32_t, kWords> words_{};
+  at::Philox4_32 engine_;
 };
-
-void copy_state(const at::Generator& from, const at::Generator& to) {
-  to.unsafeGetGeneratorImpl()->set_state(*from.unsafeGetGeneratorImpl()->get_state());
-}
 
 std::mutex lending_mutex;
 
 } // namespace
 
-at::Generator new_generator() { return at::make_generator<DeviceGenerator>(at::detail::createCPUGenerator()); }
+// Always the same seed, where a Mac takes a random one for its default generator: audits are to be repeatable.
+at::Generator new_generator() { return at::make_generator<DeviceGenerator>(c10::default_rng_seed_val); }
 
 const at::Generator& default_generator() {
   static auto* generator = new at::Generator(new_generator());
   return *generator;
 }
 
-at::Generator host_generator(const at::Generator& generator) {
-  return static_cast<DeviceGenerator*>(generator.unsafeGetGeneratorImpl())->host();
+at::Generator host_generator_for_draw(const at::Generator& generator) {
+  return static_cast<DeviceGenerator*>(generator.unsafeGetGeneratorImpl())->next_draw();
 }
 
 LendSequenceToHost::LendSequenceToHost()
     : lock_(lending_mutex),
       host_(at::detail::getDefaultCPUGenerator()),
-      device_(host_generator(default_generator())),
       saved_host_state_(host_.unsafeGetGeneratorImpl()->get_state()) {
-  copy_state(device_, host_);
+  host_.unsafeGetGeneratorImpl()->set_state(
+      *host_generator_for_draw(default_generator()).unsafeGetGeneratorImpl()->get_state());
 }
 
-LendSequenceToHost::~LendSequenceToHost() {
-  copy_state(host_, device_);
-  host_.unsafeGetGeneratorImpl()->set_state(*saved_host_state_);
-}
+LendSequenceToHost::~LendSequenceToHost() { host_.unsafeGetGeneratorImpl()->set_state(*saved_host_state_); }
 
 } // namespace mpsmith

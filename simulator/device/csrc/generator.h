@@ -1,4 +1,4 @@
-// Random numbers of the simulated device: a CPU generator labelled mps:0.
+// Random numbers of the simulated device: a generator with the states of a Mac's, and the CPU's numbers.
 #pragma once
 
 #include <ATen/core/Generator.h>
@@ -11,11 +11,11 @@ namespace mpsmith {
 at::Generator new_generator();
 const at::Generator& default_generator();
 
-// The CPU generator that does the work of an mps generator.
-at::Generator host_generator(const at::Generator& generator);
+// A CPU generator for one operator that draws from an mps generator, which moves on by one as it does on a Mac.
+at::Generator host_generator_for_draw(const at::Generator& generator);
 
 // For operators that draw numbers but take no generator argument (native_dropout): while it lives, the CPU's
-// default generator continues the mps device's sequence; afterwards each has its own again.
+// default generator draws for the mps device's; afterwards it has its own sequence again.
 class LendSequenceToHost {
  public:
   LendSequenceToHost();
@@ -26,7 +26,6 @@ class LendSequenceToHost {
  private:
   std::unique_lock<std::mutex> lock_;
   at::Generator host_;
-  at::Generator device_;
   c10::intrusive_ptr<c10::TensorImpl> saved_host_state_;
 };
 

@@ -4,26 +4,31 @@
 #include "device.h"
 #include "faults.h"
 #include "generator.h"
-#include "refusals.h"
 
 #include <ATen/core/List.h>
 #include <ATen/core/enum_tag.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
-#include <unordered_set>
+#include <unordered_map>
 
 namespace mpsmith {
 namespace {
 
 using torch::jit::Stack;
 
-// Operators that take cpu tensors beside mps ones: copies between the two, and indices, which live where they like.
-const std::unordered_set<std::string>& operators_that_mix_devices() {
-  static const auto* names = new std::unordered_set<std::string>{
-      "aten::copy_",     "aten::_foreach_copy_", "aten::index.Tensor",     "aten::index.Tensor_out",
-      "aten::index_put", "aten::index_put_",     "aten::_index_put_impl_",
+// Operators that take cpu tensors beside mps ones: copies between the two, and indices, which may live on the CPU.
+DeviceMix device_mix_of(const std::string& overload) {
+  static const auto* mixes = new std::unordered_map<std::string, DeviceMix>{
+      {"aten::copy_", DeviceMix::copies},
+      {"aten::_foreach_copy_", DeviceMix::copies},
+      {"aten::index.Tensor", DeviceMix::indices},
+      {"aten::index.Tensor_out", DeviceMix::indices},
+      {"aten::index_put", DeviceMix::indices},
+      {"aten::index_put_", DeviceMix::indices},
+      {"aten::_index_put_impl_", DeviceMix::indices},
   };
-  return *names;
+  const auto found = mixes->find(overload);
+  return found == mixes->end() ? DeviceMix::none : found->second;
 }
 
 bool can_hold_device_value(const c10::Argument& argument) {
@@ -72,10 +77,16 @@ class ArgumentConversion {
   // A cpu tensor of no dimensions counts as a number, which may go with tensors of any device.
   bool mixes_devices() const { return has_host_tensor_ && scope_.has_device_tensor(); }
 
+  // Whether there is an mps tensor of a dtype that memory can hold and that no operator computes with.
+  bool has_complex128() const { return has_complex128_; }
+
  private:
   at::Tensor convert_tensor(const at::Tensor& tensor) {
     if (tensor.defined() && tensor.device().is_cpu() && tensor.dim() > 0) {
       has_host_tensor_ = true;
+    }
+    if (tensor.defined() && tensor.is_mps() && tensor.scalar_type() == c10::ScalarType::ComplexDouble) {
+      has_complex128_ = true;
     }
     return scope_.to_host(tensor);
   }
@@ -83,7 +94,7 @@ class ArgumentConversion {
   // The generator comes after the tensors in every schema, so it is known by now where the numbers are to go.
   at::Generator convert_generator(const at::Generator& generator) {
     if (generator.device().is_mps()) {
-      return host_generator(generator);
+      return host_generator_for_draw(generator);
     }
     TORCH_CHECK(
         !scope_.has_device_tensor(), "Expected a 'mps' device type for generator but found '",
@@ -93,14 +104,36 @@ class ArgumentConversion {
 
   AliasScope& scope_;
   bool has_host_tensor_ = false;
+  bool has_complex128_ = false;
 };
 
+// Whether the operator only moves or relabels memory, which a Mac does for complex128 too.
+bool keeps_bytes(const c10::OperatorHandle& op) {
+  const std::string& name = op.operator_name().name;
+  const auto& returns = op.schema().returns();
+  const bool is_view = !returns.empty() && returns[0].alias_info() && !returns[0].alias_info()->isWrite();
+  return is_view || name == "aten::set_" || name == "aten::resize_" || name == "aten::copy_";
+}
+
+// A copy moves bytes as long as it converts nothing.
+bool converts(const c10::OperatorHandle& op, const Stack& stack, size_t first) {
+  return op.operator_name().name == "aten::copy_" &&
+      stack[first].toTensor().scalar_type() != stack[first + 1].toTensor().scalar_type();
+}
+
+// A tensor of the CPU takes no indices from elsewhere.
+void check_indexed(const c10::IValue& indexed) {
+  TORCH_CHECK(
+      indexed.toTensor().is_mps(), "indices should be either on cpu or on the same device as the indexed tensor (",
+      indexed.toTensor().device(), ")");
+}
+
 // Runs the host's kernel below autograd and autocast: both have done their part on the mps tensors already.
-void run_on_host(const c10::OperatorHandle& op, c10::DispatchKeySet host, Stack* stack) {
+void run_on_host(HostKernel kernel, const c10::OperatorHandle& op, c10::DispatchKeySet host, Stack* stack) {
   static const c10::DispatchKeySet done =
       c10::autograd_dispatch_keyset_with_ADInplaceOrView | c10::autocast_dispatch_keyset;
   const c10::impl::ExcludeDispatchKeyGuard guard(done);
-  op.redispatchBoxed(host, stack);
+  kernel(op, host, stack);
 }
 
 void convert_results(AliasScope& scope, size_t count, Stack* stack) {
@@ -121,7 +154,12 @@ void convert_results(AliasScope& scope, size_t count, Stack* stack) {
 } // namespace
 
 NativeKernel::NativeKernel(const c10::OperatorHandle& op, c10::DispatchKey host)
-    : counter_(counter_for(c10::toString(op.operator_name()))), host_(host) {
+    : counter_(counter_for(c10::toString(op.operator_name()))),
+      refusals_(refusals_of(c10::toString(op.operator_name()))),
+      host_kernel_(host_kernel_for(c10::toString(op.operator_name()))),
+      host_(host),
+      keeps_bytes_(keeps_bytes(op)),
+      mix_(device_mix_of(c10::toString(op.operator_name()))) {
   const auto& arguments = op.schema().arguments();
   for (size_t i = 0; i < arguments.size(); i++) {
     if (can_hold_device_value(arguments[i])) {
@@ -132,13 +170,10 @@ NativeKernel::NativeKernel(const c10::OperatorHandle& op, c10::DispatchKey host)
     }
   }
   draws_without_generator_ = !generator_ && op.hasTag(at::Tag::nondeterministic_seeded);
-  mixes_devices_ = operators_that_mix_devices().count(c10::toString(op.operator_name())) > 0;
 }
 
 void NativeKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, Stack* stack) {
-  if (dtypes_refused.load(std::memory_order_relaxed)) {
-    check_dtype(op, *stack);
-  }
+  refusals_.check(*stack, stack->size() - op.schema().arguments().size());
   const bool was_faulty =
       faults_armed.load(std::memory_order_relaxed) && run_with_fault(op, stack, [&] { run(op, stack); });
   if (!was_faulty) {
@@ -149,23 +184,29 @@ void NativeKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet
 void NativeKernel::run(const c10::OperatorHandle& op, Stack* stack) {
   counter_.count(Outcome::native);
   const size_t first = stack->size() - op.schema().arguments().size();
+  if (mix_ == DeviceMix::indices) {
+    check_indexed((*stack)[first]);
+  }
   AliasScope scope;
   ArgumentConversion arguments(scope);
   for (const size_t i : convertible_) {
     arguments.convert((*stack)[first + i]);
   }
   TORCH_CHECK(
-      mixes_devices_ || !arguments.mixes_devices(),
+      mix_ != DeviceMix::none || !arguments.mixes_devices(),
       "Expected all tensors to be on the same device, but found at least two devices, mps:0 and cpu!");
+  if (arguments.has_complex128() && (!keeps_bytes_ || converts(op, *stack, first))) {
+    check_dtype_of_result(c10::ScalarType::ComplexDouble);
+  }
   if (generator_ && (*stack)[first + *generator_].isNone() && scope.has_device_tensor()) {
-    (*stack)[first + *generator_] = host_generator(default_generator());
+    (*stack)[first + *generator_] = host_generator_for_draw(default_generator());
   }
   {
     std::optional<LendSequenceToHost> lent;
     if (draws_without_generator_) {
       lent.emplace();
     }
-    run_on_host(op, host_, stack);
+    run_on_host(host_kernel_, op, host_, stack);
   }
   scope.propagate_changes();
   convert_results(scope, op.schema().returns().size(), stack);

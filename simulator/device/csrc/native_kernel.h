@@ -2,6 +2,8 @@
 #pragma once
 
 #include "counters.h"
+#include "host_kernels.h"
+#include "refusals.h"
 
 #include <ATen/core/boxing/OperatorKernel.h>
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -11,6 +13,9 @@
 #include <vector>
 
 namespace mpsmith {
+
+// Which tensors of the CPU an operator takes beside those of the device.
+enum class DeviceMix : uint8_t { none, copies, indices };
 
 // Runs an operator on the simulated device: its mps arguments become CPU aliases of the same bytes, the CPU's
 // kernel runs on them, and its results become mps tensors again. One object an operator, so that what is known
@@ -26,12 +31,15 @@ class NativeKernel final : public c10::OperatorKernel {
   void run(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
   Counter& counter_;
+  const Refusals& refusals_;
+  const HostKernel host_kernel_;
   const c10::DispatchKeySet host_;
+  const bool keeps_bytes_;
+  const DeviceMix mix_;
   // Positions of the arguments that can hold a tensor, a device, a generator or a storage.
   std::vector<size_t> convertible_;
   std::optional<size_t> generator_;
   bool draws_without_generator_;
-  bool mixes_devices_;
 };
 
 } // namespace mpsmith

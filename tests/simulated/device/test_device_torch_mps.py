@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional
 
 FLOAT64 = (
     "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64. "
@@ -180,6 +181,56 @@ def test_a_cpu_generator_is_refused_for_the_device() -> None:
         torch.rand(3, device="mps", generator=torch.Generator())
 
 
+def test_the_offset_counts_the_operators_that_drew() -> None:
+    torch.mps.manual_seed(230)
+    default = torch.mps._get_default_mps_generator()
+    torch.randn(5, device="mps")
+    torch.randn(500, device="mps")
+    assert default.get_offset() == 2
+    torch.nn.functional.dropout(torch.ones(3, device="mps"), 0.5)
+    torch.native_dropout(torch.ones(3, device="mps"), 0.5, True)
+    torch.ones(3, device="mps").add(1)
+    assert default.get_offset() == 4
+    torch.mps.manual_seed(230)
+    assert default.get_offset() == 0
+
+
+def test_an_offset_can_be_set_and_gives_the_same_numbers_again() -> None:
+    generator = torch.Generator("mps")
+    generator.set_offset(4)
+    assert generator.get_offset() == 4
+    fifth = torch.rand(3, device="mps", generator=generator)
+    assert generator.get_offset() == 5
+    assert not torch.equal(fifth, torch.rand(3, device="mps", generator=generator))
+    generator.set_offset(4)
+    assert torch.equal(fifth, torch.rand(3, device="mps", generator=generator))
+
+
+def test_the_state_is_that_of_a_mac() -> None:
+    """Seven words of the engine (its keys last), the seed and the offset."""
+    seed = 0x0123456789ABCDEF
+    generator = torch.Generator("mps").manual_seed(seed)
+    fresh = generator.get_state().numpy()
+    assert fresh[:28].view(np.uint32).tolist() == [1, 1, 1, 1, 1, 0x89ABCDEF, 0x01234567]
+    assert fresh[28:].view(np.uint64).tolist() == [seed, 0]
+    torch.rand(3, device="mps", generator=generator)
+    drawn = generator.get_state().numpy()
+    # Philox 4x32-10 of counter 0 and this key.
+    assert drawn[:28].view(np.uint32).tolist() != fresh[:28].view(np.uint32).tolist()
+    assert drawn[28:].view(np.uint64).tolist() == [seed, 1]
+    with pytest.raises(RuntimeError, match="RNG state is wrong size"):
+        generator.set_state(torch.get_rng_state())
+
+
+def test_seeds_that_differ_in_their_upper_half_give_other_numbers() -> None:
+    def second(seed: int) -> torch.Tensor:
+        generator = torch.Generator("mps").manual_seed(seed)
+        torch.rand(1, device="mps", generator=generator)
+        return torch.rand(3, device="mps", generator=generator)
+
+    assert not torch.equal(second(7), second(7 + 2**32))
+
+
 # --- events and streams
 
 
@@ -320,9 +371,53 @@ def test_float64_is_refused(make: object) -> None:
     assert str(caught.value) == FLOAT64
 
 
-def test_complex128_is_refused_by_operators() -> None:
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: torch.ones(2, dtype=torch.complex128, device="mps"),
+        lambda: torch.zeros(2, dtype=torch.cdouble, device="mps"),
+        lambda: torch.full((2,), 1j, dtype=torch.cdouble, device="mps"),
+        lambda: torch.ones(2, device="mps").cdouble(),
+        lambda: torch.ones(2, dtype=torch.complex64, device="mps").to(torch.complex128),
+        lambda: torch.empty(2, dtype=torch.complex128, device="mps").exp(),
+        lambda: torch.add(torch.ones(2, dtype=torch.complex128).to("mps"), 1),
+        lambda: torch.ones(2, dtype=torch.complex128).to("mps").to(torch.complex64),
+        lambda: torch.empty(2, dtype=torch.complex128, device="mps").copy_(torch.ones(2)),
+    ],
+)
+def test_complex128_is_refused_by_operators(make: Callable[[], torch.Tensor]) -> None:
     with pytest.raises(TypeError, match="Trying to convert ComplexDouble to the MPS backend but it does not have supp"):
-        torch.empty(2, dtype=torch.complex128, device="mps").exp()
+        make()
+
+
+def test_complex128_is_kept_viewed_and_copied_as_bytes() -> None:
+    numbers = torch.tensor([1j, 2 + 3j, 4], dtype=torch.complex128)
+    there = numbers.to("mps")
+    assert there.device.type == "mps"
+    assert torch.equal(there.cpu(), numbers)
+    assert torch.equal(there.clone().view(3, 1)[1:].cpu(), numbers.view(3, 1)[1:])
+
+
+@pytest.mark.parametrize(
+    ("weights", "result"),
+    [
+        *[(dtype, torch.int32) for dtype in (torch.int8, torch.int32, torch.int64, torch.uint8, torch.bfloat16)],
+        (torch.float32, torch.float32),
+        (torch.float16, torch.float16),
+        (None, torch.int64),
+    ],
+)
+def test_bincount_adds_up_in_the_dtype_of_the_weights(weights: torch.dtype | None, result: torch.dtype) -> None:
+    bins = torch.tensor([0, 1, 1], device="mps")
+    counted = torch.bincount(bins, None if weights is None else torch.tensor([1, 2, 3], device="mps", dtype=weights))
+    assert counted.dtype is result
+    assert counted.tolist() == ([1, 2] if weights is None else [1, 5])
+
+
+def test_bincount_of_nothing_counts_in_int64() -> None:
+    nothing = torch.tensor([], dtype=torch.int64, device="mps")
+    counted = torch.bincount(nothing, torch.tensor([], device="mps"), minlength=2)
+    assert (counted.dtype, counted.tolist()) == (torch.int64, [0, 0])
 
 
 def test_too_many_dimensions_are_refused() -> None:
@@ -340,6 +435,23 @@ def test_tensors_of_two_devices_do_not_mix_unless_one_is_a_number() -> None:
         torch.cat([x, torch.ones(2)])
     assert torch.add(x, torch.tensor(2.0)).tolist() == [3, 3]
     assert x[torch.tensor([0, 1])].tolist() == [1, 1]
+
+
+def test_a_convolution_of_a_cpu_tensor_with_mps_weights_names_both_devices() -> None:
+    text = r"^slow_conv2d_forward_mps: input\(device='cpu'\) and weight\(device=mps:0'\)  must be on the same device$"
+    with pytest.raises(RuntimeError, match=text):
+        functional.conv2d(torch.ones(1, 1, 4, 4), torch.ones(1, 1, 3, 3, device="mps"))
+    with pytest.raises(RuntimeError, match=text):
+        functional.conv1d(torch.ones(1, 1, 4), torch.ones(1, 1, 3, device="mps"))
+
+
+def test_a_cpu_tensor_takes_no_indices_from_the_device() -> None:
+    text = r"indices should be either on cpu or on the same device as the indexed tensor \(cpu\)"
+    index = torch.tensor([0, 1], device="mps")
+    with pytest.raises(RuntimeError, match=text):
+        torch.ones(3)[index]
+    with pytest.raises(RuntimeError, match=text):
+        torch.ones(3)[index] = 2.0
 
 
 def test_layouts_that_are_not_simulated_say_so() -> None:

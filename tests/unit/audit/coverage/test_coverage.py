@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import pytest
 
 from mpsmith.audit.coverage import OverloadCoverage, ReleaseCoverage, from_data, lacking
-from mpsmith.audit.coverage.dtype_refusals import refused_dtypes
 from mpsmith.audit.coverage.history import compare, history
 from mpsmith.audit.coverage.table import AuditVerdicts, Drift, Standing, operator_rows, standing_of
 from mpsmith.audit.releases import data as release_data
@@ -188,22 +187,6 @@ def test_drift(dispatch: Dispatch, failures: dict[str, str], drift: tuple[Drift,
     coverage = release("1.0.0", {"f": dispatch}, failures=listed | other, tested=frozenset({"f"}))
     (row,) = operator_rows(coverage, released("1.0.0", {}))
     assert row.drift == drift
-
-
-@pytest.mark.parametrize(
-    ("failures", "refused"),
-    [
-        ({"unimplemented": "int8,bool"}, ("int8", "bool")),
-        ({"forward": "complex64,int8"}, ("complex64",)),
-        ({"unimplemented": "int8", "forward": "complex64"}, ("complex64", "int8")),
-        ({"unimplemented": "float32,int8"}, None),
-        ({"opinfo": "all", "backward": "float16"}, None),
-    ],
-)
-def test_dtypes_that_native_overloads_refuse(failures: dict[str, str], refused: tuple[str, ...] | None) -> None:
-    listed = {FailureKey("f", "", stage, "f"): dtypes for stage, dtypes in failures.items()}
-    coverage = release("1.0.0", {"f": NATIVE, "f_": DELEGATE, "f.out": MISSING}, failures=listed)
-    assert refused_dtypes(coverage) == ({} if refused is None else {"f": refused, "f_": refused})
 
 
 def test_operators_without_tests_do_not_drift() -> None:

@@ -51,7 +51,17 @@ TABLE = (
             "raises TypeError: Trying to convert Double to the MPS backend but it does not",
             "raises TypeError: Trying to convert ComplexDouble to the MPS backend but it",
         ),
-        ("float_power", "float_power.out", "double", "cdouble", "_cast_Double", "bincount", "linalg_pinv.out"),
+        ("float_power", "float_power.out", "double", "cdouble", "_cast_Double", "linalg_pinv.out"),
+    ),
+    Explained(
+        "bincount-in-the-dtype-of-weights",
+        V.WRONG,
+        (
+            "dtype is torch.int32, not torch.float64",
+            "output 0: dtype is torch.int32, not torch.float64",
+            "dtype is torch.float16, not torch.float64",
+        ),
+        ("bincount",),
     ),
     Explained(
         "float64-by-definition-out",
@@ -210,6 +220,61 @@ TABLE = (
         fixed={"source": ("arguments", "schema"), "inputs": ("full_matrices=False: (x)", "(x)")},
     ),
     Explained(
+        "integers-refused",
+        V.DTYPE_GAP,
+        (
+            "raises RuntimeError: MPS device does not support linear for non-float inputs",
+            "raises RuntimeError: Convolution is supported only for Floating types",
+            "raises RuntimeError: MPS device does not support addr for non-float input",
+        ),
+        fixed={"dtype": ("int64", "float32")},
+        dtypes=("int8", "int16", "int32", "int64", "uint8", "bool"),
+    ),
+    Explained(
+        "complex-refused",
+        V.DTYPE_GAP,
+        (
+            "raises RuntimeError: linalg.solve.triangular(); Only float is supported!",
+            "raises RuntimeError: linalg_inv: not supported for complex types yet!",
+            "raises RuntimeError: linalg.lu_factor(): MPS doesn't support complex types.",
+            "raises RuntimeError: linalg.lu_factor(): MPS only supports floats.",
+            "raises RuntimeError: cholesky_inverse: MPS only supports float type!",
+        ),
+        fixed={"dtype": ("complex64", "float32")},
+        dtypes=("complex64",),
+    ),
+    Explained(
+        "no-metal-function",
+        V.DTYPE_GAP,
+        tuple(
+            f"raises RuntimeError: Failed to create function state object for: {function}"
+            for function in (
+                *("renorm_float2", "silu_dense_float2_float2"),
+                *("upsample_bicubic2d_uchar", "scatter_prod_dense_long_long"),
+            )
+        ),
+    ),
+    Explained(
+        "antialiasing-of-bytes",
+        V.DTYPE_GAP,
+        (
+            "raises RuntimeError: _upsample_bilineard2d_aa_out_mps only supports floating-point dtypes",
+            "raises RuntimeError: _upsample_bicubic2d_aa_out_mps only supports floating-point dtypes",
+        ),
+        fixed={"dtype": ("uint8", "float32")},
+        dtypes=("uint8",),
+    ),
+    Explained(
+        "transposed-convolution-in-halves",
+        V.DTYPE_GAP,
+        ("raises RuntimeError: ConvTranspose 3D with BF16 or FP16 types is not supported on MPS",),
+    ),
+    Explained(
+        "adaptive-pools-that-do-not-divide",
+        V.DTYPE_GAP,
+        ("raises NotImplementedError: Adaptive pool MPS: input sizes must be divisible by output sizes. Non-di",),
+    ),
+    Explained(
         "rounding-of-many-layers",
         V.WRONG,
         (DIFFER,),
@@ -323,6 +388,7 @@ def test_a_rule_explains_nothing_beside_what_it_is_for(row: Explained) -> None:
 def test_what_the_rules_say_of_themselves() -> None:
     """What no case can show: the upstream issue, and which rule may explain nothing in a full run."""
     assert {rule.name: rule.upstream for rule in RULES if rule.upstream} == {
-        "linear-without-forward-ad": "pytorch/pytorch#137720"
+        "linear-without-forward-ad": "pytorch/pytorch#137720",
+        "adaptive-pools-that-do-not-divide": "pytorch/pytorch#96056",
     }
     assert [rule.name for rule in RULES if rule.standing] == ["undefined-on-the-cpu"]
