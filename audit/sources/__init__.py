@@ -17,6 +17,7 @@ from .layouts import LayoutSource
 from .modules import ModuleSource
 from .opinfo import OpInfoSource
 from .random import RandomSource
+from .repetition import RepetitionSource
 from .schema import SchemaSource
 from .sizes import SizeSource
 from .special_values import SpecialValueSource
@@ -49,9 +50,11 @@ def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
         ErrorSource(opinfos),
         SizeSource(opinfos),
         RandomSource(opinfos),
+        RepetitionSource(opinfos),
         modules,
         schemas,
         ArgumentSource(schemas),
+        RepetitionSource(schemas),
         LargeSource(),
         LargeKnownWrongSource(),
     ]
