@@ -317,10 +317,7 @@ class _Attributing:
             self._blame(overload, entry, dtype, found)
             return
         attribution = self._evidence.attribution
-        called = attribution.called(entry, dtype)
-        known = called & self._located.at_fault(dtype)
-        if not known and not kind.looked_inside:
-            known = called & self._located.at_fault_anywhere()
+        known = self._located.at_fault(dtype) & attribution.called(entry, dtype)
         suspects = attribution.suspects(entry, dtype).overloads
         both = sorted(known.intersection(suspects))
         if len(both) == 1:

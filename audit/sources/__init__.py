@@ -16,8 +16,8 @@ from .large import LargeKnownWrongSource, LargeSource
 from .layouts import LayoutSource
 from .modules import ModuleSource
 from .opinfo import OpInfoSource
+from .pairs import PairSource
 from .random import RandomSource
-from .repetition import RepetitionSource
 from .schema import SchemaSource
 from .sizes import SizeSource
 from .special_values import SpecialValueSource
@@ -49,12 +49,11 @@ def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
         SchemaTargetSource(schemas),
         ErrorSource(opinfos),
         SizeSource(opinfos),
+        PairSource(opinfos),
         RandomSource(opinfos),
-        RepetitionSource(opinfos),
         modules,
         schemas,
         ArgumentSource(schemas),
-        RepetitionSource(schemas),
         LargeSource(),
         LargeKnownWrongSource(),
     ]

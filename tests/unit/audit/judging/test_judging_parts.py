@@ -25,7 +25,6 @@ from mpsmith.audit.judging.judge import Trial
 from mpsmith.audit.judging.reference import WideRuns
 from mpsmith.audit.sources import forms
 from mpsmith.audit.sources.random import under_seeds
-from mpsmith.audit.sources.repetition import WithOtherValues
 from mpsmith.audit.verdicts import CaseVerdict, Outcome
 
 RTOL, ATOL = TOLERANCES[torch.float32]
@@ -426,7 +425,7 @@ EXAMPLES: dict[str, Example] = {
     "forward mode": Example(
         lambda: Case(forms.tangents(Cubed.apply), (ones(grad=True),)),
         r"^output 1: 8 of 8",
-        replaced(forms, "tangents", lambda operator: operator),
+        replaced(forms, "tangents", forms.twice),
     ),
     "the second derivative": Example(
         lambda: Case(
@@ -451,9 +450,9 @@ EXAMPLES: dict[str, Example] = {
         replaced(agreement, "_compare_numbers", lambda *_: 0.0),
     ),
     "the second call": Example(
-        lambda: Case(WithOtherValues(Stale(), copies=False), (((ones(),), {}),) * 3),
+        lambda: Case(forms.twice(Stale()), (ones(),)),
         r"^output 1: 8 of 8",
-        replaced(WithOtherValues, "__call__", lambda self, first, other, between: self._run(first)),
+        replaced(forms, "twice", lambda operator: operator),
     ),
     "the type of an error": example(
         refuses(ValueError),
