@@ -8,17 +8,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+CONTAINERS = (tuple, list, dict)
+
 
 def leaves(tree: Any) -> Iterator[Any]:
     """Every value that is not a container, from left to right; torch's named returns count as tuples."""
-    if isinstance(tree, (tuple, list)):
-        for branch in tree:
-            yield from leaves(branch)
-    elif isinstance(tree, dict):
-        for branch in tree.values():
-            yield from leaves(branch)
-    else:
-        yield tree
+    if not isinstance(tree, CONTAINERS):
+        return iter((tree,))
+    found: list[Any] = []
+    _collect(tree, found)
+    return iter(found)
+
+
+def _collect(container: Any, found: list[Any]) -> None:
+    # One call a container and none a leaf: a case's inputs are walked dozens of times, and most of it is leaves.
+    for branch in container.values() if isinstance(container, dict) else container:
+        if isinstance(branch, CONTAINERS):
+            _collect(branch, found)
+        else:
+            found.append(branch)
 
 
 def map_leaves(change: Callable[[Any], Any], tree: Any) -> Any:

@@ -169,6 +169,10 @@ class Located:
         """The overloads that are at fault in some case of the dtype."""
         return self._by_dtype.get(dtype, set())
 
+    def at_fault_anywhere(self) -> set[str]:
+        """The overloads that are at fault in some case of any dtype."""
+        return set().union(*self._by_dtype.values())
+
 
 def base_name(overload: str) -> str:
     """The operator's bare name: "softshrink" for "aten::softshrink_.out"; underscores at both ends do not count."""

@@ -317,7 +317,10 @@ class _Attributing:
             self._blame(overload, entry, dtype, found)
             return
         attribution = self._evidence.attribution
-        known = self._located.at_fault(dtype) & attribution.called(entry, dtype)
+        called = attribution.called(entry, dtype)
+        known = called & self._located.at_fault(dtype)
+        if not known and not kind.looked_inside:
+            known = called & self._located.at_fault_anywhere()
         suspects = attribution.suspects(entry, dtype).overloads
         both = sorted(known.intersection(suspects))
         if len(both) == 1:

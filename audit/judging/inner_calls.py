@@ -41,6 +41,9 @@ MOST_ELEMENTS = 1 << 24
 # A fault that shows in some calls only: how often the case is run again until an inner call is wrong.
 ATTEMPTS = 2
 
+# Told of a call: its overload and its arguments in words.
+Note = Callable[[str, str], None]
+
 # Their results hold what the memory held.
 UNDEFINED_RESULTS = frozenset(
     f"aten::{name}"
@@ -73,17 +76,18 @@ def worth_a_look(outcome: Outcome) -> bool:
     """
     if outcome.verdict is CaseVerdict.DTYPE_GAP:
         return "float64" not in outcome.message and "ComplexDouble" not in outcome.message
-    return outcome.verdict is CaseVerdict.WRONG
+    return outcome.verdict in (CaseVerdict.WRONG, CaseVerdict.CRASH)
 
 
 def fault_inside(
-    case: Case, recorder: Recorder, seed: int, label: str, note: Callable[[str], None] = lambda overload: None
+    case: Case, recorder: Recorder, seed: int, label: str, note: Note = lambda overload, call: None
 ) -> AtFault | None:
     """The overload that is at fault for a case which came out wrong, or None where no call inside it is wrong.
 
     Args:
         case, recorder, seed, label: as for `judge`.
-        note: told the overload of each inner call before it is made, to know which of them ended the process.
+        note: told of the innermost call that is being made, before it is, to know which one ended the process; of
+            no overload between calls.
     """
     for _ in range(ATTEMPTS):
         inner_calls = InnerCalls(case, note)
@@ -100,14 +104,14 @@ class InnerCalls(Witness):
         at_fault: the first inner call that was wrong; None while there was none.
     """
 
-    def __init__(self, case: Case, note: Callable[[str], None] = lambda overload: None) -> None:
+    def __init__(self, case: Case, note: Note) -> None:
         super().__init__()
         self.at_fault: AtFault | None = None
         self._case = case
         self._note = note
         self._calls = 0
         self._elements = 0
-        self._open: set[str] = set()
+        self._open: list[tuple[str, str]] = []  # the calls that are being made: overload and arguments
 
     @contextmanager
     def watching(self, forward: bool) -> Iterator[None]:
@@ -120,10 +124,10 @@ class InnerCalls(Witness):
         before = _on_cpu(args, kwargs) if self._is_to_be_audited(args, kwargs) else None
         if before is None:
             return func(*args, **kwargs)
-        self._note(func._name)
         try:
-            result = self._made(mode, func, args, kwargs)
-            torch.mps.synchronize()
+            with self._noted(func, before):
+                result = self._made(mode, func, args, kwargs)
+                torch.mps.synchronize()
         except Exception as error:
             self._compare(func, before, error)
             raise
@@ -144,16 +148,22 @@ class InnerCalls(Witness):
 
     def _made(self, mode: TorchDispatchMode, func: OpOverload[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
         """The call's result; what a composite calls goes through the mode as well."""
-        name = func._name
-        key = None if name in self._open else _composite_key(func)
+        is_open = any(name == func._name for name, _ in self._open[:-1])
+        key = None if is_open else _composite_key(func)
         if key is None or not all(t.layout is torch.strided for t in _tensors(args, kwargs)):
             return func(*args, **kwargs)
-        self._open.add(name)
+        with mode:
+            return func._op_dk(key, *args, **kwargs)
+
+    @contextmanager
+    def _noted(self, func: OpOverload[..., Any], before: Inputs) -> Iterator[None]:
+        self._open.append((func._name, described(Case(func, *before))))
+        self._note(*self._open[-1])
         try:
-            with mode:
-                return func._op_dk(key, *args, **kwargs)
+            yield
         finally:
-            self._open.discard(name)
+            self._open.pop()
+            self._note(*(self._open[-1] if self._open else ("", "")))
 
     def _compare(self, func: OpOverload[..., Any], before: Inputs, after: tuple[Any, ...] | Exception) -> None:
         if self.at_fault is not None:  # something inside this call

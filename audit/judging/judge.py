@@ -173,7 +173,7 @@ class Trial:
             if self._cotangents and execution.differentiable:
                 self._gradients_on_device(execution)
         except DeviceError:
-            return  # a call that fails the second time is for the form "called twice" to find
+            return  # a call that fails the second time is for the source "repetition" to find
 
     def _judge(self) -> Outcome:
         if self._case.skipped:

@@ -45,16 +45,6 @@ FORMS: dict[str, str] = {
     "inference mode": _indented("with torch.inference_mode():"),
     "no_grad": _indented("with torch.no_grad():"),
     "deterministic algorithms": f"torch.use_deterministic_algorithms(True)\n{PLAIN}",
-    "called twice": """\
-again, keywords = inputs(device)
-output = [{call}(*args, **kwargs), {call}(*again, **keywords)]""",
-    "from two threads": """\
-from concurrent.futures import ThreadPoolExecutor
-
-again, keywords = inputs(device)
-with ThreadPoolExecutor(2) as threads:
-    calls = [threads.submit({call}, *args, **kwargs), threads.submit({call}, *again, **keywords)]
-    output = [call.result() for call in calls]""",
     "in place": f"""\
 first, *rest = args
 storage = torch.ones(first.numel() + {2 * GUARD}, dtype=first.dtype, device=device)

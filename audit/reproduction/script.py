@@ -58,7 +58,16 @@ loss = sum(t.square().sum() for t in outputs if t.requires_grad)
 return torch.autograd.grad(loss, [a for a in args if isinstance(a, torch.Tensor) and a.requires_grad])"""
 
 # Sources whose cases are one plain call. Those of `FORMS` are a call in some form; the others wrap a module, or draw.
-PLAIN_SOURCES = ("opinfo", "layouts", "special values", "errors", "sizes", "schema", "schema special values")
+PLAIN_SOURCES = (
+    "opinfo",
+    "layouts",
+    "special values",
+    "errors",
+    "sizes",
+    "schema",
+    "schema special values",
+    "arguments",
+)
 FORM_SOURCE = "forms"
 
 
@@ -76,7 +85,8 @@ def script_of(case: Case, key: GroupKey, outcome: Outcome, *, simulated: bool) -
 
 def _run_text(case: Case, key: GroupKey, outcome: Outcome) -> str:
     """What makes the output, as the source of the case does it, and what is shown of it."""
-    lines = lines_of(case.title) if key.source == FORM_SOURCE else PLAIN
+    in_a_form = key.source == FORM_SOURCE or case.form != "plain"
+    lines = lines_of(case.title) if in_a_form else PLAIN
     if lines is None or (key.source not in (*PLAIN_SOURCES, FORM_SOURCE) and not case.written):
         raise MpsmithError(f"{key.label} ({case.title}): no few lines of Python repeat this call {NO_SCRIPT}")
     if outcome.stage == "backward" and case.cotangent_layout is not None:

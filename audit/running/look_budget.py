@@ -1,4 +1,4 @@
-"""How many cases that came out wrong are looked into, so that an operator which is wrong everywhere costs little."""
+"""How many cases that broke are looked into, so that an operator which is broken everywhere costs little."""
 
 from __future__ import annotations
 
@@ -8,13 +8,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..findings.alike import alike
-from ..verdicts import Outcome
+from ..group import GroupKey
+from ..verdicts import CaseVerdict, Outcome
 
 # Of the cases of a group that say the same but for numbers, the first few are looked into.
 MOST_OF_A_KIND = 3
 # Seconds of processor time that a worker may spend so in an audit. What it does not look into any more is put down by
 # what was found until then.
 MOST_SECONDS = 60.0
+# What killed its worker kills another one: so many cases of an entry and a verdict, and of an audit. A time-out takes
+# as long again.
+MOST_DEATHS_OF_AN_ENTRY = 2
+MOST_DEATHS = {CaseVerdict.CRASH: 16, CaseVerdict.TIMEOUT: 4}
 
 
 class LookBudget:
@@ -42,3 +47,20 @@ class LookBudget:
             yield
         finally:
             self._left -= time.process_time() - start
+
+
+class DeathBudget:
+    """What an audit has spent on running cases again that killed their workers."""
+
+    def __init__(self) -> None:
+        self._of_entry: Counter[tuple[str, str, str, CaseVerdict]] = Counter()
+        self._of_verdict: Counter[CaseVerdict] = Counter()
+
+    def allows(self, key: GroupKey, verdict: CaseVerdict) -> bool:
+        """Whether a case of this group that ended so is to be run again; it then counts."""
+        entry = (key.source, key.operator, key.variant, verdict)
+        if self._of_verdict[verdict] >= MOST_DEATHS[verdict] or self._of_entry[entry] >= MOST_DEATHS_OF_AN_ENTRY:
+            return False
+        self._of_entry[entry] += 1
+        self._of_verdict[verdict] += 1
+        return True

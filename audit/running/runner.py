@@ -25,8 +25,9 @@ from ..group import GroupKey
 from ..hash_seed import same_hashes
 from ..selection import Settings
 from ..verdicts import CaseVerdict, Outcome
-from . import worker
+from . import last_call, worker
 from .death import death_of
+from .look_budget import DeathBudget
 from .module_probes import probe_module
 from .progress import AuditProgress
 
@@ -58,6 +59,7 @@ class _Audit:
         self._store = store
         self._scratch = scratch
         self._say = say
+        self._deaths = DeathBudget()
 
     def run(self, resume: bool) -> Run:
         unfinished = self._resumable() if resume else None
@@ -121,7 +123,7 @@ class _Audit:
                         progress.advance(future.result())
                     except ProcessExpired as expired:
                         strikes[task.group] = strikes.get(task.group, 0) + 1
-                        again = self._record_death(task, expired, strikes[task.group])
+                        again = self._record_death(pool, task, expired, strikes[task.group])
                         progress.advance(1, group_done=not again, crashed=True)
                         if again:
                             running[pool.schedule(worker.run_group, args=(task,))] = task
@@ -141,28 +143,40 @@ class _Audit:
             task = worker.Task(group.id, group.key, self._scratch / f"{group.id}.marker", positions.get(group.key))
             running[pool.schedule(worker.run_group, args=(task,))] = task
 
-    def _record_death(self, task: worker.Task, expired: ProcessExpired, strike: int) -> bool:
+    def _record_death(self, pool: ProcessPool, task: worker.Task, expired: ProcessExpired, strike: int) -> bool:
         """Record the case that killed its worker; returns whether the group's other cases are still to be run."""
         announced = worker.announced(task.marker)
         task.marker.unlink(missing_ok=True)
         death = death_of(expired, self._scratch)
+        if announced is not None and announced[1] == worker.INSIDE:  # the case itself is recorded
+            return True
         if announced is not None and announced[0] not in self._store.positions(task.group):
-            position, on_device = announced
+            position, place = announced
             if position == worker.MAKING_SAMPLES:
                 outcome = Outcome(CaseVerdict.REFERENCE_FAILED, "samples", f"making the samples ends in {death}")
                 self._store.add_case(task.group, position, outcome, "")
                 self._store.mark_done(task.group)
                 return False
-            if on_device:
+            if place == worker.ON_DEVICE:
                 verdict = CaseVerdict.TIMEOUT if death.timed_out else CaseVerdict.CRASH
                 outcome = Outcome(verdict, "forward", death.cause)
             else:
                 outcome = Outcome(CaseVerdict.REFERENCE_FAILED, "forward", f"the CPU's run ends in {death}")
             self._store.add_case(task.group, position, outcome, "")
+            if outcome.verdict.executed and self._deaths.allows(task.key, outcome.verdict):
+                self._look_at_death(pool, replace(task, positions=frozenset({position})), position)
             return True
         if strike >= STRIKES:
             raise MpsmithError(f"{task.key.label}: the worker dies before its first case, {death} (run --resume later)")
         return True
+
+    def _look_at_death(self, pool: ProcessPool, task: worker.Task, position: int) -> None:
+        """Record which call inside a case it was that killed a worker, by letting another one die of it."""
+        try:
+            pool.schedule(worker.look_at_death, args=(task,)).result()
+        except ProcessExpired as expired:
+            found = last_call.read(last_call.path_of(task.marker), death_of(expired, self._scratch))
+            self._store.add_look_inside(task.group, position, found)
 
     def _pool(self, mode: str) -> AbstractContextManager[ProcessPool]:
         return worker_pool(self._settings, mode, self._store.path, self._scratch)

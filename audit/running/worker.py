@@ -27,6 +27,7 @@ from ..findings.store import Store
 from ..group import GroupKey
 from ..selection import Settings
 from ..verdicts import CaseVerdict, Outcome
+from . import last_call
 from .death import at_risk, begin, keep_words
 from .look_budget import LookBudget
 
@@ -41,9 +42,9 @@ if TYPE_CHECKING:
 GENERATION_TIMEOUT_FACTOR = 5.0
 MAKING_SAMPLES = -1
 
-# What a worker announces: the position of the case it is at, and whether the CPU or the device has it.
+# What a worker announces: the position of the case it is at, and who has it: the CPU, the device, or a look inside.
 MARK = struct.Struct("<qq")
-ON_CPU, ON_DEVICE = 0, 1
+ON_CPU, ON_DEVICE, INSIDE = 0, 1, 2
 
 
 @dataclass(frozen=True)
@@ -206,6 +207,21 @@ def run_group(task: Task) -> int:
         os.close(marker)
 
 
+def look_at_death(task: Task) -> None:
+    """Run the task's only case again, which killed a worker, and write down each call inside before it is made."""
+    from ..judging.inner_calls import fault_inside
+
+    worker, case, label = _only_case(task)
+    descriptor = os.open(last_call.path_of(task.marker), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with at_risk(worker.options.settings.timeout):
+        at_fault = fault_inside(
+            case, worker.device.recorder, worker.options.settings.seed, label, partial(last_call.note, descriptor)
+        )
+    os.close(descriptor)
+    (position,) = task.positions or (MAKING_SAMPLES,)
+    worker.store.add_look_inside(task.group, position, at_fault)
+
+
 def replay(task: Task) -> Replay:
     """Execute one case and describe what both devices gave; the case is the only position of the task."""
     from ..cases import described
@@ -314,7 +330,7 @@ def _look_inside(worker: _Worker, task: Task, position: int, case: Case, outcome
 
     if not worth_a_look(outcome) or not worker.looking.allows(task.group, outcome):
         return
-    _announce(marker, position, worker.options.settings.timeout)
+    _announce(marker, position, worker.options.settings.timeout, INSIDE)
     with worker.looking.spending():
         at_fault = fault_inside(
             case, worker.device.recorder, worker.options.settings.seed, f"{task.key.label}:{position}"
@@ -338,9 +354,9 @@ def _judged(worker: _Worker, case: Case, label: str, **observers: Any) -> Outcom
     return Outcome(CaseVerdict.SKIPPED, outcome.stage, beyond) if beyond else outcome
 
 
-def _announce(marker: int, position: int, timeout: float) -> None:
+def _announce(marker: int, position: int, timeout: float, place: int = ON_CPU) -> None:
     """Say which case comes next, and let the kernel end this process if it takes too long."""
-    _mark(marker, position, ON_CPU)
+    _mark(marker, position, place)
     begin(timeout)
 
 
@@ -348,13 +364,13 @@ def _mark(marker: int, position: int, place: int) -> None:
     os.pwrite(marker, MARK.pack(position, place), 0)
 
 
-def announced(marker: Path) -> tuple[int, bool] | None:
-    """The case that a worker announced last, and whether it had reached the device; None if it announced nothing."""
+def announced(marker: Path) -> tuple[int, int] | None:
+    """The case that a worker announced last, and who had it; None if it announced nothing."""
     try:
         position, place = MARK.unpack(marker.read_bytes())
     except (FileNotFoundError, struct.error):
         return None
-    return position, place == ON_DEVICE
+    return position, place
 
 
 def _started() -> _Worker:

@@ -18,6 +18,7 @@ from .modules import ModuleSource
 from .opinfo import OpInfoSource
 from .pairs import PairSource
 from .random import RandomSource
+from .repetition import RepetitionSource
 from .schema import SchemaSource
 from .sizes import SizeSource
 from .special_values import SpecialValueSource
@@ -51,9 +52,11 @@ def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
         SizeSource(opinfos),
         PairSource(opinfos),
         RandomSource(opinfos),
+        RepetitionSource(opinfos),
         modules,
         schemas,
         ArgumentSource(schemas),
+        RepetitionSource(schemas),
         LargeSource(),
         LargeKnownWrongSource(),
     ]

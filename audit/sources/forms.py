@@ -1,4 +1,4 @@
-"""The other ways to call an operator: out=, in place, under autocast, inference mode, twice, from two threads.
+"""The other ways to call an operator: out=, in place, under autocast, in inference mode.
 
 Each form wraps the call alone, so the CPU and the device go through the same steps and their results are compared.
 """
@@ -6,7 +6,6 @@ Each form wraps the call alone, so the CPU and the device go through the same st
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
@@ -65,8 +64,6 @@ class FormSource(DerivedOpInfoSource):
         yield replace(plain, call=under(torch.inference_mode, op.op), title="inference mode")
         yield replace(case, call=under(torch.no_grad, op.op), differentiable=False, title="no_grad")
         yield replace(plain, call=deterministic(op.op), title="deterministic algorithms", errors_count=True)
-        yield replace(plain, call=twice(op.op), title="called twice")
-        yield replace(plain, call=from_two_threads(op.op), title="from two threads")
         # PyTorch promises no strides of gradients and tangents; what picks from the outputs is no picker of gradients.
         derived = replace(case, elementwise=False, process_output=lambda output: output)
         if case.differentiable and op.supports_gradgrad:
@@ -183,27 +180,6 @@ def deterministic(operator: Call) -> Call:
     return call
 
 
-def twice(operator: Call) -> Call:
-    """Two calls in a row with the same inputs; both results count, so a stale cache or buffer shows."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        copies = [map_leaves(_copy, (args, kwargs)) for _ in range(2)]
-        return [operator(*a, **k) for a, k in copies]
-
-    return call
-
-
-def from_two_threads(operator: Call) -> Call:
-    """Two calls at the same time from two threads with inputs of their own."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        copies = [map_leaves(_copy, (args, kwargs)) for _ in range(2)]
-        with ThreadPoolExecutor(2) as threads:
-            return [f.result() for f in [threads.submit(operator, *a, **k) for a, k in copies]]
-
-    return call
-
-
 def autocast(operator: Call, dtype: torch.dtype) -> Call:
     """The call under autocast of the device that its inputs are on; float64 inputs are left alone, as the reference."""
 
@@ -247,7 +223,3 @@ def tangents(operator: Call) -> Call:
             return [tuple(forward_ad.unpack_dual(t)) for t in tensors]  # type: ignore[no-untyped-call]
 
     return call
-
-
-def _copy(leaf: Any) -> Any:
-    return leaf.clone() if isinstance(leaf, Tensor) else leaf

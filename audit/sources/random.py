@@ -31,9 +31,7 @@ class RandomSource(DerivedOpInfoSource):
 
     def varies(self, key: GroupKey) -> bool:
         """Whether PyTorch says that the operator draws from the generator that a seed controls."""
-        op = self._opinfos.opinfo(key)
-        names = {op.aten_name, key.operator.removeprefix("nn.functional."), ATEN_NAMES.get(key.operator, "")}
-        return any(map(_draws, names))
+        return draws_numbers(key.operator, self._opinfos.opinfo(key).aten_name)
 
     def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
         """One case under seeds, and one of many draws."""
@@ -48,6 +46,12 @@ ATEN_NAMES = {
     "nn.functional.dropout2d": "feature_dropout",
     "nn.functional.dropout3d": "feature_dropout",
 }
+
+
+def draws_numbers(operator: str, aten_name: str = "") -> bool:
+    """Whether the operator of an OpInfo draws from the generator that a seed controls, as its schemas are tagged."""
+    names = {aten_name, operator.removeprefix("nn.functional."), ATEN_NAMES.get(operator, "")}
+    return any(map(_draws, names))
 
 
 def _draws(name: str) -> bool:

@@ -9,6 +9,12 @@ from typing import Any
 import torch
 
 from mpsmith.audit.calls.invocation import overload_of
+from mpsmith.audit.cases import CaseSource, make_cases
+from mpsmith.audit.group import GroupKey
+from mpsmith.audit.judging.fallbacks import CounterRecorder
+from mpsmith.audit.judging.judge import judge
+from mpsmith.audit.selection import Samples
+from mpsmith.audit.verdicts import CaseVerdict
 
 # Gets the device's own kernel, then what the operator was called with.
 Faulty = Callable[..., Any]
@@ -29,3 +35,12 @@ def overridden(name: str, faulty: Faulty) -> Iterator[None]:
         yield
     finally:
         library._destroy()  # type: ignore[no-untyped-call]
+
+
+def wrong_cases(source: CaseSource, operator: str, dtype: str = "float32") -> list[str]:
+    """The titles of the source's cases of one group that the device gets wrong; all others must pass."""
+    cases = make_cases(source, GroupKey(source.name, operator, "", dtype, "fallback"), Samples.DEFAULT, 0)
+    assert cases
+    verdicts = [(case.title, judge(case, CounterRecorder(), 0, str(p)).verdict) for p, case in cases.items()]
+    assert {verdict for _, verdict in verdicts} <= {CaseVerdict.PASSED, CaseVerdict.WRONG}
+    return [title for title, verdict in verdicts if verdict is CaseVerdict.WRONG]

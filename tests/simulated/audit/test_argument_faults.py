@@ -8,27 +8,11 @@ from typing import Any
 import pytest
 import torch
 
-from mpsmith.audit.cases import make_cases
-from mpsmith.audit.group import GroupKey
-from mpsmith.audit.judging.fallbacks import CounterRecorder
-from mpsmith.audit.judging.judge import judge
-from mpsmith.audit.selection import Samples
 from mpsmith.audit.sources.arguments import ArgumentSource
 from mpsmith.audit.sources.schema import SchemaSource
-from mpsmith.audit.verdicts import CaseVerdict
-from support.overrides import overridden
+from support.overrides import overridden, wrong_cases
 
 SOURCE = ArgumentSource(SchemaSource())
-
-
-def wrong_cases(operator: str) -> list[str]:
-    """The titles of the cases in the overload's main dtype that the device gets wrong."""
-    key = GroupKey(SOURCE.name, operator, "", "float32", "fallback")
-    cases = make_cases(SOURCE, key, Samples.DEFAULT, 0)
-    assert cases
-    verdicts = [(case.title, judge(case, CounterRecorder(), 0, str(p)).verdict) for p, case in cases.items()]
-    assert {verdict for _, verdict in verdicts} <= {CaseVerdict.PASSED, CaseVerdict.WRONG}
-    return [title for title, verdict in verdicts if verdict is CaseVerdict.WRONG]
 
 
 def largest_is_lost(kernel: Any, x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
@@ -89,16 +73,16 @@ FAULTS: dict[str, tuple[str, Callable[..., Any], str]] = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_seen_in_the_case_that_is_about_it(fault: str) -> None:
     operator, faulty, title = FAULTS[fault]
-    assert wrong_cases(operator) == []
+    assert wrong_cases(SOURCE, operator) == []
     with overridden(f"aten::{operator}", faulty):
-        assert title in wrong_cases(operator)
+        assert title in wrong_cases(SOURCE, operator)
 
 
 def test_what_is_kept_by_shape_is_seen_by_calls_in_a_row() -> None:
     operator = "upsample_bilinear2d"
-    assert wrong_cases(operator) == []
+    assert wrong_cases(SOURCE, operator) == []
     with overridden(f"aten::{operator}", CachedByShape()):
-        assert any(title.startswith("in a row: ") for title in wrong_cases(operator))
+        assert any(title.startswith("in a row: ") for title in wrong_cases(SOURCE, operator))
 
 
 def test_the_device_is_whole_again_after_a_fault() -> None:

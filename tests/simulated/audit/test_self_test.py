@@ -23,7 +23,7 @@ from mpsmith.audit.judging.witness import Witness
 from mpsmith.audit.running.worker import freeze_once
 from mpsmith.audit.selection import Samples
 from mpsmith.audit.self_test import Asked, self_test
-from mpsmith.audit.sources import case_sources, derived, forms, layouts, random
+from mpsmith.audit.sources import case_sources, derived, forms, layouts, random, repetition
 from mpsmith.audit.surface import installed_surface
 from mpsmith.audit.verdicts import CaseVerdict, Outcome
 from mpsmith.simulator.device.faults import Fault, inject
@@ -158,10 +158,6 @@ def unchanged(operator: forms.Call) -> forms.Call:
     return lambda first, *args, **kwargs: first
 
 
-def once(operator: forms.Call) -> forms.Call:
-    return operator
-
-
 def most_dimensions(case) -> tuple[int, int] | None:
     """Which tensor is largest, as if an empty one could show anything."""
     tensors = [arg for arg in case.args if isinstance(arg, torch.Tensor)]
@@ -169,8 +165,7 @@ def most_dimensions(case) -> tuple[int, int] | None:
 
 
 def nothing_twice(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(forms, "twice", once)
-    patch.setattr(forms, "from_two_threads", once)
+    patch.setattr(repetition.RepetitionSource, "cases", lambda *_: iter(()))
 
 
 def no_guards(patch: pytest.MonkeyPatch) -> None:

@@ -103,11 +103,18 @@ def test_a_caller_of_what_is_at_fault_elsewhere_does_not_answer(run: Run) -> Non
 
 def test_another_dtype_or_an_overload_that_is_not_called_explains_nothing(run: Run) -> None:
     run.case("sub", DIFFER, calls={"sub": True}, inside={0: SUB}, dtype="float16")
-    run.case("stack", DIFFER, calls={"stack": True, "sub": False})
+    run.case("stack", DIFFER, calls={"stack": True, "sub": False}, inside={0: None})
     assert run.wrong() == {"stack": 1}
     run.case("sub", DIFFER, calls={"sub": True}, inside={0: SUB})
     run.case("cat", DIFFER, calls={"cat": True})
     assert run.wrong() == {"sub": 1, "cat": 1}
+
+
+def test_a_case_nobody_looked_into_is_explained_by_a_fault_with_another_dtype(run: Run) -> None:
+    run.case("sub", DIFFER, calls={"sub": True}, inside={0: SUB}, dtype="float16")
+    run.case("stack", Outcome(V.CRASH, "forward", "SIGSEGV"), calls={"stack": True, "sub": False})
+    assert run.evidence().overloads["aten::sub"].explains == {"stack": 1}
+    assert not run.evidence().overloads["aten::stack"].dtypes["float32"].cases[V.CRASH]
 
 
 def test_of_several_suspects_the_one_that_is_at_fault_elsewhere_answers(run: Run) -> None:

@@ -25,6 +25,7 @@ from mpsmith.audit.judging.judge import Trial
 from mpsmith.audit.judging.reference import WideRuns
 from mpsmith.audit.sources import forms
 from mpsmith.audit.sources.random import under_seeds
+from mpsmith.audit.sources.repetition import WithOtherValues
 from mpsmith.audit.verdicts import CaseVerdict, Outcome
 
 RTOL, ATOL = TOLERANCES[torch.float32]
@@ -425,7 +426,7 @@ EXAMPLES: dict[str, Example] = {
     "forward mode": Example(
         lambda: Case(forms.tangents(Cubed.apply), (ones(grad=True),)),
         r"^output 1: 8 of 8",
-        replaced(forms, "tangents", forms.twice),
+        replaced(forms, "tangents", lambda operator: operator),
     ),
     "the second derivative": Example(
         lambda: Case(
@@ -450,9 +451,9 @@ EXAMPLES: dict[str, Example] = {
         replaced(agreement, "_compare_numbers", lambda *_: 0.0),
     ),
     "the second call": Example(
-        lambda: Case(forms.twice(Stale()), (ones(),)),
+        lambda: Case(WithOtherValues(Stale(), copies=False), (((ones(),), {}),) * 3),
         r"^output 1: 8 of 8",
-        replaced(forms, "twice", lambda operator: operator),
+        replaced(WithOtherValues, "__call__", lambda self, first, other, between: self._run(first)),
     ),
     "the type of an error": example(
         refuses(ValueError),

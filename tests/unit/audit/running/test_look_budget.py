@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from mpsmith.audit.group import GroupKey
 from mpsmith.audit.running import look_budget
-from mpsmith.audit.running.look_budget import LookBudget
+from mpsmith.audit.running.look_budget import DeathBudget, LookBudget
 from mpsmith.audit.verdicts import CaseVerdict, Outcome
 
 
@@ -31,6 +32,19 @@ def test_a_budget_that_is_spent_allows_nothing(monkeypatch: pytest.MonkeyPatch) 
     with budget.spending():
         pass
     assert not budget.allows(2, wrong("differs"))
+
+
+def key(operator: str, dtype: str = "float32") -> GroupKey:
+    return GroupKey("opinfo", operator, "", dtype, "fallback")
+
+
+def test_two_deaths_of_an_entry_are_looked_at_and_so_many_of_an_audit() -> None:
+    budget = DeathBudget()
+    asked = [key("cos", "float32"), key("cos", "float16"), key("cos", "bool"), key("sin")]
+    assert [budget.allows(each, CaseVerdict.CRASH) for each in asked] == [True, True, False, True]
+    assert budget.allows(key("cos"), CaseVerdict.TIMEOUT)
+    assert sum(budget.allows(key(f"op{n}"), CaseVerdict.TIMEOUT) for n in range(9)) == 3
+    assert sum(budget.allows(key(f"op{n}"), CaseVerdict.CRASH) for n in range(99)) == 13
 
 
 def test_what_a_worker_may_spend() -> None:

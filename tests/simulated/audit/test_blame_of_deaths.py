@@ -1,0 +1,33 @@
+"""What kills a worker inside a composite is put down to the call that did, by letting another worker die of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mpsmith.audit.findings.audited_surface import audited_surface
+from mpsmith.audit.findings.store import Store
+from mpsmith.audit.findings.summary import summarize
+from mpsmith.audit.running.runner import run_audit
+from mpsmith.audit.selection import DeviceKind, Samples, Settings
+from mpsmith.audit.verdicts import AtFault, CaseVerdict
+
+
+def test_an_abort_inside_a_composite(tmp_path: Path) -> None:
+    settings = Settings(
+        samples=Samples.QUICK,
+        ops=("logsumexp",),
+        dtypes=("float32",),
+        sources=("opinfo",),
+        device=DeviceKind.SIMULATED,
+        workers=1,
+        faults=("aten::amax=segfault,above=20",),
+    )
+    path = tmp_path / "store.sqlite"
+    run = run_audit(settings, path, resume=False, say=lambda text: None)
+    with Store.open(path) as store:
+        crashed = list(store.cases(run.id, "c.verdict = 'crash'"))
+        summary = summarize(store, run, audited_surface(run))
+    assert crashed
+    assert crashed[0].at_fault == AtFault("aten::amax", "(float32[5, 5], [1], True)", "ends the process: SIGSEGV")
+    broken = [o.name for o in summary.overloads if o.cases.get(CaseVerdict.CRASH)]
+    assert broken == ["aten::amax"] == [faulty.overload for faulty in summary.at_fault]
