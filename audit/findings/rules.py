@@ -88,8 +88,16 @@ TORCH = (
         "float_power computes in float64, which mps refuses before out= is looked at: another error than the CPU's",
         WRONG,
         r"^raises TypeError, the CPU RuntimeError: (the output given to float_power|unsupported operation: more)",
-        ("float_power",),
-        sources=("forms", "targets"),
+        ("float_power", "float_power.*"),
+        sources=("forms", "targets", "mixed dtypes", "schema targets", "schema mixed dtypes"),
+    ),
+    ExplainingRule(
+        "pinv-in-float64-first",
+        "linalg.pinv with a tolerance makes it a float64 tensor, which mps refuses, before it looks at the input",
+        WRONG,
+        r"^raises TypeError, the CPU RuntimeError: linalg\.pinv\(",
+        ("linalg_pinv.out",),
+        sources=("schema mixed dtypes",),
     ),
     ExplainingRule(
         "mode-out-refuses-mps",
@@ -97,21 +105,6 @@ TORCH = (
         WRONG,
         r"^raises RuntimeError: mode only supports CPU, CUDA and XPU device type, got: mps$",
         ("mode", "mode.values"),
-    ),
-    ExplainingRule(
-        "addr-in-place-resizes",
-        "addr_ is composed of addr.out on every device but the CPU, and that resizes a target which the CPU refuses",
-        WRONG,
-        r"^returns where the CPU raises RuntimeError: 2D tensor expected, got [01]D tensor for input$",
-        ("addr", "addr_"),
-    ),
-    ExplainingRule(
-        "attention-with-a-mask-that-wants-a-gradient",
-        "torch asks query, key and value whether a gradient is wanted, and else takes the form for inference on mps",
-        WRONG,
-        r"^raises RuntimeError: derivative for aten::_scaled_dot_product_attention_math_for_mps is not implemented$",
-        ("nn.functional.scaled_dot_product_attention", "scaled_dot_product_attention"),
-        stages=("backward",),
     ),
     ExplainingRule(
         "compressed-sparse-refused",
@@ -174,9 +167,10 @@ TORCH = (
         WRONG,
         r"^output 0: shape is \[0\], not "
         r"|^raises RuntimeError: The size of tensor a \(\d+\) must match the size of tensor b \(\d+\) at non-singleton"
-        r"|^returns where the CPU raises RuntimeError: Expected out tensor to have dtype",
-        ("lu_solve", "linalg.lu_solve"),
-        sources=("forms",),
+        r"|^returns where the CPU raises RuntimeError: Expected out tensor to have dtype"
+        r"|^returns where the CPU raises RuntimeError: linalg\.lu_solve: Expected LU and B to have the same dtype",
+        ("lu_solve", "linalg.lu_solve", "lu_solve.out", "linalg_lu_solve.out"),
+        sources=("forms", "mixed dtypes", "schema mixed dtypes"),
     ),
     ExplainingRule(
         "linear-cross-entropy-in-halves",
@@ -222,7 +216,8 @@ TORCH = (
         "the CPU's kernel asks for contiguous memory; on mps the operator falls back, and the copies are contiguous",
         WRONG,
         r"^returns where the CPU raises RuntimeError: \w+ requires (\w+ to be contiguous|contiguous input)$"
-        r"|^returns where the CPU raises RuntimeError: \w+ must be contiguous$",
+        r"|^returns where the CPU raises RuntimeError: \w+ must be contiguous$"
+        r"|^raises NotImplementedError, the CPU RuntimeError: \w+ must be contiguous$",
         ("_pdist_*", "multi_margin_loss_*", "multilabel_margin_loss_*"),
     ),
     ExplainingRule(
@@ -247,6 +242,35 @@ TORCH = (
         WRONG,
         r"^raises RuntimeError: view size is not compatible with input tensor's size and stride",
         ("native_channel_shuffle",),
+    ),
+    ExplainingRule(
+        "ldexp-of-bools",
+        "without a kernel for mps ldexp is composed of pow and mul, which refuse bools with another type of error",
+        WRONG,
+        r"^raises RuntimeError, the CPU NotImplementedError: \"ldexp_cpu_exp\" not implemented for 'Bool'$",
+        ("ldexp",),
+    ),
+    ExplainingRule(
+        "powsum-without-its-kernel",
+        "_foreach_powsum computes from other operators where it has no kernel, and takes integers; the CPU's does not",
+        WRONG,
+        r"^returns where the CPU raises NotImplementedError: \"powsum_cpu\" not implemented for ",
+        ("_foreach_powsum.*",),
+    ),
+    ExplainingRule(
+        "lstm-of-onednn",
+        "on the CPU an LSTM whose dtypes differ goes to oneDNN, which has no kernel for them; elsewhere torch computes",
+        WRONG,
+        r"^returns where the CPU raises RuntimeError: could not create a primitive descriptor for the LSTM",
+        ("lstm.*", "nn.LSTM*"),
+    ),
+    ExplainingRule(
+        "linear-backward-complex-and-real",
+        "on mps linear has a derivative formula of its own, which gives a real input a complex gradient",
+        WRONG,
+        r"^raises RuntimeError: Expected isFloatingType\(grad\.scalar_type\(\)\) ",
+        ("nn.functional.linear",),
+        stages=("backward",),
     ),
     ExplainingRule(
         "take-overlap-unchecked",
@@ -376,6 +400,37 @@ ROUNDING = (
     ),
 )
 
+# ---- what the simulated device takes that a Mac may refuse
+
+SIMULATED = (
+    ExplainingRule(
+        "simulated-attention-unchecked",
+        "the simulated device has the mps branch of attention without torch's check of dtypes before it",
+        WRONG,
+        r"^returns where the CPU raises RuntimeError: Expected query, key, and value to have the same dtype",
+        ("nn.functional.scaled_dot_product_attention", "scaled_dot_product_attention"),
+        holds_on="simulated",
+    ),
+    ExplainingRule(
+        "simulated-transposed-convolution-unchecked",
+        "the simulated device computes mps's own transposed convolution with kernels that cast a bias of another dtype",
+        WRONG,
+        r"^returns where the CPU raises RuntimeError: (expected scalar type \w+ but found \w+$"
+        r"|Input type \(torch\.\w+\) and bias type \(torch\.\w+\) should be the same)",
+        ("nn.functional.conv_transpose*", "nn.ConvTranspose*", "nn.LazyConvTranspose*"),
+        sources=("mixed dtypes", "module mixed dtypes"),
+        holds_on="simulated",
+    ),
+    ExplainingRule(
+        "simulated-sparse-compressed-of-two-dtypes",
+        "the simulated device has no sparse compressed tensors, and says so before the dtypes are compared",
+        WRONG,
+        r"^raises NotImplementedError, the CPU RuntimeError: dtype of values \(\w+\) must match dtype of sparse tensor",
+        ("sparse_*tensor*", "_sparse_*tensor*"),
+        holds_on="simulated",
+    ),
+)
+
 # ---- cases without an answer of the CPU: they say nothing of the device
 
 REFERENCE = (
@@ -464,4 +519,4 @@ SKIPS = (
     ),
 )
 
-RULES: tuple[ExplainingRule, ...] = (*KERNELS, *TORCH, *REFUSALS, *ROUNDING, *REFERENCE, *SKIPS)
+RULES: tuple[ExplainingRule, ...] = (*KERNELS, *TORCH, *REFUSALS, *ROUNDING, *SIMULATED, *REFERENCE, *SKIPS)

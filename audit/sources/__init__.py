@@ -11,12 +11,13 @@ from ..cases import CaseSource
 from .arguments import ArgumentSource
 from .errors import ErrorSource
 from .forms import FormSource
+from .gradients import GradientSource
 from .known_wrong import KnownWrongSource
 from .large import LargeKnownWrongSource, LargeSource
 from .layouts import LayoutSource
+from .mixed_dtype_sources import MixedDtypeCallSource, MixedDtypeSource
 from .modules import ModuleSource
 from .opinfo import OpInfoSource
-from .pairs import PairSource
 from .random import RandomSource
 from .repetition import RepetitionSource
 from .schema import SchemaSource
@@ -24,6 +25,7 @@ from .sizes import SizeSource
 from .special_values import SpecialValueSource
 from .target_sources import SchemaTargetSource, TargetSource
 from .tensor_layouts import TensorLayoutSource
+from .without_gradients import WithoutGradientSource
 
 
 def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
@@ -48,9 +50,12 @@ def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
         FormSource(opinfos),
         TargetSource(opinfos),
         SchemaTargetSource(schemas),
+        MixedDtypeSource(opinfos),
+        *map(MixedDtypeCallSource, (modules, schemas)),
+        *map(GradientSource, (opinfos, modules)),
+        WithoutGradientSource(opinfos),
         ErrorSource(opinfos),
         SizeSource(opinfos),
-        PairSource(opinfos),
         RandomSource(opinfos),
         RepetitionSource(opinfos),
         modules,

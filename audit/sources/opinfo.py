@@ -69,13 +69,16 @@ class OpInfoSource(CaseSource):
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         """The samples of one OpInfo for one dtype, on the CPU, as the OpInfo's own sampler makes them."""
         op = self.opinfo(key)
+        differentiable = bool(op.supports_autograd) and getattr(torch, key.dtype) in op.supported_backward_dtypes("cpu")
+        return self.samples(key, samples, differentiable and key.variant.rsplit("/", 1)[-1] != INPLACE)
+
+    def samples(self, key: GroupKey, samples: Samples, differentiable: bool) -> Iterator[Case]:
+        """The samples that the sampler makes where gradients are wanted, or those where they are not."""
+        op = self.opinfo(key)
         dtype = getattr(torch, key.dtype)
-        differentiable = bool(op.supports_autograd) and dtype in op.supported_backward_dtypes("cpu")
         uninitialised = "uninitialised" if key.operator in UNINITIALISED else ""
-        call = op.op
         form = key.variant.rsplit("/", 1)[-1]
-        if form == INPLACE:
-            call, differentiable = op.inplace_variant, False
+        call = op.inplace_variant if form == INPLACE else op.op
         for sample in self._samples(op, form, dtype, differentiable, samples):
             case = Case(
                 call,

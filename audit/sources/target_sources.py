@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from torch import Tensor
@@ -25,7 +25,7 @@ from .targets import (
     transposed,
     written_everywhere,
 )
-from .tensor_layouts import IN_TURN, THOROUGH, each_in_turn, from_turn, halves, sharing, start_of, writes
+from .tensor_layouts import IN_TURN, THOROUGH, each_in_turn, filled, from_turn, halves, sharing, start_of, writes
 
 # `forms` has out= at an offset, transposed and with every other element already.
 OUT_PLACES: tuple[Place, ...] = (every_other_row, slice_of_larger, expanded)
@@ -82,6 +82,10 @@ class SchemaTargetSource(DerivedSource):
     def varies(self, key: GroupKey) -> bool:
         """Overloads that write, in float32."""
         return key.dtype == THOROUGH and key.operator not in STRIDES_IGNORED and writes(key)
+
+    def chosen(self, cases: Iterable[Case]) -> Iterable[Case]:
+        """The representative call, one without empty tensors where there is one."""
+        return filled(cases)
 
     def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
         """The targets transposed, then in another place in turn; what is read in layouts in turn."""

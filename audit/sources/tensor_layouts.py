@@ -6,8 +6,9 @@ too; and some tell tensors apart by their storage alone (pytorch/pytorch#91065).
 
 from __future__ import annotations
 
+import math
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, islice
 from typing import TypeVar
@@ -19,7 +20,8 @@ from ..calls.invocation import SchemaCall
 from ..cases import Case
 from ..group import GroupKey
 from ..selection import Samples
-from .derived import DerivedSource, distinct
+from ..tree import leaves
+from .derived import LOOKED_AT, DerivedSource, distinct, representative
 from .layouts import (
     Layout,
     channels_last,
@@ -55,6 +57,8 @@ FURTHER: tuple[Layout, ...] = (stepped_rows, swapped_in_front)
 WHOLE: tuple[Layout, ...] = (transposed, offset, stepped)
 # Of many tensors, a list most often, the first few are enough, and one layout for each.
 MOST_TENSORS = 4
+# The shape that is given to tensors of a call of which only empty ones are remembered.
+GROWN = (2, 3, 4)
 # How many samples of other kinds are tried in layouts in turn, beside the representative in all of them.
 OTHER_SAMPLES = 2
 # Which dtypes of OpInfos and schemas are varied; bfloat16 goes the ways of float16, small integers those of int64.
@@ -87,6 +91,10 @@ class TensorLayoutSource(DerivedSource):
             yield from self.variations(base, case) if turn == 0 else each_in_turn(case, start_of(base) + turn)
         yield from in_one_storage(cases_of_kinds)
 
+    def chosen(self, cases: Iterable[Case]) -> Iterable[Case]:
+        """The representative case, one without empty tensors where there is one."""
+        return filled(cases)
+
     def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
         """Of an OpInfo each tensor in each layout; of others fewer, as many more of them are much alike."""
         many = len(tensors_of(case))
@@ -103,6 +111,28 @@ class TensorLayoutSource(DerivedSource):
         return self._base.name == "opinfo" and key.dtype == THOROUGH
 
 
+def filled(cases: Iterable[Case]) -> list[Case]:
+    """The representative of the first cases whose positional tensors all have elements, else one given elements."""
+    looked_at = list(islice(cases, LOOKED_AT))
+    full = [case for case in looked_at if all(t.numel() for t in leaves(case.args) if isinstance(t, Tensor))]
+    case = representative(full) or representative(looked_at)
+    return [] if case is None else [case if full else with_elements(case)]
+
+
+def with_elements(case: Case) -> Case:
+    """The case with tensors of `GROWN` in place of empty ones that have one shape; others stay as they are."""
+    tensors = [tensor for tensor in tensors_of(case) if tensor.layout is torch.strided]
+    if not tensors or any(tensor.numel() or tensor.shape != tensors[0].shape for tensor in tensors):
+        return case
+    ramps = {i: _ramp(i, tensor.dtype) for i, tensor in enumerate(tensors_of(case))}
+    return with_tensors(unsure(case), ramps, case.title) if len(tensors) == len(ramps) else case
+
+
+def _ramp(position: int, dtype: torch.dtype) -> Tensor:
+    count = math.prod(GROWN)
+    return ((torch.arange(count) * (position + 2)) % 7 + position).view(GROWN).to(dtype)
+
+
 def start_of(key: GroupKey) -> int:
     """Which variation comes first, where a group is tried in one of several: another for each operator and dtype."""
     return zlib.crc32(f"{key.operator}:{key.dtype}".encode())
@@ -110,7 +140,7 @@ def start_of(key: GroupKey) -> int:
 
 def from_turn(choices: Sequence[Choice], turn: int) -> tuple[Choice, ...]:
     """The choices in their order, beginning with another one for each turn."""
-    start = turn % len(choices)
+    start = turn % len(choices) if choices else 0
     return (*choices[start:], *choices[:start])
 
 

@@ -21,6 +21,7 @@ from mpsmith.audit.sources.tensor_layouts import (
     alone_in,
     each_alone,
     each_in_turn,
+    filled,
     halves,
     in_one_storage,
     overlapping_rows,
@@ -177,6 +178,18 @@ def test_views_of_one_storage_want_gradients_as_the_tensors_did() -> None:
 
 
 # ---- the source
+
+
+def test_a_call_without_elements_gets_some_where_no_other_is_remembered() -> None:
+    empty, full = case_of(torch.ones(0, 3), torch.ones(0, 3)), case_of(torch.ones(2), torch.ones(2))
+    assert filled([empty, full]) == [full]
+    (grown,) = filled([empty])
+    assert [t.shape for t in grown.args] == [(2, 3, 4), (2, 3, 4)]
+    assert grown.args[0].flatten()[:5].tolist() == [0, 2, 4, 6, 1]
+    assert grown.args[1].flatten()[:5].tolist() == [1, 4, 7, 3, 6]
+    other = case_of(torch.ones(0, 3), torch.ones(0))
+    assert filled([other]) == [other]
+    assert filled([]) == []
 
 
 def test_several_samples_of_an_operator_are_varied() -> None:
