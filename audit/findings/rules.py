@@ -107,6 +107,21 @@ TORCH = (
         ("mode", "mode.values"),
     ),
     ExplainingRule(
+        "addr-in-place-resizes",
+        "addr_ is composed of addr.out on every device but the CPU, and that resizes a target which the CPU refuses",
+        WRONG,
+        r"^returns where the CPU raises RuntimeError: 2D tensor expected, got [01]D tensor for input$",
+        ("addr", "addr_"),
+    ),
+    ExplainingRule(
+        "attention-with-a-mask-that-wants-a-gradient",
+        "torch asks query, key and value whether a gradient is wanted, and else takes the form for inference on mps",
+        WRONG,
+        r"^raises RuntimeError: derivative for aten::_scaled_dot_product_attention_math_for_mps is not implemented$",
+        ("nn.functional.scaled_dot_product_attention", "scaled_dot_product_attention"),
+        stages=("backward",),
+    ),
+    ExplainingRule(
         "compressed-sparse-refused",
         "torch's own check of what makes a sparse compressed tensor lists the devices that it accepts, without mps",
         WRONG,

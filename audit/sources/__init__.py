@@ -18,6 +18,7 @@ from .layouts import LayoutSource
 from .mixed_dtype_sources import MixedDtypeCallSource, MixedDtypeSource
 from .modules import ModuleSource
 from .opinfo import OpInfoSource
+from .pairs import PairSource
 from .random import RandomSource
 from .repetition import RepetitionSource
 from .schema import SchemaSource
@@ -56,6 +57,7 @@ def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
         WithoutGradientSource(opinfos),
         ErrorSource(opinfos),
         SizeSource(opinfos),
+        PairSource(opinfos),
         RandomSource(opinfos),
         RepetitionSource(opinfos),
         modules,

@@ -87,6 +87,22 @@ TABLE = (
         ("mode", "mode.values"),
     ),
     Explained(
+        "addr-in-place-resizes",
+        V.WRONG,
+        (
+            "returns where the CPU raises RuntimeError: 2D tensor expected, got 0D tensor for input",
+            "returns where the CPU raises RuntimeError: 2D tensor expected, got 1D tensor for input",
+        ),
+        ("addr", "addr_"),
+    ),
+    Explained(
+        "attention-with-a-mask-that-wants-a-gradient",
+        V.WRONG,
+        ("raises RuntimeError: derivative for aten::_scaled_dot_product_attention_math_for_mps is not implemented",),
+        ("nn.functional.scaled_dot_product_attention", "scaled_dot_product_attention"),
+        fixed={"stage": ("backward", "forward")},
+    ),
+    Explained(
         "compressed-sparse-refused",
         V.WRONG,
         ("raises RuntimeError: device type of values (mps) must be one of CPU, CUDA",),

@@ -1,0 +1,88 @@
+"""Faults that need two things at once, in operators that nobody listed: the rows of the covering arrays find them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from mpsmith.audit.cases import make_cases
+from mpsmith.audit.judging.fallbacks import CounterRecorder
+from mpsmith.audit.judging.judge import judge
+from mpsmith.audit.selection import Samples
+from mpsmith.audit.sources import case_sources
+from mpsmith.audit.verdicts import CaseVerdict
+
+Faulty = Callable[..., Any]
+SOURCES = case_sources(())
+
+
+def wrong_cases(operator: str, dtypes: tuple[str, ...]) -> list[str]:
+    """The inputs of the cases of the source `pairs` that are wrong for an operator."""
+    source = SOURCES["pairs"]
+    found = []
+    for key in source.groups():
+        if key.operator == operator and key.dtype in dtypes and not key.variant:
+            for position, case in make_cases(source, key, Samples.DEFAULT, 0).items():
+                outcome = judge(case, CounterRecorder(), 0, f"{key.label}:{position}")
+                if outcome.verdict is CaseVerdict.WRONG:
+                    found.append(case.title)
+    return found
+
+
+def float16_and_transposed(kernel: Faulty, self: Tensor) -> Tensor:
+    out = kernel(self)
+    broken = self.dtype is torch.float16 and self.dim() > 1 and not self.is_contiguous() and self.stride(0) == 1
+    return out + 1 if broken and self.numel() > 1 else out
+
+
+def in_place_and_nan(kernel: Faulty, self: Tensor) -> Tensor:
+    special = self.isnan().cpu()
+    out = kernel(self)
+    if special.any():
+        self.copy_(torch.where(special.to(self.device), torch.zeros_like(self), self))
+    return out
+
+
+def int64_and_large(kernel: Faulty, self: Tensor, other: Tensor) -> Tensor:
+    out = kernel(self, other)
+    if self.dtype is torch.int64 and out.numel() > 65_536:
+        out.view(-1)[65_536:].zero_()
+    return out
+
+
+def expanded_and_keepdim(kernel: Faulty, self: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
+    out = kernel(self, dim, keepdim)
+    return out + 1 if keepdim and self.dim() and self.stride(0) == 0 and self.shape[0] > 1 else out
+
+
+FAULTS = [
+    ("erfc", "erfc", "", float16_and_transposed, ("float32", "float16", "bfloat16"), "transposed"),
+    ("lgamma", "lgamma_", "", in_place_and_nan, ("float32", "float16", "bfloat16"), "nan"),
+    ("bitwise_xor", "bitwise_xor", "Tensor", int64_and_large, ("int64", "int32"), "over 65,536"),
+    ("amin", "amin", "", expanded_and_keepdim, ("float32", "float16", "bfloat16"), "expanded"),
+]
+
+
+@pytest.mark.parametrize(("operator", "packet", "overload", "faulty", "dtypes", "shown_by"), FAULTS)
+def test_a_fault_of_two_factors_is_found_and_a_clean_device_is_not_blamed(
+    operator: str, packet: str, overload: str, faulty: Faulty, dtypes: tuple[str, ...], shown_by: str
+) -> None:
+    assert wrong_cases(operator, dtypes) == []
+    op = getattr(getattr(torch.ops.aten, packet), overload or "default")
+    library = torch.library.Library("aten", "IMPL")
+    kernel = torch.library.get_kernel(op, "MPS")
+
+    def run(keyset: Any, *args: Any, **kwargs: Any) -> Any:
+        return faulty(lambda *a, **k: kernel.call_boxed(keyset, *a, **k), *args, **kwargs)
+
+    library.impl(op, run, "MPS", with_keyset=True, allow_override=True)
+    try:
+        found = wrong_cases(operator, dtypes)
+    finally:
+        library._destroy()
+    assert any(shown_by in title for title in found), found
+    assert wrong_cases(operator, dtypes) == []
