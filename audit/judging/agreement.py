@@ -14,11 +14,12 @@ from torch import Tensor
 
 from ..cases import Case
 from .arguments import Argument, Found, compare_arguments, compare_cotangents
-from .compare import Difference, NoReference, compare
+from .compare import Agreement, Difference, NoReference, Reference, compare
 from .distributions import compare_draws
 from .execution import Execution
 from .memory import compare_memory, compare_strides
 from .reference import WideArgument, WideGradient, WideOutput, WideRuns
+from .signed_zeros import has_signed_zeros
 
 
 class Comparison:
@@ -29,6 +30,9 @@ class Comparison:
         wide: its float64 runs, computed when they are needed.
         device: where the device's results must be.
         random: whether the operator drew random numbers; then values are not compared, at most their distribution.
+
+    Attributes:
+        notes: what was forgiven so far, each thing once.
     """
 
     def __init__(self, case: Case, wide: WideRuns, device: str, *, random: bool) -> None:
@@ -36,6 +40,8 @@ class Comparison:
         self._wide = wide
         self._device = device
         self._values = not random and not case.uninitialised
+        self._signed_zeros = has_signed_zeros(case)
+        self.notes: list[str] = []
 
     def forward(self, actual: Execution, expected: Execution) -> Found:
         """Compare outputs, their memory, and the inputs afterwards."""
@@ -84,25 +90,26 @@ class Comparison:
         return compare_arguments(self._case, actual, expected, self._written, values=self._values)
 
     def _written(self, argument: Argument) -> Found:
-        agreement = compare(
-            argument.mine,
-            argument.cpus,
-            WideArgument(self._wide, argument.position),
-            device=argument.mine.device.type,
-            rounded_to=self._case.rounded_to,
-        )
+        agreement = self._compare(argument.mine, argument.cpus, WideArgument(self._wide, argument.position), True)
         return agreement if isinstance(agreement, Difference) else agreement.max_error
+
+    def _compare(self, actual: Tensor, expected: Tensor, wide: Reference, values: bool) -> Agreement | Difference:
+        agreement = compare(
+            actual,
+            expected,
+            wide,
+            device=self._device,
+            values=values,
+            rounded_to=self._case.rounded_to,
+            signed_zeros=self._signed_zeros and not isinstance(wide, WideGradient),
+        )
+        if isinstance(agreement, Agreement) and agreement.note and agreement.note not in self.notes:
+            self.notes.append(agreement.note)
+        return agreement
 
     def _output(self, position: int, actual: Any, expected: Any) -> Found:
         if isinstance(expected, Tensor) and isinstance(actual, Tensor):
-            agreement = compare(
-                actual,
-                expected,
-                WideOutput(self._wide, position),
-                device=self._device,
-                values=self._values,
-                rounded_to=self._case.rounded_to,
-            )
+            agreement = self._compare(actual, expected, WideOutput(self._wide, position), self._values)
             if isinstance(agreement, Difference):
                 return agreement
             if actual.requires_grad is not expected.requires_grad:
@@ -122,14 +129,7 @@ class Comparison:
     def _gradient(self, position: int, actual: Tensor | None, expected: Tensor | None) -> Found:
         if actual is None or expected is None:
             return 0.0 if actual is expected else Difference(f"is {_presence(actual)}, the CPU's {_presence(expected)}")
-        agreement = compare(
-            actual,
-            expected,
-            WideGradient(self._wide, position),
-            device=self._device,
-            values=self._values,
-            rounded_to=self._case.rounded_to,
-        )
+        agreement = self._compare(actual, expected, WideGradient(self._wide, position), self._values)
         return agreement if isinstance(agreement, Difference) else agreement.max_error
 
 

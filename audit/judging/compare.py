@@ -1,11 +1,27 @@
 """Whether a result of the device is right, given the CPU's result and, when it matters, a float64 reference.
 
-The tolerance of a dtype is `torch.testing.assert_close`'s default (rtol, atol). Where the CPU itself misses the
-float64 reference by more than that, the operator is that ill-conditioned for these inputs, and the device may miss
-it by `SLACK` times as much. The same holds for an element that moves further than the tolerance when the inputs move
-by one unit in their last place: a device that adds in another order, or rounds once more in between, has done nothing
-wrong (backward stability, N. J. Higham, Accuracy and Stability of Numerical Algorithms, section 1.5). An element that
-equals the CPU's to the bit is right by definition.
+The tolerance of a dtype is at most `torch.testing.assert_close`'s default (rtol, atol). The relative part stands. The
+absolute part is there for results that are small because large things cancelled in them, and for no others: how much
+of it an element gets, its conditioning decides (N. J. Higham, Accuracy and Stability of Numerical Algorithms, section
+1.5). An element may be off by
+
+- `ULPS` units in its own last place: a GPU's exp or tan is that exact, and a multiply-add may be fused;
+- `CONDITION` times what it moves when the inputs move by one unit in their last place: a device that adds in another
+  order, or rounds once more in between, has done nothing wrong;
+- `SLACK` times what the CPU itself misses the float64 reference by, at elements of about its size or smaller: there
+  the operator's own definition cancels;
+
+in sum by no more than the absolute tolerance. An element that moves by a quarter of its size or more is what is left of
+terms that cancel, be it in the rounding of float64 (the gradient of the bias of an attention's keys is zero): it gets
+the absolute tolerance whole. So the logarithm of 1 + x computed as such is wrong for a small x, where
+the result is known to the last bit, and a sum of large terms with a small result may have an error of their size.
+
+Beyond the tolerance an element may be off by `SLACK` times what moved inputs move it, and everything by `SLACK` times
+as much as the CPU itself is off. An element that equals the CPU's to the bit is right by definition.
+
+GPUs flush numbers that are too small to be normal to zero. That is accepted of results, and of inputs where the result
+is that of inputs with zeros in their place; it is named in `Agreement.note`. Where IEEE 754 gives the sign of a zero, a
+caller may ask for it.
 """
 
 from __future__ import annotations
@@ -25,16 +41,37 @@ TOLERANCES: dict[torch.dtype, tuple[float, float]] = {
     torch.complex32: (1e-3, 1e-5),
 }
 SLACK = 4.0
+# Metal's precise functions are within 16 units in the last place (pow); exp, log, sin within 4.
+ULPS = 16.0
+# A result's rounding errors, in units of how far it moves when each input moves by one unit in its last place.
+CONDITION = 16.0
+# The CPU's error at elements up to 2^3 times as large as an element tells of the element.
+NEIGHBOURHOOD = 3
+
+# In how many directions the inputs are moved. Two terms of a sum hide their cancellation in one of 2^moves elements:
+# in some element of a large tensor at first, and then hardly ever.
+MOVES = (8, 24)
+# Every run is kept; of larger tensors so many would not fit.
+LARGEST_TO_MOVE_AGAIN = 1 << 20
+
+FLUSHED = "numbers too small to be normal are flushed to zero"
 
 
 class Reference(Protocol):
-    """What the operator gives in float64 (or complex128); both are computed when asked for, and cost a run each."""
+    """What the operator gives in float64 (or complex128); all are computed when asked for, and cost a run each."""
 
     def value(self) -> Tensor | None:
         """The reference, or None where the operator has none."""
 
-    def sensitivity(self) -> Tensor | None:
-        """How far each element moves when every floating input moves by one unit in the last place of its dtype."""
+    def sensitivity(self, moves: int) -> Tensor | None:
+        """How far each element moves when every floating input moves by one unit in the last place of its dtype.
+
+        Args:
+            moves: in how many directions; a run each, those of an earlier call counted.
+        """
+
+    def flushed(self) -> Tensor | None:
+        """The reference with zeros in place of the inputs that are not normal; None where there are none of those."""
 
 
 class NoReference:
@@ -43,7 +80,10 @@ class NoReference:
     def value(self) -> None:
         """There is none."""
 
-    def sensitivity(self) -> None:
+    def sensitivity(self, moves: int) -> None:
+        """There is none."""
+
+    def flushed(self) -> None:
         """There is none."""
 
 
@@ -57,9 +97,15 @@ class Difference:
 
 @dataclass(frozen=True)
 class Agreement:
-    """The tensor is right; the largest error in units of the tolerance, 0.0 when equal to the CPU's to the bit."""
+    """The tensor is right.
+
+    Attributes:
+        max_error: the largest error in units of the tolerance, 0.0 when equal to the CPU's to the bit.
+        note: what was forgiven, for a person.
+    """
 
     max_error: float
+    note: str = ""
 
 
 def compare(
@@ -70,6 +116,7 @@ def compare(
     device: str = "mps",
     values: bool = True,
     rounded_to: torch.dtype | None = None,
+    signed_zeros: bool = False,
 ) -> Agreement | Difference:
     """Compare a result of the device with the CPU's.
 
@@ -81,6 +128,7 @@ def compare(
         values: False compares device, layout, dtype and shape only.
         rounded_to: both sides may have rounded to this dtype wherever they liked, as under autocast: the dtypes of
             the results may then differ, and the tolerance is this dtype's.
+        signed_zeros: zeros have the sign that the CPU and the reference agree on.
     """
     if actual.device.type != device:
         return Difference(f"device is {actual.device.type}, not {device}")
@@ -92,11 +140,14 @@ def compare(
         return Difference(f"shape is {list(actual.shape)}, not {list(expected.shape)}")
     if not values or actual.numel() == 0:
         return Agreement(0.0)
-    tolerance = TOLERANCES.get(rounded_to if rounded_to and actual.is_floating_point() else actual.dtype)
+    of_dtype = rounded_to if rounded_to and actual.is_floating_point() else actual.dtype
     actual, expected = _on_cpu(actual), _on_cpu(expected)
     if actual.dtype is not expected.dtype:
         actual, expected = actual.float(), expected.float()
-    return _compare_values(actual, expected, reference, tolerance)
+    agreement = _compare_values(actual, expected, reference, of_dtype)
+    if signed_zeros and isinstance(agreement, Agreement) and actual.is_floating_point():
+        return _compare_zeros(actual, expected, reference) or agreement
+    return agreement
 
 
 def same_bits(left: Tensor, right: Tensor) -> bool:
@@ -123,7 +174,7 @@ def _on_cpu(tensor: Tensor) -> Tensor:
 
 
 def _compare_values(
-    actual: Tensor, expected: Tensor, reference: Reference, tolerance: tuple[float, float] | None
+    actual: Tensor, expected: Tensor, reference: Reference, of_dtype: torch.dtype
 ) -> Agreement | Difference:
     if torch.equal(actual, expected):
         return Agreement(0.0)
@@ -131,18 +182,38 @@ def _compare_values(
     if bool(same.all()):
         return Agreement(0.0)
     wide = reference.value()
-    if tolerance is None:
+    if of_dtype not in TOLERANCES:
         return _compare_exactly(actual, expected, same, wide)
     if wide is None or wide.shape != expected.shape:
-        wide = expected
-    wide = _on_cpu(wide).to(torch.complex128 if actual.is_complex() else torch.float64)
-    strict = _compare_floating(actual, expected, wide, same, tolerance, None)
-    if isinstance(strict, Agreement):
-        return strict
-    sensitivity = reference.sensitivity()
-    if sensitivity is None or sensitivity.shape != expected.shape:
-        return strict
-    return _compare_floating(actual, expected, wide, same, tolerance, _on_cpu(sensitivity))
+        return Elements(actual, expected, expected, same, of_dtype).without_reference()
+    elements = Elements(actual, expected, _on_cpu(wide), same, of_dtype)
+    found = elements.within()
+    if isinstance(found, Agreement):
+        return found
+    for moves in MOVES[:1] if expected.numel() > LARGEST_TO_MOVE_AGAIN else MOVES:
+        sensitivity = None if isinstance(found, Agreement) else reference.sensitivity(moves)
+        if sensitivity is not None and sensitivity.shape == expected.shape:
+            elements.sensitivity = _on_cpu(sensitivity).nan_to_num(0.0, 0.0, 0.0)
+            found = elements.within()
+    flushed = None if isinstance(found, Agreement) else reference.flushed()
+    if flushed is not None and flushed.shape == expected.shape:
+        elements.flushed = _on_cpu(flushed).to(elements.wide.dtype)
+        found = elements.within()
+    return found
+
+
+def _compare_zeros(actual: Tensor, expected: Tensor, reference: Reference) -> Difference | None:
+    """Zeros of the sign of the CPU's, where the float64 run agrees with it."""
+    bits = {2: torch.int16, 4: torch.int32, 8: torch.int64}[actual.element_size()]
+    if torch.equal(actual.view(bits), expected.view(bits)):
+        return None
+    wrong = (actual == 0) & (expected == 0) & (actual.signbit() != expected.signbit())
+    wide = reference.value() if bool(wrong.any()) else None
+    if wide is None or wide.shape != expected.shape or not wide.is_floating_point():
+        return None
+    wide = _on_cpu(wide)
+    wrong &= (wide == 0) & (wide.signbit() == expected.signbit())
+    return Difference("the sign of zero: " + _describe_mismatch(actual, expected, wrong)) if bool(wrong.any()) else None
 
 
 def _compare_exactly(actual: Tensor, expected: Tensor, same: Tensor, wide: Tensor | None) -> Agreement | Difference:
@@ -152,31 +223,85 @@ def _compare_exactly(actual: Tensor, expected: Tensor, same: Tensor, wide: Tenso
     return Agreement(0.0) if bool(same.all()) else Difference(_describe_mismatch(actual, expected, ~same))
 
 
-def _compare_floating(
-    actual: Tensor,
-    expected: Tensor,
-    wide: Tensor,
-    same: Tensor,
-    tolerance: tuple[float, float],
-    sensitivity: Tensor | None,
-) -> Agreement | Difference:
-    rtol, atol = tolerance
-    unit = atol + rtol * wide.abs()
-    if sensitivity is not None:
-        unit = torch.maximum(unit, SLACK * sensitivity.nan_to_num(0.0, 0.0, 0.0))
-    own_error = ((expected.to(wide.dtype) - wide).abs() / unit).nan_to_num(0.0, 0.0, 0.0)
-    allowed = max(1.0, SLACK * float(own_error.max()))
-    error = (actual.to(wide.dtype) - wide).abs() / unit
-    # NaN and infinities never pass by closeness: only by being what the CPU or the reference says.
-    comparable = actual.isfinite() & wide.isfinite()
-    right = (
-        same | (comparable & (error <= allowed)) | (actual == wide.to(actual.dtype)) | (actual.isnan() & wide.isnan())
-    )
-    finite_errors = torch.where(comparable & ~same, error, torch.zeros_like(error))
-    max_error = float(finite_errors.max()) / allowed
-    if bool(right.all()):
-        return Agreement(max_error)
-    return Difference(_describe_mismatch(actual, expected, ~right, wide), max_error)
+class Elements:
+    """The elements of a floating tensor of the device beside the CPU's and those of the float64 run.
+
+    Attributes:
+        sensitivity: how far each moves with its inputs, once that is known.
+        flushed: what the float64 run gives for zeros in place of inputs that are not normal, once that is known.
+    """
+
+    def __init__(self, actual: Tensor, expected: Tensor, wide: Tensor, same: Tensor, of_dtype: torch.dtype) -> None:
+        self.wide = wide.to(torch.complex128 if actual.is_complex() else torch.float64)
+        self.sensitivity: Tensor | None = None
+        self.flushed: Tensor | None = None
+        self._actual = actual
+        self._expected = expected
+        self._same = same
+        self._limits = torch.finfo(of_dtype)
+        self._rtol, self._atol = TOLERANCES[of_dtype]
+        self._error = (actual.to(self.wide.dtype) - self.wide).abs()
+        self._own_error = (expected.to(self.wide.dtype) - self.wide).abs().nan_to_num(0.0, 0.0, 0.0)
+
+    def without_reference(self) -> Agreement | Difference:
+        """Compare with the CPU's result alone: nothing is known of the conditioning."""
+        return self._judged(self._atol + self._rtol * self.wide.abs())
+
+    def within(self) -> Agreement | Difference:
+        """Compare with the float64 run, by what is known so far."""
+        size = self.wide.abs()
+        absolute = ULPS * self._limits.eps * size.clamp(min=self._limits.smallest_normal)
+        absolute += SLACK * _largest_nearby(self._own_error, size)
+        unit, whole = self._rtol * size, self._atol + self._rtol * size
+        if self.sensitivity is None:
+            return self._judged(unit + absolute.clamp(max=self._atol), self._slackened(whole))
+        absolute += CONDITION * self.sensitivity
+        undetermined = (self.sensitivity > 0) & (self.sensitivity >= size / SLACK)
+        unit += torch.where(undetermined, self._atol, absolute.clamp(max=self._atol))
+        moved = SLACK * self.sensitivity
+        return self._judged(torch.maximum(unit, moved), self._slackened(torch.maximum(whole, moved)))
+
+    def _slackened(self, unit: Tensor) -> float:
+        """How many units an element may be off, for how far the CPU is."""
+        return max(1.0, SLACK * float((self._own_error / unit).nan_to_num(0.0, 0.0, 0.0).max()))
+
+    def _judged(self, unit: Tensor, allowed: float | None = None) -> Agreement | Difference:
+        allowed = self._slackened(unit) if allowed is None else allowed
+        actual, wide = self._actual, self.wide
+        # NaN and infinities never pass by closeness: only by being what the CPU or the reference says.
+        comparable = actual.isfinite() & wide.isfinite()
+        error = torch.where(comparable & ~self._same, self._error / unit, torch.zeros_like(self._error))
+        right = self._same | (comparable & (error <= allowed)) | _is(actual, wide)
+        vanished = ~right & self._vanished(unit)
+        max_error = float(error[~vanished].max()) / allowed if not bool(vanished.all()) else 0.0
+        if bool((right | vanished).all()):
+            return Agreement(max_error, FLUSHED if bool(vanished.any()) else "")
+        return Difference(_describe_mismatch(actual, self._expected, ~(right | vanished), wide), max_error)
+
+    def _vanished(self, unit: Tensor) -> Tensor:
+        """The elements that are right for a device which takes zero for what is not normal."""
+        actual = self._actual
+        vanished = (actual == 0) & (self.wide.abs() < self._limits.smallest_normal)
+        if self.flushed is None:
+            return vanished
+        comparable = actual.isfinite() & self.flushed.isfinite()
+        close = (actual.to(self.flushed.dtype) - self.flushed).abs() <= unit
+        return vanished | (comparable & close) | _is(actual, self.flushed)
+
+
+def _is(actual: Tensor, wide: Tensor) -> Tensor:
+    """Where the result is the reference, rounded: infinities and NaN among them."""
+    return (actual == wide.to(actual.dtype)) | (actual.isnan() & wide.isnan())
+
+
+def _largest_nearby(errors: Tensor, size: Tensor) -> Tensor:
+    """For each element the largest of the errors at elements that are no larger than 2^NEIGHBOURHOOD times its size."""
+    lowest, highest = -1100, 1100  # the exponents of float64
+    exponents = torch.where(size > 0, torch.frexp(size).exponent, lowest).clamp(lowest, highest).long() - lowest
+    by_exponent = torch.zeros(highest - lowest + 1, dtype=errors.dtype)
+    by_exponent.scatter_reduce_(0, exponents.flatten(), errors.flatten(), "amax")
+    up_to = by_exponent.cummax(0).values
+    return up_to[(exponents + NEIGHBOURHOOD).clamp(max=highest - lowest)]
 
 
 def _describe_mismatch(actual: Tensor, expected: Tensor, wrong: Tensor, wide: Tensor | None = None) -> str:

@@ -232,6 +232,7 @@ def _and_arguments(func: OpOverload[..., Any]) -> Callable[..., tuple[Any, ...]]
     def call(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
         return (*leaves(func(*args, **kwargs)), *_tensors(args, kwargs))
 
+    call.__name__ = func._name
     return call
 
 

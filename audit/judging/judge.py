@@ -125,6 +125,7 @@ class Trial:
         self._witness = witness
         self._on_device = on_device
         self._random = False
+        self._notes: list[str] = []
         self._cpu_draws: tuple[bool, ...] = ()
         self._device_draws: tuple[bool, ...] = ()
         self._cotangents: list[Tensor] = []
@@ -186,6 +187,7 @@ class Trial:
             return Outcome(CaseVerdict.REFERENCE_FAILED, message=one_line(error))
         mps = self.mps = self._run_on_device()
         comparison = Comparison(self._case, self._wide, DEVICE, random=self._random)
+        self._notes = comparison.notes
         agreement = comparison.forward(mps, cpu)
         if not isinstance(agreement, Difference):
             agreement = self._compare_draws() or agreement
@@ -231,7 +233,7 @@ class Trial:
 
     def _right(self, max_error: float | None) -> Outcome:
         verdict = CaseVerdict.FALLBACK if self.fallbacks else CaseVerdict.PASSED
-        return Outcome(verdict, "forward", "", tuple(self.fallbacks), self._compared(), max_error)
+        return Outcome(verdict, "forward", ", ".join(self._notes), tuple(self.fallbacks), self._compared(), max_error)
 
     def _wrong(self, difference: Difference, stage: str) -> Outcome:
         fallbacks = tuple(self.fallbacks)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -48,6 +49,19 @@ def compare_draws_from(mine: tuple[bool, ...], cpus: tuple[bool, ...]) -> Differ
             did = "draws from" if drawn else "does not advance"
             return Difference(f"{did} {which}, unlike the CPU")
     return None
+
+
+@contextmanager
+def generators_as_before() -> Iterator[None]:
+    """Leaves the default generators of the CPU and of mps as they were: for a call that seeds and draws in private."""
+    before = torch.default_generator.get_state()
+    on_device = torch.mps.get_rng_state() if torch.backends.mps.is_available() else None
+    try:
+        yield
+    finally:
+        torch.default_generator.set_state(before)
+        if on_device is not None:
+            torch.mps.set_rng_state(on_device)
 
 
 def _has_advanced(generator: torch.Generator) -> bool:

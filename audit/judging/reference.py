@@ -14,10 +14,6 @@ from ..tree import leaves, map_leaves
 from .execution import Execution, execute, gradients
 from .transfer import widened
 
-# How many times the inputs are moved by a unit in their last place, each time in other directions: in a sum with one
-# large product, half of the directions cancel out.
-NUDGES = 8
-
 
 class WideRuns:
     """Runs of a case in float64: with its own inputs, and with inputs moved by a unit in their last place.
@@ -32,19 +28,30 @@ class WideRuns:
         self._case = case
         self._cotangents = cotangents
         self._seed = seed
+        self._directions = torch.Generator().manual_seed(0)
+        self._nudged: list[Execution | None] = []
 
     @cached_property
     def exact(self) -> Execution | None:
         """The run with the case's own inputs, or None where the operator has no float64."""
         return self._run(widened((self._case.args, self._case.kwargs)))
 
-    @cached_property
-    def nudged(self) -> list[Execution]:
-        """Runs with every floating input moved by a unit in its last place, up or down."""
-        directions = torch.Generator().manual_seed(0)
+    def nudged(self, moves: int) -> list[Execution]:
+        """So many runs with every floating input moved by a unit in its last place, up or down, other ones each time.
+
+        In a sum with one large product, half of the directions cancel out.
+        """
         case = self._case
-        inputs = (nudge((case.args, case.kwargs), directions, case.rounded_to) for _ in range(NUDGES))
-        return [run for run in map(self._run, map(widened, inputs)) if run is not None]
+        while len(self._nudged) < moves:
+            inputs = nudge((case.args, case.kwargs), self._directions, case.rounded_to)
+            self._nudged.append(self._run(widened(inputs)))
+        return [run for run in self._nudged[:moves] if run is not None]
+
+    @cached_property
+    def flushed(self) -> Execution | None:
+        """The run with zeros in place of the inputs that are not normal; None where there are none of those."""
+        inputs = (self._case.args, self._case.kwargs)
+        return self._run(widened(map_leaves(flushed, inputs))) if any(map(_is_subnormal, leaves(inputs))) else None
 
     def gradients(self, execution: Execution) -> list[Tensor | None]:
         """The gradients through one of the runs, empty where the operator has none in float64.
@@ -84,18 +91,23 @@ class _Position:
         """The result in float64, or None where there is none."""
         return None if self._runs.exact is None else self._of(self._runs.exact)
 
-    def sensitivity(self) -> Tensor | None:
+    def sensitivity(self, moves: int) -> Tensor | None:
         """The largest move of each element over the runs with moved inputs."""
         exact = self.value()
         if exact is None:
             return None
-        moves = [
+        differences = [
             (moved - exact).abs()
-            for moved in map(self._of, self._runs.nudged)
+            for moved in map(self._of, self._runs.nudged(moves))
             if moved is not None and moved.shape == exact.shape and moved.layout is exact.layout
         ]
-        dense = [move.detach() if move.layout is torch.strided else move.detach().to_dense() for move in moves]
-        return torch.stack(dense).amax(0) if dense else None
+        dense = [move.detach() if move.layout is torch.strided else move.detach().to_dense() for move in differences]
+        # A move to where the operator is not defined says nothing.
+        return torch.stack(dense).nan_to_num(0.0, 0.0, 0.0).amax(0) if dense else None
+
+    def flushed(self) -> Tensor | None:
+        """The result for zeros in place of the inputs that are not normal."""
+        return None if self._runs.flushed is None else self._of(self._runs.flushed)
 
     def _of(self, run: Execution) -> Tensor | None:
         raise NotImplementedError
@@ -129,17 +141,49 @@ def nudge(tree: Any, directions: torch.Generator, rounded_to: torch.dtype | None
     """The tree with each element of its floating tensors moved up or down by a unit in the last place of its dtype.
 
     Where the call may round to a narrower dtype, `rounded_to` is that dtype, and the unit is its. Tensors are moved in
-    float64, which holds what their own dtype could not.
+    float64, which holds what their own dtype could not. Without a floating tensor there is nothing but floating
+    numbers to compute with (`linspace`): then those are moved, as numbers of float32.
     """
 
+    def shifted(values: Tensor, dtype: torch.dtype) -> Tensor:
+        signs = torch.randint(0, 2, values.shape, generator=directions) * 2 - 1
+        return values * (1 + torch.finfo(rounded_to or dtype).eps * signs)
+
     def move(leaf: Any) -> Any:
-        if not isinstance(leaf, Tensor) or not (leaf.is_floating_point() or leaf.is_complex()):
-            return leaf
-        if leaf.layout is not torch.strided:
+        if isinstance(leaf, float) and not has_tensors:
+            return float(shifted(torch.tensor(leaf, dtype=torch.float64), torch.float32))
+        if not _is_floating(leaf):
             return leaf
         wide = widened(leaf).detach()
-        signs = torch.randint(0, 2, leaf.shape, generator=directions) * 2 - 1
-        moved = wide * (1 + torch.finfo(rounded_to or leaf.dtype).eps * signs)
+        if leaf.layout is torch.sparse_coo:
+            values = shifted(wide._values(), leaf.dtype)
+            moved = torch.sparse_coo_tensor(
+                wide._indices(), values, wide.shape, is_coalesced=leaf.is_coalesced(), check_invariants=False
+            )
+        elif leaf.layout is torch.strided:
+            moved = shifted(wide, leaf.dtype)
+        else:
+            return leaf
         return moved.requires_grad_(leaf.requires_grad)
 
+    has_tensors = any(map(_is_floating, leaves(tree)))
     return map_leaves(move, tree)
+
+
+def flushed(leaf: Any) -> Any:
+    """A tensor with zeros of their sign in place of numbers that are not normal; anything else as it is."""
+    if not _is_subnormal(leaf):
+        return leaf
+    tiny = leaf.detach().abs() < torch.finfo(leaf.dtype).smallest_normal
+    return torch.where(tiny, leaf.detach() * 0, leaf.detach()).requires_grad_(leaf.requires_grad)
+
+
+def _is_subnormal(leaf: Any) -> bool:
+    if not _is_floating(leaf) or leaf.layout is not torch.strided or leaf.is_complex():
+        return False
+    size = leaf.detach().abs()
+    return bool(((size > 0) & (size < torch.finfo(leaf.dtype).smallest_normal)).any())
+
+
+def _is_floating(leaf: Any) -> bool:
+    return isinstance(leaf, Tensor) and (leaf.is_floating_point() or leaf.is_complex())

@@ -9,6 +9,7 @@ from ...errors import MpsmithError, one_line
 from ..calls.foreign import registered_operators
 from ..cases import CaseSource
 from .arguments import ArgumentSource
+from .cancellation import CancellationSource
 from .errors import ErrorSource
 from .forms import FormSource
 from .gradients import GradientSource
@@ -48,6 +49,7 @@ def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
         LayoutSource(opinfos),
         *map(TensorLayoutSource, (opinfos, modules, schemas)),
         *map(SpecialValueSource, (opinfos, modules, schemas)),
+        *map(CancellationSource, (opinfos, modules)),
         FormSource(opinfos),
         TargetSource(opinfos),
         SchemaTargetSource(schemas),

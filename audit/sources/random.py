@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +12,7 @@ from torch import Tensor
 from ..cases import Case
 from ..group import GroupKey
 from ..judging.compare import same_bits
+from ..judging.randomness import generators_as_before
 from ..tree import leaves, map_leaves
 from .derived import DerivedOpInfoSource
 from .forms import Call, detached
@@ -85,19 +85,6 @@ def under_seeds(operator: Call) -> Call:
 
     call.__name__ = "under seeds"
     return call
-
-
-@contextmanager
-def generators_as_before() -> Iterator[None]:
-    """Leaves the default generators of the CPU and of mps as they were."""
-    before = torch.default_generator.get_state()
-    on_device = torch.mps.get_rng_state() if torch.backends.mps.is_available() else None
-    try:
-        yield
-    finally:
-        torch.default_generator.set_state(before)
-        if on_device is not None:
-            torch.mps.set_rng_state(on_device)
 
 
 def many_draws(operator: Call) -> Call:

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from ...audit.judging.randomness import generators_as_before
 from ..verification.calls import KernelCall
 from ..verification.inputs import SHAPES, one_tensor, rounded_once, values
 
@@ -29,7 +30,7 @@ def _rrelu(x: torch.Tensor, training: bool) -> tuple[torch.Tensor, ...]:
     if not training:
         return (torch.nn.functional.rrelu(x, 0.125, 0.5, False),)
     noise = torch.empty(x.shape, dtype=x.dtype, device=x.device)
-    with torch.random.fork_rng(devices=[]):  # what is compared does not depend on the draws
+    with generators_as_before():  # what is compared does not depend on the draws
         y = torch.ops.aten.rrelu_with_noise.default(x, noise, 0.125, 0.5, True)
     leaks = x <= 0
     bounded = ((noise >= 0.125) & (noise <= 0.5)) == leaks
@@ -40,7 +41,7 @@ def _rrelu_in_place(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     before = x.clone()
     y = x.float() if x.device.type == "cpu" else x  # the CPU's kernel takes no halves
     noise = torch.empty(y.shape, dtype=y.dtype, device=y.device)
-    with torch.random.fork_rng(devices=[]):
+    with generators_as_before():
         torch.ops.aten.rrelu_with_noise_.default(y, noise, 0.125, 0.5, True)
     if y is not x:
         x.copy_(y)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from mpsmith.audit.cases import make_cases
+from mpsmith.audit.judging.compare import FLUSHED
 from mpsmith.audit.judging.fallbacks import CounterRecorder
 from mpsmith.audit.judging.judge import judge
 from mpsmith.audit.selection import Samples
@@ -135,3 +136,64 @@ def test_a_generator_that_stands_still_shows(sources) -> None:
 
     with overridden("aten::exponential_", still):
         assert "does not advance the default generator, unlike the CPU" in messages(sources, "opinfo", "exponential")
+
+
+def naive_log1p(kernel: Kernel, self: Tensor) -> Tensor:
+    return torch.log(self + 1)
+
+
+def naive_sinh(kernel: Kernel, self: Tensor) -> Tensor:
+    return (torch.exp(self) - torch.exp(-self)) / 2
+
+
+@pytest.mark.parametrize(("operator", "faulty"), [("log1p", naive_log1p), ("sinh", naive_sinh)])
+def test_a_result_that_is_inexact_near_zero_shows(operator: str, faulty: Any, sources) -> None:
+    with overridden(f"aten::{operator}", faulty):
+        assert any(" elements differ" in m for m in messages(sources, "cancellation", operator))
+
+
+def by_moments(kernel: Kernel, self: Tensor, dim: Any = None, *, correction: Any = 1, keepdim: bool = False) -> Tensor:
+    dims = dim or list(range(self.dim()))
+    exact = kernel(self, dim, correction=correction, keepdim=keepdim)
+    biased = kernel(self, dim, correction=0, keepdim=keepdim)
+    mean, of_squares = self.mean(dims, keepdim), (self * self).mean(dims, keepdim)
+    return (of_squares - mean * mean) * (exact / biased).nan_to_num(1.0, 1.0, 1.0)
+
+
+def test_a_variance_by_its_moments_shows(sources) -> None:
+    assert messages(sources, "cancellation", "var") == []
+    with overridden("aten::var.correction", by_moments):
+        assert any(" elements differ" in m for m in messages(sources, "cancellation", "var"))
+
+
+def test_a_softmax_that_subtracts_no_maximum_shows(sources) -> None:
+    def overflowing(kernel: Kernel, self: Tensor, dim: int, half_to_float: bool) -> Tensor:
+        return self.exp() / self.exp().sum(dim, keepdim=True)
+
+    assert messages(sources, "cancellation", "softmax") == []
+    with overridden("aten::_softmax", overflowing):
+        assert any(": nan, CPU " in m for m in messages(sources, "cancellation", "softmax"))
+
+
+@pytest.mark.parametrize("operator", ["neg", "round", "tan"])
+def test_a_lost_sign_of_zero_shows(operator: str, sources) -> None:
+    def without_sign(kernel: Kernel, self: Tensor) -> Tensor:
+        return kernel(self) + 0.0
+
+    assert messages(sources, "special values", operator) == []
+    with overridden(f"aten::{operator}", without_sign):
+        assert any(m.startswith("the sign of zero") for m in messages(sources, "special values", operator))
+
+
+def test_a_device_that_flushes_is_right_and_it_is_said(sources) -> None:
+    def flushed(x: Tensor) -> Tensor:
+        return torch.where(x.abs() < 2.0**-126, x * 0, x)
+
+    (key,) = [k for k in sources["special values"].groups() if k.operator == "log" and k.dtype == "float32"]
+    with overridden("aten::log", lambda kernel, self: kernel(flushed(self))):
+        outcomes = [
+            judge(case, CounterRecorder(), 0, f"{key.label}:{position}")
+            for position, case in make_cases(sources["special values"], key, Samples.DEFAULT, 0).items()
+        ]
+    assert {outcome.verdict for outcome in outcomes} == {CaseVerdict.PASSED}
+    assert FLUSHED in {outcome.message for outcome in outcomes}

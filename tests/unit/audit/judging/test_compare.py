@@ -15,13 +15,14 @@ from mpsmith.audit.judging.compare import SLACK, TOLERANCES, Agreement, Differen
 class Known:
     """A reference whose values are given."""
 
-    def __init__(self, wide=None, sensitivity=None) -> None:
+    def __init__(self, wide=None, sensitivity=None, flushed=None) -> None:
         self.value = lambda: wide
-        self.sensitivity = lambda: sensitivity
+        self.sensitivity = lambda moves: sensitivity
+        self.flushed = lambda: flushed
 
 
-def check(actual, expected, wide=None, sensitivity=None, **keywords):
-    return compare(actual, expected, Known(wide, sensitivity), device="cpu", **keywords)
+def check(actual, expected, wide=None, sensitivity=None, flushed=None, **keywords):
+    return compare(actual, expected, Known(wide, sensitivity, flushed), device="cpu", **keywords)
 
 
 FLOATS = [torch.float32, torch.float16, torch.bfloat16, torch.complex64]

@@ -55,7 +55,7 @@ def test_a_case_that_agrees_passes_with_its_error_and_time(played: Any) -> None:
     outcome = played.judge(Case(played.does(lambda x: x + 1, lambda x: x + 1 + 2**-18), (ones(),)))
     assert said(outcome) == (CaseVerdict.PASSED, "forward", "")
     assert outcome.compared == "values"
-    assert outcome.max_error == pytest.approx(2**-18 / (1e-5 + 2 * 1.3e-6), rel=1e-3)
+    assert outcome.max_error == pytest.approx(2**-18 / (2 * 1.3e-6 + 2 * 16 * 2**-23), rel=1e-3)
     assert outcome.seconds > 0
     assert not outcome.backward
     assert outcome.fallbacks == ()
@@ -126,7 +126,7 @@ def test_the_larger_error_of_forward_and_backward_counts(played: Any, monkeypatc
     outputs_differ = played.judge(
         Case(played.does(Scaled.apply, lambda x: Scaled.apply(x) + 2**-20), (ones(grad=True),), differentiable=True)
     ).max_error
-    assert outputs_differ == pytest.approx(2**-20 / 1.13e-5, rel=0.01)
+    assert outputs_differ == pytest.approx(2**-20 / (1.3e-6 + 16 * 2**-23), rel=0.01)
 
 
 def test_where_the_cpu_has_no_backward_the_forward_counts_and_it_is_said(

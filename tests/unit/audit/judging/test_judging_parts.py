@@ -510,7 +510,7 @@ def test_how_far_a_sensitive_element_may_be_off(units: float) -> None:
     """A sum that cancels: it moves by the sensitivity when its inputs move by a unit in their last place."""
     x = torch.tensor([1000.0, -999.0])
     runs = WideRuns(Case(torch.sum, (x,)), [], lambda: None)
-    allowed = SLACK * float(reference.WideOutput(runs, 0).sensitivity())
+    allowed = SLACK * float(reference.WideOutput(runs, 0).sensitivity(8))
     assert allowed > ATOL + RTOL
     case = Case(misbehaving(torch.sum, lambda x: torch.sum(x) + units * allowed), (x,))
     assert judged(case).verdict is (CaseVerdict.PASSED if units < 1 else CaseVerdict.WRONG)
@@ -520,7 +520,7 @@ def test_cotangents_move_with_the_inputs() -> None:
     """The gradient of a bias is a sum of cotangents: it depends on no input at all, and is sensitive all the same."""
     bias = torch.zeros(1, requires_grad=True)
     runs = WideRuns(Case(lambda b: b.expand(1000), (bias,), differentiable=True), [ones(1000)], lambda: None)
-    assert float(reference.WideGradient(runs, 0).sensitivity()) > torch.finfo(torch.float32).eps
+    assert float(reference.WideGradient(runs, 0).sensitivity(8)) > torch.finfo(torch.float32).eps
 
 
 @pytest.mark.skipif(not hasattr(torch, "AcceleratorError"), reason="this torch has no error that kernels report")

@@ -35,7 +35,7 @@ def test_an_operator_without_float64_has_no_reference() -> None:
 
     reference = WideOutput(runs_of(Case(only_float32, (torch.ones(2),))), 0)
     assert reference.value() is None
-    assert reference.sensitivity() is None
+    assert reference.sensitivity(8) is None
     assert torch.get_default_dtype() is torch.float32
 
 
@@ -50,15 +50,15 @@ def test_cancellation_is_sensitive_and_a_product_is_not() -> None:
     x = torch.tensor([1000.0, -999.0])
     cancelling = WideOutput(runs_of(Case(torch.sum, (x,))), 0)
     eps = torch.finfo(torch.float32).eps
-    assert cancelling.sensitivity() > 0.5 * eps
+    assert cancelling.sensitivity(8) > 0.5 * eps
     product = WideOutput(runs_of(Case(torch.mul, (x, 2.0))), 0)
-    assert bool((product.sensitivity() <= 2 * eps * (2 * x).abs()).all())
+    assert bool((product.sensitivity(8) <= 2 * eps * (2 * x).abs()).all())
 
 
 def test_moves_that_cancel_out_are_outvoted_by_others() -> None:
     """Of a product, both factors move: half of the time against each other."""
     x, y = torch.full((1000,), 3.0), torch.full((1000,), 5.0)
-    sensitivity = WideOutput(runs_of(Case(torch.mul, (x, y))), 0).sensitivity()
+    sensitivity = WideOutput(runs_of(Case(torch.mul, (x, y))), 0).sensitivity(8)
     assert float((sensitivity > 15 * torch.finfo(torch.float32).eps).double().mean()) > 0.98
 
 
@@ -100,8 +100,8 @@ def test_gradients_of_unused_inputs_are_none() -> None:
 
 def test_the_inputs_move_eight_times() -> None:
     runs = runs_of(Case(torch.neg, (torch.ones(2),)))
-    assert len(runs.nudged) == 8
-    moved = torch.stack([run.outputs[0] for run in runs.nudged])
+    assert len(runs.nudged(8)) == 8
+    moved = torch.stack([run.outputs[0] for run in runs.nudged(8)])
     assert len({tuple(row.tolist()) for row in moved}) > 2, "each time in other directions"
 
 
@@ -111,7 +111,7 @@ def test_every_run_starts_from_the_same_seed_in_float64_and_leaves_the_default_d
     case = Case(lambda x: dtypes.append(torch.tensor(1.0).dtype) or x, (torch.ones(2),))
     runs = WideRuns(case, [], lambda: seeds.append(torch.get_default_dtype()))
     assert runs.exact is not None
-    assert len(runs.nudged) == len(seeds) - 1 == 8
+    assert len(runs.nudged(8)) == len(seeds) - 1 == 8
     assert set(dtypes) == {torch.float64}
     assert torch.get_default_dtype() is torch.float32
 
@@ -123,7 +123,7 @@ def test_the_exact_run_has_the_cotangents_as_they_are_and_moved_runs_have_moved_
     (exact,) = runs.gradients(runs.exact)
     assert exact is not None
     assert exact.item() == 3 * torch.tensor(0.1).double().item()
-    (moved,) = runs.gradients(runs.nudged[0])
+    (moved,) = runs.gradients(runs.nudged(8)[0])
     assert moved is not None
     assert moved.item() != exact.item()
     assert moved.item() == pytest.approx(exact.item(), rel=1e-6)
@@ -142,7 +142,7 @@ def test_without_a_backward_in_float64_a_gradient_has_no_reference() -> None:
     case = Case(Refusing.apply, (torch.ones(2, requires_grad=True),), differentiable=True)
     gradient = WideGradient(runs_of(case, [torch.ones(2)]), 0)
     assert gradient.value() is None
-    assert gradient.sensitivity() is None
+    assert gradient.sensitivity(8) is None
 
 
 def test_a_result_that_the_wide_run_does_not_have_has_no_reference() -> None:
@@ -159,16 +159,16 @@ def test_a_result_that_the_wide_run_does_not_have_has_no_reference() -> None:
 
 def test_moves_of_another_shape_are_left_out() -> None:
     """How many numbers are above one changes when the inputs move."""
-    sensitivity = WideOutput(runs_of(Case(lambda x: x[x > 1], (torch.ones(4),))), 0).sensitivity()
+    sensitivity = WideOutput(runs_of(Case(lambda x: x[x > 1], (torch.ones(4),))), 0).sensitivity(8)
     assert sensitivity is None or sensitivity.shape == (0,)
     grows = Case(lambda x: x[: 1 + int(x[0] > 1)] * 2, (torch.ones(4),))
-    found = WideOutput(runs_of(grows), 0).sensitivity()
+    found = WideOutput(runs_of(grows), 0).sensitivity(8)
     assert found is not None
     assert found.shape == (1,)
 
 
 def test_sparse_results_have_a_dense_sensitivity() -> None:
-    sensitivity = WideOutput(runs_of(Case(lambda x: x.to_sparse(), (torch.ones(2),))), 0).sensitivity()
+    sensitivity = WideOutput(runs_of(Case(lambda x: x.to_sparse(), (torch.ones(2),))), 0).sensitivity(8)
     assert sensitivity is not None
     assert sensitivity.layout is torch.strided
     assert sensitivity.tolist() == [torch.finfo(torch.float32).eps] * 2
@@ -180,5 +180,33 @@ def test_a_nudge_goes_up_or_down_by_the_narrower_dtypes_unit_and_stays_a_leaf() 
     eps = torch.finfo(torch.float16).eps
     assert set(moved.tolist()) == {1 - eps, 1 + eps}
     assert moved.requires_grad
-    sparse = torch.eye(2).to_sparse()
-    assert nudge(sparse, torch.Generator().manual_seed(1)) is sparse
+    sparse = nudge(torch.eye(2).to_sparse(), torch.Generator().manual_seed(1))
+    assert sparse.layout is torch.sparse_coo
+    single = torch.finfo(torch.float32).eps
+    assert set(sparse._values().tolist()) <= {1 - single, 1 + single}
+
+
+def test_numbers_are_moved_where_there_is_no_tensor_to_move() -> None:
+    directions = torch.Generator().manual_seed(1)
+    moved = nudge(((1.0, 3, True), {"step": -2.0}), directions)
+    eps = torch.finfo(torch.float32).eps
+    assert moved[0][0] in (1 - eps, 1 + eps)
+    assert moved[0][1:] == (3, True)
+    assert moved[1]["step"] in (-2 - 2 * eps, -2 + 2 * eps)
+    assert nudge((torch.ones(2), 1.0), directions)[1] == 1.0
+
+
+def test_more_moves_are_other_moves() -> None:
+    """Two terms that cancel hide it in one of 2^moves elements."""
+    x, y = torch.full((2000,), 3.0), torch.full((2000,), -2.9)
+    reference = WideOutput(runs_of(Case(torch.add, (x, y))), 0)
+    eps = torch.finfo(torch.float32).eps
+    assert bool((reference.sensitivity(8) < eps).any())
+    assert bool((reference.sensitivity(24) > 5 * eps).all())
+
+
+def test_inputs_that_are_not_normal_may_be_zeros() -> None:
+    tiny = 2.0**-130
+    flushed = WideOutput(runs_of(Case(torch.log, (torch.tensor([tiny, 1.0, -tiny]),))), 0).flushed()
+    assert flushed.tolist() == [-float("inf"), 0.0, -float("inf")]
+    assert WideOutput(runs_of(Case(torch.log, (torch.tensor([2.0**-126, 0.0]),))), 0).flushed() is None

@@ -38,7 +38,7 @@ def last_within(dtype: torch.dtype, value: float) -> tuple[float, float]:
     """The largest number of the dtype within the tolerance of a power of two, and the next one."""
     rtol, atol, eps = LITERALS[dtype]
     unit = eps * value
-    steps = math.floor((rtol * value + atol) / unit)
+    steps = math.floor((rtol * value + min(atol, 16 * unit)) / unit)
     assert steps >= 1
     return value + steps * unit, value + (steps + 1) * unit
 
@@ -66,12 +66,6 @@ def test_the_judge_passes_the_last_value_within_and_none_beyond(dtype: torch.dty
     assert wrong.message.startswith("3 of 3 elements differ; at [0]: ")
     assert wrong.max_error is not None
     assert 1 < wrong.max_error < 3
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32], ids=str)
-def test_near_zero_the_absolute_tolerance_decides(dtype: torch.dtype, played: Any) -> None:
-    assert played.judge(constant(dtype, 0.99e-5, 0.0, played)).verdict is CaseVerdict.PASSED
-    assert played.judge(constant(dtype, 1.02e-5, 0.0, played)).verdict is CaseVerdict.WRONG
 
 
 def test_complex32_is_compared_by_its_own_tolerance() -> None:
@@ -163,8 +157,11 @@ def known(wide: list[float], sensitivity: list[float] | None = None) -> Any:
         def value(self) -> Tensor:
             return torch.tensor(wide, dtype=torch.float64)
 
-        def sensitivity(self) -> Tensor | None:
+        def sensitivity(self, moves: int) -> Tensor | None:
             return None if sensitivity is None else torch.tensor(sensitivity, dtype=torch.float64)
+
+        def flushed(self) -> None:
+            pass
 
     return Known()
 
@@ -193,7 +190,7 @@ def test_where_the_cpu_overflows_nothing_else_becomes_more_tolerant() -> None:
 def test_the_largest_error_is_that_of_a_finite_element() -> None:
     difference = found([math.inf, 1 + 2**-15], [1.0, 1.0], known([1.0, 1.0]))
     assert isinstance(difference, Difference)
-    assert difference.max_error == pytest.approx(2**-15 / 1.13e-5, rel=1e-3)
+    assert difference.max_error == pytest.approx(2**-15 / (1.3e-6 + 16 * 2**-23), rel=1e-3)
 
 
 def test_elements_that_equal_the_cpus_have_no_error() -> None:
