@@ -84,22 +84,6 @@ TORCH = (
         ("bincount",),
     ),
     ExplainingRule(
-        "float64-by-definition-out",
-        "float_power computes in float64, which mps refuses before out= is looked at: another error than the CPU's",
-        WRONG,
-        r"^raises TypeError, the CPU RuntimeError: (the output given to float_power|unsupported operation: more)",
-        ("float_power", "float_power.*"),
-        sources=("forms", "targets", "mixed dtypes", "schema targets", "schema mixed dtypes"),
-    ),
-    ExplainingRule(
-        "pinv-in-float64-first",
-        "linalg.pinv with a tolerance makes it a float64 tensor, which mps refuses, before it looks at the input",
-        WRONG,
-        r"^raises TypeError, the CPU RuntimeError: linalg\.pinv\(",
-        ("linalg_pinv.out",),
-        sources=("schema mixed dtypes",),
-    ),
-    ExplainingRule(
         "mode-out-refuses-mps",
         "mode with out= asks for a device of type CPU, CUDA or XPU in torch's own C++, before any kernel",
         WRONG,

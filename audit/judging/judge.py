@@ -226,6 +226,8 @@ class Trial:
                 raise
             if type(actual) is type(expected) or isinstance(actual, REPORTED_BY_A_KERNEL):
                 return replace(self._right(None), compared=COMPARED_ERRORS)
+            if refused.verdict is CaseVerdict.DTYPE_GAP:  # it did not get to look at what the CPU refuses
+                raise
             raised = f"raises {type(actual).__name__}, the CPU {type(expected).__name__}: {one_line(expected)}"
             return self._wrong(Difference(raised), "forward")
         returned = f"returns where the CPU raises {type(expected).__name__}: {one_line(expected)}"

@@ -8,7 +8,7 @@ import pytest
 
 from mpsmith.audit.findings.audited_surface import audited_surface
 from mpsmith.audit.findings.explanations import Explanation, explain
-from mpsmith.audit.findings.rules import TORCH
+from mpsmith.audit.findings.rules import REFUSALS, TORCH
 from mpsmith.audit.findings.store import Store
 from mpsmith.audit.running.runner import run_audit
 from mpsmith.audit.selection import DeviceKind, Samples, Settings
@@ -16,10 +16,18 @@ from mpsmith.audit.verdicts import CaseVerdict
 from mpsmith.simulator.device.faults import Fault
 
 
-def explained(path: Path, ops: tuple[str, ...], sources: tuple[str, ...], *faults: Fault) -> Explanation:
+def explained(
+    path: Path,
+    ops: tuple[str, ...],
+    sources: tuple[str, ...],
+    *faults: Fault,
+    dtypes: tuple[str, ...] = ("float32", "float16", "uint8"),
+    refuse: str | None = None,
+) -> Explanation:
     settings = Settings(
         ops=ops,
-        dtypes=("float32", "float16", "uint8"),
+        dtypes=dtypes,
+        refuse_dtypes_of=refuse,
         sources=sources,
         samples=Samples.DEFAULT,
         device=DeviceKind.SIMULATED,
@@ -35,7 +43,7 @@ def explained(path: Path, ops: tuple[str, ...], sources: tuple[str, ...], *fault
 # Rules of single operators, and the sources whose cases show what they explain.
 SHOWN_BY_OPINFOS = {
     "float64-by-definition": "float_power",
-    "float64-by-definition-out": "float_power",
+    "bincount-in-the-dtype-of-weights": "bincount",
     "mode-out-refuses-mps": "mode",
     "linear-without-forward-ad": "nn.functional.linear",
     "linear-second-derivative": "nn.functional.linear",
@@ -59,6 +67,27 @@ SHOWN_BY_ARGUMENTS = {
     "svd-out-of-another-shape": "linalg_svd.U",
 }
 SHOWN_BY_A_MAC = {"order-that-nobody-asked-for"}
+
+
+SHOWN_BY_REFUSALS = {
+    "integers-refused": "nn.functional.linear",
+    "complex-refused": "linalg.inv",
+    "no-metal-function": "nn.functional.interpolate.bicubic",
+    "antialiasing-of-bytes": "_upsample_bilinear2d_aa",
+    "transposed-convolution-in-halves": "nn.functional.conv_transpose3d",
+    "adaptive-pools-that-do-not-divide": "nn.functional.adaptive_avg_pool2d",
+}
+
+
+def test_an_audit_meets_the_refusals_of_a_mac_unless_it_asks_for_none(tmp_path: Path) -> None:
+    assert {rule.name for rule in REFUSALS} == set(SHOWN_BY_REFUSALS)
+    operators, dtypes = tuple(SHOWN_BY_REFUSALS.values()), ("complex64", "float16", "uint8")
+    found = explained(tmp_path / "refused.sqlite", operators, ("opinfo",), dtypes=dtypes)
+    assert found.unexplained == ()
+    assert set(SHOWN_BY_REFUSALS) <= {use.name for use in found.rules}
+    without = explained(tmp_path / "none.sqlite", operators, ("opinfo",), dtypes=dtypes, refuse="none")
+    assert without.unexplained == ()
+    assert {use.name for use in without.rules}.isdisjoint(SHOWN_BY_REFUSALS)
 
 
 def test_every_rule_about_torch_is_shown_here() -> None:

@@ -64,23 +64,6 @@ TABLE = (
         ("bincount",),
     ),
     Explained(
-        "float64-by-definition-out",
-        V.WRONG,
-        (
-            "raises TypeError, the CPU RuntimeError: the output given to float_power has dtype Float",
-            "raises TypeError, the CPU RuntimeError: unsupported operation: more than one element",
-        ),
-        ("float_power",),
-        fixed={"source": ("forms", "opinfo")},
-    ),
-    Explained(
-        "pinv-in-float64-first",
-        V.WRONG,
-        ("raises TypeError, the CPU RuntimeError: linalg.pinv(Half{[3, 1]}): expected a tensor with 2",),
-        ("linalg_pinv.out",),
-        fixed={"source": ("schema mixed dtypes", "schema")},
-    ),
-    Explained(
         "mode-out-refuses-mps",
         V.WRONG,
         ("raises RuntimeError: mode only supports CPU, CUDA and XPU device type, got: mps",),

@@ -198,6 +198,9 @@ def test_where_errors_count_the_device_must_refuse_with_the_same_type(played: An
     assert said(returned) == (CaseVerdict.WRONG, "forward", "returns where the CPU raises ValueError: bad")
     missing = outcome_of(raising(NOT_IMPLEMENTED))
     assert missing.verdict is CaseVerdict.MISSING
+    gap = outcome_of(raising(TypeError("the MPS framework doesn't support float64")))
+    assert said(gap)[0] is CaseVerdict.DTYPE_GAP, "a refused dtype comes before the arguments"
+    assert outcome_of(raising(ValueError("MPS does not support complex"))).verdict is CaseVerdict.PASSED
     assert missing.fallbacks == ("aten::mode",)
 
 
