@@ -385,6 +385,18 @@ ROUNDING = (
         at_most=2.0,
     ),
     ExplainingRule(
+        "inner-product-in-another-order",
+        "inner adds over a thousand products that cancel each other, on mps in another order than the CPU's dot; what "
+        "either loses grows with their number",
+        WRONG,
+        r"^1 of 1 elements differ",
+        ("inner",),
+        sources=("sizes",),
+        dtypes=("float32",),
+        inputs=r"^another kind, 1,025 rows: ",
+        at_most=3.0,
+    ),
+    ExplainingRule(
         "sum-over-a-transposed-gradient",
         "the bias gradient is one sum over thousands of numbers; the CPU's kernel, which the simulated device runs, "
         "adds them in the order of memory",

@@ -58,7 +58,7 @@ def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
         *map(GradientSource, (opinfos, modules)),
         WithoutGradientSource(opinfos),
         ErrorSource(opinfos),
-        SizeSource(opinfos),
+        *map(SizeSource, (opinfos, modules)),
         PairSource(opinfos),
         RandomSource(opinfos),
         RepetitionSource(opinfos),

@@ -22,6 +22,7 @@ from ..group import GroupKey
 from ..selection import Samples
 from ..tree import leaves
 from .derived import LOOKED_AT, DerivedSource, distinct, representative
+from .dimensions import broadcast
 from .layouts import (
     Layout,
     channels_last,
@@ -36,7 +37,6 @@ from .layouts import (
     transposed,
 )
 from .one_tensor import strided_positions, tensors_of, with_one, with_tensors
-from .sizes import broadcast
 
 Choice = TypeVar("Choice")
 

@@ -14,10 +14,13 @@ from ...audit.selection import Samples
 from ...audit.sources.derived import representative
 from ...audit.sources.layouts import LAYOUTS, Layout, expanded, in_every_layout
 from ...audit.sources.schema import SchemaSource
-from ...audit.sources.sizes import in_every_size
+from ...audit.sources.sizes import SizePlan, in_every_size
 from ...audit.sources.special_values import SPRINKLED, with_special_values
 from ..runtime import catalog
 from .calls import KernelCall
+
+# Every kernel runs on the host, thread after thread: one long dimension is enough.
+SIZES = SizePlan(small=True, rows=0, many=2)
 
 
 @cache
@@ -45,7 +48,7 @@ def cases_of(call: KernelCall, dtype: torch.dtype, layouts: Sequence[Layout] = L
     if call.special_values and dtype is not torch.bool:
         yield from with_special_values(plain, call.name, _name(dtype), SPRINKLED[dtype.is_floating_point])
     if call.elementwise:
-        yield from in_every_size(plain)
+        yield from in_every_size(plain, SIZES)
 
 
 def remembered_calls(family: str, overloads: Collection[str]) -> Iterator[tuple[GroupKey, Iterator[Case]]]:

@@ -350,6 +350,18 @@ TABLE = (
         fixed={"source": ("modules", "opinfo")},
     ),
     Explained(
+        "inner-product-in-another-order",
+        V.WRONG,
+        ("1 of 1 elements differ; at []: 1.0, CPU 2.0",),
+        ("inner",),
+        limit=3.0,
+        fixed={
+            "source": ("sizes", "opinfo"),
+            "inputs": ("another kind, 1,025 rows: (x)", "(x)"),
+            "dtype": ("float32", "float16"),
+        },
+    ),
+    Explained(
         "sum-over-a-transposed-gradient",
         V.WRONG,
         ("gradient 2: 1 of 4 elements differ; at [0]: 1.0, CPU 2.0",),

@@ -16,7 +16,6 @@ from mpsmith.audit.sources.forms import GUARD, FormSource, OutForm
 from mpsmith.audit.sources.layouts import LayoutSource, as_strided, channels_last, conjugate_view, negative_view
 from mpsmith.audit.sources.operands import SOUND, number_and_tensor, number_position, overlapping
 from mpsmith.audit.sources.opinfo import OpInfoSource
-from mpsmith.audit.sources.sizes import MANY_DIMENSIONS, SizeSource
 
 OPINFOS = OpInfoSource()
 
@@ -168,7 +167,7 @@ def test_a_number_and_a_tensor_are_both_called() -> None:
     assert list(number_and_tensor(operator, "add", Case(operator, (torch.ones(2), torch.ones(0))))) == []
 
 
-# ---- layouts and sizes
+# ---- layouts
 
 
 def test_a_sample_is_tried_in_every_layout() -> None:
@@ -202,12 +201,3 @@ def test_odd_strides_do_not_overlap_and_lazy_bits_are_set() -> None:
     assert neg is not None
     assert neg.is_neg()
     assert torch.equal(neg.resolve_neg(), x)
-
-
-def test_sizes_go_from_none_to_many_and_to_six_dimensions() -> None:
-    cases = made(SizeSource(OPINFOS), "add")
-    assert set(cases) == {"empty", "one element", "large", "six dimensions"}
-    shapes = {title: case.args[0].shape for title, case in cases.items()}
-    assert shapes["six dimensions"] == MANY_DIMENSIONS
-    assert shapes["large"].numel() > 1 << 16
-    assert made(SizeSource(OPINFOS), "sum")["six dimensions"].args[0].dim() == 6
