@@ -121,6 +121,7 @@ class InnerCalls(Witness):
 
     def audited(self, mode: TorchDispatchMode, func: OpOverload[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
         """Make one call on the device, and compare it with the CPU's unless something inside it was wrong already."""
+        args = _with_tensors_for_numbers(func, args)
         before = _on_cpu(args, kwargs) if self._is_to_be_audited(args, kwargs) else None
         if before is None:
             return func(*args, **kwargs)
@@ -224,6 +225,27 @@ def _difference(case: Case, func: OpOverload[..., Any], before: Inputs, after: t
     if not isinstance(agreement, Difference) or reads_uninitialised_memory(call, expected, seed):
         return ""
     return agreement.text
+
+
+def _with_tensors_for_numbers(func: OpOverload[..., Any], args: Any) -> Any:
+    """The arguments, with tensors where C++ wrapped a number into one: a dispatch mode is given the number.
+
+    Operators that take numbers for tensors from Python too get them as they are.
+    """
+    if torch._C._should_allow_numbers_as_tensors(func._opname):
+        return args
+    first = next((arg for arg in args if isinstance(arg, Tensor)), None)
+    return tuple(
+        torch.tensor(arg, dtype=_dtype_of(first, arg), device="cpu")
+        if isinstance(arg, (int, float, complex)) and isinstance(declared.type, torch.TensorType)
+        else arg
+        for arg, declared in zip(args, func._schema.arguments, strict=False)
+    )
+
+
+def _dtype_of(tensor: Tensor | None, number: complex) -> torch.dtype | None:
+    """The dtype in which a wrapped number changes the result's no more than the number would."""
+    return None if tensor is None else torch.result_type(tensor, number)
 
 
 def _and_arguments(func: OpOverload[..., Any]) -> Callable[..., tuple[Any, ...]]:

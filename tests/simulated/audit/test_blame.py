@@ -220,6 +220,15 @@ def test_a_reading_of_gradients_sees_the_devices_own_threads() -> None:
     assert found.overload == "aten::silu_backward"
 
 
+def test_a_number_that_a_composite_wraps_into_a_tensor_is_given_on_as_one() -> None:
+    def raises(kernel: Callable[..., Any], *args: Any, **kwargs: Any) -> torch.Tensor:
+        raise ValueError("no such luck")
+
+    with faulty_kernel("gather", raises):
+        found = inside(torch.take_along_dim, torch.randn(5, 5), torch.tensor([[1, 2]]), 1)
+    assert found == AtFault("aten::gather", "(float32[5, 5], 1, int64[5, 2])", "raises ValueError: no such luck")
+
+
 def test_one_look_audits_no_more_than_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mpsmith.audit.judging.inner_calls.MOST_CALLS", 2)
     with faulty_kernel("cos", scaled):
