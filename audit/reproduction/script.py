@@ -14,6 +14,7 @@ from ...errors import MpsmithError
 from ..calls.invocation import SchemaCall
 from ..cases import Case
 from ..group import GroupKey
+from ..tree import leaves
 from ..verdicts import Outcome
 from .forms import METHODS, PLAIN, lines_of
 
@@ -67,6 +68,12 @@ PLAIN_SOURCES = (
     "schema",
     "schema special values",
     "arguments",
+    "tensor layouts",
+    "schema tensor layouts",
+    "mixed dtypes",
+    "schema mixed dtypes",
+    "gradients",
+    "samples without gradients",
 )
 FORM_SOURCE = "forms"
 
@@ -89,11 +96,20 @@ def _run_text(case: Case, key: GroupKey, outcome: Outcome) -> str:
     lines = lines_of(case.title) if in_a_form else PLAIN
     if lines is None or (key.source not in (*PLAIN_SOURCES, FORM_SOURCE) and not case.written):
         raise MpsmithError(f"{key.label} ({case.title}): no few lines of Python repeat this call {NO_SCRIPT}")
+    if _share_memory(case):
+        raise MpsmithError(f"{key.label} ({case.title}): two views of one storage cannot be written down {NO_SCRIPT}")
     if outcome.stage == "backward" and case.cotangent_layout is not None:
         raise MpsmithError(f"{key.label} ({case.title}): this layout of gradients cannot be written down {NO_SCRIPT}")
     if case.default_device:
         lines = f"with torch.device(device):\n{indent(lines, INDENT)}"
     return f"{lines}\n{BACKWARD if outcome.stage == 'backward' else FORWARD}"
+
+
+def _share_memory(case: Case) -> bool:
+    """Whether two of the arguments are one tensor, or views of one storage."""
+    tensors = [leaf for leaf in leaves((case.args, case.kwargs)) if isinstance(leaf, Tensor)]
+    storages = [t.untyped_storage()._cdata for t in tensors if t.layout is torch.strided]
+    return len(set(storages)) < len(storages)
 
 
 def _call_text(case: Case, key: GroupKey) -> str:

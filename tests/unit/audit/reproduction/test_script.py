@@ -67,6 +67,24 @@ def test_the_script_keeps_strides() -> None:
     assert "SIMULATED" not in script
 
 
+def test_one_tensor_alone_in_a_layout_or_dtype_is_written_down() -> None:
+    key = GroupKey("tensor layouts", "add", "", "float32", "fallback")
+    x = torch.arange(6.0).reshape(2, 3)
+    scope = written(Case(torch.add, (x, x.t().contiguous().t()), title="tensor 1 transposed"), key)
+    assert [t.stride() for t in scope["inputs"]("cpu")[0]] == [(3, 1), (1, 2)]
+    mixed = GroupKey("mixed dtypes", "add", "", "float32", "fallback")
+    scope = written(Case(torch.add, (x, x.long()), title="tensor 1 int64"), mixed)
+    assert [t.dtype for t in scope["inputs"]("cpu")[0]] == [torch.float32, torch.int64]
+
+
+def test_two_views_of_one_storage_are_not_written_as_two_tensors() -> None:
+    key = GroupKey("tensor layouts", "add", "", "float32", "fallback")
+    x = torch.arange(6.0)
+    for pair in ((x, x), (x[1:], x[:-1])):
+        with pytest.raises(MpsmithError, match="two views of one storage cannot be written down"):
+            script_of(Case(torch.add, pair), key, WRONG, simulated=False)
+
+
 def test_a_wrong_gradient_is_shown_by_the_script() -> None:
     case = Case(torch.nn.functional.softshrink, (torch.tensor([1.0, -2.0], requires_grad=True),))
     finding = Outcome(CaseVerdict.WRONG, stage="backward")
