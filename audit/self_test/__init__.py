@@ -14,7 +14,8 @@ from pathlib import Path
 
 from ..findings.audited_surface import audited_surface
 from ..findings.evidence import evidence_of
-from ..findings.explanations import Explainer, explainer_of
+from ..findings.explanations import explain
+from ..findings.faulty import at_fault
 from ..findings.store import Run, Store
 from ..running.runner import run_audit
 from ..selection import DeviceKind, Samples, Settings
@@ -168,11 +169,11 @@ class _Clean:
 
 
 def _judged_clean(run: Run, path: Path) -> _Clean:
-    explainer = _explainer(run)
     with Store.open(path) as store:
+        _, rule_of = explain(store, run, audited_surface(run))
         others = list(store.cases(run.id, "c.verdict != 'passed'"))
         executed = sum(count.cases for count in store.case_counts(run.id) if count.verdict.executed)
-    alarms = [line(case) for case in others if explainer.rule_for(case) is None]
+    alarms = [line(case) for case in others if case.label not in rule_of]
     verdicts = {(case.group, case.position): case.outcome.verdict for case in others}
     return _Clean(verdicts, alarms, len(others) - len(alarms), executed)
 
@@ -182,19 +183,17 @@ def _judged(
 ) -> tuple[list[FaultFinding], int]:
     """What the cases of a round say of its faults, and how many were executed."""
     with Store.open(path) as store:
-        evidence = evidence_of(store, run.id, audited_surface(run), simulated=True)
-        failing = accusations(store.cases(run.id, "c.verdict != 'passed'"), clean, _explainer(run))
+        surface = audited_surface(run)
+        _, rule_of = explain(store, run, surface)
+        evidence = evidence_of(store, run.id, surface, rule_of, simulated=True)
+        failing = accusations(store.cases(run.id, "c.verdict != 'passed'"), clean, rule_of)
         executed = sum(count.cases for count in evidence.counts if count.verdict.executed)
     findings = []
     for planted in there.faults:
         entries = there.entries[planted]
         its_own = [case for case in failing if case.group.operator in entries]
-        findings.append(finding_of(planted, entries, its_own, evidence))
+        findings.append(finding_of(planted, entries, its_own, at_fault(evidence)))
     return findings, executed
-
-
-def _explainer(run: Run) -> Explainer:
-    return explainer_of(run, audited_surface(run))
 
 
 __all__ = ["LEAST_RECALL", "MOST_WRONG_BLAME", "SILENT", "Asked", "SelfTest", "self_test"]

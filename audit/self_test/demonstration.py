@@ -7,7 +7,6 @@ error. None of the audit's sources or judges has a part in it, so that what they
 from __future__ import annotations
 
 import gc
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,10 +20,10 @@ from ...simulator.device.faults import Fault, Term, clear, inject
 from ..calls.invocation import arguments_of, overload_of
 from ..calls.memory import Memory
 from ..description import describe
-from ..judging.transfer import move
 from ..tree import leaves, map_leaves
 from .classes import Scenario
 from .makers import MAKERS, Arguments
+from .observation import Raised, differs, execute
 from .planted import Trigger
 from .schemas import facts_of
 
@@ -95,7 +94,7 @@ def _fitted(overload: str, arguments: Arguments, outs: tuple[str, ...]) -> Argum
     fitted = dict(arguments)
     if outs and not _has_double(arguments):
         (observed,) = execute(overload_of(overload), [arguments], "cpu", whole=True)
-        if not isinstance(observed, _Raised):
+        if not isinstance(observed, Raised):
             for name in outs:
                 there = observed[name]
                 if isinstance(there, Tensor) and isinstance(fitted[name], Tensor):
@@ -125,7 +124,7 @@ def _broken(arguments: Arguments, rng: Random) -> Arguments | None:
     return broken
 
 
-# ---- running
+# ---- the ways in which faults show
 
 
 @contextmanager
@@ -138,94 +137,6 @@ def armed(fault: Fault | None) -> Iterator[None]:
         yield
     finally:
         clear()
-
-
-class _Raised:
-    """An error in the place of a result: equal to another of the same type."""
-
-    def __init__(self, error: Exception) -> None:
-        self.kind = type(error).__name__
-
-
-def execute(
-    overload: Any, calls: list[Arguments], device: str, *, threads: bool = False, whole: bool = False
-) -> list[Any]:
-    """What each call gave: its results and its arguments after it, as they can be compared; or that it raised.
-
-    `threads`: all but the first run in a thread of their own. `whole`: only the arguments, as tensors.
-    """
-    keywords = {a.name for a in overload._schema.arguments if a.kwarg_only}
-    kept: list[Any] = []
-
-    def run(arguments: Arguments) -> None:
-        ((moved,), _) = move((arguments,), {}, device)
-        positional = [moved[a.name] for a in overload._schema.arguments if a.name not in keywords]
-        named = {name: moved[name] for name in keywords}
-        if named.get("device") is not None or ("device" in named and not _any_tensor(arguments)):
-            named["device"] = torch.device(device)
-        with torch.no_grad():
-            try:
-                kept.append((overload(*positional, **named), moved))
-            except Exception as error:
-                kept.append(_Raised(error))
-
-    for position, arguments in enumerate(calls):
-        if threads and position:
-            other = threading.Thread(target=run, args=(arguments,))
-            other.start()
-            other.join()
-        else:
-            run(arguments)
-    if whole:
-        return [each if isinstance(each, _Raised) else each[1] for each in kept]
-    return [each if isinstance(each, _Raised) else _observed(*each) for each in kept]
-
-
-def _any_tensor(arguments: Arguments) -> bool:
-    return any(isinstance(leaf, Tensor) for leaf in leaves(arguments))
-
-
-def _observed(returned: Any, arguments: Arguments) -> list[Any]:
-    """Results and arguments as what can be compared: values on the CPU, strides, and which share memory."""
-    tensors = [leaf for leaf in leaves([returned, list(arguments.values())]) if isinstance(leaf, Tensor)]
-    strided = [t for t in tensors if t.layout is torch.strided]
-    storages = [t.untyped_storage().data_ptr() for t in strided if t.numel()]
-    sharing = [storages.index(s) for s in storages]
-    values = [_bits(t) for t in tensors]
-    around = [_whole_storage(t) for t in strided]
-    plain = [leaf for leaf in leaves([returned]) if not isinstance(leaf, Tensor)]
-    return [values, sharing, around, [repr(p) for p in plain]]
-
-
-def _whole_storage(tensor: Tensor) -> Tensor:
-    bytes_ = torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(tensor.untyped_storage())
-    return bytes_.cpu().clone()
-
-
-def _bits(tensor: Tensor) -> tuple[Any, ...]:
-    if tensor.layout is not torch.strided:
-        tensor = tensor.to_dense()
-    here = tensor.detach().cpu().resolve_conj().resolve_neg()
-    strides = tuple(tensor.stride())
-    return str(tensor.dtype), tuple(tensor.shape), strides, here.contiguous().clone()
-
-
-def differs(left: Any, right: Any) -> bool:
-    """Whether two observations are not the same bit by bit."""
-    if isinstance(left, _Raised) or isinstance(right, _Raised):
-        return getattr(left, "kind", "") != getattr(right, "kind", "")
-    if isinstance(left, Tensor) and isinstance(right, Tensor):
-        return left.dtype is not right.dtype or left.shape != right.shape or not _same_bits(left, right)
-    if isinstance(left, (list, tuple)):
-        return len(left) != len(right) or any(map(differs, left, right))
-    return bool(left != right)
-
-
-def _same_bits(left: Tensor, right: Tensor) -> bool:
-    return torch.equal(left.flatten().view(torch.uint8), right.flatten().view(torch.uint8)) if left.numel() else True
-
-
-# ---- the ways in which faults show
 
 
 def differs_at_once(fault: Fault, arguments: Arguments, rng: Random) -> bool:
@@ -262,7 +173,7 @@ def differs_with_a_near_number(fault: Fault, arguments: Arguments, rng: Random) 
 def differs_where_refused(fault: Fault, arguments: Arguments, rng: Random) -> bool:
     """The CPU raises, and the device returns or raises something else."""
     (cpu,) = execute(overload_of(fault.overload), [arguments], "cpu")
-    return isinstance(cpu, _Raised) and _shows(fault, [arguments], refused=True)
+    return isinstance(cpu, Raised) and _shows(fault, [arguments], refused=True)
 
 
 def ends(fault: Fault, arguments: Arguments, rng: Random) -> bool:
@@ -273,7 +184,7 @@ def ends(fault: Fault, arguments: Arguments, rng: Random) -> bool:
 def uses_memory(fault: Fault, arguments: Arguments, rng: Random) -> bool:
     """Each further call leaves more memory in use."""
     overload = overload_of(fault.overload)
-    if isinstance(execute(overload, [arguments], "cpu")[0], _Raised):
+    if isinstance(execute(overload, [arguments], "cpu")[0], Raised):
         return False
     with armed(fault):
         levels = []
@@ -287,7 +198,7 @@ def uses_memory(fault: Fault, arguments: Arguments, rng: Random) -> bool:
 def _shows(fault: Fault, calls: list[Arguments], *, threads: bool = False, refused: bool = False) -> bool:
     overload = overload_of(fault.overload)
     cpu = execute(overload, calls, "cpu", threads=threads)
-    if not refused and any(isinstance(each, _Raised) for each in cpu):
+    if not refused and any(isinstance(each, Raised) for each in cpu):
         return False
     with armed(None):
         clean = execute(overload, calls, "mps", threads=threads)
@@ -300,7 +211,7 @@ def _shows(fault: Fault, calls: list[Arguments], *, threads: bool = False, refus
 
 
 def _values_differ(left: Any, right: Any) -> bool:
-    if isinstance(left, _Raised) or isinstance(right, _Raised):
+    if isinstance(left, Raised) or isinstance(right, Raised):
         return differs(left, right)
     return any(differs((a[0], a[1], a[3]), (b[0], b[1], b[3])) for a, b in zip(left[0], right[0], strict=True))
 
@@ -353,7 +264,7 @@ def differs_by_generator(fault: Fault, arguments: Arguments, rng: Random) -> boo
                 pair.extend(execute(overload, [given], "mps"))
             observed.append(pair)
     (a, b), (c, d) = observed
-    return not isinstance(a, _Raised) and not differs(a, b) and differs(c, d)
+    return not isinstance(a, Raised) and not differs(a, b) and differs(c, d)
 
 
 def _enlarged(arguments: Arguments) -> Arguments:
@@ -375,7 +286,7 @@ def _draw(overload: str, arguments: Arguments, seed: int | None) -> Tensor | Non
     if seed is not None:
         torch.mps.manual_seed(seed)
     (observed,) = execute(overload_of(overload), [arguments], "mps")
-    if isinstance(observed, _Raised):
+    if isinstance(observed, Raised):
         return None
     values = observed[0][0][3]
     return values if values.numel() and not values.is_complex() else None

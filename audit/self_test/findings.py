@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..findings.attribution import SourceEntry
-from ..findings.evidence import UNNAMED, RunEvidence
-from ..findings.explanations import Explainer
+from ..findings.results import FaultyOverload
 from ..findings.store import StoredCase
 from ..group import GroupKey
 from ..verdicts import CaseVerdict
@@ -27,10 +25,10 @@ class FaultFinding:
 
     Attributes:
         planted: the fault.
-        result: "found" (its overload is blamed), "misattributed" (others alone are), or "missed".
+        result: "found" (its overload is blamed), "misattributed" (it is not, though cases failed), or "missed".
         cases: how many cases that no rule explains did not pass because of it.
-        blamed: the overloads that those are put down to, the most often blamed first.
-        shown_by: the first case that blames the overload, or else the first of all, in one line.
+        blamed: the overloads that the report says are at fault for them, the one of most cases first.
+        shown_by: the first of the cases in one line.
         audited: the entries that were audited for it.
     """
 
@@ -43,37 +41,38 @@ class FaultFinding:
 
 
 def finding_of(
-    planted: PlantedFault, audited: tuple[str, ...], cases: Iterable[StoredCase], evidence: RunEvidence
+    planted: PlantedFault,
+    audited: tuple[str, ...],
+    failing: Sequence[StoredCase],
+    at_fault: Sequence[FaultyOverload],
 ) -> FaultFinding:
-    """What the failing cases of a fault's entries make of it."""
+    """What the audit makes of a fault.
+
+    Args:
+        planted: the fault.
+        audited: the entries that were audited for it.
+        failing: their cases that did not pass because of it.
+        at_fault: the overloads that the report of the round says are at fault.
+    """
     overload = planted.fault.overload
     blamed: Counter[str] = Counter()
-    right, first, count = "", "", 0
-    for case in cases:
-        count += 1
-        suspects = tuple(blamed_by(case, evidence))
-        blamed.update(suspects)
-        first = first or line(case)
-        if overload in suspects:
-            right = right or line(case)
-    result = "found" if blamed[overload] else "misattributed" if count else "missed"
-    return FaultFinding(planted, result, count, dict(blamed.most_common()), right or first, audited)
+    for each in at_fault:
+        if failing and (each.overload == overload or any(_is_of(entry, audited) for entry in each.entries)):
+            blamed[each.overload] += each.total
+    for case in failing:
+        blamed.update(case.outcome.fallbacks)
+    result = "found" if blamed[overload] else "misattributed" if failing else "missed"
+    shown_by = next((line(case) for case in failing), "")
+    return FaultFinding(planted, result, len(failing), dict(blamed.most_common()), shown_by, audited)
 
 
-def blamed_by(case: StoredCase, evidence: RunEvidence) -> Iterator[str]:
-    """The overloads that the reports show as the ones that broke in a case."""
-    outcome = case.outcome
-    yield from outcome.fallbacks
-    if outcome.verdict in UNNAMED:
-        entry = SourceEntry.of(case.group)
-        for overload in evidence.attribution.suspects(entry, case.group.dtype).overloads:
-            shown = evidence.overloads.get(overload)
-            if shown is not None and shown.dtypes[case.group.dtype].cases.get(outcome.verdict):
-                yield overload
+def _is_of(entry: str, audited: tuple[str, ...]) -> bool:
+    """Whether an entry, its variant behind the last dot, is of one of these operators."""
+    return any(entry == operator or entry.startswith(f"{operator}.") for operator in audited)
 
 
 def accusations(
-    cases: Iterable[StoredCase], clean: Mapping[CaseName, CaseVerdict], explainer: Explainer
+    cases: Iterable[StoredCase], clean: Mapping[CaseName, CaseVerdict], rule_of: Mapping[str, str]
 ) -> list[StoredCase]:
     """The cases that did not pass, that no rule explains and that ended otherwise without a fault."""
     return [
@@ -81,7 +80,7 @@ def accusations(
         for case in cases
         if case.outcome.verdict not in SILENT
         and clean.get((case.group, case.position)) is not case.outcome.verdict
-        and explainer.rule_for(case) is None
+        and case.label not in rule_of
     ]
 
 

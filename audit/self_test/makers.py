@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from ..tree import map_leaves
+from .tensor_layouts import as_expanded, as_inner_strided, as_stepped, as_transposed, at_offset, in_one_storage
 
 Arguments = dict[str, Any]
 Maker = Callable[..., bool]
@@ -96,47 +97,6 @@ def _contiguous(arguments: Arguments, rng: Random, name: str) -> bool:
     return True
 
 
-def as_transposed(tensor: Tensor) -> Tensor | None:
-    """The tensor with the order of its two longest dimensions in memory exchanged."""
-    if sum(size > 1 for size in tensor.shape) < 2:
-        return None
-    first, last = [d for d in range(tensor.dim()) if tensor.size(d) > 1][:: sum(s > 1 for s in tensor.shape) - 1][:2]
-    return tensor.transpose(first, last).contiguous().transpose(first, last)
-
-
-def as_stepped(tensor: Tensor) -> Tensor | None:
-    """Every other element of a tensor twice as wide."""
-    if tensor.dim() == 0 or tensor.size(-1) < 2:
-        return None
-    wide = torch.ones((*tensor.shape[:-1], 2 * tensor.size(-1)), dtype=tensor.dtype)
-    view = wide[..., ::2]
-    return view.copy_(tensor)
-
-
-def as_inner_strided(tensor: Tensor) -> Tensor | None:
-    """The left part of a wider tensor."""
-    if tensor.dim() < 2 or tensor.size(-1) < 1 or tensor.numel() == tensor.size(-1):
-        return None
-    wide = torch.ones((*tensor.shape[:-1], tensor.size(-1) + 3), dtype=tensor.dtype)
-    return wide[..., : tensor.size(-1)].copy_(tensor)
-
-
-def at_offset(tensor: Tensor) -> Tensor | None:
-    """The tensor behind three other elements of its storage."""
-    if tensor.numel() == 0:
-        return None
-    flat = torch.ones(tensor.numel() + 5, dtype=tensor.dtype)
-    return flat[3 : 3 + tensor.numel()].view(tensor.shape).copy_(tensor)
-
-
-def as_expanded(tensor: Tensor) -> Tensor | None:
-    """The first element of a dimension repeated."""
-    longer = [d for d in range(tensor.dim()) if tensor.size(d) > 1]
-    if not longer:
-        return None
-    return tensor.narrow(longer[0], 0, 1).clone().expand(tensor.shape)
-
-
 @maker
 def _non_contiguous(arguments: Arguments, rng: Random, name: str) -> bool:
     ways = [as_transposed, as_stepped, as_inner_strided]
@@ -185,7 +145,7 @@ def _shared(arguments: Arguments, rng: Random, left: str, right: str) -> bool:
         tensors = _tensors(arguments.get(left))
         if len(tensors) < 2 or len(tensors) != len(arguments[left]) or len({t.dtype for t in tensors}) > 1:
             return False
-        arguments[left] = _in_one_storage(tensors)
+        arguments[left] = in_one_storage(tensors)
         return True
     a, b = arguments.get(left), arguments.get(right)
     if (
@@ -196,7 +156,7 @@ def _shared(arguments: Arguments, rng: Random, left: str, right: str) -> bool:
         or not b.numel()
     ):
         return False
-    arguments[left], arguments[right] = _in_one_storage([a, b])
+    arguments[left], arguments[right] = in_one_storage([a, b])
     return True
 
 
@@ -450,12 +410,3 @@ def _tensors(value: Any) -> list[Tensor]:
 
 def _is_integer(tensor: Tensor) -> bool:
     return not tensor.is_floating_point() and not tensor.is_complex() and tensor.dtype is not torch.bool
-
-
-def _in_one_storage(tensors: list[Tensor]) -> list[Tensor]:
-    buffer = torch.cat([t.reshape(-1) for t in tensors])
-    views, start = [], 0
-    for tensor in tensors:
-        views.append(buffer[start : start + tensor.numel()].view(tensor.shape))
-        start += tensor.numel()
-    return views

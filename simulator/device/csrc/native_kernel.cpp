@@ -2,7 +2,6 @@
 
 #include "alias.h"
 #include "device.h"
-#include "faults.h"
 #include "generator.h"
 
 #include <ATen/core/List.h>
@@ -174,14 +173,6 @@ NativeKernel::NativeKernel(const c10::OperatorHandle& op, c10::DispatchKey host)
 
 void NativeKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, Stack* stack) {
   refusals_.check(*stack, stack->size() - op.schema().arguments().size());
-  const bool was_faulty =
-      faults_armed.load(std::memory_order_relaxed) && run_with_fault(op, stack, [&] { run(op, stack); });
-  if (!was_faulty) {
-    run(op, stack);
-  }
-}
-
-void NativeKernel::run(const c10::OperatorHandle& op, Stack* stack) {
   counter_.count(Outcome::native);
   const size_t first = stack->size() - op.schema().arguments().size();
   if (mix_ == DeviceMix::indices) {

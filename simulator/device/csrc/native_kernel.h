@@ -28,8 +28,6 @@ class NativeKernel final : public c10::OperatorKernel {
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack);
 
  private:
-  void run(const c10::OperatorHandle& op, torch::jit::Stack* stack);
-
   Counter& counter_;
   const Refusals& refusals_;
   const HostKernel host_kernel_;

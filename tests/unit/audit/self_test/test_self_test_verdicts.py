@@ -1,0 +1,181 @@
+"""What the self-test makes of its audits: which faults are found, which meet, and when it passes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mpsmith.audit.findings.results import FaultyOverload
+from mpsmith.audit.findings.store import StoredCase
+from mpsmith.audit.group import GroupKey
+from mpsmith.audit.self_test import LEAST_RECALL, MOST_WRONG_BLAME, Asked, SelfTest
+from mpsmith.audit.self_test.findings import FaultFinding, accusations, finding_of
+from mpsmith.audit.self_test.planted import PlantedFault, Trigger, packet_of
+from mpsmith.audit.self_test.reach import CALLERS, Reach
+from mpsmith.audit.self_test.rounds import LARGEST_ROUND, rounds_of
+from mpsmith.audit.verdicts import CaseVerdict, Outcome
+from mpsmith.cli.self_test import _as_json, _as_text
+from mpsmith.reports.recall import recall_page
+from mpsmith.simulator.device.faults.fault import Fault
+
+
+def planted(text: str, number: int = 0) -> PlantedFault:
+    return PlantedFault(number, "wrong values", Fault.parse(text), Trigger("self=float32[3]", "one call"))
+
+
+EXP = planted("aten::exp: values")
+
+
+def stored(operator: str, verdict: CaseVerdict, position: int = 0, fallbacks: tuple[str, ...] = ()) -> StoredCase:
+    key = GroupKey("opinfo", operator, "", "float32", "fallback")
+    return StoredCase(1, key, position, Outcome(verdict, "forward", "3 of 3 elements differ", fallbacks), "")
+
+
+def at_fault(overload: str, *entries: str) -> FaultyOverload:
+    return FaultyOverload(overload, {CaseVerdict.WRONG: 2}, ("float32",), entries, "label", "differs")
+
+
+WRONG = stored("exp", CaseVerdict.WRONG)
+
+
+@pytest.mark.parametrize(
+    ("failing", "blamed", "expected"),
+    [
+        ([], [], "missed"),
+        ([], [at_fault("aten::exp", "exp")], "missed"),
+        ([WRONG], [at_fault("aten::exp", "exp")], "found"),
+        ([WRONG], [at_fault("aten::exp", "logsumexp")], "found"),
+        ([WRONG], [at_fault("aten::sum", "exp")], "misattributed"),
+        ([WRONG], [at_fault("aten::sum", "sum")], "misattributed"),
+        ([WRONG], [], "misattributed"),
+        ([stored("exp", CaseVerdict.FALLBACK, fallbacks=("aten::exp",))], [], "found"),
+    ],
+)
+def test_found_misattributed_and_missed(failing: list[StoredCase], blamed: list[FaultyOverload], expected: str) -> None:
+    assert finding_of(EXP, ("exp",), failing, blamed).result == expected
+
+
+def test_what_is_blamed_is_counted_by_cases_of_the_faults_own_entries() -> None:
+    named = [at_fault("aten::sum", "exp.variant"), at_fault("aten::sin", "sin")]
+    assert finding_of(EXP, ("exp",), [WRONG], named).blamed == {"aten::sum": 2}
+
+
+def test_a_case_accuses_that_fails_unlike_without_faults_and_that_no_rule_explains() -> None:
+    cases = [stored("exp", verdict, position) for position, verdict in enumerate(CaseVerdict)]
+    silent = {CaseVerdict.PASSED, CaseVerdict.SKIPPED, CaseVerdict.REFERENCE_FAILED}
+    assert {case.outcome.verdict for case in accusations(cases, {}, {})} == set(CaseVerdict) - silent
+    wrong = next(case for case in cases if case.outcome.verdict is CaseVerdict.WRONG)
+    assert accusations([wrong], {(wrong.group, wrong.position): CaseVerdict.WRONG}, {}) == []
+    assert accusations([wrong], {(wrong.group, wrong.position): CaseVerdict.CRASH}, {}) == [wrong]
+    assert accusations([wrong], {}, {wrong.label: "a rule"}) == []
+
+
+# ---- what is audited, and what meets
+
+REACH = Reach(
+    {
+        "exp": frozenset({"aten::exp", "aten::exp.out"}),
+        "exp_": frozenset({"aten::exp_"}),
+        "nn.functional.softmax": frozenset({"aten::_softmax"}),
+        "logsumexp": frozenset({"aten::exp", "aten::sum"}),
+        "sum": frozenset({"aten::sum"}),
+        "sin": frozenset({"aten::sin"}),
+    }
+)
+
+
+def test_the_entries_of_a_fault_are_its_operators_and_some_that_call_it() -> None:
+    assert REACH.entries(EXP) == ("exp", "exp_", "logsumexp")
+    assert REACH.entries(planted("aten::_softmax: values")) == ("nn.functional.softmax",)
+
+
+def test_of_many_callers_those_that_call_least_are_audited() -> None:
+    callers = {f"f{n}": frozenset({"aten::exp", *(f"aten::g{i}" for i in range(n))}) for n in range(9)}
+    assert Reach(callers).entries(EXP) == ("f0", "f1", "f2", "f3", "f4", "f5")
+    assert CALLERS == 6
+
+
+def test_faults_that_meet_are_armed_one_after_the_other() -> None:
+    faults = [
+        planted(text, number)
+        for number, text in enumerate(
+            ["aten::exp: values", "aten::exp_: zeros", "aten::sum: values", "aten::sin: values", "aten::sin: zeros"]
+        )
+    ]
+    rounds = rounds_of(faults, REACH)
+    assert [[p.number for p in each.faults] for each in rounds] == [[0, 3], [1, 2, 4]]
+    assert rounds[0].audited == ("exp", "exp_", "logsumexp", "sin")
+
+
+def test_a_round_is_not_too_large() -> None:
+    names = [f"f{n}" for n in range(130)]
+    reach = Reach({name: frozenset({f"aten::{name}"}) for name in names})
+    rounds = rounds_of([planted(f"aten::{name}: values", n) for n, name in enumerate(names)], reach)
+    assert [len(each.entries) for each in rounds] == [60, 60, 10]
+    assert LARGEST_ROUND == 60
+
+
+@pytest.mark.parametrize(
+    ("overload", "packet"),
+    [
+        ("aten::exp", "exp"),
+        ("aten::exp_", "exp"),
+        ("aten::exp.out", "exp"),
+        ("aten::__ilshift__.Scalar", "__ilshift__"),
+    ],
+)
+def test_the_operator_of_an_overload(overload: str, packet: str) -> None:
+    assert packet_of(overload) == packet
+
+
+# ---- the end
+
+
+def finding(result: str) -> FaultFinding:
+    return FaultFinding(EXP, result, 1, {"aten::sum": 1}, "exp:0: wrong", ("exp",))
+
+
+def done(found: int, misattributed: int = 0, missed: int = 0, alarms: int = 0, executed: int = 1) -> SelfTest:
+    findings = [finding("found")] * found + [finding("misattributed")] * misattributed + [finding("missed")] * missed
+    return SelfTest(Asked(len(findings), 7), findings, ["mul: wrong"] * alarms, 9, executed, 5, 1, 1.0)
+
+
+def test_the_limits() -> None:
+    assert (LEAST_RECALL, MOST_WRONG_BLAME) == (0.95, 0.02)
+
+
+@pytest.mark.parametrize(
+    ("test", "passes"),
+    [
+        (done(95, missed=5), True),
+        (done(94, missed=6), False),
+        (done(98, misattributed=2), True),
+        (done(97, misattributed=3), False),
+        (done(100, alarms=1), False),
+        (done(100, executed=0), False),
+        (done(0), False),
+    ],
+)
+def test_when_it_passes(test: SelfTest, passes: bool) -> None:
+    assert test.passed is passes
+
+
+def test_every_form_says_that_it_was_simulated_and_what_was_not_found() -> None:
+    test = done(1, missed=1, alarms=1)
+    text = _as_text(test)
+    for part in ("SIMULATED", "seed 7", "missed: aten::exp: values", "self=float32[3]", "mul: wrong", "recall 50.0%"):
+        assert part in text
+    data = _as_json(test)
+    assert data["simulated"] is True
+    assert data["passed"] is False
+    assert data["recall"] == 0.5
+    assert data["counts"] == {"wrong values": {"found": 1, "misattributed": 0, "missed": 1}}
+    assert data["findings"][0]["fault"] == "aten::exp: values"
+    page = recall_page(test)
+    for part in ("**simulated**", "seed 7", "| wrong values | 1 |  | 1 |", "| missed | `aten::exp: values` |"):
+        assert part in page
+
+
+def test_the_tables_row_of_all(tmp_path: Path) -> None:
+    assert "| **all** | 3 | 2 | 1 |" in recall_page(done(3, 2, 1))
