@@ -48,7 +48,7 @@ def _wrap(fault: Fault, overload: str) -> Any:
     import torch
 
     from . import conditions, corruptions
-    from .call import Call, FaultMemory
+    from .call import Call, FaultMemory, as_operators_get_it, prepare_wrapped_numbers
 
     name, _, variant = overload.partition(".")
     operator = getattr(getattr(torch.ops.aten, name), variant or "default")
@@ -58,10 +58,13 @@ def _wrap(fault: Fault, overload: str) -> Any:
     right = torch.library.get_kernel(operator, "MPS")
     memory, counting = FaultMemory(), threading.Lock()
     listed = operator._schema.arguments
+    tensors = [a.name for a in listed if str(a.type) in ("Tensor", "Optional[Tensor]")]
+    prepare_wrapped_numbers()
 
     def faulty(keyset: Any, *args: Any, **kwargs: Any) -> Any:
         given = dict(zip((a.name for a in listed), args, strict=False))
         arguments = {a.name: given.get(a.name, kwargs.get(a.name, a.default_value)) for a in listed}
+        arguments.update({name: as_operators_get_it(arguments[name]) for name in tensors})
         call = Call(operator, arguments, lambda *a, **k: right.call_boxed(keyset, *a, **k), memory)
         # The effects use operators themselves: below autograd and autocast, as the kernel does.
         with torch._C._AutoDispatchBelowADInplaceOrView(), torch._C._DisableAutocast(), torch._C.DisableTorchFunction():

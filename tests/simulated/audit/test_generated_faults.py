@@ -35,9 +35,12 @@ def overloads() -> list[str]:
 
 
 def test_a_seed_gives_the_same_faults_and_another_seed_others(calls: BaseCalls, overloads: list[str]) -> None:
+    classes = chosen(["wrong shape", "at an offset", "a flag ignored"])
     first, again, other = (
-        [str(made.fault) for n in range(4) if (made := generate(n, seed, overloads, calls))] for seed in (3, 3, 4)
+        [str(made.fault) for n in range(4) if (made := generate(n, seed, overloads, calls, classes))]
+        for seed in (3, 3, 4)
     )
+    assert len(first) == 4
     assert first == again
     assert not set(first) & set(other)
 

@@ -388,6 +388,17 @@ def test_only_the_named_overload_is_faulty(x: Tensor) -> None:
     assert not right(torch.exp(x, out=torch.empty_like(x)), x)
 
 
+def test_numbers_in_the_place_of_tensors_stay_numbers(x: Tensor) -> None:
+    arm("aten::add.Tensor: values when empty(self)")
+    arm("aten::mul.Tensor: values")
+    half, small = x.half(), mps([1, 2], dtype=torch.int8)
+    assert (half + 1.5).dtype is torch.float16
+    assert (half + 1.5).cpu().tolist() == (half.cpu() + 1.5).tolist()
+    assert (small + 1).dtype is torch.int8
+    assert (small + 1.5).tolist() == [2.5, 3.5]
+    assert (small * 2).tolist() == [3, 5]
+
+
 def test_only_in_the_gradient(x: Tensor) -> None:
     arm("aten::silu_backward: values")
     leaf, twin = x.clone().requires_grad_(), x.cpu().requires_grad_()
