@@ -6,7 +6,6 @@ error. None of the audit's sources or judges has a part in it, so that what they
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -190,7 +189,6 @@ def uses_memory(fault: Fault, arguments: Arguments, rng: Random) -> bool:
         levels = []
         for _ in range(3):
             execute(overload, [arguments], "mps")
-            gc.collect()
             levels.append(torch.mps.current_allocated_memory())
     return levels[0] < levels[1] < levels[2]
 
