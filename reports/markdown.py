@@ -35,6 +35,7 @@ def render(summary: AuditSummary) -> str:
         module_tables.module_table(summary),
         tables.disagreement_table(summary),
         tables.unattributed_table(summary),
+        tables.pairs_table(summary),
         tables.skip_table(summary),
         tables.not_executed_table(summary),
         tables.missed_table(summary),

@@ -327,6 +327,22 @@ def unattributed_table(summary: AuditSummary, *, faults_only: bool = False) -> T
     )
 
 
+def pairs_table(summary: AuditSummary) -> Table:
+    """Which pairs of levels the cases of each operator with covering arrays were not at."""
+    rows: list[tuple[Cell, ...]] = []
+    for entry in summary.entries:
+        if entry.pairs is not None and "pairs" in entry.sources and entry.pairs.missing:
+            missing = [f"{one} with {', '.join(others)}" for one, others in entry.pairs.missing.items()]
+            rows.append((entry.name, entry.pairs.seen, entry.pairs.possible, shortened(missing, 2)))
+    return Table(
+        marked("Pairs that no case was at", summary),
+        ("entry", "pairs seen", "possible", "not seen"),
+        tuple(rows),
+        "Of the levels that the entry's cases were at alone. The JSON report names every pair that was not seen.",
+        frozenset({"entry"}),
+    )
+
+
 def skip_table(summary: AuditSummary) -> Table:
     """Why cases were not executed."""
     rows = sorted(summary.skips.items(), key=lambda item: (-item[1], item[0]))

@@ -104,6 +104,11 @@ def key_figures(summary: AuditSummary) -> list[str]:
     if faults_of_none:
         findings = counted(len(faults_of_none), "finding")
         lines.append(f"{findings} could be put down to no overload: see Findings that no overload answers for.")
+    seen, possible = summary.pairs
+    if possible:
+        at = f"Cases were at {seen:,} of {possible:,} possible pairs of dtype, layout, size, values, form and gradient"
+        left_out = f"; {run.repeating:,} samples that are at no further pair were left out" if run.repeating else ""
+        lines.append(f"{at}{left_out}.")
     lines += _of_known_reports(summary)
     if summary.disagreements:
         differing = counted(len(summary.disagreements), "overload")

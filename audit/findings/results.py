@@ -41,7 +41,8 @@ class RunFacts:
     """What ran where, and how much of it was executed: the same for two runs of the same code on the same machine.
 
     `recorded` counts all cases in the store, `executed` those in which the mps device was asked; `gradients` of those
-    whose gradients were compared. `environment` is what the results depend on: see `summary`.
+    whose gradients were compared. `environment` is what the results depend on: see `summary`. `repeating` counts the
+    samples that were left out because they repeat others.
     """
 
     finished: bool
@@ -53,6 +54,7 @@ class RunFacts:
     recorded: int
     executed: int
     gradients: int
+    repeating: int = 0
 
     @property
     def complete(self) -> bool:
@@ -206,14 +208,30 @@ class EntryDtype:
 
 
 @dataclass(frozen=True)
+class PairsSeen:
+    """Of the pairs of levels (float16 and transposed, in place and NaN) that cases can be at, how many they were at.
+
+    `missing`: the levels that no case was at together with each level.
+    """
+
+    seen: int
+    possible: int
+    missing: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
 class EntrySummary:
-    """What a user calls, by dtype: the entries of this name, over all case sources that have it."""
+    """What a user calls, by dtype: the entries of this name, over all case sources that have it.
+
+    `pairs`: which pairs of levels its executed cases were at; None in what was recorded before they were.
+    """
 
     name: str
     sources: tuple[str, ...]
     verdict: CaseVerdict | None
     executed: int
     dtypes: Mapping[str, EntryDtype]
+    pairs: PairsSeen | None = None
 
 
 @dataclass(frozen=True)
@@ -342,6 +360,12 @@ class AuditSummary:
     def partly_broken(self) -> int:
         """Overloads of which most cases are right on the device, and some crash, time out or are wrong."""
         return sum(overload.verdict.is_support and not overload.is_supported for overload in self.overloads)
+
+    @property
+    def pairs(self) -> tuple[int, int]:
+        """The pairs of levels that cases were at, and those that they could have been at, over all entries."""
+        counted = [entry.pairs for entry in self.entries if entry.pairs is not None]
+        return sum(pairs.seen for pairs in counted), sum(pairs.possible for pairs in counted)
 
     @property
     def executed_overloads(self) -> int:

@@ -34,6 +34,7 @@ from .faulty import at_fault, what_was_wrong
 from .known_reports import ReportStanding, known_reports
 from .not_executed import not_executed
 from .overload_verdict import breakages_beside, kernel_verdict, prevailing_breakage, verdict_of, works
+from .pairs_seen import pairs_seen
 from .results import (
     FAULTS,
     SEVERITY,
@@ -46,6 +47,7 @@ from .results import (
     FallbackSummary,
     OperatorSummary,
     OverloadSummary,
+    PairsSeen,
     RegistryStatus,
     RunExecution,
     RunFacts,
@@ -78,7 +80,7 @@ def summarize(
     overloads = _overloads(evidence, surface, _selection(run, evidence.counts))
     cases = _referenced_cases(evidence, rule_of)
     return AuditSummary(
-        run=_run_facts(run, groups, evidence.counts),
+        run=_run_facts(run, groups, evidence.counts, store.repeating(run.id)),
         execution=_execution(run, evidence, cases),
         surface_release=surface.release,
         surface_source=_portable(surface.source),
@@ -87,7 +89,7 @@ def summarize(
         skips=dict(sorted(evidence.skips().items())),
         overloads=overloads,
         operators=_operators(overloads, registered or {}),
-        entries=_entries(evidence, groups),
+        entries=_entries(evidence, groups, pairs_seen(store.covered(run.id))),
         fallbacks=_fallbacks(evidence, surface),
         disagreements=tuple(_disagreements(evidence, surface, overloads)),
         unattributed=_unattributed(evidence),
@@ -106,7 +108,7 @@ def _committed_memory() -> Memory:
     return Memory.load()
 
 
-def _run_facts(run: Run, groups: list[StoredGroup], counts: list[CaseCount]) -> RunFacts:
+def _run_facts(run: Run, groups: list[StoredGroup], counts: list[CaseCount], repeating: int) -> RunFacts:
     return RunFacts(
         finished=run.finished is not None,
         simulated=bool(run.environment.get("simulated", False)),
@@ -117,6 +119,7 @@ def _run_facts(run: Run, groups: list[StoredGroup], counts: list[CaseCount]) -> 
         recorded=sum(count.cases for count in counts),
         executed=sum(count.cases for count in counts if count.verdict.executed),
         gradients=sum(count.gradients for count in counts),
+        repeating=repeating,
     )
 
 
@@ -351,7 +354,9 @@ def _over(
     return verdict, tuple(breakages_beside(together, verdict))
 
 
-def _entries(evidence: RunEvidence, groups: list[StoredGroup]) -> tuple[EntrySummary, ...]:
+def _entries(
+    evidence: RunEvidence, groups: list[StoredGroup], pairs: Mapping[str, PairsSeen]
+) -> tuple[EntrySummary, ...]:
     """Every planned entry, those without a recorded case too; entries of one name in several sources together."""
     sources: defaultdict[str, set[str]] = defaultdict(set)
     by_name: defaultdict[str, defaultdict[str, DtypeFindings]] = defaultdict(lambda: defaultdict(DtypeFindings))
@@ -362,10 +367,12 @@ def _entries(evidence: RunEvidence, groups: list[StoredGroup]) -> tuple[EntrySum
     for entry, by_dtype in evidence.entries.items():
         for dtype, of_dtype in by_dtype.items():
             by_name[entry.name][dtype].add_all(of_dtype)
-    return tuple(_entry(name, tuple(sorted(sources[name])), by_name[name]) for name in sorted(by_name))
+    return tuple(_entry(name, tuple(sorted(sources[name])), by_name[name], pairs.get(name)) for name in sorted(by_name))
 
 
-def _entry(name: str, sources: tuple[str, ...], findings: Mapping[str, DtypeFindings]) -> EntrySummary:
+def _entry(
+    name: str, sources: tuple[str, ...], findings: Mapping[str, DtypeFindings], pairs: PairsSeen | None
+) -> EntrySummary:
     dtypes = {dtype: _entry_dtype(of_dtype) for dtype, of_dtype in _in_dtype_order(findings)}
     return EntrySummary(
         name=name,
@@ -373,6 +380,7 @@ def _entry(name: str, sources: tuple[str, ...], findings: Mapping[str, DtypeFind
         verdict=worst(v.verdict for v in dtypes.values() if v.verdict is not None),
         executed=sum(n for v in dtypes.values() for verdict, n in v.cases.items() if verdict.executed),
         dtypes=dtypes,
+        pairs=pairs,
     )
 
 

@@ -84,7 +84,7 @@
         const cells = cellsOf(entry);
         const reason = entryReason(cells);
         return { ...entry, cells, reason, text: searchable(entry.name, reason),
-          detail: () => entryDetail(entry.name, cells, entry.sources) };
+          detail: () => entryDetail(entry.name, cells, entry.sources, entry.pairs) };
       }),
     },
   };
@@ -272,9 +272,10 @@
       make("p", { class: "facts" }, facts), ...called, ...evidence(o.cells, verdicts));
   }
 
-  function entryDetail(name, cells, sources) {
+  function entryDetail(name, cells, sources, pairs) {
     const called = (byEntry.get(name) || []).map((o) => o.name);
-    return [make("p", { class: "facts" }, `cases from: ${sources.join(", ")}`), ...evidence(cells, caseVerdicts),
+    const seen = pairs ? `; at ${pairs} possible pairs of levels` : "";
+    return [make("p", { class: "facts" }, `cases from: ${sources.join(", ")}${seen}`), ...evidence(cells, caseVerdicts),
       ...(called.length ? [make("p", { class: "facts" }, "overloads: ", ...links(called, "overloads", 40))] : [])];
   }
 

@@ -1,0 +1,103 @@
+"""Which pairs of levels the executed cases of an entry were at, and which they could have been at.
+
+Counted are the levels that covering arrays pair; of those, an entry's possible ones are what its cases were at alone. A
+case that the CPU refuses, or that was not executed, counts for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import combinations
+
+from ..covering.pairs import (
+    DTYPE,
+    FORM,
+    GRADIENT,
+    LAYOUT,
+    OTHER_LAYOUTS,
+    SIZE,
+    VALUES,
+    Level,
+    Levels,
+    Pair,
+    pairs_of,
+)
+from ..group import GroupKey
+from .results import PairsSeen
+from .store import Covered
+
+FLOATING = ("float32", "float16", "bfloat16", "complex64")
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "bool")
+FLOATING_VALUES = ("nan", "infinities", "largest finite")
+INTEGER_VALUES = ("extreme integers",)
+WITH_GRADIENT = ("all", "subset")
+WRITING = ("in place", "out= transposed")
+COUNTED: Mapping[str, tuple[str, ...]] = {
+    DTYPE: (*FLOATING, *INTEGERS),
+    LAYOUT: ("contiguous", "transposed", "offset", "stepped", "expanded", "channels last"),
+    OTHER_LAYOUTS: ("contiguous", "transposed", "offset", "expanded"),
+    SIZE: ("small", "over 1,024 rows", "over 65,536"),
+    VALUES: ("plain", *FLOATING_VALUES, *INTEGER_VALUES),
+    FORM: ("plain", *WRITING),
+    GRADIENT: ("none", *WITH_GRADIENT),
+}
+# Kernels that change their ways above 131,072 elements have done so above 65,536 too.
+COUNTED_AS = {(SIZE, "over 131,072"): (SIZE, "over 65,536")}
+COUNTED_LEVELS = {(factor, level): (factor, level) for factor, levels in COUNTED.items() for level in levels}
+COUNTED_LEVELS.update(COUNTED_AS)
+
+# What no case can be at together: the factor and levels of the one, those of the other.
+IMPOSSIBLE: tuple[tuple[str, tuple[str, ...], str, tuple[str, ...]], ...] = (
+    (DTYPE, INTEGERS, VALUES, FLOATING_VALUES),
+    (DTYPE, (*FLOATING, "bool"), VALUES, INTEGER_VALUES),
+    (DTYPE, INTEGERS, GRADIENT, WITH_GRADIENT),
+    (VALUES, (*FLOATING_VALUES, *INTEGER_VALUES), GRADIENT, WITH_GRADIENT),
+    (FORM, WRITING, GRADIENT, WITH_GRADIENT),
+    (FORM, ("in place",), LAYOUT, ("expanded",)),
+)
+IMPOSSIBLE_PAIRS = {
+    frozenset(((one, level), (other, other_level)))
+    for one, levels, other, other_levels in IMPOSSIBLE
+    for level in levels
+    for other_level in other_levels
+}
+
+
+def pairs_seen(covered: Iterable[Covered]) -> dict[str, PairsSeen]:
+    """The pairs that the cases of each entry were at, by the name of the entry, over all sources and dtypes."""
+    seen: dict[str, set[Pair]] = {}
+    for group in covered:
+        of_entry = seen.setdefault(entry_name(group.group), set())
+        for levels in {counted(group.group.dtype, of_case) for of_case in group.levels}:
+            of_entry.update(pairs_of(levels))
+    return {name: _summed(pairs) for name, pairs in seen.items() if pairs}
+
+
+def entry_name(key: GroupKey) -> str:
+    """The name of the entry that a group belongs to, as summaries have it."""
+    return f"{key.operator}.{key.variant}" if key.variant else key.operator
+
+
+def counted(dtype: str, levels: Levels) -> Levels:
+    """The counted ones of a case's levels; its dtype is that of its group."""
+    others = (COUNTED_LEVELS[level] for level in levels if level in COUNTED_LEVELS and level[0] != DTYPE)
+    own = COUNTED_LEVELS.get((DTYPE, dtype))
+    return tuple(sorted((*others, *([own] if own else []))))
+
+
+def _summed(seen: set[Pair]) -> PairsSeen:
+    alone = sorted({level for pair in seen for level in pair})
+    missing: dict[str, list[str]] = {}
+    possible = 0
+    for one, other in combinations(alone, 2):
+        if one[0] == other[0] or frozenset((one, other)) in IMPOSSIBLE_PAIRS:
+            continue
+        possible += 1
+        if (one, other) not in seen:
+            missing.setdefault(_spelled(one), []).append(_spelled(other))
+    found = possible - sum(map(len, missing.values()))
+    return PairsSeen(found, possible, {level: tuple(others) for level, others in missing.items()})
+
+
+def _spelled(level: Level) -> str:
+    return f"{level[0]} {level[1]}"

@@ -1,0 +1,69 @@
+"""Which pairs of levels an entry's cases were at, of those that they could have been at."""
+
+from __future__ import annotations
+
+from mpsmith.audit.covering.pairs import Levels
+from mpsmith.audit.findings.pairs_seen import counted, pairs_seen
+from mpsmith.audit.findings.results import PairsSeen
+from mpsmith.audit.findings.store import Covered
+from mpsmith.audit.group import GroupKey
+
+
+def group(source: str, dtype: str, *levels: Levels) -> Covered:
+    return Covered(GroupKey(source, "hypot", "", dtype, "fallback"), 0, levels)
+
+
+def test_pairs_of_all_sources_and_dtypes_are_put_together() -> None:
+    seen = pairs_seen(
+        [
+            group("opinfo", "float32", (("layout", "contiguous"), ("values", "plain"))),
+            group("layouts", "float32", (("layout", "offset"), ("values", "plain"))),
+            group("pairs", "float16", (("layout", "contiguous"), ("values", "nan"))),
+        ]
+    )
+    assert seen == {
+        "hypot": PairsSeen(
+            seen=8,
+            possible=12,
+            missing={
+                "dtype float16": ("layout offset", "values plain"),
+                "dtype float32": ("values nan",),
+                "layout offset": ("values nan",),
+            },
+        )
+    }
+
+
+def test_what_excludes_each_other_is_not_possible() -> None:
+    (found,) = pairs_seen(
+        [
+            group("pairs", "int8", (("gradient", "none"), ("values", "extreme integers"))),
+            group("pairs", "float32", (("gradient", "all"), ("values", "plain"))),
+            group("pairs", "float32", (("gradient", "none"), ("values", "nan"))),
+        ]
+    ).values()
+    assert found.missing == {
+        "dtype int8": ("values plain",),
+        "gradient none": ("values plain",),
+    }
+    assert found.seen == found.possible - 2
+
+
+def test_only_what_covering_arrays_pair_is_counted() -> None:
+    levels = (
+        ("dtype", "float16, int64"),
+        ("form", "autocast float16"),
+        ("keepdim", "True"),
+        ("layout", "channels last"),
+        ("size", "over 131,072"),
+    )
+    assert counted("float16", levels) == (
+        ("dtype", "float16"),
+        ("layout", "channels last"),
+        ("size", "over 65,536"),
+    )
+    assert counted("float64", levels) == (("layout", "channels last"), ("size", "over 65,536"))
+
+
+def test_an_entry_without_an_executed_case_has_none() -> None:
+    assert pairs_seen([group("opinfo", "float32")]) == {}
