@@ -272,7 +272,7 @@ class Trial:
     def _compare_draws(self) -> Difference | None:
         if self.fallbacks:
             return None  # what runs on the CPU draws there
-        return compare_draws_from(self._device_draws, self._cpu_draws)
+        return compare_draws_from(self._case, self._device_draws, self._cpu_draws)
 
     def _gradients_on_device(self, mps: Execution) -> list[Tensor | None]:
         cotangents = self._guarded("backward", lambda: [move((c,), {}, DEVICE)[0][0] for c in self._cotangents])

@@ -7,9 +7,8 @@ and what PyTorch composes (`remainder`, `sign`) has the sign that falls out.
 
 from __future__ import annotations
 
-import re
-
 from ..cases import Case
+from .operator_name import operator_name
 
 ARITHMETIC = (
     "abs absolute add arctan2 atan2 copysign deg2rad div divide fmod hypot ldexp mul multiply neg negative positive "
@@ -24,10 +23,7 @@ MOVES = "cat clone concat concatenate contiguous flip gather index_select masked
 
 HAVE_SIGNED_ZEROS = frozenset(" ".join((ARITHMETIC, ROUNDINGS, FUNCTIONS, MOVES)).split())
 
-_NAME = re.compile(r"^(?:aten::)?(?:_foreach_)?(\w+?)_?(?:\.\w+)?$")
-
 
 def has_signed_zeros(case: Case) -> bool:
     """Whether the case is a call of such an operator."""
-    name = _NAME.match(getattr(case.call, "__name__", ""))
-    return name is not None and name[1] in HAVE_SIGNED_ZEROS
+    return operator_name(case) in HAVE_SIGNED_ZEROS

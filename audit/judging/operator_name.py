@@ -1,0 +1,15 @@
+"""The name of the operator that a case calls, where its call has one."""
+
+from __future__ import annotations
+
+import re
+
+from ..cases import Case
+
+_NAME = re.compile(r"^(?:aten::)?(?:_foreach_)?(\w+?)_?(?:\.\w+)?$")
+
+
+def operator_name(case: Case) -> str:
+    """ "neg" for `torch.neg`, `Tensor.neg_`, "aten::neg.out" and `torch._foreach_neg`; "" for a call without a name."""
+    found = _NAME.match(getattr(case.call, "__name__", ""))
+    return "" if found is None else found[1]
