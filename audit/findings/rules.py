@@ -289,6 +289,15 @@ TORCH = (
         ("_stack.out",),
     ),
     ExplainingRule(
+        "generator-of-mps-in-a-fallback",
+        "torch's fallback hands a generator of mps to the CPU's kernel as it is, which wants one of its own",
+        WRONG,
+        r"^raises RuntimeError: Expected a 'cpu' device type for generator but found 'mps'",
+        ("binomial", "poisson", "poisson.out", "rrelu_with_noise", "rrelu_with_noise_", "rrelu_with_noise.out"),
+        sources=("schema random",),
+        inputs=r"^generator=: ",
+    ),
+    ExplainingRule(
         "shuffle-of-one-group",
         "without an mps kernel native_channel_shuffle is a composition, which returns a view of its input where there "
         "is one group alone and nothing to shuffle; the CPU's kernel copies",

@@ -23,6 +23,7 @@ from .pairs import PairSource
 from .random import RandomSource
 from .repetition import RepetitionSource
 from .schema import SchemaSource
+from .schema_random import SchemaRandomSource
 from .sizes import SizeSource
 from .special_values import SpecialValueSource
 from .target_sources import SchemaTargetSource, TargetSource
@@ -66,6 +67,7 @@ def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
         schemas,
         ArgumentSource(schemas),
         RepetitionSource(schemas),
+        SchemaRandomSource(schemas),
         LargeSource(),
         LargeKnownWrongSource(),
     ]

@@ -78,9 +78,9 @@ def under_seeds(operator: Call) -> Call:
             torch.manual_seed(2)
             other = draw()
         return (
-            f"a seed gives {_compared(first, again)} numbers again",
-            f"another seed gives {_compared(first, other)} numbers",
-            f"further calls give {_compared(first, following)} numbers",
+            f"a seed gives {compared(first, again)} numbers again",
+            f"another seed gives {compared(first, other)} numbers",
+            f"further calls give {compared(first, following)} numbers",
         )
 
     call.__name__ = "under seeds"
@@ -111,7 +111,8 @@ def drawn(operator: Call, args: Any, kwargs: Any, wanted: int, most_calls: int) 
     return [torch.cat(outputs) for outputs in zip(*draws, strict=True)]
 
 
-def _compared(left: list[Tensor], right: list[Tensor]) -> str:
+def compared(left: list[Tensor], right: list[Tensor]) -> str:
+    """In a word, whether two lots of draws are the same numbers."""
     pairs = zip(left, right, strict=True)
     return "the same" if all(same_bits(a.cpu(), b.cpu()) for a, b in pairs) else "other"
 

@@ -66,6 +66,7 @@ SHOWN_BY_ARGUMENTS = {
     "shuffle-of-one-group": "native_channel_shuffle",
     "svd-out-of-another-shape": "linalg_svd.U",
 }
+SHOWN_BY_DRAWS = {"generator-of-mps-in-a-fallback": "binomial"}
 SHOWN_BY_A_MAC = {"order-that-nobody-asked-for"}
 
 
@@ -92,7 +93,7 @@ def test_an_audit_meets_the_refusals_of_a_mac_unless_it_asks_for_none(tmp_path: 
 
 def test_every_rule_about_torch_is_shown_here() -> None:
     assert {rule.name for rule in TORCH} == (
-        set(SHOWN_BY_OPINFOS) | set(SHOWN_BY_SCHEMAS) | set(SHOWN_BY_ARGUMENTS) | SHOWN_BY_A_MAC
+        set(SHOWN_BY_OPINFOS) | set(SHOWN_BY_SCHEMAS) | set(SHOWN_BY_ARGUMENTS) | set(SHOWN_BY_DRAWS) | SHOWN_BY_A_MAC
     )
 
 
@@ -102,8 +103,9 @@ def test_every_rule_about_torch_is_shown_here() -> None:
         (SHOWN_BY_OPINFOS, ("opinfo", "forms", "errors")),
         (SHOWN_BY_SCHEMAS, ("schema",)),
         (SHOWN_BY_ARGUMENTS, ("arguments",)),
+        (SHOWN_BY_DRAWS, ("schema random",)),
     ],
-    ids=["opinfos", "schemas", "arguments"],
+    ids=["opinfos", "schemas", "arguments", "draws"],
 )
 def test_operators_with_rules_have_nothing_unexplained(
     tmp_path: Path, shown: dict[str, str], sources: tuple[str, ...]

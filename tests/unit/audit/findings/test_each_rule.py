@@ -265,6 +265,13 @@ TABLE = (
         ("_stack.out",),
     ),
     Explained(
+        "generator-of-mps-in-a-fallback",
+        V.WRONG,
+        ("raises RuntimeError: Expected a 'cpu' device type for generator but found 'mps'",),
+        ("binomial", "poisson", "poisson.out", "rrelu_with_noise", "rrelu_with_noise_", "rrelu_with_noise.out"),
+        fixed={"source": ("schema random", "schema"), "inputs": ("generator=: (x)", "(x)")},
+    ),
+    Explained(
         "shuffle-of-one-group",
         V.WRONG,
         ("output 0 shares the memory of input 0, unlike the CPU's",),
