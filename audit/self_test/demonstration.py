@@ -26,7 +26,7 @@ from .observation import Raised, differs, execute
 from .planted import Trigger
 from .schemas import facts_of
 
-# How often a call is changed anew before a fault counts as one that cannot be seen.
+# How many changed calls are tried before a fault counts as one that cannot be seen.
 ATTEMPTS = 12
 CALLS = {Scenario.MANY_CALLS: 250}
 DRAWN = 8192
@@ -41,7 +41,7 @@ class BaseCalls:
         self._memory = Memory.load()
 
     def of(self, overload: str, rng: Random, dtypes: tuple[str, ...] = ()) -> Iterator[Arguments]:
-        """Calls in a random order; of these dtypes where some are named."""
+        """Calls in a random order, those without elements last; of these dtypes where some are named."""
         remembered = self._memory.overloads.get(overload)
         if remembered is None or remembered.refused:
             return
@@ -49,6 +49,7 @@ class BaseCalls:
         offered = [d for d in remembered.dtypes if not dtypes or d in dtypes]
         pairs = [(call, d) for d in offered for call in remembered.accepted(d)]
         rng.shuffle(pairs)
+        pairs.sort(key=lambda pair: _is_empty(pair[0]))  # what has no elements shows least
         for call, dtype in pairs:
             torch.manual_seed(rng.randrange(2**31))
             args, kwargs = arguments_of(call, dtype)
@@ -56,23 +57,29 @@ class BaseCalls:
             yield {**defaults, **dict(zip(names, args, strict=False)), **kwargs}
 
 
+def _is_empty(recipe: Any) -> bool:
+    """Whether a tensor of a remembered call has no element."""
+    if isinstance(recipe, dict):
+        return 0 in recipe.get("shape", ()) or any(map(_is_empty, recipe.values()))
+    return isinstance(recipe, list) and any(map(_is_empty, recipe))
+
+
 def demonstrate(fault: Fault, scenario: Scenario, calls: BaseCalls, rng: Random) -> Trigger | None:
     """A call that shows the fault, or None where none was found."""
     wanted = tuple(str(c.arguments[1]) for c in fault.conditions if c.name == "dtype")
     shown = SHOWN[scenario]
-    for attempt, base in enumerate(calls.of(fault.overload, rng, wanted)):
-        if attempt == ATTEMPTS:
-            return None
+    tried = 0
+    for base in calls.of(fault.overload, rng, wanted):
         arguments = _made(fault, base, rng)
+        if arguments is not None and scenario is Scenario.REFUSED and fault.corruption.name == "other_error":
+            arguments = _broken(arguments, rng)
         if arguments is None or _has_double(arguments):
             continue
-        if scenario is Scenario.REFUSED and fault.corruption.name == "other_error":
-            broken = _broken(arguments, rng)
-            if broken is None:
-                continue
-            arguments = broken
         if shown(fault, arguments, rng):
             return Trigger(describe(arguments), scenario.value)
+        tried += 1
+        if tried == ATTEMPTS:
+            break
     return None
 
 
