@@ -52,9 +52,9 @@ class Effects:
     def case_of(self, row: Row, bases: Sequence[Case]) -> Case:
         """The row as a case: of the base that it names, or of the next one that can be at all its levels."""
         first = int(row.get(BASE, "0")) % len(bases)
-        in_turn = [_prepared(case, row) for case in (*bases[first:], *bases[:first])]
+        in_turn = (_prepared(case, row) for case in (*bases[first:], *bases[:first]))
         exact = (changed for case in in_turn if (changed := self._exactly(case, row)) is not None)
-        return next(exact, None) or self._as_far_as_possible(in_turn[0], row)
+        return next(exact, None) or self._as_far_as_possible(_prepared(bases[first], row), row)
 
     def _exactly(self, case: Case, row: Row) -> Case | None:
         titles = []
