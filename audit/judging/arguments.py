@@ -86,13 +86,15 @@ def compare_cotangents(actual: Execution, expected: Execution) -> Difference | N
 def _arguments(case: Case, actual: Execution, expected: Execution) -> Iterator[Argument]:
     originals = tensors_of((case.args, case.kwargs))
     versions = expected.versions or [-1] * len(originals)  # unknown: any may have been written
-    both = zip(tensors_of(actual.arguments), tensors_of(expected.arguments), originals, versions, strict=True)
+    both = zip(actual.tensors, expected.tensors, originals, versions, strict=True)
     for position, (mine, cpus, original, version) in enumerate(both):
         yield Argument(position, mine, cpus, original, cpus._version - version)
 
 
 def _compare_metadata(argument: Argument, rounded: bool) -> Difference | None:
     position, mine, cpus, original, _ = argument
+    if _looks_like(mine, cpus):
+        return None
     if mine.shape != cpus.shape:
         text = f"has shape {list(mine.shape)} after the call, not {list(cpus.shape)}"
     elif mine.dtype is not cpus.dtype and not rounded:
@@ -108,6 +110,17 @@ def _compare_metadata(argument: Argument, rounded: bool) -> Difference | None:
     else:
         return None
     return Difference(f"input {position} {text}")
+
+
+def _looks_like(mine: Tensor, cpus: Tensor) -> bool:
+    return (
+        mine.layout is torch.strided is cpus.layout
+        and mine.dtype is cpus.dtype
+        and mine.requires_grad is cpus.requires_grad
+        and mine.shape == cpus.shape
+        and mine.stride() == cpus.stride()
+        and mine.storage_offset() == cpus.storage_offset()
+    )
 
 
 def _is_in_place(cpus: Tensor, original: Tensor) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -36,6 +37,16 @@ class Execution:
     returned: Any = None
     versions: list[int] = field(default_factory=list)
     cotangents: list[Tensor] = field(default_factory=list)
+
+    @cached_property
+    def leaves(self) -> list[Any]:
+        """Everything among the arguments that is no container."""
+        return list(leaves(self.arguments))
+
+    @cached_property
+    def tensors(self) -> list[Tensor]:
+        """The tensors among the arguments, in their order."""
+        return [leaf for leaf in self.leaves if isinstance(leaf, Tensor)]
 
 
 def execute(case: Case, inputs: Inputs) -> Execution:

@@ -253,7 +253,7 @@ class Trial:
         self._seed_cpu()
         draws = Draws(torch.default_generator.get_state)
         execution = execute(self._case, inputs)
-        self._cpu_draws = draws.after(execution.arguments)
+        self._cpu_draws = draws.after(execution.leaves)
         self._random = any(self._cpu_draws)
         return execution
 
@@ -266,7 +266,7 @@ class Trial:
         draws = Draws(torch.mps.get_rng_state)
         with torch.device(DEVICE) if case.default_device else nullcontext():
             execution = self._guarded("forward", lambda: execute(case, inputs))
-        self._device_draws = draws.after(execution.arguments)
+        self._device_draws = draws.after(execution.leaves)
         return execution
 
     def _compare_draws(self) -> Difference | None:

@@ -15,8 +15,7 @@ from .execution import Execution
 
 def compare_memory(actual: Execution, expected: Execution) -> Difference | None:
     """Outputs are, or share the memory of, the same arguments and the same other outputs as on the CPU."""
-    mine, cpus = tensors_of(actual.arguments), tensors_of(expected.arguments)
-    difference = _compare_with_inputs(actual.outputs, expected.outputs, mine, cpus)
+    difference = _compare_with_inputs(actual.outputs, expected.outputs, actual.tensors, expected.tensors)
     if difference is None and len(expected.outputs) > 1:
         difference = _compare_with_each_other(actual.outputs, expected.outputs)
     return difference

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from ..cases import Case
-from ..tree import leaves
 from .compare import Difference
 from .operator_name import operator_name
 
@@ -28,12 +27,12 @@ class Draws:
         self._state = state
         self._before = state()
 
-    def after(self, inputs: Any) -> tuple[bool, ...]:
-        """Whether the default generator was drawn from since, then each generator among `inputs`.
+    def after(self, arguments: Iterable[Any]) -> tuple[bool, ...]:
+        """Whether the default generator was drawn from since, then each generator among the leaves of the arguments.
 
         Those are ones that `move` has made: nobody has drawn from them before the call.
         """
-        given = [leaf for leaf in leaves(inputs) if isinstance(leaf, torch.Generator)]
+        given = [leaf for leaf in arguments if isinstance(leaf, torch.Generator)]
         return not torch.equal(self._before, self._state()), *map(_has_advanced, given)
 
 

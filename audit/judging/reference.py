@@ -125,8 +125,7 @@ class WideArgument(_Position):
     """The reference of what a call left of an argument, by its place among the tensors of the arguments."""
 
     def _of(self, run: Execution) -> Tensor | None:
-        tensors = [leaf for leaf in leaves(run.arguments) if isinstance(leaf, Tensor)]
-        return tensors[self._position].detach() if self._position < len(tensors) else None
+        return run.tensors[self._position].detach() if self._position < len(run.tensors) else None
 
 
 class WideGradient(_Position):

@@ -15,7 +15,7 @@ from mpsmith.audit.judging.randomness import Draws, compare_draws_from, generato
 def draws_of(call: Any, *inputs: Any) -> tuple[bool, ...]:
     draws = Draws(torch.default_generator.get_state)
     call(*inputs)
-    return draws.after((inputs, {}))
+    return draws.after(inputs)
 
 
 def test_the_default_generator_and_each_that_is_given_are_watched() -> None:
