@@ -66,7 +66,7 @@ _COMPOSITE_KEYS = (
     torch._C.DispatchKey.CompositeExplicitAutogradNonFunctional,
     torch._C.DispatchKey.CompositeImplicitAutograd,
 )
-_KERNEL_KEYS = (torch._C.DispatchKey.MPS,)
+DEVICE_KEY = torch._C.DispatchKey.MPS
 
 
 def worth_a_look(outcome: Outcome) -> bool:
@@ -150,8 +150,13 @@ class InnerCalls(Witness):
     def _made(self, mode: TorchDispatchMode, func: OpOverload[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
         """The call's result; what a composite calls goes through the mode as well."""
         is_open = any(name == func._name for name, _ in self._open[:-1])
-        key = None if is_open else _composite_key(func)
-        if key is None or not all(t.layout is torch.strided for t in _tensors(args, kwargs)):
+        if is_open or not all(t.layout is torch.strided for t in _tensors(args, kwargs)):
+            return func(*args, **kwargs)
+        if _is_for_the_device_alone(func):
+            with mode:
+                return func.redispatch(torch._C.DispatchKeySet(DEVICE_KEY), *args, **kwargs)
+        key = _composite_key(func)
+        if key is None:
             return func(*args, **kwargs)
         with mode:
             return func._op_dk(key, *args, **kwargs)
@@ -270,15 +275,19 @@ def _undefined(func: OpOverload[..., Any]) -> str:
 
 
 def _composite_key(func: OpOverload[..., Any]) -> Any:
-    """The key of the composite kernel that the device runs for an overload; None where it has one of its own.
-
-    Views are one step of autograd's, and never wrong in parts.
-    """
-    name = func._name
-    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
-    if func.is_view or any(has_kernel(name, key) for key in _KERNEL_KEYS):
+    """The key of the composite kernel that the device runs for an overload; None where it has one of its own."""
+    if _has_kernel(func, DEVICE_KEY):
         return None
-    return next((key for key in _COMPOSITE_KEYS if has_kernel(name, key)), None)
+    return next((key for key in _COMPOSITE_KEYS if _has_kernel(func, key)), None)
+
+
+def _is_for_the_device_alone(func: OpOverload[..., Any]) -> bool:
+    """Whether the overload has a kernel for the device and none for the CPU: only what it calls can be compared."""
+    return _has_kernel(func, DEVICE_KEY) and not _has_kernel(func, torch._C.DispatchKey.CPU)
+
+
+def _has_kernel(func: OpOverload[..., Any], key: torch._C.DispatchKey) -> bool:
+    return torch._C._dispatch_has_kernel_for_dispatch_key(func._name, key)
 
 
 def _is_for_device(args: Any, kwargs: dict[str, Any]) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from mpsmith.audit.calls.references import register
 from mpsmith.audit.cases import Case, described, make_cases
 from mpsmith.audit.findings.audited_surface import audited_surface
 from mpsmith.audit.findings.results import AuditSummary
@@ -23,6 +24,7 @@ from mpsmith.audit.verdicts import AtFault, CaseVerdict
 from support.faulty_kernels import Faulty, faulty_kernel
 from support.stores import begun, new_store
 
+register()
 pytestmark = pytest.mark.usefixtures("fallback_enabled")
 
 BROKEN = {CaseVerdict.WRONG, CaseVerdict.CRASH, CaseVerdict.TIMEOUT, CaseVerdict.DTYPE_GAP}
@@ -68,6 +70,10 @@ def scaled_out(kernel: Callable[..., Any], *args: Any, out: torch.Tensor, **kwar
     return out.mul_(1.01)
 
 
+def copied(kernel: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    return kernel(*args, **kwargs).clone()
+
+
 def of_two_views(kernel: Callable[..., Any], this: torch.Tensor, other: torch.Tensor, **kwargs: Any) -> torch.Tensor:
     result = kernel(this, other, **kwargs)
     views = this.untyped_storage()._cdata == other.untyped_storage()._cdata
@@ -99,6 +105,8 @@ def without_the_maximum(kernel: Callable[..., Any], this: torch.Tensor, dim: int
         ("addcmul_", scaled_in_place, "opinfo", ("_foreach_addcmul",)),
         ("_upsample_nearest_exact1d", scaled, "opinfo", ("nn.functional.interpolate",)),
         ("avg_pool2d", scaled, "known wrong", ("avg_pool2d",)),
+        ("_mps_convolution", scaled, "opinfo", ("nn.functional.conv1d",)),
+        ("as_strided", copied, "opinfo", ("squeeze",)),
     ],
 )
 def test_the_overload_at_fault_is_blamed_and_no_caller(
