@@ -18,6 +18,7 @@ from ..group import GroupKey
 from .derived import DerivedSource, distinct
 from .dimensions import Axis, Dimensions, changed_tensors, results_of
 from .opinfo import ELEMENTWISE, OpInfoSource
+from .random import draws_numbers
 from .unsafe_values import bare, writes
 
 # One past a power of two each, so that no block or vector width divides them.
@@ -104,8 +105,6 @@ SOME = SizePlan()
 FEWEST = SizePlan(rows=0, many=0)
 # For a second kind of case: other flags, other arguments.
 OF_ANOTHER_KIND = SizePlan(many=0, others=True)
-# For remembered calls that write into an argument: mostly twins of those that return.
-OF_TWINS = SizePlan(long=0, many=0)
 # By what is varied, and by dtype.
 PLANS: dict[str, dict[str, SizePlan]] = {
     "opinfo": {"float32": FULL, "float16": SOME, "int64": SOME},
@@ -116,13 +115,16 @@ ELEMENTWISE_AND_REDUCTIONS = (*ELEMENTWISE, "ReductionOpInfo")
 
 
 class SizeSource(DerivedSource):
-    """The representative case of each group in other sizes, and a case of another kind in some of them."""
+    """The representative case of each group in other sizes, and a case of another kind in some of them.
+
+    Not of operators that draw random numbers: their values cannot be compared, and the `random` cases draw many.
+    """
 
     name = "sizes"
 
     def varies(self, key: GroupKey) -> bool:
         """Whether the dtype is one of the few that large cases have, or the operator takes any size cheaply."""
-        return self._plan(key) is not None and not _is(key.operator, UNCHECKED)
+        return self._plan(key) is not None and not _is(key.operator, UNCHECKED) and not draws(key.operator)
 
     def chosen(self, cases: Iterable[Case]) -> Iterable[Case]:
         """The representative case, and one of another kind."""
@@ -145,8 +147,8 @@ class SizeSource(DerivedSource):
 
     def _plan(self, key: GroupKey) -> SizePlan | None:
         plan = PLANS.get(self._base.name, {}).get(key.dtype)
-        if plan is not None and self._base.name == "schema" and writes(key.operator):
-            return OF_TWINS
+        if plan is not None and self._base.name == "schema" and (is_a_part(key.operator) or writes(key.operator)):
+            return None
         if plan is None and isinstance(self._base, OpInfoSource):
             kind = type(self._base.opinfo(replace(key, source=self._base.name))).__name__
             return FEWEST if kind in ELEMENTWISE_AND_REDUCTIONS else None
@@ -182,9 +184,18 @@ def in_every_size(case: Case, plan: SizePlan = FULL, operator: str = "", *, chec
 
 def checks_sizes(base: CaseSource, operator: str) -> bool:
     """Whether an operator is for users, and not a part of one, that relies on what its caller has checked."""
+    return base.name != "schema" and not is_a_part(operator)
+
+
+def draws(operator: str) -> bool:
+    """Whether it draws random numbers, whatever its arguments; attention does where it is asked to drop out."""
+    return "attention" not in operator and (draws_numbers(operator) or draws_numbers(bare(operator)))
+
+
+def is_a_part(operator: str) -> bool:
+    """Whether only other operators call it, by its name."""
     name = bare(operator)
-    a_part = name.startswith(("native_", "torch_ops", "_")) or "backward" in name
-    return base.name != "schema" and (name.startswith("_foreach_") or not a_part)
+    return not name.startswith("_foreach_") and (name.startswith(("native_", "torch_ops", "_")) or "backward" in name)
 
 
 def largest_size(operator: str) -> int:
