@@ -352,6 +352,15 @@ REFUSALS = (
         dtypes=("complex64",),
     ),
     ExplainingRule(
+        "eigenvalues-are-complex",
+        "eigenvalues are complex and their gradient solves with them, which torch's mps kernel refuses",
+        (CaseVerdict.DTYPE_GAP,),
+        r"^raises RuntimeError: linalg\.lu_factor\(\): MPS only supports floats\.$",
+        ("linalg.eig", "linalg.eigvals", "linalg_eig", "linalg_eigvals"),
+        dtypes=("float32",),
+        stages=("backward",),
+    ),
+    ExplainingRule(
         "no-metal-function",
         "torch has no Metal function of the operator for this dtype",
         (CaseVerdict.DTYPE_GAP,),

@@ -318,6 +318,13 @@ TABLE = (
         dtypes=("complex64",),
     ),
     Explained(
+        "eigenvalues-are-complex",
+        V.DTYPE_GAP,
+        ("raises RuntimeError: linalg.lu_factor(): MPS only supports floats.",),
+        ("linalg.eig", "linalg.eigvals", "linalg_eig", "linalg_eigvals"),
+        fixed={"dtype": ("float32", "float16"), "stage": ("backward", "forward")},
+    ),
+    Explained(
         "no-metal-function",
         V.DTYPE_GAP,
         tuple(
