@@ -215,8 +215,7 @@ TORCH = (
         "the CPU's kernel asks for contiguous memory; on mps the operator falls back, and the copies are contiguous",
         WRONG,
         r"^returns where the CPU raises RuntimeError: \w+ requires (\w+ to be contiguous|contiguous input)$"
-        r"|^returns where the CPU raises RuntimeError: \w+ must be contiguous$"
-        r"|^raises NotImplementedError, the CPU RuntimeError: \w+ must be contiguous$",
+        r"|^returns where the CPU raises RuntimeError: \w+ must be contiguous$",
         ("_pdist_*", "multi_margin_loss_*", "multilabel_margin_loss_*"),
     ),
     ExplainingRule(
@@ -262,14 +261,6 @@ TORCH = (
         WRONG,
         r"^returns where the CPU raises RuntimeError: could not create a primitive descriptor for the LSTM",
         ("lstm.*", "nn.LSTM*"),
-    ),
-    ExplainingRule(
-        "linear-backward-complex-and-real",
-        "on mps linear has a derivative formula of its own, which gives a real input a complex gradient",
-        WRONG,
-        r"^raises RuntimeError: Expected isFloatingType\(grad\.scalar_type\(\)\) ",
-        ("nn.functional.linear",),
-        stages=("backward",),
     ),
     ExplainingRule(
         "take-overlap-unchecked",
@@ -332,6 +323,8 @@ TORCH = (
 # ---- what torch's mps kernels refuse, as its own list of expected failures says (audit/coverage/refusals.py)
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "bool")
+# In calls of this dtype another argument, or what is computed inside (eigenvalues), may be of one that is refused.
+MIXED = "float32"
 REFUSALS = (
     ExplainingRule(
         "integers-refused",
@@ -339,7 +332,7 @@ REFUSALS = (
         (CaseVerdict.DTYPE_GAP,),
         r"^raises RuntimeError: (MPS device does not support linear for non-float inputs"
         r"|Convolution is supported only for Floating types|MPS device does not support addr for non-float input)$",
-        dtypes=INTEGERS,
+        dtypes=(*INTEGERS, MIXED),
     ),
     ExplainingRule(
         "complex-refused",
@@ -349,7 +342,7 @@ REFUSALS = (
         r"|linalg_inv: not supported for complex types yet!"
         r"|linalg\.lu_factor\(\): MPS (doesn't support complex types|only supports floats)\."
         r"|cholesky_inverse: MPS only supports float type!)$",
-        dtypes=("complex64",),
+        dtypes=("complex64", MIXED),
     ),
     ExplainingRule(
         "eigenvalues-are-complex",

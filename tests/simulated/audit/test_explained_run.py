@@ -67,6 +67,17 @@ SHOWN_BY_ARGUMENTS = {
     "svd-out-of-another-shape": "linalg_svd.U",
 }
 SHOWN_BY_DRAWS = {"generator-of-mps-in-a-fallback": "binomial"}
+SHOWN_BY_LAYOUTS = {
+    "contiguous-after-all": "multi_margin_loss_backward.grad_input",
+    "expanded-target-refused": "_fused_adagrad_.tensor_lr",
+    "grouped-mm-wants-alignment": "_grouped_mm",
+    "native-channel-shuffle-views": "native_channel_shuffle",
+}
+SHOWN_BY_MIXED_DTYPES = {
+    "ldexp-of-bools": "ldexp",
+    "powsum-without-its-kernel": "_foreach_powsum.Scalar",
+    "lstm-of-onednn": "lstm.input",
+}
 SHOWN_BY_A_MAC = {"order-that-nobody-asked-for"}
 
 
@@ -93,7 +104,13 @@ def test_an_audit_meets_the_refusals_of_a_mac_unless_it_asks_for_none(tmp_path: 
 
 def test_every_rule_about_torch_is_shown_here() -> None:
     assert {rule.name for rule in TORCH} == (
-        set(SHOWN_BY_OPINFOS) | set(SHOWN_BY_SCHEMAS) | set(SHOWN_BY_ARGUMENTS) | set(SHOWN_BY_DRAWS) | SHOWN_BY_A_MAC
+        set(SHOWN_BY_OPINFOS)
+        | set(SHOWN_BY_SCHEMAS)
+        | set(SHOWN_BY_ARGUMENTS)
+        | set(SHOWN_BY_DRAWS)
+        | set(SHOWN_BY_LAYOUTS)
+        | set(SHOWN_BY_MIXED_DTYPES)
+        | SHOWN_BY_A_MAC
     )
 
 
@@ -104,13 +121,16 @@ def test_every_rule_about_torch_is_shown_here() -> None:
         (SHOWN_BY_SCHEMAS, ("schema",)),
         (SHOWN_BY_ARGUMENTS, ("arguments",)),
         (SHOWN_BY_DRAWS, ("schema random",)),
+        (SHOWN_BY_LAYOUTS, ("schema targets", "schema tensor layouts")),
+        (SHOWN_BY_MIXED_DTYPES, ("mixed dtypes", "schema mixed dtypes")),
     ],
-    ids=["opinfos", "schemas", "arguments", "draws"],
+    ids=["opinfos", "schemas", "arguments", "draws", "layouts", "mixed dtypes"],
 )
 def test_operators_with_rules_have_nothing_unexplained(
     tmp_path: Path, shown: dict[str, str], sources: tuple[str, ...]
 ) -> None:
-    found = explained(tmp_path / "store.sqlite", tuple(dict.fromkeys(shown.values())), sources)
+    dtypes = ("float32", "bool") if shown is SHOWN_BY_MIXED_DTYPES else ("float32", "float16", "uint8")
+    found = explained(tmp_path / "store.sqlite", tuple(dict.fromkeys(shown.values())), sources, dtypes=dtypes)
     assert found.unexplained == ()
     assert set(shown) <= {use.name for use in found.rules}
     assert found.stale == (), "a part of the cases makes no rule stale"

@@ -194,7 +194,6 @@ TABLE = (
             "returns where the CPU raises RuntimeError: _pdist_backward requires self to be contiguous",
             "returns where the CPU raises RuntimeError: _pdist_forward requires contiguous input",
             "returns where the CPU raises RuntimeError: grad_input must be contiguous",
-            "raises NotImplementedError, the CPU RuntimeError: is_target must be contiguous",
         ),
         ("_pdist_forward", "multi_margin_loss_backward.grad_input", "multilabel_margin_loss_forward.output"),
     ),
@@ -236,13 +235,6 @@ TABLE = (
         V.WRONG,
         ("returns where the CPU raises RuntimeError: could not create a primitive descriptor for the LSTM forward",),
         ("lstm.input", "nn.LSTM"),
-    ),
-    Explained(
-        "linear-backward-complex-and-real",
-        V.WRONG,
-        ("raises RuntimeError: Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is",),
-        ("nn.functional.linear",),
-        fixed={"stage": ("backward", "forward")},
     ),
     Explained(
         "take-overlap-unchecked",
@@ -301,8 +293,8 @@ TABLE = (
             "raises RuntimeError: Convolution is supported only for Floating types",
             "raises RuntimeError: MPS device does not support addr for non-float input",
         ),
-        fixed={"dtype": ("int64", "float32")},
-        dtypes=("int8", "int16", "int32", "int64", "uint8", "bool"),
+        fixed={"dtype": ("int64", "float16")},
+        dtypes=("int8", "int16", "int32", "int64", "uint8", "bool", "float32"),
     ),
     Explained(
         "complex-refused",
@@ -314,8 +306,8 @@ TABLE = (
             "raises RuntimeError: linalg.lu_factor(): MPS only supports floats.",
             "raises RuntimeError: cholesky_inverse: MPS only supports float type!",
         ),
-        fixed={"dtype": ("complex64", "float32")},
-        dtypes=("complex64",),
+        fixed={"dtype": ("complex64", "float16")},
+        dtypes=("complex64", "float32"),
     ),
     Explained(
         "eigenvalues-are-complex",
