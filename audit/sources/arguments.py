@@ -49,6 +49,7 @@ TRUSTING = re.compile(
     r"unsafe_(?!split|chunk)|^_?(resize|set_|empty|new_empty|as_strided|_reshape_alias|nested)|_nested_"
     r"|ctc_loss_backward|embedding_bag|embedding_dense_backward|^_pack|^_pad_packed|_cslt|fbgemm|_thnn|sparse"
     r"|^_(cummax|cummin)_helper|^_fft_c2r|moving_avg_obs|^_weight_norm_interface|batch_norm_backward|^range"
+    r"|^linalg_lstsq\.out"
 )
 # Single arguments of which the same is true: without statistics there is nothing to normalise by but the batch itself;
 # a factor that does not go with the output's size makes the weights of antialiasing reach beyond the input.
