@@ -59,7 +59,7 @@ def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
         *map(GradientSource, (opinfos, modules)),
         WithoutGradientSource(opinfos),
         ErrorSource(opinfos),
-        *map(SizeSource, (opinfos, modules)),
+        *map(SizeSource, (opinfos, modules, schemas)),
         PairSource(opinfos),
         RandomSource(opinfos),
         RepetitionSource(opinfos),

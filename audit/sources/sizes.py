@@ -147,7 +147,7 @@ class SizeSource(DerivedSource):
 
     def _plan(self, key: GroupKey) -> SizePlan | None:
         plan = PLANS.get(self._base.name, {}).get(key.dtype)
-        if plan is not None and self._base.name == "schema" and (is_a_part(key.operator) or writes(key.operator)):
+        if plan is not None and self._base.name == "schema" and not is_for_users(key.operator):
             return None
         if plan is None and isinstance(self._base, OpInfoSource):
             kind = type(self._base.opinfo(replace(key, source=self._base.name))).__name__
@@ -190,6 +190,12 @@ def checks_sizes(base: CaseSource, operator: str) -> bool:
 def draws(operator: str) -> bool:
     """Whether it draws random numbers, whatever its arguments; attention does where it is asked to drop out."""
     return "attention" not in operator and (draws_numbers(operator) or draws_numbers(bare(operator)))
+
+
+def is_for_users(overload: str) -> bool:
+    """Whether an overload is called for its result, by users, and its sizes say something that no twin's say."""
+    named = (is_a_part(overload), writes(overload), overload == "mode.values", "attention" in overload)
+    return not any(named)  # mode.values is an out= form; attention is for the OpInfos
 
 
 def is_a_part(operator: str) -> bool:

@@ -179,3 +179,9 @@ def test_operators_that_draw_are_left_to_the_random_cases() -> None:
     operators = {key.operator for key in SizeSource(OpInfoSource()).groups()}
     assert not operators & {"bernoulli", "uniform", "nn.functional.dropout2d"}
     assert {"nn.functional.scaled_dot_product_attention", "exp", "sort"} <= operators
+
+
+def test_overloads_that_write_and_parts_are_left_out() -> None:
+    overloads = {key.operator for key in SizeSource(SchemaSource()).groups()}
+    assert not overloads & {"add.out", "add_.Tensor", "mode.values", "native_batch_norm", "glu_backward"}
+    assert {"add.Tensor", "cummax", "_foreach_add.Scalar"} <= overloads
