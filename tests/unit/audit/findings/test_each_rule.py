@@ -310,11 +310,12 @@ TABLE = (
         dtypes=("complex64", "float32"),
     ),
     Explained(
-        "eigenvalues-are-complex",
-        V.DTYPE_GAP,
-        ("raises RuntimeError: linalg.lu_factor(): MPS only supports floats.",),
-        ("linalg.eig", "linalg.eigvals", "linalg_eig", "linalg_eigvals"),
-        fixed={"dtype": ("float32", "float16"), "stage": ("backward", "forward")},
+        "attention-may-drop-out",
+        V.WRONG,
+        ("draws from the default generator, unlike the CPU",),
+        ("nn.functional.scaled_dot_product_attention", "_scaled_dot_product_attention_math_for_mps"),
+        fixed={"inputs": ("(float32[2]), dropout_p=0.0", "(float32[2]), dropout_p=0.5")},
+        device="simulated",
     ),
     Explained(
         "no-metal-function",
