@@ -209,6 +209,11 @@ def written_around(x: Tensor) -> Tensor:
     return x + 1
 
 
+def named_neg(call: Callable[..., Any]) -> Callable[..., Any]:
+    call.__name__ = "neg"
+    return call
+
+
 def given_to(x: Tensor, generator: torch.Generator) -> Tensor:
     return torch.rand(x.shape, generator=generator)
 
@@ -384,9 +389,8 @@ EXAMPLES: dict[str, Example] = {
         r"^does not require a gradient, the CPU's requires one",
         dropped("a gradient"),
     ),
-    "draws for nothing": example(
-        lambda x: x + 1,
-        lambda x: (x + 1, torch.rand(1))[0],
+    "draws for nothing": Example(
+        lambda: Case(named_neg(misbehaving(torch.neg, lambda x: (-x, torch.rand(1))[0])), (ones(),)),
         r"^draws from the default generator, unlike the CPU",
         replaced(judge, "compare_draws_from", lambda *_: None),
     ),
