@@ -80,7 +80,7 @@ TORCH = (
         "bincount-in-the-dtype-of-weights",
         "on mps bincount adds up in the dtype of the weights, in int32 for most of them; the CPU does so in float64",
         WRONG,
-        r"^(output 0: )?dtype is torch\.(int32|float16), not torch\.float64$",
+        r"^(output \d+: )?dtype is torch\.(int32|float16), not torch\.float64$",
         ("bincount",),
     ),
     ExplainingRule(
@@ -345,15 +345,6 @@ REFUSALS = (
         dtypes=("complex64", MIXED),
     ),
     ExplainingRule(
-        "attention-may-drop-out",
-        "the simulated device counts a draw for each operator that PyTorch says may draw, this one without dropout too",
-        WRONG,
-        r"^draws from the default generator, unlike the CPU$",
-        ("nn.functional.scaled_dot_product_attention", "_scaled_dot_product_attention_math_for_mps"),
-        inputs=r"dropout_p=0\.0",
-        holds_on="simulated",
-    ),
-    ExplainingRule(
         "no-metal-function",
         "torch has no Metal function of the operator for this dtype",
         (CaseVerdict.DTYPE_GAP,),
@@ -365,7 +356,6 @@ REFUSALS = (
         "torch's antialiased upsampling takes uint8 on the CPU alone",
         (CaseVerdict.DTYPE_GAP,),
         r"^raises RuntimeError: _upsample_bi(lineard|cubic)2d_aa_out_mps only supports floating-point dtypes$",
-        dtypes=("uint8",),
     ),
     ExplainingRule(
         "transposed-convolution-in-halves",

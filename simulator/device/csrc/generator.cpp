@@ -105,6 +105,11 @@ class DeviceGenerator final : public c10::GeneratorImpl {
   at::Philox4_32 engine_;
 };
 
+// A fresh engine points at the start of its numbers, and never again once it has drawn.
+bool has_drawn(const at::Generator& host) {
+  return static_cast<at::CPUGeneratorImpl*>(host.unsafeGetGeneratorImpl())->engine().data().next_ != 0;
+}
+
 std::mutex lending_mutex;
 
 } // namespace
@@ -117,18 +122,33 @@ const at::Generator& default_generator() {
   return *generator;
 }
 
-at::Generator host_generator_for_draw(const at::Generator& generator) {
-  return static_cast<DeviceGenerator*>(generator.unsafeGetGeneratorImpl())->next_draw();
+Draw::Draw(const at::Generator& device)
+    : device_(device),
+      before_(device.unsafeGetGeneratorImpl()->get_state()),
+      host_(static_cast<DeviceGenerator*>(device.unsafeGetGeneratorImpl())->next_draw()),
+      offset_afterwards_(device.unsafeGetGeneratorImpl()->get_offset()) {}
+
+Draw::~Draw() {
+  auto* device = device_.unsafeGetGeneratorImpl();
+  const std::lock_guard<std::mutex> lock(device->mutex_);
+  // Where another thread has drawn meanwhile, the step stays.
+  if (!has_drawn(host_) && device->get_offset() == offset_afterwards_) {
+    device->set_state(*before_);
+  }
 }
 
 LendSequenceToHost::LendSequenceToHost()
     : lock_(lending_mutex),
+      draw_(default_generator()),
       host_(at::detail::getDefaultCPUGenerator()),
       saved_host_state_(host_.unsafeGetGeneratorImpl()->get_state()) {
-  host_.unsafeGetGeneratorImpl()->set_state(
-      *host_generator_for_draw(default_generator()).unsafeGetGeneratorImpl()->get_state());
+  host_.unsafeGetGeneratorImpl()->set_state(*draw_.host().unsafeGetGeneratorImpl()->get_state());
 }
 
-LendSequenceToHost::~LendSequenceToHost() { host_.unsafeGetGeneratorImpl()->set_state(*saved_host_state_); }
+LendSequenceToHost::~LendSequenceToHost() {
+  auto* host = host_.unsafeGetGeneratorImpl();
+  draw_.host().unsafeGetGeneratorImpl()->set_state(*host->get_state());
+  host->set_state(*saved_host_state_);
+}
 
 } // namespace mpsmith

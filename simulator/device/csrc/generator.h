@@ -11,8 +11,23 @@ namespace mpsmith {
 at::Generator new_generator();
 const at::Generator& default_generator();
 
-// A CPU generator for one operator that draws from an mps generator, which moves on by one as it does on a Mac.
-at::Generator host_generator_for_draw(const at::Generator& generator);
+// What one operator draws from an mps generator: numbers of a CPU generator, and one step of the mps generator's
+// offset. An operator that draws nothing, or raises before it does, leaves the mps generator as it was.
+class Draw {
+ public:
+  explicit Draw(const at::Generator& device);
+  ~Draw();
+  Draw(const Draw&) = delete;
+  Draw& operator=(const Draw&) = delete;
+
+  const at::Generator& host() const { return host_; }
+
+ private:
+  at::Generator device_;
+  c10::intrusive_ptr<c10::TensorImpl> before_;
+  at::Generator host_;
+  uint64_t offset_afterwards_;
+};
 
 // For operators that draw numbers but take no generator argument (native_dropout): while it lives, the CPU's
 // default generator draws for the mps device's; afterwards it has its own sequence again.
@@ -25,6 +40,7 @@ class LendSequenceToHost {
 
  private:
   std::unique_lock<std::mutex> lock_;
+  Draw draw_;
   at::Generator host_;
   c10::intrusive_ptr<c10::TensorImpl> saved_host_state_;
 };

@@ -73,6 +73,9 @@ class ArgumentConversion {
     }
   }
 
+  // The CPU generator to draw from in this call, which ends with this object.
+  at::Generator draw_from(const at::Generator& generator) { return draw_.emplace(generator).host(); }
+
   // A cpu tensor of no dimensions counts as a number, which may go with tensors of any device.
   bool mixes_devices() const { return has_host_tensor_ && scope_.has_device_tensor(); }
 
@@ -93,7 +96,7 @@ class ArgumentConversion {
   // The generator comes after the tensors in every schema, so it is known by now where the numbers are to go.
   at::Generator convert_generator(const at::Generator& generator) {
     if (generator.device().is_mps()) {
-      return host_generator_for_draw(generator);
+      return draw_from(generator);
     }
     TORCH_CHECK(
         !scope_.has_device_tensor(), "Expected a 'mps' device type for generator but found '",
@@ -102,6 +105,7 @@ class ArgumentConversion {
   }
 
   AliasScope& scope_;
+  std::optional<Draw> draw_;
   bool has_host_tensor_ = false;
   bool has_complex128_ = false;
 };
@@ -190,7 +194,7 @@ void NativeKernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet
     check_dtype_of_result(c10::ScalarType::ComplexDouble);
   }
   if (generator_ && (*stack)[first + *generator_].isNone() && scope.has_device_tensor()) {
-    (*stack)[first + *generator_] = host_generator_for_draw(default_generator());
+    (*stack)[first + *generator_] = arguments.draw_from(default_generator());
   }
   {
     std::optional<LendSequenceToHost> lent;

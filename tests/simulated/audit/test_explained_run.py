@@ -84,7 +84,7 @@ SHOWN_BY_A_MAC = {"order-that-nobody-asked-for"}
 SHOWN_BY_REFUSALS = {
     "integers-refused": "nn.functional.linear",
     "complex-refused": "linalg.inv",
-    "no-metal-function": "nn.functional.interpolate.bicubic",
+    "no-metal-function": "renorm",
     "antialiasing-of-bytes": "_upsample_bilinear2d_aa",
     "transposed-convolution-in-halves": "nn.functional.conv_transpose3d",
     "adaptive-pools-that-do-not-divide": "nn.functional.adaptive_avg_pool2d",

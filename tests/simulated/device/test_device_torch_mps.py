@@ -195,6 +195,18 @@ def test_the_offset_counts_the_operators_that_drew() -> None:
     assert default.get_offset() == 0
 
 
+def test_what_draws_nothing_does_not_move_the_offset() -> None:
+    torch.mps.manual_seed(7)
+    default = torch.mps._get_default_mps_generator()
+    state = default.get_state()
+    torch.rand(0, device="mps")
+    torch.native_dropout(torch.ones(0, device="mps"), 0.5, True)
+    with pytest.raises(RuntimeError):
+        torch.ones(3, device="mps", dtype=torch.int64).normal_()
+    assert default.get_offset() == 0
+    assert torch.equal(default.get_state(), state)
+
+
 def test_an_offset_can_be_set_and_gives_the_same_numbers_again() -> None:
     generator = torch.Generator("mps")
     generator.set_offset(4)

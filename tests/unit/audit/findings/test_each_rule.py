@@ -58,7 +58,7 @@ TABLE = (
         V.WRONG,
         (
             "dtype is torch.int32, not torch.float64",
-            "output 0: dtype is torch.int32, not torch.float64",
+            "output 2: dtype is torch.int32, not torch.float64",
             "dtype is torch.float16, not torch.float64",
         ),
         ("bincount",),
@@ -310,14 +310,6 @@ TABLE = (
         dtypes=("complex64", "float32"),
     ),
     Explained(
-        "attention-may-drop-out",
-        V.WRONG,
-        ("draws from the default generator, unlike the CPU",),
-        ("nn.functional.scaled_dot_product_attention", "_scaled_dot_product_attention_math_for_mps"),
-        fixed={"inputs": ("(float32[2]), dropout_p=0.0", "(float32[2]), dropout_p=0.5")},
-        device="simulated",
-    ),
-    Explained(
         "no-metal-function",
         V.DTYPE_GAP,
         tuple(
@@ -335,7 +327,6 @@ TABLE = (
             "raises RuntimeError: _upsample_bilineard2d_aa_out_mps only supports floating-point dtypes",
             "raises RuntimeError: _upsample_bicubic2d_aa_out_mps only supports floating-point dtypes",
         ),
-        fixed={"dtype": ("uint8", "float32")},
         dtypes=("uint8",),
     ),
     Explained(
