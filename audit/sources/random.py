@@ -38,7 +38,9 @@ class RandomSource(DerivedOpInfoSource):
         operator = self._opinfos.opinfo(key).op
         plain = replace(case, differentiable=False, args=detached(case.args), kwargs=detached(case.kwargs))
         yield replace(plain, call=under_seeds(operator), title="under seeds")
-        yield replace(plain, call=many_draws(operator), title="distribution", distribution=True)
+        yield replace(
+            plain, call=many_draws(operator, key.operator.rpartition(".")[2]), title="distribution", distribution=True
+        )
 
 
 # OpInfos whose random operator has another name.
@@ -87,13 +89,16 @@ def under_seeds(operator: Call) -> Call:
     return call
 
 
-def many_draws(operator: Call) -> Call:
-    """The outputs of many calls with the same inputs, one vector for each output."""
+def many_draws(operator: Call, name: str = "") -> Call:
+    """The outputs of many calls with the same inputs, one vector for each output.
+
+    It has the operator's name, or `name`: the judge asks by it whether the operator draws by its nature.
+    """
 
     def call(*args: Any, **kwargs: Any) -> Any:
         return drawn(operator, args, kwargs, DRAWS, MOST_CALLS)
 
-    call.__name__ = "many draws"
+    call.__name__ = name or getattr(operator, "__name__", "many draws")
     return call
 
 
