@@ -28,6 +28,7 @@ from .sizes import SizeSource
 from .special_values import SpecialValueSource
 from .target_sources import SchemaTargetSource, TargetSource
 from .tensor_layouts import TensorLayoutSource
+from .twins import TwinSource
 from .without_gradients import WithoutGradientSource
 
 
@@ -65,6 +66,7 @@ def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
         RepetitionSource(opinfos),
         modules,
         schemas,
+        TwinSource(schemas),
         ArgumentSource(schemas),
         RepetitionSource(schemas),
         SchemaRandomSource(schemas),

@@ -124,7 +124,7 @@ class SizeSource(DerivedSource):
 
     def varies(self, key: GroupKey) -> bool:
         """Whether the dtype is one of the few that large cases have, or the operator takes any size cheaply."""
-        return self._plan(key) is not None and not _is(key.operator, UNCHECKED) and not draws(key.operator)
+        return self._plan(key) is not None and not is_any_of(key.operator, UNCHECKED) and not draws(key.operator)
 
     def chosen(self, cases: Iterable[Case]) -> Iterable[Case]:
         """The representative case, and one of another kind."""
@@ -165,9 +165,9 @@ def in_every_size(case: Case, plan: SizePlan = FULL, operator: str = "", *, chec
         checks: whether it refuses tensors that do not fit each other.
     """
     dimensions = Dimensions(case, checks=checks)
-    decomposes = _is(operator, DECOMPOSITIONS)
+    decomposes = is_any_of(operator, DECOMPOSITIONS)
     sizes = Sizes(dimensions, largest_size(operator), LARGEST_MATRIX if decomposes else WIDE)
-    if not _is(operator, ALIAS_OF_NOTHING):
+    if not is_any_of(operator, ALIAS_OF_NOTHING):
         yield from sizes.empty(plan.empty)
     if dimensions.axes:
         if plan.small:
@@ -206,10 +206,11 @@ def is_a_part(operator: str) -> bool:
 
 def largest_size(operator: str) -> int:
     """The largest size that one dimension gets."""
-    return next((most for patterns, most in COSTLY.items() if _is(operator, patterns)), LONGEST)
+    return next((most for patterns, most in COSTLY.items() if is_any_of(operator, patterns)), LONGEST)
 
 
-def _is(operator: str, patterns: tuple[str, ...]) -> bool:
+def is_any_of(operator: str, patterns: tuple[str, ...]) -> bool:
+    """Whether an operator's bare name has one of the shell patterns."""
     name = bare(operator)
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
@@ -257,7 +258,7 @@ class Sizes:
         pairs = [(first, last), (last, first)] if first is not last else [(first, last)]
         for long, short in pairs[:count]:
             wanted = {long: self._at_most(long, ROWS)}
-            if _apart(long, short):
+            if apart(long, short):
                 wanted[short] = self._at_most(short, COLUMNS)
             sizes = self._fitting(wanted)
             if sizes:
@@ -280,7 +281,7 @@ class Sizes:
         """
         sizes = dict(wanted)
         for axis in self._axes:
-            if axis.size > SLIM and all(_apart(axis, other) for other in sizes):
+            if axis.size > SLIM and all(apart(axis, other) for other in sizes):
                 tried = {**sizes, axis: SLIM}
                 small = {each: min(size, WIDE // 8) for each, size in tried.items()}
                 if results_of(self._dimensions.resized(small)) is not None:
@@ -304,7 +305,7 @@ class Sizes:
         """The sizes, and `size` for all other axes that are larger and share no dimension with those before."""
         found = dict(sizes)
         for axis in self._axes:
-            if axis.size > size and axis not in found and all(_apart(axis, other) for other in found):
+            if axis.size > size and axis not in found and all(apart(axis, other) for other in found):
                 found[axis] = size
         return found
 
@@ -314,7 +315,8 @@ class Sizes:
         return replace(case, title=title, differentiable=case.differentiable and backward, errors_count=True)
 
 
-def _apart(axis: Axis, other: Axis) -> bool:
+def apart(axis: Axis, other: Axis) -> bool:
+    """Whether two axes can have sizes that do not depend on each other."""
     return not axis.places & other.places and not (axis.in_lists and other.in_lists and axis.size == other.size)
 
 

@@ -1,0 +1,355 @@
+"""What is called by its overload alone, varied as what users call is: out= and in-place forms, and backwards.
+
+OpInfos and remembered calls of functional overloads have special values, layouts and sizes; their twins that write,
+and the parts that only other operators call, have kernels of their own that may be wrong where the others are right.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..calls.invocation import SchemaCall, full_name, out_arguments, overload_of, runs_a_kernel
+from ..cases import Case, CaseSource
+from ..group import GroupKey
+from ..judging.transfer import move
+from ..selection import Samples
+from .dimensions import Axis, Dimensions, changed_tensors, results_of, stretched
+from .layouts import Layout, conjugate_view, expanded, negative_view, offset, stepped, transposed
+from .mixed_dtypes import each_as_scalar_tensor, each_in_others
+from .one_tensor import strided_positions, tensors_of, with_tensors
+from .schema import SchemaSource
+from .sizes import (
+    ALIAS_OF_NOTHING,
+    DECOMPOSITIONS,
+    LONG,
+    MOST_ELEMENTS,
+    SLIM,
+    UNCHECKED,
+    apart,
+    draws,
+    is_a_part,
+    is_any_of,
+    largest_size,
+)
+from .special_values import Plan, with_special_values
+from .tensor_layouts import KERNEL_DIES, alone_in, filled, from_turn, start_of
+
+# What the elements of a tensor near zero are multiplied with, in turn: a step of 1e-7 shows in one of them.
+SMALL = (1e-3, 1e-4, 1e-5, 1e-6)
+# Above 1,024 rows, and above the 2,048 elements that one threadgroup sorts.
+ROWS = 2_050
+# Of so many tensors the layouts of each are tried.
+MOST_TENSORS = 3
+# Of so many cases one gives empty out tensors, which the overload has to resize.
+RESIZED = 3
+
+
+def expanded_last(tensor: Tensor) -> Tensor | None:
+    """The first entry of the last of several dimensions repeated with stride 0."""
+    other = expanded(tensor.transpose(0, -1)) if tensor.dim() > 1 else None
+    return None if other is None else other.transpose(0, -1)
+
+
+def negative_complex_view(tensor: Tensor) -> Tensor | None:
+    """Complex values behind a lazy negation, which the imaginary part of a conjugate has."""
+    return torch._neg_view(-tensor) if tensor.is_complex() else None
+
+
+@dataclass(frozen=True)
+class Variety:
+    """In what the calls of a dtype are varied.
+
+    Attributes:
+        values: the classes of special values.
+        layouts: of each tensor alone.
+        in_turn: one of them for each tensor.
+        sizes: of the first dimension, and how many elements in all the last one gets; nothing for none.
+        mixed: whether tensors get other dtypes, with dimensions and without.
+        near_zero: whether floating tensors get small values.
+    """
+
+    values: Plan
+    layouts: tuple[Layout, ...]
+    in_turn: tuple[Layout, ...] = ()
+    sizes: tuple[int, ...] = ()
+    mixed: bool = False
+    near_zero: bool = False
+
+
+VARIETY: dict[str, Variety] = {
+    "float32": Variety(
+        Plan(("nan", "infinities", "signed zeros", "largest finite"), ("nan middle",)),
+        (transposed, expanded, negative_view),
+        (stepped, offset, expanded_last),
+        sizes=(ROWS, LONG),
+        mixed=True,
+        near_zero=True,
+    ),
+    "float16": Variety(Plan(("nan", "infinities")), (stepped,)),
+    "int64": Variety(
+        Plan(("extreme integers", "negative", "beyond 2^24", "beyond 2^53", "zeros"), ("beyond 2^53",)),
+        (transposed, expanded),
+        sizes=(ROWS,),
+        mixed=True,
+    ),
+    "complex64": Variety(Plan(("nan", "zeros")), (conjugate_view, negative_complex_view, stepped), mixed=True),
+}
+# They make their first argument anew, or say nothing of its values.
+WITHOUT_VALUES = ("resize*", "_resize*", "set_*", "empty*", "new_empty*")
+# Their CPU kernels trust that all tensors fit each other, and write beyond the memory of those that do not.
+TRUSTING = (
+    *("_cummax_helper", "_cummin_helper", "_cholesky_solve_helper", "adaptive_max_pool3d_backward"),
+    *("_compute_linear_combination", "_stack"),
+)
+# Nothing computes with their dtypes.
+OF_EIGHT_BITS = ("_scaled_mm*",)
+# The CPU leaves a resized tensor of theirs as memory was, or gives it strides of its own.
+NOT_RESIZED = ("*batch_norm*", *DECOMPOSITIONS)
+# In other sizes their CPU kernels divide by zero, read what nobody wrote, or give back their input itself.
+OF_THEIR_SIZES = ("_weight_norm_interface", "native_channel_shuffle")
+
+
+class TwinSource(CaseSource):
+    """The representative call of each overload that is called by name alone, varied as a functional one is.
+
+    Args:
+        schemas: the remembered calls.
+    """
+
+    name = "schema twins"
+
+    def __init__(self, schemas: SchemaSource) -> None:
+        self._schemas = schemas
+
+    def groups(self) -> Iterable[GroupKey]:
+        """Each such overload with a kernel of its own, in one dtype of each kind."""
+        for key in self._schemas.groups():
+            if key.dtype in VARIETY and is_varied(key.operator):
+                yield replace(key, source=self.name)
+
+    def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
+        """The variations, called as the overload is."""
+        remembered = self._schemas.cases(replace(key, source=self._schemas.name), Samples.DEFAULT)
+        twin = functional_twin(key.operator)
+        called = [case for case in remembered if not case.skipped and isinstance(case.call, SchemaCall)]
+        plain = [without_outs(case, key.operator, twin) for case in called] if twin is not None else called
+        dtype = getattr(torch, key.dtype)
+        of_dtype = [case for case in plain if any(tensor.dtype is dtype for tensor in tensors_of(case))]
+        for case in filled(of_dtype or plain):
+            resizes = not is_any_of(key.operator, NOT_RESIZED) and contiguous_results(case)
+            for number, varied in enumerate(variations(key, case)):
+                sure = replace(varied, differentiable=False, errors_count=True, elementwise=False)
+                resized = resizes and number % RESIZED == 2
+                yield sure if twin is None else with_outs(sure, key.operator, case, resized=resized)
+
+
+def is_varied(operator: str) -> bool:
+    """Whether an overload has a kernel of its own, and no calls of users that are varied already."""
+    name = full_name(operator)
+    if (
+        operator in KERNEL_DIES
+        or is_any_of(operator, (*UNCHECKED, *WITHOUT_VALUES, *TRUSTING, *OF_EIGHT_BITS))
+        or draws(operator)
+    ):
+        return False
+    if not SchemaCall(name).needs_torch_alone or not runs_a_kernel(name):
+        return False
+    if out_arguments(name):
+        return functional_twin(operator) is not None
+    return SchemaCall(name).writes or is_a_part(operator)
+
+
+def functional_twin(operator: str) -> str | None:
+    """The overload with the same arguments less the out= ones, or None for what has no such twin."""
+    name = full_name(operator)
+    outs = out_arguments(name)
+    if not outs:
+        return None
+    wanted = [argument for argument in _arguments(name) if argument[0] not in outs]
+    packet = name.partition(".")[0]
+    namespace, _, bare = packet.partition("::")
+    for overload in getattr(getattr(torch.ops, namespace), bare).overloads():
+        twin = packet if overload == "default" else f"{packet}.{overload}"
+        if _arguments(twin) == wanted:
+            return twin
+    return None
+
+
+def _arguments(name: str) -> list[tuple[str, str]]:
+    return [(argument.name, str(argument.type)) for argument in overload_of(name)._schema.arguments]
+
+
+def without_outs(case: Case, operator: str, twin: str) -> Case:
+    """A call with out= as one of the functional twin."""
+    outs = out_arguments(full_name(operator))
+    kwargs = {name: value for name, value in case.kwargs.items() if name not in outs}
+    return replace(case, call=SchemaCall(twin), kwargs=kwargs)
+
+
+def with_outs(case: Case, operator: str, unvaried: Case, *, resized: bool) -> Case:
+    """A functional call as one with fresh out tensors of the CPU's dtypes and shapes, or empty ones.
+
+    Of what the CPU refuses the outs are those of the call that was varied.
+    """
+    results = results_on_cpu(case) or results_on_cpu(unvaried) or []
+    names = out_arguments(full_name(operator))
+    outs = {
+        name: torch.ones(0 if resized else result.shape, dtype=result.dtype)
+        for name, result in zip(names, results, strict=False)
+    }
+    title = f"{case.title}, out= resized" if resized else case.title
+    return replace(case, call=SchemaCall(full_name(operator)), kwargs={**case.kwargs, **outs}, form="out=", title=title)
+
+
+def results_on_cpu(case: Case) -> list[Tensor] | None:
+    """The tensors that a functional call returns, or None where the CPU refuses it or returns else."""
+    args, kwargs = move(case.args, case.kwargs, "cpu")
+    try:
+        result, _ = case.call(*args, **kwargs)
+    except Exception:  # whatever the CPU refuses
+        return None
+    results = list(result) if isinstance(result, (tuple, list)) else [result]
+    return results if all(isinstance(each, Tensor) and each.layout is torch.strided for each in results) else None
+
+
+def contiguous_results(case: Case) -> bool:
+    """Whether the CPU makes results without strides of their own, which a resized tensor need not have."""
+    return all(result.is_contiguous() for result in results_on_cpu(case) or [])
+
+
+def variations(key: GroupKey, case: Case) -> Iterator[Case]:
+    """The variations of one call that its dtype has."""
+    variety = VARIETY[key.dtype]
+    written = set(written_positions(case))
+    yield from with_special_values(case, key.operator, key.dtype, variety.values)
+    if variety.near_zero:
+        yield from near_zero(case)
+    turn = start_of(key)
+    yield from in_layouts(case, variety, written, turn)
+    if variety.mixed and not is_any_of(key.operator, DECOMPOSITIONS):
+        yield from each_in_others(case, 1, turn, but=sorted(written))
+        if is_elementwise(case):
+            for varied in each_as_scalar_tensor(replace(case, elementwise=True), turn):
+                yield replace(varied, elementwise=False)
+    if variety.sizes and not is_any_of(key.operator, OF_THEIR_SIZES):
+        made = in_one_shape(case) if is_a_part(key.operator) else in_sizes(case, key.operator)
+        yield from islice(made, 1 + len(variety.sizes))
+    yield from with_padding(case)
+
+
+def written_positions(case: Case) -> list[int]:
+    """Which of a call's tensors its schema says are written."""
+    written = case.call.written(case.args, case.kwargs) if isinstance(case.call, SchemaCall) else []
+    return [i for i, tensor in enumerate(tensors_of(case)) if any(tensor is each for each in written)]
+
+
+def near_zero(case: Case) -> Iterator[Case]:
+    """The tensors of one floating dtype small, by another factor for each element."""
+    tensors = tensors_of(case)
+    narrow = (torch.float32, torch.float16)
+    small = {i: smaller(tensors[i].detach()) for i in strided_positions(case) if tensors[i].dtype in narrow}
+    if any(tensor.numel() for tensor in small.values()):
+        yield replace(with_tensors(case, small, "near zero"), values="near zero")
+
+
+def smaller(tensor: Tensor) -> Tensor:
+    """The tensor times `SMALL` in turn."""
+    factors = torch.tensor(SMALL).repeat(-(-tensor.numel() // len(SMALL)))[: tensor.numel()]
+    return tensor * factors.view(tensor.shape).to(tensor.dtype)
+
+
+def in_layouts(case: Case, variety: Variety, written: Collection[int], turn: int) -> Iterator[Case]:
+    """Each tensor alone in each layout; what is written is nowhere twice in memory."""
+    for position in strided_positions(case)[:MOST_TENSORS]:
+        repeated = (expanded, expanded_last) if position in written else ()
+        for layout in (*variety.layouts, *from_turn(variety.in_turn, turn + position)[:1]):
+            varied = alone_in(case, position, layout) if layout not in repeated else None
+            if varied is not None:
+                yield varied
+
+
+def is_elementwise(case: Case) -> bool:
+    """Whether what a call gives on the CPU has the shape to which all its tensors broadcast."""
+    shapes = [tensor.shape for tensor in tensors_of(case)]
+    results = results_on_cpu(case)
+    try:
+        together = torch.broadcast_shapes(*shapes)  # type: ignore[no-untyped-call]
+    except RuntimeError:
+        return False
+    return results is not None and all(result.shape == together for result in results)
+
+
+def in_sizes(case: Case, operator: str) -> Iterator[Case]:
+    """A call without elements, with very many rows, and with so many elements that 16 bits do not count them.
+
+    The other dimensions get slim where the CPU takes that.
+    """
+    dimensions = Dimensions(case)
+    axes = dimensions.axes
+    if not axes:
+        return
+    if not is_any_of(operator, ALIAS_OF_NOTHING):
+        yield replace(dimensions.resized({axes[0]: 0}), title="empty")
+    for axis, wanted in ((axes[0], ROWS), (axes[-1], LONG)):
+        slim: dict[Axis, int] = {}
+        for other in axes:
+            tried = {**slim, other: SLIM}
+            if other is not axis and other.size > SLIM and all(apart(other, each) for each in (axis, *slim)):
+                slim = tried if results_of(dimensions.resized({**tried, axis: SLIM})) is not None else slim
+        size = wanted if wanted == ROWS else max(ROWS, wanted // int(dimensions.elements({**slim, axis: 1})) + 1)
+        size = min(size, largest_size(operator), ROWS if axis.growth > 1 else size)
+        sizes = {**slim, axis: size}
+        title = f"{size:,} in the {'first' if wanted == ROWS else 'last'} dimension"
+        if dimensions.elements(sizes) <= MOST_ELEMENTS:
+            yield replace(dimensions.resized(sizes), title=title)
+
+
+def in_one_shape(case: Case) -> Iterator[Case]:
+    """A call whose tensors and results all have one shape, in other sizes of it.
+
+    Parts rely on what their callers have checked: where shapes differ, no other sizes are known to fit.
+    """
+    shapes = {tensor.shape for tensor in tensors_of(case)}
+    results = results_on_cpu(case)
+    if len(shapes) != 1 or not results or any(_holds_numbers(argument) for argument in case.args):
+        return
+    (shape,) = shapes
+    if not shape or 0 in shape or any(result.shape != shape for result in results):
+        return
+    between = [min(SLIM, size) for size in shape]
+    for title, sizes in (
+        ("empty", (0, *between[1:])),
+        ("rows", (ROWS, *between[1:])),
+        ("long", (*between[:-1], LONG // math.prod(between[:-1]) + 1)),
+    ):
+
+        def resized(tensor: Tensor, which: int, sizes: tuple[int, ...] = sizes) -> Tensor:
+            return stretched(tensor, sizes)
+
+        args, kwargs = changed_tensors(case, resized)
+        yield replace(case, args=args, kwargs=kwargs, title=f"{title}: {sizes}")
+
+
+def _holds_numbers(argument: Any) -> bool:
+    return isinstance(argument, (list, tuple)) and any(isinstance(item, int) for item in argument)
+
+
+def with_padding(case: Case) -> Iterator[Case]:
+    """A call with its padding index at 0, and at the first of its indices: one that is among them."""
+    assert isinstance(case.call, SchemaCall)
+    names = [name for name, _ in _arguments(case.call.__name__)]
+    if not {"padding_idx", "indices"} <= set(names):
+        return
+    place, of_indices = names.index("padding_idx"), names.index("indices")
+    if place >= len(case.args) or not case.args[of_indices].numel():
+        return
+    for padding in dict.fromkeys((0, int(case.args[of_indices].flatten()[0]))):
+        args = (*case.args[:place], padding, *case.args[place + 1 :])
+        yield replace(case, args=args, title=f"padding index {padding}")

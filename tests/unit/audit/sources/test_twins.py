@@ -1,0 +1,104 @@
+"""Calls of overloads by name, varied as their functional twins are: which overloads, and in what."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from mpsmith.audit.cases import Case, make_cases
+from mpsmith.audit.group import GroupKey
+from mpsmith.audit.selection import Samples
+from mpsmith.audit.sources.schema import SchemaSource
+from mpsmith.audit.sources.twins import TwinSource, functional_twin, is_varied
+
+TWINS = TwinSource(SchemaSource())
+
+
+def made(operator: str, dtype: str = "float32") -> dict[str, Case]:
+    key = GroupKey("schema twins", operator, "", dtype, "fallback")
+    return {
+        case.title.removesuffix(", out= resized"): case for case in make_cases(TWINS, key, Samples.DEFAULT, 0).values()
+    }
+
+
+@pytest.mark.parametrize(
+    ("operator", "twin"),
+    [
+        ("topk.values", "aten::topk"),
+        ("min.dim_min", "aten::min.dim"),
+        ("bitwise_or.Tensor_out", "aten::bitwise_or.Tensor"),
+        ("gelu_backward.grad_input", "aten::gelu_backward"),
+        ("asinh_", None),
+        ("topk", None),
+    ],
+)
+def test_the_functional_twin(operator: str, twin: str | None) -> None:
+    assert functional_twin(operator) == twin
+
+
+@pytest.mark.parametrize(
+    ("operator", "wanted"),
+    [
+        ("tan.out", True),
+        ("neg_", True),
+        ("gelu_backward", True),
+        ("topk", False),  # its cases are those of OpInfos
+        ("geometric_", False),  # it draws
+        ("_cummax_helper", False),  # it trusts what it gets
+        ("sum.out", False),  # composed of sum.IntList_out
+        ("resize_", False),
+    ],
+)
+def test_which_overloads_are_varied(operator: str, wanted: bool) -> None:
+    assert is_varied(operator) is wanted
+
+
+def test_outs_are_fresh_and_fit_or_are_empty() -> None:
+    cases = make_cases(TWINS, GroupKey("schema twins", "topk.values", "", "float32", "fallback"), Samples.DEFAULT, 0)
+    for case in cases.values():
+        values, indices = case.kwargs["values"], case.kwargs["indices"]
+        assert (values.dtype.is_floating_point or "complex64" in case.title, indices.dtype) == (True, torch.int64)
+        assert values.shape == indices.shape
+        assert values.numel() == 0 if "resized" in case.title else values.dim() == case.args[0].dim()
+        assert case.errors_count
+    assert any("resized" in case.title for case in cases.values())
+
+
+def test_sizes_that_16_bits_do_not_count() -> None:
+    cases = made("tan.out")
+    assert cases["empty"].args[0].shape[0] == 0
+    assert cases["2,050 in the first dimension"].args[0].shape[0] == 2_050
+    longest = max(case.args[0].numel() for case in cases.values())
+    assert 65_537 <= longest <= 70_000
+
+
+def test_small_values_in_turn() -> None:
+    small = made("tan.out")["near zero"].args[0].abs()
+    assert bool((small[small != 0] < 1e-5).any())
+    assert float(small.max()) < 2e-2
+
+
+def test_a_backward_keeps_its_shapes_equal() -> None:
+    cases = made("gelu_backward.grad_input")
+    sizes = {tuple(t.shape for t in case.args): title for title, case in cases.items() if ": (" in title}
+    assert len(sizes) == 3
+    assert all(first == second for first, second in sizes)
+
+
+def test_views_of_complex_numbers() -> None:
+    cases = made("baddbmm_", "complex64")
+    assert cases["tensor 0 conjugate view"].args[0].is_conj()
+    assert cases["tensor 2 negative complex view"].args[2].is_neg()
+
+
+def test_nothing_that_is_written_is_twice_in_memory() -> None:
+    assert not any(0 in case.args[0].stride() for case in made("baddbmm_").values() if case.args[0].numel() > 1)
+
+
+def test_a_padding_index_among_the_indices() -> None:
+    for title, case in made("embedding_dense_backward").items():
+        if title.startswith("padding index"):
+            assert case.args[3] in case.args[1].flatten().tolist() or case.args[3] == 0
+            break
+    else:
+        pytest.fail("no padding index")
