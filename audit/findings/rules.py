@@ -98,14 +98,6 @@ TORCH = (
         ("addr", "addr_"),
     ),
     ExplainingRule(
-        "attention-with-a-mask-that-wants-a-gradient",
-        "torch asks query, key and value whether a gradient is wanted, and else takes the form for inference on mps",
-        WRONG,
-        r"^raises RuntimeError: derivative for aten::_scaled_dot_product_attention_math_for_mps is not implemented$",
-        ("nn.functional.scaled_dot_product_attention", "scaled_dot_product_attention"),
-        stages=("backward",),
-    ),
-    ExplainingRule(
         "compressed-sparse-refused",
         "torch's own check of what makes a sparse compressed tensor lists the devices that it accepts, without mps",
         WRONG,
@@ -143,12 +135,10 @@ TORCH = (
     ),
     ExplainingRule(
         "linear-second-derivative",
-        "on mps linear has a derivative formula of its own, whose derivative is wrong for a bias, for inputs of more "
-        "than two dimensions and for complex dtypes",
+        "on mps linear has a derivative formula of its own, which cannot be derived again for complex dtypes",
         WRONG,
-        r"^raises RuntimeError: (got 3 tensors and 2 gradients$|linear_backward does not support automatic differen"
-        r"|The size of tensor a \(\d+\) must match the size of tensor b \(\d+\) at non-singleton dimension \d+$)",
-        ("nn.functional.linear", "nn.functional.multi_head_attention_forward"),
+        r"^raises RuntimeError: linear_backward does not support automatic differentiation for outputs with complex",
+        ("nn.functional.linear",),
         inputs=r"^second derivative: ",
     ),
     ExplainingRule(
@@ -179,7 +169,7 @@ TORCH = (
         VALUES_DIFFER,
         ("nn.functional.linear_cross_entropy.chunked*", "nn.LinearCrossEntropyLoss.*"),
         dtypes=HALVES,
-        at_most=20.0,
+        at_most=100.0,
     ),
     ExplainingRule(
         "deterministic-bilinear-rounds-otherwise",

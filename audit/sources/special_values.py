@@ -23,7 +23,7 @@ MOST_KINDS = 3
 
 
 @dataclass(frozen=True)
-class Plan:
+class ValuePlan:
     """Which classes, by their titles, are tried with a dtype.
 
     Attributes:
@@ -37,8 +37,8 @@ class Plan:
     others: tuple[str, ...] = ()
 
 
-PLANS: dict[str, Plan] = {
-    "float32": Plan(
+PLANS: dict[str, ValuePlan] = {
+    "float32": ValuePlan(
         (
             *("nan", "infinities", "signed zeros", "denormals", "largest finite", "nan in whole rows"),
             *("one infinity", "negative infinity in whole rows", "zeros", "all equal"),
@@ -46,32 +46,34 @@ PLANS: dict[str, Plan] = {
         ("nan middle", "nan first", "nan last", "zeros"),
         ("nan", "nan middle"),
     ),
-    "float16": Plan(("nan", "infinities", "denormals", "largest finite"), ("nan middle",)),
-    "bfloat16": Plan(("nan", "infinities", "largest finite"), ("nan middle",)),
-    "complex64": Plan(("nan", "infinities", "signed zeros", "nan in an imaginary part", "infinite imaginary part")),
-    "int64": Plan(
+    "float16": ValuePlan(("nan", "infinities", "denormals", "largest finite"), ("nan middle",)),
+    "bfloat16": ValuePlan(("nan", "infinities", "largest finite"), ("nan middle",)),
+    "complex64": ValuePlan(
+        ("nan", "infinities", "signed zeros", "nan in an imaginary part", "infinite imaginary part")
+    ),
+    "int64": ValuePlan(
         ("extreme integers", "all equal", "negative", "beyond 2^24", "beyond 2^31", "beyond 2^53"),
         ("zeros",),
         ("beyond 2^24", "beyond 2^53"),
     ),
-    "int32": Plan(("extreme integers", "negative", "beyond 2^24"), ("zeros",)),
-    "int16": Plan(("extreme integers", "negative")),
-    "int8": Plan(("extreme integers", "negative")),
-    "uint8": Plan(("extreme integers", "above 127")),
-    "bool": Plan(("all true", "all false")),
+    "int32": ValuePlan(("extreme integers", "negative", "beyond 2^24"), ("zeros",)),
+    "int16": ValuePlan(("extreme integers", "negative")),
+    "int8": ValuePlan(("extreme integers", "negative")),
+    "uint8": ValuePlan(("extreme integers", "above 127")),
+    "bool": ValuePlan(("all true", "all false")),
 }
 # For modules, remembered calls and lists of tensors: most of them call what the other OpInfos call.
-FEWER_PLANS: dict[str, Plan] = {
-    "float32": Plan(("nan", "infinities"), ("nan middle",)),
-    "float16": Plan(("nan",)),
-    "int64": Plan(("extreme integers", "beyond 2^53")),
+FEWER_PLANS: dict[str, ValuePlan] = {
+    "float32": ValuePlan(("nan", "infinities"), ("nan middle",)),
+    "float16": ValuePlan(("nan",)),
+    "int64": ValuePlan(("extreme integers", "beyond 2^53")),
 }
 # For remembered calls that write into an argument: mostly twins of those that return.
-FEWEST_PLANS: dict[str, Plan] = {"float32": Plan(("nan",)), "int64": Plan(("beyond 2^53",))}
+FEWEST_PLANS: dict[str, ValuePlan] = {"float32": ValuePlan(("nan",)), "int64": ValuePlan(("beyond 2^53",))}
 # What the values of a dtype are at the least, sprinkled over all tensors: floating ones, and integers.
-SPRINKLED: dict[bool, Plan] = {
-    True: Plan(("nan", "infinities", "signed zeros", "denormals", "largest finite")),
-    False: Plan(("extreme integers",)),
+SPRINKLED: dict[bool, ValuePlan] = {
+    True: ValuePlan(("nan", "infinities", "signed zeros", "denormals", "largest finite")),
+    False: ValuePlan(("extreme integers",)),
 }
 
 
@@ -95,15 +97,17 @@ class SpecialValueSource(DerivedSource):
 
     def further_variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
         """The few classes that the plan has for cases of other kinds."""
-        return with_special_values(case, key.operator, key.dtype, Plan(self._plans(key.operator)[key.dtype].others))
+        return with_special_values(
+            case, key.operator, key.dtype, ValuePlan(self._plans(key.operator)[key.dtype].others)
+        )
 
-    def _plans(self, operator: str) -> dict[str, Plan]:
+    def _plans(self, operator: str) -> dict[str, ValuePlan]:
         if self._base.name == "schema":
             return FEWEST_PLANS if writes(operator) else FEWER_PLANS
         return PLANS if self._base.name == "opinfo" and not operator.startswith("_foreach_") else FEWER_PLANS
 
 
-def with_special_values(case: Case, operator: str, dtype: str, plan: Plan) -> Iterator[Case]:
+def with_special_values(case: Case, operator: str, dtype: str, plan: ValuePlan) -> Iterator[Case]:
     """One case for each class of values that the plan has and that is defined for the operator.
 
     What the CPU refuses (a singular matrix, a probability of NaN) the device has to refuse too.

@@ -46,7 +46,6 @@ SHOWN_BY_OPINFOS = {
     "bincount-in-the-dtype-of-weights": "bincount",
     "mode-out-refuses-mps": "mode",
     "linear-without-forward-ad": "nn.functional.linear",
-    "linear-second-derivative": "nn.functional.linear",
     "linear-gradients-with-a-history": "nn.functional.linear",
     "lu-solve-out": "linalg.lu_solve",
     "linear-cross-entropy-in-halves": "nn.functional.linear_cross_entropy",
@@ -78,6 +77,8 @@ SHOWN_BY_MIXED_DTYPES = {
     "powsum-without-its-kernel": "_foreach_powsum.Scalar",
     "lstm-of-onednn": "lstm.input",
 }
+SHOWN_BY_COMPLEX_DTYPES = {"linear-second-derivative": "nn.functional.linear"}
+SHOWN_BY_PAIRS = {"addr-in-place-resizes": "addr"}
 SHOWN_BY_A_MAC = {"order-that-nobody-asked-for"}
 
 
@@ -110,26 +111,29 @@ def test_every_rule_about_torch_is_shown_here() -> None:
         | set(SHOWN_BY_DRAWS)
         | set(SHOWN_BY_LAYOUTS)
         | set(SHOWN_BY_MIXED_DTYPES)
+        | set(SHOWN_BY_COMPLEX_DTYPES)
+        | set(SHOWN_BY_PAIRS)
         | SHOWN_BY_A_MAC
     )
 
 
 @pytest.mark.parametrize(
-    ("shown", "sources"),
+    ("shown", "sources", "dtypes"),
     [
-        (SHOWN_BY_OPINFOS, ("opinfo", "forms", "errors")),
-        (SHOWN_BY_SCHEMAS, ("schema",)),
-        (SHOWN_BY_ARGUMENTS, ("arguments",)),
-        (SHOWN_BY_DRAWS, ("schema random",)),
-        (SHOWN_BY_LAYOUTS, ("schema targets", "schema tensor layouts")),
-        (SHOWN_BY_MIXED_DTYPES, ("mixed dtypes", "schema mixed dtypes")),
+        (SHOWN_BY_OPINFOS, ("opinfo", "forms", "errors"), ("float32", "float16", "uint8")),
+        (SHOWN_BY_SCHEMAS, ("schema",), ("float32", "float16", "uint8")),
+        (SHOWN_BY_ARGUMENTS, ("arguments",), ("float32", "float16", "uint8")),
+        (SHOWN_BY_DRAWS, ("schema random",), ("float32", "float16", "uint8")),
+        (SHOWN_BY_LAYOUTS, ("schema targets", "schema tensor layouts"), ("float32", "float16", "uint8")),
+        (SHOWN_BY_MIXED_DTYPES, ("mixed dtypes", "schema mixed dtypes"), ("float32", "bool")),
+        (SHOWN_BY_COMPLEX_DTYPES, ("forms",), ("complex64",)),
+        (SHOWN_BY_PAIRS, ("pairs",), ("bfloat16", "float16")),
     ],
-    ids=["opinfos", "schemas", "arguments", "draws", "layouts", "mixed dtypes"],
+    ids=["opinfos", "schemas", "arguments", "draws", "layouts", "mixed dtypes", "complex dtypes", "pairs"],
 )
 def test_operators_with_rules_have_nothing_unexplained(
-    tmp_path: Path, shown: dict[str, str], sources: tuple[str, ...]
+    tmp_path: Path, shown: dict[str, str], sources: tuple[str, ...], dtypes: tuple[str, ...]
 ) -> None:
-    dtypes = ("float32", "bool") if shown is SHOWN_BY_MIXED_DTYPES else ("float32", "float16", "uint8")
     found = explained(tmp_path / "store.sqlite", tuple(dict.fromkeys(shown.values())), sources, dtypes=dtypes)
     assert found.unexplained == ()
     assert set(shown) <= {use.name for use in found.rules}

@@ -42,7 +42,8 @@ def test_what_goes_on_for_ever_is_ended(deed: str, alarm: signal.Signals) -> Non
 
 def test_ignored_alarms_are_no_way_out() -> None:
     ignored = "signal.signal(signal.SIGPROF, signal.SIG_IGN); signal.signal(signal.SIGALRM, signal.SIG_IGN)"
-    assert ended_by("while True: pass", before=ignored) == -signal.SIGPROF
+    # On a busy machine the limit on the wall may be over first.
+    assert ended_by("while True: pass", before=ignored) in {-signal.SIGPROF, -signal.SIGALRM}
 
 
 def test_what_ends_in_time_is_left_alone() -> None:

@@ -14,7 +14,7 @@ from mpsmith.audit.selection import Samples
 from mpsmith.audit.sources.modules import ModuleSource
 from mpsmith.audit.sources.opinfo import OpInfoSource
 from mpsmith.audit.sources.schema import SchemaSource
-from mpsmith.audit.sources.special_values import Plan, SpecialValueSource, varied_tensors, with_special_values
+from mpsmith.audit.sources.special_values import SpecialValueSource, ValuePlan, varied_tensors, with_special_values
 from mpsmith.audit.sources.unsafe_values import bare, excluded, is_left_alone, writes
 from mpsmith.audit.sources.value_classes import classes
 
@@ -118,9 +118,9 @@ def test_positions_get_no_values() -> None:
 
 def test_empty_and_other_tensors_stay() -> None:
     empty, other = torch.ones(0), torch.ones(2, dtype=torch.int32)
-    assert list(with_special_values(Case(call, (empty, other)), "add", "float32", Plan(("nan",)))) == []
+    assert list(with_special_values(Case(call, (empty, other)), "add", "float32", ValuePlan(("nan",)))) == []
     x = torch.ones(2, requires_grad=True)
-    (varied,) = with_special_values(Case(call, ([x, other],), {"y": x}), "add", "float32", Plan(("nan",)))
+    (varied,) = with_special_values(Case(call, ([x, other],), {"y": x}), "add", "float32", ValuePlan(("nan",)))
     assert (varied.args[0][0].isnan().sum(), varied.kwargs["y"].isnan().sum()) == (1, 1)
     assert varied.args[0][1] is other
     assert not x.isnan().any()
