@@ -38,7 +38,7 @@ from .sizes import (
     is_any_of,
     largest_size,
 )
-from .special_values import Plan, with_special_values
+from .special_values import ValuePlan, with_special_values
 from .tensor_layouts import KERNEL_DIES, alone_in, filled, from_turn, start_of
 
 # What the elements of a tensor near zero are multiplied with, in turn: a step of 1e-7 shows in one of them.
@@ -75,7 +75,7 @@ class Variety:
         near_zero: whether floating tensors get small values.
     """
 
-    values: Plan
+    values: ValuePlan
     layouts: tuple[Layout, ...]
     in_turn: tuple[Layout, ...] = ()
     sizes: tuple[int, ...] = ()
@@ -85,21 +85,21 @@ class Variety:
 
 VARIETY: dict[str, Variety] = {
     "float32": Variety(
-        Plan(("nan", "infinities", "signed zeros", "largest finite"), ("nan middle",)),
+        ValuePlan(("nan", "infinities", "signed zeros", "largest finite"), ("nan middle",)),
         (transposed, expanded, negative_view),
         (stepped, offset, expanded_last),
         sizes=(ROWS, LONG),
         mixed=True,
         near_zero=True,
     ),
-    "float16": Variety(Plan(("nan", "infinities")), (stepped,)),
+    "float16": Variety(ValuePlan(("nan", "infinities")), (stepped,)),
     "int64": Variety(
-        Plan(("extreme integers", "negative", "beyond 2^24", "beyond 2^53", "zeros"), ("beyond 2^53",)),
+        ValuePlan(("extreme integers", "negative", "beyond 2^24", "beyond 2^53", "zeros"), ("beyond 2^53",)),
         (transposed, expanded),
         sizes=(ROWS,),
         mixed=True,
     ),
-    "complex64": Variety(Plan(("nan", "zeros")), (conjugate_view, negative_complex_view, stepped), mixed=True),
+    "complex64": Variety(ValuePlan(("nan", "zeros")), (conjugate_view, negative_complex_view, stepped), mixed=True),
 }
 # They make their first argument anew, or say nothing of its values.
 WITHOUT_VALUES = ("resize*", "_resize*", "set_*", "empty*", "new_empty*")
