@@ -388,6 +388,18 @@ ROUNDING = (
         at_most=3.0,
     ),
     ExplainingRule(
+        "gradient-of-many-rows-together",
+        "the gradient of renorm takes sums over all the elements of a slice, 66,625 of them; what float32 loses in one "
+        "grows with their number",
+        WRONG,
+        r"^gradient 0: \d+ of 133250 elements differ",
+        ("renorm",),
+        sources=("sizes",),
+        dtypes=("float32",),
+        inputs=r"^1,025 rows: ",
+        at_most=10.0,
+    ),
+    ExplainingRule(
         "sum-over-a-transposed-gradient",
         "the bias gradient is one sum over thousands of numbers; the CPU's kernel, which the simulated device runs, "
         "adds them in the order of memory",

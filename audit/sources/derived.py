@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ..cases import Case, CaseSource
 from ..group import GroupKey
-from ..selection import Samples
+from ..selection import DTYPES, Samples
 from ..tree import leaves
 from .opinfo import OpInfoSource
 
@@ -21,6 +21,10 @@ LOOKED_AT = 8
 LARGEST_TO_VARY = 100_000
 # Cases of another kind come later: a sampler goes through one argument after the other.
 LOOKED_AT_FOR_KINDS = 64
+
+# A source that costs much in every dtype goes through all of its variations in these alone, where not asked for full
+# samples: in the others the covering arrays combine its variations with everything else.
+MAIN_DTYPES = ("float32", "float16", "complex64", "int64", "bool")
 
 # What the name of a derived source starts with, by what it varies: "layouts", "module layouts", "schema layouts".
 PREFIXES = {"opinfo": "", "modules": "module ", "schema": "schema "}
@@ -34,7 +38,12 @@ class DerivedSource(CaseSource):
 
     Args:
         base: whose cases are varied.
+
+    Attributes:
+        dtypes: in which of them it varies anything below the level `full`.
     """
+
+    dtypes: tuple[str, ...] = DTYPES
 
     def __init__(self, base: CaseSource) -> None:
         self._base = base
@@ -48,6 +57,8 @@ class DerivedSource(CaseSource):
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         """The variations of the group's cases that are worth it."""
+        if samples is not Samples.FULL and key.dtype not in self.dtypes:
+            return
         base = replace(key, source=self._base.name)
         for turn, case in enumerate(self.chosen(self._base.cases(base, Samples.DEFAULT))):
             yield from self.further_variations(base, case) if turn else self.variations(base, case)

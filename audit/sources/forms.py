@@ -18,7 +18,7 @@ from ..cases import Case
 from ..group import GroupKey
 from ..judging.transfer import differentiable_leaves
 from ..tree import leaves, map_leaves
-from .derived import DerivedOpInfoSource
+from .derived import MAIN_DTYPES, DerivedOpInfoSource
 from .operands import number_and_tensor, overlapping
 
 GUARD = 37  # elements before and after an out= tensor; odd, so that a vectorised overrun does not end on its border
@@ -38,6 +38,7 @@ class FormSource(DerivedOpInfoSource):
     """Each representative sample in every form that its OpInfo says the operator has."""
 
     name = "forms"
+    dtypes = MAIN_DTYPES
 
     def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
         """One case for each form."""

@@ -11,7 +11,7 @@ from torch import Tensor
 from ..cases import Case
 from ..group import GroupKey
 from ..tree import leaves, map_leaves
-from .derived import DerivedSource
+from .derived import MAIN_DTYPES, DerivedSource
 
 Layout = Callable[[Tensor], "Tensor | None"]
 
@@ -122,6 +122,7 @@ class LayoutSource(DerivedSource):
     """Each representative sample once in every layout that its tensors can have."""
 
     name = "layouts"
+    dtypes = MAIN_DTYPES
 
     def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
         """The variations that `in_every_layout` makes."""

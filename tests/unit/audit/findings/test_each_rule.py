@@ -352,6 +352,18 @@ TABLE = (
         },
     ),
     Explained(
+        "gradient-of-many-rows-together",
+        V.WRONG,
+        ("gradient 0: 9 of 133250 elements differ; at [0, 0, 0]: 1.0, CPU 2.0",),
+        ("renorm",),
+        limit=10.0,
+        fixed={
+            "source": ("sizes", "opinfo"),
+            "inputs": ("1,025 rows: (x)", "(x)"),
+            "dtype": ("float32", "float16"),
+        },
+    ),
+    Explained(
         "sum-over-a-transposed-gradient",
         V.WRONG,
         ("gradient 2: 1 of 4 elements differ; at [0]: 1.0, CPU 2.0",),
