@@ -51,6 +51,8 @@ COSTLY: dict[tuple[str, ...], int] = {
     ): 33,  # a step each
     ("*attention*", "nn.MultiheadAttention", "_transformer*", "*_mha*"): WIDE,
     ("*multilabel_margin_loss*", "nn.MultiLabelMarginLoss"): WIDE,
+    ("linalg_pinv*",): 33,  # a rank for each matrix
+    ("index_fill*", "bilinear", "nn.functional.bilinear", "nn.Bilinear", "_trilinear"): 4_097,  # grows with the square
     ("linalg_*", "_linalg_*", "*svd*", "pca_lowrank", "lobpcg", "*cholesky*", "lu*", "*inverse*", "logdet"): ROWS,
     (
         "slogdet",
@@ -178,7 +180,7 @@ def in_every_size(case: Case, plan: SizePlan = FULL, operator: str = "", *, chec
             yield from sizes.of_others()
     if "memory_format" not in case.kwargs:  # one is for four dimensions
         yield from in_many_dimensions(dimensions, plan.many)
-    if decomposes:
+    if decomposes and largest_size(operator) >= ROWS:
         yield from in_batches(dimensions, (ROWS,), f"{ROWS:,} batches")
 
 
