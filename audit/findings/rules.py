@@ -373,7 +373,7 @@ ROUNDING = (
         VALUES_DIFFER,
         ("nn.LSTM.*", "nn.GRU.*", "nn.Transformer*"),
         sources=("modules",),
-        at_most=2.0,
+        at_most=4.0,
     ),
     ExplainingRule(
         "inner-product-in-another-order",
