@@ -31,7 +31,7 @@ from mpsmith.simulator.device.faults import Fault, inject
 pytestmark = pytest.mark.usefixtures("no_faults")
 
 EXPLAINER = Explainer(installed_surface(), simulated=True)
-SOURCES = ("opinfo", "layouts", "forms", "errors", "sizes", "random")
+SOURCES = ("opinfo", "layouts", "forms", "errors", "sizes", "random", "repetition")
 DTYPES = ("float32", "float16")
 VALUES = r"elements differ"
 RELATIVE, ABSOLUTE = (3 * limit for limit in TOLERANCES[torch.float32])
@@ -137,6 +137,7 @@ def without(owner: object, name: str, value: object) -> Callable[[pytest.MonkeyP
 
 
 def wider(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(compare, "ULPS", 1e9)  # the absolute part whole, however small a result is
     for dtype, (relative, absolute) in list(compare.TOLERANCES.items()):
         patch.setitem(compare.TOLERANCES, dtype, (10 * relative, 10 * absolute))
 
@@ -183,9 +184,9 @@ MUTATIONS: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
     "tolerances are ten times as wide": ("just beyond the tolerance", wider),
     "shapes are not compared": ("wrong shape", blinded("shape is")),
     "dtypes are not compared": ("wrong dtype", blinded("dtype is")),
-    "strides are not compared": ("wrong stride", without(Comparison, "_strides", lambda *_: None)),
-    "memory is not compared": ("wrong alias", without(Comparison, "_memory", lambda *_: None)),
-    "inputs are not looked at": ("changes its input", without(Comparison, "_untouched", lambda *_: None)),
+    "strides are not compared": ("wrong stride", without(agreement, "compare_strides", lambda *_: None)),
+    "memory is not compared": ("wrong alias", without(agreement, "compare_memory", lambda *_: None)),
+    "inputs are not looked at": ("changes its input", without(Comparison, "_arguments", lambda *_: 0.0)),
     "gradients are not compared": ("wrong gradient", without(Comparison, "backward", lambda *_: 0.0)),
     "memory in use is not measured": ("leaks", without(Trial, "leaked_bytes", lambda *_: 0)),
     "distributions are not compared": (
