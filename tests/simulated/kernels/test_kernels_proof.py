@@ -39,16 +39,17 @@ def differing(right: float, by: float, dtype: torch.dtype) -> Callable[[torch.Te
 
 
 # torch.testing.assert_close's own (rtol, atol): float32 (1.3e-6, 1e-5), float16 (1e-3, 1e-5), bfloat16 (1.6e-2, 1e-5).
+# Of the absolute part a small result that depends on no rounded input gets 16 units in its last place.
 # All right values and errors are numbers that the dtype holds, or nearly so.
 @pytest.mark.parametrize(
     ("dtype", "right", "within", "beyond"),
     [
         (torch.float32, 10_000.0, 0.0127, 0.0137),  # one tolerance is 0.01301
-        (torch.float32, 0.0, 0.98e-5, 1.02e-5),
+        (torch.float32, 2.0**-10, 3.0e-9, 3.2e-9),  # 3.13e-9
         (torch.float16, 1000.0, 1.0, 1.5),  # 1.00001
-        (torch.float16, 0.0, 0.98e-5, 1.02e-5),
+        (torch.float16, 2.0**-13, 1.9e-6, 2.2e-6),  # 2.03e-6
         (torch.bfloat16, 64.0, 1.0, 1.5),  # 1.02401
-        (torch.bfloat16, 0.0, 0.98e-5, 1.02e-5),
+        (torch.bfloat16, 2.0**-20, 1.27e-7, 1.42e-7),  # 1.35e-7
     ],
 )
 @pytest.mark.parametrize("sign", [1, -1])
