@@ -231,7 +231,7 @@ def test_a_judge_without_one_of_its_parts_misses_the_fault(
 
 
 def test_a_small_self_test_finds_leaks_and_what_ends_processes(tmp_path: Path) -> None:
-    asked = Asked(3, seed=5, classes=("aborts", "hangs", "leaks"), workers=2)
+    asked = Asked(3, seed=5, classes=("aborts", "hangs", "leaks"), workers=2, timeout=10.0)
     done = self_test(asked, tmp_path, lambda text: None)
     found = [(finding.planted.class_name, finding.result) for finding in done.findings]
     assert sorted(found) == [("aborts", "found"), ("hangs", "found"), ("leaks", "found")]
