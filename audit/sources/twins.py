@@ -7,7 +7,7 @@ and the parts that only other operators call, have kernels of their own that may
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -34,12 +34,13 @@ from .sizes import (
     UNCHECKED,
     apart,
     draws,
+    in_many_dimensions,
     is_a_part,
     is_any_of,
     largest_size,
 )
 from .special_values import ValuePlan, with_special_values
-from .tensor_layouts import KERNEL_DIES, alone_in, filled, from_turn, start_of
+from .tensor_layouts import GROWN, KERNEL_DIES, alone_in, filled, start_of
 
 # What the elements of a tensor near zero are multiplied with, in turn: a step of 1e-7 shows in one of them.
 SMALL = (1e-3, 1e-4, 1e-5, 1e-6)
@@ -49,12 +50,6 @@ ROWS = 2_050
 MOST_TENSORS = 3
 # Of so many cases one gives empty out tensors, which the overload has to resize.
 RESIZED = 3
-
-
-def expanded_last(tensor: Tensor) -> Tensor | None:
-    """The first entry of the last of several dimensions repeated with stride 0."""
-    other = expanded(tensor.transpose(0, -1)) if tensor.dim() > 1 else None
-    return None if other is None else other.transpose(0, -1)
 
 
 def negative_complex_view(tensor: Tensor) -> Tensor | None:
@@ -69,7 +64,6 @@ class Variety:
     Attributes:
         values: the classes of special values.
         layouts: of each tensor alone.
-        in_turn: one of them for each tensor.
         sizes: of the first dimension, and how many elements in all the last one gets; nothing for none.
         mixed: whether tensors get other dtypes, with dimensions and without.
         near_zero: whether floating tensors get small values.
@@ -77,7 +71,6 @@ class Variety:
 
     values: ValuePlan
     layouts: tuple[Layout, ...]
-    in_turn: tuple[Layout, ...] = ()
     sizes: tuple[int, ...] = ()
     mixed: bool = False
     near_zero: bool = False
@@ -86,8 +79,7 @@ class Variety:
 VARIETY: dict[str, Variety] = {
     "float32": Variety(
         ValuePlan(("nan", "infinities", "signed zeros", "largest finite"), ("nan middle",)),
-        (transposed, expanded, negative_view),
-        (stepped, offset, expanded_last),
+        (transposed, stepped, offset, expanded, negative_view),
         sizes=(ROWS, LONG),
         mixed=True,
         near_zero=True,
@@ -95,7 +87,7 @@ VARIETY: dict[str, Variety] = {
     "float16": Variety(ValuePlan(("nan", "infinities")), (stepped,)),
     "int64": Variety(
         ValuePlan(("extreme integers", "negative", "beyond 2^24", "beyond 2^53", "zeros"), ("beyond 2^53",)),
-        (transposed, expanded),
+        (transposed, stepped, offset, expanded),
         sizes=(ROWS,),
         mixed=True,
     ),
@@ -113,7 +105,7 @@ OF_EIGHT_BITS = ("_scaled_mm*",)
 # The CPU leaves a resized tensor of theirs as memory was, or gives it strides of its own.
 NOT_RESIZED = ("*batch_norm*", *DECOMPOSITIONS)
 # In other sizes their CPU kernels divide by zero, read what nobody wrote, or give back their input itself.
-OF_THEIR_SIZES = ("_weight_norm_interface", "native_channel_shuffle")
+OF_THEIR_SIZES = ("_weight_norm_interface", "native_channel_shuffle", "multilabel_margin_loss_forward")
 
 
 class TwinSource(CaseSource):
@@ -142,7 +134,8 @@ class TwinSource(CaseSource):
         plain = [without_outs(case, key.operator, twin) for case in called] if twin is not None else called
         dtype = getattr(torch, key.dtype)
         of_dtype = [case for case in plain if any(tensor.dtype is dtype for tensor in tensors_of(case))]
-        for case in filled(of_dtype or plain):
+        for found in filled(of_dtype or plain):
+            case = found if is_any_of(key.operator, OF_THEIR_SIZES) else grown(found)
             resizes = not is_any_of(key.operator, NOT_RESIZED) and contiguous_results(case)
             for number, varied in enumerate(variations(key, case)):
                 sure = replace(varied, differentiable=False, errors_count=True, elementwise=False)
@@ -224,6 +217,24 @@ def contiguous_results(case: Case) -> bool:
     return all(result.is_contiguous() for result in results_on_cpu(case) or [])
 
 
+def grown(case: Case) -> Case:
+    """An elementwise call on so few elements that no layout differs, on as many as `GROWN` has."""
+    with_dimensions = {i: tensor for i, tensor in enumerate(tensors_of(case)) if tensor.dim()}
+    shapes = {tensor.shape for tensor in with_dimensions.values()}
+    if len(shapes) != 1 or not is_elementwise(case) or any(map(_holds_numbers, case.args)):
+        return case
+    (shape,) = shapes
+    if 0 in shape or (len(shape) > 1 and min(shape) > 1):
+        return case
+    larger = {
+        i: stretched(tensor.flatten(), [math.prod(GROWN)]).view(GROWN)
+        for i, tensor in with_dimensions.items()
+        if tensor.layout is torch.strided
+    }
+    made = with_tensors(case, larger, case.title)
+    return made if len(larger) == len(with_dimensions) and results_on_cpu(made) is not None else case
+
+
 def variations(key: GroupKey, case: Case) -> Iterator[Case]:
     """The variations of one call that its dtype has."""
     variety = VARIETY[key.dtype]
@@ -232,7 +243,7 @@ def variations(key: GroupKey, case: Case) -> Iterator[Case]:
     if variety.near_zero:
         yield from near_zero(case)
     turn = start_of(key)
-    yield from in_layouts(case, variety, written, turn)
+    yield from in_layouts(case, variety.layouts, written)
     if variety.mixed and not is_any_of(key.operator, DECOMPOSITIONS):
         yield from each_in_others(case, 1, turn, but=sorted(written))
         if is_elementwise(case):
@@ -241,6 +252,10 @@ def variations(key: GroupKey, case: Case) -> Iterator[Case]:
     if variety.sizes and not is_any_of(key.operator, OF_THEIR_SIZES):
         made = in_one_shape(case) if is_a_part(key.operator) else in_sizes(case, key.operator)
         yield from islice(made, 1 + len(variety.sizes))
+        if is_elementwise(case) or (len(tensors_of(case)) == 1 and not is_a_part(key.operator)):
+            yield from of_one_element(case, turn, written)
+    if len(variety.sizes) > 1 and not is_a_part(key.operator):
+        yield from in_five_dimensions(case)
     yield from with_padding(case)
 
 
@@ -265,12 +280,11 @@ def smaller(tensor: Tensor) -> Tensor:
     return tensor * factors.view(tensor.shape).to(tensor.dtype)
 
 
-def in_layouts(case: Case, variety: Variety, written: Collection[int], turn: int) -> Iterator[Case]:
+def in_layouts(case: Case, layouts: Sequence[Layout], written: Collection[int]) -> Iterator[Case]:
     """Each tensor alone in each layout; what is written is nowhere twice in memory."""
     for position in strided_positions(case)[:MOST_TENSORS]:
-        repeated = (expanded, expanded_last) if position in written else ()
-        for layout in (*variety.layouts, *from_turn(variety.in_turn, turn + position)[:1]):
-            varied = alone_in(case, position, layout) if layout not in repeated else None
+        for layout in layouts:
+            varied = None if layout is expanded and position in written else alone_in(case, position, layout)
             if varied is not None:
                 yield varied
 
@@ -309,6 +323,26 @@ def in_sizes(case: Case, operator: str) -> Iterator[Case]:
         title = f"{size:,} in the {'first' if wanted == ROWS else 'last'} dimension"
         if dimensions.elements(sizes) <= MOST_ELEMENTS:
             yield replace(dimensions.resized(sizes), title=title)
+
+
+def of_one_element(case: Case, turn: int, written: Collection[int]) -> Iterator[Case]:
+    """A call on one element with dimensions, and on one without; there in other dtypes too."""
+    tensors = dict(enumerate(tensors_of(case)))
+    if not all(tensor.numel() and tensor.layout is torch.strided for tensor in tensors.values()):
+        return
+    first = {i: tensor.detach().flatten()[0].clone() for i, tensor in tensors.items()}
+    ones = {i: tensor.view([1] * tensors[i].dim()) for i, tensor in first.items()}
+    yield with_tensors(case, ones, "one element")
+    without = with_tensors(case, first, "no dimension")
+    yield without
+    for varied in islice(each_in_others(without, 1, turn, but=sorted(written)), 1):
+        yield replace(varied, title=f"no dimension, {varied.title}")
+
+
+def in_five_dimensions(case: Case) -> Iterator[Case]:
+    """An elementwise call with dimensions put before those of its tensors."""
+    if is_elementwise(case):
+        yield from in_many_dimensions(Dimensions(case), 1)
 
 
 def in_one_shape(case: Case) -> Iterator[Case]:
