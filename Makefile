@@ -31,7 +31,7 @@ audit: $(STAMP)  ## audit the mps device (simulated where there is no Mac), sync
 
 test: $(STAMP) lint  ## lint, types and all tests that this machine can run
 	$(BIN)/python -m pytest tests/unit --numprocesses auto
-	$(BIN)/python -m pytest tests/simulated  # a process of its own: the device must load before any backward
+	$(BIN)/python -m pytest tests/simulated --numprocesses auto  # processes of their own: the device loads before any backward
 
 test-mps: $(STAMP)  ## the tests that need a real mps device (a Mac with Apple silicon)
 	$(BIN)/python -m pytest tests/mps

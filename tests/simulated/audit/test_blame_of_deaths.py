@@ -20,7 +20,7 @@ def test_an_abort_inside_a_composite(tmp_path: Path) -> None:
         sources=("opinfo",),
         device=DeviceKind.SIMULATED,
         workers=1,
-        faults=("aten::amax=segfault,above=20",),
+        faults=("aten::amax: segfaults when above(self, 20)",),
     )
     path = tmp_path / "store.sqlite"
     run = run_audit(settings, path, resume=False, say=lambda text: None)

@@ -23,13 +23,14 @@ def explained(
     *faults: Fault,
     dtypes: tuple[str, ...] = ("float32", "float16", "uint8"),
     refuse: str | None = None,
+    samples: Samples = Samples.DEFAULT,
 ) -> Explanation:
     settings = Settings(
         ops=ops,
         dtypes=dtypes,
         refuse_dtypes_of=refuse,
         sources=sources,
-        samples=Samples.DEFAULT,
+        samples=samples,
         device=DeviceKind.SIMULATED,
         workers=2,
         faults=tuple(map(str, faults)),
@@ -49,7 +50,6 @@ SHOWN_BY_OPINFOS = {
     "linear-gradients-with-a-history": "nn.functional.linear",
     "lu-solve-out": "linalg.lu_solve",
     "linear-cross-entropy-in-halves": "nn.functional.linear_cross_entropy",
-    "deterministic-bilinear-rounds-otherwise": "nn.functional.upsample_bilinear",
     "pinverse-under-autocast": "pinverse",
     "narrow-copy-error": "narrow_copy",
     "take-overlap-unchecked": "take",
@@ -103,6 +103,9 @@ def test_an_audit_meets_the_refusals_of_a_mac_unless_it_asks_for_none(tmp_path: 
     assert {use.name for use in without.rules}.isdisjoint(SHOWN_BY_REFUSALS)
 
 
+SHOWN_BY_FULL_SAMPLES = "deterministic-bilinear-rounds-otherwise"
+
+
 def test_every_rule_about_torch_is_shown_here() -> None:
     assert {rule.name for rule in TORCH} == (
         set(SHOWN_BY_OPINFOS)
@@ -113,8 +116,16 @@ def test_every_rule_about_torch_is_shown_here() -> None:
         | set(SHOWN_BY_MIXED_DTYPES)
         | set(SHOWN_BY_COMPLEX_DTYPES)
         | set(SHOWN_BY_PAIRS)
+        | {SHOWN_BY_FULL_SAMPLES}
         | SHOWN_BY_A_MAC
     )
+
+
+def test_the_forms_of_bytes_are_for_full_samples(tmp_path: Path) -> None:
+    ops, sources, dtypes = ("nn.functional.upsample_bilinear",), ("forms",), ("uint8",)
+    found = explained(tmp_path / "store.sqlite", ops, sources, dtypes=dtypes, samples=Samples.FULL)
+    assert found.unexplained == ()
+    assert SHOWN_BY_FULL_SAMPLES in {use.name for use in found.rules}
 
 
 @pytest.mark.parametrize(

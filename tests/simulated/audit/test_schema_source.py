@@ -41,11 +41,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    "operator", ["lstm.data", "_fused_adam.tensor_lr_out", "_mps_convolution", "is_leaf", "_make_dual_copy"]
-)
+@pytest.mark.parametrize("operator", ["lstm.data", "_fused_adam.tensor_lr_out", "is_leaf", "_make_dual_copy"])
 def test_overloads_that_want_more_than_a_draw_pass(store: Path, operator: str) -> None:
     assert verdicts(store, operator, "fallback") == {CaseVerdict.PASSED}
+
+
+def test_a_convolution_of_integers_is_refused_and_any_other_passes(store: Path) -> None:
+    assert verdicts(store, "_mps_convolution", "fallback") == {CaseVerdict.PASSED, CaseVerdict.DTYPE_GAP}
 
 
 def test_an_operator_without_a_kernel_on_any_device_is_missing(store: Path) -> None:
