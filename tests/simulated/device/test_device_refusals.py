@@ -103,7 +103,7 @@ def test_what_a_release_refuses_on_a_mac() -> None:
 @pytest.mark.parametrize(
     ("sizes", "wanted", "text"),
     [
-        ((4, 6), (3, 3), "input sizes must be divisible by output sizes. Non-divisible input sizes are not implemen"),
+        ((4, 6), (3, 3), "input sizes must be divisible by output sizes. Non-divisible input sizes are not"),
         ((2, 3), (4, 4), "output sizes must be divisible by input sizes. Non-divisible input sizes are not implem"),
         ((2, 4), (4, 2), "Input height and width must both be greater than, or equal to, or lesser than output he"),
         ((4, 6), (2, 3), None),

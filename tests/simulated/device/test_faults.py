@@ -445,7 +445,7 @@ def test_the_text_says_it_all(text: str, fault: Fault) -> None:
         ("exp", "write it as"),
         ("aten::exp", "write it as"),
         ("aten::exp: leeks", r"no 'leeks' \(did you mean leaks"),
-        ("aten::exp: leaks when offsett(self)", r"no 'offsett' \(did you mean offset"),
+        ("aten::exp: leaks when offsets(self)", r"no 'offsets' \(did you mean offset"),
         ("aten::exp: leaks when offset", r"write offset\(name\)"),
         ("aten::exp: leaks when above(self)", r"write above\(name, elements\)"),
         ("aten::exp: leaks when (", "no word with arguments"),
