@@ -24,6 +24,22 @@ from .group import GroupKey
 from .operator_names import matching
 from .selection import DTYPES, Samples, Settings
 
+# The values of these outputs are whatever the memory held.
+UNINITIALISED = frozenset(
+    {
+        "empty",
+        "empty_like",
+        "empty_permuted",
+        "empty_strided",
+        "new_empty",
+        "new_empty_strided",
+        "resize",
+        "resize_",
+        "resize_as",
+        "resize_as_",
+    }
+)
+
 
 @dataclass
 class Case:

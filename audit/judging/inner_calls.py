@@ -24,13 +24,14 @@ from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...errors import one_line
-from ..cases import Case, described, seed_generators
+from ..cases import UNINITIALISED, Case, described, seed_generators
 from ..tree import leaves, map_leaves
 from ..verdicts import AtFault, CaseVerdict, Outcome
 from .agreement import Comparison
 from .compare import Difference
 from .execution import Execution
 from .judge import DEVICE, Recorder, Trial, classify, reads_uninitialised_memory
+from .randomness import draws
 from .reference import WideRuns
 from .transfer import Inputs, move
 from .witness import Witness
@@ -43,22 +44,6 @@ ATTEMPTS = 2
 
 # Told of a call: its overload and its arguments in words.
 Note = Callable[[str, str], None]
-
-# Their results hold what the memory held.
-UNDEFINED_RESULTS = frozenset(
-    f"aten::{name}"
-    for name in (
-        "empty",
-        "empty_like",
-        "empty_permuted",
-        "empty_strided",
-        "new_empty",
-        "new_empty_strided",
-        "resize",
-        "resize_",
-        "resize_as_",
-    )
-)
 
 # Composite kernels below autograd, in the order in which the dispatcher prefers them.
 _COMPOSITE_KEYS = (
@@ -220,7 +205,7 @@ def _difference(case: Case, func: OpOverload[..., Any], before: Inputs, after: t
     if isinstance(after, Exception):
         refusal = classify(after, "forward")
         return "" if refusal.verdict is CaseVerdict.MISSING else str(refusal)
-    is_random = torch.Tag.nondeterministic_seeded in func.tags
+    is_random = draws(func)
     is_random |= not torch.equal(drawn, torch.default_generator.get_state())
     expected = Execution(inputs, list(outputs), [], [])
     arguments = after[len(after) - len(_tensors(*inputs)) :]
@@ -271,7 +256,7 @@ def _rebuilt(inputs: Inputs, tensors: tuple[Any, ...]) -> Inputs:
 
 
 def _undefined(func: OpOverload[..., Any]) -> str:
-    return "uninitialised" if func._name.split(".")[0] in UNDEFINED_RESULTS else ""
+    return "uninitialised" if func._schema.name.removeprefix("aten::") in UNINITIALISED else ""
 
 
 def _composite_key(func: OpOverload[..., Any]) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._ops import OpOverload
 
 from ..cases import Case
 from .compare import Difference
@@ -56,12 +57,21 @@ def compare_draws_from(case: Case, mine: tuple[bool, ...], cpus: tuple[bool, ...
     return None
 
 
+def draws(overload: OpOverload[..., Any]) -> bool:
+    """Whether torch says of an overload that it draws random numbers from a generator that a seed controls."""
+    return torch.Tag.nondeterministic_seeded in overload.tags
+
+
+def draws_in_any_overload(name: str) -> bool:
+    """Whether an operator of ATen has an overload that draws; False for a name that ATen does not have."""
+    packet = getattr(torch.ops.aten, name, None) if name else None
+    return packet is not None and any(draws(getattr(packet, overload)) for overload in packet.overloads())
+
+
 def _never_draws(name: str) -> bool:
     """Whether it is known of the operator that it draws no random number; not of one without a name."""
-    packet = getattr(torch.ops.aten, name, None) if name else None
-    if packet is None or name in HAVE_DROPOUT:
-        return False
-    return not any(torch.Tag.nondeterministic_seeded in getattr(packet, each).tags for each in packet.overloads())
+    known = bool(name) and hasattr(torch.ops.aten, name) and name not in HAVE_DROPOUT
+    return known and not draws_in_any_overload(name)
 
 
 @contextmanager

@@ -278,7 +278,7 @@ def _text(call: Call) -> str:
 
 
 def _same(name: str, first: Answer, second: Answer) -> bool:
-    from ..sources.opinfo import UNINITIALISED
+    from ..cases import UNINITIALISED
 
     base = name.partition("::")[2].split(".")[0]
     uninitialised = base in UNINITIALISED or base.startswith(("empty", "new_empty", "_empty"))

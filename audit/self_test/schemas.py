@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from ..calls.invocation import overload_of
+from ..judging.randomness import draws
 
 FLAGS = ("bool",)
 NUMBERS = ("float", "number", "Optional[float]", "Optional[number]")
@@ -93,7 +94,7 @@ def facts_of(name: str) -> Facts:
         optional_values=tuple(n for n, kind in types.items() if kind.startswith("Optional") and n not in tensors),
         masks=masks,
         defaults={a.name: a.default_value for a in listed if a.has_default_value()},
-        random=torch.Tag.nondeterministic_seeded in overload.tags,
+        random=draws(overload),
         view=any(r.alias_info is not None and not r.alias_info.is_write for r in returns),
         pointwise=torch.Tag.pointwise in overload.tags,
         reduction=torch.Tag.reduction in overload.tags,

@@ -23,6 +23,7 @@ from ..calls.binding import Binding
 from ..calls.invocation import full_name, overload_of, runs_a_kernel, written_arguments
 from ..cases import Case, CaseSource
 from ..group import GroupKey
+from ..judging.randomness import draws
 from ..judging.transfer import move
 from ..selection import Samples
 from ..tree import leaves
@@ -137,7 +138,7 @@ def is_varied(operator: str) -> bool:
     """Whether an overload has a kernel of its own and arguments to vary, and gives the same result at every call."""
     name = full_name(operator)
     overload = overload_of(name)
-    if TRUSTING.search(operator) or torch.Tag.nondeterministic_seeded in overload.tags or not runs_a_kernel(name):
+    if TRUSTING.search(operator) or draws(overload) or not runs_a_kernel(name):
         return False
     return any(str(argument.type) not in ("Tensor", "List[Tensor]") for argument in overload._schema.arguments)
 

@@ -111,33 +111,12 @@ LAYOUTS_OF_OTHERS = {name: LAYOUTS[name] for name in ("transposed", "offset", "e
 
 def first_relaid(case: Case, layout: layouts.Layout) -> Case | None:
     """The case with its first tensor in another layout."""
-    return _relaid(case, layout, lambda place: place == 0)
+    return layouts.relaid(case, layout, lambda place: place == 0)
 
 
 def others_relaid(case: Case, layout: layouts.Layout) -> Case | None:
     """The case with all tensors but the first in another layout."""
-    return _relaid(case, layout, lambda place: place > 0)
-
-
-def _relaid(case: Case, layout: layouts.Layout, chosen: Callable[[int], bool]) -> Case | None:
-    place = -1
-    found = False
-
-    def change(leaf: Any) -> Any:
-        nonlocal place, found
-        if not isinstance(leaf, Tensor):
-            return leaf
-        place += 1
-        if not chosen(place) or leaf.layout is not torch.strided:
-            return leaf
-        other = layout(leaf.detach())
-        if other is None:
-            return leaf
-        found = True
-        return other.requires_grad_(leaf.requires_grad)
-
-    args, kwargs = map_leaves(change, (case.args, case.kwargs))
-    return replace(case, args=args, kwargs=kwargs) if found else None
+    return layouts.relaid(case, layout, lambda place: place > 0)
 
 
 # ---- sizes

@@ -86,6 +86,11 @@ def detached(tree: Any) -> Any:
     return map_leaves(lambda leaf: leaf.detach() if isinstance(leaf, Tensor) else leaf, tree)
 
 
+def copied(tree: Any) -> Any:
+    """The tree with copies of its tensors, for calls that write to what they are given."""
+    return map_leaves(lambda leaf: leaf.clone() if isinstance(leaf, Tensor) else leaf, tree)
+
+
 class OutForm:
     """Calls with out=, into tensors that stand inside a larger storage filled with a sentinel.
 

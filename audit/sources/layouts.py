@@ -144,11 +144,21 @@ def in_every_layout(case: Case, layouts: Sequence[Layout] = LAYOUTS) -> Iterator
 
 def in_layout(case: Case, layout: Layout) -> Case | None:
     """The case with every tensor that can have it in `layout`, or None when none can."""
+    varied = relaid(case, layout, lambda place: True)
+    return varied and replace(varied, title=layout.__name__.replace("_", " "))
+
+
+def relaid(case: Case, layout: Layout, chosen: Callable[[int], bool]) -> Case | None:
+    """The case with those tensors in `layout` whose place among its tensors is `chosen`; None when none can have it."""
+    place = -1
     changed = False
 
     def change(leaf: object) -> object:
-        nonlocal changed
-        if not isinstance(leaf, Tensor) or leaf.layout is not torch.strided:
+        nonlocal place, changed
+        if not isinstance(leaf, Tensor):
+            return leaf
+        place += 1
+        if not chosen(place) or leaf.layout is not torch.strided:
             return leaf
         other = layout(leaf.detach())
         if other is None:
@@ -157,7 +167,7 @@ def in_layout(case: Case, layout: Layout) -> Case | None:
         return other.requires_grad_(leaf.requires_grad)
 
     args, kwargs = map_leaves(change, (case.args, case.kwargs))
-    return replace(case, args=args, kwargs=kwargs, title=layout.__name__.replace("_", " ")) if changed else None
+    return replace(case, args=args, kwargs=kwargs) if changed else None
 
 
 def with_scalars_on_host(case: Case) -> Case | None:

@@ -9,26 +9,10 @@ from typing import Any
 
 import torch
 
-from ..cases import Case, CaseSource
+from ..cases import UNINITIALISED, Case, CaseSource
 from ..group import GroupKey
 from ..selection import DTYPES, Samples
 from ..tree import leaves
-
-# The values of these outputs are whatever the memory held.
-UNINITIALISED = frozenset(
-    {
-        "empty",
-        "empty_like",
-        "empty_permuted",
-        "empty_strided",
-        "new_empty",
-        "new_empty_strided",
-        "resize",
-        "resize_",
-        "resize_as",
-        "resize_as_",
-    }
-)
 
 # The OpInfos of operators whose outputs get their strides from the inputs'.
 ELEMENTWISE = ("UnaryUfuncInfo", "BinaryUfuncInfo")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -12,10 +12,10 @@ from torch import Tensor
 from ..cases import Case
 from ..group import GroupKey
 from ..judging.compare import same_bits
-from ..judging.randomness import generators_as_before
-from ..tree import leaves, map_leaves
+from ..judging.randomness import draws_in_any_overload, generators_as_before
+from ..tree import leaves
 from .derived import DerivedOpInfoSource
-from .forms import Call, detached
+from .forms import Call, copied, detached
 
 # So many numbers are drawn for a distribution, in at most so many calls.
 DRAWS = 8192
@@ -53,13 +53,7 @@ ATEN_NAMES = {
 def draws_numbers(operator: str, aten_name: str = "") -> bool:
     """Whether the operator of an OpInfo draws from the generator that a seed controls, as its schemas are tagged."""
     names = {aten_name, operator.removeprefix("nn.functional."), ATEN_NAMES.get(operator, "")}
-    return any(map(_draws, names))
-
-
-def _draws(name: str) -> bool:
-    packet = getattr(torch.ops.aten, name, None) if name else None
-    overloads: Iterable[str] = packet.overloads() if packet is not None else ()
-    return any(torch.Tag.nondeterministic_seeded in getattr(packet, overload).tags for overload in overloads)
+    return any(map(draws_in_any_overload, names))
 
 
 def under_seeds(operator: Call) -> Call:
@@ -106,7 +100,7 @@ def drawn(operator: Call, args: Any, kwargs: Any, wanted: int, most_calls: int) 
     """What as many calls give as it takes to draw `wanted` numbers, one vector for each output of the operator."""
 
     def draw() -> list[Tensor]:
-        result = operator(*map_leaves(_copy, args), **map_leaves(_copy, kwargs))
+        result = operator(*copied(args), **copied(kwargs))
         return [leaf.flatten() for leaf in leaves(result) if isinstance(leaf, Tensor)]
 
     draws = [draw()]
@@ -120,7 +114,3 @@ def compared(left: list[Tensor], right: list[Tensor]) -> str:
     """In a word, whether two lots of draws are the same numbers."""
     pairs = zip(left, right, strict=True)
     return "the same" if all(same_bits(a.cpu(), b.cpu()) for a, b in pairs) else "other"
-
-
-def _copy(leaf: Any) -> Any:
-    return leaf.clone() if isinstance(leaf, Tensor) else leaf

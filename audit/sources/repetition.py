@@ -26,11 +26,12 @@ from ..calls.invocation import SchemaCall, full_name, overload_of, runs_a_kernel
 from ..cases import Case
 from ..group import GroupKey
 from ..judging.compare import same_bits
+from ..judging.randomness import draws
 from ..selection import DTYPES, Samples
 from ..tree import leaves, map_leaves
 from .arguments import MAIN_DTYPES, TRUSTING, accepts
 from .derived import DerivedSource, distinct
-from .forms import detached
+from .forms import copied, detached
 from .random import draws_numbers
 
 Call = Callable[..., Any]
@@ -102,7 +103,7 @@ def is_repeated(operator: str, *, of_schema: bool) -> bool:
     if not of_schema:
         return not draws_numbers(operator)
     name = full_name(operator)
-    if TRUSTING.search(operator) or torch.Tag.nondeterministic_seeded in overload_of(name).tags:
+    if TRUSTING.search(operator) or draws(overload_of(name)):
         return False
     return runs_a_kernel(name)
 
@@ -156,7 +157,7 @@ class _Repetition:
         self._copies = copies
 
     def _run(self, inputs: Inputs) -> Any:
-        args, kwargs = map_leaves(_copy, inputs) if self._copies else inputs
+        args, kwargs = copied(inputs) if self._copies else inputs
         return self._operator(*args, **kwargs)
 
 
@@ -168,12 +169,12 @@ class WithOtherValues(_Repetition):
     def __call__(self, first: Inputs, other: Inputs, between: Inputs) -> list[Any]:
         """All results, in the order of the calls."""
         results = [self._run(inputs) for inputs in (first, other, between, first)]
-        changed = map_leaves(_copy, first)
+        changed = copied(first)
         results.append(self._run(changed))
         if not self._copies and _change(changed, other):
             results.append(self._run(changed))
         del changed
-        results.append(self._run(map_leaves(_copy, other)))
+        results.append(self._run(copied(other)))
         return results
 
 
@@ -298,7 +299,3 @@ def _is_repeatable(case: Case) -> bool:
     """Whether the case is small, defined, has a tensor, and none that stays on the CPU."""
     sizes = [leaf.numel() for leaf in leaves((case.args, case.kwargs)) if isinstance(leaf, Tensor)]
     return bool(sizes) and max(sizes) <= LARGEST and not case.uninitialised and not case.on_host and accepts(case)
-
-
-def _copy(leaf: Any) -> Any:
-    return leaf.clone() if isinstance(leaf, Tensor) else leaf

@@ -17,12 +17,12 @@ from ..calls.foreign import foreign_memory
 from ..calls.invocation import SchemaCall, arguments_of, fingerprint
 from ..calls.memory import Memory
 from ..calls.references import register
-from ..cases import Case, CaseSource
+from ..cases import UNINITIALISED, Case, CaseSource
 from ..group import GroupKey
 from ..judging.transfer import move
 from ..selection import Samples
 from ..tree import leaves
-from .opinfo import UNINITIALISED, without_double
+from .opinfo import without_double
 
 # Arguments that operators read on the host whatever the device, by name; "operator/name" where only one does.
 HOST_ARGUMENTS = frozenset(

@@ -14,12 +14,13 @@ from ..calls.binding import Binding
 from ..calls.invocation import SchemaCall, full_name, overload_of, runs_a_kernel
 from ..cases import Case, CaseSource
 from ..group import GroupKey
-from ..judging.randomness import generators_as_before
+from ..judging.randomness import draws, generators_as_before
 from ..selection import DTYPES, Samples
-from ..tree import leaves, map_leaves
+from ..tree import leaves
 from .arguments import accepts
 from .derived import representative
 from .draws import CPU, DRAWN, DRAWS, Draw, certain
+from .forms import copied
 from .random import TELLING, compared, drawn, many_draws, under_seeds
 from .schema import SchemaSource
 
@@ -87,7 +88,7 @@ def draws_by_itself(operator: str) -> bool:
     """Whether an overload draws, and is not the generated out= form of another, which it calls."""
     name = full_name(operator)
     overload = overload_of(name)
-    if torch.Tag.nondeterministic_seeded not in overload.tags:
+    if not draws(overload):
         return False
     writes = any(argument.is_out for argument in overload._schema.arguments)
     return runs_a_kernel(name) or not writes
@@ -129,7 +130,7 @@ def certainly(call: Call, told: Callable[[Tensor], Any]) -> Call:
 
     def answer(*args: Any, **kwargs: Any) -> Any:
         with generators_as_before():
-            copies, named = map_leaves(_copy, args), map_leaves(_copy, kwargs)
+            copies, named = copied(args), copied(kwargs)
             result = next(leaf for leaf in leaves(call(*copies, **named)) if isinstance(leaf, Tensor))
         return told(result), list(result.stride())
 
@@ -211,7 +212,3 @@ def _has_device(leaf: Any) -> bool:
 def _state_of(device: torch.device) -> Tensor:
     state: Tensor = torch.mps.get_rng_state() if device.type == "mps" else torch.default_generator.get_state()
     return state.clone()
-
-
-def _copy(leaf: Any) -> Any:
-    return leaf.clone() if isinstance(leaf, Tensor) else leaf

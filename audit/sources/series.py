@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ..calls.binding import Binding
 from ..tree import map_leaves
+from .forms import copied
 
 Call = Callable[..., Any]
 Inputs = tuple[tuple[Any, ...], dict[str, Any]]
@@ -39,7 +40,7 @@ class InARow:
         for step in self._steps:
             step_args, step_kwargs = step(args, kwargs)
             if self._copies:
-                step_args, step_kwargs = map_leaves(_copy, step_args), map_leaves(_copy, step_kwargs)
+                step_args, step_kwargs = copied(step_args), copied(step_kwargs)
             results.append(self._operator(*step_args, **step_kwargs))
         return results
 
@@ -78,7 +79,3 @@ def scaled(step: Step, factor: float) -> Step:
         return step(map_leaves(change, args), map_leaves(change, kwargs))
 
     return step if factor == 1 else scaled_step
-
-
-def _copy(leaf: Any) -> Any:
-    return leaf.clone() if isinstance(leaf, Tensor) else leaf

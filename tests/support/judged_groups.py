@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mpsmith.audit.cases import CaseSource, make_cases
 from mpsmith.audit.group import GroupKey
 from mpsmith.audit.judging.fallbacks import CounterRecorder
 from mpsmith.audit.judging.judge import judge
 from mpsmith.audit.selection import Samples
 from mpsmith.audit.verdicts import CaseVerdict
+
+from .faulty_kernels import Faulty, faulty_kernel
 
 
 def wrong_cases(source: CaseSource, operator: str, dtype: str = "float32", variant: str = "") -> list[str]:
@@ -17,3 +21,10 @@ def wrong_cases(source: CaseSource, operator: str, dtype: str = "float32", varia
     assert cases, "a group without cases shows nothing"
     outcomes = {i: judge(case, CounterRecorder(), 0, f"{key.label}:{i}") for i, case in cases.items()}
     return [cases[i].title for i, outcome in outcomes.items() if outcome.verdict is CaseVerdict.WRONG]
+
+
+def found(source: CaseSource, operator: str, overload: str, faulty: Faulty, **key: Any) -> list[str]:
+    """The titles of a group's cases that show a faulty kernel; none of them may be wrong without it."""
+    assert wrong_cases(source, operator, **key) == []
+    with faulty_kernel(overload, faulty):
+        return wrong_cases(source, operator, **key)

@@ -10,7 +10,8 @@ import torch
 
 from mpsmith.audit.sources.arguments import ArgumentSource
 from mpsmith.audit.sources.schema import SchemaSource
-from support.overrides import overridden, wrong_cases
+from support.faulty_kernels import faulty_kernel
+from support.judged_groups import found
 
 SOURCE = ArgumentSource(SchemaSource())
 
@@ -73,20 +74,17 @@ FAULTS: dict[str, tuple[str, Callable[..., Any], str]] = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_seen_in_the_case_that_is_about_it(fault: str) -> None:
     operator, faulty, title = FAULTS[fault]
-    assert wrong_cases(SOURCE, operator) == []
-    with overridden(f"aten::{operator}", faulty):
-        assert title in wrong_cases(SOURCE, operator)
+    assert title in found(SOURCE, operator, operator, faulty)
 
 
 def test_what_is_kept_by_shape_is_seen_by_calls_in_a_row() -> None:
     operator = "upsample_bilinear2d"
-    assert wrong_cases(SOURCE, operator) == []
-    with overridden(f"aten::{operator}", CachedByShape()):
-        assert any(title.startswith("in a row: ") for title in wrong_cases(SOURCE, operator))
+    titles = found(SOURCE, operator, operator, CachedByShape())
+    assert any(title.startswith("in a row: ") for title in titles)
 
 
 def test_the_device_is_whole_again_after_a_fault() -> None:
     x = torch.ones(3, device="mps")
-    with overridden("aten::exp", lambda kernel, given: kernel(given) + 1):
+    with faulty_kernel("exp", lambda kernel, given: kernel(given) + 1):
         assert x.exp()[0].item() > 3
     assert x.exp()[0].item() < 3

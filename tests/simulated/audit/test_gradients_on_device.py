@@ -5,22 +5,10 @@ from __future__ import annotations
 import pytest
 
 from mpsmith.audit.sources import case_sources
-from support.faulty_kernels import faulty_kernel
-from support.judged_groups import wrong_cases
+from support.judged_groups import found, wrong_cases
 
 SOURCES = case_sources(())
-
-
-@pytest.fixture(autouse=True)
-def _fall_back(fallback_enabled: None) -> None:
-    """As the audit's first pass runs."""
-
-
-def found(source: str, operator: str, overload: str, fault, **key: str) -> list[str]:
-    """The titles of the cases that show the fault, none of which is wrong without it."""
-    assert wrong_cases(SOURCES[source], operator, **key) == []
-    with faulty_kernel(overload, fault):
-        return wrong_cases(SOURCES[source], operator, **key)
+pytestmark = pytest.mark.usefixtures("fallback_enabled")  # as the audit's first pass runs
 
 
 @pytest.mark.parametrize(
@@ -31,7 +19,7 @@ def test_a_backward_that_is_wrong_for_an_expanded_cotangent(operator: str, overl
     def expanded_read_as_contiguous(kernel, grad, *args, **kwargs):
         return kernel(grad * 2 if 0 in grad.stride() else grad, *args, **kwargs)
 
-    titles = found("gradients", operator, overload, expanded_read_as_contiguous)
+    titles = found(SOURCES["gradients"], operator, overload, expanded_read_as_contiguous)
     assert "gradients of the outputs as of a sum" in titles
 
 
@@ -40,9 +28,8 @@ def test_a_backward_with_only_the_weight_wanting_its_gradient() -> None:
         first, second, third = kernel(grad, x, shape, mean, rstd, weight, bias, mask)
         return first, second / 2 if list(mask) == [False, True, False] else second, third
 
-    assert "gradient of tensor 1 alone" in found(
-        "gradients", "nn.functional.layer_norm", "native_layer_norm_backward", of_layer_norm
-    )
+    titles = found(SOURCES["gradients"], "nn.functional.layer_norm", "native_layer_norm_backward", of_layer_norm)
+    assert "gradient of tensor 1 alone" in titles
 
 
 def test_a_backward_that_is_wrong_for_zeros() -> None:
@@ -50,7 +37,7 @@ def test_a_backward_that_is_wrong_for_zeros() -> None:
         gradient = kernel(grad, output, *args)
         return gradient + 1 if not bool(grad.any()) else gradient
 
-    titles = found("gradients", "softmax", "_softmax_backward_data", zero_cotangent, variant="")
+    titles = found(SOURCES["gradients"], "softmax", "_softmax_backward_data", zero_cotangent, variant="")
     assert titles == ["gradients of the outputs zero"]
 
 
@@ -58,7 +45,7 @@ def test_an_embedding_that_is_wrong_only_without_gradients() -> None:
     def ignores_renorm(kernel, self, indices, max_norm, norm_type):
         return self
 
-    titles = found("samples without gradients", "nn.functional.embedding", "embedding_renorm_", ignores_renorm)
+    titles = found(SOURCES["samples without gradients"], "nn.functional.embedding", "embedding_renorm_", ignores_renorm)
     assert titles
     assert wrong_cases(SOURCES["opinfo"], "nn.functional.embedding") == []
 
@@ -68,5 +55,5 @@ def test_a_module_whose_weight_gradient_is_wrong_alone() -> None:
         first, second, third = kernel(x, grad, weight, mask)
         return first, second * 2 if list(mask) == [False, True, False] else second, third
 
-    titles = found("module gradients", "nn.Linear", "linear_backward", of_linear, variant="train")
+    titles = found(SOURCES["module gradients"], "nn.Linear", "linear_backward", of_linear, variant="train")
     assert any(title.endswith(" alone") for title in titles)

@@ -16,7 +16,7 @@ from mpsmith.audit.judging.judge import judge
 from mpsmith.audit.selection import Samples
 from mpsmith.audit.sources import case_sources
 from mpsmith.audit.verdicts import CaseVerdict
-from support.overrides import overridden
+from support.faulty_kernels import faulty_kernel
 
 Kernel = Callable[..., Any]
 
@@ -54,7 +54,7 @@ def forgets_statistics(kernel: Kernel, *args: Any) -> Any:
 )
 def test_running_statistics_that_are_never_updated_show(source: str, operator: str, sources) -> None:
     assert messages(sources, source, operator) == []
-    with overridden("aten::native_batch_norm", forgets_statistics):
+    with faulty_kernel("native_batch_norm", forgets_statistics):
         assert any(" after the call: " in message for message in messages(sources, source, operator))
 
 
@@ -66,7 +66,7 @@ def forgets_squares(
 
 def test_a_fused_optimiser_that_forgets_a_state_shows(sources) -> None:
     assert messages(sources, "schema", "_fused_adam_") == []
-    with overridden("aten::_fused_adam_", forgets_squares):
+    with faulty_kernel("_fused_adam_", forgets_squares):
         assert messages(sources, "schema", "_fused_adam_")
 
 
@@ -84,7 +84,7 @@ def test_a_write_around_a_view_shows(sources) -> None:
         return touched.to(whole.device)
 
     assert messages(sources, "layouts", "erf") == []
-    with overridden("aten::erf", spills):
+    with faulty_kernel("erf", spills):
         assert any(m.startswith("the memory around input 0") for m in messages(sources, "layouts", "erf"))
 
 
@@ -94,7 +94,7 @@ def test_an_input_that_is_overwritten_by_a_backward_shows(sources) -> None:
         output.zero_()
         return result
 
-    with overridden("aten::tanh_backward", spoils):
+    with faulty_kernel("tanh_backward", spoils):
         assert any(m.startswith("output 0 after the backward") for m in messages(sources, "opinfo", "tanh"))
 
 
@@ -103,7 +103,7 @@ def test_outputs_in_one_storage_show_where_each_has_its_own(sources) -> None:
         return tuple(torch.stack(kernel(*args, **kwargs)).unbind())
 
     assert messages(sources, "opinfo", "aminmax") == []
-    with overridden("aten::aminmax", sliced):
+    with faulty_kernel("aminmax", sliced):
         assert "output 1 shares the memory of output 0, unlike the CPU's" in messages(sources, "opinfo", "aminmax")
 
 
@@ -112,7 +112,7 @@ def test_views_that_are_copies_show(sources) -> None:
         return [part.clone() for part in kernel(*args, **kwargs)]
 
     assert messages(sources, "opinfo", "split_with_sizes") == []
-    with overridden("aten::split_with_sizes", copied):
+    with faulty_kernel("split_with_sizes", copied):
         assert "output 0 shares no memory with an input, unlike the CPU's" in messages(
             sources, "opinfo", "split_with_sizes"
         )
@@ -123,7 +123,7 @@ def test_a_draw_for_nothing_shows(sources) -> None:
         torch.rand(1, device=self.device)
         return kernel(self)
 
-    with overridden("aten::sinh", draws):
+    with faulty_kernel("sinh", draws):
         assert set(messages(sources, "opinfo", "sinh")) == {"draws from the default generator, unlike the CPU"}
 
 
@@ -134,7 +134,7 @@ def test_a_generator_that_stands_still_shows(sources) -> None:
         torch.mps.set_rng_state(state)
         return result
 
-    with overridden("aten::exponential_", still):
+    with faulty_kernel("exponential_", still):
         assert "does not advance the default generator, unlike the CPU" in messages(sources, "opinfo", "exponential")
 
 
@@ -148,7 +148,7 @@ def naive_sinh(kernel: Kernel, self: Tensor) -> Tensor:
 
 @pytest.mark.parametrize(("operator", "faulty"), [("log1p", naive_log1p), ("sinh", naive_sinh)])
 def test_a_result_that_is_inexact_near_zero_shows(operator: str, faulty: Any, sources) -> None:
-    with overridden(f"aten::{operator}", faulty):
+    with faulty_kernel(operator, faulty):
         assert any(" elements differ" in m for m in messages(sources, "cancellation", operator))
 
 
@@ -162,7 +162,7 @@ def by_moments(kernel: Kernel, self: Tensor, dim: Any = None, *, correction: Any
 
 def test_a_variance_by_its_moments_shows(sources) -> None:
     assert messages(sources, "cancellation", "var") == []
-    with overridden("aten::var.correction", by_moments):
+    with faulty_kernel("var.correction", by_moments):
         assert any(" elements differ" in m for m in messages(sources, "cancellation", "var"))
 
 
@@ -171,7 +171,7 @@ def test_a_softmax_that_subtracts_no_maximum_shows(sources) -> None:
         return self.exp() / self.exp().sum(dim, keepdim=True)
 
     assert messages(sources, "cancellation", "softmax") == []
-    with overridden("aten::_softmax", overflowing):
+    with faulty_kernel("_softmax", overflowing):
         assert any(": nan, CPU " in m for m in messages(sources, "cancellation", "softmax"))
 
 
@@ -181,7 +181,7 @@ def test_a_lost_sign_of_zero_shows(operator: str, sources) -> None:
         return kernel(self) + 0.0
 
     assert messages(sources, "special values", operator) == []
-    with overridden(f"aten::{operator}", without_sign):
+    with faulty_kernel(operator, without_sign):
         assert any(m.startswith("the sign of zero") for m in messages(sources, "special values", operator))
 
 
@@ -190,7 +190,7 @@ def test_a_device_that_flushes_is_right_and_it_is_said(sources) -> None:
         return torch.where(x.abs() < 2.0**-126, x * 0, x)
 
     (key,) = [k for k in sources["special values"].groups() if k.operator == "log" and k.dtype == "float32"]
-    with overridden("aten::log", lambda kernel, self: kernel(flushed(self))):
+    with faulty_kernel("log", lambda kernel, self: kernel(flushed(self))):
         outcomes = [
             judge(case, CounterRecorder(), 0, f"{key.label}:{position}")
             for position, case in make_cases(sources["special values"], key, Samples.DEFAULT, 0).items()

@@ -6,22 +6,10 @@ import pytest
 import torch
 
 from mpsmith.audit.sources import case_sources
-from support.faulty_kernels import faulty_kernel
-from support.judged_groups import wrong_cases
+from support.judged_groups import found
 
 SOURCES = case_sources(())
-
-
-@pytest.fixture(autouse=True)
-def _fall_back(fallback_enabled: None) -> None:
-    """As the audit's first pass runs."""
-
-
-def found(source: str, operator: str, overload: str, fault, **key: str) -> list[str]:
-    """The titles of the cases that show the fault, none of which is wrong without it."""
-    assert wrong_cases(SOURCES[source], operator, **key) == []
-    with faulty_kernel(overload, fault):
-        return wrong_cases(SOURCES[source], operator, **key)
+pytestmark = pytest.mark.usefixtures("fallback_enabled")  # as the audit's first pass runs
 
 
 def second_alone_at_an_offset(kernel, self, other):
@@ -32,7 +20,7 @@ def second_alone_at_an_offset(kernel, self, other):
 @pytest.mark.parametrize("operator", ["mv", "dot", "outer"])
 def test_the_second_operand_alone_at_an_offset(operator: str) -> None:
     overload = {"outer": "mul.Tensor"}.get(operator, operator)
-    assert "tensor 1 offset" in found("tensor layouts", operator, overload, second_alone_at_an_offset)
+    assert "tensor 1 offset" in found(SOURCES["tensor layouts"], operator, overload, second_alone_at_an_offset)
 
 
 def test_two_views_of_one_storage_in_a_comparison() -> None:
@@ -40,9 +28,9 @@ def test_two_views_of_one_storage_in_a_comparison() -> None:
         shared = self.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
         return kernel(self, self) if shared and self.shape == other.shape else kernel(self, other)
 
-    titles = found("tensor layouts", "lt", "lt.Tensor", of_one_storage)
+    titles = found(SOURCES["tensor layouts"], "lt", "lt.Tensor", of_one_storage)
     assert "tensors 0 and 1: overlapping rows" in titles
-    assert found("tensor layouts", "lt", "lt.Tensor", of_one_storage, dtype="int64") != []
+    assert found(SOURCES["tensor layouts"], "lt", "lt.Tensor", of_one_storage, dtype="int64") != []
 
 
 def test_a_dimension_other_than_the_last_is_not_contiguous() -> None:
@@ -51,14 +39,14 @@ def test_a_dimension_other_than_the_last_is_not_contiguous() -> None:
         odd = self.dim() > 1 and self.stride(-1) == 1 and not self.is_contiguous()
         return out + 1 if odd else out
 
-    assert "tensor 0 stepped rows" in found("tensor layouts", "tril", "tril", last_is_contiguous)
+    assert "tensor 0 stepped rows" in found(SOURCES["tensor layouts"], "tril", "tril", last_is_contiguous)
 
 
 def test_a_layout_of_an_overload_that_only_schemas_reach() -> None:
     def input_not_contiguous(kernel, grad, self, beta, threshold):
         return kernel(grad, self if self.is_contiguous() else self + 1, beta, threshold)
 
-    assert found("schema tensor layouts", "softplus_backward", "softplus_backward", input_not_contiguous)
+    assert found(SOURCES["schema tensor layouts"], "softplus_backward", "softplus_backward", input_not_contiguous)
 
 
 def lost_unless_contiguous(kernel, self, *args, **kwargs):
@@ -70,11 +58,13 @@ def lost_unless_contiguous(kernel, self, *args, **kwargs):
 
 @pytest.mark.parametrize(("operator", "overload"), [("erfinv", "erfinv_"), ("masked_fill", "masked_fill_.Scalar")])
 def test_a_result_in_place_is_lost_on_a_transposed_view(operator: str, overload: str) -> None:
-    assert "in place transposed" in found("targets", operator, overload, lost_unless_contiguous)
+    assert "in place transposed" in found(SOURCES["targets"], operator, overload, lost_unless_contiguous)
 
 
 def test_a_result_in_place_is_lost_where_only_schemas_reach() -> None:
-    titles = found("schema targets", "index_fill_.int_Scalar", "index_fill_.int_Scalar", lost_unless_contiguous)
+    titles = found(
+        SOURCES["schema targets"], "index_fill_.int_Scalar", "index_fill_.int_Scalar", lost_unless_contiguous
+    )
     assert "written transposed" in titles
 
 
@@ -85,7 +75,7 @@ def test_a_write_beside_a_slice_of_a_larger_tensor() -> None:
             torch.as_strided(self, (1,), (1,), self.storage_offset() - 1).zero_()
         return out
 
-    assert "in place slice of larger" in found("targets", "tanh", "tanh_", whole_rows)
+    assert "in place slice of larger" in found(SOURCES["targets"], "tanh", "tanh_", whole_rows)
 
 
 def test_out_in_every_other_row() -> None:
@@ -95,4 +85,4 @@ def test_out_in_every_other_row() -> None:
             out[1:] = 0
         return out
 
-    assert "out= every other row" in found("targets", "cumsum", "cumsum.out", rows_ignored)
+    assert "out= every other row" in found(SOURCES["targets"], "cumsum", "cumsum.out", rows_ignored)

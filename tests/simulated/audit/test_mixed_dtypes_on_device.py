@@ -6,22 +6,10 @@ import pytest
 import torch
 
 from mpsmith.audit.sources import case_sources
-from support.faulty_kernels import faulty_kernel
-from support.judged_groups import wrong_cases
+from support.judged_groups import found
 
 SOURCES = case_sources(())
-
-
-@pytest.fixture(autouse=True)
-def _fall_back(fallback_enabled: None) -> None:
-    """As the audit's first pass runs."""
-
-
-def found(source: str, operator: str, overload: str, fault, **key: str) -> list[str]:
-    """The titles of the cases that show the fault, none of which is wrong without it."""
-    assert wrong_cases(SOURCES[source], operator, **key) == []
-    with faulty_kernel(overload, fault):
-        return wrong_cases(SOURCES[source], operator, **key)
+pytestmark = pytest.mark.usefixtures("fallback_enabled")  # as the audit's first pass runs
 
 
 @pytest.mark.parametrize(("operator", "overload"), [("sub", "sub.Tensor"), ("atan2", "atan2")])
@@ -30,7 +18,7 @@ def test_an_integer_before_a_floating_operand(operator: str, overload: str) -> N
         mixed = not self.is_floating_point() and other.is_floating_point()
         return kernel(self, other.trunc() if mixed else other, **kwargs)
 
-    titles = found("mixed dtypes", operator, overload, truncates)
+    titles = found(SOURCES["mixed dtypes"], operator, overload, truncates)
     assert "tensor 0 int64" in titles
 
 
@@ -39,7 +27,7 @@ def test_a_cat_that_ignores_the_dtype_of_its_third_tensor() -> None:
         out = kernel(tensors, dim)
         return out.to(torch.promote_types(tensors[0].dtype, tensors[min(1, len(tensors) - 1)].dtype))
 
-    assert found("mixed dtypes", "cat", "cat", two_looked_at)
+    assert found(SOURCES["mixed dtypes"], "cat", "cat", two_looked_at)
 
 
 def test_a_number_of_a_higher_category() -> None:
@@ -47,15 +35,15 @@ def test_a_number_of_a_higher_category() -> None:
         out = kernel(self, other)
         return out.trunc() if not self.is_floating_point() and out.is_floating_point() else out
 
-    assert found("mixed dtypes", "remainder", "remainder.Tensor", number_truncated, dtype="int64")
+    assert found(SOURCES["mixed dtypes"], "remainder", "remainder.Tensor", number_truncated, dtype="int64")
 
 
 def test_in_place_with_another_dtype() -> None:
     def other_read_as_its_own(kernel, self, other, *args, **kwargs):
         return kernel(self, other + 1 if other.dtype is not self.dtype else other, *args, **kwargs)
 
-    assert found("mixed dtypes", "maximum", "maximum", other_read_as_its_own)
-    assert found("mixed dtypes", "mul", "mul_.Tensor", other_read_as_its_own)
+    assert found(SOURCES["mixed dtypes"], "maximum", "maximum", other_read_as_its_own)
+    assert found(SOURCES["mixed dtypes"], "mul", "mul_.Tensor", other_read_as_its_own)
 
 
 def test_a_copy_into_a_slice_of_another_dtype() -> None:
@@ -65,8 +53,10 @@ def test_a_copy_into_a_slice_of_another_dtype() -> None:
             self[..., -1] = 0
         return out
 
-    assert found("schema mixed dtypes", "masked_scatter_", "masked_scatter_", lambda k, s, m, v: k(s, m, v)) == []
-    assert found("schema mixed dtypes", "hypot_", "hypot_", strides_lost)
+    assert (
+        found(SOURCES["schema mixed dtypes"], "masked_scatter_", "masked_scatter_", lambda k, s, m, v: k(s, m, v)) == []
+    )
+    assert found(SOURCES["schema mixed dtypes"], "hypot_", "hypot_", strides_lost)
 
 
 def test_an_index_of_int32() -> None:
@@ -74,4 +64,4 @@ def test_an_index_of_int32() -> None:
         out = kernel(self, dim, index)
         return out.flip(0) if index.dtype is torch.int32 else out
 
-    assert "tensor 1 int32" in found("mixed dtypes", "index_select", "index_select", int32_off_by_one)
+    assert "tensor 1 int32" in found(SOURCES["mixed dtypes"], "index_select", "index_select", int32_off_by_one)

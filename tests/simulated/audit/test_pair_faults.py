@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,8 +14,8 @@ from mpsmith.audit.judging.judge import judge
 from mpsmith.audit.selection import Samples
 from mpsmith.audit.sources import case_sources
 from mpsmith.audit.verdicts import CaseVerdict
+from support.faulty_kernels import Faulty, faulty_kernel
 
-Faulty = Callable[..., Any]
 SOURCES = case_sources(())
 
 
@@ -60,29 +59,19 @@ def expanded_and_keepdim(kernel: Faulty, self: Tensor, dim: Any = (), keepdim: b
 
 
 FAULTS = [
-    ("erfc", "erfc", "", float16_and_transposed, ("float32", "float16", "bfloat16"), "transposed"),
-    ("lgamma", "lgamma_", "", in_place_and_nan, ("float32", "float16", "bfloat16"), "nan"),
-    ("bitwise_xor", "bitwise_xor", "Tensor", int64_and_large, ("int64", "int32"), "over 65,536"),
-    ("amin", "amin", "", expanded_and_keepdim, ("float32", "float16", "bfloat16"), "expanded"),
+    ("erfc", "erfc", float16_and_transposed, ("float32", "float16", "bfloat16"), "transposed"),
+    ("lgamma", "lgamma_", in_place_and_nan, ("float32", "float16", "bfloat16"), "nan"),
+    ("bitwise_xor", "bitwise_xor.Tensor", int64_and_large, ("int64", "int32"), "over 65,536"),
+    ("amin", "amin", expanded_and_keepdim, ("float32", "float16", "bfloat16"), "expanded"),
 ]
 
 
-@pytest.mark.parametrize(("operator", "packet", "overload", "faulty", "dtypes", "shown_by"), FAULTS)
+@pytest.mark.parametrize(("operator", "overload", "faulty", "dtypes", "shown_by"), FAULTS)
 def test_a_fault_of_two_factors_is_found_and_a_clean_device_is_not_blamed(
-    operator: str, packet: str, overload: str, faulty: Faulty, dtypes: tuple[str, ...], shown_by: str
+    operator: str, overload: str, faulty: Faulty, dtypes: tuple[str, ...], shown_by: str
 ) -> None:
     assert wrong_cases(operator, dtypes) == []
-    op = getattr(getattr(torch.ops.aten, packet), overload or "default")
-    library = torch.library.Library("aten", "IMPL")
-    kernel = torch.library.get_kernel(op, "MPS")
-
-    def run(keyset: Any, *args: Any, **kwargs: Any) -> Any:
-        return faulty(lambda *a, **k: kernel.call_boxed(keyset, *a, **k), *args, **kwargs)
-
-    library.impl(op, run, "MPS", with_keyset=True, allow_override=True)
-    try:
+    with faulty_kernel(overload, faulty):
         found = wrong_cases(operator, dtypes)
-    finally:
-        library._destroy()
     assert any(shown_by in title for title in found), found
     assert wrong_cases(operator, dtypes) == []

@@ -5,22 +5,17 @@ from __future__ import annotations
 import pytest
 
 from mpsmith.audit.sources import case_sources
-from support.faulty_kernels import faulty_kernel
-from support.judged_groups import wrong_cases
+from support.judged_groups import found
 
 TWINS = case_sources(())["schema twins"]
 
 
-@pytest.fixture(autouse=True)
-def _fall_back(fallback_enabled: None) -> None:
-    """As the audit's first pass runs."""
+pytestmark = pytest.mark.usefixtures("fallback_enabled")  # as the audit's first pass runs
 
 
-def found(overload: str, fault, dtype: str = "float32") -> list[str]:
+def found_by_twins(overload: str, fault, dtype: str = "float32") -> list[str]:
     """The titles of the cases that show the fault, none of which is wrong without it."""
-    assert wrong_cases(TWINS, overload, dtype) == []
-    with faulty_kernel(overload, fault):
-        return wrong_cases(TWINS, overload, dtype)
+    return found(TWINS, overload, overload, fault, dtype=dtype)
 
 
 def test_an_empty_tensor_in_place() -> None:
@@ -29,14 +24,14 @@ def test_an_empty_tensor_in_place() -> None:
             raise RuntimeError("empty grid")
         return kernel(self)
 
-    assert found("asinh_", refuses_empty) == ["empty"]
+    assert found_by_twins("asinh_", refuses_empty) == ["empty"]
 
 
 def test_integers_beyond_2_53_with_out() -> None:
     def through_float64(kernel, self, other, *, out):
         return kernel(self, other.cpu().double().long().to(other.device), out=out)
 
-    titles = found("bitwise_or.Tensor_out", through_float64, "int64")
+    titles = found_by_twins("bitwise_or.Tensor_out", through_float64, "int64")
     assert any("beyond 2^53 in tensor 1 alone" in title for title in titles)
 
 
@@ -47,7 +42,7 @@ def test_many_rows_of_a_reduction_with_out() -> None:
             min.zero_()
         return results
 
-    assert any("2,050 in the first dimension" in title for title in found("min.dim_min", zeros_above_1024))
+    assert any("2,050 in the first dimension" in title for title in found_by_twins("min.dim_min", zeros_above_1024))
 
 
 def test_an_expanded_gradient_of_a_backward_with_out() -> None:
@@ -57,6 +52,6 @@ def test_an_expanded_gradient_of_a_backward_with_out() -> None:
             grad_input.add_(1)
         return results
 
-    titles = found("gelu_backward.grad_input", reads_on)
+    titles = found_by_twins("gelu_backward.grad_input", reads_on)
     assert titles
     assert all("expanded" in title for title in titles)

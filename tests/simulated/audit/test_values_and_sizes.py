@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from mpsmith.audit.cases import CaseSource, make_cases
-from mpsmith.audit.group import GroupKey
-from mpsmith.audit.judging.fallbacks import CounterRecorder
-from mpsmith.audit.judging.judge import judge
-from mpsmith.audit.selection import Samples
+from mpsmith.audit.cases import CaseSource
 from mpsmith.audit.sources import case_sources
-from mpsmith.audit.verdicts import CaseVerdict
+from support.judged_groups import found, wrong_cases
 
 Kernel = Callable[..., Any]
 
@@ -24,37 +19,6 @@ Kernel = Callable[..., Any]
 @pytest.fixture(scope="module")
 def sources() -> dict[str, CaseSource]:
     return case_sources(())
-
-
-@contextmanager
-def faulty(overload: str, fault: Callable[..., Any]) -> Iterator[None]:
-    """The simulated device with one kernel wrapped: `fault` gets the right kernel and its arguments."""
-    name, _, of_name = overload.partition(".")
-    op = getattr(getattr(torch.ops.aten, name), of_name or "default")
-    kernel = torch.library.get_kernel(op, "MPS")
-
-    def run(keyset: Any, *args: Any, **kwargs: Any) -> Any:
-        return fault(lambda *a, **k: kernel.call_boxed(keyset, *a, **k), *args, **kwargs)
-
-    library = torch.library.Library("aten", "IMPL")
-    library.impl(overload, run, "MPS", with_keyset=True, allow_override=True)
-    try:
-        yield
-    finally:
-        library._destroy()
-
-
-def wrong(source: CaseSource, operator: str, dtype: str, variant: str = "") -> list[str]:
-    """The titles of the cases that do not pass."""
-    key = GroupKey(source.name, operator, variant, dtype, "fallback")
-    made = make_cases(source, key, Samples.DEFAULT, 0)
-    assert made
-    failed = []
-    for position, case in made.items():
-        verdict = judge(case, CounterRecorder(), 0, f"{key.label}:{position}").verdict
-        if verdict in (CaseVerdict.WRONG, CaseVerdict.CRASH):
-            failed.append(case.title)
-    return failed
 
 
 def cummax_drops_a_nan(kernel: Kernel, self: Tensor, dim: int) -> Any:
@@ -114,7 +78,5 @@ FAULTS = [
 def test_a_fault_is_seen(
     sources, source: str, operator: str, dtype: str, variant: str, overload: str, fault: Kernel, title: str
 ) -> None:
-    assert wrong(sources[source], operator, dtype, variant) == []
-    with faulty(overload, fault):
-        assert title in wrong(sources[source], operator, dtype, variant)
-    assert wrong(sources[source], operator, dtype, variant) == []
+    assert title in found(sources[source], operator, overload, fault, dtype=dtype, variant=variant)
+    assert wrong_cases(sources[source], operator, dtype, variant) == []
