@@ -12,6 +12,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from support.metal_libraries import metal_library
+
 RET = 0xD65F03C0
 PAGE = 0x1000
 
@@ -74,17 +76,9 @@ DEFAULT_INITIALIZERS: Mapping[str, Sequence[Call]] = {
 }
 
 
-def metal_library(names: Sequence[str]) -> bytes:
-    """An embedded Metal library with these functions and some bytes in place of their code."""
-    functions = struct.pack("<I", len(names))
-    for name in names:
-        text = name.encode() + b"\0"
-        fields = b"NAME" + struct.pack("<H", len(text)) + text + b"TYPE" + struct.pack("<HB", 1, 2) + b"ENDT"
-        functions += struct.pack("<I", len(fields) + 4) + fields
-    header = bytearray(88)
-    header[:4] = b"MTLB"
-    struct.pack_into("<QQ", header, 24, 88, len(functions) - 4)
-    return bytes(header) + functions + b"\xde\xad" * 64
+def modules(names: Sequence[str]) -> dict[str, bytes]:
+    """Some bytes in place of the code of these functions."""
+    return {name: f"code of {name}".encode() for name in names}
 
 
 @dataclass
@@ -139,7 +133,7 @@ class MachO:
             ("__cstring", string_start, len(strings)),
         ]
         for name, functions in self.metal.items():
-            library = metal_library(functions)
+            library = metal_library(modules(functions))
             sections.append((name, len(body), len(library)))
             body += library
         names = b"\0" + b"".join(name.encode() + b"\0" for name in addresses)
@@ -247,7 +241,6 @@ def build() -> SimpleNamespace:
         Call=Call,
         generated=generated,
         by_hand=by_hand,
-        metal_library=metal_library,
         load_address=load_address,
         YAML=YAML,
         FALLBACK=MPS_FALLBACK,
