@@ -15,3 +15,15 @@ class WheelError(MpsmithError):
 
 class MalformedBinaryError(WheelError):
     """The Mach-O file, or a Metal library in it, contradicts itself or ends too early."""
+
+
+class NoMetalKernelsError(WheelError):
+    """A release or a binary ships no compiled Metal kernels."""
+
+
+class UnreachableError(WheelError):
+    """The package index, or the server that has a wheel, cannot be reached."""
+
+
+class RangesNotServedError(WheelError):
+    """A file cannot be read piece by piece where it lies."""

@@ -12,12 +12,14 @@ from pathlib import Path
 
 from ...cache import cache_folder
 from .archive import Archive, WheelFile, require_apple_silicon
-from .errors import WheelError
+from .errors import UnreachableError, WheelError
 from .http_range import RangeFile
 
 # Newest first: a release is published for the Python versions of its time, so one of these fits every release.
 PYTHON_VERSIONS = ("3.13", "3.12", "3.11", "3.10", "3.9", "3.8")
 PLATFORMS = ("macosx_14_0_arm64", "macosx_13_0_arm64", "macosx_12_0_arm64", "macosx_11_0_arm64")
+
+UNREACHABLE = "the package index cannot be reached; check the network"
 
 
 def fetch_wheel(release: str) -> Path:
@@ -27,9 +29,10 @@ def fetch_wheel(release: str) -> Path:
     listed), when there is no network or when the disk is full.
     """
     require_version(release)
-    folder = cache_folder() / "wheels"
-    for cached in sorted(folder.glob(f"torch-{release}-*.whl")):
+    cached = cached_wheel(release)
+    if cached is not None:
         return cached
+    folder = wheel_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder, prefix="fetching-") as temporary:
@@ -39,6 +42,16 @@ def fetch_wheel(release: str) -> Path:
             return wheel.replace(folder / wheel.name)
     except OSError as error:
         raise WheelError(f"cannot keep the wheel in {folder}: {error.strerror or error}") from None
+
+
+def wheel_folder() -> Path:
+    """Where wheels are kept. It may not exist yet."""
+    return cache_folder() / "wheels"
+
+
+def cached_wheel(release: str) -> Path | None:
+    """The wheel of a release that was fetched before, or that someone put into the folder."""
+    return next(iter(sorted(wheel_folder().glob(f"torch-{release}-*.whl"))), None)
 
 
 def open_remote(release: str) -> Archive:
@@ -85,7 +98,8 @@ def _first_that_fits(release: str, arguments: Sequence[str]) -> None:
             return
         problem = pip_problem(output)
         if problem:
-            raise WheelError(f"cannot fetch torch {release}: {problem}")
+            kind = UnreachableError if problem == UNREACHABLE else WheelError
+            raise kind(f"cannot fetch torch {release}: {problem}")
         offered |= _versions_offered(output)
     versions = ", ".join(sorted(offered, key=_version_key)) or "none"
     raise WheelError(f"the index has no torch {release} for macOS on arm64; it has: {versions}")
@@ -119,7 +133,7 @@ def pip_problem(output: str) -> str | None:
         ),
     ):
         if re.search(pattern, output):
-            return problem or "the package index cannot be reached; check the network"
+            return problem or UNREACHABLE
     if "No matching distribution" in output:
         return None
     lines = [line for line in output.splitlines() if line.strip()]

@@ -12,7 +12,7 @@ import urllib.parse
 import urllib.request
 from typing import Any
 
-from .errors import WheelError
+from .errors import RangesNotServedError, UnreachableError, WheelError
 
 FIRST_REQUEST = 64 << 10
 LARGEST_REQUEST = 4 << 20
@@ -30,7 +30,7 @@ class RangeFile(io.RawIOBase):
 
     def __init__(self, url: str) -> None:
         if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
-            raise WheelError(f"{url} is no http or https address")
+            raise RangesNotServedError(f"{url} is no http or https address")
         self.url = url
         self.fetched = 0
         self._position = 0
@@ -85,7 +85,9 @@ class RangeFile(io.RawIOBase):
         _, content_range = self._request("bytes=0-0")
         total = content_range.rpartition("/")[2]
         if not total.isdigit():
-            raise WheelError(f"{self.url}: the server does not say how long the file is; download it and use --wheel")
+            raise RangesNotServedError(
+                f"{self.url}: the server does not say how long the file is; download it and use --wheel"
+            )
         return int(total)
 
     def _request(self, byte_range: str) -> tuple[bytes, str]:
@@ -93,11 +95,13 @@ class RangeFile(io.RawIOBase):
         try:
             with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
                 if response.status != http.client.PARTIAL_CONTENT:
-                    raise WheelError(f"{self.url}: the server does not serve ranges; download it and use --wheel")
+                    raise RangesNotServedError(
+                        f"{self.url}: the server does not serve ranges; download it and use --wheel"
+                    )
                 body: bytes = response.read()
                 self.fetched += len(body)
                 return body, response.headers.get("Content-Range", "")
         except urllib.error.HTTPError as error:
             raise WheelError(f"{self.url}: the server answered {error.code} {error.reason}") from None
         except _NETWORK_ERRORS as error:
-            raise WheelError(f"cannot reach {self.url}: {getattr(error, 'reason', error)}") from None
+            raise UnreachableError(f"cannot reach {self.url}: {getattr(error, 'reason', error)}") from None
