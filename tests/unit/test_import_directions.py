@@ -91,7 +91,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "conformance",
         "survey",
     ),
-    "simulator": ("errors", "device", "clang", "metal", "air"),
+    "simulator": ("errors", "clang", "metal", "air", "device", "shipped"),
 }
 
 

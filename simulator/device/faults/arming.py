@@ -48,7 +48,7 @@ def _wrap(fault: Fault, overload: str) -> Any:
     import torch
 
     from . import conditions, corruptions
-    from .call import Call, FaultMemory, as_operators_get_it, prepare_wrapped_numbers
+    from .call import FaultMemory, FaultyCall, as_operators_get_it, prepare_wrapped_numbers
 
     name, _, variant = overload.partition(".")
     operator = getattr(getattr(torch.ops.aten, name), variant or "default")
@@ -65,7 +65,7 @@ def _wrap(fault: Fault, overload: str) -> Any:
         given = dict(zip((a.name for a in listed), args, strict=False))
         arguments = {a.name: given.get(a.name, kwargs.get(a.name, a.default_value)) for a in listed}
         arguments.update({name: as_operators_get_it(arguments[name]) for name in tensors})
-        call = Call(operator, arguments, lambda *a, **k: right.call_boxed(keyset, *a, **k), memory)
+        call = FaultyCall(operator, arguments, lambda *a, **k: right.call_boxed(keyset, *a, **k), memory)
         # The effects use operators themselves: below autograd and autocast, as the kernel does.
         with torch._C._AutoDispatchBelowADInplaceOrView(), torch._C._DisableAutocast(), torch._C.DisableTorchFunction():
             with counting:

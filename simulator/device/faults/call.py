@@ -28,7 +28,7 @@ class FaultMemory:
 
 
 @dataclass
-class Call:
+class FaultyCall:
     """A call: its arguments by the schema's names, defaults filled in, and the right kernel.
 
     Attributes:

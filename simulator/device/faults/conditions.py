@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .call import Call, host, share_memory
+from .call import FaultyCall, host, share_memory
 
 Condition = Callable[..., bool]
 CONDITIONS: dict[str, Condition] = {}
@@ -28,13 +28,13 @@ def condition(function: Condition) -> Condition:
 
 
 @condition
-def dtype(call: Call, name: str, wanted: str) -> bool:
+def dtype(call: FaultyCall, name: str, wanted: str) -> bool:
     """An argument has this dtype."""
     return any(str(t.dtype) == f"torch.{wanted}" for t in call.tensors(name))
 
 
 @condition
-def mixed(call: Call, left: str, right: str) -> bool:
+def mixed(call: FaultyCall, left: str, right: str) -> bool:
     """Two arguments have different dtypes."""
     return any(a.dtype is not b.dtype for a in call.tensors(left) for b in call.tensors(right))
 
@@ -43,68 +43,68 @@ def mixed(call: Call, left: str, right: str) -> bool:
 
 
 @condition
-def contiguous(call: Call, name: str) -> bool:
+def contiguous(call: FaultyCall, name: str) -> bool:
     """All tensors of an argument are contiguous and start their storage."""
     return all(t.is_contiguous() and t.storage_offset() == 0 for t in call.tensors(name))
 
 
 @condition
-def non_contiguous(call: Call, name: str) -> bool:
+def non_contiguous(call: FaultyCall, name: str) -> bool:
     """An argument is not contiguous."""
     return any(not t.is_contiguous() for t in call.tensors(name))
 
 
 @condition
-def transposed(call: Call, name: str) -> bool:
+def transposed(call: FaultyCall, name: str) -> bool:
     """An argument has its elements without gaps, in another order of dimensions."""
     return any(not t.is_contiguous() and is_dense(t) for t in call.tensors(name))
 
 
 @condition
-def stepped(call: Call, name: str) -> bool:
+def stepped(call: FaultyCall, name: str) -> bool:
     """An argument has gaps between the elements of its last dimension."""
     return any(t.dim() > 0 and t.size(-1) > 1 and t.stride(-1) > 1 and not is_dense(t) for t in call.tensors(name))
 
 
 @condition
-def inner_strided(call: Call, name: str) -> bool:
+def inner_strided(call: FaultyCall, name: str) -> bool:
     """An argument has gaps, but none in its last dimension."""
     return any(not t.is_contiguous() and t.stride(-1) == 1 for t in call.tensors(name) if t.dim() > 1)
 
 
 @condition
-def offset(call: Call, name: str) -> bool:
+def offset(call: FaultyCall, name: str) -> bool:
     """An argument starts inside its storage."""
     return any(t.storage_offset() > 0 for t in call.tensors(name))
 
 
 @condition
-def expanded(call: Call, name: str) -> bool:
+def expanded(call: FaultyCall, name: str) -> bool:
     """An argument repeats elements by a stride of zero."""
     return any(is_expanded(t) for t in call.tensors(name))
 
 
 @condition
-def conjugate(call: Call, name: str) -> bool:
+def conjugate(call: FaultyCall, name: str) -> bool:
     """An argument is a conjugate view."""
     return any(t.is_conj() for t in call.tensors(name))
 
 
 @condition
-def negated(call: Call, name: str) -> bool:
+def negated(call: FaultyCall, name: str) -> bool:
     """An argument is a negative view."""
     return any(t.is_neg() for t in call.tensors(name))
 
 
 @condition
-def shared(call: Call, left: str, right: str) -> bool:
+def shared(call: FaultyCall, left: str, right: str) -> bool:
     """Two different tensors lie in one storage."""
     pairs = ((a, b) for a in call.tensors(left) for b in call.tensors(right) if a is not b)
     return any(share_memory(a, b) and place(a) != place(b) for a, b in pairs)
 
 
 @condition
-def same(call: Call, left: str, right: str) -> bool:
+def same(call: FaultyCall, left: str, right: str) -> bool:
     """Two arguments are the same elements."""
     pairs = ((a, b) for a in call.tensors(left) for b in call.tensors(right))
     return any(share_memory(a, b) and place(a) == place(b) for a, b in pairs)
@@ -114,49 +114,49 @@ def same(call: Call, left: str, right: str) -> bool:
 
 
 @condition
-def empty(call: Call, name: str) -> bool:
+def empty(call: FaultyCall, name: str) -> bool:
     """An argument has no element."""
     return any(t.numel() == 0 for t in call.tensors(name))
 
 
 @condition
-def empty_dimension(call: Call, name: str, dimension: int) -> bool:
+def empty_dimension(call: FaultyCall, name: str, dimension: int) -> bool:
     """An argument has a size of zero in this dimension."""
     return any(t.dim() > dimension and t.size(dimension) == 0 for t in call.tensors(name))
 
 
 @condition
-def one_element(call: Call, name: str) -> bool:
+def one_element(call: FaultyCall, name: str) -> bool:
     """An argument has one element, in one dimension or more."""
     return any(t.numel() == 1 and t.dim() > 0 for t in call.tensors(name))
 
 
 @condition
-def no_dimension(call: Call, name: str) -> bool:
+def no_dimension(call: FaultyCall, name: str) -> bool:
     """An argument has no dimension."""
     return any(t.dim() == 0 for t in call.tensors(name))
 
 
 @condition
-def above(call: Call, name: str, elements: int) -> bool:
+def above(call: FaultyCall, name: str, elements: int) -> bool:
     """An argument has more elements than so many."""
     return any(t.numel() > elements for t in call.tensors(name))
 
 
 @condition
-def rows_above(call: Call, name: str, rows: int) -> bool:
+def rows_above(call: FaultyCall, name: str, rows: int) -> bool:
     """An argument has two dimensions or more, and more rows than so many."""
     return any(t.dim() > 1 and t.size(0) > rows for t in call.tensors(name))
 
 
 @condition
-def longer(call: Call, name: str, elements: int) -> bool:
+def longer(call: FaultyCall, name: str, elements: int) -> bool:
     """A dimension of an argument is longer than so many."""
     return any(max(t.size(), default=0) > elements and t.numel() > 0 for t in call.tensors(name))
 
 
 @condition
-def dimensions(call: Call, name: str, least: int) -> bool:
+def dimensions(call: FaultyCall, name: str, least: int) -> bool:
     """An argument has at least so many dimensions."""
     return any(t.dim() >= least for t in call.tensors(name))
 
@@ -165,51 +165,51 @@ def dimensions(call: Call, name: str, least: int) -> bool:
 
 
 @condition
-def nan(call: Call, name: str) -> bool:
+def nan(call: FaultyCall, name: str) -> bool:
     """An argument has a NaN."""
     return any(bool(values.isnan().any()) for values in _floats(call, name))
 
 
 @condition
-def infinite(call: Call, name: str) -> bool:
+def infinite(call: FaultyCall, name: str) -> bool:
     """An argument has an infinity."""
     return any(bool(values.isinf().any()) for values in _floats(call, name))
 
 
 @condition
-def negative_zero(call: Call, name: str) -> bool:
+def negative_zero(call: FaultyCall, name: str) -> bool:
     """An argument has a negative zero."""
     reals = (v for v in _floats(call, name) if not v.is_complex())
     return any(bool((values.signbit() & (values == 0)).any()) for values in reals)
 
 
 @condition
-def near_zero(call: Call, name: str, bound: float) -> bool:
+def near_zero(call: FaultyCall, name: str, bound: float) -> bool:
     """An argument has an element that is not zero and smaller than the bound."""
     return any(bool(((v.abs() < bound) & (v != 0)).any()) for v in _floats(call, name))
 
 
 @condition
-def large(call: Call, name: str, bound: float) -> bool:
+def large(call: FaultyCall, name: str, bound: float) -> bool:
     """An argument has a finite element greater than the bound."""
     return any(bool(((v.abs() > bound) & v.isfinite()).any()) for v in _floats(call, name))
 
 
 @condition
-def far_mean(call: Call, name: str) -> bool:
+def far_mean(call: FaultyCall, name: str) -> bool:
     """The mean of an argument is a hundred times its deviation or more."""
     many = (v for v in _floats(call, name) if v.numel() > 1 and not v.is_complex())
     return any(bool(v.double().mean().abs() > 100 * v.double().std() > 0) for v in many)
 
 
 @condition
-def beyond(call: Call, name: str, bound: int) -> bool:
+def beyond(call: FaultyCall, name: str, bound: int) -> bool:
     """An argument of integers has one beyond the bound, above or below."""
     return any(bool(((v > bound) | (v < -bound)).any()) for v in _integers(call, name))
 
 
 @condition
-def extreme(call: Call, name: str) -> bool:
+def extreme(call: FaultyCall, name: str) -> bool:
     """An argument of integers has the largest or, if that is negative, the smallest of its dtype."""
 
     def ends(values: Tensor) -> bool:
@@ -223,26 +223,26 @@ def extreme(call: Call, name: str) -> bool:
 
 
 @condition
-def is_(call: Call, name: str, value: object) -> bool:
+def is_(call: FaultyCall, name: str, value: object) -> bool:
     """An argument has this value."""
     given = call.arguments.get(name)
     return type(given) is type(value) and given == value
 
 
 @condition
-def given(call: Call, name: str) -> bool:
+def given(call: FaultyCall, name: str) -> bool:
     """An optional argument is given."""
     return call.arguments.get(name) is not None
 
 
 @condition
-def omitted(call: Call, name: str) -> bool:
+def omitted(call: FaultyCall, name: str) -> bool:
     """An optional argument is not given."""
     return call.arguments.get(name) is None
 
 
 @condition
-def negative(call: Call, name: str) -> bool:
+def negative(call: FaultyCall, name: str) -> bool:
     """A number, or one of a list, is below zero."""
     value = call.arguments.get(name)
     numbers = value if isinstance(value, (list, tuple)) else [value]
@@ -250,34 +250,34 @@ def negative(call: Call, name: str) -> bool:
 
 
 @condition
-def fractional(call: Call, name: str) -> bool:
+def fractional(call: FaultyCall, name: str) -> bool:
     """A number is no integer."""
     value = call.arguments.get(name)
     return isinstance(value, float) and not value.is_integer()
 
 
 @condition
-def lacks(call: Call, name: str, position: int) -> bool:
+def lacks(call: FaultyCall, name: str, position: int) -> bool:
     """A list of flags has False in this place."""
     flags = call.arguments.get(name)
     return isinstance(flags, (list, tuple)) and len(flags) > position and flags[position] is False
 
 
 @condition
-def out_of_range(call: Call, name: str, bounding: str) -> bool:
+def out_of_range(call: FaultyCall, name: str, bounding: str) -> bool:
     """An argument of indices has one that lies beyond all sizes of another argument."""
     largest = max((max(t.size(), default=0) for t in call.tensors(bounding)), default=0)
     return any(bool(((v >= largest) | (v < -largest)).any()) for v in _integers(call, name))
 
 
 @condition
-def follows_gradients(call: Call, name: str) -> bool:
+def follows_gradients(call: FaultyCall, name: str) -> bool:
     """An argument requires a gradient."""
     return any(t.requires_grad for t in call.tensors(name))
 
 
 @condition
-def without_gradients(call: Call) -> bool:
+def without_gradients(call: FaultyCall) -> bool:
     """No argument requires a gradient."""
     return not any(t.requires_grad for t in call.tensors())
 
@@ -286,13 +286,13 @@ def without_gradients(call: Call) -> bool:
 
 
 @condition
-def every(call: Call, calls: int) -> bool:
+def every(call: FaultyCall, calls: int) -> bool:
     """Each so many calls of the overload."""
     return call.memory.calls % calls == 0
 
 
 @condition
-def near_previous(call: Call, name: str) -> bool:
+def near_previous(call: FaultyCall, name: str) -> bool:
     """A number differs from that of the previous call by less than a hundredth."""
     value = call.arguments.get(name)
     before = call.memory.previous.get(name)
@@ -305,7 +305,7 @@ def near_previous(call: Call, name: str) -> bool:
 
 
 @condition
-def repeated(call: Call) -> bool:
+def repeated(call: FaultyCall) -> bool:
     """The sizes and dtypes of all tensors are those of the previous call."""
     shapes = [(t.size(), t.dtype) for t in call.tensors()]
     before = call.memory.previous.get("shapes")
@@ -314,7 +314,7 @@ def repeated(call: Call) -> bool:
 
 
 @condition
-def other_thread(call: Call) -> bool:
+def other_thread(call: FaultyCall) -> bool:
     """The previous call came from another thread."""
     before = call.memory.previous.get("thread")
     call.memory.previous["thread"] = threading.get_ident()
@@ -345,10 +345,10 @@ def place(tensor: Tensor) -> tuple[Any, ...]:
     return tensor.storage_offset(), tuple(tensor.size()), tuple(tensor.stride()), tensor.dtype
 
 
-def _floats(call: Call, name: str) -> list[Tensor]:
+def _floats(call: FaultyCall, name: str) -> list[Tensor]:
     return [host(t) for t in call.tensors(name) if t.is_floating_point() or t.is_complex()]
 
 
-def _integers(call: Call, name: str) -> list[Tensor]:
+def _integers(call: FaultyCall, name: str) -> list[Tensor]:
     kinds = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
     return [host(t) for t in call.tensors(name) if t.dtype in kinds]

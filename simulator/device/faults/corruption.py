@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .call import Call, host, map_tensors, on_device
+from .call import FaultyCall, host, map_tensors, on_device
 
 Corruption = Callable[..., Any]
 CORRUPTIONS: dict[str, Corruption] = {}
@@ -20,17 +20,17 @@ def corruption(function: Corruption) -> Corruption:
     return function
 
 
-def map_argument(call: Call, name: str, change: Callable[[Tensor], Tensor]) -> dict[str, Any]:
+def map_argument(call: FaultyCall, name: str, change: Callable[[Tensor], Tensor]) -> dict[str, Any]:
     """One argument with its tensors changed."""
     return {name: map_tensors(change, call.arguments[name])}
 
 
-def map_arguments(call: Call, change: Callable[[Tensor], Tensor]) -> dict[str, Any]:
+def map_arguments(call: FaultyCall, change: Callable[[Tensor], Tensor]) -> dict[str, Any]:
     """All arguments with their tensors changed."""
     return {name: map_tensors(change, value) for name, value in call.arguments.items()}
 
 
-def changed_results(call: Call, change: Callable[[Tensor], Any]) -> Any:
+def changed_results(call: FaultyCall, change: Callable[[Tensor], Any]) -> Any:
     """The right results, each changed in place."""
     returned = call.run()
     for result in call.results(returned):
@@ -39,7 +39,7 @@ def changed_results(call: Call, change: Callable[[Tensor], Any]) -> Any:
     return returned
 
 
-def replaced_result(call: Call, make: Callable[[Tensor], Tensor]) -> Any:
+def replaced_result(call: FaultyCall, make: Callable[[Tensor], Tensor]) -> Any:
     """The first tensor that is returned replaced by another."""
     returned = call.run()
     if isinstance(returned, Tensor):

@@ -11,14 +11,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .call import Call, device_tensors, host, on_device, share_memory
+from .call import FaultyCall, device_tensors, host, on_device, share_memory
 from .corruption import changed_results, corruption, map_arguments, spoil
 
 # ---- what is written, and where
 
 
 @corruption
-def unwritten(call: Call, name: str) -> Any:
+def unwritten(call: FaultyCall, name: str) -> Any:
     """An argument that should be written stays as it was."""
     before = [host(t).clone() for t in call.tensors(name)]
     returned = call.run()
@@ -29,7 +29,7 @@ def unwritten(call: Call, name: str) -> Any:
 
 
 @corruption
-def changes_input(call: Call) -> Any:
+def changes_input(call: FaultyCall) -> Any:
     """The first element of an argument that is no result is changed."""
     returned = call.run()
     outputs = [*call.results(returned), *(t for name in call.written for t in call.tensors(name))]
@@ -41,7 +41,7 @@ def changes_input(call: Call) -> Any:
 
 
 @corruption
-def writes_outside(call: Call) -> Any:
+def writes_outside(call: FaultyCall) -> Any:
     """The byte behind each result is flipped, where its storage goes on."""
     returned = call.run()
     for result in call.results(returned):
@@ -55,7 +55,7 @@ def writes_outside(call: Call) -> Any:
 
 
 @corruption
-def freed(call: Call) -> Any:
+def freed(call: FaultyCall) -> Any:
     """A result's memory is somebody else's at the next call."""
     for storage in call.memory.kept:
         ctypes.memset(storage.data_ptr(), 0xFF, storage.nbytes())
@@ -66,7 +66,7 @@ def freed(call: Call) -> Any:
 
 
 @corruption
-def leaks(call: Call) -> Any:
+def leaks(call: FaultyCall) -> Any:
     """A result's memory is never freed."""
     returned = call.run()
     call.memory.kept.extend(t.untyped_storage() for t in _fresh(call, returned)[:1])
@@ -74,7 +74,7 @@ def leaks(call: Call) -> Any:
 
 
 @corruption
-def cached(call: Call) -> Any:
+def cached(call: FaultyCall) -> Any:
     """Arguments of the same sizes give the result that those of the first call gave."""
     key = repr([(t.size(), t.dtype) for t in call.tensors()])
     returned = call.run()
@@ -90,13 +90,13 @@ def cached(call: Call) -> Any:
 
 
 @corruption
-def raises(call: Call) -> Any:
+def raises(call: FaultyCall) -> Any:
     """An error where there is none."""
     raise RuntimeError("the kernel failed")
 
 
 @corruption
-def other_error(call: Call) -> Any:
+def other_error(call: FaultyCall) -> Any:
     """An error of another type."""
     try:
         return call.run()
@@ -107,7 +107,7 @@ def other_error(call: Call) -> Any:
 
 
 @corruption
-def on_cpu(call: Call) -> Any:
+def on_cpu(call: FaultyCall) -> Any:
     """Runs on the CPU, without a warning and uncounted."""
     originals: list[Tensor] = []
 
@@ -136,20 +136,20 @@ def on_cpu(call: Call) -> Any:
 
 
 @corruption
-def aborts(call: Call) -> Any:
+def aborts(call: FaultyCall) -> Any:
     """The process aborts."""
     os.abort()
 
 
 @corruption
-def segfaults(call: Call) -> Any:
+def segfaults(call: FaultyCall) -> Any:
     """The process reads memory that it has not."""
     os.kill(os.getpid(), signal.SIGSEGV)
     threading.Event().wait()
 
 
 @corruption
-def hangs(call: Call) -> Any:
+def hangs(call: FaultyCall) -> Any:
     """The call never ends; where the process has a limit of time, it is near."""
     if signal.getitimer(signal.ITIMER_PROF)[0]:
         signal.setitimer(signal.ITIMER_PROF, 0.2)
@@ -161,19 +161,19 @@ def hangs(call: Call) -> Any:
 
 
 @corruption
-def own_seed(call: Call) -> Any:
+def own_seed(call: FaultyCall) -> Any:
     """Draws from a sequence of its own, whatever the seed."""
     return _seeded(call, call.memory.calls)
 
 
 @corruption
-def same_draws(call: Call) -> Any:
+def same_draws(call: FaultyCall) -> Any:
     """Draws the same numbers at every call."""
     return _seeded(call, 0)
 
 
 @corruption
-def larger_of_two(call: Call) -> Any:
+def larger_of_two(call: FaultyCall) -> Any:
     """Gives the larger of two draws."""
     first = call.run()
     kept = [host(t).clone() for t in call.results(first)]
@@ -185,7 +185,7 @@ def larger_of_two(call: Call) -> Any:
 
 
 @corruption
-def scaled(call: Call, factor: float) -> Any:
+def scaled(call: FaultyCall, factor: float) -> Any:
     """The results are so many times what they should be."""
     return changed_results(call, lambda result: result.mul_(factor) if result.is_floating_point() else spoil(result))
 
@@ -193,7 +193,7 @@ def scaled(call: Call, factor: float) -> Any:
 # ---- in common
 
 
-def _fresh(call: Call, returned: Any) -> list[Tensor]:
+def _fresh(call: FaultyCall, returned: Any) -> list[Tensor]:
     results = device_tensors([returned])
     return [t for t in results if not any(share_memory(t, argument) for argument in call.tensors())]
 
@@ -204,7 +204,7 @@ def _tensors(value: Any) -> list[Tensor]:
     return [t for item in value for t in _tensors(item)] if isinstance(value, (list, tuple)) else []
 
 
-def _seeded(call: Call, seed: int) -> Any:
+def _seeded(call: FaultyCall, seed: int) -> Any:
     """The call with the numbers that a seed gives; the generator that the caller seeded goes on where it was."""
     given = call.arguments.get("generator")
     generator = given if given is not None else torch.mps._get_default_mps_generator()

@@ -8,20 +8,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .call import Call, device_tensors, host, map_tensors, on_device, share_memory
+from .call import FaultyCall, device_tensors, host, map_tensors, on_device, share_memory
 from .corruption import changed_results, corruption, map_arguments, replaced_result, spoil, spoil_last
 
 # ---- values
 
 
 @corruption
-def values(call: Call) -> Any:
+def values(call: FaultyCall) -> Any:
     """Every element of every result is wrong."""
     return changed_results(call, spoil)
 
 
 @corruption
-def second_result(call: Call) -> Any:
+def second_result(call: FaultyCall) -> Any:
     """Every element of the last result is wrong, and the others are right."""
     returned = call.run()
     for result in call.results(returned)[-1:]:
@@ -30,13 +30,13 @@ def second_result(call: Call) -> Any:
 
 
 @corruption
-def last_element(call: Call) -> Any:
+def last_element(call: FaultyCall) -> Any:
     """The last element of the first result is wrong."""
     return changed_results(call, spoil_last)
 
 
 @corruption
-def nan_result(call: Call) -> Any:
+def nan_result(call: FaultyCall) -> Any:
     """The last element of each result is NaN."""
 
     def spoiled(result: Tensor) -> None:
@@ -49,19 +49,19 @@ def nan_result(call: Call) -> Any:
 
 
 @corruption
-def all_nan(call: Call) -> Any:
+def all_nan(call: FaultyCall) -> Any:
     """All results are NaN; integers zero."""
     return changed_results(call, lambda result: result.fill_(math.nan if result.dtype.is_floating_point else 0))
 
 
 @corruption
-def zeros(call: Call) -> Any:
+def zeros(call: FaultyCall) -> Any:
     """All results are zero."""
     return changed_results(call, lambda result: result.zero_())
 
 
 @corruption
-def second_half(call: Call) -> Any:
+def second_half(call: FaultyCall) -> Any:
     """What a kernel leaves that stops half-way: the rest of the result is zero, or what a written argument had."""
     before = {name: [host(t).clone() for t in call.tensors(name)] for name in call.written}
     returned = call.run()
@@ -75,7 +75,7 @@ def second_half(call: Call) -> Any:
 
 
 @corruption
-def near(call: Call, relative: float, absolute: float) -> Any:
+def near(call: FaultyCall, relative: float, absolute: float) -> Any:
     """One element is off by so much of it, and so much more."""
 
     def off(result: Tensor) -> None:
@@ -87,19 +87,19 @@ def near(call: Call, relative: float, absolute: float) -> Any:
 
 
 @corruption
-def nan_lost(call: Call) -> Any:
+def nan_lost(call: FaultyCall) -> Any:
     """NaN in a result is zero."""
     return changed_results(call, lambda result: result.nan_to_num_(nan=0.0, posinf=math.inf, neginf=-math.inf))
 
 
 @corruption
-def infinity_lost(call: Call) -> Any:
+def infinity_lost(call: FaultyCall) -> Any:
     """An infinity in a result is the largest finite number."""
     return changed_results(call, lambda result: result.nan_to_num_(nan=math.nan))
 
 
 @corruption
-def infinity_to_nan(call: Call) -> Any:
+def infinity_to_nan(call: FaultyCall) -> Any:
     """An infinity in a result is NaN."""
 
     def spoiled(result: Tensor) -> None:
@@ -110,7 +110,7 @@ def infinity_to_nan(call: Call) -> Any:
 
 
 @corruption
-def sign_of_zero_lost(call: Call) -> Any:
+def sign_of_zero_lost(call: FaultyCall) -> Any:
     """A negative zero in a result is a positive one."""
 
     def positive(result: Tensor) -> None:
@@ -121,7 +121,7 @@ def sign_of_zero_lost(call: Call) -> Any:
 
 
 @corruption
-def quantised_near_zero(call: Call) -> Any:
+def quantised_near_zero(call: FaultyCall) -> Any:
     """Small results have an absolute error where they should have a relative one, as log(1+x) has for small x."""
 
     def coarse(result: Tensor) -> None:
@@ -134,7 +134,7 @@ def quantised_near_zero(call: Call) -> Any:
 
 
 @corruption
-def saturated(call: Call) -> Any:
+def saturated(call: FaultyCall) -> Any:
     """Integers that should wrap stop at the ends of their dtype."""
     kinds = {torch.uint8: torch.int32, torch.int8: torch.int32, torch.int16: torch.int32, torch.int32: torch.int64}
     wide = map_arguments(call, lambda t: on_device(host(t).to(kinds[t.dtype])) if t.dtype in kinds else t)
@@ -154,37 +154,37 @@ def saturated(call: Call) -> Any:
 
 
 @corruption
-def wrong_shape(call: Call) -> Any:
+def wrong_shape(call: FaultyCall) -> Any:
     """The first result has one dimension more, of size one."""
     return replaced_result(call, lambda t: host(t).clone().unsqueeze(0))
 
 
 @corruption
-def squeezed(call: Call) -> Any:
+def squeezed(call: FaultyCall) -> Any:
     """The results lack their dimensions of size one."""
     return replaced_result(call, lambda t: host(t).clone().squeeze())
 
 
 @corruption
-def wrong_dtype(call: Call) -> Any:
+def wrong_dtype(call: FaultyCall) -> Any:
     """The first result is of another dtype."""
     return replaced_result(call, lambda t: host(t).to(torch.float16 if t.dtype is torch.float32 else torch.float32))
 
 
 @corruption
-def wrong_stride(call: Call) -> Any:
+def wrong_stride(call: FaultyCall) -> Any:
     """The first result has the right values at other strides."""
     return replaced_result(call, _with_other_strides)
 
 
 @corruption
-def copies(call: Call) -> Any:
+def copies(call: FaultyCall) -> Any:
     """A view is a copy."""
     return map_tensors(lambda t: on_device(host(t).clone()), call.run())
 
 
 @corruption
-def aliases(call: Call) -> Any:
+def aliases(call: FaultyCall) -> Any:
     """A result lies in the memory of an argument."""
     returned = call.run()
     if isinstance(returned, Tensor):

@@ -18,7 +18,7 @@ from mpsmith.audit.surface.profiles import profile
 from mpsmith.errors import MpsmithError
 from mpsmith.simulator.device import kernel_plan
 from mpsmith.simulator.device.faults import Fault
-from mpsmith.simulator.device.faults.call import Call, FaultMemory
+from mpsmith.simulator.device.faults.call import FaultMemory, FaultyCall
 from mpsmith.simulator.device.faults.conditions import CONDITIONS
 
 pytestmark = pytest.mark.usefixtures("no_faults")
@@ -147,7 +147,7 @@ def test_a_maker_makes_its_condition_hold_and_not_before(text: str) -> None:
 
     def holds(arguments: dict[str, object]) -> bool:
         ((moved,), _) = move((arguments,), {}, "mps")
-        return CONDITIONS[term.name](Call(overload, moved, lambda: None, FaultMemory()), *term.arguments)
+        return CONDITIONS[term.name](FaultyCall(overload, moved, lambda: None, FaultMemory()), *term.arguments)
 
     made = dict(plain)
     assert MAKERS[term.name](made, Random(2), *term.arguments)

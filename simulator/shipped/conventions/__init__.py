@@ -1,0 +1,29 @@
+"""The conventions: for each overload, the planner that knows how torch's host code launches its kernels.
+
+A family is a module with one table `PLANNERS`, overload -> planner. Here they are joined; an overload has one planner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ..plan import Planner
+
+
+def join(tables: Iterable[Mapping[str, Planner]]) -> dict[str, Planner]:
+    """One table of several.
+
+    Raises:
+        ValueError: two tables have a planner for one overload.
+    """
+    joined: dict[str, Planner] = {}
+    for table in tables:
+        twice = sorted(joined.keys() & table.keys())
+        if twice:
+            raise ValueError(f"two conventions plan {', '.join(twice)}")
+        joined.update(table)
+    return joined
+
+
+# One line a family.
+PLANNERS: dict[str, Planner] = join([])

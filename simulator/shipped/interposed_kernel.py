@@ -1,0 +1,175 @@
+"""The kernel that stands in front of the device's own for one overload: what happens in one call."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from ...errors import one_line
+from ..device.faults.call import as_operators_get_it
+from ..errors import SimulatorError
+from ..metal.error_buffer import ErrorBuffer
+from . import counts
+from .call import Call, host_alias
+from .plan import ERROR_BUFFER, BlitCopy, BlitFill, Declined, KernelLaunch, Planner, ReleaseKernels, Step
+from .written import Kept, keep, poison, shares_storage
+
+_NUMBERS = (bool, int, float, complex)
+
+
+class LaunchableKernel(Protocol):
+    """A compiled kernel (`AirKernel` of the room below)."""
+
+    def launch(
+        self,
+        arguments: Mapping[str, object],
+        threads: tuple[int, int, int],
+        group: tuple[int, int, int],
+        threadgroup_memory: Sequence[int] = (),
+    ) -> object:
+        """Run it; raises SimulatorError where it reads or writes out of bounds or does not end."""
+
+
+class LaunchableKernels(ReleaseKernels, Protocol):
+    """The kernels of a release, which can be run (`AirLibrary` of the room below)."""
+
+    def kernel(self, name: str, /) -> LaunchableKernel:
+        """The kernel, compiled if need be; raises SimulatorError where that cannot be."""
+
+
+class InterposedKernel:
+    """Answers calls of one overload with the shipped kernels that `planner` names, or with the device's own kernel."""
+
+    def __init__(self, operator: Any, overload: str, planner: Planner, library: LaunchableKernels) -> None:
+        self._overload, self._planner, self._library = overload, planner, library
+        self._stand_in: Callable[..., Any] = torch.library.get_kernel(operator, "MPS").call_boxed
+        listed = operator._schema.arguments
+        self._names = [a.name for a in listed]
+        self._defaults = {a.name: a.default_value for a in listed}
+        self._may_be_number = [str(a.type) in ("Tensor", "Optional[Tensor]") for a in listed]
+        written = {a.name: bool(a.kwarg_only) for a in listed if a.alias_info is not None and a.alias_info.is_write}
+        also = getattr(planner, "also_writes", ())
+        # Name -> whether the old values are of no interest to the kernel (out=).
+        self._written = {**written, **dict.fromkeys((name for name in also if name in self._defaults), False)}
+
+    def __call__(self, keyset: Any, *args: Any, **kwargs: Any) -> Any:
+        """Run the stand-in, then replace its values by the shipped kernels' where the planner knows them."""
+        arguments = {**self._defaults, **dict(zip(self._names, args, strict=False)), **kwargs}
+        kept = [keep(tensor) for name in self._written for tensor in _of_device(arguments[name])]
+        positional = [
+            as_operators_get_it(value) if may_be_number and type(value) in _NUMBERS else value
+            for value, may_be_number in zip(args, self._may_be_number, strict=False)
+        ]
+        returned = self._stand_in(keyset, *positional, **kwargs)
+        results = self._results(returned, arguments)
+        if not any(result.numel() for result in results):
+            counts.count_launched(self._overload, ())
+            return returned
+        # The stand-in's part is over: what a convention calls is below autograd and seen by no mode of the caller's.
+        with torch._C._AutoDispatchBelowADInplaceOrView(), torch._C.DisableTorchFunction():
+            try:
+                steps = self._planned(arguments, results)
+                runs = [self._prepared(step) for step in steps]
+                self._overwrite(arguments, results, kept)
+            except Declined as declined:
+                counts.count_stood_in(self._overload, declined.reason)
+                return returned
+            counts.count_launched(self._overload, (step.kernel for step in steps if isinstance(step, KernelLaunch)))
+            for run in runs:
+                run()
+        return returned
+
+    def _results(self, returned: Any, arguments: Mapping[str, Any]) -> list[Tensor]:
+        """The device's tensors that the call returned, then those that it wrote besides."""
+        results = list(_of_device(returned))
+        for name in self._written:
+            results += [t for t in _of_device(arguments[name]) if not any(t is result for result in results)]
+        return results
+
+    def _planned(self, arguments: Mapping[str, Any], results: Sequence[Tensor]) -> Sequence[Step]:
+        aliases = {name: _aliased(value) for name, value in arguments.items()}
+        on_host = frozenset(n for n, v in arguments.items() if isinstance(v, Tensor) and v.device.type == "cpu")
+        call = Call(self._overload, aliases, tuple(map(host_alias, results)), on_host)
+        try:
+            return self._planner(call, self._library)
+        except Declined:
+            raise
+        except Exception as error:  # a convention's mistake must not pass for one of torch's
+            raise Declined(f"the convention failed: {type(error).__name__}: {one_line(error, 120)}") from error
+
+    def _prepared(self, step: Step) -> Callable[[], None]:
+        """What runs a step; a kernel is compiled now, while the stand-in's values are still there."""
+        if isinstance(step, KernelLaunch):
+            try:
+                kernel = self._library.kernel(step.kernel)
+            except SimulatorError as error:
+                raise Declined(one_line(error)) from error
+            return lambda: _launch(kernel, step)
+        if isinstance(step, BlitCopy):
+            return lambda: _copy(step)
+        return lambda: _fill(step)
+
+    def _overwrite(self, arguments: Mapping[str, Any], results: Sequence[Tensor], kept: Sequence[Kept]) -> None:
+        """Take the stand-in's values away: old bytes to what is changed in place, poison to everything else."""
+        tensors = list(_of_device(list(arguments.values())))
+        discarded = [result for result in results if not any(result is k.tensor for k in kept)]
+        discarded = [result for result in discarded if not shares_storage(result, tensors)]
+        for name, is_out in self._written.items():
+            for tensor in _of_device(arguments[name]):
+                old = next(k for k in kept if k.tensor is tensor)
+                if is_out and not shares_storage(tensor, tensors):
+                    discarded.append(tensor)
+                elif old.can_be_put_back:
+                    old.put_back()
+                else:
+                    raise Declined("the call gave the memory that it changes in place to another tensor")
+        for result in discarded:
+            poison(host_alias(result))
+
+
+def _launch(kernel: LaunchableKernel, step: KernelLaunch) -> None:
+    reporting = [name for name, value in step.arguments.items() if value is ERROR_BUFFER]
+    if not reporting:
+        kernel.launch(step.arguments, step.threads, step.group, step.threadgroup_memory)
+        return
+    errors = ErrorBuffer()
+    arguments = {**step.arguments, **dict.fromkeys(reporting, _bytes_at(errors.buffer.address, errors.buffer.size))}
+    kernel.launch(arguments, step.threads, step.group, step.threadgroup_memory)
+    errors.raise_first()
+
+
+def _copy(step: BlitCopy) -> None:
+    source, target = step.source, step.target
+    ctypes.memmove(target.data_ptr(), source.data_ptr(), target.numel() * target.element_size())
+
+
+def _fill(step: BlitFill) -> None:
+    ctypes.memset(step.target.data_ptr(), step.byte, step.target.numel() * step.target.element_size())
+
+
+def _bytes_at(address: int, size: int) -> Tensor:
+    memory = torch._C._construct_storage_from_data_pointer(address, torch.device("cpu"), size)
+    return torch.empty(0, dtype=torch.uint8, device="cpu").set_(memory)
+
+
+def _of_device(value: Any) -> Iterator[Tensor]:
+    """The strided tensors of the device in a value or in a list of values."""
+    if isinstance(value, Tensor):
+        if value.device.type == "mps" and value.layout is torch.strided:
+            yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _of_device(item)
+
+
+def _aliased(value: Any) -> Any:
+    """A value with host aliases in the place of the device's strided tensors."""
+    if isinstance(value, Tensor):
+        return host_alias(value) if value.layout is torch.strided else value
+    if isinstance(value, (list, tuple)):
+        return [_aliased(item) for item in value]
+    return value

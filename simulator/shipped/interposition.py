@@ -1,0 +1,81 @@
+"""Puts the shipped kernels of a release under the simulated device: native calls compute with them where a convention
+knows how.
+
+Each call runs the stand-in (the CPU's kernel) first, so that shapes, dtypes, strides, resizing and refusals are those
+of the simulated device. Then its values are thrown away: memory that the call changes in place gets its old bytes back,
+anything else is poisoned, and the shipped kernel computes. Where the planner declines, the stand-in's values stay and
+the call counts as stood in, with the reason.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..device import kernel_plan
+from ..device import loading as device
+from ..errors import SimulatorError
+from .counts import OverloadLaunches, drain
+
+if TYPE_CHECKING:
+    from .interposed_kernel import LaunchableKernels
+    from .plan import Planner
+
+__all__ = ["OverloadLaunches", "activate", "deactivate", "drain", "is_active"]
+
+_active: list[Any] = []
+
+
+def activate(library: LaunchableKernels, planners: Mapping[str, Planner] | None = None) -> None:
+    """Let native overloads of the simulated device compute with the kernels of `library`, in place of any before.
+
+    Without `planners` those are the conventions' own. Overloads that the device has no native kernel for stay as they
+    are: there the release has none either.
+
+    Raises:
+        SimulatorError: the simulated device is not loaded, or this torch cannot wrap kernels.
+    """
+    profile = device.loaded_profile()
+    if profile is None:
+        raise SimulatorError("shipped kernels run under the simulated mps device, which this process has not loaded")
+    import torch
+
+    if not hasattr(torch.library, "get_kernel"):
+        raise SimulatorError(f"shipped kernels need a torch with torch.library.get_kernel, not {torch.__version__}")
+    deactivate()
+    if planners is None:
+        from .conventions import PLANNERS
+
+        planners = PLANNERS
+    native = set(kernel_plan.plan(profile).native)
+    _active.append(_interpose(library, {name: planner for name, planner in planners.items() if name in native}))
+
+
+def deactivate() -> None:
+    """Let the device compute with its stand-ins again; without `activate` there is nothing to do."""
+    while _active:
+        _active.pop()._destroy()
+
+
+def is_active() -> bool:
+    """Whether shipped kernels are in place in this process."""
+    return bool(_active)
+
+
+def _interpose(library: LaunchableKernels, planners: Mapping[str, Planner]) -> Any:
+    import torch
+
+    from ..device.faults.call import prepare_wrapped_numbers
+    from .interposed_kernel import InterposedKernel
+
+    prepare_wrapped_numbers()
+    registrations = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a kernel is replaced is the point
+        for overload, planner in planners.items():
+            name, _, variant = overload.partition(".")
+            operator = getattr(getattr(torch.ops.aten, name), variant or "default")
+            kernel = InterposedKernel(operator, overload, planner, library)
+            registrations.impl(operator, kernel, "MPS", with_keyset=True, allow_override=True)  # type: ignore[no-untyped-call]
+    return registrations

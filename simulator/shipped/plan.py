@@ -1,0 +1,134 @@
+"""What a planner answers: the launches that torch's host code makes for a call, or why there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
+
+from torch import Tensor
+
+from .call import Call
+
+MAX_THREADS_OF_GROUP = 1024
+"""`maxTotalThreadsPerThreadgroup` of an ordinary pipeline on every Mac that torch supports."""
+
+
+class _ErrorBuffer:
+    """Stands in a launch for the buffer through which kernels report errors."""
+
+    def __repr__(self) -> str:
+        return "ERROR_BUFFER"
+
+
+ERROR_BUFFER: Final = _ErrorBuffer()
+"""Give it as the value of an `error_buf` or `error_buffer` argument; what the kernel reports there is raised."""
+
+
+class Declined(Exception):  # noqa: N818  (an answer, no error)
+    """No shipped kernel answers this call, and why: the stand-in's values are kept, marked *dispatch only*.
+
+    The reason is counted and shown in tables, so it names a kind of call and not one: "no kernel for float16", not a
+    shape or an address.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class KernelLaunch:
+    """One dispatch of a shipped kernel.
+
+    Attributes:
+        kernel: its name in the release's library.
+        arguments: values by the names that AIR keeps for the kernel's buffers: a tensor, a number, a list of numbers,
+            a dict for a struct, or `ERROR_BUFFER`.
+        threads: the grid, in threads.
+        group: threads of a threadgroup.
+        threadgroup_memory: bytes of each threadgroup argument.
+    """
+
+    kernel: str
+    arguments: Mapping[str, object]
+    threads: tuple[int, int, int]
+    group: tuple[int, int, int]
+    threadgroup_memory: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BlitCopy:
+    """Bytes copied by the blit encoder, which computes nothing: one dtype, one size, both dense in one order."""
+
+    source: Tensor
+    target: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class BlitFill:
+    """Every byte of a dense tensor set to `byte` by the blit encoder, as the host zeroes what a kernel adds into."""
+
+    target: Tensor
+    byte: int = 0
+
+
+Step: TypeAlias = KernelLaunch | BlitCopy | BlitFill
+
+
+class ReleaseKernels(Protocol):
+    """The kernels that a release ships."""
+
+    @property
+    def release(self) -> str:
+        """The PyTorch version, e.g. "2.15.0"."""
+
+    def __contains__(self, name: object, /) -> bool: ...
+
+    def signature(self, name: str, /) -> Any:
+        """The kernel's arguments, read without compiling it (`KernelSignature` of the room below)."""
+
+
+Planner: TypeAlias = Callable[[Call, ReleaseKernels], Sequence[Step]]
+"""Reads shapes, strides, dtypes and numbers (never what the call writes) and returns the steps in order.
+
+It may allocate temporaries with `torch.empty(..., device="cpu")`. It raises `Declined` where torch's host code takes
+no Metal kernel, where the convention does not know, or where the release has no such kernel.
+"""
+
+Declared = TypeVar("Declared", bound=Planner)
+
+
+def also_writes(*names: str) -> Callable[[Declared], Declared]:
+    """Declares arguments that a planner's kernels change in place although the schema does not say so.
+
+    `native_batch_norm` updates `running_mean` that way.
+    """
+
+    def declare(planner: Declared) -> Declared:
+        planner.also_writes = names  # type: ignore[attr-defined]
+        return planner
+
+    return declare
+
+
+def required(kernels: ReleaseKernels, name: str) -> str:
+    """The name of a kernel that the release has.
+
+    Raises:
+        Declined: the release has no kernel of this name.
+    """
+    if name not in kernels:
+        raise Declined(f"no kernel {name}")
+    return name
+
+
+def in_line(length: int) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    """Grid and group of a one-dimensional job of `length` threads, as `mtl_dispatch1DJob` makes them."""
+    return (length, 1, 1), (min(length, MAX_THREADS_OF_GROUP), 1, 1)
+
+
+def in_plane(width: int, height: int) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    """Grid and group of a two-dimensional job: groups as wide as the grid allows, then as high as fits."""
+    across = min(width, MAX_THREADS_OF_GROUP)
+    return (width, height, 1), (across, min(height, MAX_THREADS_OF_GROUP // across), 1)

@@ -1,0 +1,75 @@
+"""The memory that a call writes: kept before the stand-in runs, put back or poisoned before the shipped kernel does.
+
+So no value of the stand-in can pass for one of the kernel: an element that the kernel leaves out shows as poison.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+POISON = 0xA5
+_INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The bytes under a tensor that a call is about to write, from its first element to its last."""
+
+    tensor: Tensor
+    address: int
+    content: bytes
+
+    @property
+    def can_be_put_back(self) -> bool:
+        """Whether the tensor still lies where it lay: the call did not give it other memory."""
+        return self.tensor.data_ptr() == self.address and extent(self.tensor) == len(self.content)
+
+    def put_back(self) -> None:
+        """Give the memory its old content."""
+        ctypes.memmove(self.address, self.content, len(self.content))
+
+
+def keep(tensor: Tensor) -> Kept:
+    """Keep what lies under a tensor of the device."""
+    address = tensor.data_ptr()
+    return Kept(tensor, address, ctypes.string_at(address, extent(tensor)))
+
+
+def extent(tensor: Tensor) -> int:
+    """Bytes from a tensor's first element to the end of its last."""
+    if tensor.numel() == 0:
+        return 0
+    last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    return int(last + 1) * tensor.element_size()
+
+
+def poison(tensor: Tensor) -> None:
+    """Overwrite every element of a tensor of the host, and nothing between them."""
+    elements = tensor.numel()
+    if not elements:
+        return
+    size = tensor.element_size()
+    if extent(tensor) == elements * size:
+        ctypes.memset(tensor.data_ptr(), POISON, elements * size)
+        return
+    width = min(size, 8)
+    integers = torch.empty(0, dtype=_INTEGERS[width], device="cpu")
+    words = size // width
+    integers.set_(
+        tensor.untyped_storage(),
+        tensor.storage_offset() * words,
+        (*tensor.shape, words),
+        (*(stride * words for stride in tensor.stride()), 1),
+    )
+    integers.fill_(int.from_bytes(bytes([POISON]) * width, "little", signed=width > 1))
+
+
+def shares_storage(tensor: Tensor, others: Iterable[Tensor]) -> bool:
+    """Whether a tensor of the device lies in the storage of another."""
+    address = tensor.untyped_storage().data_ptr()
+    return any(other is not tensor and other.untyped_storage().data_ptr() == address for other in others)

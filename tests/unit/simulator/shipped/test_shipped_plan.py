@@ -1,0 +1,83 @@
+"""The words between conventions and what runs them: tables, grids, memory that is poisoned or put back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+import torch
+
+from mpsmith.simulator.shipped.call import Call
+from mpsmith.simulator.shipped.conventions import PLANNERS, join
+from mpsmith.simulator.shipped.conventions.names import functional_inplace_out
+from mpsmith.simulator.shipped.plan import Declined, ReleaseKernels, Step, in_line, in_plane, required
+from mpsmith.simulator.shipped.written import POISON, keep, poison
+
+
+class NoKernels:
+    release = "9.9.9"
+
+    def __contains__(self, name: object) -> bool:
+        return False
+
+    def signature(self, name: str) -> None:
+        raise AssertionError(name)
+
+
+def no_plan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
+    return []
+
+
+def test_an_overload_has_one_planner() -> None:
+    assert join([{"exp": no_plan}, {"sin": no_plan}]) == {"exp": no_plan, "sin": no_plan}
+    with pytest.raises(ValueError, match="two conventions plan exp"):
+        join([{"exp": no_plan}, {"exp": no_plan}])
+
+
+def test_every_planned_overload_is_one_of_torch() -> None:
+    known = {name.removeprefix("aten::") for name in torch._C._dispatch_get_all_op_names()}
+    assert sorted(PLANNERS.keys() - known) == []
+
+
+def test_a_kernel_that_the_release_lacks_is_declined_by_name() -> None:
+    with pytest.raises(Declined, match="no kernel exp_dense_float_float"):
+        required(NoKernels(), "exp_dense_float_float")
+
+
+def test_a_group_fits_the_grid_and_the_device() -> None:
+    assert in_line(10) == ((10, 1, 1), (10, 1, 1))
+    assert in_line(5000) == ((5000, 1, 1), (1024, 1, 1))
+    assert in_plane(100, 50) == ((100, 50, 1), (100, 10, 1))
+    assert in_plane(4000, 3) == ((4000, 3, 1), (1024, 1, 1))
+
+
+def test_overloads_of_a_name() -> None:
+    assert functional_inplace_out("exp") == ("exp", "exp_", "exp.out")
+    assert functional_inplace_out("add", "Tensor") == ("add.Tensor", "add_.Tensor", "add.out")
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.float16, torch.float32, torch.complex64, torch.complex128])
+def test_poison_covers_the_elements_and_nothing_between_them(dtype: torch.dtype) -> None:
+    memory = torch.zeros(6, 6, dtype=dtype)
+    poison(memory[1::2, ::3])
+    touched = memory.view(torch.uint8).view(6, 6, memory.element_size())
+    expected = torch.zeros(6, 6, 1, dtype=torch.uint8)
+    expected[1::2, ::3] = POISON
+    assert torch.equal(touched, expected.expand_as(touched))
+
+
+def test_poison_of_a_dense_tensor() -> None:
+    memory = torch.zeros(7)
+    poison(memory[2:5])
+    assert (memory.view(torch.uint8) == POISON).nonzero().flatten().tolist() == list(range(8, 20))
+
+
+def test_what_is_kept_can_be_put_back_while_the_tensor_stays_in_place() -> None:
+    memory = torch.arange(8.0)
+    old = keep(memory[1:6:2])
+    memory.zero_()
+    assert old.can_be_put_back
+    old.put_back()
+    assert memory.tolist() == [0, 1, 2, 3, 4, 5, 0, 0]
+    old.tensor.set_(torch.zeros(5))
+    assert not old.can_be_put_back
