@@ -17,3 +17,23 @@ class MalformedLibraryError(AirError):
 
     def __init__(self, message: str) -> None:
         super().__init__("".join(character if character.isprintable() else "?" for character in message))
+
+
+class MalformedKernelError(AirError):
+    """A module is no bitcode, or says of its kernel what cannot be true."""
+
+
+class UnsupportedKernelError(AirError):
+    """A module needs an operation of Apple's that the host has no code for; the message names it."""
+
+
+class KernelCompileError(AirError):
+    """The compiler refuses a module, or takes more time or memory than it is given."""
+
+
+class KernelArgumentError(AirError, ValueError):
+    """A launch does not fit the kernel: a missing argument, a wrong type, a threadgroup that is too large."""
+
+
+class KernelFault(AirError, RuntimeError):  # noqa: N818  (what the kernel did, not what mpsmith did)
+    """A kernel did something that a GPU would not forgive, such as an access out of bounds."""

@@ -124,9 +124,9 @@ def bind(argument: object, index: int, arg_casts: ArgCasts, device: Device, tigh
     if torch is not None and isinstance(argument, torch.Tensor):
         return _bind_tensor(argument, index, device, tight)
     if isinstance(argument, int):
-        return _inline(_pack([argument], True, cast_for(arg_casts, index)), index)
+        return inline(_pack([argument], True, cast_for(arg_casts, index)), index)
     if isinstance(argument, float):
-        return _inline(_pack([argument], False, cast_for(arg_casts, index)), index)
+        return inline(_pack([argument], False, cast_for(arg_casts, index)), index)
     if isinstance(argument, list | tuple):
         return _bind_list(argument, index, arg_casts, device)
     numpy = sys.modules.get("numpy")
@@ -139,7 +139,12 @@ def _describe(argument: object) -> str:
     return "None" if argument is None else f"a {type(argument).__name__}"
 
 
-def _inline(data: bytes, index: int) -> Buffer:
+def inline(data: bytes, index: int) -> Buffer:
+    """A buffer that holds a number or a list, as Metal passes them by value.
+
+    Raises:
+        MetalRuntimeError: it is larger than what Metal takes this way.
+    """
     import ctypes
 
     if len(data) > MAX_INLINE_BYTES:
@@ -161,14 +166,14 @@ def _bind_list(argument: Sequence[Any], index: int, arg_casts: ArgCasts, device:
     if isinstance(first, int):
         if not all(isinstance(v, int) for v in argument):
             raise MetalRuntimeError(f"argument {index}: a list that starts with an int must hold ints alone")
-        return _inline(_pack(argument, True, cast_for(arg_casts, index)), index)
+        return inline(_pack(argument, True, cast_for(arg_casts, index)), index)
     if isinstance(first, float):
         if not all(isinstance(v, int | float) for v in argument):
             raise MetalRuntimeError(f"argument {index}: a list that starts with a float must hold numbers alone")
-        return _inline(_pack(argument, False, cast_for(arg_casts, index)), index)
+        return inline(_pack(argument, False, cast_for(arg_casts, index)), index)
     if torch is not None and isinstance(first, torch.Tensor):
         bound = [_bind_tensor(t, index, device, tight=False) for t in argument]
-        pointers = _inline(struct.pack(f"<{len(bound)}Q", *(b.address for b in bound)), index)
+        pointers = inline(struct.pack(f"<{len(bound)}Q", *(b.address for b in bound)), index)
         return Buffer(pointers.address, pointers.base, pointers.size, (pointers.owner, bound))
     raise MetalRuntimeError(f"Unexpected argument types: argument {index} is a list of {type(first).__name__}")
 
@@ -182,7 +187,7 @@ def _bind_tensor(tensor: torch.Tensor, index: int, device: Device, tight: bool) 
             raise MetalRuntimeError(f"Passed CPU tensor to MPS op (argument {index} of shape {tuple(tensor.shape)})")
         narrowed = {torch.float64: torch.float32, torch.complex128: torch.complex64}.get(tensor.dtype, tensor.dtype)
         data = bytes(tensor.detach().to(narrowed).reshape(1).view(torch.uint8).tolist())
-        return _inline(data, index)
+        return inline(data, index)
     if place != device:
         raise MetalRuntimeError(f"argument {index} is on {place}, and the kernel runs on {device}")
     if tensor.layout is not torch.strided:

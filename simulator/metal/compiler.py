@@ -70,7 +70,7 @@ class MetalCompiler:
     """Compiles for the host with one clang; what is costly is built once and kept in `cache`."""
 
     def __init__(self, clang: Clang, cache: BuildCache) -> None:
-        self._clang = clang
+        self.clang = clang
         self.cache = cache
         self.identity = fingerprint(clang.identity, fingerprint_of_code(*DECIDING_CODE))
 
@@ -79,7 +79,7 @@ class MetalCompiler:
 
         The result is empty if there was an error.
         """
-        done = self._clang.run(
+        done = self.clang.run(
             *("clang", "-E", "-undef", "-x", "c++", "-std=c++17", "-nostdinc", "-nostdinc++", *_DEFINES),
             *(*PLAIN_MESSAGES, "-I", str(INCLUDE), "-"),
             source=source,
@@ -88,7 +88,7 @@ class MetalCompiler:
 
     def check(self, source: str, build: Build, warnings: Sequence[str] = ()) -> str:
         """Clang's messages about rewritten source."""
-        done = self._clang.run(
+        done = self.clang.run(
             *("clang", *self._flags(build), *warnings, "-ferror-limit=20", *PLAIN_MESSAGES),
             *("-fsyntax-only", "-include-pch", str(self._precompiled(build)), "-"),
             source=source,
@@ -116,7 +116,7 @@ class MetalCompiler:
             return kept[0]
         self.cache.discard_old(_CACHE_DAYS)  # a new compiler or simulator: what older ones left is of no use
         machine = platform.machine()
-        headers = self._clang.headers
+        headers = self.clang.headers
         family = "x86" if machine == "x86_64" else machine
         system = [headers / "include"] + [
             headers / "libc" / "include" / name
@@ -136,13 +136,13 @@ class MetalCompiler:
         objects: list[str] = []
         for number, (arguments, source) in enumerate(units):
             target = str(folder / f"{number}.o")
-            done = self._clang.run("clang", *arguments, "-c", "-o", target, source=source)
+            done = self.clang.run("clang", *arguments, "-c", "-o", target, source=source)
             if not done.succeeded:
                 raise InternalCompilerError(f"clang failed on code that had passed its check: {done.stderr.strip()}")
             objects.append(target)
         library = folder / "library.so"
         # The symbols that are missing here (the runtime's and libm's) are found when the library is loaded.
-        done = self._clang.run(
+        done = self.clang.run(
             "ld.lld", "-shared", "--gc-sections", "-z", "nostart-stop-gc", *objects, "-o", str(library)
         )
         if not done.succeeded:
@@ -166,7 +166,7 @@ class MetalCompiler:
                 flags = list(self._flags(build))
             with tempfile.TemporaryDirectory(prefix="mpsmith-metal-") as folder:
                 target = Path(folder) / "kernel.pch"
-                done = self._clang.run(
+                done = self.clang.run(
                     *("clang", *flags, "-Xclang", "-fno-pch-timestamp", *emit, *(["-c"] if emit else [])),
                     *(str(INCLUDE / "msl" / "kernel.h"), "-o", str(target)),
                 )

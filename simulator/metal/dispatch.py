@@ -56,6 +56,7 @@ class _Dispatch(ctypes.Structure):
         ("variable_count", ctypes.c_uint64),
         ("message", ctypes.c_void_p),
         ("message_size", ctypes.c_uint64),
+        ("flush_denormals", ctypes.c_uint32),
         ("error_count", ctypes.c_uint32),
         ("place_count", ctypes.c_uint32),
         ("places", ctypes.c_uint64 * 16),
@@ -153,6 +154,7 @@ class GridLaunch:
     order: Order = "forward"
     seed: int = 0
     one_by_one: bool = False
+    flush_denormals: bool = False
 
 
 class Runtime:
@@ -201,6 +203,7 @@ class Runtime:
             variable_count=kernel.variable_count,
             message=ctypes.addressof(self._message),
             message_size=_MESSAGE_BYTES,
+            flush_denormals=launch.flush_denormals,
         )
         with self._lock:
             self._dispatch(ctypes.addressof(call))

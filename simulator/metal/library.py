@@ -22,11 +22,9 @@ from .error_buffer import ErrorBuffer
 from .errors import MetalRuntimeError, MetalValueError
 from .includes import PROGRAM, embed, include_folders
 from .modes import Mode, current_mode, validate_mode
+from .regions import GUARDED_BYTES, merged_regions
 from .translation import Translation, translate
 from .wrappers import symbol
-
-GUARDED_BYTES = 256 * 1024
-"""Calls that bind no more than this run on guarded copies in `fast` mode: a stray access is an error."""
 
 
 class ShaderLibrary:
@@ -132,7 +130,8 @@ class SimulatedKernel:
             return
         addresses = [buffers[i].address if i in buffers else 0 for i in range(MAX_BUFFERS)]
         guarded = mode != "fast" or sum(b.size for b in buffers.values()) <= GUARDED_BYTES
-        regions = _regions(buffers, kernel) if guarded else []
+        written = {index for index, parameter in kernel.parameters.items() if parameter.writable}
+        regions = merged_regions(buffers, written) if guarded else []
         launch = GridLaunch(grid, group, addresses, regions, one_by_one=mode != "fast")
         if mode == "schedules":
             self._run_schedules(kernel, launch)
@@ -231,21 +230,6 @@ class SimulatedKernel:
                         [f"argument {index} holds {buffer.available} bytes, and the kernel reads {parameter.size}"]
                     )
                 )
-
-
-def _regions(buffers: dict[int, Buffer], kernel: LoadedKernel) -> list[tuple[int, int, int, bool]]:
-    """Memory to guard: buffers that overlap share a region, so that writes through one show in the other."""
-    ranges = sorted((b.base, b.base + b.size, i) for i, b in buffers.items())
-    merged: list[tuple[int, int, int, bool]] = []
-    for begin, end, index in ranges:
-        parameter = kernel.parameters.get(index)
-        writable = parameter is not None and parameter.writable
-        if merged and begin < merged[-1][0] + merged[-1][1]:
-            start, size, first, was_writable = merged[-1]
-            merged[-1] = (start, max(start + size, end) - start, min(first, index), writable or was_writable)
-        else:
-            merged.append((begin, end - begin, index, writable))
-    return merged
 
 
 def _dimensions(value: int | Sequence[int] | None, name: str) -> list[int] | None:

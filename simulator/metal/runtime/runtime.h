@@ -53,6 +53,7 @@ struct Dispatch {
   uint64_t variable_count;
   char* message;         // receives the errors, one a line
   uint64_t message_size;
+  uint32_t flush_denormals;  // subnormal floats count as zero, as arguments and as results
   uint32_t error_count;
   uint32_t place_count;
   uint64_t places[kMaxMessages];   // for each message, the instruction in the kernel's library, or 0

@@ -423,6 +423,24 @@ Resume wait_at_exchange(const void* value, uint32_t size, const void* site, void
   return next_to_run();
 }
 
+// ---------------------------------------------------------------------------------------------------- denormals
+// How the processor rounds and treats subnormal numbers; a fiber switch leaves it alone.
+#if defined(__x86_64__)
+typedef uint32_t FloatMode;
+static FloatMode float_mode() { return __builtin_ia32_stmxcsr(); }
+static void set_float_mode(FloatMode mode) { __builtin_ia32_ldmxcsr(mode); }
+static FloatMode flushing(FloatMode mode) { return mode | 0x8040; }  // flush to zero, denormals are zero
+#elif defined(__aarch64__)
+typedef uint64_t FloatMode;
+static FloatMode float_mode() {
+  FloatMode mode;
+  asm volatile("mrs %0, fpcr" : "=r"(mode));
+  return mode;
+}
+static void set_float_mode(FloatMode mode) { asm volatile("msr fpcr, %0" ::"r"(mode)); }
+static FloatMode flushing(FloatMode mode) { return mode | 1u << 24; }
+#endif
+
 // ---------------------------------------------------------------------------------------------------- Python calls
 // Runs one dispatch; errors are in d->message. Not re-entrant: the caller holds a lock.
 extern "C" __attribute__((visibility("default"))) void msl_dispatch(Dispatch* d) {
@@ -450,7 +468,10 @@ extern "C" __attribute__((visibility("default"))) void msl_dispatch(Dispatch* d)
   g_item_known = true;
   bool start = true;
   if (d->blocking) start = begin_group() && advance();
+  FloatMode mode = float_mode();
+  if (d->flush_denormals) set_float_mode(flushing(mode));
   if (start) switch_stack(&s_main_stack, take_fiber(), nullptr);
+  set_float_mode(mode);  // after a fault, too: the handler leaves the processor's default behind
   if (s_idle_count != s_stack_count) reset_fibers();
   if (d->checked) checker_end();
   guard_leave(d);

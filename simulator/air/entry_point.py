@@ -1,0 +1,144 @@
+"""The function by which the scheduler runs a kernel: a loop over one row of a threadgroup, in LLVM assembly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .errors import MalformedKernelError, UnsupportedKernelError
+from .llvm_text import symbol, vector_type
+from .signature import BufferArgument, BuiltinArgument, KernelSignature
+
+ENTRY = "air_kernel"
+"""What the scheduler's symbols of a kernel end in: msl_run_, msl_parameters_ and msl_sections_."""
+
+FIRST_THREADGROUP_SLOT = 32
+"""Of the table of addresses: buffers stand at their indices, memory of the threadgroup behind all of them."""
+
+_GROUP_BYTES = 72  # struct Group of simulator/metal/runtime/runtime.h, and where its table of addresses stands
+_TABLE_OFFSET = 64
+
+# The functions of runtime/positions.cpp.
+_BUILTINS = frozenset(
+    {
+        *("thread_position_in_grid", "thread_position_in_threadgroup", "threadgroup_position_in_grid"),
+        *("threads_per_threadgroup", "dispatch_threads_per_threadgroup", "threadgroups_per_grid", "threads_per_grid"),
+        *("thread_index_in_threadgroup", "thread_index_in_simdgroup", "simdgroup_index_in_threadgroup"),
+        *("simdgroups_per_threadgroup", "dispatch_simdgroups_per_threadgroup", "threads_per_simdgroup"),
+        "thread_execution_width",
+    }
+)
+
+
+@dataclass(frozen=True)
+class EntryPoint:
+    """The function's assembly, and the declarations of what it calls."""
+
+    text: str
+    declarations: frozenset[str]
+
+
+@dataclass(frozen=True)
+class _Passed:
+    """How one parameter of the kernel gets its value: what is done before the loop, in it, and the operand."""
+
+    before: Sequence[str]
+    each: Sequence[str]
+    operand: str
+    declarations: frozenset[str] = frozenset()
+
+
+def entry_point(name: str, parameters: Sequence[str], signature: KernelSignature) -> EntryPoint:
+    """The entry point of the kernel `name`, whose parameters have these types.
+
+    Raises:
+        MalformedKernelError: the signature describes other parameters.
+        UnsupportedKernelError: the kernel asks for a value that no scheduler of the host knows.
+    """
+    arguments = signature.arguments
+    if len(arguments) != len(parameters):
+        raise MalformedKernelError(f"it has {len(parameters)} parameters and describes {len(arguments)}")
+    passed = [_passed(kind, argument) for kind, argument in zip(parameters, arguments, strict=True)]
+    before = "\n".join(f"  {line}" for each in passed for line in each.before)
+    each_thread = "\n".join(f"  {line}" for each in passed for line in each.each)
+    operands = ", ".join(f"{kind} {each.operand}" for kind, each in zip(parameters, passed, strict=True))
+    table = [f"[4 x i32] [i32 {b.index}, i32 {b.size}, i32 {b.size}, i32 {int(b.writable)}]" for b in signature.buffers]
+    rows = f"[{len(table)} x [4 x i32]]"
+    text = f"""
+@__start_msl_shared = extern_weak hidden global i8
+@__stop_msl_shared = extern_weak hidden global i8
+@air_parameters = internal constant {rows} [{", ".join(table)}]
+define ptr @msl_parameters_{ENTRY}(ptr %count) {{
+  store i32 {len(table)}, ptr %count
+  ret ptr @air_parameters
+}}
+define void @msl_sections_{ENTRY}(ptr %sections) {{
+  store [4 x ptr] [ptr @__start_msl_shared, ptr @__stop_msl_shared, ptr null, ptr null], ptr %sections
+  ret void
+}}
+define void @msl_run_{ENTRY}(ptr %group, i32 %begin, i32 %end, i32 %y, i32 %z) {{
+entry:
+  %g = alloca [{_GROUP_BYTES} x i8], align 8
+  call void @llvm.memcpy.p0.p0.i64(ptr align 8 %g, ptr align 8 %group, i64 {_GROUP_BYTES}, i1 false)
+  %table.place = getelementptr i8, ptr %g, i64 {_TABLE_OFFSET}
+  %table = load ptr, ptr %table.place
+{before}
+  br label %loop
+loop:
+  %x = phi i32 [ %begin, %entry ], [ %next, %loop ]
+{each_thread}
+  call void {symbol(name)}({operands})
+  %next = add i32 %x, 1
+  %more = icmp ult i32 %next, %end
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}}
+"""
+    memcpy = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
+    return EntryPoint(text, frozenset({memcpy}).union(*(each.declarations for each in passed)))
+
+
+def _passed(kind: str, argument: BufferArgument | BuiltinArgument) -> _Passed:
+    if isinstance(argument, BufferArgument):
+        return _buffer(kind, argument)
+    if argument.kind not in _BUILTINS:
+        raise UnsupportedKernelError(f"it asks for {argument.kind}, which the host does not know")
+    return _builtin(kind, argument)
+
+
+def _buffer(kind: str, argument: BufferArgument) -> _Passed:
+    if not kind.startswith("ptr"):
+        raise MalformedKernelError(f"its buffer {argument.name} is passed as {kind}")
+    at = argument.position
+    slot = argument.index + (FIRST_THREADGROUP_SLOT if argument.is_threadgroup else 0)
+    before = (
+        f"%place.{at} = getelementptr i64, ptr %table, i64 {slot}",
+        f"%address.{at} = load i64, ptr %place.{at}",
+        f"%buffer.{at} = inttoptr i64 %address.{at} to {kind}",
+    )
+    return _Passed(before, (), f"%buffer.{at}")
+
+
+def _builtin(kind: str, argument: BuiltinArgument) -> _Passed:
+    """The value in 32 bits for each dimension, narrowed and put together as the parameter asks."""
+    width, element = vector_type(kind)
+    if element not in ("i16", "i32") or width > 3:
+        raise UnsupportedKernelError(f"it asks for {argument.kind} as {kind}")
+    at, function = argument.position, f"airrt_{argument.kind}"
+    lines: list[str] = []
+    parts: list[str] = []
+    for d in range(max(width, 1)):
+        part = f"%builtin.{at}.{d}"
+        lines.append(f"{part} = call i32 @{function}(ptr %g, i32 %x, i32 %y, i32 %z, i32 {d})")
+        if element == "i16":
+            lines.append(f"{part}.narrow = trunc i32 {part} to i16")
+            part += ".narrow"
+        parts.append(part)
+    operand = parts[0]
+    if width:
+        operand = "poison"
+        for d, part in enumerate(parts):
+            lines.append(f"%vector.{at}.{d} = insertelement {kind} {operand}, {element} {part}, i64 {d}")
+            operand = f"%vector.{at}.{d}"
+    return _Passed((), lines, operand, frozenset({f"declare i32 @{function}(ptr, i32, i32, i32, i32)"}))

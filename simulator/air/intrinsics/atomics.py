@@ -1,0 +1,51 @@
+"""Atomic operations. One thread of the host runs all items in turn, so plain loads and stores are atomic."""
+
+from __future__ import annotations
+
+from .body import Body
+from .operation import Operation
+
+
+def atomic(body: Body, operation: Operation) -> str:
+    """`air.atomic.SPACE.WHAT`: returns what was there before; the memory order does not matter here."""
+    _, space, what, *_ = [*operation.words, "", ""]
+    if space == "fence":
+        return ""
+    pointer = operation.types[0]
+    if what == "load":
+        return body.value(f"load {operation.returns}, {pointer} %a0")
+    if what == "store":
+        body.line(f"store {operation.types[1]} %a1, {pointer} %a0")
+        return ""
+    if what == "cmpxchg":
+        return _compare_and_exchange(body, operation)
+    kind = operation.types[1]
+    old = body.value(f"load {kind}, {pointer} %a0")
+    body.line(f"store {kind} {_combined(body, operation, what, kind, old)}, {pointer} %a0")
+    return old
+
+
+def _compare_and_exchange(body: Body, operation: Operation) -> str:
+    """Compares bits; what was there is returned, and written to the second argument as well."""
+    pointer, expected_pointer, kind = operation.types[:3]
+    bits = kind if kind.startswith("i") else "i32"
+    old = body.value(f"load {kind}, {pointer} %a0")
+    expected = body.value(f"load {bits}, {expected_pointer} %a1")
+    found = old if kind == bits else body.value(f"bitcast {kind} {old} to {bits}")
+    same = body.value(f"icmp eq {bits} {found}, {expected}")
+    body.line(f"store {kind} {body.value(f'select i1 {same}, {kind} %a2, {kind} {old}')}, {pointer} %a0")
+    body.line(f"store {kind} {old}, {expected_pointer} %a1")
+    return old
+
+
+def _combined(body: Body, operation: Operation, what: str, kind: str, old: str) -> str:
+    if what == "xchg":
+        return "%a1"
+    if what in ("and", "or", "xor"):
+        return body.value(f"{what} {kind} {old}, %a1")
+    if what in ("add", "sub"):
+        return body.value(f"{'f' if kind == 'float' else ''}{what} {kind} {old}, %a1")
+    if what in ("min", "max"):
+        function = f"llvm.{what}num.f32" if kind == "float" else f"llvm.{operation.sign}{what}.{kind}"
+        return body.call(kind, function, (kind, old), (kind, "%a1"))
+    raise ValueError(f"the atomic operation {what}")

@@ -1,0 +1,76 @@
+"""The body of one function in LLVM assembly, written an instruction at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..llvm_text import vector_type
+
+Typed = tuple[str, str]
+"""A type and an operand of it."""
+
+SUFFIX = {"half": "f16", "bfloat": "bf16", "float": "f32"}
+"""How LLVM's own functions write a floating-point type."""
+
+
+def suffix(scalar: str) -> str:
+    """A scalar type as it stands in the names of LLVM's functions: `float` as f32, `i16` as itself."""
+    return SUFFIX.get(scalar, scalar)
+
+
+class Body:
+    """Instructions of a function, and what it calls that must be declared."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.declarations: set[str] = set()
+        self._values = 0
+
+    def value(self, instruction: str) -> str:
+        """Appends an instruction and returns the operand that holds its result."""
+        self._values += 1
+        self.lines.append(f"  %t{self._values} = {instruction}")
+        return f"%t{self._values}"
+
+    def line(self, instruction: str) -> None:
+        """Appends an instruction without a result."""
+        self.lines.append(f"  {instruction}")
+
+    def _call(self, returns: str, function: str, arguments: Sequence[Typed]) -> str:
+        self.declarations.add(f"declare {returns} @{function}({', '.join(kind for kind, _ in arguments)})")
+        return f"call {returns} @{function}({', '.join(f'{kind} {operand}' for kind, operand in arguments)})"
+
+    def call(self, returns: str, function: str, *arguments: Typed) -> str:
+        """Calls a function of the runtime, of LLVM or of the C library, and returns the operand with its result."""
+        return self.value(self._call(returns, function, arguments))
+
+    def run(self, function: str, *arguments: Typed) -> None:
+        """Calls a function that returns nothing."""
+        self.line(self._call("void", function, arguments))
+
+    def elements(self, returns: str, types: Sequence[str], scalar: Callable[[Sequence[str]], str]) -> str:
+        """A vector from `scalar`, which is given the operands of one element; of a scalar, that of the one.
+
+        An argument that is no vector of the result's width goes to every element.
+        """
+        width, element = vector_type(returns)
+        if not width:
+            return scalar([f"%a{i}" for i in range(len(types))])
+        result = "poison"
+        for index in range(width):
+            operands = [
+                self.value(f"extractelement {kind} %a{i}, i64 {index}")
+                if vector_type(kind).width == width
+                else f"%a{i}"
+                for i, kind in enumerate(types)
+            ]
+            result = self.value(f"insertelement {returns} {result}, {element} {scalar(operands)}, i64 {index}")
+        return result
+
+    def widened(self, operand: str, scalar: str) -> str:
+        """A floating-point operand as a float."""
+        return operand if scalar == "float" else self.value(f"fpext {scalar} {operand} to float")
+
+    def narrowed(self, operand: str, scalar: str) -> str:
+        """A float rounded to a floating-point type."""
+        return operand if scalar == "float" else self.value(f"fptrunc float {operand} to {scalar}")

@@ -1,0 +1,219 @@
+"""A release's compiled kernels by name, ready to be launched on the host."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ...metal_limits import MAX_BUFFERS, MAX_THREADGROUP_MEMORY, MAX_THREADS_PER_THREADGROUP
+from ..metal.binding import Buffer
+from ..metal.dispatch import GridLaunch, LoadedKernel, load_kernel, runtime_of
+from ..metal.errors import MetalRuntimeError
+from ..metal.regions import GUARDED_BYTES, merged_regions
+from .binding import BoundArguments, bind
+from .compiler import AirCompiler, default_air_compiler
+from .container import LibraryFile
+from .entry_point import ENTRY, FIRST_THREADGROUP_SLOT
+from .errors import AirError, KernelArgumentError, KernelFault
+from .signature import KernelSignature
+
+Size = tuple[int, int, int]
+
+
+class AirLibrary:
+    """The kernels of a Metal library that a release ships; each is compiled when it is first launched."""
+
+    def __init__(self, path: Path, release: str, compiler: AirCompiler | None = None) -> None:
+        self.release = release
+        self._file = LibraryFile(path)
+        self._compiler = compiler
+        self._signatures: dict[str, KernelSignature] = {}
+        self._kernels: dict[str, AirKernel] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all kernels, in the library's order."""
+        return self._file.names
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._file
+
+    def signature(self, name: str) -> KernelSignature:
+        """What a kernel says of its arguments; it is not compiled for that.
+
+        Raises:
+            KeyError: there is no such kernel.
+            AirError: its module cannot be read.
+        """
+        if name not in self._signatures:
+            bitcode = self._file.bitcode(name)
+            try:
+                self._signatures[name] = self.compiler.signature(bitcode, name)
+            except AirError as error:
+                raise _about(error, name, self.release) from None
+        return self._signatures[name]
+
+    def kernel(self, name: str) -> AirKernel:
+        """A kernel of the library.
+
+        Raises:
+            KeyError: there is no such kernel.
+            AirError: its module cannot be read.
+        """
+        if name not in self._kernels:
+            signature = self.signature(name)
+            self._kernels[name] = AirKernel(signature, self._file.bitcode(name), self.release, self.compiler)
+        return self._kernels[name]
+
+    @property
+    def compiler(self) -> AirCompiler:
+        """What compiles the kernels: the installed compiler, unless the library was given another."""
+        if self._compiler is None:
+            self._compiler = default_air_compiler()
+        return self._compiler
+
+
+def _about(error: AirError, name: str, release: str) -> AirError:
+    return type(error)(f"shipped kernel {name} of torch {release}: {error}")
+
+
+class AirKernel:
+    """One kernel, compiled for the host when it is first launched."""
+
+    def __init__(self, signature: KernelSignature, bitcode: bytes, release: str, compiler: AirCompiler) -> None:
+        self.signature = signature
+        self.release = release
+        self._bitcode = bitcode
+        self._compiler = compiler
+        self._loaded: LoadedKernel | None = None
+        self._loading = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"<shipped kernel {self.signature.name} of torch {self.release}>"
+
+    @property
+    def max_threads(self) -> int:
+        """The largest threadgroup."""
+        return self.signature.max_threads or MAX_THREADS_PER_THREADGROUP
+
+    def compile(self) -> None:
+        """Compiles and loads the kernel, which the first launch does otherwise.
+
+        Raises:
+            AirError: it cannot be compiled.
+        """
+        self._kernel()
+
+    def launch(
+        self,
+        arguments: Mapping[str, object],
+        threads: Sequence[int],
+        group: Sequence[int],
+        threadgroup_memory: Sequence[int] = (),
+    ) -> None:
+        """Runs the kernel and waits for it.
+
+        Args:
+            arguments: values by the names of the kernel's arguments, as `binding.bind` takes them.
+            threads: how many threads in all, in one to three dimensions.
+            group: threads of a threadgroup, in as many dimensions.
+            threadgroup_memory: bytes for each argument that is memory of the threadgroup.
+
+        Raises:
+            KernelArgumentError: the launch does not fit the kernel.
+            KernelFault: the kernel did something that a GPU would not forgive.
+            AirError: it cannot be compiled.
+        """
+        try:
+            grid, size = self._dimensions(threads, group)
+            bound = bind(self.signature, arguments)
+            shared = self._threadgroup_buffers(threadgroup_memory)
+        except (KernelArgumentError, MetalRuntimeError) as error:
+            raise _about(KernelArgumentError(str(error)), self.signature.name, self.release) from None
+        kernel = self._kernel()
+        if 0 in grid:
+            return
+        launch = replace(self._grid_launch(bound, shared), grid=grid, group=size)
+        messages = runtime_of(self._compiler.scheduler).run(kernel, launch)
+        if messages:
+            raise KernelFault(self._explained(messages, bound))
+
+    # ------------------------------------------------------------------------------------------ building
+    def _kernel(self) -> LoadedKernel:
+        if self._loaded is None:
+            with self._loading:
+                self._loaded = self._loaded or self._load()
+        return self._loaded
+
+    def _load(self) -> LoadedKernel:
+        runtime_of(self._compiler.scheduler)  # its symbols must be there before the kernel is loaded
+        try:
+            path, content = self._compiler.built(self._bitcode, self.signature.name)
+        except AirError as error:
+            raise _about(error, self.signature.name, self.release) from None
+        return load_kernel(str(path), content, ENTRY, checked=False)
+
+    # ------------------------------------------------------------------------------------------ launching
+    def _dimensions(self, threads: Sequence[int], group: Sequence[int]) -> tuple[Size, Size]:
+        if not 1 <= len(threads) == len(group) <= 3:
+            raise KernelArgumentError(f"threads {tuple(threads)} and group {tuple(group)} need the same dimensions")
+        if not all(0 <= n < 2**32 for n in threads) or not all(n > 0 for n in group):
+            raise KernelArgumentError(f"threads {tuple(threads)} and group {tuple(group)} are no sizes")
+        total = 1
+        for n in group:
+            total *= n
+        if total > self.max_threads:
+            raise KernelArgumentError(f"a threadgroup of {total} threads, and the kernel takes {self.max_threads}")
+        x, y, z = [*threads, 1, 1][:3]
+        group_x, group_y, group_z = [*group, 1, 1][:3]
+        return (x, y, z), (group_x, group_y, group_z)
+
+    def _threadgroup_buffers(self, sizes: Sequence[int]) -> dict[int, Buffer]:
+        asked = self.signature.threadgroup_buffers
+        if len(sizes) != len(asked):
+            names = ", ".join(argument.name for argument in asked) or "none"
+            raise KernelArgumentError(f"{len(sizes)} lengths of threadgroup memory; it has these: {names}")
+        limit = MAX_THREADGROUP_MEMORY
+        if sum(sizes) > limit:
+            raise KernelArgumentError(f"{sum(sizes)} bytes of threadgroup memory; the limit is {limit}")
+        buffers = {}
+        for argument, size in zip(asked, sizes, strict=True):
+            memory = ctypes.create_string_buffer(b"\xff" * size, size)  # NaN to every float type
+            address = ctypes.addressof(memory)
+            buffers[FIRST_THREADGROUP_SLOT + argument.index] = Buffer(address, address, size, memory)
+        return buffers
+
+    def _grid_launch(self, bound: BoundArguments, shared: Mapping[int, Buffer]) -> GridLaunch:
+        buffers = {**bound.buffers, **shared}
+        addresses = [0] * (FIRST_THREADGROUP_SLOT + MAX_BUFFERS if shared else MAX_BUFFERS)
+        for index, buffer in buffers.items():
+            addresses[index] = buffer.address
+        written = {argument.index for argument in self.signature.buffers if argument.writable} | set(shared)
+        guarded = sum(buffer.size for buffer in buffers.values()) <= GUARDED_BYTES
+        # What a buffer points at runs in place, and so must the same memory where it is an argument, too.
+        in_place = [(each.base, each.base + each.size) for each in bound.pointed_at]
+        guards = {
+            index: buffer
+            for index, buffer in buffers.items()
+            if not any(begin < buffer.base + buffer.size and buffer.base < end for begin, end in in_place)
+        }
+        regions = merged_regions(guards, written) if guarded else []
+        return GridLaunch((1, 1, 1), (1, 1, 1), addresses, regions, flush_denormals=self.signature.flush_denormals)
+
+    def _explained(self, messages: Sequence[str], bound: BoundArguments) -> str:
+        names = {argument.index: argument.name for argument in self.signature.buffers}
+        names |= {FIRST_THREADGROUP_SLOT + a.index: a.name for a in self.signature.threadgroup_buffers}
+
+        def with_name(match: re.Match[str]) -> str:
+            name = names.get(int(match[1]))
+            return f"argument {match[1]} ('{name}')" if name else match[0]
+
+        text = "; ".join(re.sub(r"\bargument (\d+)", with_name, message) for message in messages)
+        unbound = [a.name for a in self.signature.buffers if a.used and a.index not in bound.buffers]
+        if unbound and "null pointer" in text:
+            text += f"; not bound: {', '.join(unbound)}"
+        return f"shipped kernel {self.signature.name} of torch {self.release}: {text}"

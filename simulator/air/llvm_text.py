@@ -1,0 +1,69 @@
+"""LLVM assembly, as far as a kernel's module has to be read and written: lists, types, names."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_TOKEN = re.compile(r'"[^"]*"|[<(\[{]|[>)\]}]|,')
+_PLAIN_NAME = re.compile(r"[\w.$-]+")
+_VECTOR = re.compile(r"<(\d+) x (\w+)>")
+_TYPE = re.compile(r"<\d+ x \w+>|ptr addrspace\(\d+\)|\w+")
+
+
+class VectorType(NamedTuple):
+    """A type taken apart: how many elements (0: no vector) and of which scalar type."""
+
+    width: int
+    element: str
+
+
+def vector_type(text: str) -> VectorType:
+    """`<4 x float>` as 4 and float; a scalar or a pointer as 0 and itself."""
+    match = _VECTOR.fullmatch(text)
+    return VectorType(int(match[1]), match[2]) if match else VectorType(0, text)
+
+
+def split_list(text: str) -> list[str]:
+    """The words between the commas that stand in no bracket and no string."""
+    words, start, depth = [], 0, 0
+    for match in _TOKEN.finditer(text):
+        token = match[0]
+        if token in "<([{":
+            depth += 1
+        elif token in ">)]}":
+            depth -= 1
+        elif token == "," and not depth:
+            words.append(text[start : match.start()].strip())
+            start = match.end()
+    last = text[start:].strip()
+    return [*words, last] if last or words else []
+
+
+def parenthesised(text: str, opening: int) -> str:
+    """What stands in the parentheses that open at `opening`. Raises ValueError where they do not close."""
+    depth = 0
+    for match in _TOKEN.finditer(text, opening):
+        if match[0] == "(":
+            depth += 1
+        elif match[0] == ")":
+            depth -= 1
+            if not depth:
+                return text[opening + 1 : match.start()]
+    raise ValueError(f"no closing parenthesis in {text[opening : opening + 80]!r}")
+
+
+def leading_type(text: str) -> str:
+    """The type that a parameter or a call's argument begins with, without its attributes.
+
+    Raises ValueError for a type that no kernel and no operation of AIR has, such as a struct by value.
+    """
+    match = _TYPE.match(text)
+    if match is None:
+        raise ValueError(f"an argument of the type {text!r}")
+    return match[0]
+
+
+def symbol(name: str) -> str:
+    """A global's name as assembly writes it."""
+    return f"@{name}" if _PLAIN_NAME.fullmatch(name) else f'@"{name}"'
