@@ -66,6 +66,25 @@ def worst(verdicts: Iterable[CaseVerdict]) -> CaseVerdict | None:
     return next((verdict for verdict in CASE_SEVERITY if verdict in present), None)
 
 
+class Grade(str, Enum):
+    """What ran when something was found, and so how far it speaks for a Mac; the strongest evidence first."""
+
+    REAL_DEVICE = "real device"
+    SHIPPED_KERNEL = "shipped kernel"
+    DISPATCH_ONLY = "dispatch only"
+
+
+def grade_of_device(*, simulated: bool) -> Grade:
+    """The grade of what a device shows by itself: on the simulated one the CPU's kernels stand in."""
+    return Grade.DISPATCH_ONLY if simulated else Grade.REAL_DEVICE
+
+
+def strongest(grades: Iterable[Grade | None]) -> Grade | None:
+    """The strongest of `grades`, or None where there is none."""
+    present = set(grades)
+    return next((grade for grade in Grade if grade in present), None)
+
+
 # What was compared of a case that the CPU refuses and the device refuses alike.
 COMPARED_ERRORS = "errors"
 

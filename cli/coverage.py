@@ -243,7 +243,8 @@ def _verdicts(path: Path) -> AuditVerdicts:
         run = store.latest_run()
         summary = summarize(store, run, installed_surface())
     verdicts = {operator.name: operator.verdict.value for operator in summary.operators}
-    return AuditVerdicts(verdicts, "simulated" if run.simulated else "mps")
+    grades = {operator.name: operator.grade.value for operator in summary.operators if operator.grade}
+    return AuditVerdicts(verdicts, "simulated" if run.simulated else "mps", grades)
 
 
 def _wheel_of(release: str, folder: Path | None) -> Path:

@@ -41,7 +41,7 @@ def _lines(replayed: Replayed) -> Iterator[str]:
     yield f"case {recorded.id}: {recorded.label}, {recorded.group.mode} mode, run {replayed.run.id}"
     if replayed.run.simulated:
         yield "on the SIMULATED mps device: not evidence about a Mac"
-    yield f"recorded: {recorded.outcome.verdict.value} {recorded.outcome.message}".rstrip()
+    yield f"recorded: {recorded.outcome.verdict.value} ({recorded.grade.value}) {recorded.outcome.message}".rstrip()
     if recorded.at_fault is not None:
         found = recorded.at_fault
         yield f"at fault: {found.overload}{found.call}: {found.message}"

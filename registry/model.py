@@ -63,6 +63,9 @@ Url = Annotated[str, StringConstraints(pattern=r"^https?://\S+$")]
 ModuleName = Annotated[str, StringConstraints(pattern=r"^[a-z_][a-z0-9_]*$")]
 
 
+Grade = Literal["real device", "shipped kernel", "dispatch only"]
+
+
 class Status(str, Enum):
     """Where an operator stands on mps. The first six can follow from a measurement, the others are steps of people."""
 
@@ -108,6 +111,8 @@ class Measured(_Model):
         overloads: how each overload dispatches on mps, by its full name (`aten::mode.values`).
         dtypes: what most of the executed cases showed: the dtypes of each verdict; empty where nothing was executed.
         partly: the dtypes in which some cases crash, time out or are wrong, although most say something else.
+        shipped_kernel: on the simulated device, the dtypes in which a kernel that the release ships computed some case;
+            of all others the evidence is dispatch only.
     """
 
     torch: Release
@@ -117,11 +122,20 @@ class Measured(_Model):
     overloads: dict[OverloadName, Dispatch] = Field(default_factory=dict)
     dtypes: dict[DtypeVerdict, list[DtypeName]] = Field(default_factory=dict)
     partly: dict[Breakage, list[DtypeName]] = Field(default_factory=dict)
+    shipped_kernel: list[DtypeName] = Field(default_factory=list)
 
     @property
     def release(self) -> str:
         """The release of torch whose coverage was seen."""
         return self.profile or self.torch
+
+    def grade_on(self, device: Device) -> Grade | None:
+        """What ran on this device when that was measured, the strongest evidence; None where no case was executed."""
+        if self.verdict == "unreachable":
+            return None
+        if device == "mps":
+            return "real device"
+        return "shipped kernel" if self.shipped_kernel else "dispatch only"
 
 
 class Evidence(_Model):

@@ -20,7 +20,9 @@ def as_json(entry: Entry, place: Place) -> dict[str, object]:
     }
     data |= {name: getattr(entry, name) for name in HUMAN_FIELDS if name != "status"}
     data["evidence"] = {device: data_of(evidence) for device, evidence in entry.evidence.items()}
-    data["measured"] = {device: data_of(measured) for device, measured in entry.measured.items()}
+    data["measured"] = {
+        device: {**data_of(measured), "grade": measured.grade_on(device)} for device, measured in entry.measured.items()
+    }
     return data | {"file": str(place.path), "line": place.line}
 
 
@@ -98,9 +100,11 @@ def _line(name: str, value: str, indent: int = 2) -> str:
 
 
 def _where(device: Device, measured: Measured) -> str:
+    grade = measured.grade_on(device)
+    graded = f", {grade}" if grade else ""
     if device == "mps":
-        return f"on mps, torch {measured.torch}"
-    return f"simulated, coverage of torch {measured.release}"
+        return f"on mps, torch {measured.torch}{graded}"
+    return f"simulated, coverage of torch {measured.release}{graded}"
 
 
 def _evidence_lines(device: Device, evidence: Evidence) -> list[str]:
@@ -118,4 +122,6 @@ def _measured_lines(device: Device, measured: Measured) -> list[str]:
         lines.append(_line("reason", measured.reason, 4))
     width = max((len(overload) for overload in measured.overloads), default=0)
     lines += [f"    {overload:<{width}}  {dispatch}" for overload, dispatch in measured.overloads.items()]
-    return lines + [_line(verdict, ", ".join(names), 4) for verdict, names in measured.dtypes.items()]
+    lines += [_line(verdict, ", ".join(names), 4) for verdict, names in measured.dtypes.items()]
+    shipped = measured.shipped_kernel
+    return [*lines, _line("shipped kernel", ", ".join(shipped), 4)] if shipped else lines

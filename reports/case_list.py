@@ -17,6 +17,7 @@ from ..near_names import near
 COLUMNS = (
     "case",
     "verdict",
+    "grade",
     "mode",
     "label",
     "stage",
@@ -63,7 +64,7 @@ def select_cases(
 
 
 def text_lines(cases: Iterable[StoredCase], run: Run, rule_of: RuleOf) -> Iterator[str]:
-    """A heading, then a line a case for a terminal: number, verdict, name, what it showed, and the rule for that."""
+    """A heading, then a line a case for a terminal: number, verdict, name, grade, what it showed, its rule."""
     yield f"cases of run {run.id} on the {'SIMULATED ' if run.environment.get('simulated') else ''}mps device"
     empty = True
     for case in cases:
@@ -71,7 +72,8 @@ def text_lines(cases: Iterable[StoredCase], run: Run, rule_of: RuleOf) -> Iterat
         outcome = case.outcome
         told = outcome.message or ", ".join(outcome.fallbacks)
         rule = rule_of(case)
-        rest = f"  {told}" if told else ""
+        rest = f"  [{grade}]" if (grade := _grade(case)) else ""
+        rest += f"  {told}" if told else ""
         rest += f"  ({rule})" if rule else ""
         rest += f"  [at fault: {case.at_fault.overload}]" if case.at_fault else ""
         yield f"{case.id:>8}  {outcome.verdict.value:<16}  {case.label}{rest}"
@@ -99,9 +101,15 @@ def json_lines(cases: Iterable[StoredCase], run: Run, rule_of: RuleOf) -> Iterat
 def _fields(case: StoredCase, run: Run, rule_of: RuleOf) -> dict[str, object]:
     o = case.outcome
     device = "simulated" if run.environment.get("simulated") else "mps"
-    values = (case.id, o.verdict.value, case.group.mode, case.label, o.stage, list(o.fallbacks), o.message, case.inputs)
+    verdict = (o.verdict.value, _grade(case))
+    values = (case.group.mode, case.label, o.stage, list(o.fallbacks), o.message, case.inputs, device, rule_of(case))
     found = (case.at_fault.overload, case.at_fault.call) if case.at_fault else ("", "")
-    return dict(zip(COLUMNS, (*values, device, rule_of(case), *found), strict=True))
+    return dict(zip(COLUMNS, (case.id, *verdict, *values, *found), strict=True))
+
+
+def _grade(case: StoredCase) -> str:
+    """What the case is evidence of; "" where the device was not asked."""
+    return case.grade.value if case.outcome.verdict.executed else ""
 
 
 def _entries(store: Store, run: Run, groups: Iterable[StoredGroup], pattern: str) -> set[str]:

@@ -84,4 +84,5 @@ def _expected(failures: DtypesByStage) -> str:
 def _verdict(row: OperatorRow) -> str:
     if row.verdict is None:
         return ""
-    return row.verdict if row.measured_on == "mps" else f"{row.verdict} ({row.measured_on})"
+    shown_by = [word for word in (row.measured_on if row.measured_on != "mps" else None, row.grade) if word]
+    return f"{row.verdict} ({', '.join(shown_by)})" if shown_by else row.verdict

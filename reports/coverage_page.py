@@ -75,7 +75,8 @@ def section_of(summary: AuditSummary) -> Markup:
         return Markup("")
     coverage = from_data(data, position)
     verdicts = {operator.name: operator.verdict.value for operator in summary.operators}
-    audit = AuditVerdicts(verdicts, "simulated" if summary.run.simulated else "mps")
+    grades = {operator.name: operator.grade.value for operator in summary.operators if operator.grade}
+    audit = AuditVerdicts(verdicts, "simulated" if summary.run.simulated else "mps", grades)
     known = {operator.name: operator.registered for operator in summary.operators}
     rows = [_with_registry(row, known) for row in operator_rows(coverage, data, audit=audit)]
     return section(coverage, rows, _committed_history(), interactive=False)

@@ -13,17 +13,20 @@ from ..audit.findings.results import AuditSummary, OverloadSummary
 from ..audit.selection import DTYPES
 from ..audit.verdicts import CaseVerdict
 from .tables import worst_case_rule
+from .wording import graded
 
 COLUMNS: tuple[str, ...] = (
     "overload",
     "operator",
     "verdict",
+    "grade",
     "reason",
     "surface",
     "unreachable_rule",
     "executed",
     *(f"cases {verdict.value}" for verdict in CaseVerdict if verdict is not CaseVerdict.SKIPPED),
     *DTYPES,
+    *(f"grade {dtype}" for dtype in DTYPES),
     "broken_in_some",
     "worst_case",
     "explained_by",
@@ -73,12 +76,14 @@ def _row(summary: AuditSummary, o: OverloadSummary) -> list[str | int]:
         o.name,
         o.operator,
         o.verdict.value,
+        graded(o.grade),
         o.reason,
         o.dispatch.value if o.dispatch else "",
         o.unreachable_rule,
         o.executed,
         *(o.cases.get(verdict, 0) for verdict in CaseVerdict if verdict is not CaseVerdict.SKIPPED),
         *(o.dtypes[dtype].verdict.value if dtype in o.dtypes else "" for dtype in DTYPES),
+        *(graded(o.dtypes[dtype].grade) if dtype in o.dtypes else "" for dtype in DTYPES),
         " ".join(f"{each.verdict.value}:{each.cases}" for each in o.breakages),
         o.worst_case or "",
         worst_case_rule(summary, o),

@@ -25,6 +25,7 @@ def render(summary: AuditSummary) -> str:
         tables.unexplained_table(summary),
         tables.rule_table(summary),
         tables.verdict_table(summary),
+        tables.grade_table(summary),
         tables.case_table(summary),
         tables.dtype_table(summary),
         tables.fallback_table(summary),

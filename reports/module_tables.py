@@ -8,7 +8,7 @@ from ..audit.findings.known_reports import ReportStanding, UpstreamStanding, in_
 from ..audit.findings.module_rows import ModuleStatus
 from ..audit.findings.results import AuditSummary
 from .tables import Cell, Table, number_of
-from .wording import marked
+from .wording import graded, marked
 
 # In a list, what does not work comes first; "missing" is before "not probed", and what works is last.
 ORDER = (ModuleStatus.FAILS, ModuleStatus.MISSING, ModuleStatus.NOT_PROBED, ModuleStatus.WORKS)
@@ -36,12 +36,21 @@ def known_report_table(summary: AuditSummary, *, faults_only: bool = False) -> T
     """
     reports = sorted(summary.known_reports, key=lambda report: (STANDINGS.index(report.standing), report.issue))
     rows: list[tuple[Cell, ...]] = [
-        (f"#{r.issue}", r.standing.value, r.wrong_class, r.summary, ", ".join(r.overloads), r.affected, case)
+        (
+            f"#{r.issue}",
+            r.standing.value,
+            graded(r.grade),
+            r.wrong_class,
+            r.summary,
+            ", ".join(r.overloads),
+            r.affected,
+            case,
+        )
         for r in reports
         for case in [_case(summary, r, numbers=faults_only)]
         if not faults_only or r.standing not in (UpstreamStanding.RIGHT, UpstreamStanding.NOT_TRIED)
     ]
-    columns = ("issue", "here", "class", "report", "overloads", "seen in torch", "case")
+    columns = ("issue", "here", "grade", "class", "report", "overloads", "seen in torch", "case")
     words = in_words(summary.known_reports, simulated=summary.run.simulated)
     return Table(
         marked("Known upstream reports", summary),

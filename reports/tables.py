@@ -7,10 +7,18 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..audit.findings.explanations import RuleUse
-from ..audit.findings.results import FAULTS, SEVERITY, AuditSummary, FaultyOverload, OverloadSummary, Unattributed
+from ..audit.findings.results import (
+    FAULTS,
+    SEVERITY,
+    AuditSummary,
+    FaultyOverload,
+    OverloadSummary,
+    Unattributed,
+    count_verdicts,
+)
 from ..audit.selection import DTYPES
 from ..audit.verdicts import CASE_SEVERITY, CaseVerdict, OverloadVerdict
-from .wording import LETTERS, MEANING, PARTLY_BROKEN, completeness, marked, settings_text
+from .wording import GRADE_MEANING, LETTERS, MEANING, PARTLY_BROKEN, completeness, graded, marked, settings_text
 
 Cell = str | int
 
@@ -62,6 +70,20 @@ def verdict_table(summary: AuditSummary) -> Table:
     )
     columns = ("", "verdict", "overloads", "operators", "meaning")
     return Table(marked("Verdicts", summary), columns, tuple(rows), note)
+
+
+def grade_table(summary: AuditSummary) -> Table:
+    """How many overloads, operators and cases have evidence of each grade, and the verdicts of the overloads."""
+    operators = Counter(operator.grade for operator in summary.operators)
+    rows: list[tuple[Cell, ...]] = []
+    for grade, overloads in summary.grade_counts.items():
+        verdicts = count_verdicts(overload.verdict for overload in summary.overloads if overload.grade is grade)
+        shown = ", ".join(f"{number:,} {verdict.value}" for verdict, number in verdicts.items())
+        cases = summary.run.grades.get(grade, 0)
+        rows.append((grade.value, overloads, operators[grade], cases, shown, GRADE_MEANING[grade]))
+    columns = ("grade", "overloads", "operators", "cases", "verdicts of the overloads", "meaning")
+    note = "An overload has the grade of its strongest evidence; not each of its cases is of that grade."
+    return Table(marked("Grades of evidence", summary), columns, tuple(rows), note)
 
 
 def case_table(summary: AuditSummary) -> Table:
@@ -121,11 +143,12 @@ def fault_table(summary: AuditSummary, verdict: OverloadVerdict, *, numbers: boo
         if overload.verdict is verdict:
             case = number_of(summary, overload.worst_case) if numbers else overload.worst_case or ""
             rule = worst_case_rule(summary, overload)
-            rows.append((overload.name, dtypes_of(overload, verdict), overload.reason, rule, case))
-    rows.sort(key=lambda row: row[3] != UNEXPLAINED)  # what nobody has understood comes first
+            grade = graded(overload.grade)
+            rows.append((overload.name, dtypes_of(overload, verdict), grade, overload.reason, rule, case))
+    rows.sort(key=lambda row: row[4] != UNEXPLAINED)  # what nobody has understood comes first
     return Table(
         marked(verdict.value.capitalize(), summary),
-        ("overload", "dtypes", "evidence", "explained by", "case" if numbers else "worst case"),
+        ("overload", "dtypes", "grade", "evidence", "explained by", "case" if numbers else "worst case"),
         tuple(rows),
         f"{MEANING[verdict][0].upper()}{MEANING[verdict][1:]}.",
         frozenset({"overload", "worst case"}),
@@ -147,13 +170,13 @@ def worst_case_rule(summary: AuditSummary, overload: OverloadSummary) -> str:
 def unexplained_table(summary: AuditSummary, *, numbers: bool = False) -> Table:
     """The cases that did not pass and that no rule explains, the most severe first; one's number or lasting name."""
     rows = [
-        (u.entry, u.verdict.value, u.cases, ", ".join(u.dtypes), u.message, case)
+        (u.entry, u.verdict.value, graded(u.grade), u.cases, ", ".join(u.dtypes), u.message, case)
         for u in summary.explanation.unexplained
         for case in [number_of(summary, u.example) if numbers else u.example]
     ]
     return Table(
         marked("Unexplained non-passes", summary),
-        ("entry", "verdict", "cases", "dtypes", "message", "case" if numbers else "first case"),
+        ("entry", "verdict", "grade", "cases", "dtypes", "message", "case" if numbers else "first case"),
         tuple(rows),
         "No rule says why these cases did not pass: each is new, or nobody has looked at it yet. `mpsmith report "
         "--unexplained` lists them all.",
@@ -168,6 +191,7 @@ def at_fault_table(summary: AuditSummary, *, numbers: bool = False) -> Table:
             faulty.overload,
             ", ".join(f"{verdict.value} in {count:,}" for verdict, count in faulty.cases.items()),
             ", ".join(faulty.dtypes),
+            graded(faulty.grade),
             _evidence(faulty),
             _called_by(faulty),
             number_of(summary, faulty.example) if numbers else faulty.example,
@@ -176,7 +200,7 @@ def at_fault_table(summary: AuditSummary, *, numbers: bool = False) -> Table:
     ]
     return Table(
         marked("Overloads at fault", summary),
-        ("overload", "cases", "dtypes", "evidence", "seen in", "case" if numbers else "example"),
+        ("overload", "cases", "dtypes", "grade", "evidence", "seen in", "case" if numbers else "example"),
         tuple(rows),
         "Where a case came out wrong, the calls inside it were compared with the CPU's one by one: the innermost that "
         "was wrong is at fault, and not what calls it. `mpsmith report --unexplained` lists the cases.",
@@ -236,10 +260,12 @@ def breakage_table(summary: AuditSummary, *, numbers: bool = False) -> Table:
         for each in o.breakages:
             case = number_of(summary, each.worst_case) if numbers else each.worst_case
             share = f"{each.verdict.value} in {each.cases:,} of {o.executed:,} cases"
-            rule = summary.cases[each.worst_case].rule or UNEXPLAINED
-            rows.append((o.name, o.verdict.value, share, ", ".join(each.dtypes), each.message, rule, case))
-    rows.sort(key=lambda row: row[5] != UNEXPLAINED)
-    columns = ("overload", "verdict", "but", "dtypes", "evidence", "explained by", "case" if numbers else "worst case")
+            shown = summary.cases[each.worst_case]
+            dtypes, grade, rule = ", ".join(each.dtypes), graded(shown.grade), shown.rule or UNEXPLAINED
+            rows.append((o.name, o.verdict.value, share, dtypes, grade, each.message, rule, case))
+    rows.sort(key=lambda row: row[6] != UNEXPLAINED)
+    last = ("evidence", "explained by", "case" if numbers else "worst case")
+    columns = ("overload", "verdict", "but", "dtypes", "grade", *last)
     return Table(
         marked("Broken in some cases", summary),
         columns,
@@ -256,14 +282,22 @@ def _letter(verdict: OverloadVerdict, breakages: Collection[object]) -> str:
 def map_table(summary: AuditSummary) -> Table:
     """Operator × dtype, a letter each, of the operators that are not simply supported; "" where nothing ran."""
     rows = [
-        (o.name, *(_letter(o.dtypes[d], o.dtype_breakages.get(d, ())) if d in o.dtypes else "" for d in DTYPES))
+        (
+            o.name,
+            *(_letter(o.dtypes[d], o.dtype_breakages.get(d, ())) if d in o.dtypes else "" for d in DTYPES),
+            graded(o.grade),
+        )
         for o in summary.operators
         if o.verdict in FAULTS or o.breakages
     ]
     legend = ", ".join(f"{LETTERS[v]} {v.value}" for v in SEVERITY if v is not OverloadVerdict.UNREACHABLE)
     note = f"Operators with a fault; empty: no case. {legend}; {PARTLY_BROKEN} some cases crash, hang or are wrong."
     return Table(
-        marked("Operators by dtype", summary), ("operator", *DTYPES), tuple(rows), note, frozenset({"operator"})
+        marked("Operators by dtype", summary),
+        ("operator", *DTYPES, "grade"),
+        tuple(rows),
+        note,
+        frozenset({"operator"}),
     )
 
 
@@ -274,12 +308,13 @@ def overload_table(summary: AuditSummary) -> Table:
             o.name,
             o.verdict.value,
             *(_letter(o.dtypes[d].verdict, o.dtypes[d].broken_case or ()) if d in o.dtypes else "" for d in DTYPES),
+            graded(o.grade),
             o.reason,
             number_of(summary, o.worst_case),
         )
         for o in summary.overloads
     ]
-    columns = ("overload", "verdict", *(SHORT_DTYPES.get(d, d) for d in DTYPES), "evidence", "case")
+    columns = ("overload", "verdict", *(SHORT_DTYPES.get(d, d) for d in DTYPES), "grade", "evidence", "case")
     return Table(marked("Overloads", summary), columns, tuple(rows), code=frozenset({"overload"}))
 
 

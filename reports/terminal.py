@@ -15,7 +15,7 @@ from .wording import LETTERS, SIMULATED_NOTE, duration_text, key_figures, subtit
 
 # Longer tables are cut in a terminal, and the line below says where the rest is.
 ROWS = 40
-NARROWEST_COLUMN = 24
+NARROWEST_COLUMN = 18
 # Faults that the table of fallbacks does not show already.
 UNNAMED = (
     OverloadVerdict.CRASH,
@@ -24,7 +24,7 @@ UNNAMED = (
     OverloadVerdict.DTYPE_GAP,
     OverloadVerdict.REFERENCE_FAILED,
 )
-KNOWN_COLUMNS = ("issue", "here", "class", "report", "case")
+KNOWN_COLUMNS = ("issue", "here", "grade", "class", "report", "case")
 HINT = "Run a case again with `mpsmith replay CASE`; `mpsmith report --cases` lists the cases."
 
 
@@ -35,6 +35,7 @@ def render(summary: AuditSummary, width: int = 120) -> str:
         tables.at_fault_table(summary, numbers=True),
         tables.unexplained_table(summary, numbers=True),
         tables.verdict_table(summary),
+        _narrow(tables.grade_table(summary), ("grade", "overloads", "operators", "cases", "meaning")),
         tables.case_table(summary),
         tables.fallback_table(summary),
         tables.breakage_table(summary, numbers=True),

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..audit.findings.known_reports import in_words
 from ..audit.findings.results import AuditSummary, RunFacts
-from ..audit.verdicts import CaseVerdict, OverloadVerdict
+from ..audit.verdicts import CaseVerdict, Grade, OverloadVerdict
 
 SIMULATED_NOTE = (
     "The mps device was SIMULATED: its kernels run on the CPU. What is shown says how operators are dispatched, "
@@ -25,6 +25,13 @@ MEANING: dict[OverloadVerdict, str] = {
     OverloadVerdict.TIMEOUT: "did not come back in time",
     OverloadVerdict.REFERENCE_FAILED: "the CPU itself failed: nothing to compare with",
     OverloadVerdict.UNREACHABLE: "no evidence: not executed by this run, with the reason",
+}
+
+GRADE_MEANING: dict[Grade, str] = {
+    Grade.REAL_DEVICE: "a Mac computed it",
+    Grade.SHIPPED_KERNEL: "the release's own compiled Metal kernel ran on the host; Apple's mathematics library and "
+    "code generator were not involved",
+    Grade.DISPATCH_ONLY: "the CPU's kernel stood in: says how the call is dispatched, and nothing of values",
 }
 
 LETTERS: dict[OverloadVerdict, str] = {
@@ -92,6 +99,7 @@ def key_figures(summary: AuditSummary) -> list[str]:
         f"{run.executed:,} cases executed, {run.gradients:,} of them with gradients. {completeness(run)}",
         f"{summary.supported:,} of {executed:,} executed overloads gave right results on the device itself; "
         f"the others: {', '.join([*faults, *partly]) or 'none'}.",
+        f"Evidence, by the strongest that an overload has: {_by_grade(summary)}.",
         f"{not_executed:,} of {summary.reachable:,} reachable overloads were not executed, so nothing is said of them; "
         f"{summary.ruled_out:,} more are out of reach for any user of mps, each by a named rule.",
     ]
@@ -116,6 +124,15 @@ def key_figures(summary: AuditSummary) -> list[str]:
     return lines
 
 
+def _by_grade(summary: AuditSummary) -> str:
+    counts = summary.grade_counts
+    cases = summary.run.grades
+    return "; ".join(
+        f"{grade.value} for {counted(counts[grade], 'overload')} ({counted(cases.get(grade, 0), 'case')})"
+        for grade in counts
+    )
+
+
 def _of_known_reports(summary: AuditSummary) -> list[str]:
     words = in_words(summary.known_reports, simulated=summary.run.simulated)
     return [f"{words}."] if words else []
@@ -128,6 +145,11 @@ def counted(number: int, noun: str) -> str:
 
 _FAULTY_CASES = (CaseVerdict.CRASH, CaseVerdict.TIMEOUT, CaseVerdict.WRONG, CaseVerdict.DTYPE_GAP)
 _NO_FAULT = (OverloadVerdict.NATIVE, OverloadVerdict.COMPOSITE, OverloadVerdict.UNREACHABLE)
+
+
+def graded(grade: Grade | None) -> str:
+    """The grade in a cell of a table: its word, "" where nothing was executed."""
+    return grade.value if grade else ""
 
 
 def completeness(run: RunFacts) -> str:

@@ -44,7 +44,8 @@ class OperatorRow:
 
     `native_since` is the first release from which on it has had a kernel for some overload without a break.
     `expected_failures` maps a stage of FailureKey to dtypes, or to `all`. `verdict` comes from an audit, `status` from
-    the registry; `measured_on` is the device of the audit, `simulated` for results that no Mac has shown.
+    the registry; `measured_on` is the device of the audit, `simulated` for results that no Mac has shown, and `grade`
+    says what ran there.
     """
 
     operator: str
@@ -57,16 +58,21 @@ class OperatorRow:
     drift: tuple[Drift, ...]
     verdict: str | None = None
     measured_on: str | None = None
+    grade: str | None = None
     status: str | None = None
     replacement: str | None = None
 
 
 @dataclass(frozen=True)
 class AuditVerdicts:
-    """The verdicts of one audit by operator, such as `aten::mode`, and the device that it ran on."""
+    """The verdicts of one audit by operator, such as `aten::mode`, and the device that it ran on.
+
+    `grades`: what ran when they were found, in the words of `verdicts.Grade`.
+    """
 
     verdicts: Mapping[str, str]
     device: str
+    grades: Mapping[str, str]
 
 
 def operator_rows(
@@ -88,7 +94,7 @@ def operator_rows(
         expected = failures.get(operator, {})
         names = _names(operator, overloads)
         entry = next((registry[name] for name in names if name in registry), None) if registry else None
-        verdict, device = _verdict(names, entry, audit)
+        verdict, device, grade = _verdict(names, entry, audit)
         needing = [overload for overload in overloads if not overload.dispatch.is_composite]
         rows.append(
             OperatorRow(
@@ -102,6 +108,7 @@ def operator_rows(
                 drift=_drift(operator, standing, expected, coverage),
                 verdict=verdict,
                 measured_on=device,
+                grade=grade,
                 status=entry.current_status.value if entry and entry.current_status else None,
                 replacement=entry.kernel if entry else None,
             )
@@ -185,10 +192,14 @@ def _names(operator: str, overloads: Sequence[OverloadCoverage]) -> list[str]:
     return list(dict.fromkeys(f"aten::{name}" for name in plain))
 
 
-def _verdict(names: Sequence[str], entry: Entry | None, audit: AuditVerdicts | None) -> tuple[str | None, str | None]:
-    """The verdict and the device that showed it."""
+def _verdict(
+    names: Sequence[str], entry: Entry | None, audit: AuditVerdicts | None
+) -> tuple[str | None, str | None, str | None]:
+    """The verdict, the device that showed it, and what ran there."""
     if audit is not None:
-        verdict = next((audit.verdicts[name] for name in names if name in audit.verdicts), None)
-        return verdict, audit.device if verdict else None
+        name = next((name for name in names if name in audit.verdicts), None)
+        return (audit.verdicts[name], audit.device, audit.grades.get(name)) if name else (None, None, None)
     measured = entry.ranking_measurement if entry else None
-    return (measured.verdict, entry.ranking_device) if entry and measured else (None, None)
+    if not entry or not entry.ranking_device or not measured:
+        return None, None, None
+    return measured.verdict, entry.ranking_device, measured.grade_on(entry.ranking_device)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from ..surface.overloads import Overload, Surface
-from ..verdicts import CASE_SEVERITY, AtFault, CaseVerdict
+from ..verdicts import CASE_SEVERITY, AtFault, CaseVerdict, Grade
 from .alike import alike
 from .attribution import Attribution, Located, SourceEntry, is_named_after
 from .store import CaseCount, Store, StoredCase
@@ -32,6 +32,7 @@ class CaseReference:
     `label` is its name, the same in every run with these settings. `max_error` is in units of the tolerance; None
     where nothing was measured or the error is not finite. `rule` names the rule that explains why it did not pass; ""
     where none does. `at_fault` is the call inside it that was found wrong; None where none was, or nobody looked.
+    `grade`: what ran, and so what the case is evidence of.
     """
 
     label: str
@@ -43,14 +44,24 @@ class CaseReference:
     max_error: float | None
     rule: str = ""
     at_fault: AtFault | None = None
+    grade: Grade | None = None
 
     @classmethod
     def of(cls, case: StoredCase) -> CaseReference:
         """The reference to a stored case."""
         o = case.outcome
         error = o.max_error if o.max_error is not None and math.isfinite(o.max_error) else None
-        found = case.at_fault
-        return cls(case.label, case.group.mode, o.verdict, o.stage, o.message, case.inputs, error, at_fault=found)
+        return cls(
+            case.label,
+            case.group.mode,
+            o.verdict,
+            o.stage,
+            o.message,
+            case.inputs,
+            error,
+            at_fault=case.at_fault,
+            grade=case.grade,
+        )
 
     @property
     def replay(self) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from ..selection import is_narrowed
 from ..surface.overloads import Surface
-from ..verdicts import CASE_SEVERITY, CaseVerdict
+from ..verdicts import CASE_SEVERITY, CaseVerdict, Grade, strongest
 from .alike import NUMBER
 from .attribution import SourceEntry
 from .evidence import in_order_of_severity, lacks_kernel
@@ -44,7 +44,7 @@ class RuleUse:
 class Unexplained:
     """Cases of one entry that no rule explains and that say the same but for numbers.
 
-    `example` is the label of the first of them.
+    `example` is the label of the first of them, `grade` the strongest of theirs; None where none was executed.
     """
 
     source: str
@@ -55,6 +55,7 @@ class Unexplained:
     dtypes: tuple[str, ...]
     cases: int
     example: str
+    grade: Grade | None = None
 
 
 @dataclass(frozen=True)
@@ -211,7 +212,9 @@ def _add(left: dict[tuple[str, str, CaseVerdict, str, str], Unexplained], case: 
     known = left.get(key)
     if known is None:
         where = (case.group.source, entry, outcome.verdict, outcome.stage, said)
-        left[key] = Unexplained(*where, (case.group.dtype,), 1, case.label)
+        grade = case.grade if outcome.verdict.executed else None
+        left[key] = Unexplained(*where, (case.group.dtype,), 1, case.label, grade)
         return
     dtypes = tuple(dict.fromkeys((*known.dtypes, case.group.dtype)))
-    left[key] = replace(known, dtypes=dtypes, cases=known.cases + 1)
+    grade = strongest((known.grade, case.grade)) if outcome.verdict.executed else None
+    left[key] = replace(known, dtypes=dtypes, cases=known.cases + 1, grade=grade)

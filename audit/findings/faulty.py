@@ -38,6 +38,7 @@ def _faulty(name: str, findings: OverloadFindings) -> FaultyOverload:
         call=example.at_fault.call if example.at_fault else "",
         or_one_of=() if findings.at_fault else tuple(sorted(findings.shared)),
         explains=dict(sorted(findings.explains.items())),
+        grade=example.grade,
     )
 
 

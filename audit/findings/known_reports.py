@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
 from ...registry.known_wrong import KnownReport
-from ..verdicts import CaseVerdict
+from ..verdicts import CaseVerdict, Grade, strongest
 from .attribution import SourceEntry
 
 # The sources whose cases are those of the corpus; the second holds the cases that need very much memory.
@@ -38,7 +38,10 @@ STANDING_OF: dict[CaseVerdict, UpstreamStanding] = {
 
 @dataclass(frozen=True)
 class ReportStanding:
-    """One upstream report and what this run shows of it; `worst_case` is the label of the case that decided, if any."""
+    """One upstream report and what this run shows of it.
+
+    `worst_case` is the label of the case that decided, if any; `grade` the strongest evidence of its cases.
+    """
 
     issue: int
     url: str
@@ -49,12 +52,14 @@ class ReportStanding:
     standing: UpstreamStanding
     cases: int
     worst_case: str | None = None
+    grade: Grade | None = None
 
 
 def known_reports(
     reports: Iterable[KnownReport],
     cases: Mapping[SourceEntry, Mapping[CaseVerdict, int]],
     worst_cases: Mapping[tuple[SourceEntry, CaseVerdict], str],
+    grade_of: Callable[[SourceEntry], Grade | None],
 ) -> tuple[ReportStanding, ...]:
     """How the reports stand in a run, in the order of their numbers.
 
@@ -62,6 +67,7 @@ def known_reports(
         reports: the corpus.
         cases: of each entry of the run, how many cases had each verdict, over all dtypes and both modes.
         worst_cases: the label of the case that shows an entry's verdict best.
+        grade_of: the strongest evidence that an entry's cases are.
     """
     by_issue: dict[str, list[SourceEntry]] = {}
     for entry in cases:
@@ -86,6 +92,7 @@ def known_reports(
                 standing=STANDING_OF[verdict] if verdict else UpstreamStanding.NOT_TRIED,
                 cases=sum(count for found_verdict, count in counts.items() if found_verdict.executed),
                 worst_case=shown[0] if shown else None,
+                grade=strongest(map(grade_of, entries)),
             )
         )
     return tuple(standings)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ...registry.sync import Measurement
 from ..selection import is_narrowed
-from ..verdicts import OverloadVerdict
+from ..verdicts import Grade, OverloadVerdict
 from .audited_surface import audited_surface
 from .results import AuditSummary, OperatorSummary, OverloadSummary
 from .store import Store
@@ -76,6 +76,7 @@ def _measurement(summary: AuditSummary, operator: OperatorSummary, overloads: li
         verdict=operator.verdict.value,
         dtypes=dtypes,
         partly=broken,
+        shipped_kernel=tuple(d for d, grade in operator.dtype_grades.items() if grade is Grade.SHIPPED_KERNEL),
         reason=_lasting_reason(operator, overloads),
     )
 

@@ -14,7 +14,7 @@ from typing import Any
 from ...errors import MpsmithError
 from ...near_names import near
 from ..surface.overloads import Dispatch
-from ..verdicts import CaseVerdict, OverloadVerdict
+from ..verdicts import CaseVerdict, Grade, OverloadVerdict
 from .evidence import CaseReference
 from .explanations import Explanation
 from .known_reports import ReportStanding
@@ -42,7 +42,7 @@ class RunFacts:
 
     `recorded` counts all cases in the store, `executed` those in which the mps device was asked; `gradients` of those
     whose gradients were compared. `environment` is what the results depend on: see `summary`. `repeating` counts the
-    samples that were left out because they repeat others.
+    samples that were left out because they repeat others. `grades` says how many executed cases have which grade.
     """
 
     finished: bool
@@ -55,6 +55,7 @@ class RunFacts:
     executed: int
     gradients: int
     repeating: int = 0
+    grades: Mapping[Grade, int] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:
@@ -83,13 +84,14 @@ class DtypeEvidence:
     """What is known of an overload for one dtype.
 
     `worst_case` is the label of the case that decided, if one did; `broken_case` of one that crashed, timed out or was
-    wrong although most cases say something else.
+    wrong although most cases say something else. `grade` is None where no case was executed.
     """
 
     verdict: OverloadVerdict
     cases: Mapping[CaseVerdict, int]
     worst_case: str | None = None
     broken_case: str | None = None
+    grade: Grade | None = None
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,7 @@ class OverloadSummary:
         unreachable_rule: the name of the rule by which no user of an mps device gets there, or "".
         verdict, reason: the verdict over all dtypes, and one line on why.
         breakages: what stands beside the verdict: cases that crashed, timed out or were wrong, fewer than half.
+        grade: what ran when that was found, the strongest of its cases; None where none was executed.
         executed: cases that count for it; a case that calls several overloads counts for each.
         cases: the same by case verdict, and cases whose reference failed.
         dtypes: the evidence by dtype, in the order of DTYPES; only dtypes with evidence.
@@ -146,6 +149,7 @@ class OverloadSummary:
     outermost: bool = False
     asked_for: bool = False
     breakages: tuple[Breakage, ...] = ()
+    grade: Grade | None = None
 
     @property
     def is_supported(self) -> bool:
@@ -184,7 +188,8 @@ class OperatorSummary:
     """One operator over its overloads with evidence: see `overload_verdict`; and the same by dtype.
 
     `breakages` and `dtype_breakages` say what stands beside the verdicts: crash, timeout, wrong. `registered` is None
-    where the registry has no entry, or none was given.
+    where the registry has no entry, or none was given. `grade` is the strongest of its overloads, `dtype_grades` the
+    same by dtype.
     """
 
     name: str
@@ -196,6 +201,8 @@ class OperatorSummary:
     breakages: tuple[CaseVerdict, ...] = ()
     dtype_breakages: Mapping[str, tuple[CaseVerdict, ...]] = field(default_factory=dict)
     registered: RegistryStatus | None = None
+    grade: Grade | None = None
+    dtype_grades: Mapping[str, Grade] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -223,7 +230,8 @@ class PairsSeen:
 class EntrySummary:
     """What a user calls, by dtype: the entries of this name, over all case sources that have it.
 
-    `pairs`: which pairs of levels its executed cases were at; None in what was recorded before they were.
+    `pairs`: which pairs of levels its executed cases were at; None in what was recorded before they were. `grade` is
+    the strongest of its cases.
     """
 
     name: str
@@ -232,6 +240,7 @@ class EntrySummary:
     executed: int
     dtypes: Mapping[str, EntryDtype]
     pairs: PairsSeen | None = None
+    grade: Grade | None = None
 
 
 @dataclass(frozen=True)
@@ -287,6 +296,7 @@ class FaultyOverload:
         call: where the calls inside the example were audited one by one, the arguments that the overload got.
         or_one_of: the others of which one may be at fault instead; empty where it is certain.
         explains: by entry, cases that broke because they call it, and that no overload answers for therefore.
+        grade: what ran in the example.
     """
 
     overload: str
@@ -298,6 +308,7 @@ class FaultyOverload:
     call: str = ""
     or_one_of: tuple[str, ...] = ()
     explains: Mapping[str, int] = field(default_factory=dict)
+    grade: Grade | None = None
 
     @property
     def total(self) -> int:
@@ -350,6 +361,12 @@ class AuditSummary:
     def operator_counts(self) -> dict[OverloadVerdict, int]:
         """How many operators have each verdict, the worst first; verdicts that no operator has are left out."""
         return count_verdicts(operator.verdict for operator in self.operators)
+
+    @property
+    def grade_counts(self) -> dict[Grade, int]:
+        """How many executed overloads have evidence of each grade, the strongest first."""
+        counted = Counter(overload.grade for overload in self.overloads)
+        return {grade: counted[grade] for grade in Grade if counted[grade]}
 
     @property
     def supported(self) -> int:

@@ -22,7 +22,7 @@ from ...errors import MpsmithError
 from ..covering.pairs import Levels
 from ..group import GroupKey
 from ..selection import DTYPES
-from ..verdicts import COMPARED_ERRORS, AtFault, CaseVerdict, Outcome
+from ..verdicts import COMPARED_ERRORS, AtFault, CaseVerdict, Grade, Outcome, grade_of_device
 from .module_rows import ModuleRow, ModuleStatus
 
 APPLICATION_ID = 0x6D70736D  # "mpsm": tells our files from other SQLite databases
@@ -96,6 +96,10 @@ CREATE TABLE IF NOT EXISTS looked_inside (
 ) WITHOUT ROWID;
 """
 
+# Columns that came later still: a store without one reads as if it were empty. Of a case, the grade of its evidence
+# where it is not that of the run's device.
+LATER_COLUMNS = {"cases": {"grade": "TEXT"}}
+
 
 # Groups are planned in an order that spreads the work, and numbered as they are planned: what is read follows their
 # names instead, so that a report is a function of what was found alone. The dtypes stand in the order of DTYPES.
@@ -124,6 +128,11 @@ class Run:
         """Whether the mps device was the simulated one: then nothing here is evidence about a Mac."""
         return bool(self.environment["simulated"])
 
+    @property
+    def grade(self) -> Grade:
+        """The grade of the evidence that the device itself gives."""
+        return grade_of_device(simulated=bool(self.environment.get("simulated", False)))
+
 
 @dataclass(frozen=True)
 class StoredGroup:
@@ -138,6 +147,7 @@ class StoredGroup:
 class StoredCase:
     """A recorded case with the group it belongs to.
 
+    `grade`: what ran, and so what the outcome is evidence of.
     `looked_inside`: the calls inside it were audited one by one, because it did not pass; `at_fault` is then the first
     that was wrong, None where none was.
     """
@@ -149,6 +159,7 @@ class StoredCase:
     inputs: str
     looked_inside: bool = False
     at_fault: AtFault | None = None
+    grade: Grade = Grade.DISPATCH_ONLY
 
     @property
     def label(self) -> str:
@@ -158,7 +169,7 @@ class StoredCase:
 
 @dataclass(frozen=True)
 class CaseCount:
-    """How many cases of a group had one verdict; skipped ones are counted by `reason`.
+    """How many cases of a group had one verdict and grade of evidence; skipped ones are counted by `reason`.
 
     `gradients` is the number of cases whose gradients were compared, `with_fallbacks` of those in which something
     fell back, `seconds` their wall time together.
@@ -171,6 +182,7 @@ class CaseCount:
     with_fallbacks: int
     gradients: int
     seconds: float
+    grade: Grade = Grade.DISPATCH_ONLY
 
 
 @dataclass(frozen=True)
@@ -228,6 +240,7 @@ class Store:
                 f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT};"
                 f" BEGIN; {SCHEMA} {LATER_SCHEMA} COMMIT;"
             )
+            _add_later_columns(connection)
             _write_ahead(connection)
         return cls(path, connection)
 
@@ -249,6 +262,7 @@ class Store:
             connection = _connect(path)
             _write_ahead(connection)
             connection.executescript(LATER_SCHEMA)
+            _add_later_columns(connection)
         return cls(path, connection)
 
     @classmethod
@@ -341,12 +355,15 @@ class Store:
 
     # ---- cases
 
-    def add_case(self, group: int, position: int, outcome: Outcome, inputs: str) -> None:
-        """Record one finished case; one that is already there stays (a resumed run may repeat it)."""
-        self.add_cases([(group, position, outcome, inputs)])
+    def add_case(self, group: int, position: int, outcome: Outcome, inputs: str, grade: Grade | None = None) -> None:
+        """Record one finished case; one that is already there stays (a resumed run may repeat it).
 
-    def add_cases(self, cases: Sequence[tuple[int, int, Outcome, str]]) -> None:
-        """Record finished cases in one transaction: (group, position, outcome, inputs) each."""
+        `grade`: of its evidence; None for that of the run's device.
+        """
+        self.add_cases([(group, position, outcome, inputs)], grade)
+
+    def add_cases(self, cases: Sequence[tuple[int, int, Outcome, str]], grade: Grade | None = None) -> None:
+        """Record finished cases of one grade in one transaction: (group, position, outcome, inputs) each."""
         rows = [
             (
                 group,
@@ -360,13 +377,14 @@ class Store:
                 int(o.backward),
                 o.seconds,
                 inputs,
+                grade.value if grade else None,
             )
             for group, position, o, inputs in cases
         ]
         with clear_errors(self.path), self._connection as connection:
             connection.executemany(
                 "INSERT OR IGNORE INTO cases (group_id, position, verdict, stage, message, fallbacks, compared,"
-                " max_error, backward, seconds, inputs) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                " max_error, backward, seconds, inputs, grade) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 rows,
             )
 
@@ -437,9 +455,11 @@ class Store:
             if self._has_table("looked_inside"):
                 looks = "LEFT JOIN looked_inside l ON l.group_id = c.group_id AND l.position = c.position"
                 look = "l.overload, l.call, l.message"
+            of_device = self.run(run).grade
             cursor = self._connection.execute(
                 "SELECT c.id, g.source, g.operator, g.variant, g.dtype, g.mode, c.position, c.verdict, c.stage,"
-                f" c.message, c.fallbacks, c.compared, c.max_error, c.backward, c.seconds, c.inputs, {look}"
+                f" c.message, c.fallbacks, c.compared, c.max_error, c.backward, c.seconds, c.inputs,"
+                f" {look}, {self._grade()}"
                 f" FROM cases c JOIN groups g ON g.id = c.group_id {looks} WHERE g.run = ? AND ({where})"
                 f" ORDER BY {BY_NAME}, c.position",
                 (run, *parameters),
@@ -447,7 +467,7 @@ class Store:
             for row in cursor:
                 number, source, operator, variant, dtype, mode, position, *rest = row
                 verdict, stage, message, fallbacks, compared, max_error, backward, seconds, inputs, *look = rest
-                overload, inner_call, wrong = look
+                overload, inner_call, wrong, grade = look
                 yield StoredCase(
                     number,
                     GroupKey(source, operator, variant, dtype, mode),
@@ -465,21 +485,24 @@ class Store:
                     inputs,
                     looked_inside=overload is not None,
                     at_fault=AtFault(overload, inner_call, wrong) if overload else None,
+                    grade=Grade(grade) if grade else of_device,
                 )
 
     def case_counts(self, run: int) -> Iterator[CaseCount]:
-        """The cases of a run counted by group and verdict (and by reason, where they were skipped)."""
+        """The cases of a run counted by group, verdict and grade (and by reason, where they were skipped)."""
         with clear_errors(self.path):
+            of_device = self.run(run).grade
             cursor = self._connection.execute(
                 "SELECT g.source, g.operator, g.variant, g.dtype, g.mode, c.verdict,"
                 " CASE c.verdict WHEN 'skipped' THEN c.message ELSE '' END AS reason,"
-                " count(*), sum(c.fallbacks != '[]'), sum(c.backward), sum(c.seconds)"
+                f" count(*), sum(c.fallbacks != '[]'), sum(c.backward), sum(c.seconds), {self._grade()} AS grade"
                 " FROM cases c JOIN groups g ON g.id = c.group_id WHERE g.run = ?"
-                f" GROUP BY g.id, c.verdict, reason ORDER BY {BY_NAME}, c.verdict, reason",
+                f" GROUP BY g.id, c.verdict, reason, grade ORDER BY {BY_NAME}, c.verdict, reason, grade",
                 (run,),
             )
-            for source, operator, variant, dtype, mode, verdict, *counts in cursor:
-                yield CaseCount(GroupKey(source, operator, variant, dtype, mode), CaseVerdict(verdict), *counts)
+            for *key, verdict, reason, cases, fallbacks, gradients, seconds, grade in cursor:
+                counts = (cases, fallbacks, gradients, seconds, Grade(grade) if grade else of_device)
+                yield CaseCount(GroupKey(*key), CaseVerdict(verdict), reason, *counts)
 
     def fallback_counts(self, run: int) -> Counter[str]:
         """In how many cases of a run each operator ran on the CPU or was missing."""
@@ -568,6 +591,10 @@ class Store:
             ).fetchall()
         return [ModuleRow(name, ModuleStatus(status), detail) for name, status, detail in rows]
 
+    def _grade(self) -> str:
+        """The column of the cases' grades; nothing in a store from before there were any."""
+        return "c.grade" if "grade" in _columns(self._connection, "cases") else "NULL"
+
     def _has_table(self, name: str) -> bool:
         return self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)).fetchone() is not None
 
@@ -641,6 +668,19 @@ def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=30)
     connection.execute("PRAGMA foreign_keys=ON")
     return connection
+
+
+def _columns(connection: sqlite3.Connection, table: str) -> set[str]:
+    return {name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")}
+
+
+def _add_later_columns(connection: sqlite3.Connection) -> None:
+    """Give an older store the columns that it lacks; what it holds stays as it is."""
+    for table, columns in LATER_COLUMNS.items():
+        present = _columns(connection, table)
+        for name, kind in columns.items():
+            if name not in present:
+                connection.execute(f"ALTER TABLE {table} ADD COLUMN {name} {kind}")
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:

@@ -18,7 +18,7 @@ from ..calls.memory import Memory
 from ..selection import DTYPES
 from ..surface.overloads import Dispatch, Overload, Surface
 from ..surface.reachability import Unreachable
-from ..verdicts import CaseVerdict, OverloadVerdict, worst
+from ..verdicts import CaseVerdict, Grade, OverloadVerdict, strongest, worst
 from .attribution import SourceEntry
 from .evidence import (
     CaseReference,
@@ -31,6 +31,7 @@ from .evidence import (
 )
 from .explanations import explain
 from .faulty import at_fault, what_was_wrong
+from .grading import Grading
 from .known_reports import ReportStanding, known_reports
 from .not_executed import not_executed
 from .overload_verdict import breakages_beside, kernel_verdict, prevailing_breakage, verdict_of, works
@@ -77,10 +78,11 @@ def summarize(
     simulated = bool(run.environment.get("simulated", False))
     evidence = evidence_of(store, run.id, surface, rule_of, simulated=simulated)
     groups = store.groups(run.id)
-    overloads = _overloads(evidence, surface, _selection(run, evidence.counts))
+    grading = Grading(evidence.counts, run.grade)
+    overloads = _overloads(evidence, surface, grading, _selection(run, evidence.counts))
     cases = _referenced_cases(evidence, rule_of)
     return AuditSummary(
-        run=_run_facts(run, groups, evidence.counts, store.repeating(run.id)),
+        run=_run_facts(run, groups, evidence.counts, store.repeating(run.id), grading),
         execution=_execution(run, evidence, cases),
         surface_release=surface.release,
         surface_source=_portable(surface.source),
@@ -89,7 +91,7 @@ def summarize(
         skips=dict(sorted(evidence.skips().items())),
         overloads=overloads,
         operators=_operators(overloads, registered or {}),
-        entries=_entries(evidence, groups, pairs_seen(store.covered(run.id))),
+        entries=_entries(evidence, groups, pairs_seen(store.covered(run.id)), grading),
         fallbacks=_fallbacks(evidence, surface),
         disagreements=tuple(_disagreements(evidence, surface, overloads)),
         unattributed=_unattributed(evidence),
@@ -98,7 +100,7 @@ def summarize(
         at_fault=at_fault(evidence),
         not_executed=not_executed(run, overloads, evidence.counts, _committed_memory()),
         module=tuple(store.module_rows(run.id)),
-        known_reports=_known_reports(evidence),
+        known_reports=_known_reports(evidence, grading),
     )
 
 
@@ -108,7 +110,9 @@ def _committed_memory() -> Memory:
     return Memory.load()
 
 
-def _run_facts(run: Run, groups: list[StoredGroup], counts: list[CaseCount], repeating: int) -> RunFacts:
+def _run_facts(
+    run: Run, groups: list[StoredGroup], counts: list[CaseCount], repeating: int, grading: Grading
+) -> RunFacts:
     return RunFacts(
         finished=run.finished is not None,
         simulated=bool(run.environment.get("simulated", False)),
@@ -120,6 +124,7 @@ def _run_facts(run: Run, groups: list[StoredGroup], counts: list[CaseCount], rep
         executed=sum(count.cases for count in counts if count.verdict.executed),
         gradients=sum(count.gradients for count in counts),
         repeating=repeating,
+        grades=grading.cases,
     )
 
 
@@ -164,17 +169,21 @@ def _selection(run: Run, counts: list[CaseCount]) -> str:
 # ---- overloads
 
 
-def _overloads(evidence: RunEvidence, surface: Surface, selection: str) -> tuple[OverloadSummary, ...]:
+def _overloads(
+    evidence: RunEvidence, surface: Surface, grading: Grading, selection: str
+) -> tuple[OverloadSummary, ...]:
     """Every overload of the surface, in its order, then those that were called but are not in it."""
-    listed = [
-        _overload(declared.name, declared, evidence.overloads.get(declared.name, OverloadFindings()), selection)
-        for declared in surface.overloads
-    ]
     others = sorted(name for name in evidence.overloads if name not in surface.by_name)
-    return tuple(listed + [_overload(name, None, evidence.overloads[name], selection) for name in others])
+    named = [*((declared.name, declared) for declared in surface.overloads), *((name, None) for name in others)]
+    return tuple(
+        _overload(name, declared, evidence.overloads.get(name, OverloadFindings()), grading, selection)
+        for name, declared in named
+    )
 
 
-def _overload(name: str, declared: Overload | None, findings: OverloadFindings, selection: str) -> OverloadSummary:
+def _overload(
+    name: str, declared: Overload | None, findings: OverloadFindings, grading: Grading, selection: str
+) -> OverloadSummary:
     dispatch = declared.dispatch if declared else None
     cases: Counter[CaseVerdict] = Counter()
     for of_dtype in findings.dtypes.values():
@@ -196,18 +205,19 @@ def _overload(name: str, declared: Overload | None, findings: OverloadFindings, 
         breakages=breakages,
         executed=executed,
         cases=in_order_of_severity(cases),
-        dtypes=_dtype_evidence(findings, dispatch, works_somewhere=works(cases)),
+        dtypes=_dtype_evidence(name, findings, dispatch, grading, works_somewhere=works(cases)),
         worst_case=deciding.label if deciding else None,
         entries=tuple(sorted(findings.entries)),
         through=tuple(sorted(findings.through)),
         shared_with=tuple(sorted(findings.shared)),
         outermost=findings.outermost,
         asked_for=findings.asked_for,
+        grade=grading.of_overload(name) if executed else None,
     )
 
 
 def _dtype_evidence(
-    findings: OverloadFindings, dispatch: Dispatch | None, *, works_somewhere: bool
+    name: str, findings: OverloadFindings, dispatch: Dispatch | None, grading: Grading, *, works_somewhere: bool
 ) -> dict[str, DtypeEvidence]:
     evidence = {}
     for dtype, of_dtype in _in_dtype_order(findings.dtypes):
@@ -219,6 +229,7 @@ def _dtype_evidence(
             in_order_of_severity(of_dtype.cases),
             deciding.label if deciding else None,
             broken.label if broken else None,
+            grading.of_overload(name, dtype) if any(case.executed for case in of_dtype.cases) else None,
         )
     return evidence
 
@@ -335,7 +346,14 @@ def _operator(name: str, overloads: list[OverloadSummary], registered: RegistryS
         breakages=breakages,
         dtype_breakages={dtype: broken for dtype, (_, broken) in of_dtypes.items() if broken},
         registered=registered,
+        grade=strongest(overload.grade for overload in overloads),
+        dtype_grades=_dtype_grades(overloads, of_dtypes),
     )
+
+
+def _dtype_grades(overloads: Sequence[OverloadSummary], dtypes: Iterable[str]) -> dict[str, Grade]:
+    grades = {dtype: strongest(o.dtypes[dtype].grade for o in overloads if dtype in o.dtypes) for dtype in dtypes}
+    return {dtype: grade for dtype, grade in grades.items() if grade is not None}
 
 
 def _over(
@@ -355,7 +373,7 @@ def _over(
 
 
 def _entries(
-    evidence: RunEvidence, groups: list[StoredGroup], pairs: Mapping[str, PairsSeen]
+    evidence: RunEvidence, groups: list[StoredGroup], pairs: Mapping[str, PairsSeen], grading: Grading
 ) -> tuple[EntrySummary, ...]:
     """Every planned entry, those without a recorded case too; entries of one name in several sources together."""
     sources: defaultdict[str, set[str]] = defaultdict(set)
@@ -367,11 +385,18 @@ def _entries(
     for entry, by_dtype in evidence.entries.items():
         for dtype, of_dtype in by_dtype.items():
             by_name[entry.name][dtype].add_all(of_dtype)
-    return tuple(_entry(name, tuple(sorted(sources[name])), by_name[name], pairs.get(name)) for name in sorted(by_name))
+    return tuple(
+        _entry(name, tuple(sorted(sources[name])), by_name[name], pairs.get(name), grading.of_entry(name))
+        for name in sorted(by_name)
+    )
 
 
 def _entry(
-    name: str, sources: tuple[str, ...], findings: Mapping[str, DtypeFindings], pairs: PairsSeen | None
+    name: str,
+    sources: tuple[str, ...],
+    findings: Mapping[str, DtypeFindings],
+    pairs: PairsSeen | None,
+    grade: Grade | None,
 ) -> EntrySummary:
     dtypes = {dtype: _entry_dtype(of_dtype) for dtype, of_dtype in _in_dtype_order(findings)}
     return EntrySummary(
@@ -381,6 +406,7 @@ def _entry(
         executed=sum(n for v in dtypes.values() for verdict, n in v.cases.items() if verdict.executed),
         dtypes=dtypes,
         pairs=pairs,
+        grade=grade,
     )
 
 
@@ -451,7 +477,7 @@ def _referenced_cases(evidence: RunEvidence, rule_of: Mapping[str, str]) -> dict
     return {case.label: replace(case, rule=rule_of.get(case.label, "")) for case in ordered}
 
 
-def _known_reports(evidence: RunEvidence) -> tuple[ReportStanding, ...]:
+def _known_reports(evidence: RunEvidence, grading: Grading) -> tuple[ReportStanding, ...]:
     cases: dict[SourceEntry, Counter[CaseVerdict]] = defaultdict(Counter)
     worst_cases: dict[tuple[SourceEntry, CaseVerdict], str] = {}
     for entry, by_dtype in evidence.entries.items():
@@ -459,7 +485,7 @@ def _known_reports(evidence: RunEvidence) -> tuple[ReportStanding, ...]:
             cases[entry].update(of_dtype.cases)
             for verdict, case in of_dtype.worst.items():
                 worst_cases.setdefault((entry, verdict), case.label)
-    return known_reports(known_wrong.load().values(), cases, worst_cases)
+    return known_reports(known_wrong.load().values(), cases, worst_cases, grading.of_source_entry)
 
 
 def _dispatch(surface: Surface, overload: str) -> Dispatch | None:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from ..verdicts import CASE_SEVERITY, CaseVerdict
+from ..verdicts import CASE_SEVERITY, CaseVerdict, Grade
 from .store import Run, Store
 
 
 @dataclass(frozen=True)
 class Tally:
-    """Cases by mode and verdict, the operators that fell back, and how many samples repeat others and were left out."""
+    """Cases by mode and verdict, the operators that fell back, and how many samples repeat others and were left out.
+
+    `grades`: executed cases by what ran in them.
+    """
 
     run: Run
     by_mode: dict[str, Counter[CaseVerdict]]
     fallbacks: Counter[str]
     repeating: int = 0
+    grades: Counter[Grade] = field(default_factory=Counter)
 
     @property
     def executed(self) -> int:
@@ -30,6 +34,9 @@ class Tally:
         for mode, counts in self.by_mode.items():
             parts = [f"{counts[verdict]:,} {verdict.value}" for verdict in reversed(CASE_SEVERITY) if counts[verdict]]
             lines.append(f"  {mode} mode: {', '.join(parts)}")
+        if self.grades:
+            graded = ", ".join(f"{self.grades[grade]:,} {grade.value}" for grade in Grade if self.grades[grade])
+            lines.append(f"  evidence: {graded}")
         if self.repeating:
             lines.append(f"  {self.repeating:,} samples left out that repeat others (--samples full runs them)")
         if self.fallbacks:
@@ -41,9 +48,12 @@ class Tally:
 def tally(store: Store, run: Run) -> Tally:
     """Count the cases of a run."""
     by_mode: dict[str, Counter[CaseVerdict]] = {}
+    grades: Counter[Grade] = Counter()
     for count in store.case_counts(run.id):
         by_mode.setdefault(count.group.mode, Counter())[count.verdict] += count.cases
-    return Tally(run, by_mode, store.fallback_counts(run.id), store.repeating(run.id))
+        if count.verdict.executed:
+            grades[count.grade] += count.cases
+    return Tally(run, by_mode, store.fallback_counts(run.id), store.repeating(run.id), grades)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,8 @@
   const dtypes = data.dtypes.name;
   const verdicts = rowsOf(data.verdicts);
   const caseVerdicts = rowsOf(data.caseVerdicts);
+  const grades = rowsOf(data.grades);
+  const gradeName = (position) => (position >= 0 ? grades[position].name : "");
   const cases = rowsOf(data.cases).map((c) => ({
     ...c, verdict: caseVerdicts[c.verdict], message: data.texts[c.message], inputs: data.texts[c.inputs], rule: data.texts[c.rule],
   }));
@@ -24,7 +26,7 @@
     if (counts ? counts === -1 : verdict < 0) return null;
     const breakages = (row.dtypeBreakages && row.dtypeBreakages[i]) || [];
     return {
-      verdict, counts, shown: row.dtypeCases?.[i] >= 0 ? cases[row.dtypeCases[i]] : null,
+      verdict, counts, grade: gradeName(row.dtypeGrades?.length ? row.dtypeGrades[i] : -1), shown: row.dtypeCases?.[i] >= 0 ? cases[row.dtypeCases[i]] : null,
       broken: row.dtypeBroken?.[i] >= 0 ? cases[row.dtypeBroken[i]] : null,
       beside: breakages === -1 ? [] : breakages.map((position) => caseVerdicts[position].name),
     };
@@ -84,7 +86,7 @@
         const cells = cellsOf(entry);
         const reason = entryReason(cells);
         return { ...entry, cells, reason, text: searchable(entry.name, reason),
-          detail: () => entryDetail(entry.name, cells, entry.sources, entry.pairs) };
+          detail: () => entryDetail(entry, cells) };
       }),
     },
   };
@@ -96,7 +98,7 @@
 
   // ---- state: what is shown, kept in the address
 
-  const initial = () => ({ view: "operators", q: "", verdict: [], dtype: "", sort: "severity", open: "", theme: "" });
+  const initial = () => ({ view: "operators", q: "", verdict: [], dtype: "", grade: "", sort: "severity", open: "", theme: "" });
   let state = initial();
 
   function readAddress() {
@@ -106,6 +108,7 @@
     state.verdict = found.get("verdict") ? found.get("verdict").split(",") : [];
     if (!views[state.view]) state.view = "operators";
     if (!dtypes.includes(state.dtype)) state.dtype = "";
+    if (!grades.some((grade) => grade.name === state.grade)) state.grade = "";
   }
 
   function writeAddress() {
@@ -133,6 +136,11 @@
     return row.cells[position] ? row.cells[position].verdict : -1;
   }
 
+  /** What ran when the verdict was found: of the chosen dtype where the row knows, or over all. */
+  function gradeOf(row, position) {
+    return (position >= 0 && row.cells[position]?.grade) || gradeName(row.grade);
+  }
+
   function selected() {
     const view = views[state.view];
     const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
@@ -142,6 +150,7 @@
     const rows = [];
     for (const row of view.rows) {
       if (!words.every((word) => row.text.includes(word))) continue;
+      if (state.grade && gradeOf(row, position) !== state.grade) continue;
       const verdict = verdictOf(row, position);
       if (position >= 0 && verdict < 0) continue;
       counts.set(verdict, (counts.get(verdict) || 0) + 1);
@@ -169,11 +178,12 @@
     });
     if (element("search").value !== state.q) element("search").value = state.q;
     element("dtype").value = state.dtype;
+    element("grade").value = state.grade;
     element("sort").value = state.sort;
     drawTheme();
     drawChips(view, counts);
     drawHead();
-    const of = state.dtype ? ` with ${state.dtype}` : "";
+    const of = (state.dtype ? ` with ${state.dtype}` : "") + (state.grade ? `, ${state.grade}` : "");
     const mark = data.simulated ? " (SIMULATED)" : "";
     element("found").textContent =
       `${rows.length.toLocaleString("en")} of ${view.rows.length.toLocaleString("en")} ${view.noun}${of}${mark}${rows.length ? "" : ": nothing matches, Esc clears the filters"}`;
@@ -228,7 +238,7 @@
       if (!verdict) return make("td", { class: "cell" }, make("span"));
       return make("td", { class: "cell" },
         make("span", { class: `v-${verdict.style}${cell.beside.length ? " partly" : ""}`,
-          title: [`${dtypes[i]}: ${verdict.name}`, ...cell.beside.map((name) => `${name} in some cases`)].join(", ") }, verdict.letter));
+          title: [`${dtypes[i]}: ${verdict.name}`, ...(cell.grade ? [cell.grade] : []), ...cell.beside.map((name) => `${name} in some cases`)].join(", ") }, verdict.letter));
     });
     const open = make("button", { type: "button", class: "open", "aria-expanded": "false", title: row.name }, row.name);
     open.addEventListener("click", () => {
@@ -237,7 +247,7 @@
       state.open = opening ? row.name : "";
       writeAddress();
     });
-    return make("tr", {}, make("td", {}, make("span", { class: `badge v-${style}`, "data-letter": letter }, name)),
+    return make("tr", {}, make("td", {}, make("span", { class: `badge v-${style}`, "data-letter": letter, title: gradeName(row.grade) || undefined }, name)),
       make("td", {}, open), ...cells,
       make("td", { class: "number" }, row.executed ? row.executed.toLocaleString("en") : ""),
       make("td", { class: "reason", title: row.reason }, row.reason));
@@ -262,7 +272,7 @@
 
   function overloadDetail(o) {
     const { name: verdict, style } = verdicts[o.verdict];
-    const facts = [`surface: ${o.surface}`, o.autogenerated && "autogenerated", o.formula && "has an autograd formula",
+    const facts = [o.grade >= 0 && `evidence: ${gradeName(o.grade)}`, `surface: ${o.surface}`, o.autogenerated && "autogenerated", o.formula && "has an autograd formula",
       o.rule && `rule: ${o.rule}`].filter(Boolean).join(" · ");
     const called = o.entries.length
       ? [make("p", { class: "facts" }, `called in ${o.entries.length.toLocaleString("en")} test ${o.entries.length === 1 ? "entry" : "entries"}: `, ...links(o.entries, "entries", 12))]
@@ -272,10 +282,10 @@
       make("p", { class: "facts" }, facts), ...called, ...evidence(o.cells, verdicts));
   }
 
-  function entryDetail(name, cells, sources, pairs) {
+  function entryDetail({ name, sources, pairs, grade }, cells) {
     const called = (byEntry.get(name) || []).map((o) => o.name);
     const seen = pairs ? `; at ${pairs} possible pairs of levels` : "";
-    return [make("p", { class: "facts" }, `cases from: ${sources.join(", ")}${seen}`), ...evidence(cells, caseVerdicts),
+    return [make("p", { class: "facts" }, `cases from: ${sources.join(", ")}${seen}${grade >= 0 ? ` · evidence: ${gradeName(grade)}` : ""}`), ...evidence(cells, caseVerdicts),
       ...(called.length ? [make("p", { class: "facts" }, "overloads: ", ...links(called, "overloads", 40))] : [])];
   }
 
@@ -292,21 +302,21 @@
     const kinds = [...new Set(present.flatMap(([, cell]) => Object.keys(cell.counts).map(Number)))].sort((a, b) => a - b);
     const count = (cell, kind) => (cell.counts[kind] || "").toLocaleString("en");
     const mark = data.simulated ? [make("caption", {}, make("span", { class: "tag" }, "SIMULATED"))] : [];
-    const table = make("table", {}, ...mark, make("thead", {}, make("tr", {}, make("th", {}, "dtype"), make("th", {}, "verdict"),
+    const table = make("table", {}, ...mark, make("thead", {}, make("tr", {}, make("th", {}, "dtype"), make("th", {}, "verdict"), make("th", {}, "evidence"),
       ...kinds.map((kind) => make("th", { class: "number" }, caseVerdicts[kind].name)))),
       make("tbody", {}, ...present.map(([dtype, cell]) => make("tr", {}, make("td", {}, dtype),
-        make("td", {}, cell.verdict < 0 ? "no case" : names[cell.verdict].name), ...kinds.map((kind) => make("td", { class: "number" }, count(cell, kind)))))));
+        make("td", {}, cell.verdict < 0 ? "no case" : names[cell.verdict].name), make("td", {}, cell.grade), ...kinds.map((kind) => make("td", { class: "number" }, count(cell, kind)))))));
     const seen = new Set();
     const different = present.flatMap(([, cell]) => [cell.broken, cell.shown]).filter((shown) => shown && !seen.has(shown.message) && seen.add(shown.message));
     return [table, ...different.slice(0, 4).map(caseDetail)];
   }
 
-  function caseDetail({ label, mode, verdict, stage, message, inputs, error, rule }) {
+  function caseDetail({ label, mode, verdict, grade, stage, message, inputs, error, rule }) {
     const command = `mpsmith replay '${label}'`;
     const copy = make("button", { type: "button", class: "copy", onclick: () => {
       if (navigator.clipboard) navigator.clipboard.writeText(command).then(() => { copy.textContent = "copied"; });
     } }, "copy");
-    const facts = [verdict.name, `in the ${stage}`, `${mode} mode`,
+    const facts = [verdict.name, gradeName(grade), `in the ${stage}`, `${mode} mode`,
       error === null ? "" : `${error.toPrecision(3)} × the tolerance`].filter(Boolean).join(", ");
     return make("div", { class: "case" }, make("p", {}, make("code", {}, label), ` ${facts}`),
       message ? make("p", { class: "message" }, message) : "",
@@ -326,6 +336,8 @@
   for (const name of dtypes) element("dtype").append(make("option", { value: name }, name));
   element("search").addEventListener("input", (event) => change({ q: event.target.value, open: "" }));
   element("dtype").addEventListener("change", (event) => change({ dtype: event.target.value }));
+  for (const { name, meaning } of grades) element("grade").append(make("option", { value: name, title: meaning }, name));
+  element("grade").addEventListener("change", (event) => change({ grade: event.target.value }));
   element("sort").addEventListener("change", (event) => change({ sort: event.target.value }));
   element("theme").addEventListener("click", () => change({ theme: isDark() ? "light" : "dark" }));
   element("more").addEventListener("click", drawMore);
@@ -347,7 +359,7 @@
     if (event.key === "/" && !typing) { event.preventDefault(); element("search").focus(); return; }
     if (event.key === "Escape") {
       if (event.target === element("search")) event.target.blur();
-      change({ q: "", verdict: [], dtype: "", open: "" });
+      change({ q: "", verdict: [], dtype: "", grade: "", open: "" });
       return;
     }
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];

@@ -92,7 +92,7 @@ def test_show(folder: Path) -> None:
         "aten::mode",
         "  status        missing, set by people",
         "  issue         77764",
-        "  measured      missing, simulated, coverage of torch 2.13.0",
+        "  measured      missing, simulated, coverage of torch 2.13.0, dispatch only",
         "    aten::mode  missing",
         "    missing       float32, int64",
         "  file          operators/m.yaml:8",

@@ -11,6 +11,7 @@ from mpsmith.registry.drift import drift_of
 from mpsmith.registry.files import edit, load
 from mpsmith.registry.model import Status
 from mpsmith.registry.problems import RegistryError
+from mpsmith.registry.rendering import measured_in_words
 from mpsmith.registry.sync import Measurement, sync
 
 HAND_WRITTEN = """\
@@ -47,6 +48,7 @@ def measurement(
     dtypes: Mapping[str, Sequence[str]] | None = None,
     overloads: Mapping[str, str] | None = None,
     reason: str | None = None,
+    shipped_kernel: Sequence[str] = (),
 ) -> Measurement:
     dispatch = "native" if verdict == "native" else "missing"
     word = "passed" if verdict in ("native", "composite") else verdict
@@ -59,6 +61,7 @@ def measurement(
         verdict=verdict,
         dtypes=dtypes if dtypes is not None else {word: ["int64", "float32"]},
         reason=reason,
+        shipped_kernel=shipped_kernel,
     )
 
 
@@ -108,6 +111,31 @@ def test_a_first_sync_makes_the_folder_its_files_and_entries(tmp_path: Path) -> 
         "        passed: [float32, int64]\n"
     )
     assert load(folder)["aten::mode"].current_status is Status.missing
+
+
+def test_dtypes_of_shipped_kernels_are_kept_until_they_are_measured_again(tmp_path: Path) -> None:
+    both = {"passed": ["int64", "float32"]}
+    sync(tmp_path, [measurement("aten::mul", dtypes=both, shipped_kernel=["int64", "float32"])])
+    assert "      shipped_kernel: [float32, int64]\n" in texts(tmp_path)["m.yaml"]
+    assert measured_in_words(load(tmp_path)["aten::mul"]).endswith("torch 2.13.0, shipped kernel")
+    sync(tmp_path, [measurement("aten::mul", dtypes={"passed": ["int64"]})])
+    assert load(tmp_path)["aten::mul"].measured["simulated"].shipped_kernel == ["float32"]
+    report = sync(tmp_path, [measurement("aten::mul", dtypes=both)])
+    assert [change.operator for change in report.changed] == ["aten::mul"]
+    assert "shipped_kernel" not in texts(tmp_path)["m.yaml"]
+    assert measured_in_words(load(tmp_path)["aten::mul"]).endswith("torch 2.13.0, dispatch only")
+
+
+def test_a_grade_follows_from_the_device_and_what_ran(tmp_path: Path) -> None:
+    unreachable = measurement("aten::a", "unreachable", dtypes={}, reason="no user")
+    on_a_mac = measurement("aten::b", device="mps")
+    sync(tmp_path, [unreachable, on_a_mac, measurement("aten::c", shipped_kernel=["float32"])])
+    entries = load(tmp_path)
+    graded = [
+        entries[f"aten::{name}"].measured[device].grade_on(device)
+        for name, device in (("a", "simulated"), ("b", "mps"), ("c", "simulated"))
+    ]
+    assert graded == [None, "real device", "shipped kernel"]
 
 
 def test_the_same_measurements_again_touch_no_file(tmp_path: Path) -> None:

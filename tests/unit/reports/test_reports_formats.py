@@ -224,7 +224,7 @@ def test_unexplained_faults_stand_before_explained_ones(summary: AuditSummary) -
     other = replace(first, name="aten::zeta", worst_case=unexplained)
     both = replace(explained, overloads=(first, other))
     table = tables.fault_table(both, OverloadVerdict.WRONG)
-    assert [row[3] for row in table.rows] == [tables.UNEXPLAINED, "some-rule"]
+    assert [row[4] for row in table.rows] == [tables.UNEXPLAINED, "some-rule"]
 
 
 @pytest.fixture
@@ -248,7 +248,7 @@ def test_what_is_broken_in_some_cases_is_told_beside_the_verdict(partly: AuditSu
         assert "Broken in some cases" in words
         assert told in words
         assert "1 right in most cases and broken in some" in words
-    assert re.search(r"^\| `aten::relu` \| N! \|.* N \|", markdown.render(partly), re.MULTILINE)
+    assert re.search(r"^\| `aten::relu` \| N! \|.* N \| .*dispatch only \|", markdown.render(partly), re.MULTILINE)
     assert re.search(r"aten::relu +native +N! ", terminal.render_selection(select(partly, patterns=["relu"])))
     rows = {row["overload"]: row for row in csv.DictReader(io.StringIO(csv_report.render(partly)))}
     assert (rows["aten::relu"]["broken_in_some"], rows["aten::relu"]["float32"]) == ("wrong:1", "native")
@@ -260,10 +260,43 @@ def test_what_is_broken_in_some_cases_is_told_beside_the_verdict(partly: AuditSu
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="no Chromium here to run the page's script in")
 def test_the_page_marks_cells_that_are_broken_in_some_cases(partly: AuditSummary, tmp_path: Path) -> None:
     dom = dumped_dom(partly, tmp_path, "view=overloads&open=aten::relu")
-    assert re.findall(r'class="v-native partly" title="([^"]+)"', dom) == ["float32: native, wrong in some cases"]
+    assert re.findall(r'class="v-native partly" title="([^"]+)"', dom) == [
+        "float32: native, dispatch only, wrong in some cases"
+    ]
     assert "3 of 4 elements differ</p>" in dom
     operators = dumped_dom(partly, tmp_path, "q=relu")
     assert len(re.findall(r'class="v-native partly"', operators)) == 1
+
+
+@pytest.mark.parametrize(("simulated", "grade"), [(True, "dispatch only"), (False, "real device")])
+def test_every_format_shows_the_grade_beside_the_verdict(simulated: bool, grade: str, tmp_path: Path) -> None:
+    summary = make_summary(tmp_path / "store.sqlite", simulated=simulated)
+    text = markdown.render(summary)
+    assert re.search(rf"^\| {grade} \| 5 \| 5 \| 19 \| 1 wrong, 1 missing, 1 dtype gap, 1 native, 1 comp", text, re.M)
+    assert re.search(rf"^\| `aten::sum` \| float32 \| {grade} \|", text, re.MULTILINE)
+    assert re.search(rf"^\| `unknown.thing` \| crash \| {grade} \|", text, re.MULTILINE)
+    assert re.search(rf"aten::sum +float32 +{grade} ", terminal.render(summary))
+    assert re.search(rf"aten::sum +wrong .*{grade} ", terminal.render_selection(select(summary, patterns=["sum"])))
+    rows = {row["overload"]: row for row in csv.DictReader(io.StringIO(csv_report.render(summary)))}
+    assert (rows["aten::sum"]["grade"], rows["aten::sum"]["grade float32"]) == (grade, grade)
+    assert (rows["aten::sin"]["grade"], rows["aten::sum"]["grade int8"]) == ("", "")
+    plain = {o["name"]: o for o in json.loads(json_report.render(summary))["summary"]["overloads"]}
+    assert plain["aten::sum"]["grade"] == plain["aten::sum"]["dtypes"]["float32"]["grade"] == grade
+    assert "grade" not in plain["aten::sin"]
+    page = html_page.page_data(summary)
+    graded = dict(zip(page["overloads"]["name"], page["overloads"]["grade"], strict=True))
+    assert page["grades"]["name"][graded["aten::sum"]] == grade
+    assert graded["aten::sin"] == -1
+    cases = dict(zip(page["cases"]["label"], page["cases"]["grade"], strict=True))
+    assert page["grades"]["name"][cases["opinfo:sum:float32:1"]] == grade
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="no Chromium here to run the page's script in")
+def test_the_page_filters_by_grade_and_tells_it(summary: AuditSummary, tmp_path: Path) -> None:
+    shown = dumped_dom(summary, tmp_path, "view=overloads&grade=dispatch only&open=aten::sum")
+    assert "5 of 8 overloads, dispatch only" in shown
+    assert "evidence: dispatch only" in shown
+    assert "0 of 8 overloads, shipped kernel" in dumped_dom(summary, tmp_path, "view=overloads&grade=shipped kernel")
 
 
 def test_stale_rules_are_pointed_out(summary: AuditSummary) -> None:
@@ -310,7 +343,7 @@ def test_markdown_cells_cannot_break_their_table(summary: AuditSummary) -> None:
     lines = [line for line in markdown.render(summary).splitlines() if "alert" in line]
     assert lines
     for line in lines:
-        assert len(re.findall(r"(?<!\\)\|", line)) in (6, 7)  # a row of its verdict, and one of what is unexplained
+        assert len(re.findall(r"(?<!\\)\|", line)) in (7, 8)  # a row of its verdict, and one of what is unexplained
         assert "<script>" not in line.replace("\\<", "")
 
 

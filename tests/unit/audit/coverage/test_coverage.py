@@ -14,6 +14,7 @@ from mpsmith.audit.surface.overloads import Dispatch
 from mpsmith.cli import coverage as cli
 from mpsmith.errors import MpsmithError
 from mpsmith.registry.model import Entry, Measured, Status
+from mpsmith.reports.coverage_cells import OPERATOR_TITLES, operator_cells
 from mpsmith.reports.coverage_chart import badge_svg, history_svg
 from mpsmith.reports.coverage_page import section_of
 from support.commands import output
@@ -155,6 +156,8 @@ def test_the_table_joins_every_source() -> None:
     assert mode.metal_dtypes == ("float32", "int8")
     assert mode.expected_failures == {"opinfo": ("all",), "unimplemented": ("int8",)}
     assert (mode.verdict, mode.measured_on, mode.status, mode.replacement) == ("native", "simulated", "native", "mode")
+    assert mode.grade == "dispatch only"
+    assert operator_cells(mode)[OPERATOR_TITLES.index("audit")] == "native (simulated, dispatch only)"
     assert (sin.operator, sin.native_since, sin.native_overloads, sin.verdict) == ("sin", "1.1.0", 3, None)
 
 
@@ -162,11 +165,13 @@ def test_verdicts_of_an_audit_outrank_recorded_ones() -> None:
     coverage = release("1.0.0", {"put_": NATIVE, "sin": NATIVE})
     measured = Measured(torch="1.0.0", verdict="native")
     entries = {name: Entry(operator=name, measured={"mps": measured}) for name in ("aten::put_", "aten::sin")}
-    audit = AuditVerdicts({"aten::put_": "wrong"}, "simulated")
+    audit = AuditVerdicts({"aten::put_": "wrong"}, "simulated", {"aten::put_": "shipped kernel"})
     put, sin = operator_rows(coverage, released("1.0.0", {}), entries, audit)
-    assert (put.verdict, put.measured_on) == ("wrong", "simulated")
-    assert (sin.verdict, sin.measured_on) == (None, None)
-    assert operator_rows(coverage, released("1.0.0", {}), entries)[0].measured_on == "mps"
+    assert (put.verdict, put.measured_on, put.grade) == ("wrong", "simulated", "shipped kernel")
+    assert (sin.verdict, sin.measured_on, sin.grade) == (None, None, None)
+    recorded = operator_rows(coverage, released("1.0.0", {}), entries)[0]
+    assert (recorded.measured_on, recorded.grade) == ("mps", "real device")
+    assert operator_cells(recorded)[OPERATOR_TITLES.index("audit")] == "native (real device)"
 
 
 @pytest.mark.parametrize(
@@ -311,7 +316,8 @@ def test_bad_input_is_one_clear_error(arguments: tuple[str, ...], message: str) 
 
 
 def test_the_report_of_an_audit_has_a_section() -> None:
-    operator = SimpleNamespace(name="aten::mode", verdict=SimpleNamespace(value="missing"), registered=None)
+    verdict, grade = SimpleNamespace(value="missing"), SimpleNamespace(value="dispatch only")
+    operator = SimpleNamespace(name="aten::mode", verdict=verdict, grade=grade, registered=None)
     run = SimpleNamespace(environment={"profile": "2.0.1"}, simulated=True)
     summary = SimpleNamespace(run=run, surface_release="2.13.0", operators=[operator])
     text = section_of(summary)  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from mpsmith.audit.findings.rules import RULES, ExplainingRule
 from mpsmith.audit.findings.store import Store, StoredCase
 from mpsmith.audit.group import GroupKey
 from mpsmith.audit.surface.overloads import Dispatch
-from mpsmith.audit.verdicts import CaseVerdict, Outcome
+from mpsmith.audit.verdicts import CaseVerdict, Grade, Outcome
 from support.stores import begun, new_store
 from support.surfaces import overload, surface
 
@@ -297,10 +297,15 @@ def test_a_run_is_counted_by_rule_and_what_is_left_is_listed_by_what_it_says(sto
         ("no-kernel", 1, ("mode",)),
     ]
     shape = "shape is [3], not [4]"
+    stood_in = Grade.DISPATCH_ONLY
     assert found.unexplained == (
-        Unexplained("opinfo", "sin", CaseVerdict.CRASH, "forward", "SIGSEGV", ("float32",), 1, "opinfo:sin:float32:6"),
         Unexplained(
-            "opinfo", "mul", CaseVerdict.WRONG, "forward", shape, ("float32", "int8"), 2, "opinfo:mul:float32:4"
+            *("opinfo", "sin", CaseVerdict.CRASH, "forward", "SIGSEGV", ("float32",), 1, "opinfo:sin:float32:6"),
+            stood_in,
+        ),
+        Unexplained(
+            *("opinfo", "mul", CaseVerdict.WRONG, "forward", shape, ("float32", "int8"), 2, "opinfo:mul:float32:4"),
+            stood_in,
         ),
     )
 

@@ -15,7 +15,7 @@ from mpsmith.audit.findings.module_rows import ModuleRow, ModuleStatus
 from mpsmith.audit.findings.store import Covered, Store, StoreError
 from mpsmith.audit.findings.tally import tally
 from mpsmith.audit.group import GroupKey
-from mpsmith.audit.verdicts import CaseVerdict, Outcome
+from mpsmith.audit.verdicts import CaseVerdict, Grade, Outcome
 
 KEY = GroupKey("opinfo", "nn.functional.softshrink", "", "float32", "fallback")
 ENVIRONMENT = {"simulated": True, "torch": "2.13.0"}
@@ -103,6 +103,38 @@ def test_a_store_from_before_pairs_were_kept_has_none(store: Store) -> None:
         connection.execute("DROP TABLE covered")
     assert list(store.covered(run)) == []
     assert store.repeating(run) == 0
+
+
+def test_a_case_has_the_grade_that_was_recorded_or_that_of_its_device(store: Store) -> None:
+    run, group = planned(store)
+    store.add_case(group, 0, Outcome(CaseVerdict.PASSED), "")
+    store.add_case(group, 1, Outcome(CaseVerdict.PASSED), "", Grade.SHIPPED_KERNEL)
+    store.add_case(group, 2, Outcome(CaseVerdict.PASSED), "", Grade.SHIPPED_KERNEL)
+    assert [case.grade for case in store.cases(run)] == [Grade.DISPATCH_ONLY, *[Grade.SHIPPED_KERNEL] * 2]
+    assert {count.grade: count.cases for count in store.case_counts(run)} == {
+        Grade.DISPATCH_ONLY: 1,
+        Grade.SHIPPED_KERNEL: 2,
+    }
+    assert "  evidence: 2 shipped kernel, 1 dispatch only" in tally(store, store.run(run)).lines()
+    on_a_mac = store.begin_run({"seed": 0}, {**ENVIRONMENT, "simulated": False}).id
+    store.plan(on_a_mac, [KEY])
+    store.add_case(store.groups(on_a_mac)[0].id, 0, Outcome(CaseVerdict.WRONG), "")
+    assert [case.grade for case in store.cases(on_a_mac)] == [Grade.REAL_DEVICE]
+    assert [count.grade for count in store.case_counts(on_a_mac)] == [Grade.REAL_DEVICE]
+
+
+def test_a_store_from_before_grades_is_read_and_added_to(store: Store) -> None:
+    run, group = planned(store)
+    store.add_case(group, 0, Outcome(CaseVerdict.PASSED), "")
+    with sqlite3.connect(store.path) as connection:
+        connection.execute("ALTER TABLE cases DROP COLUMN grade")
+    with Store.open(store.path) as old:
+        assert [case.grade for case in old.cases(run)] == [Grade.DISPATCH_ONLY]
+        assert [count.grade for count in old.case_counts(run)] == [Grade.DISPATCH_ONLY]
+    for _ in range(2):  # the second finds the column
+        with Store.open_to_add(store.path) as mended:
+            mended.add_case(group, 1, Outcome(CaseVerdict.PASSED), "", Grade.SHIPPED_KERNEL)
+            assert [case.grade for case in mended.cases(run)] == [Grade.DISPATCH_ONLY, Grade.SHIPPED_KERNEL]
 
 
 def test_fallbacks_are_counted_by_case(store: Store) -> None:

@@ -1,0 +1,65 @@
+"""What ran in the cases is the grade of what they say, of an overload, a dtype, an operator and an entry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mpsmith.audit.findings.measurements import measurements_of
+from mpsmith.audit.findings.results import AuditSummary
+from mpsmith.audit.findings.store import Store
+from mpsmith.audit.findings.summary import summarize
+from mpsmith.audit.surface.overloads import Dispatch
+from mpsmith.audit.verdicts import CaseVerdict, Grade, Outcome, strongest
+from support.stores import Recording, begun, new_store, opinfo
+from support.surfaces import overload, surface
+
+SURFACE = surface(overload("relu", Dispatch.NATIVE), overload("sin", Dispatch.NATIVE))
+PASSED = Outcome(CaseVerdict.PASSED)
+WRONG = Outcome(CaseVerdict.WRONG, message="3 of 4 elements differ")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with new_store(tmp_path) as store:
+        yield store
+
+
+def recorded(store: Store, *, simulated: bool = True) -> Recording:
+    recording = begun(store, {"ops": [], "dtypes": []}, {"simulated": simulated, "variables": {}})
+    recording.add(opinfo("relu"), PASSED, WRONG, calls={"relu": True})
+    recording.add(opinfo("relu", "int8"), Outcome(CaseVerdict.REFERENCE_FAILED), calls={"relu": True})
+    recording.add(opinfo("sin"), Outcome(CaseVerdict.SKIPPED, message="too large"))
+    return recording
+
+
+def summary_of(store: Store, recording: Recording) -> AuditSummary:
+    return summarize(store, recording.finish(), SURFACE)
+
+
+@pytest.mark.parametrize(("simulated", "grade"), [(True, Grade.DISPATCH_ONLY), (False, Grade.REAL_DEVICE)])
+def test_a_device_by_itself_has_one_grade(store: Store, simulated: bool, grade: Grade) -> None:
+    summary = summary_of(store, recorded(store, simulated=simulated))
+    relu, sin = summary.overloads
+    assert (relu.grade, relu.dtypes["float32"].grade) == (grade, grade)
+    assert (sin.grade, sin.dtypes) == (None, {})
+    assert {operator.name: operator.grade for operator in summary.operators} == {"aten::relu": grade, "aten::sin": None}
+    assert {entry.name: entry.grade for entry in summary.entries} == {"relu": grade, "sin": None}
+    assert summary.run.grades == {grade: 2}
+    assert summary.grade_counts == {grade: 1}
+    assert [faulty.grade for faulty in summary.at_fault] == [grade]
+    assert {each.entry: each.grade for each in summary.explanation.unexplained} == {"relu": grade, "sin": None}
+    assert [measurement.shipped_kernel for measurement in measurements_of(summary)] == [()]
+
+
+def test_what_was_not_executed_has_no_grade(store: Store) -> None:
+    relu, _ = summary_of(store, recorded(store)).overloads
+    assert relu.dtypes["int8"].grade is None
+
+
+def test_the_strongest_grade_of_several_is_known() -> None:
+    assert strongest([]) is strongest([None]) is None
+    assert strongest([None, Grade.DISPATCH_ONLY, Grade.SHIPPED_KERNEL]) is Grade.SHIPPED_KERNEL
+    assert strongest([Grade.SHIPPED_KERNEL, Grade.REAL_DEVICE]) is Grade.REAL_DEVICE
