@@ -25,6 +25,7 @@ from . import (
     scaffold,
     self_test,
     shader,
+    shipped,
     surface,
     trace,
 )
@@ -46,6 +47,7 @@ app.command(name="report")(report.report)
 app.command(name="compare")(compare.compare)
 app.add_typer(registry.app, name="registry")
 app.add_typer(coverage.app, name="coverage")
+app.add_typer(shipped.app, name="shipped")
 app.add_typer(shader.app, name="shader")
 app.add_typer(kernels.app, name="kernels")
 app.command(name="scaffold")(scaffold.scaffold)

@@ -59,14 +59,13 @@ def dtypes_by_operator(overloads: Iterable[str], functions: Iterable[str]) -> di
     Operators without evidence are left out. Dtypes come in the order of DTYPES.
     """
     stems = _types_by_stem(functions)
-    operators = {functional_name(overload) for overload in overloads}
-    spellings: dict[str, set[str]] = defaultdict(set)
-    for operator in operators:
-        for spelling in _spellings(operator):
-            spellings[spelling].add(operator)
+    by_spelling: dict[str, set[str]] = defaultdict(set)
+    for operator in {functional_name(overload) for overload in overloads}:
+        for spelling in spellings(operator):
+            by_spelling[spelling].add(operator)
     evidence: dict[str, set[str]] = defaultdict(set)
     for stem, types in stems.items():
-        for operator in _operators_of(stem, spellings):
+        for operator in _operators_of(stem, by_spelling):
             evidence[operator] |= types
     return {
         operator: tuple(dtype for metal, dtype in DTYPES.items() if metal in types)
@@ -75,7 +74,8 @@ def dtypes_by_operator(overloads: Iterable[str], functions: Iterable[str]) -> di
     }
 
 
-def _spellings(operator: str) -> set[str]:
+def spellings(operator: str) -> set[str]:
+    """What a kernel of an operator may be called."""
     return {operator} | {operator.removeprefix(prefix) for prefix in PREFIXES if operator.startswith(prefix)}
 
 
@@ -91,7 +91,7 @@ def _types_by_stem(functions: Iterable[str]) -> dict[tuple[str, ...], set[str]]:
         if not CASTS.isdisjoint(words):
             continue
         types = [word for word in words if word in DTYPES or word in OTHER_TYPES]
-        stem = tuple(word for word in words if word not in DTYPES and word not in OTHER_TYPES)
+        stem = words_without_types(function)
         if any(_ELEMENT_WIDTH.fullmatch(word) for word in stem):
             continue
         seen = places[stem]
@@ -101,14 +101,20 @@ def _types_by_stem(functions: Iterable[str]) -> dict[tuple[str, ...], set[str]]:
     return {stem: max(reversed(seen), key=len) & DTYPES.keys() for stem, seen in places.items() if seen}
 
 
-def _operators_of(stem: tuple[str, ...], spellings: Mapping[str, set[str]]) -> set[str]:
+def words_without_types(function: str) -> tuple[str, ...]:
+    """The words of a function's name but for those that name types of elements."""
+    return tuple(word for word in function.split("_") if word not in DTYPES and word not in OTHER_TYPES)
+
+
+def _operators_of(stem: tuple[str, ...], by_spelling: Mapping[str, set[str]]) -> set[str]:
     """The operators that a function's name begins with, if only words for variants follow; the longest name wins."""
     for length in range(len(stem), 0, -1):
-        operators = spellings.get("_".join(stem[:length]))
+        operators = by_spelling.get("_".join(stem[:length]))
         if operators:
-            return operators if all(map(_is_variant, stem[length:])) else set()
+            return operators if all(map(is_variant, stem[length:])) else set()
     return set()
 
 
-def _is_variant(word: str) -> bool:
+def is_variant(word: str) -> bool:
+    """Whether a word of a function's name tells a way of running it, such as `dense` or `tptg256`."""
     return word in VARIANTS or _TUNING.fullmatch(word) is not None

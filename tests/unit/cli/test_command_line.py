@@ -102,6 +102,7 @@ def mpsmith(*arguments: str, **keywords: Any) -> subprocess.CompletedProcess[str
         (("surface",), "--ops"),
         (("coverage",), "--ops"),
         (("coverage", "operators"), "--ops"),
+        (("shipped", "list"), "--ops"),
         (("registry", "list"), "--status"),
     ],
 )

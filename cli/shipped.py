@@ -1,0 +1,150 @@
+"""`mpsmith shipped`: the compiled Metal kernels in the macOS wheel of a torch release, read without a Mac."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .options import AsJson, Operators, Release, values_of
+from .printing import print_json, say
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..audit.wheel.shipped import ShippedLibrary
+
+app = typer.Typer(help="The compiled Metal kernels that a macOS release of torch ships.", no_args_is_help=True)
+
+Patterns = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[KERNEL]...", help="Names of kernels, or patterns such as 'hypot_*' or '*'."),
+]
+File = Annotated[
+    Path | None,
+    typer.Option("--wheel", metavar="PATH", help="A wheel for macOS, a folder with one, a .dylib or a .metallib."),
+]
+WheelUrl = Annotated[
+    str | None, typer.Option("--wheel-url", metavar="URL", help="A wheel on a server, read by HTTP Range.")
+]
+Library = Annotated[
+    str | None,
+    typer.Option(
+        "--library", metavar="NAME", help="Another library of the binary, as metal_40; default: what the audit runs."
+    ),
+]
+
+
+@app.command(name="list")
+def list_kernels(
+    patterns: Patterns = None,
+    torch: Release = None,
+    wheel: File = None,
+    wheel_url: WheelUrl = None,
+    library: Library = None,
+    ops: Operators = None,
+    as_json: AsJson = False,
+) -> None:
+    """The libraries of a release, or the kernels of a name or an operator: code size, hash and versions."""
+    from ..audit.wheel.kernel_families import known_families
+
+    operators = values_of(ops, "--ops")
+    with _named(torch, wheel, wheel_url, library) as found:
+        names = _selected(found.file.names, patterns or (), operators)
+        if as_json:
+            from ..audit.wheel.kernel_json import library_json
+
+            print_json(library_json(found, names, known_families()))
+        else:
+            from .shipped_text import kernel_table, library_table
+
+            wanted = bool(patterns or operators)
+            typer.echo(kernel_table(found, names) if wanted else library_table(found), nl=False)
+
+
+@app.command()
+def diff(
+    before: Annotated[str, typer.Argument(metavar="BEFORE", help="A release, or the path of a wheel.")],
+    after: Annotated[str, typer.Argument(metavar="AFTER", help="A later release, or the path of a wheel.")],
+    library: Library = None,
+    ops: Operators = None,
+    as_json: AsJson = False,
+) -> None:
+    """What changed between two releases: kernels that came, went or have other code; dtypes that operators gained."""
+    from ..audit.wheel.kernel_diff import compare_kernels
+    from ..audit.wheel.kernel_families import known_families
+
+    operators = values_of(ops, "--ops")
+    with _either(before, library) as old, _either(after, library) as new:
+        chosen = set(_selected((*old.file.names, *new.file.names), (), operators))
+        was, is_now = (
+            [function for function in found.file.functions if function.name in chosen] for found in (old, new)
+        )
+        changes = compare_kernels(was, is_now, known_families())
+        if as_json:
+            from ..audit.wheel.kernel_json import diff_json
+
+            print_json(diff_json(old, new, changes))
+        else:
+            from .shipped_text import diff_text
+
+            typer.echo(diff_text(old, new, changes, by_name=bool(operators)), nl=False)
+
+
+def _named(
+    torch: str | None, wheel: Path | None, url: str | None, section: str | None
+) -> AbstractContextManager[ShippedLibrary]:
+    from ..audit.surface.native_functions import installed_release
+    from ..audit.wheel.shipped import named_library
+
+    if torch is None and wheel is None and url is None:
+        torch = installed_release()
+    if torch is not None:
+        _announce(torch, section)
+    return named_library(release=torch, path=wheel, url=url, section=section)
+
+
+def _either(name: str, section: str | None) -> AbstractContextManager[ShippedLibrary]:
+    path = Path(name)
+    is_file = path.exists() or path.suffix in (".whl", ".dylib", ".metallib")
+    return _named(None if is_file else name, path if is_file else None, None, section)
+
+
+def _announce(release: str, section: str | None) -> None:
+    """Say what is going to take a while, the first time that a release is asked for."""
+    from ..audit.wheel.fetch import cached_wheel
+    from ..audit.wheel.shipped import cached_library, full_release
+
+    if cached_library(release, section) is None:
+        name = full_release(release)
+        of = "the wheel in the cache" if cached_wheel(name) else "its wheel on the package index"
+        say(f"taking the Metal kernels of torch {name} out of {of}; this is done once")
+
+
+def _selected(names: Sequence[str], patterns: Sequence[str], operators: Sequence[str]) -> list[str]:
+    """The kernels that any pattern matches and that belong to any of the operators; all where neither is given."""
+    from fnmatch import filter as matching
+
+    from ..audit.wheel.kernel_families import known_families
+    from ..errors import MpsmithError
+    from ..near_names import near
+
+    chosen = list(dict.fromkeys(names))
+    if patterns:
+        matches = {pattern: set(matching(chosen, pattern)) for pattern in patterns}
+        for pattern, found in matches.items():
+            if not found:
+                known = {*chosen, *map(known_families().family, chosen)}
+                hint = near(pattern.strip("*?_"), known, "`mpsmith shipped list '*'` lists all")
+                raise MpsmithError(f"no kernel matches {pattern}{hint}")
+        chosen = [name for name in chosen if any(name in found for found in matches.values())]
+    if operators:
+        chosen = known_families().select(chosen, operators)
+        if not chosen:
+            raise MpsmithError(
+                f"no kernel bears the name of {', '.join(operators)}: it runs on MPSGraph, in host code, or through "
+                "kernels of another name"
+            )
+    return chosen
