@@ -322,7 +322,7 @@ def test_the_report_of_an_audit_has_a_section() -> None:
     summary = SimpleNamespace(run=run, surface_release="2.13.0", operators=[operator])
     text = section_of(summary)  # type: ignore[arg-type]
     assert "Operators in torch 2.0.1" in text
-    assert "<td>missing (simulated)</td>" in text
+    assert "<td>missing (simulated, dispatch only)</td>" in text
     assert '<span class="tag">SIMULATED</span>' in text
     assert "<script" not in text
     run.environment["profile"] = "0.1"
