@@ -15,6 +15,7 @@ from ..errors import SimulatorError
 from ..metal.error_buffer import ErrorBuffer
 from . import counts
 from .call import Call, host_alias
+from .pause import is_paused
 from .plan import ERROR_BUFFER, BlitCopy, BlitFill, Declined, KernelLaunch, Planner, ReleaseKernels, Step
 from .written import Kept, keep, poison, shares_storage
 
@@ -58,12 +59,14 @@ class InterposedKernel:
 
     def __call__(self, keyset: Any, *args: Any, **kwargs: Any) -> Any:
         """Run the stand-in, then replace its values by the shipped kernels' where the planner knows them."""
-        arguments = {**self._defaults, **dict(zip(self._names, args, strict=False)), **kwargs}
-        kept = [keep(tensor) for name in self._written for tensor in _of_device(arguments[name])]
         positional = [
             as_operators_get_it(value) if may_be_number and type(value) in _NUMBERS else value
             for value, may_be_number in zip(args, self._may_be_number, strict=False)
         ]
+        if is_paused():
+            return self._stand_in(keyset, *positional, **kwargs)
+        arguments = {**self._defaults, **dict(zip(self._names, args, strict=False)), **kwargs}
+        kept = [keep(tensor) for name in self._written for tensor in _of_device(arguments[name])]
         returned = self._stand_in(keyset, *positional, **kwargs)
         results = self._results(returned, arguments)
         if not any(result.numel() for result in results):

@@ -167,6 +167,16 @@ def test_a_declined_call_keeps_the_stand_ins_values_and_counts_its_reason(activa
     assert drained["aten::exp_"] == OverloadLaunches(stood_in={"MPSGraph": 1})
 
 
+def test_a_paused_call_is_the_stand_ins_and_counts_nothing(activate: Activate) -> None:
+    activate(exp=unary("exp_kernel"), add__Tensor=binary)
+    with interposition.paused():
+        with interposition.paused():
+            assert torch.exp(mps(0)).tolist() == [1]
+        assert torch.add(mps(1), 2).tolist() == [3]
+    assert interposition.drain() == {}
+    assert torch.exp(mps(0)).tolist() == [101]
+
+
 def test_a_mistake_in_a_convention_is_a_reason_too(activate: Activate) -> None:
     activate(exp=lambda call, kernels: [call["no such argument"]])
     assert torch.exp(mps(0)).tolist() == [1]
