@@ -15,7 +15,7 @@ from ..metal.compiler import MetalCompiler, default_compiler
 from .errors import KernelCompileError, MalformedKernelError
 from .host_module import host_module
 from .metadata import metadata_of_text
-from .signature import KernelSignature, kernel_signature
+from .signature import kernel_signature
 
 _RUNTIME = Path(__file__).parent / "runtime"
 # What decides what a module becomes: a change of any of it voids what was built.
@@ -60,14 +60,6 @@ class AirCompiler:
             raise MalformedKernelError(f"LLVM cannot read its module: {one_line(ValueError(done.stderr), 300)}")
         return done.stdout
 
-    def signature(self, bitcode: bytes, name: str) -> KernelSignature:
-        """What the kernel says of its arguments.
-
-        Raises:
-            MalformedKernelError: the module is no kernel's.
-        """
-        return _signature(self.disassemble(bitcode), name)
-
     def build(self, bitcode: bytes, name: str) -> bytes:
         """A shared library with the kernel, from the cache where it was built before.
 
@@ -89,7 +81,7 @@ class AirCompiler:
 
     def _build(self, bitcode: bytes, name: str) -> bytes:
         assembly = self.disassemble(bitcode)
-        text = host_module(assembly, name, _signature(assembly, name))
+        text = host_module(assembly, name, kernel_signature(metadata_of_text(assembly), name))
         with tempfile.TemporaryDirectory(prefix="mpsmith-air-") as folder:
             source, unit, library = (Path(folder) / file for file in ("host.ll", "kernel.o", "kernel.so"))
             source.write_text(text, encoding="utf-8")
@@ -132,10 +124,6 @@ class AirCompiler:
             if not done.succeeded:
                 raise InternalCompilerError(f"the simulator's own {source.name} does not compile: {done.stderr}")
             return self.cache.store(key, ".bc", unit.read_bytes())
-
-
-def _signature(assembly: str, name: str) -> KernelSignature:
-    return kernel_signature(metadata_of_text(assembly), name)
 
 
 @functools.cache

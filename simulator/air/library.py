@@ -15,6 +15,7 @@ from ..metal.dispatch import GridLaunch, LoadedKernel, load_kernel, runtime_of
 from ..metal.errors import MetalRuntimeError
 from ..metal.regions import GUARDED_BYTES, merged_regions
 from .binding import BoundArguments, bind
+from .bitcode import signature_of_bitcode
 from .compiler import AirCompiler, default_air_compiler
 from .container import LibraryFile
 from .entry_point import ENTRY, FIRST_THREADGROUP_SLOT
@@ -52,7 +53,7 @@ class AirLibrary:
         if name not in self._signatures:
             bitcode = self._file.bitcode(name)
             try:
-                self._signatures[name] = self.compiler.signature(bitcode, name)
+                self._signatures[name] = signature_of_bitcode(bitcode, name)
             except AirError as error:
                 raise _about(error, name, self.release) from None
         return self._signatures[name]
