@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -116,7 +116,25 @@ class AirKernel:
         group: Sequence[int],
         threadgroup_memory: Sequence[int] = (),
     ) -> None:
-        """Runs the kernel and waits for it.
+        """Runs the kernel and waits for it: `prepare`, and at once what it gives.
+
+        Raises:
+            KernelArgumentError: the launch does not fit the kernel.
+            KernelFault: the kernel did something that a GPU would not forgive.
+            AirError: it cannot be compiled.
+        """
+        self.prepare(arguments, threads, group, threadgroup_memory)()
+
+    def prepare(
+        self,
+        arguments: Mapping[str, object],
+        threads: Sequence[int],
+        group: Sequence[int],
+        threadgroup_memory: Sequence[int] = (),
+    ) -> Callable[[], None]:
+        """Binds the arguments, compiles the kernel where that has not been done, and gives what runs it.
+
+        What it gives raises KernelFault where the kernel does something that a GPU would not forgive.
 
         Args:
             arguments: values by the names of the kernel's arguments, as `binding.bind` takes them.
@@ -126,7 +144,6 @@ class AirKernel:
 
         Raises:
             KernelArgumentError: the launch does not fit the kernel.
-            KernelFault: the kernel did something that a GPU would not forgive.
             AirError: it cannot be compiled.
         """
         try:
@@ -136,12 +153,14 @@ class AirKernel:
         except (KernelArgumentError, MetalRuntimeError) as error:
             raise _about(KernelArgumentError(str(error)), self.signature.name, self.release) from None
         kernel = self._kernel()
-        if 0 in grid:
-            return
         launch = replace(self._grid_launch(bound, shared), grid=grid, group=size)
-        messages = runtime_of(self._compiler.scheduler).run(kernel, launch)
-        if messages:
-            raise KernelFault(self._explained(messages, bound))
+
+        def run() -> None:
+            messages = [] if 0 in grid else runtime_of(self._compiler.scheduler).run(kernel, launch)
+            if messages:
+                raise KernelFault(self._explained(messages, bound))
+
+        return run
 
     # ------------------------------------------------------------------------------------------ building
     def _kernel(self) -> LoadedKernel:

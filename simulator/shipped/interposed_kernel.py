@@ -16,7 +16,7 @@ from ..metal.error_buffer import ErrorBuffer
 from . import counts
 from .call import Call, host_alias
 from .pause import is_paused
-from .plan import ERROR_BUFFER, BlitCopy, BlitFill, Declined, KernelLaunch, Planner, ReleaseKernels, Step
+from .plan import ERROR_BUFFER, BlitCopy, BlitFill, Declined, KernelLaunch, Planner, ReleaseKernels, Step, Unchanged
 from .written import Kept, keep, poison, shares_storage
 
 _NUMBERS = (bool, int, float, complex)
@@ -25,21 +25,21 @@ _NUMBERS = (bool, int, float, complex)
 class LaunchableKernel(Protocol):
     """A compiled kernel (`AirKernel` of the room below)."""
 
-    def launch(
+    def prepare(
         self,
         arguments: Mapping[str, object],
         threads: tuple[int, int, int],
         group: tuple[int, int, int],
         threadgroup_memory: Sequence[int] = (),
-    ) -> object:
-        """Run it; raises SimulatorError where it reads or writes out of bounds or does not end."""
+    ) -> Callable[[], None]:
+        """What runs it; raises SimulatorError where arguments do not fit or it cannot be compiled."""
 
 
 class LaunchableKernels(ReleaseKernels, Protocol):
     """The kernels of a release, which can be run (`AirLibrary` of the room below)."""
 
     def kernel(self, name: str, /) -> LaunchableKernel:
-        """The kernel, compiled if need be; raises SimulatorError where that cannot be."""
+        """The kernel; raises SimulatorError where its module cannot be read."""
 
 
 class InterposedKernel:
@@ -53,6 +53,7 @@ class InterposedKernel:
         self._defaults = {a.name: a.default_value for a in listed}
         self._may_be_number = [str(a.type) in ("Tensor", "Optional[Tensor]") for a in listed]
         written = {a.name: bool(a.kwarg_only) for a in listed if a.alias_info is not None and a.alias_info.is_write}
+        self._kept_results: tuple[int, ...] = getattr(planner, "keeps_stand_in", ())
         also = getattr(planner, "also_writes", ())
         # Name -> whether the old values are of no interest to the kernel (out=).
         self._written = {**written, **dict.fromkeys((name for name in also if name in self._defaults), False)}
@@ -69,7 +70,7 @@ class InterposedKernel:
         kept = [keep(tensor) for name in self._written for tensor in _of_device(arguments[name])]
         returned = self._stand_in(keyset, *positional, **kwargs)
         results = self._results(returned, arguments)
-        if not any(result.numel() for result in results):
+        if results and not any(result.numel() for result in results):
             counts.count_launched(self._overload, ())
             return returned
         # The stand-in's part is over: what a convention calls is below autograd and seen by no mode of the caller's.
@@ -80,6 +81,9 @@ class InterposedKernel:
                 self._overwrite(arguments, results, kept)
             except Declined as declined:
                 counts.count_stood_in(self._overload, declined.reason)
+                return returned
+            except Unchanged:
+                counts.count_launched(self._overload, ())
                 return returned
             counts.count_launched(self._overload, (step.kernel for step in steps if isinstance(step, KernelLaunch)))
             for run in runs:
@@ -99,19 +103,18 @@ class InterposedKernel:
         call = Call(self._overload, aliases, tuple(map(host_alias, results)), on_host)
         try:
             return self._planner(call, self._library)
-        except Declined:
+        except (Declined, Unchanged):
             raise
         except Exception as error:  # a convention's mistake must not pass for one of torch's
             raise Declined(f"the convention failed: {type(error).__name__}: {one_line(error, 120)}") from error
 
     def _prepared(self, step: Step) -> Callable[[], None]:
-        """What runs a step; a kernel is compiled now, while the stand-in's values are still there."""
+        """What runs a step; a kernel is compiled and bound now, while the stand-in's values are still there."""
         if isinstance(step, KernelLaunch):
             try:
-                kernel = self._library.kernel(step.kernel)
+                return _prepared_launch(self._library.kernel(step.kernel), step)
             except SimulatorError as error:
                 raise Declined(one_line(error)) from error
-            return lambda: _launch(kernel, step)
         if isinstance(step, BlitCopy):
             return lambda: _copy(step)
         return lambda: _fill(step)
@@ -121,10 +124,12 @@ class InterposedKernel:
         tensors = list(_of_device(list(arguments.values())))
         discarded = [result for result in results if not any(result is k.tensor for k in kept)]
         discarded = [result for result in discarded if not shares_storage(result, tensors)]
+        discarded = [r for r in discarded if not any(r is results[index] for index in self._kept_results)]
+        read = list(_of_device([value for name, value in arguments.items() if not self._written.get(name)]))
         for name, is_out in self._written.items():
             for tensor in _of_device(arguments[name]):
                 old = next(k for k in kept if k.tensor is tensor)
-                if is_out and not shares_storage(tensor, tensors):
+                if is_out and not shares_storage(tensor, read):
                     discarded.append(tensor)
                 elif old.can_be_put_back:
                     old.put_back()
@@ -134,15 +139,20 @@ class InterposedKernel:
             poison(host_alias(result))
 
 
-def _launch(kernel: LaunchableKernel, step: KernelLaunch) -> None:
+def _prepared_launch(kernel: LaunchableKernel, step: KernelLaunch) -> Callable[[], None]:
     reporting = [name for name, value in step.arguments.items() if value is ERROR_BUFFER]
     if not reporting:
-        kernel.launch(step.arguments, step.threads, step.group, step.threadgroup_memory)
-        return
+        return kernel.prepare(step.arguments, step.threads, step.group, step.threadgroup_memory)
     errors = ErrorBuffer()
-    arguments = {**step.arguments, **dict.fromkeys(reporting, _bytes_at(errors.buffer.address, errors.buffer.size))}
-    kernel.launch(arguments, step.threads, step.group, step.threadgroup_memory)
-    errors.raise_first()
+    memory = _bytes_at(errors.buffer.address, errors.buffer.size)
+    arguments = {**step.arguments, **dict.fromkeys(reporting, memory)}
+    run = kernel.prepare(arguments, step.threads, step.group, step.threadgroup_memory)
+
+    def run_and_report() -> None:
+        run()
+        errors.raise_first()
+
+    return run_and_report
 
 
 def _copy(step: BlitCopy) -> None:

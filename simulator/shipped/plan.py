@@ -37,6 +37,10 @@ class Declined(Exception):  # noqa: N818  (an answer, no error)
         self.reason = reason
 
 
+class Unchanged(Exception):  # noqa: N818  (an answer, no error)
+    """The stand-in did what a Mac does: bytes went between host and device as they are. The call is neutral."""
+
+
 @dataclass(frozen=True, slots=True)
 class KernelLaunch:
     """One dispatch of a shipped kernel.
@@ -83,7 +87,9 @@ class ReleaseKernels(Protocol):
     def release(self) -> str:
         """The PyTorch version, e.g. "2.15.0"."""
 
-    def __contains__(self, name: object, /) -> bool: ...
+    def __contains__(self, name: str, /) -> bool: ...
+
+    def __hash__(self) -> int: ...
 
     def signature(self, name: str, /) -> Any:
         """The kernel's arguments, read without compiling it (`KernelSignature` of the room below)."""
@@ -93,7 +99,8 @@ Planner: TypeAlias = Callable[[Call, ReleaseKernels], Sequence[Step]]
 """Reads shapes, strides, dtypes and numbers (never what the call writes) and returns the steps in order.
 
 It may allocate temporaries with `torch.empty(..., device="cpu")`. It raises `Declined` where torch's host code takes
-no Metal kernel, where the convention does not know, or where the release has no such kernel.
+no Metal kernel, where the convention does not know, or where the release has no such kernel; `Unchanged` where the
+stand-in's values are a Mac's by nature.
 """
 
 Declared = TypeVar("Declared", bound=Planner)
@@ -107,6 +114,19 @@ def also_writes(*names: str) -> Callable[[Declared], Declared]:
 
     def declare(planner: Declared) -> Declared:
         planner.also_writes = names  # type: ignore[attr-defined]
+        return planner
+
+    return declare
+
+
+def keeps_stand_in(*results: int) -> Callable[[Declared], Declared]:
+    """Declares results that a Mac does not compute and nobody reads: they keep the stand-in's values.
+
+    `log_sigmoid_forward` returns a buffer that is the CPU kernel's own.
+    """
+
+    def declare(planner: Declared) -> Declared:
+        planner.keeps_stand_in = results  # type: ignore[attr-defined]
         return planner
 
     return declare

@@ -70,6 +70,6 @@ def poison(tensor: Tensor) -> None:
 
 
 def shares_storage(tensor: Tensor, others: Iterable[Tensor]) -> bool:
-    """Whether a tensor of the device lies in the storage of another."""
+    """Whether a tensor of the device lies in the storage of one of the others."""
     address = tensor.untyped_storage().data_ptr()
-    return any(other is not tensor and other.untyped_storage().data_ptr() == address for other in others)
+    return any(other.untyped_storage().data_ptr() == address for other in others)

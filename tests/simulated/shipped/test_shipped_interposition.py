@@ -31,14 +31,16 @@ class FakeKernel:
     def __init__(self, compute: Callable[..., None]) -> None:
         self.compute = compute
 
-    def launch(
+    def prepare(
         self,
         arguments: Mapping[str, object],
         threads: tuple[int, int, int],
         group: tuple[int, int, int],
         threadgroup_memory: Sequence[int] = (),
-    ) -> None:
-        self.compute(**arguments)
+    ) -> Callable[[], None]:
+        if any(name not in ("output", "input", "other", "error_buf") for name in arguments):
+            raise SimulatorError(f"a fake kernel has no arguments {sorted(arguments)}")
+        return lambda: self.compute(**arguments)
 
 
 class FakeLibrary:
@@ -135,8 +137,8 @@ def test_it_computes_into_out_of_another_stride(activate: Activate) -> None:
 
 def test_out_that_is_the_input_keeps_its_values_until_the_kernel_reads_them(activate: Activate) -> None:
     activate(exp__out=unary("exp_kernel"))
-    x = mps(0, 0)
-    assert torch.exp(x, out=x).tolist() == [101, 101]
+    x = mps(0, -1000)
+    assert torch.exp(x, out=x).tolist() == [101, 100]
 
 
 def test_out_is_resized_by_the_stand_in(activate: Activate) -> None:
@@ -187,6 +189,12 @@ def test_a_kernel_that_cannot_be_compiled_costs_no_value(activate: Activate) -> 
     activate(exp_=unary("no_such_kernel"))
     assert mps(0).exp_().tolist() == [1]
     assert counted("aten::exp_").stood_in == {"kernel no_such_kernel of torch 9.9.9 cannot be compiled": 1}
+
+
+def test_arguments_that_do_not_fit_cost_no_value_either(activate: Activate) -> None:
+    activate(exp_=lambda call, kernels: [launch("exp_kernel", out=call.result)])
+    assert mps(0).exp_().tolist() == [1]
+    assert counted("aten::exp_").stood_in == {"a fake kernel has no arguments ['out']": 1}
 
 
 def test_an_empty_result_launches_nothing_and_is_neutral(activate: Activate) -> None:
