@@ -1,4 +1,4 @@
-"""Reads the metadata of a module straight out of its bitcode: what a kernel says of its arguments, without a compiler.
+"""Reads a module straight out of its bitcode: what a kernel says of its arguments, without a compiler.
 
 Three blocks of the module are read, which stand in front of all code: the types, the constants and the metadata.
 Nodes are numbered as they stand in the bitcode, which is not how the assembly numbers them.
@@ -19,7 +19,8 @@ _WRAPPER = 0x0B17C0DE
 _MAGIC = b"BC\xc0\xde"
 
 # Numbers of blocks, and of records in them.
-_MODULE, _CONSTANTS, _METADATA, _TYPES = 8, 11, 15, 17
+_MODULE, _CONSTANTS, _METADATA, _TYPES, _NAMES = 8, 11, 15, 17, 23
+_FUNCTION = 8
 _GLOBAL_VALUES = frozenset({7, 8, 9, 14, 15})  # variables, functions and aliases, which constants are numbered after
 _TYPE_COUNT, _TYPE_INTEGER, _STRUCT_NAME = 1, 7, 19
 _SET_TYPE, _NULL, _INTEGER = 1, 2, 4
@@ -79,6 +80,38 @@ def signature_of_bitcode(bitcode: bytes, name: str) -> KernelSignature:
         MalformedKernelError: the module is no kernel's.
     """
     return kernel_signature(metadata_of_bitcode(bitcode), name)
+
+
+def declared_functions(bitcode: bytes) -> tuple[str, ...]:
+    """The functions that a module calls and does not have: LLVM's own and Apple's operations.
+
+    Raises:
+        MalformedKernelError: it is no bitcode, or contradicts itself.
+    """
+    bits = Bits(_payload(bitcode))
+    places: list[tuple[int, int]] = []
+    names = b""
+
+    def on_function(record: Record) -> None:
+        if record.code == _FUNCTION and len(record.operands) > 4 and record.operands[4]:
+            places.append((record.operands[0], record.operands[1]))
+
+    def on_names(record: Record) -> None:
+        nonlocal names
+        names = record.blob
+
+    while not bits.at_end:
+        if bits.fixed(2) != 1:
+            raise MalformedKernelError("between the blocks of its bitcode stands something else")
+        block, width, end = enter_block(bits)
+        if block == _MODULE:
+            read_block(bits, width, (), on_function)
+        elif block == _NAMES:
+            read_block(bits, width, (), on_names)
+        bits.position = end
+    if any(start + size > len(names) for start, size in places):
+        raise MalformedKernelError("a function's name lies outside of the names of its module")
+    return tuple(names[start : start + size].decode("utf-8", "replace") for start, size in places)
 
 
 def _payload(bitcode: bytes) -> bytes:

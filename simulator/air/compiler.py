@@ -12,16 +12,15 @@ from ...errors import one_line
 from ...fingerprint import fingerprint, fingerprint_of_code
 from ..clang import BuildCache, Clang, InternalCompilerError
 from ..metal.compiler import MetalCompiler, default_compiler
+from .bitcode import signature_of_bitcode
 from .errors import KernelCompileError, MalformedKernelError
 from .host_module import host_module
-from .metadata import metadata_of_text
-from .signature import kernel_signature
 
 _RUNTIME = Path(__file__).parent / "runtime"
 # What decides what a module becomes: a change of any of it voids what was built.
 _DECIDING_CODE = (
-    *(f"simulator.air.{name}" for name in ("compiler", "entry_point", "host_module", "intrinsics", "llvm_text")),
-    *(f"simulator.air.{name}" for name in ("metadata", "runtime", "signature")),
+    *(f"simulator.air.{name}" for name in ("bitcode", "bitstream", "compiler", "entry_point", "host_module")),
+    *(f"simulator.air.{name}" for name in ("intrinsics", "llvm_text", "metadata", "runtime", "signature")),
     "simulator.clang",
 )
 _CACHE_DAYS = 90
@@ -81,7 +80,7 @@ class AirCompiler:
 
     def _build(self, bitcode: bytes, name: str) -> bytes:
         assembly = self.disassemble(bitcode)
-        text = host_module(assembly, name, kernel_signature(metadata_of_text(assembly), name))
+        text = host_module(assembly, name, signature_of_bitcode(bitcode, name))
         with tempfile.TemporaryDirectory(prefix="mpsmith-air-") as folder:
             source, unit, library = (Path(folder) / file for file in ("host.ll", "kernel.o", "kernel.so"))
             source.write_text(text, encoding="utf-8")

@@ -17,16 +17,21 @@ from .signature import KernelSignature
 
 _DECLARATION = re.compile(r'^declare (?P<returns>.*?) ?@"?(?P<name>[\w.$]+)"?(?P<rest>\([^\n]*)$', re.MULTILINE)
 _RETURN_ATTRIBUTES = re.compile(r"^(?:(?:noundef|zeroext|signext|fastcc|nofpclass\([^)]*\)|range\([^)]*\)) )+")
+_ASSEMBLER = re.compile(r"\bcall [^\n]*\basm (?:sideeffect )?(?:alignstack )?(?:inteldialect )?(?:unwind )?\"")
 _THREADGROUP_VARIABLE = re.compile(r"^(@[^\n]*addrspace\(3\) global [^\n]*?)(, align \d+)?$", re.MULTILINE)
 
 
 def host_module(assembly: str, name: str, signature: KernelSignature) -> str:
     """The assembly of a kernel's module with everything that it needs of Apple's, ready for the host's compiler.
 
+    Nothing else is let in: a module that calls other functions, or holds instructions of a processor, is refused.
+
     Raises:
         MalformedKernelError: the kernel's function is not there, or is not what its signature says.
         UnsupportedKernelError: it needs an operation that the host has no code for.
     """
+    if _ASSEMBLER.search(assembly):
+        raise UnsupportedKernelError("it holds instructions of a processor, as no kernel of Apple's does")
     parameters = _parameters(assembly, name)
     text, definitions, wanted = _with_operations(assembly)
     present = {match["name"] for match in _DECLARATION.finditer(text)}
@@ -64,7 +69,7 @@ def _with_operations(assembly: str) -> tuple[str, list[str], set[str]]:
         name = match["name"]
         try:
             types = tuple(leading_type(t) for t in split_list(parenthesised(match["rest"], 0)))
-            if name.startswith("llvm."):
+            if name.startswith("llvm."):  # what LLVM itself writes code for
                 # Without a pointer, as older compilers declared them: no call of these is left.
                 return "" if name.startswith("llvm.lifetime.") and types == ("i64",) else match[0]
             returns = leading_type(_RETURN_ATTRIBUTES.sub("", match["returns"]))

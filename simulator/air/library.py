@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from ...errors import one_line
 from ...metal_limits import MAX_BUFFERS, MAX_THREADGROUP_MEMORY, MAX_THREADS_PER_THREADGROUP
 from ..metal.binding import Buffer
 from ..metal.dispatch import GridLaunch, LoadedKernel, load_kernel, runtime_of
@@ -19,7 +20,7 @@ from .bitcode import signature_of_bitcode
 from .compiler import AirCompiler, default_air_compiler
 from .container import LibraryFile
 from .entry_point import ENTRY, FIRST_THREADGROUP_SLOT
-from .errors import AirError, KernelArgumentError, KernelFault
+from .errors import AirError, KernelArgumentError, KernelCompileError, KernelFault
 from .signature import KernelSignature
 
 Size = tuple[int, int, int]
@@ -175,7 +176,11 @@ class AirKernel:
             path, content = self._compiler.built(self._bitcode, self.signature.name)
         except AirError as error:
             raise _about(error, self.signature.name, self.release) from None
-        return load_kernel(str(path), content, ENTRY, checked=False)
+        try:
+            return load_kernel(str(path), content, ENTRY, checked=False)
+        except OSError as error:
+            failure = KernelCompileError(f"its code cannot be loaded: {one_line(error, 300)}")
+            raise _about(failure, self.signature.name, self.release) from None
 
     # ------------------------------------------------------------------------------------------ launching
     def _dimensions(self, threads: Sequence[int], group: Sequence[int]) -> tuple[Size, Size]:

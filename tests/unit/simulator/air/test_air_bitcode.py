@@ -12,9 +12,9 @@ from mpsmith.simulator.air.bitcode import metadata_of_bitcode, signature_of_bitc
 from mpsmith.simulator.air.compiler import default_air_compiler
 from mpsmith.simulator.air.container import LibraryFile
 from mpsmith.simulator.air.errors import AirError, MalformedKernelError
-from mpsmith.simulator.air.metadata import metadata_of_text
 from mpsmith.simulator.air.signature import KernelSignature, kernel_signature
 from support.air_kernels import FLUSHING, bitcode, buffer, builtin, kernel
+from support.assembly_metadata import metadata_of_text
 
 PARAMETERS = (
     '!"air.struct_type_info", !50, !"air.buffer_size", i32 24',
