@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,7 @@ from .printing import print_json, say
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ..audit.wheel.kernel_arguments import ArgumentsDiff
     from ..audit.wheel.shipped import ShippedLibrary
 
 app = typer.Typer(help="The compiled Metal kernels that a macOS release of torch ships.", no_args_is_help=True)
@@ -65,11 +67,39 @@ def list_kernels(
 
 
 @app.command()
+def show(
+    kernel: Annotated[str, typer.Argument(metavar="KERNEL", help="The name of a kernel; `list` has them.")],
+    torch: Release = None,
+    wheel: File = None,
+    wheel_url: WheelUrl = None,
+    library: Library = None,
+    as_json: AsJson = False,
+) -> None:
+    """What a kernel's code says of its arguments: names, types, layouts of structs, access, threads."""
+    from ..audit.wheel.kernel_families import known_families
+
+    with _named(torch, wheel, wheel_url, library) as found:
+        (name,) = _selected(found.file.names, [escape(kernel)], ())
+        if as_json:
+            from ..audit.wheel.kernel_json import signature_json
+
+            print_json(signature_json(found, name, known_families()))
+        else:
+            from .shipped_text import signature_text
+
+            typer.echo(signature_text(found, name, known_families()), nl=False)
+
+
+@app.command()
 def diff(
     before: Annotated[str, typer.Argument(metavar="BEFORE", help="A release, or the path of a wheel.")],
     after: Annotated[str, typer.Argument(metavar="AFTER", help="A later release, or the path of a wheel.")],
     library: Library = None,
     ops: Operators = None,
+    arguments: Annotated[
+        bool,
+        typer.Option("--arguments", help="Also compare the arguments of all kernels with other code: takes a minute."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """What changed between two releases: kernels that came, went or have other code; dtypes that operators gained."""
@@ -83,14 +113,26 @@ def diff(
             [function for function in found.file.functions if function.name in chosen] for found in (old, new)
         )
         changes = compare_kernels(was, is_now, known_families())
+        compared = _compared(old, new, changes.names("changed")) if arguments else None
         if as_json:
             from ..audit.wheel.kernel_json import diff_json
 
-            print_json(diff_json(old, new, changes))
+            print_json(diff_json(old, new, changes, compared))
         else:
             from .shipped_text import diff_text
 
-            typer.echo(diff_text(old, new, changes, by_name=bool(operators)), nl=False)
+            typer.echo(diff_text(old, new, changes, compared, by_name=bool(operators)), nl=False)
+
+
+def _compared(old: ShippedLibrary, new: ShippedLibrary, names: Sequence[str]) -> list[ArgumentsDiff]:
+    from rich.console import Console
+    from rich.progress import track
+
+    from ..audit.wheel.kernel_arguments import compare_arguments
+
+    terminal = Console(stderr=True)
+    watched = track(names, description="comparing arguments", console=terminal, disable=not terminal.is_terminal)
+    return compare_arguments(old.file, new.file, watched)
 
 
 def _named(

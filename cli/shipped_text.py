@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from tabulate import tabulate
 
+from ..audit.wheel.kernel_arguments import ArgumentsDiff, access_of, members, signature_of
 from ..audit.wheel.kernel_diff import KernelDiff
+from ..audit.wheel.kernel_families import KernelFamilies
 from ..audit.wheel.shipped import ShippedLibrary
 from .printing import counted
 
@@ -42,13 +44,46 @@ def kernel_table(library: ShippedLibrary, names: Sequence[str]) -> str:
     return f"{table}\n\n{counted(len(names), 'kernel')} {of}\n"
 
 
-def diff_text(before: ShippedLibrary, after: ShippedLibrary, changes: KernelDiff, *, by_name: bool) -> str:
+def signature_text(library: ShippedLibrary, name: str, families: KernelFamilies) -> str:
+    """One kernel: where it is from, and its arguments by index with the members of structs."""
+    function, signature = library.file.function(name), signature_of(library.file, name)
+    family = families.family(name)
+    operators = ", ".join(f"aten::{operator}" for operator in families.operators_of(family))
+    facts = [
+        ("from", f"{library.source}, {library.section}"),
+        ("family", f"{family} ({operators})" if operators else family),
+        ("code", f"{function.size:,} bytes, AIR {function.air}, Metal {function.metal}"),
+        ("SHA-256", function.sha256),
+        ("threadgroup", f"at most {signature.max_threads} threads" if signature.max_threads else "of any size"),
+        ("subnormals", "count as zero" if signature.flush_denormals else "are kept"),
+    ]
+    rows: list[tuple[object, ...]] = []
+    for buffer in signature.buffers:
+        rows.append((buffer.index, buffer.name, buffer.type_name, "", buffer.size or "", access_of(buffer)))
+        rows.extend(("", *member, "") for member in members(buffer.fields, buffer.name))
+    for buffer in signature.threadgroup_buffers:
+        rows.append((buffer.index, buffer.name, buffer.type_name, "", buffer.size or "", "memory of the threadgroup"))
+    rows.extend(("", each.name, each.type_name, "", "", each.kind) for each in signature.builtins)
+    headers = ("index", "argument", "type", "at", "bytes", "access, or what the GPU passes")
+    table = tabulate(rows, headers=headers, disable_numparse=True)
+    return f"{name}\n\n{tabulate(facts, tablefmt='plain')}\n\n{table}\n"
+
+
+def diff_text(
+    before: ShippedLibrary,
+    after: ShippedLibrary,
+    changes: KernelDiff,
+    arguments: Sequence[ArgumentsDiff] | None,
+    *,
+    by_name: bool,
+) -> str:
     """The changes in figures and by family; with `by_name` each kernel that is new, gone or has other code."""
     totals = [(title, f"{len(changes.names(kind)):,}") for kind, title in _KINDS.items()]
     parts = [
         f"from {_title(before)} to {_title(after)}\n",
         tabulate(totals, headers=("kernels", "number"), disable_numparse=True, colalign=("left", "right")) + "\n",
         _names(changes) if by_name else _families(changes),
+        "" if arguments is None else _arguments(arguments, len(changes.names("changed"))),
         _dtypes("dtypes that operators gained, by the names of their kernels", changes.dtypes_came),
         _dtypes("dtypes that operators lost, by the names of their kernels", changes.dtypes_went),
     ]
@@ -73,6 +108,16 @@ def _families(changes: KernelDiff) -> str:
 def _names(changes: KernelDiff) -> str:
     rows = [(name, title) for kind, title in _KINDS.items() if kind != "same" for name in changes.names(kind)]
     return tabulate(rows, headers=("kernel", "is")) + "\n" if rows else ""
+
+
+def _arguments(found: Sequence[ArgumentsDiff], compared: int) -> str:
+    changed = sum(len(each.kernels) for each in found)
+    parts = [f"other arguments: {changed:,} of {counted(compared, 'kernel')} with other code\n"]
+    for each in found:
+        more = f" and {len(each.kernels) - 1} like it" if len(each.kernels) > 1 else ""
+        lines = [*(f"  - {line}" for line in each.went), *(f"  + {line}" for line in each.came)]
+        parts.append("\n".join([f"{each.kernels[0]}{more}", *lines]) + "\n")
+    return "\n".join(parts)
 
 
 def _dtypes(title: str, by_operator: Mapping[str, Sequence[str]]) -> str:

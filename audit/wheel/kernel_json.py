@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from .kernel_arguments import ArgumentsDiff, signature_of
 from .kernel_diff import KernelDiff
 from .kernel_families import KernelFamilies
 from .shipped import ShippedLibrary
@@ -31,14 +32,23 @@ def kernel_json(library: ShippedLibrary, name: str, families: KernelFamilies) ->
     }
 
 
-def diff_json(before: ShippedLibrary, after: ShippedLibrary, changes: KernelDiff) -> dict[str, Any]:
-    """The changes from one library to another."""
+def signature_json(library: ShippedLibrary, name: str, families: KernelFamilies) -> dict[str, Any]:
+    """One kernel with what its code says of its arguments."""
+    signature = asdict(signature_of(library.file, name))
+    return {**_origin(library), **kernel_json(library, name, families), **signature}
+
+
+def diff_json(
+    before: ShippedLibrary, after: ShippedLibrary, changes: KernelDiff, arguments: Sequence[ArgumentsDiff] | None
+) -> dict[str, Any]:
+    """The changes from one library to another; those of arguments where they were compared."""
     return {
         "before": _origin(before),
         "after": _origin(after),
         "families": [asdict(family) for family in changes.families],
         "dtypes_came": dict(changes.dtypes_came),
         "dtypes_went": dict(changes.dtypes_went),
+        "arguments": None if arguments is None else [asdict(each) for each in arguments],
     }
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mpsmith.cli.shipped import app
+from support.air_kernels import bitcode, buffer, builtin, kernel
 from support.commands import output, printed_json, refusal
 from support.metal_libraries import metal_library, write_metal_library
 
@@ -99,8 +100,88 @@ def test_changes_as_json() -> None:
     assert data["dtypes_went"] == {}
 
 
+def test_a_kernel_whose_module_is_no_bitcode(library: str) -> None:
+    error = refusal(app, "show", "hypot_dense_float_float", "--wheel", library)
+    assert error == f"{library}: kernel hypot_dense_float_float: its module is no LLVM bitcode"
+
+
 def test_a_library_without_changes() -> None:
     assert output(app, "diff", "2.99.0", "2.99.0").count("hypot") == 0
+
+
+def hypot(*parameters: str, scale: str = "float", size: int = 4) -> bytes:
+    """A module of `hypot_dense_float_float` with a struct whose last member has this type."""
+    layout = f'!50 = !{{i32 0, i32 8, i32 3, !"long", !"sizes", i32 24, i32 {size}, i32 0, !"{scale}", !"scale"}}'
+    structure = '!"air.struct_type_info", !50'
+    return bitcode(
+        kernel(
+            "hypot_dense_float_float",
+            "ptr addrspace(1) %o, ptr addrspace(2) %p, i32 %t",
+            [
+                buffer("output", "float", 0),
+                buffer("params", "HypotParams", 1, structure, *parameters, space="constant", size=24 + size),
+                builtin("thread_position_in_grid"),
+            ],
+            "",
+            metadata=f'{layout}\n!60 = !{{!"air.max_work_group_size", i32 64}}',
+            entry="!{ptr @NAME, !1, !2, !60}",
+        )
+    )
+
+
+@pytest.fixture
+def releases(tmp_path: Path) -> tuple[str, str]:
+    """Two libraries whose kernel has other arguments in the second one."""
+    modules = {"hypot_dense_float_float": hypot()}, {"hypot_dense_float_float": hypot(scale="double", size=8)}
+    old, new = (write_metal_library(tmp_path / f"{n}.metallib", each) for n, each in enumerate(modules))
+    return str(old), str(new)
+
+
+def test_what_a_kernel_says_of_its_arguments(releases: tuple[str, str]) -> None:
+    shown = output(app, "show", "hypot_dense_float_float", "--wheel", releases[0])
+    lines = [line.split() for line in shown.splitlines()]
+    for words in (
+        "family hypot (aten::hypot)",
+        "threadgroup at most 64 threads",
+        "subnormals are kept",
+        "0 output float 4 read and write",
+        "1 params HypotParams 28 read, constant",
+        "params.sizes[3] long 0 24",
+        "params.scale float 24 4",
+        "thread_position_in_grid uint thread_position_in_grid",
+    ):
+        assert words.split() in lines, shown
+
+
+def test_a_kernel_as_json(releases: tuple[str, str]) -> None:
+    data = printed_json(app, "show", "hypot_dense_float_float", "--wheel", releases[1])
+    assert (data["name"], data["operators"], data["max_threads"]) == ("hypot_dense_float_float", ["hypot"], 64)
+    assert [(each["name"], each["index"], each["access"]) for each in data["buffers"]] == [
+        ("output", 0, "read_write"),
+        ("params", 1, "read"),
+    ]
+    assert [(each["name"], each["offset"]) for each in data["buffers"][1]["fields"]] == [("sizes", 0), ("scale", 24)]
+
+
+def test_arguments_that_changed(releases: tuple[str, str]) -> None:
+    shown = output(app, "diff", *releases, "--arguments")
+    assert "other arguments: 1 of 1 kernel with other code" in shown
+    changes = [line for line in shown.splitlines() if line.startswith(("  - ", "  + "))]
+    assert changes == [
+        "  - buffer 1 params: HypotParams, 28 bytes, read, constant",
+        "  - params.scale: float at 24, 4 bytes",
+        "  + buffer 1 params: HypotParams, 32 bytes, read, constant",
+        "  + params.scale: double at 24, 8 bytes",
+    ]
+    data = printed_json(app, "diff", *releases, "--arguments")
+    assert data["arguments"][0]["kernels"] == ["hypot_dense_float_float"]
+    assert printed_json(app, "diff", *releases)["arguments"] is None
+
+
+def test_code_that_changed_with_the_same_arguments(releases: tuple[str, str], tmp_path: Path) -> None:
+    modules = {"hypot_dense_float_float": hypot() + b"other"}
+    same = str(write_metal_library(tmp_path / "same.metallib", modules))
+    assert "other arguments: 0 of 1 kernel with other code" in output(app, "diff", releases[0], same, "--arguments")
 
 
 @pytest.mark.parametrize(
@@ -108,6 +189,8 @@ def test_a_library_without_changes() -> None:
     [
         (("list", "hypo_*", "--torch", "2.99.0"), "no kernel matches hypo_* (did you mean hypot?)"),
         (("list", "mb_*", "--torch", "2.99.0"), "no kernel matches mb_* (`mpsmith shipped list '*'` lists all)"),
+        (("show", "hypot_dense_*", "--torch", "2.99.0"), "no kernel matches hypot_dense_"),
+        (("show", "hypot_dense_float", "--torch", "2.99.0"), "no kernel matches hypot_dense_float (did you mean hypot"),
         (("list", "--ops", "mode", "--torch", "2.99.0"), "no kernel bears the name of mode: it runs on MPSGraph, "),
         (("list", "--ops", "hypo", "--torch", "2.99.0"), "no operator matches hypo (did you mean hypot"),
         (("list", "--torch", "2.5.1"), "torch 2.5.1 ships no compiled Metal kernels; 2.6.0 is the first release that"),
