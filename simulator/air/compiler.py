@@ -5,15 +5,16 @@ from __future__ import annotations
 import functools
 import platform
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from ...cache import cache_folder
 from ...errors import one_line
 from ...fingerprint import fingerprint, fingerprint_of_code
-from ..clang import BuildCache, Clang, InternalCompilerError
+from ..clang import BuildCache, Clang, CompilerLimitError, InternalCompilerError, Limits, ToolRun
 from ..metal.compiler import MetalCompiler, default_compiler
 from .bitcode import signature_of_bitcode
-from .errors import KernelCompileError, MalformedKernelError
+from .errors import KernelCacheError, KernelCompileError, MalformedKernelError
 from .host_module import host_module
 
 _RUNTIME = Path(__file__).parent / "runtime"
@@ -23,20 +24,35 @@ _DECIDING_CODE = (
     *(f"simulator.air.{name}" for name in ("intrinsics", "llvm_text", "metadata", "runtime", "signature")),
     "simulator.clang",
 )
+CACHE_BYTES = 1 << 30
+"""The most that compiled kernels take on disk; a release has some 150 MB."""
 _CACHE_DAYS = 90
+_BUILDS_BETWEEN_CHECKS = 1000  # of the cache's size: each adds some 8 kB
+
+# Bitcode comes out of a file from elsewhere. Shipped kernels take up to 3 s and 200 MB.
+_LIMITS = Limits(seconds=120, memory=4 << 30)
+
 _CC1_TARGETS = {
     # v3 as for Metal source (simulator/metal/compiler.py): it has the half conversions and fused multiply-add.
     "x86_64": ("-triple", "x86_64-unknown-linux-gnu", "-target-cpu", "x86-64-v3"),
     "aarch64": ("-triple", "aarch64-unknown-linux-gnu", "-target-cpu", "generic"),
 }
 _READ_IR = ("-Wno-override-module", "-x", "ir")
+_OPTIMISED = ("-O2", "-vectorize-loops", "-vectorize-slp", "-ffp-contract=on")
+_RUNTIME_FLAGS = (
+    *("-x", "c++", "-std=c++17", "-O2", "-fPIC", "-nostdinc", "-ffreestanding", "-fno-exceptions", "-fno-rtti"),
+    *("-fno-math-errno", "-ffp-contract=off", "-fno-strict-aliasing", "-Wno-everything"),
+    *("-Xclang", "-ffloat16-excess-precision=none", "-Xclang", "-fbfloat16-excess-precision=none"),
+)
 
 
 class AirCompiler:
     """Compiles kernels for the host; what it built is kept in `cache`."""
 
-    def __init__(self, clang: Clang, cache: BuildCache, scheduler: MetalCompiler) -> None:
+    def __init__(self, clang: Clang, cache: BuildCache, scheduler: MetalCompiler, limits: Limits = _LIMITS) -> None:
         self._clang = clang
+        self._limits = limits
+        self._builds = 0
         self.cache = cache
         self.scheduler = scheduler
         self.identity = fingerprint(clang.identity, fingerprint_of_code(*_DECIDING_CODE))
@@ -47,82 +63,95 @@ class AirCompiler:
 
         Raises:
             MalformedKernelError: it is no bitcode.
+            KernelCompileError: it takes more time than the compiler is given.
         """
         with tempfile.TemporaryDirectory(prefix="mpsmith-air-") as folder:
             module = Path(folder) / "kernel.bc"
             module.write_bytes(bitcode)
-            done = self._clang.run(
-                *("clang", "-cc1", *self._target, "-disable-llvm-passes", "-emit-llvm", *_READ_IR, str(module)),
-                *("-o", "-"),
-            )
+            flags = (*self._target, "-disable-llvm-passes", "-emit-llvm", *_READ_IR)
+            done = self._run("clang", "-cc1", *flags, str(module), "-o", "-")
         if not done.succeeded:
             raise MalformedKernelError(f"LLVM cannot read its module: {one_line(ValueError(done.stderr), 300)}")
         return done.stdout
 
-    def build(self, bitcode: bytes, name: str) -> bytes:
-        """A shared library with the kernel, from the cache where it was built before.
+    def built(self, bitcode: bytes, name: str) -> tuple[Path, bytes]:
+        """A shared library with the kernel and its content, from the cache where it was built before.
 
         Raises:
             MalformedKernelError: the module is no kernel's.
             UnsupportedKernelError: it needs an operation that the host has no code for.
-            KernelCompileError: the compiler refuses it.
+            KernelCompileError: the compiler refuses it, or takes more time or memory than it is given.
+            KernelCacheError: the disk is full, or may not be written to.
         """
-        return self.built(bitcode, name)[1]
-
-    def built(self, bitcode: bytes, name: str) -> tuple[Path, bytes]:
-        """The file of `build` and its content."""
         key = fingerprint(self.identity, "kernel", bitcode)
         kept = self.cache.find(key, ".so")
-        if kept is None:
+        if kept:
+            return kept
+        try:
             content = self._build(bitcode, name)
-            kept = self.cache.store(key, ".so", content), content
-        return kept
+            path = self.cache.store(key, ".so", content)
+        except OSError as error:
+            raise KernelCacheError(
+                f"its code cannot be written: {error.strerror or error}; make room in {self.cache.folder} and "
+                f"{tempfile.gettempdir()}, or name another folder with MPSMITH_CACHE"
+            ) from None
+        self._builds += 1
+        if self._builds % _BUILDS_BETWEEN_CHECKS == 1:
+            self.cache.shrink(CACHE_BYTES)
+        return path, content
 
     def _build(self, bitcode: bytes, name: str) -> bytes:
-        assembly = self.disassemble(bitcode)
-        text = host_module(assembly, name, signature_of_bitcode(bitcode, name))
+        text = host_module(self.disassemble(bitcode), name, signature_of_bitcode(bitcode, name))
         with tempfile.TemporaryDirectory(prefix="mpsmith-air-") as folder:
             source, unit, library = (Path(folder) / file for file in ("host.ll", "kernel.o", "kernel.so"))
             source.write_text(text, encoding="utf-8")
-            done = self._clang.run(
-                *("clang", "-cc1", *self._target, "-mrelocation-model", "pic", "-pic-level", "2", "-O2"),
-                *("-vectorize-loops", "-vectorize-slp", "-ffp-contract=on", "-emit-obj"),
-                *(word for file in self.runtime for word in ("-mlink-builtin-bitcode", str(file))),
-                *(*_READ_IR, str(source), "-o", str(unit)),
+            linked = (word for file in self.runtime for word in ("-mlink-builtin-bitcode", str(file)))
+            done = self._run(
+                *("clang", "-cc1", *self._target, "-mrelocation-model", "pic", "-pic-level", "2", *_OPTIMISED),
+                *("-emit-obj", *linked, *_READ_IR, str(source), "-o", str(unit)),
             )
             if not done.succeeded:
-                raise KernelCompileError(f"the compiler refuses it: {one_line(ValueError(done.stderr), 300)}")
+                raise KernelCompileError(f"the compiler refuses it: {_reason(done)}")
             # The symbols that are missing here (the scheduler's and libm's) are found when the library is loaded.
-            done = self._clang.run("ld.lld", "-shared", "-z", "nostart-stop-gc", str(unit), "-o", str(library))
+            done = self._run("ld.lld", "-shared", "-s", "-z", "nostart-stop-gc", str(unit), "-o", str(library))
             if not done.succeeded:
-                raise InternalCompilerError(f"the linker failed: {done.stderr.strip()}")
+                raise KernelCompileError(f"the linker refuses it: {_reason(done)}")
             return library.read_bytes()
 
+    def _run(self, tool: str, *arguments: str) -> ToolRun:
+        try:
+            return self._clang.run(tool, *arguments, limits=self._limits)
+        except CompilerLimitError as error:
+            raise KernelCompileError(str(error)) from None
+
     @functools.cached_property
-    def runtime(self) -> tuple[Path, ...]:
+    def runtime(self) -> Sequence[Path]:
         """The host's side of AIR's operations as bitcode, a file for each source."""
-        return tuple(self._runtime_unit(source) for source in sorted(_RUNTIME.glob("*.cpp")))
+        self.cache.discard_old(_CACHE_DAYS)
+        return [self._runtime_unit(source) for source in sorted(_RUNTIME.glob("*.cpp"))]
 
     def _runtime_unit(self, source: Path) -> Path:
         key = fingerprint(self.identity, "runtime", source.name)
         kept = self.cache.find(key, ".bc")
         if kept:
             return kept[0]
-        self.cache.discard_old(_CACHE_DAYS)
         machine = platform.machine()
-        level = ("-march=x86-64-v3",) if machine == "x86_64" else ()
+        target = (f"--target={machine}-linux-gnu", *(("-march=x86-64-v3",) if machine == "x86_64" else ()))
         with tempfile.TemporaryDirectory(prefix="mpsmith-air-") as folder:
             unit = Path(folder) / "unit.bc"
             done = self._clang.run(
-                *("clang", f"--target={machine}-linux-gnu", *level, "-x", "c++", "-std=c++17", "-O2", "-fPIC"),
-                *("-nostdinc", "-isystem", str(self._clang.headers / "include"), "-ffreestanding", "-fno-exceptions"),
-                *("-fno-rtti", "-fno-math-errno", "-ffp-contract=off", "-fno-strict-aliasing", "-Wno-everything"),
-                *("-Xclang", "-ffloat16-excess-precision=none", "-Xclang", "-fbfloat16-excess-precision=none"),
+                *("clang", *target, *_RUNTIME_FLAGS, "-isystem", str(self._clang.headers / "include")),
                 *("-emit-llvm", "-c", str(source), "-o", str(unit)),
             )
             if not done.succeeded:
                 raise InternalCompilerError(f"the simulator's own {source.name} does not compile: {done.stderr}")
             return self.cache.store(key, ".bc", unit.read_bytes())
+
+
+def _reason(done: ToolRun) -> str:
+    """The first line that tells why, of what may be a long report of a crash."""
+    lines = [line for line in done.stderr.splitlines() if "error" in line.lower()]
+    return one_line(ValueError(lines[0] if lines else done.stderr or "it needs more memory than it is given"), 300)
 
 
 @functools.cache

@@ -31,6 +31,10 @@ class KernelCompileError(AirError):
     """The compiler refuses a module, or takes more time or memory than it is given."""
 
 
+class KernelCacheError(AirError):
+    """What was compiled cannot be kept: no room, or no right to write."""
+
+
 class KernelArgumentError(AirError, ValueError):
     """A launch does not fit the kernel: a missing argument, a wrong type, a threadgroup that is too large."""
 

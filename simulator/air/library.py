@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from .compiler import AirCompiler, default_air_compiler
 from .container import LibraryFile
 from .entry_point import ENTRY, FIRST_THREADGROUP_SLOT
 from .errors import AirError, KernelArgumentError, KernelCompileError, KernelFault
+from .preparation import Progress, prepare
 from .signature import KernelSignature
 
 Size = tuple[int, int, int]
@@ -70,6 +71,29 @@ class AirLibrary:
             signature = self.signature(name)
             self._kernels[name] = AirKernel(signature, self._file.bitcode(name), self.release, self.compiler)
         return self._kernels[name]
+
+    def prepare(
+        self, names: Iterable[str], workers: int | None = None, progress: Progress | None = None
+    ) -> Mapping[str, AirError]:
+        """Compiles kernels ahead of their use, several at a time; what was compiled before is not done again.
+
+        Returns the errors of those that cannot be compiled.
+
+        Raises:
+            KeyError: there is no such kernel.
+            KernelCacheError: what is compiled cannot be kept.
+        """
+        compiler = self.compiler
+        wanted = {name: self._file.function(name) for name in names}
+        _ = compiler.runtime  # once, and not in each thread
+
+        def compile_kernel(name: str) -> None:
+            try:
+                compiler.built(self._file.bitcode(name), name)
+            except AirError as error:
+                raise _about(error, name, self.release) from None
+
+        return prepare(wanted, compile_kernel, workers, progress)
 
     @property
     def compiler(self) -> AirCompiler:

@@ -5,16 +5,18 @@ language and headers a program is compiled for is the business of those who use 
 """
 
 from .cache import BuildCache
-from .compiler import Clang, ToolRun, installed, locate
+from .compiler import Clang, Limits, ToolRun, installed, locate
 from .diagnostics import Diagnostic, Message, messages
-from .errors import CompilerMissingError, InternalCompilerError
+from .errors import CompilerLimitError, CompilerMissingError, InternalCompilerError
 
 __all__ = [
     "BuildCache",
     "Clang",
+    "CompilerLimitError",
     "CompilerMissingError",
     "Diagnostic",
     "InternalCompilerError",
+    "Limits",
     "Message",
     "ToolRun",
     "installed",

@@ -11,6 +11,7 @@ import hashlib
 import os
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -31,6 +32,8 @@ class BuildCache:
             except OSError:
                 continue
             if path.name == self._name(key, content, suffix):
+                with contextlib.suppress(OSError):
+                    os.utime(path)  # it is in use: `discard_old` and `shrink` spare it
                 return path, content
             with contextlib.suppress(OSError):
                 path.unlink()
@@ -52,12 +55,34 @@ class BuildCache:
         return path
 
     def discard_old(self, days: int) -> None:
-        """Removes files that were written more than `days` days ago; those still in use are built again."""
+        """Removes files that were not used for `days` days."""
         limit = time.time() - days * 24 * 3600
+        for path, used, _ in self._files():
+            if used < limit:
+                path.unlink(missing_ok=True)
+
+    def shrink(self, limit: int) -> None:
+        """Removes what was not used for the longest time, once all files together have more than `limit` bytes.
+
+        A quarter more goes at once, so that this is not to be done again with the next file.
+        """
+        files = sorted(self._files(), key=lambda file: file[1])
+        excess = sum(size for _, _, size in files) - limit
+        if excess <= 0:
+            return
+        excess += limit // 4
+        for path, _, size in files:
+            if excess <= 0:
+                return
+            path.unlink(missing_ok=True)
+            excess -= size
+
+    def _files(self) -> Iterator[tuple[Path, float, int]]:
+        """Every file, when it was last used, and its size."""
         for path in self.folder.glob("*/*"):
             with contextlib.suppress(OSError):
-                if path.stat().st_mtime < limit:
-                    path.unlink()
+                status = path.stat()
+                yield path, status.st_mtime, status.st_size
 
     @staticmethod
     def _name(key: str, content: bytes, suffix: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import platform
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from ...cache import cache_folder
 from ...fingerprint import fingerprint
-from .errors import CompilerMissingError
+from .errors import CompilerLimitError, CompilerMissingError
 
 # Answers come without carets and colours, so that `diagnostics.messages` can read them.
 PLAIN_MESSAGES = ("-fno-caret-diagnostics", "-fno-color-diagnostics")
@@ -27,6 +28,14 @@ class ToolRun:
     succeeded: bool
     stdout: str
     stderr: str
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one run of the compiler may take: code that is not trusted could ask for any amount."""
+
+    seconds: float
+    memory: int  # bytes of address space
 
 
 @dataclass(frozen=True)
@@ -56,28 +65,52 @@ class Clang:
         """Changes when another compiler stands here, or on another machine."""
         return fingerprint(self.version, str(self.program.stat().st_size), platform.system(), platform.machine())
 
-    def run(self, tool: str, *arguments: str, source: str = "") -> ToolRun:
-        """ToolRun `clang`, `ld.lld` or `cc` (clang with zig's choice of linker); `source` is its standard input.
+    def run(self, tool: str, *arguments: str, source: str = "", limits: Limits | None = None) -> ToolRun:
+        """Runs `clang`, `ld.lld` or `cc` (clang with zig's choice of linker); `source` is its standard input.
+
+        A run that needs more memory than its limit fails like one of bad source.
 
         Raises:
             CompilerMissingError: the program does not start.
+            CompilerLimitError: it takes more time than its limit.
         """
         # Zig keeps what it built for linking; without these, in places that may not be writable.
         kept = {name: str(cache_folder() / "zig") for name in ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR")}
         try:
-            done = subprocess.run(
+            process = subprocess.Popen(
                 [str(self.program), tool, *arguments],
-                input=source,
-                capture_output=True,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
                 text=True,
                 encoding="utf-8",
                 errors="replace",
-                check=False,
                 env=os.environ | kept,
             )
         except OSError as error:
             raise CompilerMissingError(f"the compiler of the ziglang package does not start: {error}") from None
-        return ToolRun(done.returncode == 0, done.stdout, done.stderr)
+        with process:
+            if limits:
+                _limit_memory(process.pid, limits.memory)
+            try:
+                stdout, stderr = process.communicate(source, timeout=limits.seconds if limits else None)
+            except subprocess.TimeoutExpired as expired:
+                process.kill()
+                raise CompilerLimitError(f"it takes the compiler more than {expired.timeout:g} s") from None
+            except BaseException:
+                process.kill()
+                raise
+        return ToolRun(process.returncode == 0, stdout, stderr)
+
+
+def _limit_memory(process: int, memory: int) -> None:
+    """Limits the address space of a process that has just been started, where the system can."""
+    import resource
+
+    limit = getattr(resource, "prlimit", None)  # Linux
+    if limit:
+        with contextlib.suppress(ProcessLookupError):
+            limit(process, resource.RLIMIT_AS, (memory, memory))
 
 
 def locate(more: Sequence[Path] = ()) -> Clang | None:

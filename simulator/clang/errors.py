@@ -9,5 +9,9 @@ class CompilerMissingError(MpsmithError, RuntimeError):
     """No compiler is installed, or it does not start here."""
 
 
+class CompilerLimitError(MpsmithError, RuntimeError):
+    """The compiler took more time than it was given."""
+
+
 class InternalCompilerError(MpsmithError, RuntimeError):
     """The compiler or the runtime of the simulator failed: a fault of mpsmith, not of the source."""

@@ -111,9 +111,10 @@ def dot(body: Body, operation: Operation) -> str:
     width, kind = operation.argument(0)
     total = ""
     for index in range(width):
-        x, y = (body.value(f"extractelement {operation.types[i]} %a{i}, i64 {index}") for i in (0, 1))
+        elements = (body.value(f"extractelement {operation.types[i]} %a{i}, i64 {index}") for i in (0, 1))
+        x, y = (body.widened(element, kind) for element in elements)
         if total:
-            total = body.call(kind, f"llvm.fma.{suffix(kind)}", (kind, x), (kind, y), (kind, total))
+            total = body.call("float", "llvm.fma.f32", ("float", x), ("float", y), ("float", total))
         else:
-            total = body.value(f"fmul {kind} {x}, {y}")
-    return total
+            total = body.value(f"fmul float {x}, {y}")
+    return body.narrowed(total, kind)

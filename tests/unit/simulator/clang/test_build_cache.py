@@ -34,3 +34,25 @@ def test_old_files_are_discarded(tmp_path: Path) -> None:
     cache.discard_old(days=30)
     assert not old.exists()
     assert new.exists()
+
+
+def test_what_was_used_lately_is_kept(tmp_path: Path) -> None:
+    cache = BuildCache(tmp_path)
+    long_ago = tmp_path.stat().st_mtime - 31 * 24 * 3600
+    for key in ("ab", "cd"):
+        os.utime(cache.store(key * 16, ".so", b"content"), (long_ago, long_ago))
+    assert cache.find("ab" * 16, ".so")
+    cache.discard_old(days=30)
+    assert cache.find("ab" * 16, ".so")
+    assert cache.find("cd" * 16, ".so") is None
+
+
+def test_a_cache_that_is_too_large_loses_what_was_not_used_for_longest(tmp_path: Path) -> None:
+    cache = BuildCache(tmp_path)
+    keys = [f"{number:02}" * 16 for number in range(10)]
+    for age, key in enumerate(keys):
+        os.utime(cache.store(key, ".so", bytes(100)), (1e9 - age, 1e9 - age))
+    cache.shrink(1000)
+    assert all(cache.folder.joinpath(key[:2]).glob("*") for key in keys)
+    cache.shrink(800)
+    assert [bool(list((tmp_path / key[:2]).glob("*"))) for key in keys] == [True] * 6 + [False] * 4

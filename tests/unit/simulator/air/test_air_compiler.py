@@ -1,0 +1,211 @@
+"""What is compiled is kept; what cannot be compiled, or takes too much, ends in an error that names it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+import torch
+
+pytest.importorskip("ziglang")
+
+from mpsmith.simulator.air.compiler import AirCompiler
+from mpsmith.simulator.air.errors import KernelCacheError, KernelCompileError, UnsupportedKernelError
+from mpsmith.simulator.air.library import AirLibrary
+from mpsmith.simulator.air.preparation import prepare
+from mpsmith.simulator.clang import BuildCache, Limits
+from mpsmith.simulator.metal.compiler import default_compiler
+from support.air_kernels import bitcode, elementwise
+from support.metal_libraries import write_metal_library
+
+EXP = elementwise("exp_float", "air.exp.f32", "float", "float")
+AMPLE = Limits(seconds=120, memory=4 << 30)
+
+
+def compiler(cache: Path, limits: Limits = AMPLE) -> AirCompiler:
+    return AirCompiler(default_compiler().clang, BuildCache(cache), default_compiler(), limits)
+
+
+def built_files(cache: Path) -> list[Path]:
+    return sorted(cache.glob("*/*.so"))
+
+
+def counted(compiler: AirCompiler, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the kernels that the compiler really builds from now on."""
+    names: list[str] = []
+    build = compiler._build
+
+    def counting(bitcode: bytes, name: str) -> bytes:
+        names.append(name)
+        return build(bitcode, name)
+
+    monkeypatch.setattr(compiler, "_build", counting)
+    return names
+
+
+def test_a_kernel_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = bitcode(EXP)
+    first, second = compiler(tmp_path), compiler(tmp_path)
+    path, content = first.built(module, "exp_float")
+    names = counted(second, monkeypatch)
+    assert second.built(module, "exp_float") == (path, content)
+    assert names == []
+
+
+def test_another_module_of_the_same_name_is_compiled_anew(tmp_path: Path) -> None:
+    kernels = compiler(tmp_path)
+    other = elementwise("exp_float", "air.exp2.f32", "float", "float")
+    assert kernels.built(bitcode(EXP), "exp_float") != kernels.built(bitcode(other), "exp_float")
+
+
+def test_a_damaged_entry_is_compiled_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernels = compiler(tmp_path)
+    path, content = kernels.built(bitcode(EXP), "exp_float")
+    path.write_bytes(content[:100])
+    names = counted(kernels, monkeypatch)
+    assert kernels.built(bitcode(EXP), "exp_float")[1] == content
+    assert names == ["exp_float"]
+
+
+PROGRAM = """
+import sys, torch
+from pathlib import Path
+from mpsmith.simulator.air.library import AirLibrary
+out = torch.zeros(4)
+AirLibrary(Path(sys.argv[1]), "9.9.9").kernel("exp_float").launch({"a": torch.zeros(4), "out": out}, [4], [4])
+print(out.tolist())
+"""
+
+
+def test_two_processes_that_compile_the_same_kernel_agree(tmp_path: Path) -> None:
+    library = write_metal_library(tmp_path / "kernels.metallib", {"exp_float": bitcode(EXP)})
+    environment = {**os.environ, "MPSMITH_CACHE": str(tmp_path / "cache")}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, str(library)],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    for process in processes:
+        out, error = process.communicate(timeout=300)
+        assert process.returncode == 0, error
+        assert out.strip() == "[1.0, 1.0, 1.0, 1.0]"
+    assert len(built_files(tmp_path / "cache" / "air")) == 1
+
+
+def test_a_full_disk_is_an_error_that_says_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernels = compiler(tmp_path)
+    _ = kernels.runtime
+
+    def full(*_: object) -> Path:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(kernels.cache, "store", full)
+    with pytest.raises(KernelCacheError, match=rf"No space left on device; make room in {tmp_path}"):
+        kernels.built(bitcode(EXP), "exp_float")
+
+
+def test_a_cache_that_is_too_large_is_shrunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mpsmith.simulator.air.compiler.CACHE_BYTES", 0)
+    kernels = compiler(tmp_path)
+    kernels.built(bitcode(EXP), "exp_float")
+    assert built_files(tmp_path) == []
+
+
+def test_the_compiler_has_a_time_limit(tmp_path: Path) -> None:
+    hurried = compiler(tmp_path, Limits(seconds=0.0001, memory=AMPLE.memory))
+    with pytest.raises(KernelCompileError, match=r"it takes the compiler more than 0\.0001 s"):
+        hurried.built(bitcode(EXP), "exp_float")
+
+
+def test_the_compiler_has_a_memory_limit(tmp_path: Path) -> None:
+    """A kernel that asks for a gigantic vector makes LLVM split it into millions of pieces."""
+    wide = 1 << 21
+    text = elementwise("wide", "air.exp.f32", "float", "float").replace(
+        "  ret void",
+        f"  %w = load <{wide} x float>, ptr addrspace(1) %a\n"
+        f"  %x = fadd <{wide} x float> %w, %w\n"
+        f"  store <{wide} x float> %x, ptr addrspace(1) %out\n  ret void",
+    )
+    narrow = compiler(tmp_path, Limits(seconds=60, memory=400 << 20))
+    assert narrow.built(bitcode(EXP), "exp_float")
+    with pytest.raises(KernelCompileError, match="the compiler refuses it"):
+        narrow.built(bitcode(text), "wide")
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> AirLibrary:
+    """Three kernels, one of which needs what the host has not."""
+    kernels = {
+        "exp_float": EXP,
+        "log_float": elementwise("log_float", "air.log.f32", "float", "float"),
+        "odd_float": elementwise("odd_float", "air.odd.f32", "float", "float"),
+    }
+    path = write_metal_library(tmp_path / "kernels.metallib", {n: bitcode(text) for n, text in kernels.items()})
+    return AirLibrary(path, "9.9.9", compiler(tmp_path / "cache"))
+
+
+def test_kernels_are_prepared_and_one_that_fails_costs_itself(
+    mixed: AirLibrary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[tuple[int, int]] = []
+    failed = mixed.prepare([*mixed.names, "exp_float"], workers=2, progress=lambda *counts: told.append(counts))
+    assert told == [(1, 3), (2, 3), (3, 3)]
+    assert list(failed) == ["odd_float"]
+    assert isinstance(failed["odd_float"], UnsupportedKernelError)
+    assert str(failed["odd_float"]).startswith("shipped kernel odd_float of torch 9.9.9: it needs air.odd.f32")
+    names = counted(mixed.compiler, monkeypatch)
+    out = torch.zeros(1)
+    mixed.kernel("log_float").launch({"a": torch.ones(1), "out": out}, [1], [1])
+    assert mixed.prepare(["exp_float", "log_float"]) == {}
+    assert names == []
+
+
+def test_preparing_an_unknown_kernel_is_refused(mixed: AirLibrary) -> None:
+    with pytest.raises(KeyError):
+        mixed.prepare(["no_such_kernel"])
+
+
+def test_an_interrupt_drops_what_has_not_begun() -> None:
+    """The first kernel's worker is held until the interrupt has been taken; the last is never begun."""
+    begun: list[str] = []
+    interrupted = threading.Event()
+
+    def compile_kernel(name: str) -> None:
+        begun.append(name)
+        if name != "first":
+            interrupted.wait(60)
+
+    def interrupt(done: int, _: int) -> None:
+        threading.Timer(0.1, interrupted.set).start()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        prepare(["first", "second", *map(str, range(50))], compile_kernel, workers=1, progress=interrupt)
+    assert len(begun) <= 2
+
+
+def test_a_full_disk_gives_up_the_rest() -> None:
+    """The second kernel is held until the first one's error has been taken; the others are never begun."""
+    begun: list[str] = []
+    taken = threading.Event()
+
+    def compile_kernel(name: str) -> None:
+        begun.append(name)
+        if name == "0":
+            threading.Timer(0.1, taken.set).start()
+            raise KernelCacheError("no room")
+        taken.wait(60)
+
+    with pytest.raises(KernelCacheError, match="no room"):
+        prepare(map(str, range(50)), compile_kernel, workers=1)
+    assert len(begun) <= 2
