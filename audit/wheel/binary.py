@@ -37,7 +37,7 @@ class BinaryEvidence:
 
     def metal_functions(self) -> tuple[str, ...]:
         """The names of all Metal functions, each once; the libraries for newer systems repeat the others' names."""
-        return tuple(dict.fromkeys(name for library in self.libraries for name in library.names))
+        return tuple(dict.fromkeys(name for library in self.libraries for name in library.functions))
 
 
 def read_binary(archive: Archive) -> BinaryEvidence:

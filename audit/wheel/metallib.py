@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...simulator.air.container import HEADER_SIZE, LibraryFunction, LibraryHeader, read_functions, read_header
+from ...simulator.air.container import HEADER_SIZE, read_header, read_names
 from ...simulator.air.errors import MalformedLibraryError
 from .byte_ranges import ByteRanges
 from .errors import MalformedBinaryError
@@ -17,16 +17,10 @@ from .macho import Section
 
 @dataclass(frozen=True)
 class MetalLibrary:
-    """One embedded library: the section that holds it, its header and its functions, in its order."""
+    """One embedded library: the section that holds it and the names of its functions, in its order."""
 
     section: str
-    header: LibraryHeader
-    functions: tuple[LibraryFunction, ...]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the functions."""
-        return tuple(function.name for function in self.functions)
+    functions: tuple[str, ...]
 
 
 def is_metal_section(section: Section) -> bool:
@@ -39,6 +33,6 @@ def read_library(section: Section, source: ByteRanges) -> MetalLibrary:
     try:
         header = read_header(source.take(section.offset, HEADER_SIZE), section.size)
         listed = source.take(section.offset + header.functions.offset, header.functions.size)
-        return MetalLibrary(section.name, header, read_functions(header, listed))
+        return MetalLibrary(section.name, read_names(listed))
     except MalformedLibraryError as error:
         raise MalformedBinaryError(f"section {section.name}: {error}") from None

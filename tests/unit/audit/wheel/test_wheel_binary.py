@@ -69,7 +69,7 @@ def test_names_with_a_namespace_keep_it(build: SimpleNamespace) -> None:
 def test_metal_functions_are_listed_once(build: SimpleNamespace) -> None:
     metal = {"metal_basic": ["abs_float", "abs_half"], "metal_40": ["abs_float", "abs_bfloat"]}
     evidence = read(build.MachO(metal=metal).build())
-    assert [(library.section, library.names) for library in evidence.libraries] == [
+    assert [(library.section, library.functions) for library in evidence.libraries] == [
         ("metal_basic", ("abs_float", "abs_half")),
         ("metal_40", ("abs_float", "abs_bfloat")),
     ]

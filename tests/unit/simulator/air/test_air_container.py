@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mpsmith.simulator.air.container import HEADER_SIZE, LibraryFile, Version, read_functions, read_header
+from mpsmith.simulator.air.container import HEADER_SIZE, LibraryFile, Version, read_functions, read_header, read_names
 from mpsmith.simulator.air.errors import AirError, MalformedLibraryError
 from support.metal_libraries import HEADER, field, library_of_records, metal_library, record, write_metal_library
 
@@ -17,10 +17,12 @@ MODULES = {"abs_float": b"first module", "sin_half": b"the second", "neg_long": 
 
 
 def read(data: bytes) -> tuple[str, ...]:
+    """The names of the functions, read both ways."""
     header = read_header(data[:HEADER_SIZE], len(data))
-    return tuple(
-        function.name for function in read_functions(header, data[header.functions.offset : header.functions.end])
-    )
+    listed = data[header.functions.offset : header.functions.end]
+    names = tuple(function.name for function in read_functions(header, listed))
+    assert read_names(listed) == names
+    return names
 
 
 def changed(data: bytes, at: int, layout: str, value: int) -> bytes:
@@ -92,6 +94,30 @@ def test_a_library_without_functions() -> None:
 def test_a_damaged_library_is_refused(at: int, layout: str, value: int, message: str) -> None:
     with pytest.raises(MalformedLibraryError, match=message):
         read(changed(metal_library(MODULES), at, layout, value))
+
+
+@pytest.mark.parametrize(
+    ("at", "layout", "value", "message"),
+    [
+        (88, "<I", 1 << 30, "ends too early"),
+        (92, "<I", 1 << 30, "ends too early"),
+        (92, "<I", 0, "has no name"),
+        (92, "<I", 8, "has no name"),
+        (96, "<I", 0, "has no name"),
+        (100, "<H", 200, "longer than its record"),
+    ],
+)
+def test_names_of_a_damaged_list_are_refused(at: int, layout: str, value: int, message: str) -> None:
+    data = changed(metal_library(MODULES), at, layout, value)
+    header = read_header(data[:HEADER_SIZE], len(data))
+    with pytest.raises(MalformedLibraryError, match=message):
+        read_names(data[header.functions.offset : header.functions.end])
+
+
+def test_a_name_that_is_not_the_first_field() -> None:
+    usual = record("f", b"x", 0)[4:-4]
+    turned = usual[8:] + usual[:8] + b"ENDT"
+    assert read(library_of_records([struct.pack("<I", len(turned) + 4) + turned], b"x")) == ("f",)
 
 
 def test_a_list_that_would_fill_the_memory_is_refused() -> None:
