@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ..plan import Planner
-from . import copies, unary
+from . import copies, pooling, unary, upsample
 
 
 def join(tables: Iterable[Mapping[str, Planner]]) -> dict[str, Planner]:
@@ -27,4 +27,4 @@ def join(tables: Iterable[Mapping[str, Planner]]) -> dict[str, Planner]:
 
 
 # One line a family.
-PLANNERS: dict[str, Planner] = join([unary.PLANNERS, copies.PLANNERS])
+PLANNERS: dict[str, Planner] = join([unary.PLANNERS, copies.PLANNERS, upsample.PLANNERS, pooling.PLANNERS])
