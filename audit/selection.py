@@ -31,6 +31,13 @@ class Samples(str, Enum):
     FULL = "full"
 
 
+class ShippedSamples(str, Enum):
+    """How many cases run through shipped kernels, where there are any."""
+
+    DEFAULT = "default"
+    ALL = "all"
+
+
 class DeviceKind(str, Enum):
     """Which mps device is audited: the real one where there is one, unless the simulated one is asked for."""
 
@@ -71,6 +78,8 @@ class Settings:
         large: also the sources that need very much memory, which are not among the default ones.
         imports: packages to import for operators outside aten, or for their own OpInfos.
         faults: what the simulated device does wrong on purpose, as `simulator.device.faults.Fault` prints it.
+        shipped: the torch release whose shipped kernels compute on the simulated device; None for the stand-ins alone.
+        shipped_samples: how many of the cases take them.
     """
 
     samples: Samples = Samples.DEFAULT
@@ -87,6 +96,8 @@ class Settings:
     imports: tuple[str, ...] = ()
     large: bool = False
     faults: tuple[str, ...] = ()
+    shipped: str | None = None
+    shipped_samples: ShippedSamples = ShippedSamples.DEFAULT
 
     def recorded(self) -> dict[str, Any]:
         """The settings that decide what is executed, as plain data for the store."""
@@ -109,6 +120,8 @@ class Settings:
             imports=tuple(fields["imports"]),
             large=bool(fields.get("large", False)),
             faults=tuple(fields.get("faults", ())),
+            shipped=fields.get("shipped"),
+            shipped_samples=ShippedSamples(fields.get("shipped_samples", ShippedSamples.DEFAULT)),
             **others,
         )
 

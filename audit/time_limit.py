@@ -8,6 +8,8 @@ deadlock, a GPU that never answers) uses none, so there is a generous limit on t
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 # How much longer than its processor time something may take: on a busy machine it waits for its turn, too.
 WALL_FACTOR = 5.0
@@ -31,6 +33,18 @@ def stop() -> None:
     """No limit any more."""
     signal.setitimer(signal.ITIMER_PROF, 0)
     signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+@contextmanager
+def suspended() -> Iterator[None]:
+    """A context whose time counts against no limit: what is left of one when it begins is left when it ends."""
+    left = [(timer, signal.setitimer(timer, 0)[0]) for timer in (signal.ITIMER_PROF, signal.ITIMER_REAL)]
+    try:
+        yield
+    finally:
+        for timer, seconds in left:
+            if seconds:
+                signal.setitimer(timer, seconds)
 
 
 def exceeded(exitcode: int) -> bool:

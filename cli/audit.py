@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..audit.selection import DeviceKind, Samples, Settings
+from ..audit.selection import DeviceKind, Samples, Settings, ShippedSamples
 from ..errors import MpsmithError
 from .options import DEFAULT_STORE, AsJson, AuditedOperators, StorePath, values_of
 from .printing import print_json, say
@@ -102,6 +102,24 @@ def audit(
             help="Simulated device: a fault to put in, as docs/self_test.md writes it; may be repeated.",
         ),
     ] = None,
+    shipped: Annotated[
+        str,
+        typer.Option(
+            metavar="RELEASE",
+            rich_help_panel=_DEVICE,
+            help="Simulated device: compute with the Metal kernels that this torch release ships to Macs; several, "
+            "joined by commas, are audited one after the other and compared. auto: those of the installed release, if "
+            "they are at hand or can be fetched; none: the CPU's kernels stand in.",
+        ),
+    ] = "none",
+    shipped_samples: Annotated[
+        ShippedSamples,
+        typer.Option(
+            rich_help_panel=_DEVICE,
+            help="How many cases take the shipped kernels: some of each kind (layout, size, values) for every operator "
+            "and dtype, the others the CPU's; or all.",
+        ),
+    ] = ShippedSamples.DEFAULT,
     with_kernels: Annotated[
         bool,
         typer.Option(
@@ -163,7 +181,14 @@ def audit(
         imports=values_of(imports, "--import"),
         large=large,
         faults=tuple(faults or ()),
+        shipped_samples=shipped_samples,
     )
+    chosen = [settings] if resume else _with_shipped(settings, shipped)
+    if len(chosen) > 1 and (with_kernels or sync or report):
+        raise typer.BadParameter(
+            "several releases go with neither --with-kernels, --sync nor --report", param_hint="--shipped"
+        )
+    settings = chosen[0]
     if with_kernels:
         if resume or sync or report:
             raise typer.BadParameter("goes with neither --resume, --sync nor --report", param_hint="--with-kernels")
@@ -181,6 +206,16 @@ def audit(
             print(f"report: {', '.join(outcome['reports'])}")
     if as_json:
         print_json(outcome)
+
+
+def _with_shipped(settings: Settings, shipped: str) -> list[Settings]:
+    """An audit for each release whose shipped kernels are to compute, with the coverage of that release."""
+    from ..audit.shipped.releases import coverage_of, releases_to_launch
+
+    return [
+        replace(settings, shipped=release, profile=settings.profile or coverage_of(release))
+        for release in releases_to_launch(shipped, say)
+    ]
 
 
 def _audit(settings: Settings, store: Path, *, resume: bool, quiet: bool) -> tuple[Run, dict[str, Any]]:

@@ -11,6 +11,7 @@ from .options import DEFAULT_STORE, StorePath
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ..audit.launches import LaunchesByOverload
     from ..audit.running.replay import Replayed
 
 
@@ -36,6 +37,16 @@ def replay(
         print(line)
 
 
+def _launches(launches: LaunchesByOverload) -> Iterator[str]:
+    """What became of the native calls, where shipped kernels computed."""
+    for overload, each in launches.items():
+        kernels = ", ".join(f"{kernel} ({number})" if number > 1 else kernel for kernel, number in each.kernels.items())
+        if kernels:
+            yield f"shipped:  {overload}: {kernels}"
+        for reason, calls in each.stood_in.items():
+            yield f"stood in: {overload}: {reason}" + (f" ({calls} calls)" if calls > 1 else "")
+
+
 def _lines(replayed: Replayed) -> Iterator[str]:
     recorded = replayed.recorded
     yield f"case {recorded.id}: {recorded.label}, {recorded.group.mode} mode, run {replayed.run.id}"
@@ -51,6 +62,7 @@ def _lines(replayed: Replayed) -> Iterator[str]:
     outcome = replayed.replay.outcome
     yield f"now:      {outcome.verdict.value} {outcome.message}".rstrip()
     yield f"inputs:   {replayed.replay.inputs}"
+    yield from _launches(replayed.replay.launches)
     if outcome.fallbacks:
         yield f"on the CPU: {', '.join(outcome.fallbacks)}"
     if outcome.max_error is not None:

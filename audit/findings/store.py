@@ -21,6 +21,7 @@ from typing import Any
 from ...errors import MpsmithError
 from ..covering.pairs import Levels
 from ..group import GroupKey
+from ..launches import Launches, LaunchesByOverload
 from ..selection import DTYPES
 from ..verdicts import COMPARED_ERRORS, AtFault, CaseVerdict, Grade, Outcome, grade_of_device
 from .module_rows import ModuleRow, ModuleStatus
@@ -94,6 +95,25 @@ CREATE TABLE IF NOT EXISTS looked_inside (
     message TEXT NOT NULL,
     PRIMARY KEY (group_id, position)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS launches (
+    group_id INTEGER NOT NULL REFERENCES groups(id),
+    overload TEXT NOT NULL,
+    cases INTEGER NOT NULL,
+    calls INTEGER NOT NULL,
+    kernels TEXT NOT NULL,
+    stood_in TEXT NOT NULL,
+    PRIMARY KEY (group_id, overload)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS case_kernels (
+    group_id INTEGER NOT NULL REFERENCES groups(id),
+    position INTEGER NOT NULL,
+    kernels TEXT NOT NULL,
+    PRIMARY KEY (group_id, position)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS shipped_kernels (
+    run INTEGER PRIMARY KEY REFERENCES runs(id),
+    names BLOB NOT NULL
+);
 """
 
 # Columns that came later still: a store without one reads as if it were empty. Of a case, the grade of its evidence
@@ -147,7 +167,7 @@ class StoredGroup:
 class StoredCase:
     """A recorded case with the group it belongs to.
 
-    `grade`: what ran, and so what the outcome is evidence of.
+    `grade`: what ran, and so what the outcome is evidence of; `kernels`: the shipped ones, if it did not pass.
     `looked_inside`: the calls inside it were audited one by one, because it did not pass; `at_fault` is then the first
     that was wrong, None where none was.
     """
@@ -160,6 +180,7 @@ class StoredCase:
     looked_inside: bool = False
     at_fault: AtFault | None = None
     grade: Grade = Grade.DISPATCH_ONLY
+    kernels: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -451,15 +472,18 @@ class Store:
         `where` is an SQL condition over the columns of cases (c) and groups (g), for callers inside this package.
         """
         with clear_errors(self.path):
-            looks, look = "", "NULL, NULL, NULL"
+            looks, look, kernels = "", "NULL, NULL, NULL", "NULL"
             if self._has_table("looked_inside"):
                 looks = "LEFT JOIN looked_inside l ON l.group_id = c.group_id AND l.position = c.position"
                 look = "l.overload, l.call, l.message"
+            if self._has_table("case_kernels"):
+                looks += " LEFT JOIN case_kernels k ON k.group_id = c.group_id AND k.position = c.position"
+                kernels = "k.kernels"
             of_device = self.run(run).grade
             cursor = self._connection.execute(
                 "SELECT c.id, g.source, g.operator, g.variant, g.dtype, g.mode, c.position, c.verdict, c.stage,"
                 f" c.message, c.fallbacks, c.compared, c.max_error, c.backward, c.seconds, c.inputs,"
-                f" {look}, {self._grade()}"
+                f" {look}, {self._grade()}, {kernels}"
                 f" FROM cases c JOIN groups g ON g.id = c.group_id {looks} WHERE g.run = ? AND ({where})"
                 f" ORDER BY {BY_NAME}, c.position",
                 (run, *parameters),
@@ -467,7 +491,7 @@ class Store:
             for row in cursor:
                 number, source, operator, variant, dtype, mode, position, *rest = row
                 verdict, stage, message, fallbacks, compared, max_error, backward, seconds, inputs, *look = rest
-                overload, inner_call, wrong, grade = look
+                overload, inner_call, wrong, grade, launched = look
                 yield StoredCase(
                     number,
                     GroupKey(source, operator, variant, dtype, mode),
@@ -486,6 +510,7 @@ class Store:
                     looked_inside=overload is not None,
                     at_fault=AtFault(overload, inner_call, wrong) if overload else None,
                     grade=Grade(grade) if grade else of_device,
+                    kernels=tuple(json.loads(launched)) if launched else (),
                 )
 
     def case_counts(self, run: int) -> Iterator[CaseCount]:
@@ -569,6 +594,60 @@ class Store:
                 levels = json.loads(zlib.decompress(packed))
                 of_cases = tuple(tuple((factor, level) for factor, level in of_case) for of_case in levels)
                 yield Covered(GroupKey(source, operator, variant, dtype, mode), repeating, of_cases)
+
+    # ---- shipped kernels
+
+    def add_shipped_kernels(self, run: int, names: Sequence[str]) -> None:
+        """Record the names of all kernels of the release whose kernels a run launches."""
+        packed = zlib.compress("\n".join(names).encode(), 1)
+        with clear_errors(self.path), self._connection as connection:
+            connection.execute("INSERT OR REPLACE INTO shipped_kernels VALUES (?, ?)", (run, packed))
+
+    def shipped_kernels(self, run: int) -> tuple[str, ...]:
+        """The names of all kernels that the run could have launched; none where it launched no shipped kernels."""
+        with clear_errors(self.path):
+            if not self._has_table("shipped_kernels"):
+                return ()
+            row = self._connection.execute("SELECT names FROM shipped_kernels WHERE run = ?", (run,)).fetchone()
+        return tuple(zlib.decompress(row[0]).decode().split("\n")) if row else ()
+
+    def add_launches(self, group: int, launches: Mapping[str, Launches]) -> None:
+        """Record what became of the calls of a group's cases, beside what is recorded of others of the group."""
+        with clear_errors(self.path), self._connection as connection:
+            together: LaunchesByOverload = {name: Launches() for name in launches}
+            for name, each in launches.items():
+                where = "SELECT cases, calls, kernels, stood_in FROM launches WHERE group_id = ? AND overload = ?"
+                if row := connection.execute(where, (group, name)).fetchone():
+                    together[name].add(_launches(*row))
+                together[name].add(each)
+            connection.executemany(
+                "INSERT OR REPLACE INTO launches (group_id, overload, cases, calls, kernels, stood_in)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                [
+                    (group, name, e.cases, e.calls, json.dumps(e.kernels), json.dumps(e.stood_in))
+                    for name, e in together.items()
+                ],
+            )
+
+    def launches(self, run: int) -> Iterator[tuple[GroupKey, str, Launches]]:
+        """What became of the calls of each overload, group by group in the order of names."""
+        with clear_errors(self.path):
+            if not self._has_table("launches"):
+                return
+            cursor = self._connection.execute(
+                "SELECT g.source, g.operator, g.variant, g.dtype, g.mode, l.overload, l.cases, l.calls, l.kernels,"
+                " l.stood_in FROM launches l JOIN groups g ON g.id = l.group_id WHERE g.run = ?"
+                f" ORDER BY {BY_NAME}, l.overload",
+                (run,),
+            )
+            for *key, overload, cases, calls, kernels, stood_in in cursor:
+                yield GroupKey(*key), sys.intern(overload), _launches(cases, calls, kernels, stood_in)
+
+    def add_case_kernels(self, group: int, position: int, kernels: Sequence[str]) -> None:
+        """Record the shipped kernels that a case launched, in order: of one that did not pass."""
+        with clear_errors(self.path), self._connection as connection:
+            row = (group, position, json.dumps(list(kernels)))
+            connection.execute("INSERT OR REPLACE INTO case_kernels VALUES (?, ?, ?)", row)
 
     # ---- torch.mps itself
 
@@ -688,6 +767,10 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA journal_mode=WAL")
     # A crash of the process loses nothing at this level; only a power cut may lose the last transactions.
     connection.execute("PRAGMA synchronous=NORMAL")
+
+
+def _launches(cases: int, calls: int, kernels: str, stood_in: str) -> Launches:
+    return Launches(calls, Counter(json.loads(kernels)), Counter(json.loads(stood_in)), cases)
 
 
 def outcome_fields(outcome: Outcome) -> dict[str, Any]:

@@ -24,7 +24,8 @@ from ..findings.store import Run, Store, StoredGroup, StoreError
 from ..group import GroupKey
 from ..hash_seed import same_hashes
 from ..selection import Settings
-from ..verdicts import CaseVerdict, Outcome
+from ..shipped.kernels import kernel_that_ran, note_deadly
+from ..verdicts import CaseVerdict, Grade, Outcome
 from . import last_call, worker
 from .death import death_of
 from .look_budget import DeathBudget
@@ -71,6 +72,8 @@ class _Audit:
             _same_environment(run, plan.environment)
             self._say(_announcement(run, len(plan.groups)))
             self._store.plan(run.id, plan.groups)
+            if plan.kernels:
+                self._store.add_shipped_kernels(run.id, plan.kernels)
             self._execute(pool, self._open_groups(run, "fallback"), "audit", {})
             self._probe_module(pool, run)
         self._run_strict(run)
@@ -148,6 +151,11 @@ class _Audit:
         announced = worker.announced(task.marker)
         task.marker.unlink(missing_ok=True)
         death = death_of(expired, self._scratch)
+        grade = None
+        if kernel := kernel_that_ran(self._scratch, expired.pid):
+            note_deadly(self._scratch, kernel)
+            grade = Grade.SHIPPED_KERNEL
+            death = replace(death, cause=f"{death.cause} in the shipped kernel {kernel}")
         if announced is not None and announced[1] == worker.INSIDE:  # the case itself is recorded
             return True
         if announced is not None and announced[0] not in self._store.positions(task.group):
@@ -162,7 +170,9 @@ class _Audit:
                 outcome = Outcome(verdict, "forward", death.cause)
             else:
                 outcome = Outcome(CaseVerdict.REFERENCE_FAILED, "forward", f"the CPU's run ends in {death}")
-            self._store.add_case(task.group, position, outcome, "")
+            self._store.add_case(task.group, position, outcome, "", grade)
+            if grade is not None:
+                self._store.add_case_kernels(task.group, position, [kernel])
             if outcome.verdict.executed and self._deaths.allows(task.key, outcome.verdict):
                 self._look_at_death(pool, replace(task, positions=frozenset({position})), position)
             return True
@@ -210,11 +220,11 @@ def _as_recorded(run: Run, given: Settings) -> Settings:
 
 
 def _same_environment(run: Run, environment: dict[str, object]) -> None:
-    for name in ("torch", "simulated", "profile"):
-        if run.environment[name] != environment[name]:
+    for name in ("torch", "simulated", "profile", "shipped"):
+        before, now = (each.get(name, "none") for each in (run.environment, environment))
+        if before != now:
             raise MpsmithError(
-                f"run {run.id} was made with {name} {run.environment[name]}, this is {environment[name]}:"
-                " start a new audit without --resume"
+                f"run {run.id} was made with {name} {before}, this is {now}: start a new audit without --resume"
             )
 
 
@@ -222,6 +232,8 @@ def _announcement(run: Run, groups: int) -> str:
     environment = run.environment
     if run.simulated:
         device = f"SIMULATED mps device with the coverage of torch {environment['profile']}; not evidence about a Mac"
+        if environment.get("shipped"):
+            device += f", and the kernels that torch {environment['shipped']} ships to Macs"
     else:
         device = f"mps device of this machine ({environment['chip']})"
     return f"run {run.id}: torch {environment['torch']}, {device}; {groups:,} groups of cases"

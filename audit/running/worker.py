@@ -25,6 +25,7 @@ from ...errors import MpsmithError
 from .. import time_limit
 from ..findings.store import Store
 from ..group import GroupKey
+from ..launches import count_case, grade_of_case, kernels_in
 from ..selection import Settings
 from ..verdicts import CaseVerdict, Outcome
 from . import last_call
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     from ..covering.pruning import Chosen
     from ..judging.execution import Execution
     from ..judging.judge import Trial
+    from ..launches import LaunchesByOverload
+    from ..shipped.computing import GroupComputing
+    from ..shipped.kernels import AuditedKernels
     from .device import AuditedDevice
 
 # Making all samples of a group may take longer than running one of them.
@@ -70,21 +74,26 @@ class Task:
 
 @dataclass(frozen=True)
 class AuditPlan:
-    """What there is to execute, as a worker found it: the parent itself never loads torch."""
+    """What there is to execute, as a worker found it: the parent itself never loads torch.
+
+    `kernels`: the names of the shipped kernels that can be launched.
+    """
 
     groups: list[GroupKey]
     environment: dict[str, Any]
+    kernels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Replay:
-    """One case executed again: its outcome, and both results as text."""
+    """One case executed again: its outcome, both results as text, and what became of calls where kernels shipped."""
 
     outcome: Outcome
     inputs: str
     cpu: str
     mps: str
     simulated: bool
+    launches: LaunchesByOverload
 
 
 @dataclass
@@ -93,6 +102,7 @@ class _Worker:
     sources: dict[str, CaseSource]
     device: AuditedDevice
     store: Store
+    shipped: AuditedKernels | None
     frozen: set[str] = field(default_factory=set)
     looking: LookBudget = field(default_factory=LookBudget)
 
@@ -130,6 +140,7 @@ def _prepare(options: WorkerOptions) -> _Worker:
 
     torch.set_num_threads(1)
     device = open_device(options.settings.device, options.settings.profile)
+    shipped = _put_shipped(options, device)
     _arm(options.settings.faults, device)
     _refuse(options.settings.refuse_dtypes_of, device)
     sources = case_sources(options.settings.imports)
@@ -137,7 +148,20 @@ def _prepare(options: WorkerOptions) -> _Worker:
     store = Store.open_to_add(options.store)
     keep_words(options.scratch)
     _limit_memory(options.settings.memory_limit)
-    return _Worker(options, sources, device, store)
+    return _Worker(options, sources, device, store, shipped)
+
+
+def _put_shipped(options: WorkerOptions, device: AuditedDevice) -> AuditedKernels | None:
+    """Let the simulated device compute with the kernels that a release ships, where the user asks for one."""
+    release = options.settings.shipped
+    if release is None:
+        return None
+    if not device.simulated:
+        raise MpsmithError("--shipped is for the simulated device; a real one launches its own kernels")
+    from ..shipped.computing import put_under_device
+    from ..wheel.shipped import shipped_library
+
+    return put_under_device(shipped_library(release), release, options.scratch)
 
 
 def _refuse(release: str | None, device: AuditedDevice) -> None:
@@ -176,7 +200,9 @@ def plan() -> AuditPlan:
         raise MpsmithError(f"unknown case source {unknown[0]!r} (there are {', '.join(worker.sources)})")
     wanted = [source for source in worker.sources.values() if is_wanted(source, settings)]
     groups = [key for source in wanted for key in in_order_of_execution(source)]
-    return AuditPlan(select(groups, settings.ops, settings.dtypes), environment(worker.device))
+    found = environment(worker.device) | ({"shipped": settings.shipped} if worker.shipped else {})
+    kernels = tuple(worker.shipped.names) if worker.shipped else ()
+    return AuditPlan(select(groups, settings.ops, settings.dtypes), found, kernels)
 
 
 def run_group(task: Task) -> int:
@@ -184,6 +210,8 @@ def run_group(task: Task) -> int:
     from ...errors import one_line
 
     worker = _started()
+    if worker.shipped is not None:
+        worker.shipped.leave_out_deadly()
     marker = os.open(task.marker, os.O_WRONLY | os.O_CREAT, 0o600)
     try:
         _announce(marker, MAKING_SAMPLES, worker.options.settings.timeout * GENERATION_TIMEOUT_FACTOR)
@@ -197,7 +225,7 @@ def run_group(task: Task) -> int:
             worker.store.add_case(task.group, MAKING_SAMPLES, outcome, "")
             worker.store.mark_done(task.group)
             return 0
-        executed = _run_cases(worker, task, _open_cases(worker, task, chosen.cases), marker)
+        executed = _run_cases(worker, task, _open_cases(worker, task, chosen.cases), marker, _computing(worker, chosen))
         if task.key.mode == "fallback":  # the strict mode repeats some of the same cases
             worker.store.add_covered(task.group, chosen.repeating, chosen.levels)
         worker.store.mark_done(task.group)
@@ -211,31 +239,33 @@ def look_at_death(task: Task) -> None:
     """Run the task's only case again, which killed a worker, and write down each call inside before it is made."""
     from ..judging.inner_calls import fault_inside
 
-    worker, case, label = _only_case(task)
+    worker, case, label, computing = _only_case(task)
+    if worker.shipped is not None:
+        worker.shipped.leave_out_none()
     descriptor = os.open(last_call.path_of(task.marker), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with at_risk(worker.options.settings.timeout):
+    with at_risk(worker.options.settings.timeout), computing.of_case(_position(task)):
         at_fault = fault_inside(
             case, worker.device.recorder, worker.options.settings.seed, label, partial(last_call.note, descriptor)
         )
     os.close(descriptor)
-    (position,) = task.positions or (MAKING_SAMPLES,)
-    worker.store.add_look_inside(task.group, position, at_fault)
+    worker.store.add_look_inside(task.group, _position(task), at_fault)
 
 
 def replay(task: Task) -> Replay:
     """Execute one case and describe what both devices gave; the case is the only position of the task."""
     from ..cases import described
 
-    worker, case, label = _only_case(task)
+    worker, case, label, computing = _only_case(task)
     shown: list[str] = []
 
     def show(trial: Trial) -> None:
         shown.extend((_shown(trial.cpu), _shown(trial.mps)))
 
-    with at_risk(worker.options.settings.timeout):
+    with at_risk(worker.options.settings.timeout), computing.of_case(_position(task)) as drained:
         outcome = _judged(worker, case, label, on_executed=show)
+        launches = drained()
     cpu, mps = shown or (_shown(None), _shown(None))
-    return Replay(outcome, described(case), cpu, mps, worker.device.simulated)
+    return Replay(outcome, described(case), cpu, mps, worker.device.simulated, launches)
 
 
 def script(task: Task) -> str:
@@ -243,24 +273,39 @@ def script(task: Task) -> str:
     from ..reproduction.script import script_of
     from ..reproduction.shrinking import shrink
 
-    worker, case, label = _only_case(task)
+    worker, case, label, computing = _only_case(task)
 
     def judge_again(simpler: Case) -> Outcome:
-        with at_risk(worker.options.settings.timeout):
+        with at_risk(worker.options.settings.timeout), computing.of_case(_position(task)):
             return _judged(worker, simpler, label)
 
     smallest, outcome = shrink(case, judge_again)
     return script_of(smallest, task.key, outcome, simulated=worker.device.simulated)
 
 
-def _only_case(task: Task) -> tuple[_Worker, Case, str]:
+def _only_case(task: Task) -> tuple[_Worker, Case, str, GroupComputing]:
     worker = _started()
-    assert task.positions is not None
-    (position,) = task.positions
-    cases = _choose_cases(worker, task.key).cases
+    position = _position(task)
+    chosen = _choose_cases(worker, task.key)
+    cases = chosen.cases
     if position not in cases:
         raise MpsmithError(f"{task.key.label} has {len(cases)} cases here, not a case {position}: is torch the same?")
-    return worker, cases[position], f"{task.key.label}:{position}"
+    return worker, cases[position], f"{task.key.label}:{position}", _computing(worker, chosen)
+
+
+def _position(task: Task) -> int:
+    """The position of the task's only case."""
+    assert task.positions is not None
+    (position,) = task.positions
+    return position
+
+
+def _computing(worker: _Worker, chosen: Chosen) -> GroupComputing:
+    """What computes the cases of a group: some of them go through shipped kernels, where there are any."""
+    from ..shipped.computing import GroupComputing
+
+    levels = None if worker.shipped is None else chosen.levels
+    return GroupComputing(levels, worker.options.settings.shipped_samples)
 
 
 def _shown(execution: Execution | None) -> str:
@@ -300,11 +345,14 @@ def freeze_once(frozen: set[str], source: str) -> None:
         gc.freeze()
 
 
-def _run_cases(worker: _Worker, task: Task, cases: list[tuple[int, Case]], marker: int) -> int:
+def _run_cases(
+    worker: _Worker, task: Task, cases: list[tuple[int, Case]], marker: int, computing: GroupComputing
+) -> int:
     from ..cases import described
     from ..judging.witness import Witness
 
     witness = Witness()
+    of_group: LaunchesByOverload = {}
     traced_types: set[object] = set()
     executed = 0
     for position, case in cases:
@@ -316,11 +364,18 @@ def _run_cases(worker: _Worker, task: Task, cases: list[tuple[int, Case]], marke
         traced_types.add(types)
         inputs = described(case)
         reached_device = partial(_mark, marker, position, ON_DEVICE)
-        outcome = _judged(worker, case, f"{task.key.label}:{position}", witness=traced, on_device=reached_device)
-        worker.store.add_case(task.group, position, outcome, inputs)
-        _look_inside(worker, task, position, case, outcome, marker)
+        with computing.of_case(position) as drained:
+            outcome = _judged(worker, case, f"{task.key.label}:{position}", witness=traced, on_device=reached_device)
+            launches = drained()
+            grade = grade_of_case(launches, outcome) if launches else None
+            worker.store.add_case(task.group, position, outcome, inputs, grade)
+            count_case(of_group, launches, grade)
+            if launches and outcome.verdict is not CaseVerdict.PASSED:
+                worker.store.add_case_kernels(task.group, position, kernels_in(launches))
+            _look_inside(worker, task, position, case, outcome, marker)
         executed += 1
     worker.store.add_witnesses(task.group, witness.overloads)
+    worker.store.add_launches(task.group, of_group)
     return executed
 
 

@@ -30,6 +30,7 @@ GROUND = ("near_names", "torch_release", "checkout", "errors", "_version", "cach
 FLOORS: dict[str, tuple[str, ...]] = {
     "audit": (
         "verdicts",
+        "launches",
         "group",
         "selection",
         "hash_seed",
@@ -49,6 +50,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "coverage",
         "findings",
         "mps_module",
+        "shipped",
         "reproduction",
         "running",
         "self_test",

@@ -59,6 +59,23 @@ def test_processor_time_is_limited_and_the_wall_clock_generously() -> None:
     assert signal.getitimer(signal.ITIMER_PROF)[0] == signal.getitimer(signal.ITIMER_REAL)[0] == 0
 
 
+def test_what_is_suspended_goes_on_with_what_was_left() -> None:
+    time_limit.start(1000.0)
+    with time_limit.suspended():
+        assert signal.getitimer(signal.ITIMER_PROF)[0] == signal.getitimer(signal.ITIMER_REAL)[0] == 0
+    left = signal.getitimer(signal.ITIMER_PROF)[0]
+    time_limit.stop()
+    assert 900 < left <= 1001
+    with time_limit.suspended():
+        pass
+    assert signal.getitimer(signal.ITIMER_PROF)[0] == 0  # no limit before, none after
+
+
+def test_what_is_suspended_is_ended_by_nothing() -> None:
+    waiting = "signal.sigtimedwait([signal.SIGUSR1], 1)"
+    assert ended_by(f"with time_limit.suspended(): {waiting}\ntime_limit.stop()") == 0
+
+
 @pytest.mark.parametrize("exitcode", [0, 1, -signal.SIGABRT, -signal.SIGKILL, -signal.SIGSEGV, signal.SIGALRM])
 def test_other_ends_are_no_time_out(exitcode: int) -> None:
     assert not time_limit.exceeded(exitcode)

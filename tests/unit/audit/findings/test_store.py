@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from mpsmith.audit.findings.module_rows import ModuleRow, ModuleStatus
 from mpsmith.audit.findings.store import Covered, Store, StoreError
 from mpsmith.audit.findings.tally import tally
 from mpsmith.audit.group import GroupKey
+from mpsmith.audit.launches import Launches
 from mpsmith.audit.verdicts import CaseVerdict, Grade, Outcome
 
 KEY = GroupKey("opinfo", "nn.functional.softshrink", "", "float32", "fallback")
@@ -121,6 +123,35 @@ def test_a_case_has_the_grade_that_was_recorded_or_that_of_its_device(store: Sto
     store.add_case(store.groups(on_a_mac)[0].id, 0, Outcome(CaseVerdict.WRONG), "")
     assert [case.grade for case in store.cases(on_a_mac)] == [Grade.REAL_DEVICE]
     assert [count.grade for count in store.case_counts(on_a_mac)] == [Grade.REAL_DEVICE]
+
+
+def test_launches_of_a_group_are_added_up_and_those_of_a_case_kept(store: Store) -> None:
+    run, group = planned(store)
+    first = Launches(2, Counter(exp_dense=2), Counter(), 1)
+    again = Launches(1, Counter(exp_dense=1), Counter(MPSGraph=4), 1)
+    store.add_launches(group, {"aten::exp": first})
+    store.add_launches(group, {"aten::exp": again, "aten::mul.Tensor": again})  # a worker died between
+    both = Launches(3, Counter(exp_dense=3), Counter(MPSGraph=4), 2)
+    assert list(store.launches(run)) == [(KEY, "aten::exp", both), (KEY, "aten::mul.Tensor", again)]
+    store.add_case(group, 0, Outcome(CaseVerdict.WRONG), "", Grade.SHIPPED_KERNEL)
+    store.add_case_kernels(group, 0, ["exp_dense", "mul_dense"])
+    store.add_case(group, 1, Outcome(CaseVerdict.WRONG), "")
+    assert [case.kernels for case in store.cases(run)] == [("exp_dense", "mul_dense"), ()]
+    assert store.shipped_kernels(run) == ()
+    store.add_shipped_kernels(run, ["exp_dense", "mul_dense"])
+    assert store.shipped_kernels(run) == ("exp_dense", "mul_dense")
+
+
+def test_a_store_from_before_shipped_kernels_has_none(store: Store) -> None:
+    run, group = planned(store)
+    store.add_case(group, 0, Outcome(CaseVerdict.WRONG), "")
+    with sqlite3.connect(store.path) as connection:
+        for table in ("launches", "case_kernels", "shipped_kernels"):
+            connection.execute(f"DROP TABLE {table}")
+    with Store.open(store.path) as old:
+        assert list(old.launches(run)) == []
+        assert old.shipped_kernels(run) == ()
+        assert [case.kernels for case in old.cases(run)] == [()]
 
 
 def test_a_store_from_before_grades_is_read_and_added_to(store: Store) -> None:

@@ -1,0 +1,59 @@
+"""What became of the calls of overloads in an audit with shipped kernels, as plain data. Imports no torch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from .verdicts import Grade, Outcome
+
+
+@dataclass
+class Launches:
+    """What became of the calls of one overload, in one case or in several together.
+
+    Attributes:
+        calls: how many took their values from shipped kernels.
+        kernels: the launches of these calls by the kernel's name.
+        stood_in: calls that kept the values of the stand-in, by the reason.
+        cases: how many cases of the grade *shipped kernel* it launched a kernel in.
+    """
+
+    calls: int = 0
+    kernels: Counter[str] = field(default_factory=Counter)
+    stood_in: Counter[str] = field(default_factory=Counter)
+    cases: int = 0
+
+    def add(self, other: Launches) -> None:
+        """Count the calls of others too."""
+        self.calls += other.calls
+        self.kernels.update(other.kernels)
+        self.stood_in.update(other.stood_in)
+        self.cases += other.cases
+
+
+# By overload ("aten::add.Tensor").
+LaunchesByOverload = dict[str, Launches]
+
+
+def grade_of_case(launches: Mapping[str, Launches], outcome: Outcome) -> Grade:
+    """The grade of a case that ran with shipped kernels in place.
+
+    It is *shipped kernel* only if a shipped kernel computed, and nothing else did: neither a stand-in nor the CPU.
+    """
+    launched = any(each.calls for each in launches.values())
+    whole = not outcome.fallbacks and not any(each.stood_in for each in launches.values())
+    return Grade.SHIPPED_KERNEL if launched and whole else Grade.DISPATCH_ONLY
+
+
+def kernels_in(launches: Mapping[str, Launches]) -> list[str]:
+    """The names of the kernels that were launched, each once."""
+    return list(dict.fromkeys(kernel for each in launches.values() for kernel in each.kernels))
+
+
+def count_case(into: LaunchesByOverload, launches: Mapping[str, Launches], grade: Grade | None) -> None:
+    """Add the calls of one case, of this grade, to those of others."""
+    for overload, each in launches.items():
+        each.cases = int(grade is Grade.SHIPPED_KERNEL and each.calls > 0)
+        into.setdefault(overload, Launches()).add(each)

@@ -1,0 +1,36 @@
+"""Which cases of a group run through shipped kernels: a few of each kind, the same on every machine. Imports no torch.
+
+A kind is what decides which kernel a call takes and which way it goes inside: how the tensors lie in memory, their
+size, the class of values, whether there are gradients. A case is taken as long as it has a level of one of these
+factors that fewer than PER_LEVEL cases before it had.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from ..covering.pairs import DTYPE, GRADIENT, LAYOUT, OTHER_LAYOUTS, SHAPES, SIZE, VALUES, Level, Levels
+from ..selection import ShippedSamples
+
+PER_LEVEL = 2
+FACTORS = frozenset({DTYPE, LAYOUT, OTHER_LAYOUTS, SIZE, SHAPES, VALUES, GRADIENT})
+
+
+def positions_through_shipped(levels: Mapping[int, Levels], samples: ShippedSamples) -> frozenset[int]:
+    """The positions of the cases of a group that run through shipped kernels; the others take the stand-ins.
+
+    Args:
+        levels: what each case is at, by position.
+        samples: whether all are wanted.
+    """
+    if samples is ShippedSamples.ALL:
+        return frozenset(levels)
+    seen: Counter[Level] = Counter()
+    taken = set()
+    for position in sorted(levels):
+        kinds = [level for level in levels[position] if level[0] in FACTORS]
+        if not kinds or any(seen[level] < PER_LEVEL for level in kinds):
+            taken.add(position)
+            seen.update(kinds)
+    return frozenset(taken)

@@ -1,0 +1,67 @@
+"""The shipped kernels of a release under the device of this process, and what became of the calls of each case."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from ...simulator.device import loading as device
+from ...simulator.shipped import interposition
+from ..covering.pairs import Levels
+from ..launches import Launches, LaunchesByOverload
+from ..selection import ShippedSamples
+from .choice import positions_through_shipped
+from .computes import computes_values
+from .kernels import AuditedKernels
+
+NO_CONVENTION = "no convention says which kernels the host launches"
+
+Drained = Callable[[], LaunchesByOverload]
+
+
+def put_under_device(library: Path, release: str, scratch: Path) -> AuditedKernels:
+    """Let the simulated device of this process compute with the kernels of a library. Raises MpsmithError."""
+    from ...simulator.air.library import AirLibrary
+
+    kernels = AuditedKernels(AirLibrary(library, release), scratch)
+    interposition.activate(kernels)
+    return kernels
+
+
+class GroupComputing:
+    """What computes the cases of one group: shipped kernels in some, the stand-ins in the others.
+
+    `levels`: what each case is at, by position, where shipped kernels are in place; None where they are not.
+    """
+
+    def __init__(self, levels: Mapping[int, Levels] | None, samples: ShippedSamples) -> None:
+        self._positions = None if levels is None else positions_through_shipped(levels, samples)
+
+    @contextmanager
+    def of_case(self, position: int) -> Iterator[Drained]:
+        """A context for one case; its value says what became of the native calls until it is asked."""
+        if self._positions is None:
+            yield dict
+        elif position in self._positions:
+            interposition.drain()
+            device.drain_calls()
+            yield launches
+        else:
+            with interposition.paused():
+                yield dict
+
+
+def launches() -> LaunchesByOverload:
+    """What became of the native calls since the last time; those that compute no values are left out."""
+    planned = interposition.drain()
+    found = {
+        overload: Launches(each.launched, Counter(each.kernels), Counter(each.stood_in))
+        for overload, each in planned.items()
+        if each.launched or each.stood_in
+    }
+    for overload, calls in device.drain_calls().items():
+        if calls.native and overload not in planned and computes_values(overload):
+            found[overload] = Launches(stood_in=Counter({NO_CONVENTION: calls.native}))
+    return found

@@ -1,0 +1,155 @@
+"""An audit with the kernels of a release: what they compute is judged, and one that hangs or is broken costs itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mpsmith.audit.findings.store import Store, StoredCase
+from mpsmith.audit.launches import Launches
+from mpsmith.audit.verdicts import CaseVerdict, Grade
+from mpsmith.cache import cache_folder
+from support.air_kernels import bitcode, buffer, builtin, kernel
+from support.metal_libraries import metal_library
+
+# Only a hang of the audit itself ends these tests.
+pytestmark = pytest.mark.timeout(1800)
+
+RELEASE = "2.13.0"
+POINTERS = """  %i = zext i32 %t to i64
+  %from = getelementptr float, ptr addrspace(1) %input, i64 %i
+  %to = getelementptr float, ptr addrspace(1) %output, i64 %i
+  %v = load float, ptr addrspace(1) %from
+"""
+NEGATE = f"{POINTERS}  %r = fneg float %v\n  store float %r, ptr addrspace(1) %to"
+TWICE = f"{POINTERS}  %r = fadd float %v, %v\n  store float %r, ptr addrspace(1) %to"
+FOR_EVER = f"""{POINTERS}  br label %again
+again:
+  store volatile float %v, ptr addrspace(1) %to
+  br label %again
+end:"""
+
+
+def unary(name: str, body: str) -> bytes:
+    arguments = [buffer("output", "float", 0), buffer("input", "float", 1), builtin("thread_position_in_grid")]
+    parameters = "ptr addrspace(1) %output, ptr addrspace(1) %input, i32 %t"
+    return bitcode(kernel(name, parameters, arguments, body))
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The user's cache, with other kernels in the place of the release's."""
+    cache = tmp_path_factory.mktemp("cache")
+    for each in cache_folder().iterdir():
+        if each.name != "shipped":
+            (cache / each.name).symlink_to(each)
+    kernels = {
+        "neg_dense_scalar_float_float": unary("neg_dense_scalar_float_float", NEGATE),
+        "ceil_dense_scalar_float_float": unary("ceil_dense_scalar_float_float", TWICE),
+        "floor_dense_scalar_float_float": unary("floor_dense_scalar_float_float", FOR_EVER),
+        "trunc_dense_scalar_float_float": b"no bitcode",
+    }
+    library = metal_library(kernels)
+    folder = cache / "shipped" / RELEASE
+    folder.mkdir(parents=True)
+    (folder / "metal_basic.metallib").write_bytes(library)
+    (folder / "sections.json").write_text(json.dumps({"metal_basic": len(library)}))
+    return {**os.environ, "MPSMITH_CACHE": str(cache)}
+
+
+def mpsmith(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mpsmith", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+
+@pytest.fixture(scope="module")
+def store(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("audit") / "store.sqlite"
+    chosen = ("--ops", "neg,ceil,floor,trunc", "--sources", "opinfo,layouts", "--dtypes", "float32", "--workers", "1")
+    shipped = ("--shipped", RELEASE, "--timeout", "4", "--store", str(path))
+    done = mpsmith(environment, "audit", "--device", "simulated", *chosen, *shipped)
+    assert done.returncode == 0, done.stderr
+    assert f"the kernels that torch {RELEASE} ships to Macs" in done.stderr
+    return path
+
+
+def cases_of(store: Path, operator: str) -> list[StoredCase]:
+    with Store.open(store) as opened:
+        run = opened.latest_run()
+        assert run.environment["shipped"] == run.settings["shipped"] == RELEASE
+        return list(opened.cases(run.id, "g.operator = ?", (operator,)))
+
+
+def launches_of(store: Path, overload: str) -> Launches:
+    with Store.open(store) as opened:
+        together = Launches()
+        for _, name, each in opened.launches(opened.latest_run().id):
+            if name == f"aten::{overload}":
+                together.add(each)
+        return together
+
+
+def test_what_a_shipped_kernel_gets_right_is_its_evidence(store: Path) -> None:
+    cases = cases_of(store, "neg")
+    assert {case.outcome.verdict for case in cases} == {CaseVerdict.PASSED}
+    shipped = [case for case in cases if case.grade is Grade.SHIPPED_KERNEL]
+    launches = launches_of(store, "neg")
+    assert len(shipped) == launches.cases > 0
+    assert set(launches.kernels) == {"neg_dense_scalar_float_float"}
+    assert len(shipped) < len(cases)  # a strided one stands in, and of a kind a few are taken
+
+
+def test_what_it_gets_wrong_is_wrong_and_names_it(store: Path) -> None:
+    wrong = [case for case in cases_of(store, "ceil") if case.outcome.verdict is CaseVerdict.WRONG]
+    assert wrong
+    assert {case.kernels for case in wrong} == {("ceil_dense_scalar_float_float",)}
+    assert Grade.SHIPPED_KERNEL in {case.grade for case in wrong}
+
+
+def test_a_kernel_that_never_ends_costs_one_case(store: Path) -> None:
+    cases = cases_of(store, "floor")
+    ended = [case for case in cases if case.outcome.verdict is not CaseVerdict.PASSED]
+    assert [(case.outcome.verdict, case.outcome.message, case.grade, case.kernels) for case in ended] == [
+        (
+            CaseVerdict.TIMEOUT,
+            "time-out in the shipped kernel floor_dense_scalar_float_float",
+            Grade.SHIPPED_KERNEL,
+            ("floor_dense_scalar_float_float",),
+        )
+    ]
+    assert {case.grade for case in cases if case not in ended} == {Grade.DISPATCH_ONLY}
+    assert "the kernel floor_dense_scalar_float_float ended a worker process of this audit" in (
+        launches_of(store, "floor").stood_in
+    )
+
+
+def test_a_kernel_that_cannot_be_compiled_is_stood_in_for(store: Path) -> None:
+    assert {(case.outcome.verdict, case.grade) for case in cases_of(store, "trunc")} == {
+        (CaseVerdict.PASSED, Grade.DISPATCH_ONLY)
+    }
+    assert any("trunc_dense_scalar_float_float" in reason for reason in launches_of(store, "trunc").stood_in)
+
+
+def test_a_replay_launches_the_kernel_again_and_names_it(environment: dict[str, str], store: Path) -> None:
+    wrong = next(case for case in cases_of(store, "ceil") if case.outcome.verdict is CaseVerdict.WRONG)
+    done = mpsmith(environment, "replay", wrong.label, "--store", str(store))
+    assert "recorded: wrong (shipped kernel) " in done.stdout, done.stderr
+    assert "now:      wrong" in done.stdout
+    assert "shipped:  aten::ceil: ceil_dense_scalar_float_float" in done.stdout
+
+
+def test_faults_wrap_the_shipped_kernel(environment: dict[str, str], tmp_path: Path) -> None:
+    store = tmp_path / "store.sqlite"
+    chosen = ("--ops", "neg", "--sources", "opinfo", "--dtypes", "float32", "--workers", "1")
+    fault = ("--fault", "aten::neg: values")
+    done = mpsmith(environment, "audit", *chosen, *fault, "--shipped", RELEASE, "--store", str(store))
+    assert done.returncode == 0, done.stderr
+    wrong = [case for case in cases_of(store, "neg") if case.grade is Grade.SHIPPED_KERNEL]
+    assert {(case.outcome.verdict, case.kernels) for case in wrong} == {
+        (CaseVerdict.WRONG, ("neg_dense_scalar_float_float",))
+    }

@@ -1,0 +1,124 @@
+"""A shipped kernel costs what it costs itself: its compilation no case, its failure one try, its hang one process."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from mpsmith.audit import time_limit
+from mpsmith.audit.shipped.kernels import AuditedKernels, deadly_kernels, kernel_that_ran, note_deadly
+from mpsmith.simulator.errors import SimulatorError
+
+GRID = (1, 1, 1)
+
+
+class FakeKernel:
+    def __init__(self, library: FakeLibrary, name: str) -> None:
+        self.library, self.name = library, name
+
+    def compile(self) -> None:
+        self.library.compiled.append(self.name)
+        self.library.limits.append(signal.getitimer(signal.ITIMER_PROF)[0])
+        if self.name == "broken":
+            raise SimulatorError("the compiler refuses it")
+
+    def prepare(
+        self, arguments: Mapping[str, object], threads: object, group: object, threadgroup_memory: Sequence[int] = ()
+    ) -> Callable[[], None]:
+        return lambda: self.library.launched(self.name)
+
+
+class FakeLibrary:
+    release = "9.9.9"
+    names = ("good", "broken")
+
+    def __init__(self) -> None:
+        self.compiled: list[str] = []
+        self.limits: list[float] = []
+        self.launched: Callable[[str], None] = lambda name: None
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.names
+
+    def signature(self, name: str) -> object:
+        self.limits.append(signal.getitimer(signal.ITIMER_PROF)[0])
+        return f"signature of {name}"
+
+    def kernel(self, name: str) -> FakeKernel:
+        return FakeKernel(self, name)
+
+
+@pytest.fixture
+def library() -> FakeLibrary:
+    return FakeLibrary()
+
+
+@pytest.fixture
+def kernels(library: FakeLibrary, tmp_path: Path) -> AuditedKernels:
+    return AuditedKernels(library, tmp_path)
+
+
+def test_what_a_library_says_is_said(kernels: AuditedKernels) -> None:
+    assert (kernels.release, kernels.names, kernels.signature("good")) == (
+        "9.9.9",
+        ("good", "broken"),
+        "signature of good",
+    )
+    assert "good" in kernels
+    assert "other" not in kernels
+    assert 3 not in kernels
+
+
+def test_compiling_counts_against_no_limit(kernels: AuditedKernels, library: FakeLibrary) -> None:
+    time_limit.start(1000)
+    kernels.signature("good")
+    kernels.kernel("good")
+    left = signal.getitimer(signal.ITIMER_PROF)[0]
+    time_limit.stop()
+    assert library.limits == [0, 0]
+    assert 900 < left <= 1001
+
+
+def test_a_kernel_is_compiled_once_whether_it_can_be_or_not(kernels: AuditedKernels, library: FakeLibrary) -> None:
+    for _ in range(2):
+        kernels.kernel("good").prepare({}, GRID, GRID)()
+        with pytest.raises(SimulatorError, match=r"^the compiler refuses it$"):
+            kernels.kernel("broken")
+    assert library.compiled == ["good", "broken"]
+
+
+def test_the_kernel_that_runs_is_known_to_who_finds_the_process_gone(
+    kernels: AuditedKernels, library: FakeLibrary, tmp_path: Path
+) -> None:
+    seen: list[str] = []
+    library.launched = lambda name: seen.append(kernel_that_ran(tmp_path, os.getpid()))
+    assert kernel_that_ran(tmp_path, os.getpid()) == ""
+    kernels.kernel("good").prepare({}, GRID, GRID)()
+    assert seen == ["good"]
+    assert kernel_that_ran(tmp_path, os.getpid()) == ""
+    assert kernel_that_ran(tmp_path, 0) == ""
+
+
+def test_a_kernel_that_raises_ran_to_its_end(kernels: AuditedKernels, library: FakeLibrary, tmp_path: Path) -> None:
+    def out_of_bounds(name: str) -> None:
+        raise SimulatorError(f"{name} reads out of bounds")
+
+    library.launched = out_of_bounds
+    with pytest.raises(SimulatorError, match="out of bounds"):
+        kernels.kernel("good").prepare({}, GRID, GRID)()
+    assert kernel_that_ran(tmp_path, os.getpid()) == ""
+
+
+def test_what_ended_a_worker_is_left_out_by_those_that_come_after(kernels: AuditedKernels, tmp_path: Path) -> None:
+    kernels.kernel("good")
+    note_deadly(tmp_path, "good")
+    assert deadly_kernels(tmp_path) == ["good"]
+    kernels.leave_out_deadly()
+    with pytest.raises(SimulatorError, match="the kernel good ended a worker process of this audit"):
+        kernels.kernel("good")
+    kernels.leave_out_none()
+    kernels.kernel("good")

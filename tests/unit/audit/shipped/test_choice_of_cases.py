@@ -1,0 +1,42 @@
+"""Which cases run through shipped kernels: of every kind a few, the same whatever else is in the group."""
+
+from __future__ import annotations
+
+from mpsmith.audit.covering.pairs import DTYPE, FORM, LAYOUT, VALUES, Levels
+from mpsmith.audit.selection import ShippedSamples
+from mpsmith.audit.shipped.choice import PER_LEVEL, positions_through_shipped
+
+
+def at(layout: str, values: str = "plain", **flags: str) -> Levels:
+    return ((DTYPE, "float32"), (LAYOUT, layout), (VALUES, values), *flags.items())
+
+
+def taken(*levels: Levels, samples: ShippedSamples = ShippedSamples.DEFAULT) -> list[int]:
+    return sorted(positions_through_shipped(dict(enumerate(levels)), samples))
+
+
+def test_of_one_kind_the_first_few_are_taken() -> None:
+    alike = [at("contiguous", flag=str(number)) for number in range(9)]
+    assert taken(*alike) == list(range(PER_LEVEL))
+
+
+def test_every_layout_and_class_of_values_is_taken_wherever_it_stands() -> None:
+    many = [at("contiguous")] * 20
+    assert taken(*many, at("transposed"), at("contiguous", "nan")) == [*range(PER_LEVEL), 20, 21]
+
+
+def test_a_flag_or_a_form_alone_is_no_kind() -> None:
+    many = [at("contiguous")] * PER_LEVEL
+    assert taken(*many, (*at("contiguous"), (FORM, "in place"))) == list(range(PER_LEVEL))
+
+
+def test_what_is_at_nothing_is_taken() -> None:
+    assert taken((), ((FORM, "plain"),)) == [0, 1]
+
+
+def test_all_are_taken_where_all_are_asked_for() -> None:
+    assert taken(*[at("contiguous")] * 9, samples=ShippedSamples.ALL) == list(range(9))
+
+
+def test_positions_are_those_of_the_cases() -> None:
+    assert positions_through_shipped({7: at("contiguous")}, ShippedSamples.DEFAULT) == {7}

@@ -1,0 +1,71 @@
+"""Of which releases the kernels are launched: asked for, fetched once, and done without where they cannot be had."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mpsmith.audit.shipped import releases
+from mpsmith.audit.wheel.errors import UnreachableError
+from mpsmith.errors import MpsmithError
+
+
+@pytest.fixture
+def fetched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    asked: list[str] = []
+    cached = {"2.13.0": Path("kept.metallib")}
+    monkeypatch.setattr(releases, "cached_library", cached.get)
+    monkeypatch.setattr(releases, "installed_release", lambda: "2.13.0+cpu")
+    monkeypatch.setattr(releases.sys, "platform", "linux")
+    monkeypatch.setattr(releases, "shipped_library", asked.append)
+    return asked
+
+
+def test_none_is_none(fetched: list[str]) -> None:
+    assert releases.releases_to_launch("none", pytest.fail) == (None,)
+
+
+def test_the_installed_release_is_taken_where_it_is_at_hand(fetched: list[str]) -> None:
+    assert releases.releases_to_launch("auto", pytest.fail) == ("2.13.0",)
+    assert fetched == []
+
+
+def test_what_is_not_at_hand_is_fetched_and_said(fetched: list[str]) -> None:
+    said: list[str] = []
+    assert releases.releases_to_launch("2.13,2.15.0,2.13.0", said.append) == ("2.13.0", "2.15.0")
+    assert fetched == ["2.15.0"]
+    assert [line for line in said if "2.15.0" in line] == said != []
+
+
+def test_without_a_network_auto_says_so_in_a_line_and_goes_on(
+    fetched: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreachable(release: str) -> Path:
+        raise UnreachableError("the package index cannot be reached; check the network")
+
+    monkeypatch.setattr(releases, "installed_release", lambda: "2.15.0+cpu")
+    monkeypatch.setattr(releases, "shipped_library", unreachable)
+    said: list[str] = []
+    assert releases.releases_to_launch("auto", said.append) == (None,)
+    assert said[-1] == (
+        "without shipped kernels, so all evidence is dispatch only: "
+        "the package index cannot be reached; check the network"
+    )
+    with pytest.raises(UnreachableError):
+        releases.releases_to_launch("2.15.0", said.append)
+
+
+def test_a_mac_launches_its_own_kernels(fetched: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(releases.sys, "platform", "darwin")
+    assert releases.releases_to_launch("auto", pytest.fail) == (None,)
+
+
+@pytest.mark.parametrize("asked", ["", "2.13.0,", "nonsense"])
+def test_what_is_no_release_with_kernels_is_an_error(fetched: list[str], asked: str) -> None:
+    with pytest.raises(MpsmithError):
+        releases.releases_to_launch(asked, lambda text: None)
+
+
+def test_a_releases_kernels_come_with_its_coverage(fetched: list[str]) -> None:
+    assert [releases.coverage_of(release) for release in (None, "2.13.0", "2.15.0")] == [None, None, "2.15.0"]
