@@ -6,9 +6,9 @@ A family is a module with one table `PLANNERS`, overload -> planner. Here they a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from importlib import import_module
 
 from ..plan import Planner
-from . import copies, pooling, unary, upsample
 
 
 def join(tables: Iterable[Mapping[str, Planner]]) -> dict[str, Planner]:
@@ -26,5 +26,13 @@ def join(tables: Iterable[Mapping[str, Planner]]) -> dict[str, Planner]:
     return joined
 
 
-# One line a family.
-PLANNERS: dict[str, Planner] = join([unary.PLANNERS, copies.PLANNERS, upsample.PLANNERS, pooling.PLANNERS])
+# One line a family, in the order of the alphabet: modules of this folder with a table `PLANNERS`.
+FAMILIES = (
+    "binary",
+    "copies",
+    "pooling",
+    "unary",
+    "upsample",
+)
+
+PLANNERS: dict[str, Planner] = join(import_module(f".{family}", __name__).PLANNERS for family in FAMILIES)

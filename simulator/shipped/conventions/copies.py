@@ -14,6 +14,7 @@ from torch import Tensor
 from ..call import Call
 from ..iterator import geometry
 from ..plan import BlitCopy, Declined, KernelLaunch, Planner, ReleaseKernels, Step, Unchanged, in_line, in_plane
+from .metal_types import as_bytes
 from .unary_kernels import unary
 
 _BYTES_PER_THREAD = 16
@@ -85,7 +86,7 @@ def _bytes(kernels: ReleaseKernels, target: Tensor, source: Tensor) -> Step:
     if name not in kernels:
         return BlitCopy(source, target)
     count = target.numel() * target.element_size()
-    arguments = {"out": _as_bytes(target), "in": _as_bytes(source), "chunk_bytes": count, "base": 0}
+    arguments = {"out": as_bytes(target), "in": as_bytes(source), "chunk_bytes": count, "base": 0}
     return KernelLaunch(name, arguments, *in_line(-(-count // _BYTES_PER_THREAD)))
 
 
@@ -96,22 +97,14 @@ def _inner_runs(kernels: ReleaseKernels, target: Tensor, source: Tensor) -> Step
         return None
     run = walk.shape[0] * target.element_size()
     arguments = {
-        "output": _as_bytes(target),
-        "input": _as_bytes(source),
+        "output": as_bytes(target),
+        "input": as_bytes(source),
         "outer_sizes": list(walk.shape[1:]),
         "input_outer_strides": list(walk.strides[1][1:]),
         "output_outer_strides": list(walk.strides[0][1:]),
         "ndim_outer_inner_bytes": [len(walk.shape) - 1, run],
     }
     return KernelLaunch(name, arguments, *in_plane(-(-run // _BYTES_PER_THREAD), walk.outer))
-
-
-def _as_bytes(tensor: Tensor) -> Tensor:
-    """The memory from a tensor's first element on, as bytes."""
-    memory = torch.empty(0, dtype=torch.uint8, device="cpu")
-    storage = tensor.untyped_storage()
-    offset = tensor.storage_offset() * tensor.element_size()
-    return memory.set_(storage, offset, (storage.nbytes() - offset,), (1,))
 
 
 PLANNERS: dict[str, Planner] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 import torch
+from torch import Tensor
 
 from ..plan import Declined
 
@@ -70,3 +71,11 @@ def scalar_type(dtype: torch.dtype) -> int:
 def is_integral(dtype: torch.dtype) -> bool:
     """Whether a dtype is neither floating point nor complex; bool is integral."""
     return not (dtype.is_floating_point or dtype.is_complex)
+
+
+def as_bytes(tensor: Tensor) -> Tensor:
+    """The memory from a tensor's first element on, as bytes: what a kernel takes that learns the type as a number."""
+    memory = torch.empty(0, dtype=torch.uint8, device="cpu")
+    storage = tensor.untyped_storage()
+    offset = int(tensor.storage_offset()) * tensor.element_size()
+    return memory.set_(storage, offset, (storage.nbytes() - offset,), (1,))
