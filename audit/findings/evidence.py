@@ -332,9 +332,14 @@ class _Attributing:
         known = called & self._located.at_fault(dtype)
         if not known and not kind.looked_inside:
             known = called & self._located.at_fault_anywhere()
-        suspects = attribution.suspects(entry, dtype).overloads
+        answering = attribution.suspects(entry, dtype)
+        suspects = answering.overloads
         both = sorted(known.intersection(suspects))
-        if len(both) == 1:
+        by_itself = answering.certain and answering.namesakes and self._has_kernel(suspects[0])
+        if self._simulated and kind.looked_inside and by_itself:
+            # Each call beside its own was compared and right, and a kernel calls nothing else on the simulated device.
+            self._blame(suspects[0], entry, dtype, found)
+        elif len(both) == 1:
             self._blame(both[0], entry, dtype, found)
         elif known and not both:
             for overload in sorted(known):

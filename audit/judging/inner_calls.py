@@ -191,7 +191,7 @@ def _difference(case: Case, func: OpOverload[..., Any], before: Inputs, after: t
         *before,
         uninitialised=_undefined(func),
         elementwise=case.elementwise and torch.Tag.pointwise in func.tags,
-        distribution=case.distribution,
+        distribution=case.distribution and draws(func),
     )
     seed()
     drawn = torch.default_generator.get_state()

@@ -1,8 +1,9 @@
 """Which operators have a zero of a certain sign as their result.
 
 IEEE 754 gives it for arithmetic, the square root and roundings, and annex F of the C standard for the elementary
-functions; what moves elements about keeps them. A maximum of zeros of both signs may be either, as may a sum of many,
-and what PyTorch composes (`remainder`, `sign`) has the sign that falls out.
+functions; what moves elements about keeps them. An activation that multiplies its input with a positive number keeps
+the input's sign. A maximum of zeros of both signs may be either, as may a sum of many, and what PyTorch composes
+(`remainder`, `sign`) has the sign that falls out.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ ARITHMETIC = (
 ROUNDINGS = "ceil fix floor round trunc"
 FUNCTIONS = (
     "arcsin arcsinh arctan arctanh asin asinh atan atanh erf expm1 log1p sin sinh tan tanh special_erf special_expm1 "
-    "special_log1p special_round"
+    "special_log1p special_round silu mish gelu hardswish"
 )
 MOVES = "cat clone concat concatenate contiguous flip gather index_select masked_select repeat roll stack take where"
 

@@ -191,7 +191,12 @@ def _judged(
     findings = []
     for planted in there.faults:
         entries = there.entries[planted]
-        its_own = [case for case in failing if case.group.operator in entries]
+        others = {other.fault.overload for other in there.faults} - {planted.fault.overload}
+        its_own = [
+            case
+            for case in failing
+            if case.group.operator in entries and not (case.at_fault and case.at_fault.overload in others)
+        ]
         findings.append(finding_of(planted, entries, its_own, at_fault(evidence)))
     return findings, executed
 

@@ -37,9 +37,11 @@ def execute(
         named = {name: moved[name] for name in keywords}
         if named.get("device") is not None or ("device" in named and not any_tensor(arguments)):
             named["device"] = torch.device(device)
+        sizes = [t.untyped_storage().nbytes() for t in _strided(moved)]
         with torch.no_grad():
             try:
-                kept.append((overload(*positional, **named), moved))
+                returned = overload(*positional, **named)
+                kept.append((returned, moved, sizes))
             except Exception as error:
                 kept.append(Raised(type(error).__name__))
 
@@ -60,14 +62,23 @@ def any_tensor(arguments: Arguments) -> bool:
     return any(isinstance(leaf, Tensor) for leaf in leaves(arguments))
 
 
-def _observed(returned: Any, arguments: Arguments) -> list[Any]:
-    """Results and arguments as what can be compared: values on the CPU, strides, and which share memory."""
+def _strided(arguments: Arguments) -> list[Tensor]:
+    given = leaves(list(arguments.values()))
+    return [leaf for leaf in given if isinstance(leaf, Tensor) and leaf.layout is torch.strided]
+
+
+def _observed(returned: Any, arguments: Arguments, sizes: list[int]) -> list[Any]:
+    """Results and arguments as what can be compared: values on the CPU, strides, and which share memory.
+
+    And the memory around arguments, but of those that the call resized: what is left there nobody wrote on purpose.
+    """
     tensors = [leaf for leaf in leaves([returned, list(arguments.values())]) if isinstance(leaf, Tensor)]
     strided = [t for t in tensors if t.layout is torch.strided]
     storages = [t.untyped_storage().data_ptr() for t in strided if t.numel()]
     sharing = [storages.index(s) for s in storages]
     values = [_bits(t) for t in tensors]
-    around = [_whole_storage(t) for t in strided]
+    given = zip(_strided(arguments), sizes, strict=True)
+    around = [_whole_storage(t) for t, size in given if t.untyped_storage().nbytes() == size]
     plain = [leaf for leaf in leaves([returned]) if not isinstance(leaf, Tensor)]
     return [values, sharing, around, [repr(p) for p in plain]]
 

@@ -1,6 +1,6 @@
 """Which entries of the audit's sources call which overloads: what is audited for a fault, and what must not meet.
 
-Known from a small audit of the clean device, a few cases of each entry in one dtype, kept in the cache.
+Known from a small audit of the clean device, a few cases of each entry in a dtype of each kind, kept in the cache.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from .planted import PlantedFault
 # What decides which entries there are and what they call.
 DECIDED_BY = ("audit.calls", "audit.sources.opinfo", "audit.sources.modules", "audit.sources.schema")
 SOURCES = ("opinfo", "modules", "schema")
+DTYPES = ("float32", "complex64", "int64")  # some overloads take no floating tensors
 # Entries beside those of its own operator that are audited for a fault: the ones that call the fewest other overloads.
 CALLERS = 6
 
@@ -52,7 +53,7 @@ def reach_of(workers: int, say: Callable[[str], None]) -> Reach:
 
     Raises MpsmithError where the simulated device cannot be had here.
     """
-    key = fingerprint(installed_release(), fingerprint_of_code(*DECIDED_BY))
+    key = fingerprint(installed_release(), fingerprint_of_code(*DECIDED_BY), *DTYPES)
     path = cache_folder() / "self-test" / f"reach-{key[:16]}.json"
     try:
         return Reach({name: frozenset(called) for name, called in json.loads(path.read_text()).items()})
@@ -69,7 +70,7 @@ def reach_of(workers: int, say: Callable[[str], None]) -> Reach:
 
 def _watched(workers: int) -> dict[str, set[str]]:
     settings = Settings(
-        samples=Samples.QUICK, dtypes=("float32",), sources=SOURCES, device=DeviceKind.SIMULATED, workers=workers
+        samples=Samples.QUICK, dtypes=DTYPES, sources=SOURCES, device=DeviceKind.SIMULATED, workers=workers
     )
     with tempfile.TemporaryDirectory(prefix="mpsmith-self-test-") as folder:
         path = Path(folder) / "reach.sqlite"

@@ -84,14 +84,23 @@ VARIETY: dict[str, Variety] = {
         mixed=True,
         near_zero=True,
     ),
-    "float16": Variety(ValuePlan(("nan", "infinities")), (stepped,)),
+    "float16": Variety(ValuePlan(("nan", "infinities", "signed zeros")), (stepped,)),
+    "bfloat16": Variety(ValuePlan(("nan",)), (transposed, expanded), sizes=(ROWS,)),
     "int64": Variety(
         ValuePlan(("extreme integers", "negative", "beyond 2^24", "beyond 2^53", "zeros"), ("beyond 2^53",)),
         (transposed, stepped, offset, expanded),
         sizes=(ROWS,),
         mixed=True,
     ),
-    "complex64": Variety(ValuePlan(("nan", "zeros")), (conjugate_view, negative_complex_view, stepped), mixed=True),
+    "int8": Variety(ValuePlan(("extreme integers",)), (expanded,)),
+    "uint8": Variety(ValuePlan(("extreme integers",)), (transposed,)),
+    "bool": Variety(ValuePlan(("all true",)), (stepped,), sizes=(ROWS,), mixed=True),
+    "complex64": Variety(
+        ValuePlan(("nan", "zeros")),
+        (conjugate_view, negative_complex_view, stepped, transposed, expanded),
+        sizes=(ROWS,),
+        mixed=True,
+    ),
 }
 # They make their first argument anew, or say nothing of its values.
 WITHOUT_VALUES = ("resize*", "_resize*", "set_*", "empty*", "new_empty*")
@@ -218,13 +227,12 @@ def contiguous_results(case: Case) -> bool:
 
 
 def grown(case: Case) -> Case:
-    """An elementwise call on so few elements that no layout differs, on as many as `GROWN` has."""
+    """An elementwise call on so few elements, or of such shapes, that no layout differs: with the shape `GROWN`."""
     with_dimensions = {i: tensor for i, tensor in enumerate(tensors_of(case)) if tensor.dim()}
-    shapes = {tensor.shape for tensor in with_dimensions.values()}
-    if len(shapes) != 1 or not is_elementwise(case) or any(map(_holds_numbers, case.args)):
+    shapes = [tensor.shape for tensor in with_dimensions.values()]
+    if not shapes or not is_elementwise(case) or any(map(_holds_numbers, case.args)):
         return case
-    (shape,) = shapes
-    if 0 in shape or (len(shape) > 1 and min(shape) > 1):
+    if any(0 in shape for shape in shapes) or all(len(shape) > 1 and min(shape) > 1 for shape in shapes):
         return case
     larger = {
         i: stretched(tensor.flatten(), [math.prod(GROWN)]).view(GROWN)

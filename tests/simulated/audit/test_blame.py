@@ -14,6 +14,7 @@ from mpsmith.audit.cases import Case, described, make_cases
 from mpsmith.audit.findings.audited_surface import audited_surface
 from mpsmith.audit.findings.results import AuditSummary
 from mpsmith.audit.findings.summary import summarize
+from mpsmith.audit.group import GroupKey
 from mpsmith.audit.judging.fallbacks import CounterRecorder
 from mpsmith.audit.judging.inner_calls import fault_inside, worth_a_look
 from mpsmith.audit.judging.judge import judge
@@ -245,3 +246,18 @@ def test_one_look_audits_no_more_than_its_budget(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("mpsmith.audit.judging.inner_calls.MOST_ELEMENTS", 2)
     with faulty_kernel("cos", scaled):
         assert inside(torch.cos, torch.ones(3)) is None
+
+
+def test_what_makes_memory_is_not_blamed_for_draws() -> None:
+    def ignores_the_seed(kernel: Callable[..., Any], x: Any, low: float = 0.0, high: float = 1.0, **_: Any) -> Any:
+        own = torch.Generator(device="mps")
+        own.manual_seed(3)
+        return kernel(x, low, high, generator=own)
+
+    source = case_sources(())["schema random"]
+    key = GroupKey("schema random", "uniform_", "", "float32", "fallback")
+    draws = {p: case for p, case in make_cases(source, key, Samples.DEFAULT, 0).items() if case.distribution}
+    with faulty_kernel("uniform_", ignores_the_seed):
+        found = [fault_inside(case, CounterRecorder(), 0, str(position)) for position, case in draws.items()]
+    assert found
+    assert {fault.overload for fault in found if fault} <= {"aten::uniform_"}

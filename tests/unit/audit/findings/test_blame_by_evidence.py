@@ -17,7 +17,10 @@ from support.stores import Recording, begun, new_store
 from support.surfaces import overload, surface
 
 V = CaseVerdict
-SURFACE = surface(*(overload(name, Dispatch.NATIVE) for name in ("sub", "cat", "stack", "exp", "up1", "up2")))
+SURFACE = surface(
+    *(overload(name, Dispatch.NATIVE) for name in ("sub", "cat", "stack", "exp", "up1", "up2")),
+    overload("rsub", Dispatch.COMPOSITE_EXPLICIT),
+)
 DIFFER = Outcome(V.WRONG, "forward", "3 of 4 elements differ", max_error=5.0)
 PASSED = Outcome(V.PASSED)
 SUB = AtFault("aten::sub", "(float32[3])", "2 of 3 elements differ")
@@ -96,15 +99,21 @@ def test_without_a_wrong_call_the_suspects_answer_as_before(run: Run) -> None:
 
 def test_a_caller_of_what_is_at_fault_elsewhere_does_not_answer(run: Run) -> None:
     run.case("sub", DIFFER, calls={"sub": True}, inside={0: SUB})
-    run.case("stack", DIFFER, calls={"stack": True, "sub": False}, inside={0: None})
+    run.case("rsub", DIFFER, calls={"rsub": True, "sub": False}, inside={0: None})
     assert run.wrong() == {"sub": 1}
-    assert run.evidence().overloads["aten::sub"].explains == {"stack": 1}
+    assert run.evidence().overloads["aten::sub"].explains == {"rsub": 1}
+
+
+def test_a_kernel_answers_where_each_call_beside_its_own_was_right(run: Run) -> None:
+    run.case("sub", DIFFER, calls={"sub": True}, inside={0: SUB})
+    run.case("exp", DIFFER, calls={"exp": True, "sub": True}, inside={0: None})
+    assert run.wrong() == {"sub": 1, "exp": 1}
 
 
 def test_another_dtype_or_an_overload_that_is_not_called_explains_nothing(run: Run) -> None:
     run.case("sub", DIFFER, calls={"sub": True}, inside={0: SUB}, dtype="float16")
-    run.case("stack", DIFFER, calls={"stack": True, "sub": False}, inside={0: None})
-    assert run.wrong() == {"stack": 1}
+    run.case("rsub", DIFFER, calls={"rsub": True, "sub": False}, inside={0: None})
+    assert run.wrong() == {"rsub": 1}
     run.case("sub", DIFFER, calls={"sub": True}, inside={0: SUB})
     run.case("cat", DIFFER, calls={"cat": True})
     assert run.wrong() == {"sub": 1, "cat": 1}
