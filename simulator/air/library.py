@@ -180,10 +180,10 @@ class AirKernel:
         kernel = self._kernel()
         launch = replace(self._grid_launch(bound, shared), grid=grid, group=size)
 
-        def run() -> None:
+        def run() -> None:  # it also keeps the memory alive that the launch has only addresses of
             messages = [] if 0 in grid else runtime_of(self._compiler.scheduler).run(kernel, launch)
             if messages:
-                raise KernelFault(self._explained(messages, bound))
+                raise KernelFault(self._explained(messages, {**bound.buffers, **shared}))
 
         return run
 
@@ -253,7 +253,7 @@ class AirKernel:
         regions = merged_regions(guards, written) if guarded else []
         return GridLaunch((1, 1, 1), (1, 1, 1), addresses, regions, flush_denormals=self.signature.flush_denormals)
 
-    def _explained(self, messages: Sequence[str], bound: BoundArguments) -> str:
+    def _explained(self, messages: Sequence[str], bound: Mapping[int, Buffer]) -> str:
         names = {argument.index: argument.name for argument in self.signature.buffers}
         names |= {FIRST_THREADGROUP_SLOT + a.index: a.name for a in self.signature.threadgroup_buffers}
 
@@ -262,7 +262,7 @@ class AirKernel:
             return f"argument {match[1]} ('{name}')" if name else match[0]
 
         text = "; ".join(re.sub(r"\bargument (\d+)", with_name, message) for message in messages)
-        unbound = [a.name for a in self.signature.buffers if a.used and a.index not in bound.buffers]
+        unbound = [a.name for a in self.signature.buffers if a.used and a.index not in bound]
         if unbound and "null pointer" in text:
             text += f"; not bound: {', '.join(unbound)}"
         return f"shipped kernel {self.signature.name} of torch {self.release}: {text}"
