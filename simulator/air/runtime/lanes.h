@@ -27,8 +27,11 @@ template <class T> struct Lanes {
   Exchange* shared;
   u32 lane;
   static __attribute__((always_inline)) Lanes share(const T& mine) { return {msl_exchange(&mine, sizeof mine), msl_current_lane}; }
-  __attribute__((always_inline)) const T& operator[](u32 other) const {
-    return ((const T*)shared->values)[other % kSimdWidth];
+  // What a lane holds that takes no part is undefined; on a Mac it reads as zero. torch relies on that: where its 64-bit
+  // sums end with a part of a SIMD group, they come out right there.
+  __attribute__((always_inline)) T operator[](u32 other) const {
+    other %= kSimdWidth;
+    return shared->mask >> other & 1 ? ((const T*)shared->values)[other] : T{};
   }
   __attribute__((always_inline)) u32 first() const { return __builtin_ctz(shared->mask); }
 };

@@ -28,11 +28,14 @@ def join(tables: Iterable[Mapping[str, Planner]]) -> dict[str, Planner]:
 
 # One line a family, in the order of the alphabet: modules of this folder with a table `PLANNERS`.
 FAMILIES = (
+    "argument_reductions",
     "binary",
     "copies",
     "pooling",
+    "reductions",
     "unary",
     "upsample",
+    "vector_norms",
 )
 
 PLANNERS: dict[str, Planner] = join(import_module(f".{family}", __name__).PLANNERS for family in FAMILIES)

@@ -1,0 +1,206 @@
+"""Reductions of values: sum, mean, nansum, trace, prod, count_nonzero, any, all, extremes, var, std.
+
+Read in aten/src/ATen/native/mps/operations/ReduceOps.mm and aten/src/ATen/native/ReduceOps.cpp (mid and late 2026).
+What a release has no kernels for runs in MPSGraph there: prod, var, std, min and max (not amin and amax) in 2.13.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from ..call import Call
+from ..plan import Declined, Planner, ReleaseKernels, Step, required
+from .argument_reductions import argument_of_extreme
+from .copies import copied
+from .layouts import with_reduced_dimensions, wrapped_dimensions
+from .metal_types import metal_name
+from .reduction_launches import ReductionOp, reduce
+
+_ACCUMULATED: Final = {"half": "float", "bfloat": "float", "half2": "float2"}
+"""What kernels of sums accumulate narrow floats in, and keep partial sums as."""
+
+
+def _has(kernels: ReleaseKernels, prefix: str, value: str, result: str) -> bool:
+    return f"{prefix}reduction_{value}_{result}" in kernels
+
+
+def _accumulate(kernels: ReleaseKernels, op: ReductionOp, output: Tensor, value: Tensor) -> list[Step]:
+    """A sum or a product: partial results are wider than narrow floats where the release can combine those.
+
+    What has no kernel from the input's dtype to the output's is converted first.
+    """
+    steps: list[Step] = []
+    wanted = metal_name(output.dtype)
+    if not _has(kernels, op.prefix, metal_name(value.dtype), wanted):
+        required(kernels, f"{op.prefix}reduction_{wanted}_{wanted}")
+        converted = torch.empty(value.shape, dtype=output.dtype, device="cpu")
+        steps.append(copied(kernels, converted, value))
+        value = converted
+    given, wide = metal_name(value.dtype), _ACCUMULATED.get(wanted, wanted)
+    in_two_passes = _has(kernels, op.prefix, given, wide) and _has(kernels, op.combine_prefix, wide, wanted)
+    partial = wide if in_two_passes else wanted
+    typed = replace(op, input_type=given, output_type=wanted, partial_type=partial)
+    return [*steps, *reduce(kernels, typed, output, value)]
+
+
+def _sum(kernels: ReleaseKernels, prefix: str, output: Tensor, value: Tensor, divisor: float = 0.0) -> list[Step]:
+    return _accumulate(kernels, ReductionOp(prefix, "", "", "", "sum_", divisor, True), output, value)
+
+
+def _reduced(call: Call, dimensions: Sequence[int] | int | None, keepdim: bool) -> tuple[Tensor, Tensor]:
+    """The output with all of the input's dimensions, and the input."""
+    value: Tensor = call["self"]
+    if value.numel() == 0:
+        raise Declined("an empty input is filled, not reduced")
+    named = wrapped_dimensions(dimensions, value.dim())
+    return with_reduced_dimensions(call.result, named, keepdim), value
+
+
+def _of_dim_argument(call: Call) -> tuple[Tensor, Tensor]:
+    return _reduced(call, call.arguments.get("dim"), bool(call.arguments.get("keepdim", False)))
+
+
+def sums(prefix: str) -> Planner:
+    """`sum` and what is a sum of something."""
+
+    def plan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
+        output, value = _of_dim_argument(call)
+        is_float = value.is_floating_point() or value.is_complex()
+        return _sum(kernels, "sum_" if prefix == "nansum_" and not is_float else prefix, output, value)
+
+    return plan
+
+
+def mean(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
+    """A sum whose kernel divides before it rounds."""
+    output, value = _of_dim_argument(call)
+    return _sum(kernels, "sum_", output, value, float(value.numel() // output.numel()))
+
+
+def prod(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
+    """Products, which only later releases have kernels for."""
+    output, value = _of_dim_argument(call)
+    if not _has(kernels, "prod_", "float", "float"):
+        raise Declined("MPSGraph")
+    return _accumulate(kernels, ReductionOp("prod_", "", "", "", "prod_"), output, value)
+
+
+def trace(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
+    """The sum of the diagonal."""
+    diagonal = call["self"].diagonal()
+    return _sum(kernels, "sum_", call.result.unsqueeze(0), diagonal)
+
+
+def _extreme(kernels: ReleaseKernels, prefix: str, output: Tensor, value: Tensor) -> list[Step]:
+    """The launches of amin or amax: kernels have no bool, which compares as char does."""
+    name = "char" if value.dtype == torch.bool else metal_name(value.dtype)
+    return reduce(kernels, ReductionOp(prefix, name, name, name, prefix), output, value)
+
+
+def extremes(prefix: str) -> Planner:
+    """`amin` and `amax`."""
+
+    def plan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
+        return _extreme(kernels, prefix, *_of_dim_argument(call))
+
+    return plan
+
+
+def aminmax(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
+    """Both extremes, by one reduction each."""
+    output, value = _of_dim_argument(call)
+    dimensions = wrapped_dimensions(call["dim"], value.dim())
+    other = with_reduced_dimensions(call.results[1], dimensions, call["keepdim"])
+    return [*_extreme(kernels, "min_", output, value), *_extreme(kernels, "max_", other, value)]
+
+
+def _truth(kernels: ReleaseKernels, output: Tensor, value: Tensor) -> list[Step]:
+    """Whether the one element is true, which is a conversion."""
+    truth = torch.empty(output.shape, dtype=torch.bool, device="cpu")
+    return [copied(kernels, truth, value.view_as(truth)), copied(kernels, output, truth)]
+
+
+def predicates(prefix: str, combine: str) -> Planner:
+    """`all` and `any`, whose partial results are bytes that are combined as `min` and `max`."""
+
+    def plan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
+        output, value = _of_dim_argument(call)
+        if value.numel() == 1:
+            return _truth(kernels, output, value)
+        op = ReductionOp(prefix, metal_name(value.dtype), "uchar", "uchar", combine)
+        return reduce(kernels, op, output, value)
+
+    return plan
+
+
+def _needs_kernels_since_2_14(kernels: ReleaseKernels) -> None:
+    if not _has(kernels, "var_", "float", "float"):
+        raise Declined("MPSGraph")
+
+
+def extreme_of_all(prefix: str) -> Planner:
+    """`min` and `max` of a whole tensor."""
+
+    def plan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
+        _needs_kernels_since_2_14(kernels)
+        return _extreme(kernels, prefix, *_reduced(call, None, False))
+
+    return plan
+
+
+def extreme_along(prefix: str) -> Planner:
+    """`min` and `max` along a dimension: the indices first, then the values, each by its own reduction."""
+
+    def plan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
+        _needs_kernels_since_2_14(kernels)
+        output, value = _of_dim_argument(call)
+        if value.dim() == 0:
+            raise Declined("one element is copied, not reduced")
+        indices = with_reduced_dimensions(
+            call.results[1], wrapped_dimensions(call["dim"], value.dim()), call["keepdim"]
+        )
+        first = argument_of_extreme(kernels, f"arg{prefix}", indices, value, call["dim"])
+        return [*first, *_extreme(kernels, prefix, output, value)]
+
+    return plan
+
+
+def spread(prefix: str) -> Planner:
+    """`var` and `std`, with the correction as the kernels' parameter."""
+
+    def plan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
+        _needs_kernels_since_2_14(kernels)
+        output, value = _of_dim_argument(call)
+        if value.is_complex():
+            raise Declined("the variance of complex numbers is a sum of two")
+        name = metal_name(value.dtype)
+        correction = 1.0 if call["correction"] is None else float(call["correction"])
+        return reduce(kernels, ReductionOp(prefix, name, name, "float3", prefix, correction), output, value)
+
+    return plan
+
+
+PLANNERS: dict[str, Planner] = {
+    **dict.fromkeys(("sum.dim_IntList", "sum.IntList_out"), sums("sum_")),
+    **dict.fromkeys(("nansum", "nansum.out"), sums("nansum_")),
+    **dict.fromkeys(("count_nonzero.dim_IntList",), sums("count_nonzero_")),
+    **dict.fromkeys(("mean.dim", "mean.out"), mean),
+    **dict.fromkeys(("prod", "prod.dim_int", "prod.int_out"), prod),
+    "trace": trace,
+    **dict.fromkeys(("amin", "amin.out"), extremes("min_")),
+    **dict.fromkeys(("amax", "amax.out"), extremes("max_")),
+    **dict.fromkeys(("aminmax", "aminmax.out"), aminmax),
+    **dict.fromkeys(("all", "all.all_out", "all.dim", "all.out"), predicates("all_", "min_")),
+    **dict.fromkeys(("any", "any.all_out", "any.dim", "any.out"), predicates("any_", "max_")),
+    **dict.fromkeys(("min", "min.unary_out"), extreme_of_all("min_")),
+    **dict.fromkeys(("max", "max.unary_out"), extreme_of_all("max_")),
+    **dict.fromkeys(("min.dim", "min.dim_min"), extreme_along("min_")),
+    **dict.fromkeys(("max.dim", "max.dim_max"), extreme_along("max_")),
+    **dict.fromkeys(("var.correction", "var.correction_out"), spread("var_")),
+    **dict.fromkeys(("std.correction", "std.correction_out"), spread("std_")),
+}
