@@ -23,7 +23,7 @@ from ..audit.findings.results import (
     RegistryStatus,
 )
 from ..audit.verdicts import CASE_SEVERITY, CaseVerdict, Grade, OverloadVerdict
-from . import module_tables, tables
+from . import module_tables, shipped_tables, tables
 from .charts import charts, style_of
 from .coverage_page import section_of
 from .tables import SHORT_DTYPES
@@ -32,10 +32,10 @@ from .wording import (
     GRADE_MEANING,
     LETTERS,
     MEANING,
-    SIMULATED_NOTE,
     completeness,
     key_figures,
     settings_text,
+    simulated_note,
     subtitle,
     surface_note,
     title,
@@ -55,6 +55,8 @@ def render(summary: AuditSummary) -> str:
         tables.unexplained_table(summary),
         tables.rule_table(summary),
         tables.grade_table(summary),
+        shipped_tables.shipped_table(summary),
+        shipped_tables.wrong_kernel_table(summary),
         tables.breakage_table(summary),
         tables.fallback_table(summary),
         module_tables.known_report_table(summary),
@@ -65,6 +67,8 @@ def render(summary: AuditSummary) -> str:
         tables.skip_table(summary),
         tables.not_executed_table(summary),
         tables.missed_table(summary),
+        shipped_tables.stood_in_table(summary),
+        shipped_tables.never_launched_table(summary),
         tables.environment_table(summary),
     ]
     return (
@@ -74,7 +78,7 @@ def render(summary: AuditSummary) -> str:
             summary=summary,
             title=title(summary),
             subtitle=subtitle(summary),
-            simulated_note=SIMULATED_NOTE if summary.run.simulated else "",
+            simulated_note=simulated_note(summary),
             surface_note=surface_note(summary) or "",
             key_figures=key_figures(summary),
             completeness=completeness(summary.run),

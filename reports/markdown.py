@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from tabulate import tabulate
 
 from ..audit.findings.results import AuditSummary
-from . import module_tables, tables
+from . import module_tables, shipped_tables, tables
 from .tables import Cell, Table
-from .wording import SIMULATED_NOTE, key_figures, settings_text, subtitle, surface_note, title
+from .wording import key_figures, settings_text, simulated_note, subtitle, surface_note, title
 
 SPECIAL = re.compile(r"([\\`*_\[\]<>|#])")
 
@@ -26,6 +26,8 @@ def render(summary: AuditSummary) -> str:
         tables.rule_table(summary),
         tables.verdict_table(summary),
         tables.grade_table(summary),
+        shipped_tables.shipped_table(summary),
+        shipped_tables.wrong_kernel_table(summary),
         tables.case_table(summary),
         tables.dtype_table(summary),
         tables.fallback_table(summary),
@@ -40,6 +42,8 @@ def render(summary: AuditSummary) -> str:
         tables.skip_table(summary),
         tables.not_executed_table(summary),
         tables.missed_table(summary),
+        shipped_tables.stood_in_table(summary),
+        shipped_tables.never_launched_table(summary),
         tables.environment_table(summary),
     ]
     blocks = [_head(summary), *(_section(table) for table in shown if table.rows)]
@@ -52,7 +56,7 @@ def _head(summary: AuditSummary) -> str:
         f"{escaped(subtitle(summary).capitalize())}; {settings_text(summary.run.settings)}.",
     ]
     if summary.run.simulated:
-        lines.append(f"> **SIMULATED.** {SIMULATED_NOTE}")
+        lines.append(f"> **SIMULATED.** {escaped(simulated_note(summary))}")
     note = surface_note(summary)
     if note:
         lines.append(f"> {escaped(note)}")

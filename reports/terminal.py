@@ -9,9 +9,9 @@ from tabulate import tabulate
 
 from ..audit.findings.results import AuditSummary
 from ..audit.verdicts import OverloadVerdict
-from . import module_tables, tables
+from . import module_tables, shipped_tables, tables
 from .tables import Cell, Table
-from .wording import LETTERS, SIMULATED_NOTE, duration_text, key_figures, subtitle, surface_note, title
+from .wording import LETTERS, duration_text, key_figures, simulated_note, subtitle, surface_note, title
 
 # Longer tables are cut in a terminal, and the line below says where the rest is.
 ROWS = 40
@@ -24,6 +24,7 @@ UNNAMED = (
     OverloadVerdict.DTYPE_GAP,
     OverloadVerdict.REFERENCE_FAILED,
 )
+WRONG_KERNEL_COLUMNS = ("operator", "dtype", "kernels", "cases", "values", "explained by", "case")
 KNOWN_COLUMNS = ("issue", "here", "grade", "class", "report", "case")
 HINT = "Run a case again with `mpsmith replay CASE`; `mpsmith report --cases` lists the cases."
 
@@ -36,6 +37,9 @@ def render(summary: AuditSummary, width: int = 120) -> str:
         tables.unexplained_table(summary, numbers=True),
         tables.verdict_table(summary),
         _narrow(tables.grade_table(summary), ("grade", "overloads", "operators", "cases", "meaning")),
+        shipped_tables.shipped_table(summary),
+        _narrow(shipped_tables.wrong_kernel_table(summary, numbers=True), WRONG_KERNEL_COLUMNS),
+        _narrow(shipped_tables.stood_in_table(summary), ("reason", "overloads", "calls")),
         tables.case_table(summary),
         tables.fallback_table(summary),
         tables.breakage_table(summary, numbers=True),
@@ -62,7 +66,7 @@ def render_selection(summary: AuditSummary, width: int = 120) -> str:
 
 def _head(summary: AuditSummary, width: int) -> str:
     lines = [title(summary), subtitle(summary), *_execution(summary), ""]
-    notes = [SIMULATED_NOTE] if summary.run.simulated else []
+    notes = [note for note in [simulated_note(summary)] if note]
     notes += [note for note in [surface_note(summary)] if note]
     for sentence in (*notes, *key_figures(summary)):
         lines += textwrap.wrap(sentence, width)

@@ -13,6 +13,11 @@ SIMULATED_NOTE = (
     "The mps device was SIMULATED: its kernels run on the CPU. What is shown says how operators are dispatched, "
     "and is no evidence about the values, dtypes or speed of a Mac."
 )
+SHIPPED_NOTE = (
+    "The mps device was SIMULATED. Where the grade is shipped kernel, the Metal kernels that torch {release} ships to "
+    "Macs computed on the host, without Apple's mathematics library, code generator and GPU; where it is dispatch "
+    "only, the CPU's kernels did, and nothing is said of the values of a Mac. Nothing is said of its speed."
+)
 
 MEANING: dict[OverloadVerdict, str] = {
     OverloadVerdict.NATIVE: "right results from a kernel of its own on mps",
@@ -70,6 +75,13 @@ def title(summary: AuditSummary) -> str:
     return f"Coverage of torch {summary.run.environment.get('torch', 'unknown')} on the {device}"
 
 
+def simulated_note(summary: AuditSummary) -> str:
+    """What a simulated run is no evidence of; "" for a real device."""
+    if not summary.run.simulated:
+        return ""
+    return SIMULATED_NOTE if summary.shipped is None else SHIPPED_NOTE.format(release=summary.shipped.release)
+
+
 def subtitle(summary: AuditSummary) -> str:
     """Whose coverage that is: of the simulated release, or of this chip and system."""
     environment = summary.run.environment
@@ -105,6 +117,7 @@ def key_figures(summary: AuditSummary) -> list[str]:
     ]
     if summary.explanation.non_passes:
         lines.append(f"{summary.explanation.sentence}.")
+    lines += _of_shipped_kernels(summary)
     if summary.fallbacks:
         named = counted(len(summary.fallbacks), "operator")
         lines.append(f"The device named {named} as falling back to the CPU or not implemented.")
@@ -131,6 +144,19 @@ def _by_grade(summary: AuditSummary) -> str:
         f"{grade.value} for {counted(counts[grade], 'overload')} ({counted(cases.get(grade, 0), 'case')})"
         for grade in counts
     )
+
+
+def _of_shipped_kernels(summary: AuditSummary) -> list[str]:
+    shipped = summary.shipped
+    if shipped is None:
+        return []
+    wrong = [each for each in summary.wrong_kernels if not each.rule]
+    launched = f"{len(shipped.launches):,} of {shipped.kernels:,} launched, {shipped.total:,} times"
+    native = f"{shipped.native_shipped:,} of {shipped.native:,} native overloads"
+    return [
+        f"Kernels that torch {shipped.release} ships to Macs: {launched}; evidence of shipped kernels for {native}; "
+        f"{counted(len(wrong), 'wrong result')} of shipped kernels that no rule explains."
+    ]
 
 
 def _of_known_reports(summary: AuditSummary) -> list[str]:
@@ -171,6 +197,8 @@ def settings_text(settings: Mapping[str, Any]) -> str:
         parts.append(f"{name} {', '.join(settings.get(name) or ['all'])}")
     if settings.get("imports"):
         parts.append(f"imports {', '.join(settings['imports'])}")
+    if settings.get("shipped"):
+        parts.append(f"kernels shipped by {settings['shipped']} in {settings.get('shipped_samples')} cases")
     if settings.get("large"):
         parts.append("tensors beyond 2^31 elements too")
     return ", ".join(parts)

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from ..group import GroupKey
 from ..surface.overloads import Overload, Surface
 from ..verdicts import CASE_SEVERITY, AtFault, CaseVerdict, Grade
 from .alike import alike
@@ -155,6 +156,7 @@ class RunEvidence:
     Attributes:
         counts: how many cases of each group ended how.
         attribution: which overloads answer for what the entries showed.
+        witnesses: for each group the overloads that it called, True for those that the user's own code called.
         overloads, fallbacks: by overload, and by the operator that a report names.
         entries: by entry of a source, then by dtype.
         unattributed: what no overload answers for.
@@ -163,6 +165,7 @@ class RunEvidence:
 
     counts: list[CaseCount]
     attribution: Attribution
+    witnesses: Mapping[GroupKey, Mapping[str, bool]]
     overloads: defaultdict[str, OverloadFindings] = field(default_factory=lambda: defaultdict(OverloadFindings))
     fallbacks: defaultdict[str, FallbackFindings] = field(default_factory=lambda: defaultdict(FallbackFindings))
     entries: defaultdict[SourceEntry, defaultdict[str, DtypeFindings]] = field(
@@ -208,7 +211,8 @@ def evidence_of(
         rule_of: by label, the rule that explains a case: it is then no overload's fault.
         simulated: the device was the simulated one, whose native kernels call CPU operators inside.
     """
-    evidence = RunEvidence(list(store.case_counts(run)), Attribution(surface, store.witnesses(run)))
+    witnesses = store.witnesses(run)
+    evidence = RunEvidence(list(store.case_counts(run)), Attribution(surface, witnesses), witnesses)
     attributing = _Attributing(evidence, surface, rule_of, simulated=simulated)
     for count in evidence.counts:
         if count.verdict in (CaseVerdict.PASSED, CaseVerdict.SKIPPED):

@@ -2,16 +2,26 @@
 
 The strongest grade of any executed case is that of the evidence, and the number of cases of each grade stands beside
 it: a case says what it says of the very kernel that ran in it, however many others were of a weaker grade.
+
+An overload with a kernel of its own has *shipped kernel* only where it launched one itself. What is composed of others
+has it where the user's own code called it in cases that shipped kernels alone computed, unless it only gives a view.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from ..group import GroupKey
+from ..surface.overloads import Surface
 from ..verdicts import Grade, strongest
 from .attribution import SourceEntry
+from .shipped_evidence import GroupLaunches
 from .store import CaseCount
+
+# A result that is an argument's memory, unchanged: "-> Tensor(a)", "-> Tensor(a)[]".
+RETURNS_A_VIEW = re.compile(r"->.*\([a-z|*]+\)")
 
 
 class Grading:
@@ -20,22 +30,42 @@ class Grading:
     Args:
         counts: the cases of the run by group, verdict and grade.
         of_device: the grade of what the run's device shows by itself.
+        launches: what became of the calls where shipped kernels computed.
+        witnesses: for each group the overloads that it called, True for those that the user's own code called.
+        surface: the overloads that exist.
 
     Attributes:
         cases: all executed cases by grade, the strongest first.
     """
 
-    def __init__(self, counts: Iterable[CaseCount], of_device: Grade) -> None:
+    def __init__(
+        self,
+        counts: Iterable[CaseCount],
+        of_device: Grade,
+        launches: GroupLaunches,
+        witnesses: Mapping[GroupKey, Mapping[str, bool]],
+        surface: Surface,
+    ) -> None:
         self._of_device = of_device
+        self._launches = launches
+        self._surface = surface
         self._by_entry: defaultdict[SourceEntry, set[Grade]] = defaultdict(set)
         self._by_name: defaultdict[str, set[Grade]] = defaultdict(set)
+        self._composed: defaultdict[str, set[str]] = defaultdict(set)
         together: Counter[Grade] = Counter()
+        shipped: set[GroupKey] = set()
         for count in counts:
             if count.verdict.executed:
                 entry = SourceEntry.of(count.group)
                 self._by_entry[entry].add(count.grade)
                 self._by_name[entry.name].add(count.grade)
                 together[count.grade] += count.cases
+                if count.grade is Grade.SHIPPED_KERNEL:
+                    shipped.add(count.group)
+        for group in shipped:
+            for overload, outermost in witnesses.get(group, {}).items():
+                if outermost and self._is_composed(overload):
+                    self._composed[overload].add(group.dtype)
         self.cases = {grade: together[grade] for grade in Grade if together[grade]}
 
     def of_entry(self, name: str) -> Grade | None:
@@ -48,4 +78,11 @@ class Grading:
 
     def of_overload(self, overload: str, dtype: str | None = None) -> Grade:
         """The grade of the evidence about an overload that some executed case called, of one dtype or of all."""
+        composed = self._composed.get(overload, set())
+        if self._launches.computed(overload, dtype) or (composed if dtype is None else dtype in composed):
+            return Grade.SHIPPED_KERNEL
         return self._of_device
+
+    def _is_composed(self, overload: str) -> bool:
+        listed = self._surface.by_name.get(overload)
+        return listed is not None and listed.dispatch.is_composite and not RETURNS_A_VIEW.search(listed.schema)

@@ -19,6 +19,8 @@ from .evidence import CaseReference
 from .explanations import Explanation
 from .known_reports import ReportStanding
 from .module_rows import ModuleRow
+from .shipped_evidence import OverloadLaunches, ShippedEvidence
+from .wrong_kernels import WrongKernel
 
 # From the worst to "nothing is known".
 SEVERITY: tuple[OverloadVerdict, ...] = (
@@ -119,6 +121,7 @@ class OverloadSummary:
         verdict, reason: the verdict over all dtypes, and one line on why.
         breakages: what stands beside the verdict: cases that crashed, timed out or were wrong, fewer than half.
         grade: what ran when that was found, the strongest of its cases; None where none was executed.
+        shipped: what became of its calls in the cases that took shipped kernels; None where none of those called it.
         executed: cases that count for it; a case that calls several overloads counts for each.
         cases: the same by case verdict, and cases whose reference failed.
         dtypes: the evidence by dtype, in the order of DTYPES; only dtypes with evidence.
@@ -150,6 +153,7 @@ class OverloadSummary:
     asked_for: bool = False
     breakages: tuple[Breakage, ...] = ()
     grade: Grade | None = None
+    shipped: OverloadLaunches | None = None
 
     @property
     def is_supported(self) -> bool:
@@ -328,6 +332,8 @@ class AuditSummary:
 
     `module` holds what the probes of torch.mps itself showed, `known_reports` how the upstream reports of wrong
     results stand in this run. `selection` says by which filters only a part is left, "" when nothing is: see `select`.
+    `shipped` says which kernels of a release were launched; None where none were to be. `wrong_kernels` lists the
+    shipped kernels in whose cases something was wrong.
     `execution` is None in a summary that was read from a report.
     """
 
@@ -350,6 +356,8 @@ class AuditSummary:
     module: tuple[ModuleRow, ...] = ()
     known_reports: tuple[ReportStanding, ...] = ()
     selection: str = ""
+    shipped: ShippedEvidence | None = None
+    wrong_kernels: tuple[WrongKernel, ...] = ()
     execution: RunExecution | None = None
 
     @property
@@ -454,6 +462,7 @@ def select(
         not_executed=tuple(n for n in summary.not_executed if n.overload in kept),
         unattributed=summary.unattributed if not (verdicts or patterns or dtypes) else (),
         module=summary.module if not (verdicts or patterns or dtypes) else (),
+        wrong_kernels=tuple(w for w in summary.wrong_kernels if w.overload in kept or w.entry in entry_names),
         known_reports=tuple(r for r in summary.known_reports if not kept.isdisjoint(r.overloads)),
         selection=_selection(verdicts, patterns, dtypes),
     )

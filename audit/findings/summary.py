@@ -54,7 +54,9 @@ from .results import (
     RunFacts,
     Unattributed,
 )
+from .shipped_evidence import GroupLaunches, shipped_evidence
 from .store import CaseCount, Run, Store, StoredGroup
+from .wrong_kernels import wrong_kernels
 
 __all__ = ["AuditSummary", "summarize"]
 
@@ -78,8 +80,13 @@ def summarize(
     simulated = bool(run.environment.get("simulated", False))
     evidence = evidence_of(store, run.id, surface, rule_of, simulated=simulated)
     groups = store.groups(run.id)
-    grading = Grading(evidence.counts, run.grade)
-    overloads = _overloads(evidence, surface, grading, _selection(run, evidence.counts))
+    launches = GroupLaunches(store.launches(run.id))
+    grading = Grading(evidence.counts, run.grade, launches, evidence.witnesses, surface)
+    selection = _selection(run, evidence.counts)
+    overloads = tuple(
+        replace(overload, shipped=launches.of(overload.name))
+        for overload in _overloads(evidence, surface, grading, selection)
+    )
     cases = _referenced_cases(evidence, rule_of)
     return AuditSummary(
         run=_run_facts(run, groups, evidence.counts, store.repeating(run.id), grading),
@@ -101,6 +108,8 @@ def summarize(
         not_executed=not_executed(run, overloads, evidence.counts, _committed_memory()),
         module=tuple(store.module_rows(run.id)),
         known_reports=_known_reports(evidence, grading),
+        shipped=shipped_evidence(store, run, surface, launches),
+        wrong_kernels=wrong_kernels(store, run.id, rule_of),
     )
 
 

@@ -1,0 +1,101 @@
+"""The tables of the kernels that a release ships: which were launched, what stood in, and what came out wrong."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ..audit.findings.results import AuditSummary
+from ..audit.wheel.kernel_families import known_families
+from .tables import UNEXPLAINED, Cell, Table, number_of, shortened
+from .wording import marked
+
+MOST_KERNELS = 3
+
+
+def shipped_table(summary: AuditSummary) -> Table:
+    """How many kernels of the release were launched, how often, and what they say of overloads; empty without any."""
+    shipped = summary.shipped
+    rows: list[tuple[Cell, ...]] = []
+    if shipped is not None:
+        rows = [
+            ("release", shipped.release),
+            ("native overloads with evidence of shipped kernels", shipped.native_shipped),
+            ("native overloads in all", shipped.native),
+            ("kernels that it ships", shipped.kernels),
+            ("kernels launched", len(shipped.launches)),
+            ("kernels never launched", len(shipped.never_launched)),
+            ("launches", shipped.total),
+            *((f"cases: {grade.value}", number) for grade, number in summary.run.grades.items()),
+        ]
+    note = (
+        "The Metal kernels in the macOS wheel of the release ran on the host in a part of the cases. Apple's "
+        "mathematics library and code generator were not involved."
+    )
+    return Table(marked("Shipped kernels", summary), ("", "number"), tuple(rows), note)
+
+
+def wrong_kernel_table(summary: AuditSummary, *, numbers: bool = False) -> Table:
+    """What came out wrong in cases that shipped kernels alone computed, what no rule explains first."""
+    rows = [
+        (
+            wrong.overload or wrong.entry,
+            wrong.dtype,
+            shortened(wrong.kernels, MOST_KERNELS),
+            f"{wrong.verdict.value} in {wrong.cases:,}",
+            wrong.message,
+            wrong.inputs,
+            wrong.rule or UNEXPLAINED,
+            number_of(summary, wrong.example) if numbers else wrong.example,
+        )
+        for wrong in summary.wrong_kernels
+    ]
+    return Table(
+        marked("Wrong results of shipped kernels", summary),
+        (
+            *("operator", "dtype", "kernels", "cases", "values", "inputs", "explained by"),
+            "case" if numbers else "example",
+        ),
+        tuple(rows),
+        "In these cases nothing but shipped kernels computed. What differs comes from a kernel of the release, from "
+        "the convention that launched it, or from mathematics of Apple's that the host has otherwise: "
+        "`mpsmith replay --script` writes a program that tells on a Mac.",
+        frozenset({"operator", "kernels", "example"}),
+    )
+
+
+def stood_in_table(summary: AuditSummary) -> Table:
+    """Why native overloads that were called have no evidence of shipped kernels."""
+    rows: list[tuple[Cell, ...]] = []
+    if summary.shipped is not None:
+        rows = [
+            (each.reason, len(each.overloads), each.calls, shortened(each.overloads, 6))
+            for each in summary.shipped.stood_in
+        ]
+    return Table(
+        marked("Why native overloads took no shipped kernel", summary),
+        ("reason", "overloads", "calls", "such as"),
+        tuple(rows),
+        "The most frequent reason of each overload that was called and has no evidence of shipped kernels.",
+        frozenset({"such as"}),
+    )
+
+
+def never_launched_table(summary: AuditSummary) -> Table:
+    """The kernels of the release that no case launched, by family."""
+    rows: list[tuple[Cell, ...]] = []
+    if summary.shipped is not None:
+        families = known_families()
+        never = Counter(map(families.family, summary.shipped.never_launched))
+        launched = Counter(map(families.family, summary.shipped.launches))
+        rows = [
+            (family, number, launched[family])
+            for family, number in sorted(never.items(), key=lambda item: (launched[item[0]] > 0, -item[1], item[0]))
+        ]
+    return Table(
+        marked("Shipped kernels that were never launched", summary),
+        ("family", "never launched", "launched"),
+        tuple(rows),
+        "By the operator that their names begin with; families of which no kernel was launched come first. The JSON "
+        "report names every kernel.",
+        frozenset({"family"}),
+    )

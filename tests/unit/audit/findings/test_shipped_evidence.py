@@ -1,0 +1,216 @@
+"""What a run shows of shipped kernels: whose evidence they are, which were launched, and what came out wrong."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from mpsmith.audit.findings.measurements import measurements_of
+from mpsmith.audit.findings.results import AuditSummary, OverloadSummary, select
+from mpsmith.audit.findings.shipped_evidence import ONLY_BESIDE_STAND_INS, OverloadLaunches, StoodIn
+from mpsmith.audit.findings.store import Store
+from mpsmith.audit.findings.summary import summarize
+from mpsmith.audit.findings.wrong_kernels import WrongKernel
+from mpsmith.audit.launches import Launches
+from mpsmith.audit.surface.overloads import Dispatch
+from mpsmith.audit.verdicts import AtFault, CaseVerdict, Grade, Outcome
+from mpsmith.reports import csv_report, html_page, json_report, markdown, terminal
+from support.stores import Recording, begun, new_store, opinfo
+from support.surfaces import overload, surface
+
+SURFACE = surface(
+    overload("exp", Dispatch.NATIVE),
+    overload("mul.Tensor", Dispatch.NATIVE),
+    overload("softmax", Dispatch.NATIVE),
+    overload("linear", Dispatch.NATIVE),
+    overload("sigmoid_like", Dispatch.COMPOSITE_IMPLICIT, "Tensor self"),
+    overload("inner", Dispatch.COMPOSITE_IMPLICIT, "Tensor self"),
+)
+PASSED = Outcome(CaseVerdict.PASSED)
+LAUNCHED = {"aten::exp": Launches(2, Counter(exp_dense_float_float=3), Counter(), 2)}
+
+
+@dataclass
+class Built(Recording):
+    """A run in which some groups launched shipped kernels."""
+
+    def group(
+        self,
+        operator: str,
+        dtype: str,
+        launches: dict[str, Launches],
+        *cases: tuple[Outcome, Grade, tuple[str, ...]],
+        calls: dict[str, bool] | None = None,
+        at_fault: AtFault | None = None,
+    ) -> None:
+        self.add(opinfo(operator, dtype), calls=calls or {operator: True})
+        group = next(g.id for g in self.store.groups(self.run.id) if g.key == opinfo(operator, dtype))
+        for position, (outcome, grade, kernels) in enumerate(cases):
+            self.store.add_case(group, position, outcome, f"({dtype}[{position + 3}])", grade)
+            if kernels:
+                self.store.add_case_kernels(group, position, kernels)
+            if at_fault:
+                self.store.add_look_inside(group, position, at_fault)
+        self.store.add_launches(group, launches)
+
+    def summary(self) -> AuditSummary:
+        return summarize(self.store, self.finish(), SURFACE)
+
+    def overload(self, name: str) -> OverloadSummary:
+        return next(o for o in self.summary().overloads if o.name == f"aten::{name}")
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Iterator[Built]:
+    with new_store(tmp_path) as store:
+        yield begin(store)
+
+
+def begin(store: Store) -> Built:
+    recording = begun(store, {"ops": [], "dtypes": []}, {"variables": {}, "shipped": "2.13.0"})
+    store.add_shipped_kernels(recording.run.id, ["exp_dense_float_float", "exp_dense_half_half", "mul_dense_float"])
+    return Built(store, recording.run)
+
+
+def shipped(outcome: Outcome = PASSED, *kernels: str) -> tuple[Outcome, Grade, tuple[str, ...]]:
+    return outcome, Grade.SHIPPED_KERNEL, kernels
+
+
+def stood_in(outcome: Outcome = PASSED) -> tuple[Outcome, Grade, tuple[str, ...]]:
+    return outcome, Grade.DISPATCH_ONLY, ()
+
+
+def test_an_overload_is_graded_by_its_own_launches_dtype_by_dtype(built: Built) -> None:
+    built.group("exp", "float32", LAUNCHED, shipped(), shipped(), stood_in())
+    built.group("exp", "float16", {}, stood_in())
+    exp = built.overload("exp")
+    assert exp.grade is Grade.SHIPPED_KERNEL
+    assert {dtype: evidence.grade for dtype, evidence in exp.dtypes.items()} == {
+        "float32": Grade.SHIPPED_KERNEL,
+        "float16": Grade.DISPATCH_ONLY,
+    }
+    assert exp.shipped == OverloadLaunches(2, 2, {"exp_dense_float_float": 3}, {})
+    assert built.summary().run.grades == {Grade.SHIPPED_KERNEL: 2, Grade.DISPATCH_ONLY: 2}
+
+
+def test_what_was_called_beside_a_launch_is_not_graded_by_it(built: Built) -> None:
+    calls = {"exp": True, "mul.Tensor": False}
+    built.group("exp", "float32", LAUNCHED, shipped(), calls=calls)
+    assert built.overload("mul.Tensor").grade is Grade.DISPATCH_ONLY
+
+
+def test_what_launched_beside_a_stand_in_alone_is_dispatch_only_and_says_so(built: Built) -> None:
+    launches = {
+        "aten::exp": Launches(1, Counter(exp_dense_float_float=1), Counter(), 0),
+        "aten::mul.Tensor": Launches(0, Counter(), Counter({"MPSGraph": 2, "odd": 1}), 0),
+    }
+    built.group("exp", "float32", launches, stood_in(), calls={"exp": True, "mul.Tensor": False})
+    summary = built.summary()
+    assert {o.name: o.grade for o in summary.overloads if o.grade} == {
+        "aten::exp": Grade.DISPATCH_ONLY,
+        "aten::mul.Tensor": Grade.DISPATCH_ONLY,
+    }
+    assert summary.shipped is not None
+    assert summary.shipped.stood_in == (
+        StoodIn("MPSGraph", ("aten::mul.Tensor",), 2),
+        StoodIn(ONLY_BESIDE_STAND_INS, ("aten::exp",), 1),
+    )
+
+
+@pytest.mark.parametrize(
+    ("outermost", "grade"), [(True, Grade.SHIPPED_KERNEL), (False, Grade.DISPATCH_ONLY)], ids=["called", "inside"]
+)
+def test_a_composite_is_graded_where_the_user_called_it(built: Built, outermost: bool, grade: Grade) -> None:
+    built.group("inner", "float32", LAUNCHED, shipped(), calls={"inner": outermost, "exp": False})
+    assert built.overload("inner").grade is grade
+
+
+def test_a_composite_that_gives_a_view_computes_nothing(tmp_path: Path) -> None:
+    viewing = overload("detached", Dispatch.COMPOSITE_IMPLICIT, "Tensor(a) self")
+    viewing = type(viewing)(**{**vars(viewing), "schema": "aten::detached(Tensor(a) self) -> Tensor(a)"})
+    changing = type(viewing)(
+        **{
+            **vars(viewing),
+            "name": "aten::changed_",
+            "operator": "aten::changed_",
+            "schema": "aten::changed_(Tensor(a!) self) -> Tensor(a!)",
+        }
+    )
+    with new_store(tmp_path) as store:
+        built = begin(store)
+        calls = {"detached": True, "changed_": True, "exp": False}
+        built.group("detached", "float32", LAUNCHED, shipped(), calls=calls)
+        summary = summarize(store, built.finish(), surface(overload("exp", Dispatch.NATIVE), viewing, changing))
+    graded = {o.name: o.grade for o in summary.overloads}
+    assert graded["aten::detached"] is Grade.DISPATCH_ONLY
+    assert graded["aten::changed_"] is Grade.SHIPPED_KERNEL
+
+
+def test_kernels_are_counted(built: Built) -> None:
+    built.group("exp", "float32", LAUNCHED, shipped())
+    found = built.summary().shipped
+    assert found is not None
+    assert (found.release, found.kernels, found.total) == ("2.13.0", 3, 3)
+    assert found.launches == {"exp_dense_float_float": 3}
+    assert found.never_launched == ("exp_dense_half_half", "mul_dense_float")
+    assert (found.native, found.native_shipped) == (4, 1)
+
+
+def test_a_run_without_shipped_kernels_has_none(tmp_path: Path) -> None:
+    with new_store(tmp_path) as store:
+        recording = begun(store, {"ops": [], "dtypes": []}, {"variables": {}})
+        recording.add(opinfo("exp"), PASSED, calls={"exp": True})
+        summary = summarize(store, recording.finish(), SURFACE)
+    assert summary.shipped is None
+    assert "Shipped kernels" not in markdown.render(summary)
+
+
+WRONG = Outcome(CaseVerdict.WRONG, message="3 of 4 elements differ, the largest by 7")
+
+
+def test_wrong_results_of_shipped_kernels_are_listed_once_with_the_smallest_inputs(built: Built) -> None:
+    kernels = ("exp_dense_float_float",)
+    less = Outcome(CaseVerdict.WRONG, message="1 of 4 elements differ, the largest by 2")
+    built.group("exp", "float32", LAUNCHED, shipped(WRONG, *kernels), shipped(less, *kernels), stood_in(WRONG))
+    built.group("softmax", "float16", {}, stood_in(WRONG))
+    (wrong,) = built.summary().wrong_kernels
+    assert wrong == WrongKernel(
+        *("", "exp", "float32", kernels, CaseVerdict.WRONG, 2, WRONG.message, "(float32[3])", "opinfo:exp:float32:0")
+    )
+
+
+def test_a_wrong_kernel_is_that_of_the_overload_at_fault(built: Built) -> None:
+    at_fault = AtFault("aten::mul.Tensor", "(float32[2], float32[2])", "2 of 2 elements differ")
+    built.group("exp", "float32", LAUNCHED, shipped(WRONG, "mul_dense_float"), at_fault=at_fault)
+    (wrong,) = built.summary().wrong_kernels
+    assert (wrong.overload, wrong.inputs, wrong.message) == (at_fault.overload, at_fault.call, at_fault.message)
+
+
+def test_every_format_tells_of_shipped_kernels(built: Built) -> None:
+    built.group("exp", "float32", LAUNCHED, shipped(WRONG, "exp_dense_float_float"), shipped())
+    built.group("mul", "float32", {"aten::mul.Tensor": Launches(0, Counter(), Counter(MPSGraph=4), 0)}, stood_in())
+    summary = built.summary()
+    text = markdown.render(summary)
+    assert "where it is dispatch only" in text
+    assert "1 of 3 launched, 3 times; evidence of shipped kernels for 1 of 4 native overloads; 1 wrong result" in text
+    assert "| `exp` | float32 | `exp_dense_float_float` | wrong in 1 | 3 of 4 elements differ" in text
+    assert "| MPSGraph | 1 | 4 | `aten::mul.Tensor` |" in text
+    assert "| `exp` | 1 | 1 |\n" in text  # one of the family was launched, one never
+    assert "exp_dense_float_float" in terminal.render(summary)
+    assert "exp_dense_float_float" in html_page.render(summary)
+    assert "exp_dense_float_float:3" in csv_report.render(summary)
+    read = json_report.read(json_report.render(summary))
+    assert (read.shipped, read.wrong_kernels) == (summary.shipped, summary.wrong_kernels)
+    assert select(summary, patterns=["mul.Tensor"]).wrong_kernels == ()
+    assert select(summary, patterns=["exp"]).wrong_kernels == summary.wrong_kernels
+
+
+def test_the_registry_learns_the_dtypes(built: Built) -> None:
+    built.group("exp", "float32", LAUNCHED, shipped())
+    built.group("exp", "float16", {}, stood_in())
+    measured = {each.operator: each.shipped_kernel for each in measurements_of(built.summary())}
+    assert measured["aten::exp"] == ("float32",)
