@@ -190,13 +190,13 @@ def _repeated(output: Layout, left: Layout, right: Layout) -> _Repeated | None:
     if not _is_contiguous(output):
         return None
     for on_left, part, whole in ((True, left, right), (False, right, left)):
-        fits = _numel(part) != numel and _is_contiguous(part) and _repeats_over(part[1], output[1])
+        fits = _numel(part) != numel and _is_contiguous(part) and repeats_over(part[1], output[1])
         if fits and _numel(whole) == numel and _is_contiguous(whole):
             return _Repeated(on_left, _numel(part))
     return None
 
 
-def _repeats_over(part: tuple[int, ...], whole: tuple[int, ...]) -> bool:
+def repeats_over(part: tuple[int, ...], whole: tuple[int, ...]) -> bool:
     """Whether the last dimensions are the same, and those before them, of which there is at least one, 1."""
     inner_differs = False
     for own, full in zip(reversed(part), reversed(whole), strict=False):

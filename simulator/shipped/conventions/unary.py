@@ -2,8 +2,7 @@
 
 Read in UnaryKernel.mm, ActivationKernel.mm, Gamma.mm and TensorCompare.mm of aten/src/ATen/native/mps/operations and in
 aten/src/ATen/native/UnaryOps.cpp (main, late 2026). The kernels of a release decide: where 2.13.0 has none, its
-operator runs in MPSGraph (ceil, floor, trunc, mish, log_sigmoid_forward, logical_not, isposinf, isneginf). Of relu it
-is the other way round: 2.13.0 has the kernel, 2.15.0 none.
+operator runs in MPSGraph (ceil, floor, trunc, mish, log_sigmoid_forward, logical_not, isposinf, isneginf).
 """
 
 from __future__ import annotations
@@ -124,7 +123,6 @@ PLANNERS: dict[str, Planner] = {
     **dict.fromkeys(("round.decimals", "round_.decimals", "round.decimals_out"), _round_decimals),
     **dict.fromkeys(("gelu", "gelu_", "gelu.out"), _gelu),
     **dict.fromkeys(("silu", "silu_", "silu.out"), elementwise("silu")),
-    **dict.fromkeys(("relu", "relu_"), elementwise("relu")),
     **dict.fromkeys(("log_sigmoid_forward", "log_sigmoid_forward.output"), _log_sigmoid_forward),
     **dict.fromkeys(("polygamma", "polygamma.out"), _polygamma),
 }
