@@ -40,6 +40,40 @@ WrongClass = Literal[
 ]
 
 
+# What gave the wrong answer: a kernel that torch ships compiled, one that it compiles at run time, a graph or a kernel
+# of Apple's, torch's host code (checks, strides, views, blits), or the allocator.
+CausePart = Literal["Metal kernel", "Metal source", "MPSGraph", "host code", "allocator", "unknown"]
+
+
+class Cause(Part):
+    """Where in the backend a report's wrong answer comes from.
+
+    Attributes:
+        part: of the backend.
+        kernel: a pattern for the names of the shipped kernels, where they are the part; several joined by commas.
+        wrong_in: the first and the last release whose shipped kernel gives the reported result, of those that were
+            tried (docs/shipped_kernels.md).
+        right_from: the first later release whose kernel does not.
+        note: why, or why a shipped kernel does not show it.
+    """
+
+    part: CausePart
+    kernel: Text | None = None
+    wrong_in: tuple[Release, Release] | None = None
+    right_from: Release | None = None
+    note: Text | None = None
+
+    @model_validator(mode="after")
+    def _fits_its_part(self) -> Cause:
+        if (self.part == "Metal kernel") != (self.kernel is not None):
+            raise ValueError("a kernel is named where the part is 'Metal kernel', and only there")
+        if self.kernel is not None and not (self.wrong_in or self.note):
+            raise ValueError("a kernel needs wrong_in, the releases that give the reported result, or a note")
+        if self.right_from and not self.wrong_in:
+            raise ValueError("right_from needs wrong_in")
+        return self
+
+
 class KnownReport(Part):
     """What one upstream issue reports.
 
@@ -49,6 +83,7 @@ class KnownReport(Part):
         wrong_class: what kind of wrong it is; in the files `class`.
         operators: the overloads that it is about, the first of them above all.
         first_affected, last_affected: releases of torch in which it was seen, as far as is known.
+        cause: where the wrong answer comes from, as far as is known.
         cases: calls that show it.
     """
 
@@ -58,6 +93,7 @@ class KnownReport(Part):
     operators: Annotated[list[OverloadName], Field(min_length=1)]
     first_affected: Release | None = None
     last_affected: Release | None = None
+    cause: Cause | None = None
     cases: Annotated[list[KnownCase], Field(min_length=1)]
 
     @model_validator(mode="after")
@@ -179,6 +215,7 @@ def _keys_at(location: tuple[int | str, ...]) -> list[str]:
         "<tensor>": TensorInput,
         "out": TensorInput,
         "views": View,
+        "cause": Cause,
         "cases": KnownCase,
     }
     model = next((models[name] for name in reversed(names) if name in models), KnownReport)

@@ -75,12 +75,18 @@ def report_json(report: KnownReport) -> dict[str, object]:
         "operators": list(report.operators),
         "first_affected": report.first_affected,
         "last_affected": report.last_affected,
+        "cause": report.cause.model_dump(mode="json", exclude_none=True) if report.cause else None,
         "cases": len(report.cases),
     }
 
 
 def _traits(report: KnownReport) -> list[str]:
-    return [report.wrong_class, *([f"torch {report.affected}"] if report.affected else [])]
+    cause = report.cause
+    return [
+        report.wrong_class,
+        *([f"torch {report.affected}"] if report.affected else []),
+        *([cause.kernel or cause.part] if cause else []),
+    ]
 
 
 def _origin(entry: Entry) -> str:
