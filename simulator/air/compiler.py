@@ -16,6 +16,7 @@ from ..metal.compiler import MetalCompiler, default_compiler
 from .bitcode import signature_of_bitcode
 from .errors import KernelCacheError, KernelCompileError, MalformedKernelError
 from .host_module import host_module
+from .intrinsics import Perturbation
 
 _RUNTIME = Path(__file__).parent / "runtime"
 # What decides what a module becomes: a change of any of it voids what was built.
@@ -47,11 +48,22 @@ _RUNTIME_FLAGS = (
 
 
 class AirCompiler:
-    """Compiles kernels for the host; what it built is kept in `cache`."""
+    """Compiles kernels for the host; what it built is kept in `cache`.
 
-    def __init__(self, clang: Clang, cache: BuildCache, scheduler: MetalCompiler, limits: Limits = _LIMITS) -> None:
+    Under a perturbation, the results of a kernel's mathematics are moved within the bounds that Apple gives.
+    """
+
+    def __init__(
+        self,
+        clang: Clang,
+        cache: BuildCache,
+        scheduler: MetalCompiler,
+        limits: Limits = _LIMITS,
+        perturbation: Perturbation | None = None,
+    ) -> None:
         self._clang = clang
         self._limits = limits
+        self._perturbation = perturbation
         self._builds = 0
         self.cache = cache
         self.scheduler = scheduler
@@ -83,7 +95,7 @@ class AirCompiler:
             KernelCompileError: the compiler refuses it, or takes more time or memory than it is given.
             KernelCacheError: the disk is full, or may not be written to.
         """
-        key = fingerprint(self.identity, "kernel", bitcode)
+        key = fingerprint(self.identity, "kernel", repr(self._perturbation), bitcode)
         kept = self.cache.find(key, ".so")
         if kept:
             return kept
@@ -101,7 +113,7 @@ class AirCompiler:
         return path, content
 
     def _build(self, bitcode: bytes, name: str) -> bytes:
-        text = host_module(self.disassemble(bitcode), name, signature_of_bitcode(bitcode, name))
+        text = host_module(self.disassemble(bitcode), name, signature_of_bitcode(bitcode, name), self._perturbation)
         with tempfile.TemporaryDirectory(prefix="mpsmith-air-") as folder:
             source, unit, library = (Path(folder) / file for file in ("host.ll", "kernel.o", "kernel.so"))
             source.write_text(text, encoding="utf-8")
@@ -155,11 +167,11 @@ def _reason(done: ToolRun) -> str:
 
 
 @functools.cache
-def default_air_compiler() -> AirCompiler:
+def default_air_compiler(perturbation: Perturbation | None = None) -> AirCompiler:
     """The installed compiler with the user's cache.
 
     Raises:
         CompilerMissingError: ziglang is not installed, or this machine is not Linux on x86-64 or aarch64.
     """
     scheduler = default_compiler()
-    return AirCompiler(scheduler.clang, BuildCache(cache_folder() / "air"), scheduler)
+    return AirCompiler(scheduler.clang, BuildCache(cache_folder() / "air"), scheduler, perturbation=perturbation)

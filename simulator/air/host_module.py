@@ -11,7 +11,7 @@ import re
 
 from .entry_point import entry_point
 from .errors import MalformedKernelError, UnsupportedKernelError
-from .intrinsics import Operation, UnknownOperationError, define
+from .intrinsics import Operation, Perturbation, UnknownOperationError, define
 from .llvm_text import leading_type, parenthesised, split_list, symbol
 from .signature import KernelSignature
 
@@ -21,10 +21,11 @@ _ASSEMBLER = re.compile(r"\bcall [^\n]*\basm (?:sideeffect )?(?:alignstack )?(?:
 _THREADGROUP_VARIABLE = re.compile(r"^(@[^\n]*addrspace\(3\) global [^\n]*?)(, align \d+)?$", re.MULTILINE)
 
 
-def host_module(assembly: str, name: str, signature: KernelSignature) -> str:
+def host_module(assembly: str, name: str, signature: KernelSignature, perturbation: Perturbation | None = None) -> str:
     """The assembly of a kernel's module with everything that it needs of Apple's, ready for the host's compiler.
 
-    Nothing else is let in: a module that calls other functions, or holds instructions of a processor, is refused.
+    Under a perturbation, the results of its mathematics are moved within the bounds that Apple gives. Nothing of the
+    host is let in: a module that calls other functions, or holds instructions of a processor, is refused.
 
     Raises:
         MalformedKernelError: the kernel's function is not there, or is not what its signature says.
@@ -33,7 +34,7 @@ def host_module(assembly: str, name: str, signature: KernelSignature) -> str:
     if _ASSEMBLER.search(assembly):
         raise UnsupportedKernelError("it holds instructions of a processor, as no kernel of Apple's does")
     parameters = _parameters(assembly, name)
-    text, definitions, wanted = _with_operations(assembly)
+    text, definitions, wanted = _with_operations(assembly, perturbation)
     present = {match["name"] for match in _DECLARATION.finditer(text)}
     entry = entry_point(name, parameters, signature)
     for declaration in sorted(wanted | entry.declarations):
@@ -59,7 +60,7 @@ def _parameters(assembly: str, name: str) -> list[str]:
         raise MalformedKernelError(f"its parameters cannot be read: {error}") from None
 
 
-def _with_operations(assembly: str) -> tuple[str, list[str], set[str]]:
+def _with_operations(assembly: str, perturbation: Perturbation | None) -> tuple[str, list[str], set[str]]:
     """The text without the declarations of AIR's operations, their definitions, and what those call."""
     definitions: list[str] = []
     wanted: set[str] = set()
@@ -73,7 +74,7 @@ def _with_operations(assembly: str) -> tuple[str, list[str], set[str]]:
                 # Without a pointer, as older compilers declared them: no call of these is left.
                 return "" if name.startswith("llvm.lifetime.") and types == ("i64",) else match[0]
             returns = leading_type(_RETURN_ATTRIBUTES.sub("", match["returns"]))
-            definition = define(Operation(name, returns, types))
+            definition = define(Operation(name, returns, types), perturbation)
         except (UnknownOperationError, ValueError):
             unknown.append(name)
             return match[0]

@@ -31,6 +31,7 @@ class AirLibrary:
     """The kernels of a Metal library that a release ships; each is compiled when it is first launched."""
 
     def __init__(self, path: Path, release: str, compiler: AirCompiler | None = None) -> None:
+        self.path = path
         self.release = release
         self._file = LibraryFile(path)
         self._compiler = compiler

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 from ..llvm_text import symbol
 from . import atomics, conversions, integers, lanes, mathematics, matrices
+from .accuracy import Perturbation
 from .body import Body
 from .operation import Operation
 
-__all__ = ["Definition", "Operation", "UnknownOperationError", "define"]
+__all__ = ["Definition", "Operation", "Perturbation", "UnknownOperationError", "define"]
 
 Writer = Callable[[Body, Operation], str]
 """Writes a body and returns the operand that holds the result; empty where there is none."""
@@ -56,8 +57,8 @@ def _writer(operation: Operation) -> Writer | None:
     return _BY_KEY.get(operation.key)
 
 
-def define(operation: Operation) -> Definition:
-    """The function for an operation.
+def define(operation: Operation, perturbation: Perturbation | None = None) -> Definition:
+    """The function for an operation; under a perturbation, its mathematics is moved within its bounds.
 
     Raises:
         UnknownOperationError: the host has no code for it.
@@ -65,7 +66,7 @@ def define(operation: Operation) -> Definition:
     write = _writer(operation)
     if write is None:
         raise UnknownOperationError(operation.name)
-    body = Body()
+    body = Body(perturbation)
     try:
         result = write(body, operation)
     except (ValueError, LookupError) as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..llvm_text import vector_type
+from .accuracy import Perturbation
 
 Typed = tuple[str, str]
 """A type and an operand of it."""
@@ -19,9 +20,13 @@ def suffix(scalar: str) -> str:
 
 
 class Body:
-    """Instructions of a function, and what it calls that must be declared."""
+    """Instructions of a function, and what it calls that must be declared.
 
-    def __init__(self) -> None:
+    `perturbation` says whether results of mathematics are moved within their bounds.
+    """
+
+    def __init__(self, perturbation: Perturbation | None) -> None:
+        self.perturbation = perturbation
         self.lines: list[str] = []
         self.declarations: set[str] = set()
         self._values = 0

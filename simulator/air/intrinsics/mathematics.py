@@ -1,12 +1,14 @@
 """Floating-point operations: the host's own instructions, and the mathematics of the C library.
 
-Half and bfloat are computed in float and rounded once, so their results are the nearest ones but for a rare tie.
+Half and bfloat are computed in float and rounded once, so their results are the nearest ones but for a rare tie. Under
+a `Perturbation` results are moved as far as Apple's own library may be from the true ones (accuracy.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from .accuracy import FAST_GROWING, SINGLE_ULPS
 from .body import Body, suffix
 from .operation import Operation
 
@@ -58,7 +60,26 @@ def _exact(body: Body, operation: Operation, kind: str, operands: Sequence[str])
 
 def _rounded(body: Body, operation: Operation, kind: str, operands: Sequence[str]) -> str:
     wide = [("float", body.widened(operand, kind)) for operand in operands]
-    return body.narrowed(body.call("float", _ROUNDED[operation.key], *wide), kind)
+    result = body.call("float", _ROUNDED[operation.key], *wide)
+    return _finished(body, operation, operation.key, result, wide[0][1])
+
+
+def _finished(body: Body, operation: Operation, name: str, wide: str, argument: str) -> str:
+    """The float `wide`, a result of the function `name`, in the operation's type: rounded, or moved within its bound.
+
+    `argument` is the function's first one, as a float.
+    """
+    kind = operation.result.element
+    if body.perturbation is None or name not in SINGLE_ULPS or kind == "bfloat":
+        return body.narrowed(wide, kind)
+    number = body.perturbation.seed * len(SINGLE_ULPS) + sorted(SINGLE_ULPS).index(name)
+    values = ("float", wide), ("float", argument), ("i32", str(number % 2**31))
+    if kind == "half":
+        return body.call(kind, "airrt_perturbed_f16", *values)
+    bound = str(SINGLE_ULPS[name])
+    if operation.is_fast and name in FAST_GROWING:
+        bound = body.call("i32", "airrt_fast_exp_ulps", ("float", argument))
+    return body.call(kind, "airrt_perturbed_f32", *values, ("i32", bound))
 
 
 def _by_type(body: Body, operation: Operation, kind: str, operands: Sequence[str]) -> str:
@@ -100,10 +121,13 @@ def sine_and_cosine(body: Body, operation: Operation) -> str:
     kind = operation.result.element
     if operation.result.width:
         raise ValueError("a vector")
-    wide = ("float", body.widened("%a0", kind))
-    cosine = body.narrowed(body.call("float", _ROUNDED["cos"], wide), kind)
+    argument = body.widened("%a0", kind)
+    sine, cosine = (
+        _finished(body, operation, name, body.call("float", _ROUNDED[name], ("float", argument)), argument)
+        for name in ("sin", "cos")
+    )
     body.line(f"store {kind} {cosine}, {operation.types[1]} %a1")
-    return body.narrowed(body.call("float", _ROUNDED["sin"], wide), kind)
+    return sine
 
 
 def dot(body: Body, operation: Operation) -> str:

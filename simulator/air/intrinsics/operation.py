@@ -29,6 +29,11 @@ class Operation:
         return [word for word in words if not _TYPE.fullmatch(word)]
 
     @property
+    def is_fast(self) -> bool:
+        """Whether the kernel asks for the form that may lose precision."""
+        return self.name.startswith("air.fast_")
+
+    @property
     def key(self) -> str:
         """The first word: what is done."""
         return self.words[0]
