@@ -35,7 +35,9 @@ AIR __attribute__((convergent)) void airrt_simdgroup_barrier(u32 flags) { msl_si
     auto v = Lanes<T>::share(x); \
     return value; \
   }
-// The lanes fall into sections of `modulo`; what comes from outside of one is taken from the lanes' `fill`.
+// The lanes fall into sections of `modulo`; what comes from outside of one is taken from the lanes' `fill`. In the last,
+// partial group of a threadgroup that lane may not exist: then a lane's own `fill` stands, which is the same wherever the
+// host's kernels fill with a constant (nonzero counts groups of any size so).
 template <class T> struct Filled {
   T x, fill;
 };
@@ -43,7 +45,9 @@ template <class T> struct Filled {
   AIR T airrt_simd_shuffle_and_fill_##name##_##T(T x, T fill, u16 n, u16 modulo) { \
     auto v = Lanes<Filled<T>>::share({x, fill}); \
     u32 place = v.lane % modulo, section = v.lane - place; \
-    return inside ? v[section + from].x : v[section + outside].fill; \
+    if (inside) return v[section + from].x; \
+    u32 filling = section + outside; \
+    return v.shared->mask >> filling & 1 ? v[filling].fill : fill; \
   }
 #define MOVES(T) \
   MOVE(T, shuffle, v[n]) MOVE(T, broadcast, v[n]) MOVE(T, shuffle_xor, v[v.lane ^ n]) \

@@ -28,14 +28,20 @@ def join(tables: Iterable[Mapping[str, Planner]]) -> dict[str, Planner]:
 
 # One line a family, in the order of the alphabet: modules of this folder with a table `PLANNERS`.
 FAMILIES = (
+    "advanced_indexing",
+    "along_index",
     "argument_reductions",
     "binary",
+    "concatenation",
     "copies",
     "fills",
+    "gather_scatter",
+    "nonzero",
     "parameters",
     "pooling",
     "reductions",
     "ternary",
+    "triangles",
     "unary",
     "upsample",
     "vector_norms",

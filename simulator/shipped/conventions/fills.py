@@ -51,18 +51,25 @@ def _fill(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
     return [filled(kernels, call["self"], value.item() if isinstance(value, Tensor) else value)]
 
 
+def set_to_zero(kernels: ReleaseKernels, target: Tensor) -> Step:
+    """The step of `zero_`: by the blit encoder where memory has no gaps."""
+    return BlitFill(target) if is_dense(target) else filled(kernels, target, 0)
+
+
 def _zero(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    target = call["self"]
-    return [BlitFill(target) if is_dense(target) else filled(kernels, target, 0)]
+    return [set_to_zero(kernels, call["self"])]
 
 
-def _masked_fill(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """Elements are moved as integers of their size, so that one kernel serves all dtypes of a size."""
-    target, mask, value = call["self"], call["mask"], call["value"]
+def masked_filled(kernels: ReleaseKernels, target: Tensor, mask: Tensor, value: Any) -> Step:
+    """The step that sets `target` to a number where `mask`, broadcast to it, is true.
+
+    Elements are moved as integers of their size, so that one kernel serves all dtypes of a size.
+
+    Raises:
+        Declined: the release has no kernel for elements of this size.
+    """
     size = target.element_size()
-    bits = torch.scalar_tensor(
-        value.item() if isinstance(value, Tensor) else value, dtype=target.dtype, device="cpu"
-    ).view(_INTEGERS[size])
+    bits = torch.scalar_tensor(value, dtype=target.dtype, device="cpu").view(_INTEGERS[size])
     arguments: dict[str, object] = {"input": target.view(_INTEGERS[size]), "val": int(bits)}
     expanded = mask.expand(target.shape)
     if target.is_contiguous() and expanded.is_contiguous():
@@ -76,7 +83,13 @@ def _masked_fill(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
         arguments["mask_strides"] = list(expanded.stride())
         arguments["ndim"] = target.dim()
     kernel = required(kernels, f"masked_fill_scalar_{form}_{8 * size}bit")
-    return [KernelLaunch(kernel, arguments, *in_line(target.numel()))]
+    return KernelLaunch(kernel, arguments, *in_line(target.numel()))
+
+
+def _masked_fill(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
+    value = call["value"]
+    number = value.item() if isinstance(value, Tensor) else value
+    return [masked_filled(kernels, call["self"], call["mask"], number)]
 
 
 PLANNERS: dict[str, Planner] = {

@@ -172,6 +172,22 @@ def test_lanes(tmp_path: Path, operation: str, kind: str, more: str, values: lis
     assert x.tolist() == expected
 
 
+def test_a_filling_lane_that_is_not_there_leaves_the_own_filling(tmp_path: Path) -> None:
+    body = """
+  %i = zext i32 %t to i64
+  %p = getelementptr i32, ptr addrspace(1) %x, i64 %i
+  %v = load i32, ptr addrspace(1) %p
+  %r = call i32 @air.simd_shuffle_and_fill_up.s.i32(i32 %v, i32 0, i16 2, i16 32)
+  store i32 %r, ptr addrspace(1) %p
+"""
+    arguments = [buffer("x", "int", 0), builtin("thread_position_in_grid")]
+    declaration = "declare i32 @air.simd_shuffle_and_fill_up.s.i32(i32, i32, i16, i16)"
+    text = kernel("k", "ptr addrspace(1) %x, i32 %t", arguments, body, declarations=declaration)
+    x = torch.tensor([5, 6, 7, 8], dtype=torch.int32)
+    air_library(tmp_path, {"k": text}).kernel("k").launch({"x": x}, [4], [4])
+    assert x.tolist() == [0, 0, 5, 6]
+
+
 def test_a_vote_counts_the_lanes_that_take_part(tmp_path: Path) -> None:
     body = """
   %even = and i32 %t, 1

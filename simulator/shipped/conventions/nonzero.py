@@ -1,0 +1,117 @@
+"""`nonzero` and `nonzero_static`: counts in blocks, sums over blocks, and coordinates from both.
+
+Read in `nonzero_impl_mps` of aten/src/ATen/native/mps/operations/Indexing.mm (main, spring 2026), which is 2.13.0's.
+2.15.0 takes no prefix of every element any more, and counts in 64 bits; how it binds was concluded from the names of
+the kernels' arguments and tried against the CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from ..call import Call
+from ..plan import MAX_THREADS_OF_GROUP, KernelLaunch, Planner, ReleaseKernels, Step, in_line, required
+from .copies import copied
+from .fills import filled
+from .metal_types import metal_name
+from .operands import at_least_one
+
+_LANES = 32
+
+
+def coordinates(kernels: ReleaseKernels, source: Tensor, output: Tensor, most: int) -> list[Step]:
+    """The steps that write the coordinates of the first `most` elements that are not zero into a contiguous tensor."""
+    source = source.contiguous()
+    prefixed = f"count_nonzero_prefix_sum_{metal_name(source.dtype)}"
+    if prefixed in kernels:
+        return _with_prefix(kernels, prefixed, source, output, most)
+    return _with_blocks(kernels, f"{prefixed}_uint", source, output, most)
+
+
+def _with_prefix(kernels: ReleaseKernels, count: str, source: Tensor, output: Tensor, most: int) -> list[Step]:
+    """2.13.0."""
+    numel = source.numel()
+    blocks = -(-numel // MAX_THREADS_OF_GROUP)
+    prefix, sums, offsets, total = (_temporary(n, torch.int32) for n in (numel, blocks, blocks, 1))
+    scatter = required(kernels, f"scatter_nonzero_indices_{metal_name(source.dtype)}")
+    return [
+        KernelLaunch(count, {"input": source, "prefix": prefix, "block_sums": sums}, *in_line(numel)),
+        _block_offsets(required(kernels, "prefix_sum_blocks"), sums, offsets, total, blocks),
+        KernelLaunch(
+            scatter,
+            {
+                "input": source,
+                "prefix": prefix,
+                "output": output,
+                "ndim": source.dim(),
+                "sizes": at_least_one(source.shape),
+                "block_offsets": offsets,
+                "max_entries": most,
+            },
+            *in_line(numel),
+        ),
+    ]
+
+
+def _with_blocks(kernels: ReleaseKernels, count: str, source: Tensor, output: Tensor, most: int) -> list[Step]:
+    """2.15.0."""
+    numel = source.numel()
+    blocks = -(-numel // MAX_THREADS_OF_GROUP)
+    sums, offsets, total = _temporary(blocks, torch.int32), _temporary(blocks), _temporary(1)
+    scatter = required(kernels, f"scatter_nonzero_indices_{metal_name(source.dtype)}_uint")
+    first = {"flat_base": 0, "block_base": 0}
+    return [
+        KernelLaunch(required(kernels, count), {"input": source, "block_sums": sums, **first}, *in_line(numel)),
+        _block_offsets(required(kernels, "prefix_sum_blocks_uint"), sums, offsets, total, blocks),
+        KernelLaunch(
+            scatter,
+            {
+                "input": source,
+                "output": output,
+                "ndim": source.dim(),
+                "sizes": at_least_one(source.shape),
+                "block_offsets": offsets,
+                "max_entries": most,
+                **first,
+            },
+            *in_line(numel),
+        ),
+    ]
+
+
+def _block_offsets(kernel: str, sums: Tensor, offsets: Tensor, total: Tensor, blocks: int) -> KernelLaunch:
+    width = min(MAX_THREADS_OF_GROUP, -(-blocks // _LANES) * _LANES)
+    arguments = {"block_sums": sums, "block_offsets": offsets, "total_nonzero": total, "num_blocks": blocks}
+    return KernelLaunch(kernel, arguments, (width, 1, 1), (width, 1, 1))
+
+
+def _temporary(length: int, dtype: torch.dtype = torch.int64) -> Tensor:
+    return torch.empty(length, dtype=dtype, device="cpu")
+
+
+def _into(kernels: ReleaseKernels, source: Tensor, result: Tensor, most: int) -> list[Step]:
+    """Coordinates into a result that need not be contiguous."""
+    if result.is_contiguous():
+        return coordinates(kernels, source, result, most)
+    dense = torch.empty(result.shape, dtype=result.dtype, device="cpu")
+    return [*coordinates(kernels, source, dense, most), copied(kernels, result, dense)]
+
+
+def _nonzero(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
+    return _into(kernels, call["self"], call.result, call.result.size(0))
+
+
+def _nonzero_static(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
+    steps = [filled(kernels, call.result, call["fill_value"])]
+    if call["self"].numel() == 0:
+        return steps
+    return steps + _into(kernels, call["self"], call.result, call["size"])
+
+
+PLANNERS: dict[str, Planner] = {
+    **dict.fromkeys(("nonzero", "nonzero.out"), _nonzero),
+    **dict.fromkeys(("nonzero_static", "nonzero_static.out"), _nonzero_static),
+}
