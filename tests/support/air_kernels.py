@@ -108,11 +108,12 @@ def bitcode(assembly: str) -> bytes:
     """A module as bitcode."""
     clang = installed()
     with tempfile.TemporaryDirectory() as folder:
-        source, module = Path(folder) / "kernel.ll", Path(folder) / "kernel.bc"
-        source.write_text(assembly)
+        module = Path(folder) / "kernel.bc"
+        # Out of the standard input: a file's name would stand in the module, which is compiled once by its content.
         done = clang.run(
             *("clang", "-cc1", "-triple", "x86_64-unknown-linux-gnu", "-disable-llvm-passes", "-emit-llvm-bc"),
-            *("-Wno-override-module", "-x", "ir", str(source), "-o", str(module)),
+            *("-Wno-override-module", "-x", "ir", "-", "-o", str(module)),
+            source=assembly,
         )
         assert done.succeeded, done.stderr
         return module.read_bytes()
