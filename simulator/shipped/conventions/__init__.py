@@ -42,6 +42,7 @@ FAMILIES = (
     "pooling",
     "random",
     "reductions",
+    "scans",
     "ternary",
     "triangles",
     "unary",
