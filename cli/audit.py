@@ -188,6 +188,9 @@ def audit(
         raise typer.BadParameter(
             "several releases go with neither --with-kernels, --sync nor --report", param_hint="--shipped"
         )
+    if len(chosen) > 1:
+        _audit_releases(chosen, store, as_json)
+        return
     settings = chosen[0]
     if with_kernels:
         if resume or sync or report:
@@ -216,6 +219,20 @@ def _with_shipped(settings: Settings, shipped: str) -> list[Settings]:
         replace(settings, shipped=release, profile=settings.profile or coverage_of(release))
         for release in releases_to_launch(shipped, say)
     ]
+
+
+def _audit_releases(settings: list[Settings], store: Path, as_json: bool) -> None:
+    """Audit with the kernels of one release after the other, and compare what came out wrong."""
+    from ..audit.findings.store import Store
+    from .release_changes_text import changes_json, changes_table, changes_with_rules
+
+    audited = [_audit(each, store, resume=False, quiet=as_json) for each in settings]
+    with Store.open(store) as opened:
+        changes = changes_with_rules([(opened, run) for run, _ in audited])
+    if as_json:
+        print_json({"releases": [outcome for _, outcome in audited], "wrong_results": changes_json(changes)})
+    else:
+        print(changes_table(changes, [str(each.shipped) for each in settings]))
 
 
 def _audit(settings: Settings, store: Path, *, resume: bool, quiet: bool) -> tuple[Run, dict[str, Any]]:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..errors import MpsmithError
 from .options import AsJson
 from .printing import print_json
 
 if TYPE_CHECKING:
     from ..audit.findings.comparison import RunComparison
-    from ..audit.findings.store import Run
+    from ..audit.findings.store import Run, Store
 
 LISTED = 40
 
@@ -25,6 +26,13 @@ def compare(
     ] = None,
     after_run: Annotated[int | None, typer.Option(help="The second audit's number in its store.")] = None,
     every: Annotated[bool, typer.Option("--all", help=f"List every difference, not the first {LISTED}.")] = False,
+    shipped: Annotated[
+        bool,
+        typer.Option(
+            "--shipped",
+            help="Only wrong results of shipped kernels, where two releases were audited: new, standing, fixed.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare two audits case by case. Exits with 1 where a case, its inputs or its verdict differ."""
@@ -34,6 +42,9 @@ def compare(
     with Store.open(before) as first, Store.open(after) as second:
         first_run = first.latest_run() if run is None else first.run(run)
         second_run = second.latest_run() if after_run is None else second.run(after_run)
+        if shipped:
+            _compare_shipped([(first, first_run), (second, second_run)], as_json)
+            return
         comparison = compare_runs((first, first_run), (second, second_run))
     if as_json:
         runs = {"before": _run(before, first_run), "after": _run(after, second_run)}
@@ -42,6 +53,24 @@ def compare(
         print(f"before: {_described(before, first_run)}\nafter:  {_described(after, second_run)}")
         print(_text(comparison, every))
     if comparison.differences:
+        raise typer.Exit(1)
+
+
+def _compare_shipped(runs: list[tuple[Store, Run]], as_json: bool) -> None:
+    """What became of the wrong results of shipped kernels; exits with 1 where some are new."""
+    from .release_changes_text import changes_json, changes_table, changes_with_rules
+
+    for store, run in runs:
+        if not run.environment.get("shipped"):
+            raise MpsmithError(
+                f"run {run.id} of {store.path} launched no shipped kernels (audit with --shipped RELEASE)"
+            )
+    changes = changes_with_rules(runs)
+    if as_json:
+        print_json({"wrong_results": changes_json(changes)})
+    else:
+        print(changes_table(changes, [str(run.environment["shipped"]) for _, run in runs]))
+    if any(change.change.value == "new" for change in changes):
         raise typer.Exit(1)
 
 

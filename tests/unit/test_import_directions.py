@@ -64,6 +64,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "coverage_text",
         "shipped_text",
         "registry_text",
+        "release_changes_text",
         "registry",
         "report",
         "audit",

@@ -71,7 +71,7 @@ def mpsmith(environment: dict[str, str], *arguments: str) -> subprocess.Complete
 def store(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("audit") / "store.sqlite"
     chosen = ("--ops", "neg,ceil,floor,trunc", "--sources", "opinfo,layouts", "--dtypes", "float32", "--workers", "1")
-    shipped = ("--shipped", RELEASE, "--timeout", "4", "--store", str(path))
+    shipped = ("--shipped", RELEASE, "--timeout", "2", "--store", str(path))
     done = mpsmith(environment, "audit", "--device", "simulated", *chosen, *shipped)
     assert done.returncode == 0, done.stderr
     assert f"the kernels that torch {RELEASE} ships to Macs" in done.stderr
@@ -141,15 +141,3 @@ def test_a_replay_launches_the_kernel_again_and_names_it(environment: dict[str, 
     assert "recorded: wrong (shipped kernel) " in done.stdout, done.stderr
     assert "now:      wrong" in done.stdout
     assert "shipped:  aten::ceil: ceil_dense_scalar_float_float" in done.stdout
-
-
-def test_faults_wrap_the_shipped_kernel(environment: dict[str, str], tmp_path: Path) -> None:
-    store = tmp_path / "store.sqlite"
-    chosen = ("--ops", "neg", "--sources", "opinfo", "--dtypes", "float32", "--workers", "1")
-    fault = ("--fault", "aten::neg: values")
-    done = mpsmith(environment, "audit", *chosen, *fault, "--shipped", RELEASE, "--store", str(store))
-    assert done.returncode == 0, done.stderr
-    wrong = [case for case in cases_of(store, "neg") if case.grade is Grade.SHIPPED_KERNEL]
-    assert {(case.outcome.verdict, case.kernels) for case in wrong} == {
-        (CaseVerdict.WRONG, ("neg_dense_scalar_float_float",))
-    }

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from mpsmith.simulator.device import faults
 from mpsmith.simulator.errors import SimulatorError
 from mpsmith.simulator.shipped import interposition
 from mpsmith.simulator.shipped.call import Call
@@ -167,6 +168,17 @@ def test_a_declined_call_keeps_the_stand_ins_values_and_counts_its_reason(activa
     drained = interposition.drain()
     assert drained["aten::exp"] == OverloadLaunches(stood_in={"MPSGraph": 1})
     assert drained["aten::exp_"] == OverloadLaunches(stood_in={"MPSGraph": 1})
+
+
+def test_a_fault_wraps_the_shipped_kernel(activate: Activate) -> None:
+    activate(exp=unary("exp_kernel"))
+    faults.inject(faults.Fault.parse("aten::exp: values"))
+    try:
+        assert torch.exp(mps(0)).tolist() != [101]
+        assert counted("aten::exp") == OverloadLaunches(launched=1, kernels={"exp_kernel": 1})
+    finally:
+        faults.clear()
+    assert torch.exp(mps(0)).tolist() == [101]
 
 
 def test_a_paused_call_is_the_stand_ins_and_counts_nothing(activate: Activate) -> None:

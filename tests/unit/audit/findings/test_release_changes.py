@@ -1,0 +1,87 @@
+"""The same cases through the kernels of several releases: fixed, new and standing wrong results, each told once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from mpsmith.audit.findings.release_changes import Change, ReleaseChange, release_changes
+from mpsmith.audit.findings.store import Run, Store
+from mpsmith.audit.verdicts import CaseVerdict, Grade, Outcome
+from mpsmith.cli.release_changes_text import changes_json, changes_table
+from support.stores import begun, new_store, opinfo
+
+PASSED = Outcome(CaseVerdict.PASSED)
+WRONG = Outcome(CaseVerdict.WRONG, message="1 of 3 elements differ")
+TIMEOUT = Outcome(CaseVerdict.TIMEOUT, message="time-out")
+SKIPPED = Outcome(CaseVerdict.SKIPPED, message="too large")
+SHIPPED, STOOD_IN = Grade.SHIPPED_KERNEL, Grade.DISPATCH_ONLY
+Case = tuple[Outcome, Grade]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with new_store(tmp_path) as store:
+        yield store
+
+
+def run_of(store: Store, release: str, *cases: Case | None) -> Run:
+    """A run of one group; the case at a position with this outcome and grade, or none there."""
+    recording = begun(store, {"ops": [], "dtypes": []}, {"shipped": release})
+    recording.add(opinfo("hypot"))
+    group = store.groups(recording.run.id)[0].id
+    for position, case in enumerate(cases):
+        if case is not None:
+            outcome, grade = case
+            store.add_case(group, position, outcome, f"inputs {position}", grade)
+            if grade is SHIPPED and outcome is not PASSED:
+                store.add_case_kernels(group, position, [f"hypot_of_{release}"])
+    return recording.finish()
+
+
+def changes(store: Store, *releases: Sequence[Case | None]) -> tuple[ReleaseChange, ...]:
+    names = ("2.13.0", "2.14.1", "2.15.0")[-len(releases) :]
+    return release_changes([(store, run_of(store, name, *cases)) for name, cases in zip(names, releases, strict=True)])
+
+
+@pytest.mark.parametrize(
+    ("cases", "change", "words"),
+    [
+        (((WRONG, SHIPPED), (PASSED, SHIPPED)), Change.FIXED, ("wrong", "right")),
+        (((PASSED, SHIPPED), (WRONG, SHIPPED)), Change.NEW, ("right", "wrong")),
+        (((WRONG, SHIPPED), (TIMEOUT, SHIPPED)), Change.STANDING, ("wrong", "timeout")),
+        (((WRONG, SHIPPED), (PASSED, STOOD_IN)), Change.UNKNOWN, ("wrong", "stood in")),
+        (((PASSED, STOOD_IN), (WRONG, SHIPPED)), Change.UNKNOWN, ("stood in", "wrong")),
+        ((None, (WRONG, SHIPPED)), Change.UNKNOWN, ("not run", "wrong")),
+        (((WRONG, SHIPPED), (SKIPPED, STOOD_IN)), Change.UNKNOWN, ("wrong", "not run")),
+        (((WRONG, SHIPPED), (PASSED, SHIPPED), (WRONG, SHIPPED)), Change.NEW, ("wrong", "right", "wrong")),
+        (((WRONG, SHIPPED), (PASSED, STOOD_IN), (PASSED, SHIPPED)), Change.FIXED, ("wrong", "stood in", "right")),
+    ],
+)
+def test_a_wrong_result_is_new_standing_or_fixed(
+    store: Store, cases: tuple[Case | None, ...], change: Change, words: tuple[str, ...]
+) -> None:
+    (found,) = changes(store, *[[case] for case in cases])
+    assert found.change is change
+    assert tuple(word for _, word in found.releases) == words
+
+
+def test_what_no_shipped_kernel_got_wrong_is_no_change(store: Store) -> None:
+    assert changes(store, [(WRONG, STOOD_IN), (PASSED, SHIPPED)], [(WRONG, STOOD_IN), (PASSED, SHIPPED)]) == ()
+
+
+def test_cases_that_all_releases_answer_alike_are_one_line(store: Store) -> None:
+    old = [(WRONG, SHIPPED), (PASSED, SHIPPED), (WRONG, SHIPPED), (PASSED, SHIPPED)]
+    new = [(PASSED, SHIPPED), (WRONG, SHIPPED), (PASSED, SHIPPED), (PASSED, SHIPPED)]
+    appeared, fixed = changes(store, old, new)  # the worst news first
+    assert (appeared.change, appeared.cases, appeared.inputs) == (Change.NEW, 1, "inputs 1")
+    assert appeared.kernels == ("hypot_of_2.15.0",)
+    assert (fixed.change, fixed.cases, fixed.example) == (Change.FIXED, 2, "opinfo:hypot:float32:0")
+    assert fixed.kernels == ("hypot_of_2.14.1",)
+    text = changes_table([appeared, fixed], ["2.14.1", "2.15.0"])
+    assert text.startswith("wrong results of shipped kernels (SIMULATED), torch 2.14.1 -> 2.15.0: 1 new, 1 fixed\n")
+    assert "hypot_of_2.15.0" in text
+    assert [row["releases"] for row in changes_json([fixed])] == [{"2.14.1": "wrong", "2.15.0": "right"}]
+    assert changes_table([], ["2.14.1"]).endswith(": none")
