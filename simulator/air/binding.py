@@ -38,8 +38,17 @@ class BoundArguments:
     pointed_at: tuple[Buffer, ...]
 
 
-def bind(signature: KernelSignature, values: Mapping[str, object]) -> BoundArguments:
-    """The buffers of a launch.
+Constants = dict[tuple[str, tuple[int, ...]], Buffer]
+"""Buffers of a kernel's arguments that hold nothing but whole numbers, such as sizes and strides, by those numbers."""
+
+_MOST_CONSTANTS = 1024
+_NUMBERS = frozenset((bool, int, float, complex))
+
+
+def bind(
+    signature: KernelSignature, values: Mapping[str, object], constants: Constants | None = None
+) -> BoundArguments:
+    """The buffers of a launch. What is read-only and given again is taken from `constants`, where such are kept.
 
     Every argument that the kernel uses must be given; None leaves its buffer unbound. A tensor is its memory from its
     first element on; a number or a list is written as the argument's type; a dict is a struct by its members; bytes
@@ -54,17 +63,36 @@ def bind(signature: KernelSignature, values: Mapping[str, object]) -> BoundArgum
     if unknown or missing:
         what = f"has no argument {', '.join(unknown)}" if unknown else f"is not given {', '.join(missing)}"
         raise KernelArgumentError(f"{what}: its arguments are {', '.join(known)}")
-    pointed_at = {id(tensor): _memory(tensor) for value in values.values() for tensor in _pointees(value)}
+    containers = [value for value in values.values() if not _is_plain(value)]
+    pointed_at = {id(tensor): _memory(tensor) for value in containers for tensor in _pointees(value)}
     buffers = {}
     for name, value in values.items():
         if value is None:
             continue
         buffer = known[name]
-        try:
-            buffers[buffer.index] = _buffer(buffer, value, {key: each.address for key, each in pointed_at.items()})
-        except KernelArgumentError as error:
-            raise KernelArgumentError(f"argument {name} ({buffer.type_name}): {error}") from None
+        if constants is not None and type(value) is list and not buffer.writable and {*map(type, value)} == {int}:
+            key = name, tuple(value)
+            if key not in constants:
+                if len(constants) >= _MOST_CONSTANTS:
+                    constants.clear()
+                constants[key] = _given(buffer, value, {})
+            buffers[buffer.index] = constants[key]
+            continue
+        buffers[buffer.index] = _given(buffer, value, pointed_at)
     return BoundArguments(buffers, tuple(pointed_at.values()))
+
+
+def _is_plain(value: object) -> bool:
+    """Whether a value holds no tensors: a tensor itself, a number, a list that starts with one."""
+    kind = type(value)
+    return kind in _NUMBERS or _is_tensor(value) or (kind is list and type(value[0] if value else 0) in _NUMBERS)  # type: ignore[index]
+
+
+def _given(argument: BufferArgument, value: object, pointed_at: Mapping[int, Buffer]) -> Buffer:
+    try:
+        return _buffer(argument, value, {key: each.address for key, each in pointed_at.items()})
+    except KernelArgumentError as error:
+        raise KernelArgumentError(f"argument {argument.name} ({argument.type_name}): {error}") from None
 
 
 def _pointees(value: object, inside: bool = False) -> Iterator[torch.Tensor]:

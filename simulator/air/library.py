@@ -15,7 +15,7 @@ from ..metal.binding import Buffer
 from ..metal.dispatch import GridLaunch, LoadedKernel, load_kernel, runtime_of
 from ..metal.errors import MetalRuntimeError
 from ..metal.regions import GUARDED_BYTES, merged_regions
-from .binding import BoundArguments, bind
+from .binding import BoundArguments, Constants, bind
 from .bitcode import signature_of_bitcode
 from .compiler import AirCompiler, default_air_compiler
 from .container import LibraryFile
@@ -117,6 +117,7 @@ class AirKernel:
         self._bitcode = bitcode
         self._compiler = compiler
         self._loaded: LoadedKernel | None = None
+        self._constants: Constants = {}
         self._loading = threading.Lock()
 
     def __repr__(self) -> str:
@@ -174,7 +175,7 @@ class AirKernel:
         """
         try:
             grid, size = self._dimensions(threads, group)
-            bound = bind(self.signature, arguments)
+            bound = bind(self.signature, arguments, self._constants)
             shared = self._threadgroup_buffers(threadgroup_memory)
         except (KernelArgumentError, MetalRuntimeError) as error:
             raise _about(KernelArgumentError(str(error)), self.signature.name, self.release) from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -17,7 +17,7 @@ from . import counts
 from .call import Call, host_alias
 from .pause import is_paused
 from .plan import ERROR_BUFFER, BlitCopy, BlitFill, Declined, KernelLaunch, Planner, ReleaseKernels, Step, Unchanged
-from .written import Kept, keep, poison, shares_storage
+from .written import Kept, keep, poison
 
 _NUMBERS = (bool, int, float, complex)
 
@@ -75,17 +75,26 @@ class InterposedKernel:
             return returned
         # The stand-in's part is over: what a convention calls is below autograd and seen by no mode of the caller's.
         with torch._C._AutoDispatchBelowADInplaceOrView(), torch._C.DisableTorchFunction():
+            changed, discarded = self._sorted(arguments, results, kept)
+            stand_in = [keep(old.tensor) for old in changed if old.can_be_put_back]
             try:
+                if len(stand_in) < len(changed):
+                    raise Declined("the call gave other memory to a tensor that it changes in place")
+                for old in changed:
+                    old.put_back()
                 steps = self._planned(arguments, results)
                 runs = [self._prepared(step) for step in steps]
-                self._overwrite(arguments, results, kept)
-            except Declined as declined:
-                counts.count_stood_in(self._overload, declined.reason)
+            except (Declined, Unchanged) as answer:
+                for values in stand_in:
+                    values.put_back()
+                if isinstance(answer, Declined):
+                    counts.count_stood_in(self._overload, answer.reason)
+                else:
+                    counts.count_launched(self._overload, ())
                 return returned
-            except Unchanged:
-                counts.count_launched(self._overload, ())
-                return returned
-            counts.count_launched(self._overload, (step.kernel for step in steps if isinstance(step, KernelLaunch)))
+            counts.count_launched(self._overload, [step.kernel for step in steps if isinstance(step, KernelLaunch)])
+            for result in discarded:
+                poison(result)
             for run in runs:
                 run()
         return returned
@@ -119,24 +128,28 @@ class InterposedKernel:
             return lambda: _copy(step)
         return lambda: _fill(step)
 
-    def _overwrite(self, arguments: Mapping[str, Any], results: Sequence[Tensor], kept: Sequence[Kept]) -> None:
-        """Take the stand-in's values away: old bytes to what is changed in place, poison to everything else."""
-        tensors = list(_of_device(list(arguments.values())))
-        discarded = [result for result in results if not any(result is k.tensor for k in kept)]
-        discarded = [result for result in discarded if not shares_storage(result, tensors)]
-        discarded = [r for r in discarded if not any(r is results[index] for index in self._kept_results)]
-        read = list(_of_device([value for name, value in arguments.items() if not self._written.get(name)]))
-        for name, is_out in self._written.items():
-            for tensor in _of_device(arguments[name]):
-                old = next(k for k in kept if k.tensor is tensor)
-                if is_out and not shares_storage(tensor, read):
-                    discarded.append(tensor)
-                elif old.can_be_put_back:
-                    old.put_back()
-                else:
-                    raise Declined("the call gave the memory that it changes in place to another tensor")
-        for result in discarded:
-            poison(host_alias(result))
+    def _sorted(
+        self, arguments: Mapping[str, Any], results: Sequence[Tensor], kept: Sequence[Kept]
+    ) -> tuple[list[Kept], list[Tensor]]:
+        """What the kernel reads and changes, which gets its old bytes back, and what it is to write anew: poison.
+
+        A result in memory that the call reads, which it is not known to write, is of neither kind.
+        """
+        read = _storages(value for name, value in arguments.items() if not self._written.get(name))
+        outs = {id(t) for name, is_out in self._written.items() if is_out for t in _of_device(arguments[name])}
+        changed = [old for old in kept if id(old.tensor) not in outs or _storage(old.tensor) in read]
+        left = {id(old.tensor) for old in changed} | {id(results[index]) for index in self._kept_results}
+        discarded = [t for t in results if id(t) not in left and (id(t) in outs or _storage(t) not in read)]
+        return changed, discarded
+
+
+def _storage(tensor: Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
+
+
+def _storages(values: Iterable[Any]) -> set[int]:
+    """The addresses of the memory of all tensors of the device in some values."""
+    return {_storage(tensor) for tensor in _of_device(list(values))}
 
 
 def _prepared_launch(kernel: LaunchableKernel, step: KernelLaunch) -> Callable[[], None]:

@@ -6,11 +6,12 @@ So no value of the stand-in can pass for one of the kernel: an element that the 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+
+from .call import host_alias
 
 POISON = 0xA5
 _INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -49,14 +50,15 @@ def extent(tensor: Tensor) -> int:
 
 
 def poison(tensor: Tensor) -> None:
-    """Overwrite every element of a tensor of the host, and nothing between them."""
+    """Overwrite every element of a tensor, and nothing between them."""
     elements = tensor.numel()
     if not elements:
         return
     size = tensor.element_size()
-    if extent(tensor) == elements * size:
+    if tensor.is_contiguous() or extent(tensor) == elements * size:
         ctypes.memset(tensor.data_ptr(), POISON, elements * size)
         return
+    tensor = host_alias(tensor)
     width = min(size, 8)
     integers = torch.empty(0, dtype=_INTEGERS[width], device="cpu")
     words = size // width
@@ -67,9 +69,3 @@ def poison(tensor: Tensor) -> None:
         (*(stride * words for stride in tensor.stride()), 1),
     )
     integers.fill_(int.from_bytes(bytes([POISON]) * width, "little", signed=width > 1))
-
-
-def shares_storage(tensor: Tensor, others: Iterable[Tensor]) -> bool:
-    """Whether a tensor of the device lies in the storage of one of the others."""
-    address = tensor.untyped_storage().data_ptr()
-    return any(other.untyped_storage().data_ptr() == address for other in others)

@@ -191,6 +191,18 @@ def test_a_paused_call_is_the_stand_ins_and_counts_nothing(activate: Activate) -
     assert torch.exp(mps(0)).tolist() == [101]
 
 
+def test_a_planner_sees_what_an_argument_held_before_the_call(activate: Activate) -> None:
+    seen = []
+
+    def plan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
+        seen.append(call["self"].tolist())
+        raise Declined("seen")
+
+    activate(exp_=plan)
+    assert mps(0, 1).exp_().tolist() == pytest.approx([1, 2.7182817])
+    assert seen == [[0, 1]]
+
+
 def test_a_mistake_in_a_convention_is_a_reason_too(activate: Activate) -> None:
     activate(exp=lambda call, kernels: [call["no such argument"]])
     assert torch.exp(mps(0)).tolist() == [1]
