@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...simulator.air.bitcode import signature_of_bitcode
 from ...simulator.air.container import LibraryFile
 from ...simulator.air.errors import AirError
 from ...simulator.air.signature import DEVICE, BufferArgument, KernelSignature, StructField
 
+_ARRAY = "metal::array"
 _SPACES = {1: "device", 2: "constant", 3: "threadgroup"}
 
 
@@ -36,6 +37,11 @@ def access_of(buffer: BufferArgument) -> str:
 def members(fields: Iterable[StructField], outer: str = "", base: int = 0) -> Iterator[tuple[str, str, int, int]]:
     """Every member of a struct: its name with those of the structs around it, its type, its place, and its bytes."""
     for each in fields:
+        if each.type_name == _ARRAY and len(each.fields) == 1:
+            # metal::array is a struct of one member: what it holds is shown in its place.
+            (elements,) = each.fields
+            yield from members([replace(elements, name=each.name)], outer, base + each.offset)
+            continue
         name = f"{outer}.{each.name}"
         length = f"[{each.array_length}]" if each.array_length else ""
         pointer = " *" if each.is_pointer else ""

@@ -111,7 +111,11 @@ def test_a_library_without_changes() -> None:
 
 def hypot(*parameters: str, scale: str = "float", size: int = 4) -> bytes:
     """A module of `hypot_dense_float_float` with a struct whose last member has this type."""
-    layout = f'!50 = !{{i32 0, i32 8, i32 3, !"long", !"sizes", i32 24, i32 {size}, i32 0, !"{scale}", !"scale"}}'
+    layout = (
+        '!51 = !{i32 0, i32 8, i32 3, !"long", !"__elems"}\n'
+        '!50 = !{!"air.struct_type_info", !51, i32 0, i32 24, i32 0, !"metal::array", !"sizes", '
+        f'i32 24, i32 {size}, i32 0, !"{scale}", !"scale"}}'
+    )
     structure = '!"air.struct_type_info", !50'
     return bitcode(
         kernel(

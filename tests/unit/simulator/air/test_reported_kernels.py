@@ -57,6 +57,41 @@ def test_division_rounded_down_of_infinities_189243(release: str) -> None:
     torch.testing.assert_close(result, expected, rtol=0, atol=0, equal_nan=True)
 
 
+@pytest.mark.parametrize("release", ["2.8.0", "2.13.0", "2.14.0", "2.15.0"])
+def test_absolute_values_of_large_whole_numbers_190052(release: str) -> None:
+    values = torch.tensor([-(2**24 + 1), 2**24 + 1, -(2**24 + 3), -5], dtype=torch.int32)
+    result = torch.empty_like(values)
+    kernel = library(release).kernel("abs_dense_int_int")
+    known = {"output": result, "input": values, "numel": len(values)}
+    kernel.launch({name: known[name] for name in kernel.signature.names}, [4], [4])
+    rounded = [16777216, 16777216, 16777220, 5]
+    assert result.tolist() == (rounded if is_wrong(190052, release) else values.abs().tolist())
+
+
+@pytest.mark.parametrize("release", ["2.8.0", "2.13.0", "2.15.0"])
+def test_lerp_from_minus_infinity_111374(release: str) -> None:
+    assert is_wrong(111374, release)
+    start, end, result = torch.tensor([-INF, 1.0]), torch.tensor([1.0, 2.0]), torch.empty(2)
+    arguments = {"out": result, "input": start, "other": end, "alpha": 0.5}
+    library(release).kernel("lerp_alpha_dense_float_float_float").launch(arguments, [2], [2])
+    torch.testing.assert_close(result, torch.tensor([NAN, 1.5]), equal_nan=True)
+    torch.testing.assert_close(torch.lerp(start, end, 0.5), torch.tensor([-INF, 1.5]))
+
+
+@pytest.mark.parametrize("release", ["2.13.0", "2.15.0"])
+def test_the_place_of_nan_130295(release: str) -> None:
+    cause = known_wrong.load()[130295].cause
+    assert cause is not None
+    assert cause.part == "MPSGraph"  # the report is older than the kernel, which is right
+    result = torch.full((1,), -1)
+    sizes, strides = {"__elems": [3, *15 * [0]]}, {"__elems": [1, *15 * [0]]}
+    params: dict[str, object] = {"p": 0.0, "reduction_size": 3, "ndim": 1, "input_sizes": sizes}
+    params |= {"input_strides": strides, "output_sizes": strides, "output_strides": strides}
+    arguments = {"input": torch.tensor([1, NAN, 3]), "output": result, "params": params}
+    library(release).kernel("argmax_reduction_float_long").launch(arguments, [32], [32])
+    assert result.item() == 1
+
+
 def attention_error(release: str, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> float:
     """How far the kernel for few queries is from the CPU, given what it takes of the strides."""
     batch, heads, length, width = query.shape
