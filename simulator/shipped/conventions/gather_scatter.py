@@ -22,8 +22,9 @@ from torch import Tensor
 
 from ..call import Call
 from ..plan import ERROR_BUFFER, Declined, KernelLaunch, Planner, ReleaseKernels, Step, in_line, required
+from .composition import inner
 from .copies import copied
-from .fills import filled
+from .fills import filled, masked_filled, set_to_zero
 from .layouts import wrapped
 from .metal_types import metal_name
 from .names import functional_inplace_out
@@ -197,8 +198,6 @@ def _scatter_reduce(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 def _scatter_reduce_two(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
     """`scatter_reduce`: with or without self's values; a mean is a sum, divided by how many there were."""
-    if call["reduce"] == "mean":
-        raise Declined("the mean divides by counts, which this convention does not plan")
     steps = _start(call, kernels)
     if _nothing_to_do(call):
         return steps
@@ -206,7 +205,25 @@ def _scatter_reduce_two(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
     target, dim, index = call.result, call["dim"], call["index"]
     if not call["include_self"]:
         steps += scattered_value(kernels, target, dim, index, initial_value(operation, target.dtype))
-    return steps + scatter_reduced(kernels, target, dim, index, call["src"], operation)
+    steps += scatter_reduced(kernels, target, dim, index, call["src"], operation)
+    if call["reduce"] != "mean":
+        return steps
+    ones, counts = torch.empty(call["src"].shape, dtype=target.dtype, device="cpu"), torch.empty_like(target)
+    steps.append(filled(kernels, ones, 1))
+    steps.append(filled(kernels, counts, 1) if call["include_self"] else set_to_zero(kernels, counts))
+    steps += scatter_reduced(kernels, counts, dim, index, ones, "add")
+    return steps + divided_by_counts(kernels, target, counts)
+
+
+def divided_by_counts(kernels: ReleaseKernels, target: Tensor, counts: Tensor) -> list[Step]:
+    """The steps that make means of sums, where there was anything to sum."""
+    none = torch.empty_like(counts, dtype=torch.bool)
+    steps = inner(kernels, "eq.Scalar", none, self=counts, other=0)
+    steps.append(masked_filled(kernels, counts, none, 1))
+    if target.dtype.is_floating_point or target.is_complex():
+        return steps + inner(kernels, "div_.Tensor", target, self=target, other=counts)
+    rounded = {"self": target, "other": counts, "rounding_mode": "floor"}
+    return steps + inner(kernels, "div_.Tensor_mode", target, **rounded)
 
 
 def initial_value(operation: str, dtype: torch.dtype) -> complex:
