@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
+from mpsmith.audit.releases.data import ReleaseFacts, load_facts
 from mpsmith.audit.wheel import fetch, shipped
 from mpsmith.audit.wheel.archive import WheelFile
 from mpsmith.audit.wheel.errors import NoMetalKernelsError, RangesNotServedError, UnreachableError, WheelError
@@ -317,15 +318,19 @@ def test_an_error_of_the_caller_is_not_taken_for_one_of_the_wheel(
 
 @pytest.mark.network
 @pytest.mark.parametrize(
-    ("release", "section", "count", "others"),
-    [
-        ("2.6.0", "metal_bfloat", 196, ["metal_basic", "metal_bfloat"]),
-        ("2.8.0", "metal_bfloat", 2191, ["metal_basic", "metal_bfloat"]),
-        ("2.10.0", "metal_basic", 5570, ["metal_basic"]),
-    ],
+    "facts", [facts for facts in load_facts() if facts.metal_functions], ids=lambda facts: facts.release
 )
-def test_the_libraries_of_real_releases(release: str, section: str, count: int, others: list[str], cache: Path) -> None:
-    with named_library(release=release) as library:
-        assert (library.section, len(library.file.names), list(library.sections)) == (section, count, others)
+def test_the_library_of_every_release_that_ships_one(facts: ReleaseFacts, cache: Path) -> None:
+    with named_library(release=facts.release) as library:
+        assert len(library.file.names) == facts.metal_functions[library.section]
+        assert list(library.sections) == list(facts.metal_functions)
     # Nothing but the library is kept, and the wheel was not fetched whole.
-    assert left_over(cache) == [f"{section}.metallib", "sections.json"]
+    assert left_over(cache) == [f"{library.section}.metallib", "sections.json"]
+    assert not (cache / "wheels").exists()
+
+
+@pytest.mark.network
+def test_a_release_before_the_first_kernels_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shipped, "FIRST_RELEASE", "2.5.0")
+    with pytest.raises(NoMetalKernelsError, match=r"torch 2\.5\.1 ships no compiled Metal kernels$"):
+        shipped_library("2.5.1")
