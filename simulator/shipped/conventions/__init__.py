@@ -45,6 +45,7 @@ FAMILIES = (
     "padding",
     "parameters",
     "pooling",
+    "products",
     "random",
     "ranges",
     "reductions",
