@@ -50,6 +50,7 @@ FAMILIES = (
     "ranges",
     "reductions",
     "scans",
+    "sorting",
     "ternary",
     "triangles",
     "unary",
