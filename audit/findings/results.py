@@ -19,7 +19,7 @@ from .evidence import CaseReference
 from .explanations import Explanation
 from .known_reports import ReportStanding
 from .module_rows import ModuleRow
-from .shipped_evidence import OverloadLaunches, ShippedEvidence
+from .shipped_evidence import ShippedEvidence, ShippedLaunches
 from .wrong_kernels import WrongKernel
 
 # From the worst to "nothing is known".
@@ -153,7 +153,7 @@ class OverloadSummary:
     asked_for: bool = False
     breakages: tuple[Breakage, ...] = ()
     grade: Grade | None = None
-    shipped: OverloadLaunches | None = None
+    shipped: ShippedLaunches | None = None
 
     @property
     def is_supported(self) -> bool:

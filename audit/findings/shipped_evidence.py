@@ -15,7 +15,7 @@ ONLY_BESIDE_STAND_INS = "launched its kernels, but never in a case that shipped 
 
 
 @dataclass(frozen=True)
-class OverloadLaunches:
+class ShippedLaunches:
     """What became of the calls of an overload in the cases that took shipped kernels.
 
     Attributes:
@@ -87,12 +87,12 @@ class GroupLaunches:
         dtypes = self._dtypes.get(overload, set())
         return bool(dtypes) if dtype is None else dtype in dtypes
 
-    def of(self, overload: str) -> OverloadLaunches | None:
+    def of(self, overload: str) -> ShippedLaunches | None:
         """What became of the overload's calls; None where no case with shipped kernels called it."""
         found = self._by_overload.get(overload)
         if found is None:
             return None
-        return OverloadLaunches(found.cases, found.calls, _by_number(found.kernels), _by_number(found.stood_in))
+        return ShippedLaunches(found.cases, found.calls, _by_number(found.kernels), _by_number(found.stood_in))
 
     def kernels(self) -> Counter[str]:
         """How often each kernel was launched."""

@@ -22,7 +22,7 @@ LONGEST_NAME = 512
 
 
 class CompiledKernel(Protocol):
-    """A kernel of a release (`simulator.air.AirKernel`)."""
+    """A kernel of a release (`simulator.air.library.AirKernel`)."""
 
     def compile(self) -> None:
         """Make it ready. Raises SimulatorError where that cannot be."""
@@ -34,7 +34,7 @@ class CompiledKernel(Protocol):
 
 
 class KernelLibrary(Protocol):
-    """The kernels of a release (`simulator.air.AirLibrary`)."""
+    """The kernels of a release (`simulator.air.library.AirLibrary`)."""
 
     @property
     def release(self) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from .bitstream import BLOCK_INFO, Abbreviation, Bits, Record, Visit, enter_block, read_block, read_block_info
 from .errors import MalformedKernelError
-from .metadata import Metadata, Reference, Value
+from .metadata import Metadata, NodeReference, Value
 from .signature import KernelSignature, kernel_signature
 
 _WRAPPER = 0x0B17C0DE
@@ -51,7 +51,7 @@ class _Module:
             return self.strings[number]
         if number in self.metadata_values:
             return self.integers.get(self.metadata_values[number])
-        return Reference(number) if identifier else None
+        return NodeReference(number) if identifier else None
 
 
 def metadata_of_bitcode(bitcode: bytes) -> Metadata:

@@ -9,13 +9,13 @@ from .errors import MalformedKernelError
 
 
 @dataclass(frozen=True)
-class Reference:
+class NodeReference:
     """Another node, by its number."""
 
     node: int
 
 
-Value = str | int | Reference | None
+Value = str | int | NodeReference | None
 """An operand of a node; None is what no signature needs: a function, a type, another kind of constant."""
 
 
@@ -28,11 +28,11 @@ class Metadata:
 
     def node(self, value: Value) -> tuple[Value, ...]:
         """The node that `value` refers to. Raises MalformedKernelError where it refers to none."""
-        if not isinstance(value, Reference) or value.node not in self.nodes:
+        if not isinstance(value, NodeReference) or value.node not in self.nodes:
             raise MalformedKernelError(f"its metadata refers to a node that is not there ({value})")
         return self.nodes[value.node]
 
     def named(self, name: str) -> Iterator[tuple[Value, ...]]:
         """The nodes of the list `!name`; none where there is no such list."""
         for number in self.lists.get(name, ()):
-            yield self.node(Reference(number))
+            yield self.node(NodeReference(number))

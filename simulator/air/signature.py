@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, cast
 
 from .errors import MalformedKernelError
-from .metadata import Metadata, Reference, Value
+from .metadata import Metadata, NodeReference, Value
 
 Access = Literal["read", "write", "read_write"]
 
@@ -148,7 +148,7 @@ def _check_apart(buffers: list[BufferArgument]) -> None:
 
 def _max_threads(metadata: Metadata, properties: tuple[Value, ...]) -> int | None:
     for value in properties:
-        if isinstance(value, Reference):
+        if isinstance(value, NodeReference):
             node = metadata.node(value)
             if node[:1] == ("air.max_work_group_size",) and len(node) > 1 and isinstance(node[1], int):
                 return node[1]

@@ -11,7 +11,7 @@ import pytest
 
 from mpsmith.audit.findings.measurements import measurements_of
 from mpsmith.audit.findings.results import AuditSummary, OverloadSummary, select
-from mpsmith.audit.findings.shipped_evidence import ONLY_BESIDE_STAND_INS, OverloadLaunches, StoodIn
+from mpsmith.audit.findings.shipped_evidence import ONLY_BESIDE_STAND_INS, ShippedLaunches, StoodIn
 from mpsmith.audit.findings.store import Store
 from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.findings.wrong_kernels import WrongKernel
@@ -93,7 +93,7 @@ def test_an_overload_is_graded_by_its_own_launches_dtype_by_dtype(built: Built) 
         "float32": Grade.SHIPPED_KERNEL,
         "float16": Grade.DISPATCH_ONLY,
     }
-    assert exp.shipped == OverloadLaunches(2, 2, {"exp_dense_float_float": 3}, {})
+    assert exp.shipped == ShippedLaunches(2, 2, {"exp_dense_float_float": 3}, {})
     assert built.summary().run.grades == {Grade.SHIPPED_KERNEL: 2, Grade.DISPATCH_ONLY: 2}
 
 
