@@ -16,7 +16,7 @@ from ..metal.compiler import MetalCompiler, default_compiler
 from .bitcode import signature_of_bitcode
 from .errors import KernelCacheError, KernelCompileError, MalformedKernelError
 from .host_module import host_module
-from .intrinsics import Perturbation
+from .intrinsics import Perturbation, Variant
 
 _RUNTIME = Path(__file__).parent / "runtime"
 # What decides what a module becomes: a change of any of it voids what was built.
@@ -40,6 +40,11 @@ _CC1_TARGETS = {
 }
 _READ_IR = ("-Wno-override-module", "-x", "ir")
 _OPTIMISED = ("-O2", "-vectorize-loops", "-vectorize-slp", "-ffp-contract=on")
+# The scheduler's checker is told of each load and store.
+_CHECKED = (
+    *("-O1", "-ffp-contract=on", "-fsanitize-coverage-type=1"),
+    *("-fsanitize-coverage-trace-loads", "-fsanitize-coverage-trace-stores"),
+)
 _RUNTIME_FLAGS = (
     *("-x", "c++", "-std=c++17", "-O2", "-fPIC", "-nostdinc", "-ffreestanding", "-fno-exceptions", "-fno-rtti"),
     *("-fno-math-errno", "-ffp-contract=off", "-fno-strict-aliasing", "-Wno-everything"),
@@ -86,7 +91,7 @@ class AirCompiler:
             raise MalformedKernelError(f"LLVM cannot read its module: {one_line(ValueError(done.stderr), 300)}")
         return done.stdout
 
-    def built(self, bitcode: bytes, name: str) -> tuple[Path, bytes]:
+    def built(self, bitcode: bytes, name: str, checked: bool = False) -> tuple[Path, bytes]:
         """A shared library with the kernel and its content, from the cache where it was built before.
 
         Raises:
@@ -95,12 +100,13 @@ class AirCompiler:
             KernelCompileError: the compiler refuses it, or takes more time or memory than it is given.
             KernelCacheError: the disk is full, or may not be written to.
         """
-        key = fingerprint(self.identity, "kernel", repr(self._perturbation), bitcode)
+        variant = Variant(self._perturbation, checked)
+        key = fingerprint(self.identity, "kernel", repr(variant), bitcode)
         kept = self.cache.find(key, ".so")
         if kept:
             return kept
         try:
-            content = self._build(bitcode, name)
+            content = self._build(bitcode, name, variant)
             path = self.cache.store(key, ".so", content)
         except OSError as error:
             raise KernelCacheError(
@@ -112,14 +118,15 @@ class AirCompiler:
             self.cache.shrink(CACHE_BYTES)
         return path, content
 
-    def _build(self, bitcode: bytes, name: str) -> bytes:
-        text = host_module(self.disassemble(bitcode), name, signature_of_bitcode(bitcode, name), self._perturbation)
+    def _build(self, bitcode: bytes, name: str, variant: Variant) -> bytes:
+        text = host_module(self.disassemble(bitcode), name, signature_of_bitcode(bitcode, name), variant)
         with tempfile.TemporaryDirectory(prefix="mpsmith-air-") as folder:
             source, unit, library = (Path(folder) / file for file in ("host.ll", "kernel.o", "kernel.so"))
             source.write_text(text, encoding="utf-8")
             linked = (word for file in self.runtime for word in ("-mlink-builtin-bitcode", str(file)))
             done = self._run(
-                *("clang", "-cc1", *self._target, "-mrelocation-model", "pic", "-pic-level", "2", *_OPTIMISED),
+                *("clang", "-cc1", *self._target, "-mrelocation-model", "pic", "-pic-level", "2"),
+                *(_CHECKED if variant.checked else _OPTIMISED),
                 *("-emit-obj", *linked, *_READ_IR, str(source), "-o", str(unit)),
             )
             if not done.succeeded:

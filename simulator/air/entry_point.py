@@ -67,13 +67,21 @@ def entry_point(name: str, parameters: Sequence[str], signature: KernelSignature
     text = f"""
 @__start_msl_shared = extern_weak hidden global i8
 @__stop_msl_shared = extern_weak hidden global i8
+@__start_msl_variables = extern_weak hidden global i8
+@__stop_msl_variables = extern_weak hidden global i8
 @air_parameters = internal constant {rows} [{", ".join(table)}]
 define ptr @msl_parameters_{ENTRY}(ptr %count) {{
   store i32 {len(table)}, ptr %count
   ret ptr @air_parameters
 }}
 define void @msl_sections_{ENTRY}(ptr %sections) {{
-  store [4 x ptr] [ptr @__start_msl_shared, ptr @__stop_msl_shared, ptr null, ptr null], ptr %sections
+  %shared.end = getelementptr ptr, ptr %sections, i64 1
+  %variables = getelementptr ptr, ptr %sections, i64 2
+  %variables.end = getelementptr ptr, ptr %sections, i64 3
+  store ptr @__start_msl_shared, ptr %sections
+  store ptr @__stop_msl_shared, ptr %shared.end
+  store ptr @__start_msl_variables, ptr %variables
+  store ptr @__stop_msl_variables, ptr %variables.end
   ret void
 }}
 define void @msl_run_{ENTRY}(ptr %group, i32 %begin, i32 %end, i32 %y, i32 %z) {{

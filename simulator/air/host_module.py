@@ -7,25 +7,29 @@ section that the scheduler fills anew for each threadgroup.
 
 from __future__ import annotations
 
+import itertools
 import re
 
 from .entry_point import entry_point
 from .errors import MalformedKernelError, UnsupportedKernelError
-from .intrinsics import Operation, Perturbation, UnknownOperationError, define
+from .intrinsics import PLAIN, Operation, UnknownOperationError, Variant, define
 from .llvm_text import leading_type, parenthesised, split_list, symbol
 from .signature import KernelSignature
 
 _DECLARATION = re.compile(r'^declare (?P<returns>.*?) ?@"?(?P<name>[\w.$]+)"?(?P<rest>\([^\n]*)$', re.MULTILINE)
 _RETURN_ATTRIBUTES = re.compile(r"^(?:(?:noundef|zeroext|signext|fastcc|nofpclass\([^)]*\)|range\([^)]*\)) )+")
 _ASSEMBLER = re.compile(r"\bcall [^\n]*\basm (?:sideeffect )?(?:alignstack )?(?:inteldialect )?(?:unwind )?\"")
+_VARIABLE_TYPE = re.compile(
+    r"^@(?P<name>[^ ]+) = [^\n]*addrspace\(3\) global (?P<type>.+?) (?:undef|poison|zeroinitializer)", re.MULTILINE
+)
 _THREADGROUP_VARIABLE = re.compile(r"^(@[^\n]*addrspace\(3\) global [^\n]*?)(, align \d+)?$", re.MULTILINE)
 
 
-def host_module(assembly: str, name: str, signature: KernelSignature, perturbation: Perturbation | None = None) -> str:
+def host_module(assembly: str, name: str, signature: KernelSignature, variant: Variant = PLAIN) -> str:
     """The assembly of a kernel's module with everything that it needs of Apple's, ready for the host's compiler.
 
-    Under a perturbation, the results of its mathematics are moved within the bounds that Apple gives. Nothing of the
-    host is let in: a module that calls other functions, or holds instructions of a processor, is refused.
+    Nothing of the host is let in: a module that calls other functions, or holds instructions of a processor, is
+    refused.
 
     Raises:
         MalformedKernelError: the kernel's function is not there, or is not what its signature says.
@@ -34,7 +38,7 @@ def host_module(assembly: str, name: str, signature: KernelSignature, perturbati
     if _ASSEMBLER.search(assembly):
         raise UnsupportedKernelError("it holds instructions of a processor, as no kernel of Apple's does")
     parameters = _parameters(assembly, name)
-    text, definitions, wanted = _with_operations(assembly, perturbation)
+    text, definitions, wanted = _with_operations(assembly, variant)
     present = {match["name"] for match in _DECLARATION.finditer(text)}
     entry = entry_point(name, parameters, signature)
     for declaration in sorted(wanted | entry.declarations):
@@ -44,9 +48,60 @@ def host_module(assembly: str, name: str, signature: KernelSignature, perturbati
     kernel = re.escape(symbol(name))
     head = re.compile(rf"^define (?:weak_odr |dso_local )*([^\n]*{kernel}\()", re.MULTILINE)
     text = head.sub(r"define internal \1", text)
-    text = _THREADGROUP_VARIABLE.sub(r'\1, section "msl_shared"\2', text)
+    if variant.checked:
+        definitions += _variable_table(text)
+    if "@air.atomic." in assembly:
+        definitions.append('@air_atomic_note = hidden constant i8 0, section "msl_atomic_note"')
+    text = _shared(text, variant)
     text = text.replace('"frame-pointer"="all"', '"frame-pointer"="none"')
-    return "\n".join([text, *definitions, entry.text])
+    module = "\n".join([text, *definitions, entry.text])
+    return _in_one_address_space(module) if variant.checked else module
+
+
+def _in_one_address_space(module: str) -> str:
+    """All pointers of one kind, as the checker takes them: instrumentation passes them as they are."""
+    module = re.sub(r" addrspace\([123]\)", "", module)
+    module = re.sub(r"(@llvm\.(?:memcpy|memmove|memset))((?:\.p[0-3])+)", _in_space_0, module)
+    declared: set[str] = set()
+
+    def once(match: re.Match[str]) -> str:
+        if match["name"] in declared:
+            return ""
+        declared.add(match["name"])
+        return match[0]
+
+    return _DECLARATION.sub(once, module)
+
+
+def _in_space_0(match: re.Match[str]) -> str:
+    return match[1] + re.sub(r"[1-3]", "0", match[2])
+
+
+def _shared(text: str, variant: Variant) -> str:
+    """The variables of the threadgroup put into the scheduler's section; under the checker, with a gap behind each."""
+    numbers = itertools.count()
+
+    def placed(match: re.Match[str]) -> str:
+        variable = f'{match[1]}, section "msl_shared"{match[2] or ""}'
+        if not variant.checked:
+            return variable
+        return f'{variable}\n@air_gap_{next(numbers)} = hidden global [64 x i8] undef, section "msl_shared"'
+
+    return _THREADGROUP_VARIABLE.sub(placed, text)
+
+
+def _variable_table(text: str) -> list[str]:
+    """The variables of the threadgroup in a section of their own, for messages: struct SharedVariable of runtime.h."""
+    rows = []
+    for number, match in enumerate(_VARIABLE_TYPE.finditer(text)):
+        name = re.sub(r".*E\d*(?=[a-z_])", "", match["name"]).strip('"')  # of a mangled name, what stands last
+        size = f"ptrtoint (ptr getelementptr ({match['type']}, ptr null, i32 1) to i64)"
+        rows += [
+            f'@air_name_{number} = hidden constant [{len(name) + 1} x i8] c"{name}\\00"',
+            f"@air_variable_{number} = hidden constant {{ ptr, i64, ptr }} {{ ptr @{match['name']}, i64 {size}, "
+            f'ptr @air_name_{number} }}, section "msl_variables", align 8',
+        ]
+    return rows
 
 
 def _parameters(assembly: str, name: str) -> list[str]:
@@ -60,7 +115,7 @@ def _parameters(assembly: str, name: str) -> list[str]:
         raise MalformedKernelError(f"its parameters cannot be read: {error}") from None
 
 
-def _with_operations(assembly: str, perturbation: Perturbation | None) -> tuple[str, list[str], set[str]]:
+def _with_operations(assembly: str, variant: Variant) -> tuple[str, list[str], set[str]]:
     """The text without the declarations of AIR's operations, their definitions, and what those call."""
     definitions: list[str] = []
     wanted: set[str] = set()
@@ -74,7 +129,7 @@ def _with_operations(assembly: str, perturbation: Perturbation | None) -> tuple[
                 # Without a pointer, as older compilers declared them: no call of these is left.
                 return "" if name.startswith("llvm.lifetime.") and types == ("i64",) else match[0]
             returns = leading_type(_RETURN_ATTRIBUTES.sub("", match["returns"]))
-            definition = define(Operation(name, returns, types), perturbation)
+            definition = define(Operation(name, returns, types), variant)
         except (UnknownOperationError, ValueError):
             unknown.append(name)
             return match[0]

@@ -14,7 +14,9 @@ from ...metal_limits import MAX_BUFFERS, MAX_THREADGROUP_MEMORY, MAX_THREADS_PER
 from ..metal.binding import Buffer
 from ..metal.dispatch import GridLaunch, LoadedKernel, load_kernel, runtime_of
 from ..metal.errors import MetalRuntimeError
+from ..metal.modes import Mode, current_mode
 from ..metal.regions import GUARDED_BYTES, merged_regions
+from ..metal.schedules import run_schedules
 from .binding import BoundArguments, Constants, bind
 from .bitcode import signature_of_bitcode
 from .compiler import AirCompiler, default_air_compiler
@@ -116,7 +118,7 @@ class AirKernel:
         self.release = release
         self._bitcode = bitcode
         self._compiler = compiler
-        self._loaded: LoadedKernel | None = None
+        self._loaded: dict[bool, LoadedKernel] = {}
         self._constants: Constants = {}
         self._loading = threading.Lock()
 
@@ -134,7 +136,7 @@ class AirKernel:
         Raises:
             AirError: it cannot be compiled.
         """
-        self._kernel()
+        self._kernel(checked=False)
 
     def launch(
         self,
@@ -179,31 +181,40 @@ class AirKernel:
             shared = self._threadgroup_buffers(threadgroup_memory)
         except (KernelArgumentError, MetalRuntimeError) as error:
             raise _about(KernelArgumentError(str(error)), self.signature.name, self.release) from None
-        kernel = self._kernel()
-        launch = replace(self._grid_launch(bound, shared), grid=grid, group=size)
+        mode = current_mode("fast")
+        kernel = self._kernel(checked=mode == "checked")
+        launch = replace(self._grid_launch(bound, shared, mode), grid=grid, group=size)
 
-        def run() -> None:  # it also keeps the memory alive that the launch has only addresses of
-            messages = [] if 0 in grid else runtime_of(self._compiler.scheduler).run(kernel, launch)
+        def run_in_order(schedule: GridLaunch) -> None:
+            messages = runtime_of(self._compiler.scheduler).run(kernel, schedule)
             if messages:
                 raise KernelFault(self._explained(messages, {**bound.buffers, **shared}))
+
+        def run() -> None:  # it also keeps the memory alive that the launch has only addresses of
+            if 0 in grid:
+                return
+            if mode != "schedules":
+                run_in_order(launch)
+            elif (difference := run_schedules(run_in_order, launch)) and not kernel.uses_atomics:
+                raise KernelFault(self._explained([difference], bound.buffers))
 
         return run
 
     # ------------------------------------------------------------------------------------------ building
-    def _kernel(self) -> LoadedKernel:
-        if self._loaded is None:
+    def _kernel(self, checked: bool) -> LoadedKernel:
+        if checked not in self._loaded:
             with self._loading:
-                self._loaded = self._loaded or self._load()
-        return self._loaded
+                self._loaded[checked] = self._loaded.get(checked) or self._load(checked)
+        return self._loaded[checked]
 
-    def _load(self) -> LoadedKernel:
+    def _load(self, checked: bool) -> LoadedKernel:
         runtime_of(self._compiler.scheduler)  # its symbols must be there before the kernel is loaded
         try:
-            path, content = self._compiler.built(self._bitcode, self.signature.name)
+            path, content = self._compiler.built(self._bitcode, self.signature.name, checked)
         except AirError as error:
             raise _about(error, self.signature.name, self.release) from None
         try:
-            return load_kernel(str(path), content, ENTRY, checked=False)
+            return load_kernel(str(path), content, ENTRY, checked)
         except OSError as error:
             failure = KernelCompileError(f"its code cannot be loaded: {one_line(error, 300)}")
             raise _about(failure, self.signature.name, self.release) from None
@@ -238,22 +249,26 @@ class AirKernel:
             buffers[FIRST_THREADGROUP_SLOT + argument.index] = Buffer(address, address, size, memory)
         return buffers
 
-    def _grid_launch(self, bound: BoundArguments, shared: Mapping[int, Buffer]) -> GridLaunch:
+    def _grid_launch(self, bound: BoundArguments, shared: Mapping[int, Buffer], mode: Mode) -> GridLaunch:
         buffers = {**bound.buffers, **shared}
         addresses = [0] * (FIRST_THREADGROUP_SLOT + MAX_BUFFERS if shared else MAX_BUFFERS)
         for index, buffer in buffers.items():
             addresses[index] = buffer.address
         written = {argument.index for argument in self.signature.buffers if argument.writable} | set(shared)
-        guarded = sum(buffer.size for buffer in buffers.values()) <= GUARDED_BYTES
+        guarded = mode != "fast" or sum(buffer.size for buffer in buffers.values()) <= GUARDED_BYTES
         # What a buffer points at runs in place, and so must the same memory where it is an argument, too.
         in_place = [(each.base, each.base + each.size) for each in bound.pointed_at]
         guards = {
             index: buffer
             for index, buffer in buffers.items()
-            if not any(begin < buffer.base + buffer.size and buffer.base < end for begin, end in in_place)
+            # To the checker, a region is memory of the device: other barriers would count for it.
+            if not (mode == "checked" and index in shared)
+            and not any(begin < buffer.base + buffer.size and buffer.base < end for begin, end in in_place)
         }
         regions = merged_regions(guards, written) if guarded else []
-        return GridLaunch((1, 1, 1), (1, 1, 1), addresses, regions, flush_denormals=self.signature.flush_denormals)
+        flushing = self.signature.flush_denormals
+        one_by_one = mode != "fast"
+        return GridLaunch((1, 1, 1), (1, 1, 1), addresses, regions, one_by_one=one_by_one, flush_denormals=flushing)
 
     def _explained(self, messages: Sequence[str], bound: Mapping[int, Buffer]) -> str:
         names = {argument.index: argument.name for argument in self.signature.buffers}

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
 import operator
 import re
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +21,7 @@ from .errors import MetalRuntimeError, MetalValueError
 from .includes import PROGRAM, embed, include_folders
 from .modes import Mode, current_mode, validate_mode
 from .regions import GUARDED_BYTES, merged_regions
+from .schedules import run_schedules
 from .translation import Translation, translate
 from .wrappers import symbol
 
@@ -171,35 +170,10 @@ class SimulatedKernel:
         raise MetalRuntimeError(self._explain(messages))
 
     def _run_schedules(self, kernel: LoadedKernel, launch: GridLaunch) -> None:
-        """Forward last, so that its result is the one that stays."""
-        written = [(address, size, index) for address, size, index, writable in launch.regions if writable]
-        before = [ctypes.string_at(address, size) for address, size, _ in written]
-        results: list[tuple[str, list[bytes]]] = []
-        schedules: list[tuple[str, GridLaunch]] = [
-            ("in reverse", replace(launch, order="reverse")),
-            ("in a random order", replace(launch, order="random", seed=20240229)),
-            ("forward", launch),
-        ]
-        for name, schedule in schedules:
-            for (address, size, _), content in zip(written, before, strict=True):
-                ctypes.memmove(address, content, size)
-            self._run(kernel, schedule)
-            results.append((name, [ctypes.string_at(address, size) for address, size, _ in written]))
-        if kernel.uses_atomics:
-            return  # which thread comes first may show in the result, and is allowed to
-        _, forward = results[-1]
-        for name, outcome in results[:-1]:
-            for (_, _, index), a, b in zip(written, forward, outcome, strict=True):
-                if a != b:
-                    byte = next(i for i, (x, y) in enumerate(zip(a, b, strict=True)) if x != y)
-                    raise MetalRuntimeError(
-                        self._explain(
-                            [
-                                f"argument {index} depends on the order of the threads: byte {byte} differs between a "
-                                f"run forward and a run {name}; a barrier is missing or threads write the same place"
-                            ]
-                        )
-                    )
+        difference = run_schedules(lambda schedule: self._run(kernel, schedule), launch)
+        # With atomic operations, which thread comes first may show in the result, and is allowed to.
+        if difference and not kernel.uses_atomics:
+            raise MetalRuntimeError(self._explain([difference]))
 
     def _explain(self, messages: list[str]) -> str:
         names = {a.index: a.name for a in self._entry.arguments if a.kind == "buffer"}

@@ -13,8 +13,9 @@ from . import atomics, conversions, integers, lanes, mathematics, matrices
 from .accuracy import Perturbation
 from .body import Body
 from .operation import Operation
+from .variant import PLAIN, Variant
 
-__all__ = ["Definition", "Operation", "Perturbation", "UnknownOperationError", "define"]
+__all__ = ["PLAIN", "Definition", "Operation", "Perturbation", "UnknownOperationError", "Variant", "define"]
 
 Writer = Callable[[Body, Operation], str]
 """Writes a body and returns the operand that holds the result; empty where there is none."""
@@ -57,8 +58,8 @@ def _writer(operation: Operation) -> Writer | None:
     return _BY_KEY.get(operation.key)
 
 
-def define(operation: Operation, perturbation: Perturbation | None = None) -> Definition:
-    """The function for an operation; under a perturbation, its mathematics is moved within its bounds.
+def define(operation: Operation, variant: Variant = PLAIN) -> Definition:
+    """The function for an operation in a kernel of this variant.
 
     Raises:
         UnknownOperationError: the host has no code for it.
@@ -66,15 +67,18 @@ def define(operation: Operation, perturbation: Perturbation | None = None) -> De
     write = _writer(operation)
     if write is None:
         raise UnknownOperationError(operation.name)
-    body = Body(perturbation)
+    body = Body(variant)
     try:
         result = write(body, operation)
     except (ValueError, LookupError) as error:
         raise UnknownOperationError(f"{operation.name}: {error}") from None
     # Lanes meet by the place of the call, so those that communicate may not be moved or merged.
-    convergent = "convergent " if "airrt_simd" in str(body.declarations) or "barrier" in operation.name else ""
+    attributes = "convergent " if "airrt_simd" in str(body.declarations) or "barrier" in operation.name else ""
+    # What an atomic operation tells of itself is not to be told again of its plain load and store.
+    tells = variant.checked and operation.key == "atomic"
+    attributes += "noinline nosanitize_coverage nounwind" if tells else "alwaysinline nounwind"
     parameters = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(operation.types))
     returns = f"ret {operation.returns} {result}" if operation.returns != "void" else "ret void"
     head = f"define internal {operation.returns} {symbol(operation.name)}({parameters})"
-    lines = [f"{head} {convergent}alwaysinline nounwind {{", *body.lines, f"  {returns}", "}"]
+    lines = [f"{head} {attributes} {{", *body.lines, f"  {returns}", "}"]
     return Definition("\n".join(lines), frozenset(body.declarations))

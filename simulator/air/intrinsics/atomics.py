@@ -12,6 +12,8 @@ def atomic(body: Body, operation: Operation) -> str:
     if space == "fence":
         return ""
     pointer = operation.types[0]
+    if body.variant.checked:
+        _tell(body, operation, what)
     if what == "load":
         return body.value(f"load {operation.returns}, {pointer} %a0")
     if what == "store":
@@ -23,6 +25,13 @@ def atomic(body: Body, operation: Operation) -> str:
     old = body.value(f"load {kind}, {pointer} %a0")
     body.line(f"store {kind} {_combined(body, operation, what, kind, old)}, {pointer} %a0")
     return old
+
+
+def _tell(body: Body, operation: Operation, what: str) -> None:
+    """Tells the scheduler's checker of the access."""
+    kind = operation.returns if what == "load" else operation.types[2 if what == "cmpxchg" else 1]
+    size = 8 if kind == "i64" else 4
+    body.run("msl_atomic_access", ("ptr", "%a0"), ("i32", str(size)), ("i1", str(what != "load").lower()))
 
 
 def _compare_and_exchange(body: Body, operation: Operation) -> str:

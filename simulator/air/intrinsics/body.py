@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..llvm_text import vector_type
-from .accuracy import Perturbation
+from .variant import Variant
 
 Typed = tuple[str, str]
 """A type and an operand of it."""
@@ -22,11 +22,11 @@ def suffix(scalar: str) -> str:
 class Body:
     """Instructions of a function, and what it calls that must be declared.
 
-    `perturbation` says whether results of mathematics are moved within their bounds.
+    `variant` is what the kernel is built for.
     """
 
-    def __init__(self, perturbation: Perturbation | None) -> None:
-        self.perturbation = perturbation
+    def __init__(self, variant: Variant) -> None:
+        self.variant = variant
         self.lines: list[str] = []
         self.declarations: set[str] = set()
         self._values = 0

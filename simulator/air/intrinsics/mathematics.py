@@ -70,9 +70,10 @@ def _finished(body: Body, operation: Operation, name: str, wide: str, argument: 
     `argument` is the function's first one, as a float.
     """
     kind = operation.result.element
-    if body.perturbation is None or name not in SINGLE_ULPS or kind == "bfloat":
+    perturbation = body.variant.perturbation
+    if perturbation is None or name not in SINGLE_ULPS or kind == "bfloat":
         return body.narrowed(wide, kind)
-    number = body.perturbation.seed * len(SINGLE_ULPS) + sorted(SINGLE_ULPS).index(name)
+    number = perturbation.seed * len(SINGLE_ULPS) + sorted(SINGLE_ULPS).index(name)
     values = ("float", wide), ("float", argument), ("i32", str(number % 2**31))
     if kind == "half":
         return body.call(kind, "airrt_perturbed_f16", *values)

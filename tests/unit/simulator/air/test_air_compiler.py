@@ -16,6 +16,7 @@ pytest.importorskip("ziglang")
 
 from mpsmith.simulator.air.compiler import AirCompiler
 from mpsmith.simulator.air.errors import KernelCacheError, KernelCompileError, UnsupportedKernelError
+from mpsmith.simulator.air.intrinsics import Variant
 from mpsmith.simulator.air.library import AirLibrary
 from mpsmith.simulator.air.preparation import prepare
 from mpsmith.simulator.clang import BuildCache, Limits
@@ -40,9 +41,9 @@ def counted(compiler: AirCompiler, monkeypatch: pytest.MonkeyPatch) -> list[str]
     names: list[str] = []
     build = compiler._build
 
-    def counting(bitcode: bytes, name: str) -> bytes:
+    def counting(bitcode: bytes, name: str, variant: Variant) -> bytes:
         names.append(name)
-        return build(bitcode, name)
+        return build(bitcode, name, variant)
 
     monkeypatch.setattr(compiler, "_build", counting)
     return names
@@ -75,6 +76,7 @@ def test_a_damaged_entry_is_compiled_anew(tmp_path: Path, monkeypatch: pytest.Mo
 PROGRAM = """
 import sys, torch
 from pathlib import Path
+from mpsmith.simulator.air.intrinsics import Variant
 from mpsmith.simulator.air.library import AirLibrary
 out = torch.zeros(4)
 AirLibrary(Path(sys.argv[1]), "9.9.9").kernel("exp_float").launch({"a": torch.zeros(4), "out": out}, [4], [4])
