@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from mpsmith.simulator.air.llvm_text import split_list
-from mpsmith.simulator.air.metadata import Metadata, Reference, Value
+from mpsmith.simulator.air.metadata import Metadata, NodeReference, Value
 
 _NODE = re.compile(r"^!(\d+) = (?:distinct )?!\{(.*)\}$", re.MULTILINE)
 _LIST = re.compile(r"^!([a-zA-Z_.][\w.]*) = !\{(.*)\}$", re.MULTILINE)
@@ -19,7 +19,7 @@ def _value(word: str) -> Value:
     if integer := _INTEGER.fullmatch(word):
         return int(integer[1])
     if reference := _REFERENCE.fullmatch(word):
-        return Reference(int(reference[1]))
+        return NodeReference(int(reference[1]))
     return None
 
 
