@@ -19,7 +19,10 @@ from .alike import NUMBER
 from .attribution import SourceEntry
 from .evidence import in_order_of_severity, lacks_kernel
 from .rules import RULES, ExplainingRule
+from .shipped_rules import SHIPPED_RULES
 from .store import Run, Store, StoredCase
+
+ALL_RULES: tuple[ExplainingRule, ...] = (*RULES, *SHIPPED_RULES)
 
 
 @dataclass(frozen=True)
@@ -98,14 +101,23 @@ class Explainer:
     Args:
         surface: the overloads that exist, for rules about operators without a kernel.
         simulated: the device was the simulated one; else the rules about it do not hold.
+        shipped: the release whose shipped kernels it launched, if any; else the rules about them do not hold.
         rules: the first that matches explains.
     """
 
-    def __init__(self, surface: Surface, *, simulated: bool, rules: Sequence[ExplainingRule] = RULES) -> None:
+    def __init__(
+        self,
+        surface: Surface,
+        *,
+        simulated: bool,
+        shipped: str | None = None,
+        rules: Sequence[ExplainingRule] = ALL_RULES,
+    ) -> None:
         self._surface = surface
         self._by_verdict: defaultdict[CaseVerdict, list[tuple[ExplainingRule, re.Pattern[str]]]] = defaultdict(list)
         for rule in rules:
-            if rule.holds_on != "real" if simulated else rule.holds_on != "simulated":
+            on_device = rule.holds_on != "real" if simulated else rule.holds_on != "simulated"
+            if on_device and (not rule.shipped or _matches(shipped, rule.shipped)):
                 for verdict in rule.verdicts:
                     self._by_verdict[verdict].append((rule, re.compile(rule.message)))
         self.rules = tuple(dict.fromkeys(rule for listed in self._by_verdict.values() for rule, _ in listed))
@@ -130,6 +142,10 @@ class Explainer:
             return False
         if rule.operators and not any(fnmatch.fnmatchcase(SourceEntry.of(group).name, name) for name in rule.operators):
             return False
+        if rule.shipped and not case.kernels:
+            return False
+        if rule.kernels and not any(_matches(kernel, rule.kernels) for kernel in case.kernels):
+            return False
         if rule.at_most is not None and (outcome.max_error is None or outcome.max_error > rule.at_most):
             return False
         return not rule.without_kernel or (bool(outcome.fallbacks) and all(map(self._has_no_kernel, outcome.fallbacks)))
@@ -142,6 +158,10 @@ class Explainer:
         return self._kernelless[name]
 
 
+def _matches(name: str | None, patterns: Sequence[str]) -> bool:
+    return name is not None and any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+
 @dataclass
 class _Use:
     cases: Counter[CaseVerdict] = field(default_factory=Counter)
@@ -149,13 +169,14 @@ class _Use:
     example: str = ""
 
 
-def explainer_of(run: Run, surface: Surface, rules: Sequence[ExplainingRule] = RULES) -> Explainer:
+def explainer_of(run: Run, surface: Surface, rules: Sequence[ExplainingRule] = ALL_RULES) -> Explainer:
     """What explains the cases of a run: the rules that hold on its kind of device, and the overloads it met."""
-    return Explainer(surface, simulated=bool(run.environment.get("simulated", False)), rules=rules)
+    simulated = bool(run.environment.get("simulated", False))
+    return Explainer(surface, simulated=simulated, shipped=run.environment.get("shipped"), rules=rules)
 
 
 def explain(
-    store: Store, run: Run, surface: Surface, rules: Sequence[ExplainingRule] = RULES
+    store: Store, run: Run, surface: Surface, rules: Sequence[ExplainingRule] = ALL_RULES
 ) -> tuple[Explanation, Mapping[str, str]]:
     """Put every case of a run that did not pass down to the rule that explains it, or list it.
 

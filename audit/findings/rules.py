@@ -30,6 +30,8 @@ class ExplainingRule:
         without_kernel: every operator that the device named is one for which the surface has no kernel for mps.
         holds_on: the kind of mps device of which it is true.
         upstream: the public issue about it ("pytorch/pytorch#137720"), or "".
+        shipped: shell patterns of the releases of torch whose shipped kernels the run launched; the case launched some.
+        kernels: shell patterns of which one is that of a kernel that the case launched.
         standing: it repeats what the judge says whatever the operator: true even where a run has no such case.
     """
 
@@ -46,6 +48,8 @@ class ExplainingRule:
     without_kernel: bool = False
     holds_on: HoldsOn = "both"
     upstream: str = ""
+    shipped: tuple[str, ...] = ()
+    kernels: tuple[str, ...] = ()
     standing: bool = False
 
 
