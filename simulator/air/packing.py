@@ -100,11 +100,18 @@ def pack_struct(fields: Sequence[StructField], values: Mapping[str, object], siz
     return bytes(data)
 
 
+def _address(pointee: object, pointers: Pointers) -> int:
+    """Of a tensor; None is a null pointer."""
+    if pointee is not None and id(pointee) not in pointers:
+        raise KernelArgumentError(f"a pointer takes a tensor or None, not {pointee!r}")
+    return pointers.get(id(pointee), 0)
+
+
 def _member(field: StructField, value: object, pointers: Pointers) -> bytes:
     room = field.size * max(field.array_length, 1)
     if field.is_pointer:
-        addresses = [pointers[id(each)] for each in (value if isinstance(value, list | tuple) else [value])]
-        member = struct.pack(f"<{len(addresses)}Q", *addresses)
+        pointees = value if isinstance(value, list | tuple) else [value]
+        member = struct.pack(f"<{len(pointees)}Q", *(_address(each, pointers) for each in pointees))
     elif isinstance(value, bytes):
         member = value
     elif field.fields and isinstance(value, Mapping):
