@@ -8,6 +8,7 @@ says what libraries its binary has, and each library that was asked for, as `met
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -112,6 +113,8 @@ def shipped_library(release: str, section: str | None = None) -> Path:
 
 def _extract_release(release: str, section: str | None, folder: Path) -> Path:
     archive = _wheel_of(release)
+    for stale in folder.glob(".new-*"):  # of a process that was killed: this one has the lock
+        shutil.rmtree(stale, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".new-") as temporary:
         with archive.ranges(LIBRARY) as source:
             places = _metal_sections(source)

@@ -99,6 +99,15 @@ def test_nothing_behind_the_library_is_inflated(
     assert names(shipped_library("2.99.0")) == ("abs_float", "abs_half")
 
 
+def test_what_a_killed_process_left_is_removed(put_wheel: Callable[..., Path], cache: Path) -> None:
+    put_wheel(BOTH)
+    stale = cache / "shipped" / "2.99.0" / ".new-abc" / "metal_basic.metallib"
+    stale.parent.mkdir(parents=True)
+    stale.write_bytes(b"half of it")
+    assert names(shipped_library("2.99.0")) == ("abs_float", "abs_half")
+    assert left_over(cache) == ["metal_basic.metallib", "sections.json"]
+
+
 @pytest.mark.parametrize("damage", ["library", "record"])
 def test_what_is_damaged_in_the_cache_is_taken_out_of_the_wheel_again(
     put_wheel: Callable[..., Path], damage: str
