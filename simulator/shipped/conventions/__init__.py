@@ -33,6 +33,7 @@ FAMILIES = (
     "argument_reductions",
     "assertions",
     "binary",
+    "bucketing",
     "concatenation",
     "copies",
     "embeddings",
@@ -43,6 +44,7 @@ FAMILIES = (
     "grid_sampler",
     "losses",
     "nonzero",
+    "normalizations",
     "optimizers",
     "padding",
     "parameters",
@@ -59,6 +61,7 @@ FAMILIES = (
     "unfolding",
     "upsample",
     "vector_norms",
+    "vectors",
 )
 
 PLANNERS: dict[str, Planner] = join(import_module(f".{family}", __name__).PLANNERS for family in FAMILIES)

@@ -27,7 +27,8 @@ _PREFIXES = {
 }
 
 
-def _norm(kernels: ReleaseKernels, output: Tensor, value: Tensor, order: float) -> list[Step]:
+def norm(kernels: ReleaseKernels, output: Tensor, value: Tensor, order: float) -> list[Step]:
+    """The steps of a norm of an order, converted first where kernels have no such dtypes."""
     if (
         value.is_complex() == output.is_complex()
         and value.dtype != output.dtype
@@ -80,7 +81,7 @@ def vector_norm(order_argument: str) -> Planner:
         order = call[order_argument]
         dimensions = wrapped_dimensions(call["dim"], value.dim())
         output = with_reduced_dimensions(call.result, dimensions, call["keepdim"])
-        return _norm(kernels, output, value, 2.0 if order is None else float(order))
+        return norm(kernels, output, value, 2.0 if order is None else float(order))
 
     return plan
 
