@@ -36,6 +36,7 @@ FAMILIES = (
     "bucketing",
     "concatenation",
     "copies",
+    "derived",
     "embeddings",
     "fills",
     "flips",

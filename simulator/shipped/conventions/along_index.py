@@ -16,8 +16,11 @@ from torch import Tensor
 
 from ..call import Call
 from ..plan import ERROR_BUFFER, Declined, KernelLaunch, Planner, ReleaseKernels, Step, in_line, required
+from .advanced_indexing import put
+from .composition import inner
 from .copies import copied
-from .gather_scatter import initial_value
+from .fills import filled, set_to_zero
+from .gather_scatter import divided_by_counts, initial_value
 from .layouts import wrapped
 from .metal_types import metal_name
 from .names import functional_inplace_out
@@ -114,7 +117,7 @@ def _index_add(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
     dim = wrapped(call["dim"], target.dim())
     kernel = f"index_add_{metal_name(target.dtype)}_{metal_name(index.dtype)}"
     if kernel not in kernels:
-        raise Declined("MPSGraph")
+        return _add_by_index_put(call, kernels, target, source, index, dim)
     if torch.are_deterministic_algorithms_enabled():
         raise Declined("deterministic algorithms")
     steps: list[Step] = [] if is_same(call["self"], call.result) else [copied(kernels, call.result, call["self"])]
@@ -140,6 +143,20 @@ def _index_add(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
         ),
     ]
     return steps if sums is target else [*steps, copied(kernels, target, sums)]
+
+
+def _add_by_index_put(
+    call: Call, kernels: ReleaseKernels, target: Tensor, source: Tensor, index: Tensor, dim: int
+) -> list[Step]:
+    """2.13.0: what MPSGraph cannot add up is multiplied and put."""
+    if target.dtype != torch.int64 and not target.is_complex():
+        raise Declined("MPSGraph")
+    if index.numel() == 0:
+        raise Declined("the host leaves the result as it is where there are no indices")
+    steps: list[Step] = [] if is_same(call["self"], call.result) else [copied(kernels, call.result, call["self"])]
+    product = torch.empty(source.shape, dtype=source.dtype, device="cpu")
+    steps += inner(kernels, "mul.Tensor", product, self=source, other=call["alpha"])
+    return steps + put(kernels, target, [*[None] * dim, index], product, accumulate=True)
 
 
 # ------------------------------------------------------------------------------------------------ index_copy
@@ -236,8 +253,6 @@ def _index_fill(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 # ------------------------------------------------------------------------------------------------ index_reduce
 def _index_reduce(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
     target, source, index, reduce = call.result, call["source"], call["index"], call["reduce"]
-    if reduce == "mean":
-        raise Declined("the mean divides by counts, which this convention does not plan")
     if target.dim() == 0 or index.dim() == 0:
         raise Declined("no dimensions")
     dim = wrapped(call["dim"], target.dim())
@@ -252,7 +267,14 @@ def _index_reduce(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
     if source.numel() == 0:
         return steps
     arguments = {"self": target, "index": index, "source": source, "params": _along(dim, index, target, source)}
-    return [*steps, KernelLaunch(required(kernels, name), arguments, *in_line(source.numel()))]
+    steps.append(KernelLaunch(required(kernels, name), arguments, *in_line(source.numel())))
+    if reduce != "mean":
+        return steps
+    ones, counts = torch.empty(source.shape, dtype=target.dtype, device="cpu"), torch.empty_like(target)
+    steps.append(filled(kernels, ones, 1))
+    steps.append(filled(kernels, counts, 1) if call["include_self"] else set_to_zero(kernels, counts))
+    steps += inner(kernels, "index_add_", counts, self=counts, dim=dim, index=index, source=ones)
+    return steps + divided_by_counts(kernels, target, counts)
 
 
 PLANNERS: dict[str, Planner] = {

@@ -1,74 +1,73 @@
-"""`searchsorted` and `bucketize`: where numbers would stand in sorted rows.
+"""`searchsorted` and `bucketize`: a binary search for every number.
 
-Read in aten/src/ATen/native/mps/operations/Bucketization.mm (2026).
+Read in aten/src/ATen/native/mps/operations/Bucketization.mm and BucketizationUtils.h (main, 2026); the kernels of
+2.13.0 and 2.15.0 take the same arguments. They read contiguous memory of one dtype, so that the host converts first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..call import Call
-from ..plan import MAX_THREADS_OF_GROUP, Declined, KernelLaunch, Planner, ReleaseKernels, Step, required
+from ..plan import MAX_THREADS_OF_GROUP, KernelLaunch, Planner, ReleaseKernels, Step, required
 from .copies import copied
 from .metal_types import metal_name
 
 _MOST_GROUPS = 1024
 
 
-def _searched(
-    kernels: ReleaseKernels, result: Tensor, value: Any, boundaries: Tensor, right: bool, sorter: Tensor | None
-) -> list[Step]:
-    """Each thread searches for one number, and for those that are a grid apart."""
-    given = _as_boundaries(value, boundaries)
-    out = result if result.is_contiguous() else torch.empty(result.shape, dtype=result.dtype, device="cpu")
-    suffix = "" if sorter is None else "_sorter"
-    name = required(kernels, f"searchsorted_{metal_name(given.dtype)}_{metal_name(out.dtype)}{suffix}")
+def _search(call: Call, kernels: ReleaseKernels, boundaries: Tensor, right: bool) -> list[Step]:
+    wanted = call["self"]
+    dtype = torch.result_type(boundaries, wanted)
+    steps: list[Step] = []
+    values = _in_dtype(kernels, wanted, dtype, steps)
+    edges = _in_dtype(kernels, boundaries, dtype, steps)
+    sorter = call.arguments.get("sorter")
+    result = call.result
+    dense = result if result.is_contiguous() else result.new_empty(result.shape)
     arguments: dict[str, object] = {
-        "data_in": given,
-        "data_bd": boundaries.contiguous(),
-        "data_out": out,
-        "idim_in": given.size(-1) if given.dim() else 1,
-        "idim_bd": boundaries.size(-1),
-        "numel_in": given.numel(),
+        "data_in": values,
+        "data_bd": edges,
+        "data_out": dense,
+        "idim_in": values.size(-1) if values.dim() else 1,
+        "idim_bd": edges.size(-1),
+        "numel_in": values.numel(),
         "right": int(right),
-        "is_1d_boundaries": int(boundaries.dim() == 1),
+        "is_1d_boundaries": int(edges.dim() == 1),
     }
+    kernel = f"searchsorted_{metal_name(dtype)}_{metal_name(result.dtype)}"
     if sorter is not None:
+        kernel += "_sorter"
         arguments["data_sort"] = sorter.contiguous()
-    group = min(MAX_THREADS_OF_GROUP, given.numel())
-    groups = min(_MOST_GROUPS, -(-given.numel() // group))
-    launch = KernelLaunch(name, arguments, (groups * group, 1, 1), (group, 1, 1))
-    return [launch] if out is result else [launch, copied(kernels, result, out)]
+    width = min(values.numel(), MAX_THREADS_OF_GROUP)
+    groups = min(-(-values.numel() // width), _MOST_GROUPS)
+    steps.append(KernelLaunch(required(kernels, kernel), arguments, (groups * width, 1, 1), (width, 1, 1)))
+    return steps if dense is result else [*steps, copied(kernels, result, dense)]
 
 
-def _as_boundaries(value: Any, boundaries: Tensor) -> Tensor:
-    """What is searched for, contiguous and of the boundaries' dtype; the host promotes both otherwise."""
-    if not isinstance(value, Tensor):
-        if isinstance(value, float) and not boundaries.is_floating_point():
-            raise Declined("numbers of another dtype than the boundaries")
-        return torch.tensor(value, dtype=boundaries.dtype, device="cpu")
-    if value.dtype != boundaries.dtype:
-        raise Declined("numbers of another dtype than the boundaries")
-    return value.contiguous()
+def _in_dtype(kernels: ReleaseKernels, values: Tensor | complex, dtype: torch.dtype, steps: list[Step]) -> Tensor:
+    if not isinstance(values, Tensor):
+        return torch.scalar_tensor(values, dtype=dtype, device="cpu")
+    if values.dtype == dtype:
+        return values.contiguous()
+    converted = torch.empty(values.shape, dtype=dtype, device="cpu")
+    steps.append(copied(kernels, converted, values))
+    return converted
 
 
-def searchsorted(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """In rows that may be sorted by indices."""
+def _searchsorted(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
     right = call["right"] or call["side"] == "right"
-    return _searched(kernels, call.result, call["self"], call["sorted_sequence"], right, call["sorter"])
+    return _search(call, kernels, call["sorted_sequence"], right)
 
 
-def bucketize(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    """In one row."""
-    return _searched(kernels, call.result, call["self"], call["boundaries"], call["right"], None)
+def _bucketize(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
+    return _search(call, kernels, call["boundaries"], call["right"])
 
 
 PLANNERS: dict[str, Planner] = {
-    **dict.fromkeys(("searchsorted.Tensor", "searchsorted.Tensor_out"), searchsorted),
-    **dict.fromkeys(("searchsorted.Scalar", "searchsorted.Scalar_out"), searchsorted),
-    **dict.fromkeys(("bucketize.Tensor", "bucketize.Tensor_out", "bucketize.Scalar"), bucketize),
+    **{f"searchsorted.{form}{out}": _searchsorted for form in ("Tensor", "Scalar") for out in ("", "_out")},
+    **dict.fromkeys(("bucketize.Tensor", "bucketize.Tensor_out", "bucketize.Scalar"), _bucketize),
 }

@@ -96,8 +96,23 @@ def _linspace(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
     return _spaced(kernels, "linspace", result, {"v": {"__elems": [first_float, step, last_float]}})
 
 
+def _logspace(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
+    result, steps = call.result, call.result.numel()
+    if steps == 1:
+        raise Declined("one number")
+    if result.is_complex():
+        raise Declined("complex numbers")
+    start, end = call["start"], call["end"]
+    if is_integral(result.dtype):
+        start, end = int(start), int(end)
+    first, last = _in_float32(start), _in_float32(end)
+    step = _in_float32(_in_float32(last - first) / (steps - 1))
+    return _spaced(kernels, "logspace", result, {"v": {"__elems": [first, step, last, _in_float32(call["base"])]}})
+
+
 PLANNERS: dict[str, Planner] = {
     "arange.start_out": _arange,
     "range.out": _arange,
     "linspace.out": _linspace,
+    "logspace.out": _logspace,
 }
