@@ -38,6 +38,7 @@ FAMILIES = (
     "copies",
     "derived",
     "embeddings",
+    "factorizations",
     "fills",
     "flips",
     "gated_linear",
