@@ -254,7 +254,7 @@ class AirKernel:
         addresses = [0] * (FIRST_THREADGROUP_SLOT + MAX_BUFFERS if shared else MAX_BUFFERS)
         for index, buffer in buffers.items():
             addresses[index] = buffer.address
-        written = {argument.index for argument in self.signature.buffers if argument.writable} | set(shared)
+        written = {argument.index for argument in self.signature.buffers if argument.writable}
         guarded = mode != "fast" or sum(buffer.size for buffer in buffers.values()) <= GUARDED_BYTES
         # What a buffer points at runs in place, and so must the same memory where it is an argument, too.
         in_place = [(each.base, each.base + each.size) for each in bound.pointed_at]
