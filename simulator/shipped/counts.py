@@ -16,7 +16,7 @@ class OverloadLaunches:
         launched: calls whose values came from shipped kernels alone.
         stood_in: calls whose values are the stand-in's, by the reason.
         kernels: launches by the kernel's name.
-        neutral: calls that compute no values: the result is empty, or bytes were copied as they are.
+        neutral: calls that compute no values: they were refused, the result is empty, or bytes were copied as they are.
     """
 
     launched: int = 0

@@ -68,7 +68,11 @@ class InterposedKernel:
             return self._stand_in(keyset, *positional, **kwargs)
         arguments = {**self._defaults, **dict(zip(self._names, args, strict=False)), **kwargs}
         kept = [keep(tensor) for name in self._written for tensor in _of_device(arguments[name])]
-        returned = self._stand_in(keyset, *positional, **kwargs)
+        try:
+            returned = self._stand_in(keyset, *positional, **kwargs)
+        except Exception:
+            counts.count_launched(self._overload, ())  # a call that is refused computes no values
+            raise
         results = self._results(returned, arguments)
         if results and not any(result.numel() for result in results):
             counts.count_launched(self._overload, ())

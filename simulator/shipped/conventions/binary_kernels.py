@@ -90,9 +90,16 @@ def parameter_of(value: Any, dtype: torch.dtype) -> FunctorParameter:
     if dtype.is_complex:
         number = complex(value)
         return FunctorParameter([number.real, number.imag], metal_name(dtype))
+    return FunctorParameter(real_number(value, dtype), metal_name(dtype))
+
+
+def real_number(value: Any, dtype: torch.dtype) -> bool | int | float:
+    """A number in a real dtype, as `Scalar::to` makes it: a negative one wraps around in an unsigned type."""
     if dtype == torch.bool:
-        return FunctorParameter(bool(value), "bool")
-    return FunctorParameter(float(value) if dtype.is_floating_point else int(value), metal_name(dtype))
+        return bool(value)
+    if dtype.is_floating_point:
+        return float(value)
+    return int(value) if dtype.is_signed else int(value) % (1 << 8 * dtype.itemsize)
 
 
 def _tensor(operand: Operand) -> Tensor:

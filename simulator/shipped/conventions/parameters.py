@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ..call import Call
 from ..plan import Declined, Planner, ReleaseKernels, Step
-from .binary_kernels import binary, parameter_of
+from .binary_kernels import binary, parameter_of, real_number
 from .copies import copied
 from .fills import filled
 from .metal_types import is_integral, metal_name
@@ -52,9 +52,8 @@ def _struct(name: str, dtype: torch.dtype, members: dict[str, Any]) -> FunctorPa
 
 
 def _number(value: Any, dtype: torch.dtype) -> bool | int | float:
-    if isinstance(value, bool) or dtype == torch.bool:
-        return bool(value)
-    return float(value) if dtype.is_floating_point else int(value)
+    """A member; a flag stays one whatever the dtype of the others."""
+    return value if isinstance(value, bool) else real_number(value, dtype)
 
 
 _ELU = ("alpha", "scale", "input_scale")

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 import torch
 
 from ..call import Call
-from ..plan import Planner, ReleaseKernels, Step, keeps_stand_in
+from ..iterator import geometry
+from ..plan import KernelLaunch, Planner, ReleaseKernels, Step, in_line, keeps_stand_in, required
 from .copies import copied
-from .metal_types import is_integral
+from .metal_types import is_integral, metal_name
 from .names import table
 from .unary_kernels import FunctorParameter, unary
 
@@ -114,6 +115,21 @@ def _polygamma(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
     return [unary(kernels, "polygamma", call.result, call["self"], FunctorParameter(order, "int"))]
 
 
+def _frexp(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
+    """Two results of one tensor; read off the arguments of the kernels, which 2.13.0 does not have."""
+    source, (mantissa, exponent) = call["self"], call.results
+    walk = geometry(mantissa, exponent, source)
+    arguments: dict[str, object] = {"mantissa": mantissa, "exponent": exponent, "input": source}
+    if not walk.contiguous:
+        arguments["sizes"] = list(walk.shape)
+        for name, strides in zip(("mantissa", "exponent", "input"), walk.strides, strict=True):
+            arguments[f"{name}_strides"] = list(strides)
+        arguments["ndim"] = len(walk.shape)
+    form = "dense" if walk.contiguous else "strided"
+    kernel = required(kernels, f"frexp_{form}_{metal_name(source.dtype)}")
+    return [KernelLaunch(kernel, arguments, *in_line(walk.numel))]
+
+
 PLANNERS: dict[str, Planner] = {
     **table([(_overloads(name), name) for name in _PLAIN], elementwise),
     **table([((name, f"{name}.out"), kernel) for name, kernel in _SPECIAL.items()], elementwise),
@@ -125,4 +141,5 @@ PLANNERS: dict[str, Planner] = {
     **dict.fromkeys(("silu", "silu_", "silu.out"), elementwise("silu")),
     **dict.fromkeys(("log_sigmoid_forward", "log_sigmoid_forward.output"), _log_sigmoid_forward),
     **dict.fromkeys(("polygamma", "polygamma.out"), _polygamma),
+    "frexp.Tensor_out": _frexp,
 }

@@ -246,3 +246,14 @@ def test_nan_to_num_of_reduced_types(shipped: Shipped, dtype: torch.dtype) -> No
         return
     values = torch.tensor([float("nan"), float("inf"), -float("inf"), 1.0], dtype=dtype)
     assert_near(shipped.run(torch.nan_to_num, values, kernels=["nan_to_num_*"]), torch.nan_to_num(values))
+
+
+def test_not_a_number_differs_from_itself(shipped: Shipped) -> None:
+    values = torch.tensor([[1.0, float("nan")], [float("inf"), -0.0]])
+    assert_near(shipped.run(torch.isnan, values, kernels=["ne_dense_bool_float"]), torch.isnan(values))
+    assert_near(shipped.run(torch.isnan, values.t()[:, :1], kernels=["ne_*"]), torch.isnan(values.t()[:, :1]))
+
+
+def test_a_bound_below_an_unsigned_type_wraps_around(shipped: Shipped) -> None:
+    values = torch.arange(10, dtype=torch.uint8)
+    assert_near(shipped.run(torch.clamp, values, -250, 8, kernels=["clamp_scalar_*"]), torch.clamp(values, -250, 8))
