@@ -6,6 +6,7 @@ process, and one that ended a worker process is not launched again in this audit
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,10 @@ from .. import time_limit
 
 Size = tuple[int, int, int]
 
+# So many threads of a launch the host runs within a case's time: those of kernels that wait, and of others.
+MOST_WAITING_THREADS = 1 << 15
+MOST_THREADS = 1 << 21
+
 # The name of the kernel that is running, in a file that outlives the process.
 LONGEST_NAME = 512
 
@@ -26,6 +31,10 @@ class CompiledKernel(Protocol):
 
     def compile(self) -> None:
         """Make it ready. Raises SimulatorError where that cannot be."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether its threads wait for each other."""
 
     def prepare(
         self, arguments: Mapping[str, object], threads: Size, group: Size, threadgroup_memory: Sequence[int] = ()
@@ -122,7 +131,12 @@ class AuditedKernel:
     def prepare(
         self, arguments: Mapping[str, object], threads: Size, group: Size, threadgroup_memory: Sequence[int] = ()
     ) -> Callable[[], None]:
-        """What runs it. Raises SimulatorError where the arguments do not fit."""
+        """What runs it.
+
+        Raises SimulatorError where the arguments do not fit, or there are more threads than the host runs in time.
+        """
+        if math.prod(threads) > (MOST_WAITING_THREADS if self._kernel.waits else MOST_THREADS):
+            raise SimulatorError("too many threads for the host")
         launch = self._kernel.prepare(arguments, threads, group, threadgroup_memory)
 
         def run() -> None:

@@ -130,6 +130,11 @@ class AirKernel:
         """The largest threadgroup."""
         return self.signature.max_threads or MAX_THREADS_PER_THREADGROUP
 
+    @property
+    def waits(self) -> bool:
+        """Whether its threads wait for each other, which costs the host a change of stacks for each; compiles it."""
+        return self._kernel(checked=False).blocking
+
     def compile(self) -> None:
         """Compiles and loads the kernel, which the first launch does otherwise.
 

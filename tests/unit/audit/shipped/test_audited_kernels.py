@@ -19,6 +19,7 @@ GRID = (1, 1, 1)
 class FakeKernel:
     def __init__(self, library: FakeLibrary, name: str) -> None:
         self.library, self.name = library, name
+        self.waits = name == "waiting"
 
     def compile(self) -> None:
         self.library.compiled.append(self.name)
@@ -34,7 +35,7 @@ class FakeKernel:
 
 class FakeLibrary:
     release = "9.9.9"
-    names = ("good", "broken")
+    names = ("good", "broken", "waiting")
 
     def __init__(self) -> None:
         self.compiled: list[str] = []
@@ -122,3 +123,11 @@ def test_what_ended_a_worker_is_left_out_by_those_that_come_after(kernels: Audit
         kernels.kernel("good")
     kernels.leave_out_none()
     kernels.kernel("good")
+
+
+def test_a_launch_too_large_for_the_host_is_left_to_the_stand_in(kernels: AuditedKernels) -> None:
+    kernels.kernel("waiting").prepare({}, (1024, 32, 1), GRID)
+    kernels.kernel("good").prepare({}, (1024, 2048, 1), GRID)
+    for name, threads in (("waiting", (1024, 33, 1)), ("good", (1024, 2049, 1))):
+        with pytest.raises(SimulatorError, match=r"^too many threads for the host$"):
+            kernels.kernel(name).prepare({}, threads, GRID)
