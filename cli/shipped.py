@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .options import AsJson, Operators, Release, values_of
-from .printing import print_json, say
+from .printing import counted, print_json, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -122,6 +122,37 @@ def diff(
             from .shipped_text import diff_text
 
             typer.echo(diff_text(old, new, changes, compared, by_name=bool(operators)), nl=False)
+
+
+@app.command()
+def prepare(
+    patterns: Patterns = None,
+    torch: Release = None,
+    wheel: File = None,
+    wheel_url: WheelUrl = None,
+    library: Library = None,
+    ops: Operators = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Kernels at a time; default: one a processor.")] = None,
+) -> None:
+    """Compile kernels for this machine ahead of an audit; what was compiled before is not done again."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from ..simulator.air.library import AirLibrary
+
+    operators = values_of(ops, "--ops")
+    terminal = Console(stderr=True)
+    progress = Progress(console=terminal, transient=True, disable=not terminal.is_terminal)
+    with _named(torch, wheel, wheel_url, library) as found, progress as shown:
+        names = _selected(found.file.names, patterns or (), operators)
+        bar = shown.add_task("compiling", total=len(names))
+        kernels = AirLibrary(found.file.path, found.release or found.source)
+        failed = kernels.prepare(names, workers, lambda done, _: shown.update(bar, completed=done))
+        where = f"{found.section} of {found.source}"
+    for error in failed.values():
+        say(str(error))
+    typer.echo(f"{counted(len(names) - len(failed), 'kernel')} of {where} compiled, {len(failed)} cannot be")
+    raise typer.Exit(1 if failed else 0)
 
 
 def _compared(old: ShippedLibrary, new: ShippedLibrary, names: Sequence[str]) -> list[ArgumentsDiff]:

@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from mpsmith.cli.shipped import app
-from support.air_kernels import bitcode, buffer, builtin, kernel
-from support.commands import output, printed_json, refusal
+from mpsmith.simulator.air.compiler import default_air_compiler
+from support.air_kernels import bitcode, buffer, builtin, elementwise, kernel
+from support.commands import output, printed_json, refusal, typed
 from support.metal_libraries import metal_library, write_metal_library
 
 OLD = {"hypot_dense_float_float": b"first", "hypot_dense_half_half": b"half", "mb_sort_block_float": b"sort"}
@@ -209,3 +211,27 @@ def test_bad_input_is_one_clear_error(arguments: tuple[str, ...], message: str) 
     error = refusal(app, *arguments)
     assert error.startswith(message)
     assert "\n" not in error
+
+
+@pytest.fixture
+def own_compiler(cache: Path) -> Iterator[None]:
+    """A compiler whose cache is the test's."""
+    pytest.importorskip("ziglang")
+    default_air_compiler.cache_clear()
+    yield
+    default_air_compiler.cache_clear()
+
+
+@pytest.mark.usefixtures("own_compiler")
+def test_kernels_are_compiled_ahead(cache: Path) -> None:
+    modules = {name: bitcode(elementwise(name, f"air.{name}.f32", "float", "float")) for name in ("exp", "log", "odd")}
+    path = str(write_metal_library(cache / "kernels.metallib", modules))
+    shown = output(app, "prepare", "exp", "log", "--wheel", path, "--workers", "2")
+    assert "2 kernels of" in shown
+    assert shown.endswith("compiled, 0 cannot be\n")
+    assert len(list((cache / "air").glob("*/*.so"))) == 2
+    done = typed(app, "prepare", "--wheel", path)
+    assert done.exit_code == 1
+    assert "shipped kernel odd of torch" in done.output
+    assert "it needs air.odd.f32, which the host has no code for" in done.output
+    assert "compiled, 1 cannot be" in done.output
