@@ -40,10 +40,6 @@ def _rolled(kernels: ReleaseKernels, source: Tensor, target: Tensor, shift: int,
     return inner(kernels, "cat", target, tensors=halves, dim=dim)
 
 
-def _isnan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
-    return inner(kernels, "ne.Tensor", call.result, self=call["self"], other=call["self"])
-
-
 def _isin_number(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
     """Whether elements are one number, which is a comparison."""
     comparison = "ne.Scalar" if call["invert"] else "eq.Scalar"
@@ -76,7 +72,6 @@ def _repeat_interleave(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
 
 PLANNERS: dict[str, Planner] = {
     "roll": _roll,
-    "isnan": _isnan,
     **dict.fromkeys(("isin.Tensor_Scalar", "isin.Tensor_Scalar_out"), _isin_number),
     "_embedding_bag_backward": _embedding_bag_backward,
     "repeat_interleave.Tensor": _repeat_interleave,
