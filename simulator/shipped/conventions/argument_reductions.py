@@ -1,7 +1,7 @@
 """argmin and argmax: which element is the least or the greatest, the first of several.
 
 Read in `argmax_argmin_out_mps` of aten/src/ATen/native/mps/operations/ReduceOps.mm (mid and late 2026). The kernels of
-2.15.0 split a long dimension into segments, whose best values and indices a second kernel compares.
+2.14 and 2.15 split a long dimension into segments, whose best values and indices a second kernel compares.
 """
 
 from __future__ import annotations
@@ -36,11 +36,16 @@ def argument_of_extreme(
         value, output, reduced = value.contiguous().view(-1), output.view(1), 0
     else:
         reduced = wrapped(dimension, value.dim())
-        if value.size(reduced) == 1 and op.name("_innermost") in kernels:
+        if value.size(reduced) == 1 and _has_layouts(kernels, op):
             raise Declined("one element a row: the indices are filled")
-    if op.name("_innermost") in kernels:
+    if _has_layouts(kernels, op):
         return _by_layout(kernels, op, *_moved(output, value, reduced, dimension))
     return [_by_ends(kernels, op, output, value, reduced, dimension is not None)]
+
+
+def _has_layouts(kernels: ReleaseKernels, op: ReductionOp) -> bool:
+    """Whether the release has the kernels of 2.14 and 2.15."""
+    return f"{op.prefix}reduction_combine_{op.input_type}" in kernels
 
 
 def _by_ends(
@@ -97,6 +102,8 @@ def _of_layout(kernels: ReleaseKernels, name: str, plan: LayoutPlan, arguments: 
         arguments["sizes"] = [plan.layout.outer * plan.segments, length, plan.segments, plan.layout.dim]
     elif plan.strides is not None:
         arguments["strides"] = plan.strides
+    if name not in kernels:  # so it is called in 2.14
+        name = name.replace("_innermost", "_inner")
     return KernelLaunch(required(kernels, name), arguments, plan.threads, plan.group)
 
 

@@ -2,7 +2,7 @@
 
 Of an operator `sum_` there is a kernel for any layout, `sum_reduction_IN_OUT`, and faster ones for layouts that are
 common. 2.13.0 knows the outermost and the innermost dimension of a dense tensor, and long reductions to one element.
-2.15.0 sees the input as [outer, dim, inner] with `dim` reduced, and has a kernel for each shape of that.
+2.14 and 2.15 see the input as [outer, dim, inner] with `dim` reduced, and have a kernel for each shape of that.
 
 The host code is `reduction_dispatch_mps` of aten/src/ATen/native/mps/operations/ReduceOps.mm and the sizes in
 aten/src/ATen/native/mps/kernels/ReduceOps.h (versions of mid and late 2026, neither of them a release's tag: how many
@@ -73,7 +73,7 @@ def reduce(kernels: ReleaseKernels, op: ReductionOp, output: Tensor, value: Tens
         Declined: the release has no kernel for it.
     """
     value, output = in_order_of_memory(value, output)
-    if op.name("_innermost") in kernels:
+    if op.name("_narrow") in kernels:
         return _by_layout(kernels, op, output, value)
     return _by_ends(kernels, op, output, value)
 
@@ -174,7 +174,7 @@ def _in_two_passes(kernels: ReleaseKernels, op: ReductionOp, output: Tensor, val
     return [slices, any_layout(kernels, op.second_pass, output.view(1), partials)]
 
 
-# ------------------------------------------------------------------------------------- 2.15.0: [outer, dim, inner]
+# --------------------------------------------------------------------------------- 2.14 and 2.15: [outer, dim, inner]
 
 
 def _by_layout(kernels: ReleaseKernels, op: ReductionOp, output: Tensor, value: Tensor) -> list[Step]:
@@ -205,8 +205,15 @@ def _flat(kernels: ReleaseKernels, op: ReductionOp, output: Tensor, value: Tenso
 def _of_layout(
     kernels: ReleaseKernels, op: ReductionOp, output: Tensor, value: Tensor, plan: LayoutPlan
 ) -> KernelLaunch:
-    name = required(kernels, op.name(plan.kernel))
-    arguments: dict[str, object] = {"input": value, "output": output, "param": op.parameter, "sizes": plan.sizes}
+    name = op.name(plan.kernel)
+    arguments: dict[str, object] = {"input": value, "output": output, "sizes": plan.sizes}
+    if op.name("_innermost") in kernels:
+        arguments["param"] = op.parameter
+    else:  # 2.14: other names, and a parameter of sums alone
+        name = name.replace("_innermost", "_inner")
+        if op.takes_divisor:
+            arguments["divisor"] = op.parameter
+    required(kernels, name)
     if plan.strides is not None:
         arguments["strides"] = plan.strides
     return KernelLaunch(name, arguments, plan.threads, plan.group)
