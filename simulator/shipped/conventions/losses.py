@@ -1,7 +1,8 @@
 """Losses with kernels of their own: negative log likelihood and connectionist temporal classification.
 
 The kernels came after 2.13.0, which leaves these losses to MPSGraph or refuses them. Their host code is
-aten/src/ATen/native/mps/operations/LossOps.mm and kernels/LossOps.h (main, late 2026, and the 2.15.0 binary).
+aten/src/ATen/native/mps/operations/LossOps.mm and aten/src/ATen/native/mps/kernels/LossOps.h (main, late 2026, and the
+2.15.0 binary).
 """
 
 from __future__ import annotations
