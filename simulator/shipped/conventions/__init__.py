@@ -32,6 +32,7 @@ FAMILIES = (
     "along_index",
     "argument_reductions",
     "assertions",
+    "attention",
     "binary",
     "bucketing",
     "concatenation",
