@@ -133,6 +133,7 @@ def prepare(
     library: Library = None,
     ops: Operators = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Kernels at a time; default: one a processor.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Compile kernels for this machine ahead of an audit; what was compiled before is not done again."""
     from rich.console import Console
@@ -149,9 +150,13 @@ def prepare(
         kernels = AirLibrary(found.file.path, found.release or found.source)
         failed = kernels.prepare(names, workers, lambda done, _: shown.update(bar, completed=done))
         where = f"{found.section} of {found.source}"
-    for error in failed.values():
-        say(str(error))
-    typer.echo(f"{counted(len(names) - len(failed), 'kernel')} of {where} compiled, {len(failed)} cannot be")
+    compiled = len(names) - len(failed)
+    if as_json:
+        print_json({"compiled": compiled, "failed": {name: str(error) for name, error in failed.items()}})
+    else:
+        for error in failed.values():
+            say(str(error))
+        typer.echo(f"{counted(compiled, 'kernel')} of {where} compiled, {len(failed)} cannot be")
     raise typer.Exit(1 if failed else 0)
 
 

@@ -235,3 +235,6 @@ def test_kernels_are_compiled_ahead(cache: Path) -> None:
     assert "shipped kernel odd of torch" in done.output
     assert "it needs air.odd.f32, which the host has no code for" in done.output
     assert "compiled, 1 cannot be" in done.output
+    assert printed_json(app, "prepare", "exp", "log", "--wheel", path) == {"compiled": 2, "failed": {}}
+    failures = json.loads(typed(app, "prepare", "--wheel", path, "--json").stdout)["failed"]
+    assert list(failures) == ["odd"]
