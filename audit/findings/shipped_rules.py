@@ -31,13 +31,13 @@ FREEDOM = (
 DEFECTS = (
     ExplainingRule(
         "abs-of-integers-through-float",
-        "a defect of this release: its kernel of abs for int32 converts to float and back, which loses what a float "
-        "does not hold beyond 2^24; 2.15.0 has an integer abs",
+        "a defect of this release: its kernels of abs for int32 and int64 convert to float and back, which loses what "
+        "a float does not hold beyond 2^24; 2.15.0 has an integer abs",
         WRONG,
         VALUES_DIFFER,
         ("abs", "abs.*", "abs_", "absolute", "absolute.*", "absolute_"),
-        dtypes=("int32",),
-        kernels=("abs_*_int_int",),
+        dtypes=("int32", "int64"),
+        kernels=("abs_*_int_int", "abs_*_long_long"),
         shipped=("2.13.0",),
     ),
 )

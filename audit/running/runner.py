@@ -24,7 +24,7 @@ from ..findings.store import Run, Store, StoredGroup, StoreError
 from ..group import GroupKey
 from ..hash_seed import same_hashes
 from ..selection import Settings
-from ..shipped.kernels import kernel_that_ran, note_deadly
+from ..shipped.kernels import kernel_that_ran, note_deadly, note_slow
 from ..verdicts import CaseVerdict, Grade, Outcome
 from . import last_call, worker
 from .death import death_of
@@ -153,6 +153,9 @@ class _Audit:
         death = death_of(expired, self._scratch)
         grade = None
         if kernel := kernel_that_ran(self._scratch, expired.pid):
+            if death.timed_out and announced is not None and announced[1] == worker.ON_DEVICE:
+                note_slow(self._scratch, task.group, announced[0], kernel)
+                return True  # the case is run again, with the stand-ins
             note_deadly(self._scratch, kernel)
             grade = Grade.SHIPPED_KERNEL
             death = replace(death, cause=f"{death.cause} in the shipped kernel {kernel}")

@@ -27,6 +27,7 @@ from ..findings.store import Store
 from ..group import GroupKey
 from ..launches import count_case, grade_of_case, kernels_in
 from ..selection import Settings
+from ..shipped.kernels import slow_positions
 from ..verdicts import CaseVerdict, Outcome
 from . import last_call
 from .death import at_risk, begin, keep_words
@@ -225,7 +226,9 @@ def run_group(task: Task) -> int:
             worker.store.add_case(task.group, MAKING_SAMPLES, outcome, "")
             worker.store.mark_done(task.group)
             return 0
-        executed = _run_cases(worker, task, _open_cases(worker, task, chosen.cases), marker, _computing(worker, chosen))
+        executed = _run_cases(
+            worker, task, _open_cases(worker, task, chosen.cases), marker, _computing(worker, task, chosen)
+        )
         if task.key.mode == "fallback":  # the strict mode repeats some of the same cases
             worker.store.add_covered(task.group, chosen.repeating, chosen.levels)
         worker.store.mark_done(task.group)
@@ -290,7 +293,7 @@ def _only_case(task: Task) -> tuple[_Worker, Case, str, GroupComputing]:
     cases = chosen.cases
     if position not in cases:
         raise MpsmithError(f"{task.key.label} has {len(cases)} cases here, not a case {position}: is torch the same?")
-    return worker, cases[position], f"{task.key.label}:{position}", _computing(worker, chosen)
+    return worker, cases[position], f"{task.key.label}:{position}", _computing(worker, task, chosen)
 
 
 def _position(task: Task) -> int:
@@ -300,12 +303,18 @@ def _position(task: Task) -> int:
     return position
 
 
-def _computing(worker: _Worker, chosen: Chosen) -> GroupComputing:
+def _computing(worker: _Worker, task: Task, chosen: Chosen) -> GroupComputing:
     """What computes the cases of a group: some of them go through shipped kernels, where there are any."""
+    from ..covering.pruning import elements
+    from ..shipped.choice import positions_through_shipped
     from ..shipped.computing import GroupComputing
 
-    levels = None if worker.shipped is None else chosen.levels
-    return GroupComputing(levels, worker.options.settings.shipped_samples)
+    if worker.shipped is None:
+        return GroupComputing(None)
+    sizes = {position: elements(case) for position, case in chosen.cases.items()}
+    samples = worker.options.settings.shipped_samples
+    through = positions_through_shipped(task.key.source, chosen.levels, sizes, samples)
+    return GroupComputing(through - slow_positions(worker.options.scratch, task.group))
 
 
 def _shown(execution: Execution | None) -> str:

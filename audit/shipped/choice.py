@@ -14,21 +14,32 @@ from ..covering.pairs import DTYPE, GRADIENT, LAYOUT, OTHER_LAYOUTS, SHAPES, SIZ
 from ..selection import ShippedSamples
 
 PER_LEVEL = 2
+# Elements of a case's inputs beyond which a GPU's kernel takes the host too long.
+MOST_ELEMENTS = 1 << 20
+# What users reported of Macs: all of it, each case is there for its values.
+WHOLE_SOURCES = frozenset({"known wrong", "large known wrong"})
 FACTORS = frozenset({DTYPE, LAYOUT, OTHER_LAYOUTS, SIZE, SHAPES, VALUES, GRADIENT})
 
 
-def positions_through_shipped(levels: Mapping[int, Levels], samples: ShippedSamples) -> frozenset[int]:
+def positions_through_shipped(
+    source: str, levels: Mapping[int, Levels], elements: Mapping[int, int], samples: ShippedSamples
+) -> frozenset[int]:
     """The positions of the cases of a group that run through shipped kernels; the others take the stand-ins.
 
     Args:
+        source: the case source of the group.
         levels: what each case is at, by position.
+        elements: how many each case's inputs have, by position.
         samples: whether all are wanted.
     """
     if samples is ShippedSamples.ALL:
         return frozenset(levels)
+    affordable = [position for position in sorted(levels) if elements[position] <= MOST_ELEMENTS]
+    if source in WHOLE_SOURCES:
+        return frozenset(affordable)
     seen: Counter[Level] = Counter()
     taken = set()
-    for position in sorted(levels):
+    for position in affordable:
         kinds = [level for level in levels[position] if level[0] in FACTORS]
         if not kinds or any(seen[level] < PER_LEVEL for level in kinds):
             taken.add(position)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from ...simulator.device import loading as device
 from ...simulator.shipped import interposition
-from ..covering.pairs import Levels
 from ..launches import Launches, LaunchesByOverload
-from ..selection import ShippedSamples
-from .choice import positions_through_shipped
 from .computes import computes_values
 from .kernels import AuditedKernels
 
@@ -33,11 +30,11 @@ def put_under_device(library: Path, release: str, scratch: Path) -> AuditedKerne
 class GroupComputing:
     """What computes the cases of one group: shipped kernels in some, the stand-ins in the others.
 
-    `levels`: what each case is at, by position, where shipped kernels are in place; None where they are not.
+    `positions`: the cases that take shipped kernels, where those are in place; None where they are not.
     """
 
-    def __init__(self, levels: Mapping[int, Levels] | None, samples: ShippedSamples) -> None:
-        self._positions = None if levels is None else positions_through_shipped(levels, samples)
+    def __init__(self, positions: frozenset[int] | None) -> None:
+        self._positions = positions
 
     @contextmanager
     def of_case(self, position: int) -> Iterator[Drained]:

@@ -1,7 +1,9 @@
 """A release's kernels as a worker process runs them: what they cost is theirs, not the case's that needs them first.
 
 Compiling a kernel counts against no time limit of a case. A kernel that cannot be compiled is not tried again in this
-process, and one that ended a worker process is not launched again in this audit: its calls are left to the stand-in.
+process, and one that killed a worker process is not launched again in this audit: its calls are left to the stand-in.
+One that does not end in time may be slow on the host alone, where a GPU has thousands of lanes: that case is run again
+with the stand-ins, and only a kernel that did so in several cases is left out of all others.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import math
 import mmap
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -24,6 +27,8 @@ MOST_THREADS = 1 << 21
 
 # The name of the kernel that is running, in a file that outlives the process.
 LONGEST_NAME = 512
+# In so many cases a kernel may fail to end in time before it is launched in no other.
+MOST_SLOW = 2
 
 
 class CompiledKernel(Protocol):
@@ -175,6 +180,25 @@ def kernel_that_ran(scratch: Path, pid: int | None) -> str:
     return name.decode()
 
 
+def note_slow(scratch: Path, group: int, position: int, kernel: str) -> None:
+    """Remember a case in which a kernel did not end in time."""
+    with (scratch / "slow cases").open("a") as file:
+        file.write(f"{group} {position} {kernel}\n")
+
+
+def slow_positions(scratch: Path, group: int) -> frozenset[int]:
+    """The cases of a group in which a kernel did not end in time: they are left to the stand-ins."""
+    return frozenset(position for slow, position, _ in _slow_cases(scratch) if slow == group)
+
+
+def _slow_cases(scratch: Path) -> list[tuple[int, int, str]]:
+    try:
+        lines = (scratch / "slow cases").read_text().splitlines()
+    except OSError:
+        return []
+    return [(int(group), int(position), kernel) for group, position, kernel in (line.split(" ", 2) for line in lines)]
+
+
 def note_deadly(scratch: Path, kernel: str) -> None:
     """Remember a kernel that ended a worker process."""
     with (scratch / "deadly kernels").open("a") as file:
@@ -182,8 +206,10 @@ def note_deadly(scratch: Path, kernel: str) -> None:
 
 
 def deadly_kernels(scratch: Path) -> list[str]:
-    """The kernels that ended worker processes."""
+    """The kernels that killed worker processes, or did not end in time in several cases."""
+    slow = Counter(kernel for _, _, kernel in _slow_cases(scratch))
+    too_slow = [kernel for kernel, times in slow.items() if times >= MOST_SLOW]
     try:
-        return (scratch / "deadly kernels").read_text().splitlines()
+        return [*(scratch / "deadly kernels").read_text().splitlines(), *too_slow]
     except OSError:
-        return []
+        return too_slow

@@ -70,7 +70,16 @@ def mpsmith(environment: dict[str, str], *arguments: str) -> subprocess.Complete
 @pytest.fixture(scope="module")
 def store(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("audit") / "store.sqlite"
-    chosen = ("--ops", "neg,ceil,floor,trunc", "--sources", "opinfo,layouts", "--dtypes", "float32", "--workers", "1")
+    chosen = (
+        "--ops",
+        "neg,ceil,floor,trunc",
+        "--sources",
+        "opinfo,layouts",
+        "--dtypes",
+        "float32",
+        "--workers",
+        "1",
+    )
     shipped = ("--shipped", RELEASE, "--timeout", "2", "--store", str(path))
     done = mpsmith(environment, "audit", "--device", "simulated", *chosen, *shipped)
     assert done.returncode == 0, done.stderr
@@ -111,18 +120,11 @@ def test_what_it_gets_wrong_is_wrong_and_names_it(store: Path) -> None:
     assert Grade.SHIPPED_KERNEL in {case.grade for case in wrong}
 
 
-def test_a_kernel_that_never_ends_costs_one_case(store: Path) -> None:
-    cases = cases_of(store, "floor")
-    ended = [case for case in cases if case.outcome.verdict is not CaseVerdict.PASSED]
-    assert [(case.outcome.verdict, case.outcome.message, case.grade, case.kernels) for case in ended] == [
-        (
-            CaseVerdict.TIMEOUT,
-            "time-out in the shipped kernel floor_dense_scalar_float_float",
-            Grade.SHIPPED_KERNEL,
-            ("floor_dense_scalar_float_float",),
-        )
-    ]
-    assert {case.grade for case in cases if case not in ended} == {Grade.DISPATCH_ONLY}
+def test_a_kernel_that_never_ends_is_stood_in_for(store: Path) -> None:
+    """The host may be too slow for it: that says nothing of a Mac."""
+    assert {(case.outcome.verdict, case.grade) for case in cases_of(store, "floor")} == {
+        (CaseVerdict.PASSED, Grade.DISPATCH_ONLY)
+    }
     assert "the kernel floor_dense_scalar_float_float ended a worker process of this audit" in (
         launches_of(store, "floor").stood_in
     )

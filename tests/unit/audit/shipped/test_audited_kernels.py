@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit import time_limit
-from mpsmith.audit.shipped.kernels import AuditedKernels, deadly_kernels, kernel_that_ran, note_deadly
+from mpsmith.audit.shipped.kernels import (
+    AuditedKernels,
+    deadly_kernels,
+    kernel_that_ran,
+    note_deadly,
+    note_slow,
+    slow_positions,
+)
 from mpsmith.simulator.errors import SimulatorError
 
 GRID = (1, 1, 1)
@@ -131,3 +138,15 @@ def test_a_launch_too_large_for_the_host_is_left_to_the_stand_in(kernels: Audite
     for name, threads in (("waiting", (1024, 33, 1)), ("good", (1024, 2049, 1))):
         with pytest.raises(SimulatorError, match=r"^too many threads for the host$"):
             kernels.kernel(name).prepare({}, threads, GRID)
+
+
+def test_a_slow_case_is_left_to_the_stand_ins_and_a_kernel_that_is_slow_twice_left_out(tmp_path: Path) -> None:
+    assert slow_positions(tmp_path, 3) == frozenset()
+    note_slow(tmp_path, 3, 7, "sort block")
+    assert slow_positions(tmp_path, 3) == {7}
+    assert slow_positions(tmp_path, 4) == frozenset()
+    assert deadly_kernels(tmp_path) == []
+    note_slow(tmp_path, 4, 0, "sort block")
+    assert deadly_kernels(tmp_path) == ["sort block"]
+    note_deadly(tmp_path, "other")
+    assert deadly_kernels(tmp_path) == ["other", "sort block"]

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from mpsmith.audit.covering.pairs import DTYPE, FORM, LAYOUT, VALUES, Levels
 from mpsmith.audit.selection import ShippedSamples
-from mpsmith.audit.shipped.choice import PER_LEVEL, positions_through_shipped
+from mpsmith.audit.shipped.choice import MOST_ELEMENTS, PER_LEVEL, positions_through_shipped
 
 
 def at(layout: str, values: str = "plain", **flags: str) -> Levels:
     return ((DTYPE, "float32"), (LAYOUT, layout), (VALUES, values), *flags.items())
 
 
-def taken(*levels: Levels, samples: ShippedSamples = ShippedSamples.DEFAULT) -> list[int]:
-    return sorted(positions_through_shipped(dict(enumerate(levels)), samples))
+def taken(
+    *levels: Levels, samples: ShippedSamples = ShippedSamples.DEFAULT, source: str = "opinfo", size: int = 9
+) -> list[int]:
+    elements = dict.fromkeys(range(len(levels)), size)
+    return sorted(positions_through_shipped(source, dict(enumerate(levels)), elements, samples))
 
 
 def test_of_one_kind_the_first_few_are_taken() -> None:
@@ -39,4 +42,15 @@ def test_all_are_taken_where_all_are_asked_for() -> None:
 
 
 def test_positions_are_those_of_the_cases() -> None:
-    assert positions_through_shipped({7: at("contiguous")}, ShippedSamples.DEFAULT) == {7}
+    assert positions_through_shipped("opinfo", {7: at("contiguous")}, {7: 1}, ShippedSamples.DEFAULT) == {7}
+
+
+def test_all_that_users_reported_is_taken() -> None:
+    assert taken(*[at("contiguous")] * 9, source="known wrong") == list(range(9))
+
+
+def test_what_would_take_the_host_too_long_is_taken_only_with_all() -> None:
+    assert taken(at("contiguous"), size=MOST_ELEMENTS) == [0]
+    assert taken(at("contiguous"), size=MOST_ELEMENTS + 1) == []
+    assert taken(at("contiguous"), size=MOST_ELEMENTS + 1, source="known wrong") == []
+    assert taken(at("contiguous"), size=MOST_ELEMENTS + 1, samples=ShippedSamples.ALL) == [0]

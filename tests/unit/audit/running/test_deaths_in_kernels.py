@@ -1,0 +1,71 @@
+"""What the parent makes of a worker that ended inside a shipped kernel: a crash is recorded, a slow case run again."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pebble import ProcessExpired
+
+from mpsmith.audit.findings.store import Store
+from mpsmith.audit.running import worker
+from mpsmith.audit.running.runner import _Audit
+from mpsmith.audit.selection import Settings
+from mpsmith.audit.shipped.kernels import LONGEST_NAME, deadly_kernels, running_file, slow_positions
+from mpsmith.audit.verdicts import CaseVerdict, Grade
+from support.stores import begun, new_store, opinfo
+
+PID = 4711
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with new_store(tmp_path) as store:
+        yield store
+
+
+def ended_in(store: Store, scratch: Path, kernel: str, exitcode: int) -> tuple[bool, int]:
+    """Whether the group goes on after its case 5 ended its worker inside a kernel, and the group."""
+    recording = begun(store, None, {"shipped": "2.13.0"})
+    recording.add(opinfo("sort"), done=False)
+    group = store.groups(recording.run.id)[-1].id
+    running_file(scratch, PID).write_bytes(kernel.encode().ljust(LONGEST_NAME, b"\0"))
+    marker = scratch / "marker"
+    marker.write_bytes(worker.MARK.pack(5, worker.ON_DEVICE))
+    audit = _Audit(Settings(), store, scratch, print)
+    audit._look_at_death = lambda *_: None  # type: ignore[method-assign]
+    task = worker.Task(group, opinfo("sort"), marker)
+    return audit._record_death(None, task, ProcessExpired("gone", exitcode, PID), 1), group  # type: ignore[arg-type]
+
+
+def test_a_crash_inside_a_kernel_is_that_cases_and_names_it(store: Store, tmp_path: Path) -> None:
+    goes_on, group = ended_in(store, tmp_path, "sort_block", -signal.SIGSEGV)
+    (case,) = store.cases(store.latest_run().id)
+    assert goes_on
+    assert (case.outcome.verdict, case.outcome.message) == (
+        CaseVerdict.CRASH,
+        "SIGSEGV in the shipped kernel sort_block",
+    )
+    assert (case.grade, case.kernels) == (Grade.SHIPPED_KERNEL, ("sort_block",))
+    assert deadly_kernels(tmp_path) == ["sort_block"]
+    assert slow_positions(tmp_path, group) == frozenset()
+
+
+def test_a_kernel_that_does_not_end_in_time_has_its_case_run_again(store: Store, tmp_path: Path) -> None:
+    goes_on, group = ended_in(store, tmp_path, "sort_block", -signal.SIGPROF)
+    assert goes_on
+    assert list(store.cases(store.latest_run().id)) == []
+    assert slow_positions(tmp_path, group) == {5}
+    assert deadly_kernels(tmp_path) == []
+
+
+def test_an_end_outside_of_any_kernel_is_the_cases(store: Store, tmp_path: Path) -> None:
+    ended_in(store, tmp_path, "", -signal.SIGPROF)
+    (case,) = store.cases(store.latest_run().id)
+    assert (case.outcome.verdict, case.outcome.message, case.grade) == (
+        CaseVerdict.TIMEOUT,
+        "time-out",
+        Grade.DISPATCH_ONLY,
+    )
