@@ -73,7 +73,7 @@ def kernels(library: FakeLibrary, tmp_path: Path) -> AuditedKernels:
 def test_what_a_library_says_is_said(kernels: AuditedKernels) -> None:
     assert (kernels.release, kernels.names, kernels.signature("good")) == (
         "9.9.9",
-        ("good", "broken"),
+        ("good", "broken", "waiting"),
         "signature of good",
     )
     assert "good" in kernels
