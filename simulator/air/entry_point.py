@@ -31,7 +31,7 @@ _BUILTINS = frozenset(
 
 
 @dataclass(frozen=True)
-class EntryPoint:
+class EntryFunction:
     """The function's assembly, and the declarations of what it calls."""
 
     text: str
@@ -48,7 +48,7 @@ class _Passed:
     declarations: frozenset[str] = frozenset()
 
 
-def entry_point(name: str, parameters: Sequence[str], signature: KernelSignature) -> EntryPoint:
+def entry_point(name: str, parameters: Sequence[str], signature: KernelSignature) -> EntryFunction:
     """The entry point of the kernel `name`, whose parameters have these types.
 
     Raises:
@@ -104,7 +104,7 @@ done:
 }}
 """
     memcpy = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
-    return EntryPoint(text, frozenset({memcpy}).union(*(each.declarations for each in passed)))
+    return EntryFunction(text, frozenset({memcpy}).union(*(each.declarations for each in passed)))
 
 
 def _passed(kind: str, argument: BufferArgument | BuiltinArgument) -> _Passed:
