@@ -209,8 +209,9 @@ def _of_layout(
     arguments: dict[str, object] = {"input": value, "output": output, "sizes": plan.sizes}
     if op.name("_innermost") in kernels:
         arguments["param"] = op.parameter
-    else:  # 2.14: other names, and a parameter of sums alone
+    else:  # 2.14: other names, another order of sizes, and a parameter of sums alone
         name = name.replace("_innermost", "_inner")
+        arguments["sizes"] = plan.sizes_of_2_14
         if op.takes_divisor:
             arguments["divisor"] = op.parameter
     required(kernels, name)

@@ -79,6 +79,13 @@ class LayoutPlan:
         return [self.layout.dim, self.layout.inner, self.segments, 0]
 
     @property
+    def sizes_of_2_14(self) -> list[int]:
+        """The argument of the kernels of 2.14, with the segments in another place."""
+        if self.kernel in (INNERMOST, INNERMOST_CHUNK):
+            return self.sizes
+        return [self.layout.dim, self.layout.inner, 1, self.segments]
+
+    @property
     def strides(self) -> list[int] | None:
         """The kernel's argument `strides`, which those for dense tensors do not have."""
         return [*self.layout.strides, 0] if self.kernel in (OUTER, OUTER_SMALL_DIM) else None

@@ -144,6 +144,19 @@ def test_segments_are_combined_by_a_second_pass_that_divides() -> None:
     assert second.arguments["input"] is first.arguments["output"]
 
 
+def test_kernels_of_2_14_have_other_names_sizes_and_parameters() -> None:
+    kernels = NamedKernels("*_reduction_float_float", "*_narrow_*", "*_inner_*")
+    first, second = planned(
+        PLANNERS["mean.dim"], kernels, torch.empty(12), self=torch.empty(8192, 12), dim=[0], keepdim=False
+    )
+    assert first.kernel == second.kernel == "sum_reduction_narrow_float_float"
+    assert numbers(first.arguments) == {"sizes": [8192, 12, 1, 12], "divisor": 0.0}
+    assert numbers(second.arguments) == {"sizes": [12, 12, 1, 1], "divisor": 8192.0}
+    (launch,) = planned(PLANNERS["amax"], kernels, torch.empty(100), self=torch.empty(100, 20), dim=[1], keepdim=False)
+    assert launch.kernel == "max_reduction_inner_float_float"
+    assert numbers(launch.arguments) == {"sizes": [100, 20]}
+
+
 def test_partial_variances_take_three_floats_each() -> None:
     x, out = torch.empty(2 * 8192), torch.empty(())
     first, second = planned(PLANNERS["var.correction"], LAYOUTS, out, self=x, dim=None, correction=0, keepdim=False)
