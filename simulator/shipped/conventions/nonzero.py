@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ..call import Call
-from ..plan import MAX_THREADS_OF_GROUP, KernelLaunch, Planner, ReleaseKernels, Step, in_line, required
+from ..plan import MAX_THREADS_OF_GROUP, Declined, KernelLaunch, Planner, ReleaseKernels, Step, in_line, required
 from .copies import copied
 from .fills import filled
 from .metal_types import metal_name
@@ -100,7 +100,17 @@ def _into(kernels: ReleaseKernels, source: Tensor, result: Tensor, most: int) ->
     return [*coordinates(kernels, source, dense, most), copied(kernels, result, dense)]
 
 
+def _check_subnormals(source: Tensor) -> None:
+    """The host makes room for as many rows as the kernels count, and these are compiled to take subnormals for zero."""
+    if source.dtype not in (torch.float32, torch.complex64):
+        return
+    magnitudes = (torch.view_as_real(source) if source.is_complex() else source).abs()
+    if bool(((magnitudes > 0) & (magnitudes < torch.finfo(torch.float32).tiny)).any()):
+        raise Declined("subnormal numbers, which the kernels take for zero")
+
+
 def _nonzero(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
+    _check_subnormals(call["self"])
     return _into(kernels, call["self"], call.result, call.result.size(0))
 
 
@@ -108,6 +118,7 @@ def _nonzero_static(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
     steps = [filled(kernels, call.result, call["fill_value"])]
     if call["self"].numel() == 0:
         return steps
+    _check_subnormals(call["self"])
     return steps + _into(kernels, call["self"], call.result, call["size"])
 
 

@@ -92,6 +92,11 @@ def test_a_mask_costs_three_kernels_more() -> None:
     assert is_memory_of(found, scatter.arguments["output"])  # type: ignore[arg-type]
 
 
+def test_nonzero_of_subnormals_would_have_fewer_rows_on_a_mac() -> None:
+    with pytest.raises(Declined, match="subnormal"):
+        steps_of([], "nonzero", torch.zeros(2, 1).long(), self=torch.tensor([1.0, 1e-40]))
+
+
 def test_gather_is_dense_where_only_the_dimension_differs() -> None:
     x, result, index = torch.zeros(2, 5, 3), torch.zeros(2, 4, 3), torch.zeros(2, 4, 3, dtype=torch.int32)
     kernels = ["gather_dense_float_int", "gather_strided_float_int"]
