@@ -28,7 +28,9 @@ _DECIDING_CODE = (
 CACHE_BYTES = 1 << 30
 """The most that compiled kernels take on disk; a release has some 150 MB."""
 _CACHE_DAYS = 90
-_BUILDS_BETWEEN_CHECKS = 1000  # of the cache's size: each adds some 8 kB
+# Looking at the size of the cache takes as long as a build: one build in so many does it, by chance of its key, so that
+# it happens whether one process builds them or many. Each build adds some 8 kB.
+_BUILDS_PER_CHECK = 256
 
 # Bitcode comes out of a file from elsewhere. Shipped kernels take up to 3 s and 200 MB.
 _LIMITS = Limits(seconds=120, memory=4 << 30)
@@ -69,7 +71,6 @@ class AirCompiler:
         self._clang = clang
         self._limits = limits
         self._perturbation = perturbation
-        self._builds = 0
         self.cache = cache
         self.scheduler = scheduler
         self.identity = fingerprint(clang.identity, fingerprint_of_code(*_DECIDING_CODE))
@@ -113,8 +114,7 @@ class AirCompiler:
                 f"its code cannot be written: {error.strerror or error}; make room in {self.cache.folder} and "
                 f"{tempfile.gettempdir()}, or name another folder with MPSMITH_CACHE"
             ) from None
-        self._builds += 1
-        if self._builds % _BUILDS_BETWEEN_CHECKS == 1:
+        if int(key[:8], 16) % _BUILDS_PER_CHECK == 0:
             self.cache.shrink(CACHE_BYTES)
         return path, content
 
@@ -146,7 +146,6 @@ class AirCompiler:
     @functools.cached_property
     def runtime(self) -> Sequence[Path]:
         """The host's side of AIR's operations as bitcode, a file for each source."""
-        self.cache.discard_old(_CACHE_DAYS)
         return [self._runtime_unit(source) for source in sorted(_RUNTIME.glob("*.cpp"))]
 
     def _runtime_unit(self, source: Path) -> Path:
@@ -154,6 +153,7 @@ class AirCompiler:
         kept = self.cache.find(key, ".bc")
         if kept:
             return kept[0]
+        self.cache.discard_old(_CACHE_DAYS)  # a new compiler or simulator: what older ones left is of no use
         machine = platform.machine()
         target = (f"--target={machine}-linux-gnu", *(("-march=x86-64-v3",) if machine == "x86_64" else ()))
         with tempfile.TemporaryDirectory(prefix="mpsmith-air-") as folder:

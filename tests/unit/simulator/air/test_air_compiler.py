@@ -118,6 +118,7 @@ def test_a_full_disk_is_an_error_that_says_where(tmp_path: Path, monkeypatch: py
 
 def test_a_cache_that_is_too_large_is_shrunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mpsmith.simulator.air.compiler.CACHE_BYTES", 0)
+    monkeypatch.setattr("mpsmith.simulator.air.compiler._BUILDS_PER_CHECK", 1)
     kernels = compiler(tmp_path)
     kernels.built(bitcode(EXP), "exp_float")
     assert built_files(tmp_path) == []
