@@ -11,6 +11,7 @@ from ..launches import Launches
 from ..surface.overloads import Surface
 from .store import Run, Store
 
+LACKING = "the release has no kernel of the name that the convention asks for"
 ONLY_BESIDE_STAND_INS = "launched its kernels, but never in a case that shipped kernels alone computed"
 
 
@@ -117,9 +118,13 @@ class GroupLaunches:
 
 
 def _first_reason(launches: Launches) -> tuple[str, int]:
+    """The most frequent reason; those that name a kernel each, which the release lacks, are one."""
     if not launches.stood_in:
         return ONLY_BESIDE_STAND_INS, launches.calls
-    return min(launches.stood_in.items(), key=lambda item: (-item[1], item[0]))
+    reasons: Counter[str] = Counter()
+    for reason, calls in launches.stood_in.items():
+        reasons[LACKING if reason.startswith("no kernel ") else reason] += calls
+    return min(reasons.items(), key=lambda item: (-item[1], item[0]))
 
 
 def shipped_evidence(store: Store, run: Run, surface: Surface, launches: GroupLaunches) -> ShippedEvidence | None:

@@ -11,7 +11,7 @@ import pytest
 
 from mpsmith.audit.findings.measurements import measurements_of
 from mpsmith.audit.findings.results import AuditSummary, OverloadSummary, select
-from mpsmith.audit.findings.shipped_evidence import ONLY_BESIDE_STAND_INS, ShippedLaunches, StoodIn
+from mpsmith.audit.findings.shipped_evidence import LACKING, ONLY_BESIDE_STAND_INS, ShippedLaunches, StoodIn
 from mpsmith.audit.findings.store import Store
 from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.findings.wrong_kernels import WrongKernel
@@ -119,6 +119,14 @@ def test_what_launched_beside_a_stand_in_alone_is_dispatch_only_and_says_so(buil
         StoodIn("MPSGraph", ("aten::mul.Tensor",), 2),
         StoodIn(ONLY_BESIDE_STAND_INS, ("aten::exp",), 1),
     )
+
+
+def test_kernels_that_a_release_lacks_are_one_reason(built: Built) -> None:
+    lacking = Counter({"no kernel exp_dense_half": 2, "no kernel exp_dense_int": 2, "MPSGraph": 3})
+    built.group("exp", "float32", {"aten::exp": Launches(0, Counter(), lacking, 0)}, stood_in())
+    shown = built.summary().shipped
+    assert shown is not None
+    assert shown.stood_in == (StoodIn(LACKING, ("aten::exp",), 4),)
 
 
 @pytest.mark.parametrize(
