@@ -50,6 +50,7 @@ FAMILIES = (
     "nonzero",
     "normalizations",
     "optimizers",
+    "packed_products",
     "padding",
     "parameters",
     "pooling",

@@ -1,0 +1,35 @@
+"""Products with weights of eight bits: aten/src/ATen/native/mps/operations/Quantized.mm, and the 2.13.0 binary.
+
+Those with weights of four bits have kernels too, and no stand-in on the CPU that could be called for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..call import Call
+from ..plan import Declined, KernelLaunch, Planner, ReleaseKernels, Step, required
+from .metal_types import metal_name
+
+_FEWEST_ROWS_OF_MATRICES = 12
+"""With fewer rows a kernel goes row by row; from here on `large_m_int8pack_mm` takes tiles of 32 x 64."""
+
+
+def _weight_int8pack_mm(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
+    if call["self"].shape[0] >= _FEWEST_ROWS_OF_MATRICES:
+        raise Declined("twelve rows and more, whose kernel came out wrong here for a reason that is not known")
+    left, weight, scales = call["self"].contiguous(), call["mat2"].contiguous(), call["scales"].contiguous()
+    rows, inner = left.shape
+    columns = weight.shape[0]
+    arguments = {
+        "A": left,
+        "B": weight,
+        "scalesAndZeros": scales,
+        "outputData": call.result,
+        "sizes": [rows, inner, columns],
+    }
+    name = required(kernels, f"int8pack_mv_{metal_name(left.dtype)}")
+    return [KernelLaunch(name, arguments, (-(-columns // 8) * 64, rows, 1), (64, 1, 1), (32,))]
+
+
+PLANNERS: dict[str, Planner] = {"_weight_int8pack_mm": _weight_int8pack_mm}
