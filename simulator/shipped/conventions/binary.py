@@ -167,6 +167,11 @@ def _complex(kernel: str) -> Planner:
     return plan
 
 
+def _isnan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
+    """`isnan` is the comparison of a tensor with itself."""
+    return [binary(kernels, "ne", call.result, call["self"], call["self"], natural=torch.bool)]
+
+
 def _gelu_backward(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
     kernel = "gelu_tanh_backward" if call["approximate"] == "tanh" else "gelu_backward"
     return [binary(kernels, kernel, call.result, call["grad_output"], call["self"])]
@@ -230,6 +235,7 @@ PLANNERS: dict[str, Planner] = {
     **dict.fromkeys(_of_tensor("add"), _sum(1)),
     **dict.fromkeys(_of_tensor("sub"), _sum(-1)),
     "rsub.Tensor": _rsub,
+    "isnan": _isnan,
     **dict.fromkeys(_of_tensor("div"), _division),
     **dict.fromkeys(("div.Tensor_mode", "div_.Tensor_mode", "div.out_mode"), _division),
     **dict.fromkeys(_gradient("gelu_backward"), _gelu_backward),
