@@ -45,6 +45,7 @@ FAMILIES = (
     "flips",
     "gated_linear",
     "gather_scatter",
+    "graph_operators",
     "grid_sampler",
     "losses",
     "nonzero",
