@@ -25,10 +25,12 @@ def cdist_backward(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
     """A thread for each component of the first rows, which goes over all the second ones."""
     first, second, order = call["x1"], call["x2"], call["p"]
     reduced = first.dtype in (torch.float16, torch.bfloat16)
-    if order in (0, 2) or (order == inf and reduced) or not second.size(-2):
+    if order in (0, 2) or (order == inf and reduced):
         raise Declined("other operators answer for this order")
     batch = broadcast([tuple(first.shape[:-2]), tuple(second.shape[:-2])])
     rows, others, columns = first.size(-2), second.size(-2), first.size(-1)
+    if not prod(batch) * rows * others * columns:
+        raise Declined("a sum over nothing is filled with zeros")
     gradient, distance = (call[name].expand(*batch, rows, others).contiguous() for name in ("grad", "cdist"))
     steps: list[Step] = []
     if distance.dtype != torch.float32:

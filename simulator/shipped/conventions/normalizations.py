@@ -88,6 +88,8 @@ def _groups(call: Call) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
 def group_norm_backward(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
     """The input's gradient by groups, then those of weight and bias by channels, of which one may be thrown away."""
     gradient, given = call["grad_out"], call["input"]
+    if given.numel() == 0:
+        raise Declined("an empty input: the gradients are filled")
     _contiguous(gradient, given, *call.results)
     if sum(call["output_mask"]) != len(call.results):
         raise Declined("a gradient of a weight that there is not")

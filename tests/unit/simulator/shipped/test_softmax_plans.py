@@ -64,5 +64,8 @@ def test_the_gradient_of_distances_has_a_thread_a_component() -> None:
     assert launch.arguments["grad"].data_ptr() == given["grad"].data_ptr()  # type: ignore[attr-defined]
     assert launch.arguments["cdist"].data_ptr() == given["cdist"].data_ptr()  # type: ignore[attr-defined]
     assert (launch.threads, launch.group) == ((128, 4, 2), (128, 1, 1))
+    nothing = given | {"x1": x1[:0], "x2": x2[:1]}
+    with pytest.raises(Declined, match="over nothing"):
+        planned(DISTANCES["_cdist_backward"], ALL, torch.empty(2, 4, 70), **nothing, p=1.5)
     with pytest.raises(Declined, match="other operators"):
         planned(DISTANCES["_cdist_backward"], ALL, torch.empty(2, 4, 70), **given, p=2.0)
