@@ -1,0 +1,51 @@
+"""Which of several equal elements an operator names by its index: where no order was asked for, any of them is right.
+
+PyTorch promises an order of equal elements to a stable sort alone; its documentation leaves it open for `topk`,
+`kthvalue`, `median`, `mode` and other sorts, and devices choose differently.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..cases import Case
+from .operator_name import operator_name
+
+# The operators that name elements by their index, and where their argument `dim` stands.
+DIM_POSITION = {"argsort": 1, "kthvalue": 2, "median": 1, "mode": 1, "nanmedian": 1, "sort": 1, "topk": 2}
+
+
+def names_equal_elements(case: Case, mine: Tensor, cpus: Tensor) -> bool:
+    """Whether two results of a case are indices of elements that are equal one by one, NaN like NaN.
+
+    False where the operator is none that chooses, where the sort is to be stable, and where an index is out of range.
+    """
+    position = DIM_POSITION.get(operator_name(case))
+    chosen_from = _first_tensor(case)
+    if position is None or chosen_from is None or cpus.dtype is not torch.int64 or _is_stable(case):
+        return False
+    dim = case.kwargs.get("dim", case.args[position] if len(case.args) > position else -1)
+    if not isinstance(dim, int) or mine.shape != cpus.shape or not chosen_from.dim():
+        return False
+    indices = [each.cpu() for each in (mine, cpus)]
+    if cpus.dim() < chosen_from.dim():
+        indices = [each.unsqueeze(dim) for each in indices]
+    size = chosen_from.shape[dim]
+    if any(each.dim() != chosen_from.dim() or ((each < 0) | (each >= size)).any() for each in indices):
+        return False
+    mine_named, cpus_named = (torch.gather(chosen_from.detach().cpu(), dim, each) for each in indices)
+    return torch.equal(mine_named.isnan(), cpus_named.isnan()) and torch.equal(
+        mine_named.nan_to_num(), cpus_named.nan_to_num()
+    )
+
+
+def _first_tensor(case: Case) -> Tensor | None:
+    first: Any = case.args[0] if case.args else case.kwargs.get("self", case.kwargs.get("input"))
+    return first if isinstance(first, Tensor) and first.layout is torch.strided else None
+
+
+def _is_stable(case: Case) -> bool:
+    return bool(case.kwargs.get("stable"))

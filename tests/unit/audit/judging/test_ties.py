@@ -1,0 +1,43 @@
+"""Indices of equal elements may differ between devices, but for a stable sort."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from mpsmith.audit.cases import Case
+from mpsmith.audit.judging.ties import names_equal_elements
+
+NAN = math.nan
+ROWS = torch.tensor([[2.0, 1.0, 2.0], [NAN, NAN, 0.0]])
+
+
+def case(call: Any, *args: Any, **kwargs: Any) -> Case:
+    return Case(call, (ROWS, *args), kwargs)
+
+
+@pytest.mark.parametrize(
+    ("made", "mine", "cpus", "equal"),
+    [
+        (case(torch.argsort, 1), [[1, 2, 0], [2, 1, 0]], [[1, 0, 2], [2, 0, 1]], True),
+        (case(torch.argsort, 1), [[2, 1, 0], [2, 1, 0]], [[1, 0, 2], [2, 0, 1]], False),
+        (case(torch.argsort, dim=1, stable=True), [[1, 2, 0], [2, 1, 0]], [[1, 0, 2], [2, 0, 1]], False),
+        (case(torch.argsort, 1), [[1, 3, 0], [2, 1, 0]], [[1, 0, 2], [2, 0, 1]], False),
+        (case(torch.kthvalue, 2), [2, 0], [0, 1], True),
+        (case(torch.kthvalue, 2, keepdim=True), [[2], [0]], [[0], [1]], True),
+        (case(torch.kthvalue, 2), [1, 0], [0, 1], False),
+        (case(torch.topk, 1), [[2], [1]], [[0], [0]], True),
+        (case(torch.argmax, 1), [2, 0], [0, 1], False),
+    ],
+)
+def test_indices(made: Case, mine: list[Any], cpus: list[Any], equal: bool) -> None:
+    assert names_equal_elements(made, torch.tensor(mine), torch.tensor(cpus)) is equal
+
+
+def test_values_are_no_indices() -> None:
+    values: Tensor = torch.zeros(2, 3)
+    assert not names_equal_elements(case(torch.sort, 1), values, values + 1)
