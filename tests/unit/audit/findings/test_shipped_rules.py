@@ -28,6 +28,8 @@ EXPLAINED = {
         "special values", "all", "float32", ("all_reduction_float_uchar",), "denormals: (float32[2])"
     ),
     "abs-of-integers-through-float": case("pairs", "abs", "int32", ("abs_dense_scalar_int_int",)),
+    "erfc-as-one-less-erf": case("opinfo", "_foreach_erfc", "float32", ("erfc_dense_scalar_float_float",)),
+    "expm1-by-exp-from-1e-5-on": case("opinfo", "expm1", "float32", ("expm1_strided_float_float",)),
 }
 
 
