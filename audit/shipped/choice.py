@@ -2,7 +2,7 @@
 
 A kind is what decides which kernel a call takes and which way it goes inside: how the tensors lie in memory, their
 size, the class of values, whether there are gradients. A case is taken as long as it has a level of one of these
-factors that fewer than PER_LEVEL cases before it had.
+factors that fewer than PER_LEVEL cases before it had, and its source is one of SOURCES.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ from collections.abc import Mapping
 from ..covering.pairs import DTYPE, GRADIENT, LAYOUT, OTHER_LAYOUTS, SHAPES, SIZE, VALUES, Level, Levels
 from ..selection import ShippedSamples
 
-PER_LEVEL = 2
+PER_LEVEL = 1
 # Elements of a case's inputs beyond which a GPU's kernel takes the host too long.
 MOST_ELEMENTS = 1 << 20
 # What users reported of Macs: all of it, each case is there for its values.
 WHOLE_SOURCES = frozenset({"known wrong", "large known wrong"})
+# The sources in which every operator, dtype, layout, size and class of values comes. The others combine and repeat
+# these, which says more of the host's code than of kernels.
+SOURCES = frozenset({"opinfo", "modules", "schema", "special values", "sizes", "tensor layouts"})
 FACTORS = frozenset({DTYPE, LAYOUT, OTHER_LAYOUTS, SIZE, SHAPES, VALUES, GRADIENT})
 
 
@@ -37,6 +40,8 @@ def positions_through_shipped(
     affordable = [position for position in sorted(levels) if elements[position] <= MOST_ELEMENTS]
     if source in WHOLE_SOURCES:
         return frozenset(affordable)
+    if source not in SOURCES:
+        return frozenset()
     seen: Counter[Level] = Counter()
     taken = set()
     for position in affordable:

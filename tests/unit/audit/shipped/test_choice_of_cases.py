@@ -54,3 +54,8 @@ def test_what_would_take_the_host_too_long_is_taken_only_with_all() -> None:
     assert taken(at("contiguous"), size=MOST_ELEMENTS + 1) == []
     assert taken(at("contiguous"), size=MOST_ELEMENTS + 1, source="known wrong") == []
     assert taken(at("contiguous"), size=MOST_ELEMENTS + 1, samples=ShippedSamples.ALL) == [0]
+
+
+def test_sources_that_combine_what_others_have_are_left_to_stand_ins() -> None:
+    assert taken(at("contiguous"), source="pairs") == []
+    assert taken(at("contiguous"), source="pairs", samples=ShippedSamples.ALL) == [0]
