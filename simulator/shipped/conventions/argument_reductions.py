@@ -16,7 +16,7 @@ from ..plan import Declined, KernelLaunch, Planner, ReleaseKernels, Step, requir
 from .layouts import with_reduced_dimensions, wrapped
 from .metal_types import metal_name
 from .reduction_launches import ReductionOp, any_layout
-from .reduction_layouts import INNERMOST, Layout, LayoutPlan, layout_plan
+from .reduction_layouts import INNERMOST, LayoutPlan, RowLayout, layout_plan
 
 _INNER_GROUP = 256
 _ROWS_PER_GROUP = 8
@@ -86,7 +86,7 @@ def _by_layout(kernels: ReleaseKernels, op: ReductionOp, output: Tensor, value: 
     indices = torch.empty(count, dtype=torch.int32, device="cpu")
     first = f"{op.prefix}reduction{plan.kernel}_p1_{op.input_type}"
     found: dict[str, object] = {"input": value, "val_out": values, "idx_out": indices}
-    rows = Layout.dense(plan.layout.outer * plan.layout.inner, plan.segments, 1)
+    rows = RowLayout.dense(plan.layout.outer * plan.layout.inner, plan.segments, 1)
     second = f"{op.prefix}reduction_combine_{op.input_type}"
     arguments: dict[str, object] = {"input": values, "output": output, "idx_in": indices}
     return [

@@ -45,7 +45,7 @@ Size = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class RowLayout:
     """Sizes, and the strides in elements of `dim`, `inner` and `outer`."""
 
     outer: int
@@ -55,7 +55,7 @@ class Layout:
     is_contiguous: bool
 
     @classmethod
-    def dense(cls, outer: int, dim: int, inner: int) -> Layout:
+    def dense(cls, outer: int, dim: int, inner: int) -> RowLayout:
         """That of a dense tensor."""
         return cls(outer, dim, inner, (inner, 1, dim * inner), True)
 
@@ -65,7 +65,7 @@ class LayoutPlan:
     """Which kernel, for which layout, with `dim` in how many segments; `lanes` of a SIMD group share a row."""
 
     kernel: str
-    layout: Layout
+    layout: RowLayout
     segments: int = 1
     lanes: int = _SIMD_GROUP
 
@@ -113,7 +113,7 @@ class LayoutPlan:
     def second_pass(self) -> LayoutPlan:
         """What reduces the segments' partial results."""
         kernel = INNERMOST if self.kernel == INNERMOST_CHUNK else self.kernel
-        return LayoutPlan(kernel, Layout.dense(self.layout.outer, self.segments, self.layout.inner))
+        return LayoutPlan(kernel, RowLayout.dense(self.layout.outer, self.segments, self.layout.inner))
 
 
 def layout_plan(value: Tensor, output: Tensor, is_arg: bool = False) -> LayoutPlan | None:
@@ -128,14 +128,14 @@ def layout_plan(value: Tensor, output: Tensor, is_arg: bool = False) -> LayoutPl
         return None
     if len(reduced) <= 1:
         size = value.numel() // output.numel()
-        return _inner(Layout.dense(output.numel(), size, 1), is_arg, value.numel())
+        return _inner(RowLayout.dense(output.numel(), size, 1), is_arg, value.numel())
     first, last = reduced[0], reduced[-1]
     if len(reduced) != last - first + 1:
         return None
     return layout_plan(value.flatten(first, last), output.flatten(first, last), is_arg)
 
 
-def _around(value: Tensor, reduced: int) -> Layout | None:
+def _around(value: Tensor, reduced: int) -> RowLayout | None:
     """The layout around a reduced dimension where what lies before and after it joins to one dimension each."""
     before = _joined([(value.size(d), value.stride(d)) for d in range(reduced)])
     after = _joined([(value.size(d), value.stride(d)) for d in range(reduced + 1, value.dim())])
@@ -144,7 +144,7 @@ def _around(value: Tensor, reduced: int) -> Layout | None:
     outer, outer_stride = before[0] if before else (1, 0)
     inner, inner_stride = after[0] if after else (1, 0)
     strides = (value.stride(reduced), inner_stride, outer_stride)
-    return Layout(outer, value.size(reduced), inner, strides, value.is_contiguous())
+    return RowLayout(outer, value.size(reduced), inner, strides, value.is_contiguous())
 
 
 def _joined(dimensions: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -160,7 +160,7 @@ def _joined(dimensions: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return joined
 
 
-def _outer(layout: Layout, is_arg: bool, elements: int) -> LayoutPlan:
+def _outer(layout: RowLayout, is_arg: bool, elements: int) -> LayoutPlan:
     groups = layout.outer * -(-layout.inner // _OUTER_GROUP)
     few_groups = groups < _OUTER_SPLIT_FEWEST_GROUPS
     split = layout.outer == 1 and layout.dim >= _OUTER_SPLIT_SHORTEST_DIM and few_groups
@@ -182,7 +182,7 @@ def _outer(layout: Layout, is_arg: bool, elements: int) -> LayoutPlan:
     return LayoutPlan(OUTER, layout, _between(asked, 2, min(layout.dim, _SPLIT_MOST_SEGMENTS)))
 
 
-def _inner(layout: Layout, is_arg: bool, elements: int) -> LayoutPlan:
+def _inner(layout: RowLayout, is_arg: bool, elements: int) -> LayoutPlan:
     rows, length = layout.outer, layout.dim
     if not is_arg and length <= _CHUNK_LONGEST_ROW and elements >= _CHUNK_FEWEST_ELEMENTS:
         lanes = min(_SIMD_GROUP, _power_of_two(-(-length // _CHUNK_ELEMENTS_PER_LANE)))

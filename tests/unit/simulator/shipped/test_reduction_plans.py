@@ -7,7 +7,7 @@ import torch
 
 from mpsmith.simulator.shipped.conventions.argument_reductions import PLANNERS as ARGUMENTS
 from mpsmith.simulator.shipped.conventions.layouts import in_order_of_memory, wrapped_dimensions
-from mpsmith.simulator.shipped.conventions.reduction_layouts import Layout, LayoutPlan, layout_plan
+from mpsmith.simulator.shipped.conventions.reduction_layouts import LayoutPlan, RowLayout, layout_plan
 from mpsmith.simulator.shipped.conventions.reductions import PLANNERS
 from mpsmith.simulator.shipped.conventions.vector_norms import PLANNERS as NORMS
 from mpsmith.simulator.shipped.plan import Declined
@@ -124,13 +124,13 @@ def test_strides_of_what_is_not_dense_are_given_in_elements() -> None:
     x = torch.empty(6, 10, 9)[:, ::2, :7]
     plan = layout_plan(x, torch.empty(6, 1, 7))
     assert plan is not None
-    assert plan == LayoutPlan("_outer", Layout(6, 5, 7, (18, 1, 90), False))
+    assert plan == LayoutPlan("_outer", RowLayout(6, 5, 7, (18, 1, 90), False))
     assert plan.strides == [18, 1, 90, 0]
 
 
 def test_neighbouring_dimensions_are_reduced_as_one() -> None:
     plan = layout_plan(torch.empty(6, 10, 9), torch.empty(6, 1, 1))
-    assert plan == LayoutPlan("_innermost", Layout.dense(6, 90, 1))
+    assert plan == LayoutPlan("_innermost", RowLayout.dense(6, 90, 1))
     assert layout_plan(torch.empty(6, 10, 9), torch.empty(1, 10, 1)) is None
 
 
