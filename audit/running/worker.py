@@ -256,17 +256,22 @@ def look_at_death(task: Task) -> None:
 
 def replay(task: Task) -> Replay:
     """Execute one case and describe what both devices gave; the case is the only position of the task."""
+    from ...simulator.shipped.interposition import paused
     from ..cases import described
 
     worker, case, label, computing = _only_case(task)
     shown: list[str] = []
+    launches: LaunchesByOverload = {}
 
     def show(trial: Trial) -> None:
-        shown.extend((_shown(trial.cpu), _shown(trial.mps)))
+        launches.update(drained())  # printing a tensor of the device makes calls, too
+        with paused():
+            shown.extend((_shown(trial.cpu), _shown(trial.mps)))
 
     with at_risk(worker.options.settings.timeout), computing.of_case(_position(task)) as drained:
         outcome = _judged(worker, case, label, on_executed=show)
-        launches = drained()
+        if not shown:
+            launches.update(drained())
     cpu, mps = shown or (_shown(None), _shown(None))
     return Replay(outcome, described(case), cpu, mps, worker.device.simulated, launches)
 
