@@ -26,7 +26,9 @@ AIR_WAITS Exchange* msl_exchange(const void* value, u32 size);
 template <class T> struct Lanes {
   Exchange* shared;
   u32 lane;
-  static __attribute__((always_inline)) Lanes share(const T& mine) { return {msl_exchange(&mine, sizeof mine), msl_current_lane}; }
+  static __attribute__((always_inline)) Lanes share(const T& mine) {
+    return {msl_exchange(&mine, sizeof mine), msl_current_lane};
+  }
   // What a lane holds that takes no part is undefined; on a Mac it reads as zero. torch relies on that: where its 64-bit
   // sums end with a part of a SIMD group, they come out right there.
   __attribute__((always_inline)) T operator[](u32 other) const {

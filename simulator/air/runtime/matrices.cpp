@@ -14,9 +14,7 @@ AIR u64 airrt_matrix_offset(u64 stride, u64 x, u64 y, bool transposed, u32 k) {
   return transposed ? (y + column) * stride + x + row : (y + row) * stride + x + column;
 }
 
-struct Factors {
-  f32 a[2], b[2];
-};
+struct Factors { f32 a[2], b[2]; };
 // The lane's two elements of a * b + c; each product is fused with its addition, in order.
 AIR void airrt_matrix_multiply_accumulate(f32 a0, f32 a1, f32 b0, f32 b1, f32 c0, f32 c1, f32* result) {
   auto v = Lanes<Factors>::share({{a0, a1}, {b0, b1}});

@@ -4,8 +4,8 @@
 
 // Same layout as Group in simulator/metal/runtime/runtime.h.
 struct Group {
-  u32 threads[3];       // in this group: fewer at the edge of the grid
-  u32 full_threads[3];  // in a group that is not cut off
+  u32 threads[3]; // in this group: fewer at the edge of the grid
+  u32 full_threads[3]; // in a group that is not cut off
   u32 position[3];
   u32 groups[3];
   u32 grid[3];
