@@ -33,7 +33,7 @@ def test_limits_and_workers_are_not_recorded_because_they_decide_no_case() -> No
     assert recorded == Settings().recorded()
     assert set(recorded) == {
         *("samples", "seed", "ops", "dtypes", "device", "profile", "refuse_dtypes_of"),
-        *("sources", "imports", "large", "faults"),
+        *("sources", "imports", "large", "faults", "shipped", "shipped_samples"),
     }
     given = Settings(Samples.FULL, 3, ("mode",), ("int8",), DeviceKind.SIMULATED, "2.9.0", "2.8.0", large=True)
     assert Settings.from_recorded(given.recorded(), workers=given.workers) == given
