@@ -122,7 +122,8 @@ def _embedding_bag_dense_backward(call: Call, kernels: ReleaseKernels) -> Sequen
     most, scales, bags = call["maximum_indices"], call["per_sample_weights"], call["offset2bag"]
     if mode == _MAXIMUM and most.shape != grad.shape:
         raise Declined("notes of the forward pass in the CPU's form")
-    if mode != _MAXIMUM and bags.shape != indices.shape:
+    # A Mac notes the sizes of bags in every mode, the CPU leaves them zero where it sums; the kernel reads them.
+    if mode != _MAXIMUM and (bags.shape != indices.shape or not bool(call["bag_size"].any())):
         raise Declined("notes of the forward pass in the CPU's form")
     params = {
         "weight_grad_strides": list(result.stride()),

@@ -153,3 +153,23 @@ def test_a_mean_is_a_sum_divided_by_how_many_there_were() -> None:
     assert names[-1].startswith("div_true_dense")
     assert launched(steps[0]).arguments["output"] is x
     assert launched(steps[-1]).arguments["out"] is x
+
+
+def test_a_bags_gradient_needs_the_sizes_that_a_mac_notes() -> None:
+    indices, bags, sizes = torch.tensor([1, 2, 2]), torch.tensor([0, 0, 1]), torch.tensor([2, 1])
+    arguments = {
+        "grad": torch.zeros(2, 4),
+        "indices": indices,
+        "offset2bag": bags,
+        "maximum_indices": torch.empty(0).long(),
+        "num_weights": 5,
+        "scale_grad_by_freq": False,
+        "mode": 0,
+        "per_sample_weights": None,
+    }
+    kernels = ["embedding_bag_backward_float_long"]
+    result = torch.zeros(5, 4)
+    _, step = steps_of(kernels, "_embedding_bag_dense_backward", result, bag_size=sizes, **arguments)
+    assert launched(step).arguments["bag_size"] is sizes
+    with pytest.raises(Declined, match="the CPU's form"):
+        steps_of(kernels, "_embedding_bag_dense_backward", result, bag_size=torch.zeros_like(sizes), **arguments)
