@@ -1,14 +1,15 @@
 """Which entries of the audit's sources call which overloads: what is audited for a fault, and what must not meet.
 
-Known from a small audit of the clean device, a few cases of each entry in a dtype of each kind, kept in the cache.
+Known from a small audit of the clean device, a few cases of each entry in one kind of dtype, kept in the cache.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,15 +17,18 @@ from ...cache import cache_folder
 from ...fingerprint import fingerprint, fingerprint_of_code
 from ..findings.attribution import is_named_after
 from ..findings.store import Store
+from ..group import GroupKey
 from ..running.runner import run_audit
 from ..selection import DeviceKind, Samples, Settings
+from ..sources import case_sources
 from ..surface.native_functions import installed_release
 from .planted import PlantedFault
 
 # What decides which entries there are and what they call.
 DECIDED_BY = ("audit.calls", "audit.sources.opinfo", "audit.sources.modules", "audit.sources.schema")
 SOURCES = ("opinfo", "modules", "schema")
-DTYPES = ("float32", "complex64", "int64")  # some overloads take no floating tensors
+# In turn, each for the entries that have no group in those before: some take no floating tensors.
+DTYPES = (("float32",), ("int64", "complex64", "bool"))
 # Entries beside those of its own operator that are audited for a fault: the ones that call the fewest other overloads.
 CALLERS = 6
 
@@ -53,7 +57,7 @@ def reach_of(workers: int, say: Callable[[str], None]) -> Reach:
 
     Raises MpsmithError where the simulated device cannot be had here.
     """
-    key = fingerprint(installed_release(), fingerprint_of_code(*DECIDED_BY), *DTYPES)
+    key = fingerprint(installed_release(), fingerprint_of_code(*DECIDED_BY), *itertools.chain.from_iterable(DTYPES))
     path = cache_folder() / "self-test" / f"reach-{key[:16]}.json"
     try:
         return Reach({name: frozenset(called) for name, called in json.loads(path.read_text()).items()})
@@ -69,8 +73,28 @@ def reach_of(workers: int, say: Callable[[str], None]) -> Reach:
 
 
 def _watched(workers: int) -> dict[str, set[str]]:
+    calls: dict[str, set[str]] = {}
+    for dtypes in DTYPES:
+        offered = {key.operator for key in _groups() if key.dtype in dtypes}
+        left = tuple(sorted(offered - calls.keys()))
+        if left:
+            calls.update(_called_by(left if calls else (), dtypes, workers))  # () is every entry
+    return calls
+
+
+def _groups() -> Iterator[GroupKey]:
+    sources = case_sources(())
+    return itertools.chain.from_iterable(sources[name].groups() for name in SOURCES)
+
+
+def _called_by(entries: tuple[str, ...], dtypes: tuple[str, ...], workers: int) -> dict[str, set[str]]:
     settings = Settings(
-        samples=Samples.QUICK, dtypes=DTYPES, sources=SOURCES, device=DeviceKind.SIMULATED, workers=workers
+        samples=Samples.QUICK,
+        dtypes=dtypes,
+        ops=entries,
+        sources=SOURCES,
+        device=DeviceKind.SIMULATED,
+        workers=workers,
     )
     with tempfile.TemporaryDirectory(prefix="mpsmith-self-test-") as folder:
         path = Path(folder) / "reach.sqlite"
