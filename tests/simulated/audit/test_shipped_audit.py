@@ -74,7 +74,7 @@ def store(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory)
         "--ops",
         "neg,ceil,floor,trunc",
         "--sources",
-        "opinfo,layouts",
+        "opinfo,special values",
         "--dtypes",
         "float32",
         "--workers",
