@@ -27,7 +27,7 @@ hooks: $(STAMP)  ## check every commit before it is made
 	$(BIN)/pre-commit install
 
 audit: $(STAMP)  ## audit the mps device (simulated where there is no Mac), sync the registry, write the report
-	$(BIN)/mpsmith audit --shipped auto --sync --report $(AUDIT_ARGS)
+	$(BIN)/mpsmith audit --sync --report $(AUDIT_ARGS)
 
 test: $(STAMP) lint  ## lint, types and all tests that this machine can run
 	$(BIN)/python -m pytest tests/unit --numprocesses auto
