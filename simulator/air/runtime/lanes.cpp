@@ -47,33 +47,32 @@ template <class T> struct Filled { T x, fill; };
     u32 filling = section + outside; \
     return v.shared->mask >> filling & 1 ? v[filling].fill : fill; \
   }
+// clang-format off: a table of instances, which the formatter takes for statements
 #define MOVES(T) \
   MOVE(T, shuffle, v[n]) \
   MOVE(T, broadcast, v[n]) \
-  MOVE(T, shuffle_xor, v[v.lane ^ n]) MOVE(T, shuffle_up, v.lane >= n ? v[v.lane - n] : x) \
-      MOVE(T, shuffle_down, v.lane + n < kSimdWidth ? v[v.lane + n] : x) MOVE(T, shuffle_rotate_up, v[v.lane - n]) \
-          MOVE(T, shuffle_rotate_down, v[v.lane + n]) AIR T \
-          airrt_simd_broadcast_first_##T(T x) { \
+  MOVE(T, shuffle_xor, v[v.lane ^ n]) \
+  MOVE(T, shuffle_up, v.lane >= n ? v[v.lane - n] : x) \
+  MOVE(T, shuffle_down, v.lane + n < kSimdWidth ? v[v.lane + n] : x) \
+  MOVE(T, shuffle_rotate_up, v[v.lane - n]) \
+  MOVE(T, shuffle_rotate_down, v[v.lane + n]) \
+  AIR T airrt_simd_broadcast_first_##T(T x) { \
     auto v = Lanes<T>::share(x); \
     return v[v.first()]; \
   } \
   MOVE_AND_FILL(T, up, place >= n, place - n, (place + modulo - n) % modulo) \
   MOVE_AND_FILL(T, down, place + n < modulo, place + n, (place + n) % modulo)
 #define ARITHMETIC(T) \
-  FOLD(T, sum, a + b) \
-  FOLD(T, product, a* b) \
-  FOLD(T, min, b < a ? b : a) FOLD(T, max, b > a ? b : a) SCAN(T, inclusive_sum, 0, <=, a + b) \
-      SCAN(T, exclusive_sum, 0, <, a + b) SCAN(T, inclusive_product, 1, <=, a * b) \
-          SCAN(T, exclusive_product, 1, <, a * b)
-#define INTEGER(T) MOVES(T) ARITHMETIC(T) FOLD(T, and, a& b) FOLD(T, or, a | b) FOLD(T, xor, a ^ b)
+  FOLD(T, sum, a + b) FOLD(T, product, a * b) FOLD(T, min, b < a ? b : a) FOLD(T, max, b > a ? b : a) \
+  SCAN(T, inclusive_sum, 0, <=, a + b) SCAN(T, exclusive_sum, 0, <, a + b) \
+  SCAN(T, inclusive_product, 1, <=, a * b) SCAN(T, exclusive_product, 1, <, a * b)
+#define INTEGER(T) MOVES(T) ARITHMETIC(T) FOLD(T, and, a & b) FOLD(T, or, a | b) FOLD(T, xor, a ^ b)
 #define REAL(T) MOVES(T) ARITHMETIC(T)
-INTEGER(u8)
-INTEGER(s8)
-INTEGER(u16) INTEGER(s16) INTEGER(u32) INTEGER(s32) INTEGER(u64) INTEGER(s64) REAL(f32) REAL(f16) REAL(bf16)
+INTEGER(u8); INTEGER(s8); INTEGER(u16); INTEGER(s16); INTEGER(u32); INTEGER(s32); INTEGER(u64); INTEGER(s64);
+REAL(f32); REAL(f16); REAL(bf16);
+// clang-format on
 
-    AIR bool airrt_simd_any(bool x) {
-  return airrt_simd_or_u32(x) != 0;
-}
+AIR bool airrt_simd_any(bool x) { return airrt_simd_or_u32(x) != 0; }
 AIR bool airrt_simd_all(bool x) { return airrt_simd_and_u32(x) != 0; }
 AIR bool airrt_simd_is_first() {
   auto v = Lanes<u32>::share(0);
