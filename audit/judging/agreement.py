@@ -107,9 +107,13 @@ class Comparison:
             rounded_to=self._case.rounded_to,
             signed_zeros=self._signed_zeros and not isinstance(wide, WideGradient),
         )
-        if isinstance(agreement, Agreement) and agreement.note and agreement.note not in self.notes:
-            self.notes.append(agreement.note)
+        if isinstance(agreement, Agreement) and agreement.note:
+            self._note(agreement.note)
         return agreement
+
+    def _note(self, note: str) -> None:
+        if note not in self.notes:
+            self.notes.append(note)
 
     def _output(self, position: int, actual: Any, expected: Any) -> Found:
         if isinstance(expected, Tensor) and isinstance(actual, Tensor):
@@ -121,8 +125,7 @@ class Comparison:
                 agreement = self._compare(actual, expected, WideOutput(self._wide, position), values=False)
                 if isinstance(agreement, Difference):
                     return agreement
-                if EQUAL_ELEMENTS not in self.notes:
-                    self.notes.append(EQUAL_ELEMENTS)
+                self._note(EQUAL_ELEMENTS)
             if actual.requires_grad is not expected.requires_grad:
                 return Difference(f"{_requires(actual)} a gradient, the CPU's {_requires(expected)} one")
             if actual.is_leaf is not expected.is_leaf:

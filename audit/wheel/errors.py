@@ -1,16 +1,16 @@
 """What can be wrong with a wheel or with the binary inside it."""
 
-from ...errors import MpsmithError
+from ...errors import MpsmithError, printable
 
 
 class WheelError(MpsmithError):
     """The file is no readable torch wheel for macOS on Apple silicon, or cannot be had.
 
-    Messages quote names out of files that may be damaged: what cannot be printed on one line becomes a question mark.
+    Messages quote names out of files that may be damaged.
     """
 
     def __init__(self, message: str) -> None:
-        super().__init__("".join(character if character.isprintable() else "?" for character in message))
+        super().__init__(printable(message))
 
 
 class MalformedBinaryError(WheelError):

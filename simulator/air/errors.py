@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...errors import printable
 from ..errors import SimulatorError
 
 
@@ -12,11 +13,11 @@ class AirError(SimulatorError):
 class MalformedLibraryError(AirError):
     """A Metal library contradicts itself or ends too early.
 
-    Messages quote names out of files that may be damaged: what cannot be printed on one line becomes a question mark.
+    Messages quote names out of files that may be damaged.
     """
 
     def __init__(self, message: str) -> None:
-        super().__init__("".join(character if character.isprintable() else "?" for character in message))
+        super().__init__(printable(message))
 
 
 class MalformedKernelError(AirError):
