@@ -19,6 +19,7 @@ JUDGES = (
     "scaffold.manifest",
     "scaffold.errors",
     "scaffold.release_files",
+    "simulator.apple",
     "simulator.clang",
     "simulator.metal",
     "kernels.runtime",

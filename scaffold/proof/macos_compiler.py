@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...fingerprint import fingerprint
+from ...simulator.apple.location import STUBS
 from ...simulator.clang import Diagnostic, Message, messages
 from ...simulator.clang.compiler import PLAIN_MESSAGES
 from ...simulator.clang.diagnostics import COMPILE
 from ..release_files import check_folder
 from .findings import line_of
 from .mach_object import MachObject
-from .toolchain import LIBRARIES, STUBS, Toolchain
+from .toolchain import LIBRARIES, Toolchain
 
 MACOS = "14.0"
 

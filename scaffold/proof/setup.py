@@ -24,17 +24,16 @@ from pathlib import Path
 from ...audit.wheel.errors import WheelError
 from ...audit.wheel.fetch import fetch_wheel, pip_problem
 from ...cache import cache_folder
+from ...simulator.apple import sources
+from ...simulator.apple.location import STUBS, apple_folder
+from ...simulator.apple.metal_header import metal_header
+from ...simulator.apple.mps_headers import GRAPH, SHADERS, mps_headers, selectors_in
 from ..errors import ToolchainError
 from ..release_files import COMMON_MPS, check_folder, chosen_release, torch_folder
-from .apple import sources
-from .apple.metal_header import metal_header
-from .apple.mps_headers import GRAPH, SHADERS, mps_headers, selectors_in
 from .toolchain import (
     EXTENSION_BUILDER,
     LIBRARIES,
-    STUBS,
     Toolchain,
-    apple_folder,
     compiler,
     find,
 )

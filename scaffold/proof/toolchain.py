@@ -6,18 +6,17 @@ wheel of torch. `setup` fetches them; this module only finds them.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from ...fingerprint import fingerprint
+from ...simulator.apple.location import STUBS, apple_folder
 from ...simulator.clang import Clang, locate
 from ..errors import ToolchainError
 from ..release_files import NATIVE_FUNCTIONS, check_folder, chosen_release, torch_folder
 
-STUBS = Path(__file__).parent / "apple" / "include"
 LIBRARIES = ("libtorch_cpu.dylib", "libtorch.dylib", "libc10.dylib", "libtorch_python.dylib")
 EXTENSION_BUILDER = Path("torch/utils/cpp_extension.py")
 
@@ -25,17 +24,6 @@ EXTENSION_BUILDER = Path("torch/utils/cpp_extension.py")
 def compiler() -> Clang | None:
     """The compiler: that of the installed ziglang package, else the one that the set-up fetched, else None."""
     return locate([check_folder() / "zig" / "ziglang"])
-
-
-def apple_folder() -> Path:
-    """Where the generated framework headers stand, named by what they were generated from."""
-    return check_folder() / f"apple-{_generators()}"
-
-
-def _generators() -> str:
-    """A hash of the programs that write the headers, so that a changed one writes them anew."""
-    names = ("metal_header.py", "mps_headers.py", "sources.py")
-    return hashlib.sha256(b"".join((STUBS.parent / name).read_bytes() for name in names)).hexdigest()[:12]
 
 
 @dataclass(frozen=True)

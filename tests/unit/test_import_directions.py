@@ -96,7 +96,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "conformance",
         "survey",
     ),
-    "simulator": ("errors", "clang", "metal", "air", "device", "shipped"),
+    "simulator": ("errors", "apple", "clang", "metal", "air", "device", "shipped"),
 }
 
 
