@@ -25,14 +25,16 @@ from ..audit.cases import Case, make_cases
 from ..audit.group import GroupKey
 from ..audit.judging.acceptance import judged
 from ..audit.judging.transfer import move
-from ..audit.running.device import device_of_this_process
+from ..audit.running.device import AuditedDevice, device_of_this_process
 from ..audit.selection import Samples
 from ..audit.sources.errors import ErrorSource
 from ..audit.sources.forms import FormSource
 from ..audit.sources.layouts import LAYOUTS, LayoutSource, in_layout
 from ..audit.sources.opinfo import OpInfoSource
 from ..audit.sources.special_values import SpecialValueSource
+from ..audit.surface.profiles import profile
 from ..audit.tree import leaves, map_leaves
+from ..simulator.device import loading
 
 NOT_WRITTEN = "is not written yet"
 DTYPES = ("float32", "float16", "bfloat16")
@@ -44,6 +46,18 @@ _TRIED = 4
 
 # The name by which generated tests ask for it.
 device = device_of_this_process
+
+
+def device_without(*overloads: str) -> AuditedDevice:
+    """The device for generated tests; a simulated one is loaded without kernels of its own for these overloads of aten.
+
+    An operator that torch has a kernel for would otherwise answer in place of the one under test, wherever that serves
+    another of its overloads. A device that is loaded already stays as it is, and so does a real one.
+    """
+    if not loading.is_loaded() and not torch.backends.mps.is_built():
+        coverage = profile(None)
+        loading.load(replace(coverage, native=coverage.native.difference(overloads)))
+    return device()
 
 
 class KernelNotWrittenError(AssertionError):
