@@ -42,6 +42,7 @@ def wrong_kernel_table(summary: AuditSummary, *, numbers: bool = False) -> Table
             wrong.dtype,
             shortened(wrong.kernels, MOST_KERNELS),
             f"{wrong.verdict.value} in {wrong.cases:,}",
+            wrong.standing.value if wrong.standing else "not tried",
             wrong.message,
             wrong.inputs,
             wrong.rule or UNEXPLAINED,
@@ -52,13 +53,14 @@ def wrong_kernel_table(summary: AuditSummary, *, numbers: bool = False) -> Table
     return Table(
         marked("Wrong results of shipped kernels", summary),
         (
-            *("operator", "dtype", "kernels", "cases", "values", "inputs", "explained by"),
+            *("operator", "dtype", "kernels", "cases", "last bits moved", "values", "inputs", "explained by"),
             "case" if numbers else "example",
         ),
         tuple(rows),
         "In these cases nothing but shipped kernels computed. What differs comes from a kernel of the release, from "
         "the convention that launched it, or from mathematics of Apple's that the host has otherwise: "
-        "`mpsmith replay --script` writes a program that tells on a Mac.",
+        "`mpsmith replay --script` writes a program that tells on a Mac. Last bits moved: what becomes of it when the "
+        "kernels' mathematics is moved within the bounds of Apple's specification; without any it is exact arithmetic.",
         frozenset({"operator", "kernels", "example"}),
     )
 

@@ -23,7 +23,7 @@ from ..covering.pairs import Levels
 from ..group import GroupKey
 from ..launches import Launches, LaunchesByOverload
 from ..selection import DTYPES
-from ..verdicts import COMPARED_ERRORS, AtFault, CaseVerdict, Grade, Outcome, grade_of_device
+from ..verdicts import COMPARED_ERRORS, AtFault, CaseVerdict, Grade, Outcome, Standing, grade_of_device
 from .module_rows import ModuleRow, ModuleStatus
 
 APPLICATION_ID = 0x6D70736D  # "mpsm": tells our files from other SQLite databases
@@ -117,8 +117,8 @@ CREATE TABLE IF NOT EXISTS shipped_kernels (
 """
 
 # Columns that came later still: a store without one reads as if it were empty. Of a case, the grade of its evidence
-# where it is not that of the run's device.
-LATER_COLUMNS = {"cases": {"grade": "TEXT"}}
+# where it is not that of the run's device; of the shipped kernels of a wrong case, whether it hangs on last bits.
+LATER_COLUMNS = {"cases": {"grade": "TEXT"}, "case_kernels": {"standing": "TEXT"}}
 
 
 # Groups are planned in an order that spreads the work, and numbered as they are planned: what is read follows their
@@ -167,7 +167,8 @@ class StoredGroup:
 class StoredCase:
     """A recorded case with the group it belongs to.
 
-    `grade`: what ran, and so what the outcome is evidence of; `kernels`: the shipped ones, if it did not pass.
+    `grade`: what ran, and so what the outcome is evidence of; `kernels`: the shipped ones, if it did not pass;
+    `standing`: whether what they gave wrong hangs on the last bits of their mathematics, where that was tried.
     `looked_inside`: the calls inside it were audited one by one, because it did not pass; `at_fault` is then the first
     that was wrong, None where none was.
     """
@@ -181,6 +182,7 @@ class StoredCase:
     at_fault: AtFault | None = None
     grade: Grade = Grade.DISPATCH_ONLY
     kernels: tuple[str, ...] = ()
+    standing: Standing | None = None
 
     @property
     def label(self) -> str:
@@ -472,13 +474,14 @@ class Store:
         `where` is an SQL condition over the columns of cases (c) and groups (g), for callers inside this package.
         """
         with clear_errors(self.path):
-            looks, look, kernels = "", "NULL, NULL, NULL", "NULL"
+            looks, look, kernels = "", "NULL, NULL, NULL", "NULL, NULL"
             if self._has_table("looked_inside"):
                 looks = "LEFT JOIN looked_inside l ON l.group_id = c.group_id AND l.position = c.position"
                 look = "l.overload, l.call, l.message"
             if self._has_table("case_kernels"):
                 looks += " LEFT JOIN case_kernels k ON k.group_id = c.group_id AND k.position = c.position"
-                kernels = "k.kernels"
+                has_standing = "standing" in _columns(self._connection, "case_kernels")
+                kernels = "k.kernels, k.standing" if has_standing else "k.kernels, NULL"
             of_device = self.run(run).grade
             cursor = self._connection.execute(
                 "SELECT c.id, g.source, g.operator, g.variant, g.dtype, g.mode, c.position, c.verdict, c.stage,"
@@ -491,7 +494,7 @@ class Store:
             for row in cursor:
                 number, source, operator, variant, dtype, mode, position, *rest = row
                 verdict, stage, message, fallbacks, compared, max_error, backward, seconds, inputs, *look = rest
-                overload, inner_call, wrong, grade, launched = look
+                overload, inner_call, wrong, grade, launched, standing = look
                 yield StoredCase(
                     number,
                     GroupKey(source, operator, variant, dtype, mode),
@@ -511,6 +514,7 @@ class Store:
                     at_fault=AtFault(overload, inner_call, wrong) if overload else None,
                     grade=Grade(grade) if grade else of_device,
                     kernels=tuple(json.loads(launched)) if launched else (),
+                    standing=Standing(standing) if standing else None,
                 )
 
     def case_counts(self, run: int) -> Iterator[CaseCount]:
@@ -647,7 +651,16 @@ class Store:
         """Record the shipped kernels that a case launched, in order: of one that did not pass."""
         with clear_errors(self.path), self._connection as connection:
             row = (group, position, json.dumps(list(kernels)))
-            connection.execute("INSERT OR REPLACE INTO case_kernels VALUES (?, ?, ?)", row)
+            insert = "INSERT OR REPLACE INTO case_kernels (group_id, position, kernels) VALUES (?, ?, ?)"
+            connection.execute(insert, row)
+
+    def add_standing(self, group: int, position: int, standing: Standing) -> None:
+        """Record of a wrong case with shipped kernels whether it hangs on the last bits of their mathematics."""
+        with clear_errors(self.path), self._connection as connection:
+            connection.execute(
+                "UPDATE case_kernels SET standing = ? WHERE group_id = ? AND position = ?",
+                (standing.value, group, position),
+            )
 
     # ---- torch.mps itself
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ..verdicts import CASE_SEVERITY, CaseVerdict, Grade
+from ..verdicts import CASE_SEVERITY, CaseVerdict, Grade, Standing, firmest
 from .alike import alike
 from .attribution import SourceEntry
 from .store import Store, StoredCase
@@ -29,6 +29,8 @@ class WrongKernel:
         inputs: those of the call at fault, or of the case.
         example: the case's label.
         rule: the rule that explains the example; "" where none does.
+        standing: whether the result hangs on the last bits of Apple's mathematics: the firmest of the cases that were
+            tried, None where none was.
     """
 
     overload: str
@@ -41,6 +43,7 @@ class WrongKernel:
     inputs: str
     example: str
     rule: str = ""
+    standing: Standing | None = None
 
 
 BROKEN = (CaseVerdict.CRASH, CaseVerdict.TIMEOUT, CaseVerdict.WRONG)
@@ -72,7 +75,8 @@ def wrong_kernels(store: Store, run: int, rule_of: Mapping[str, str]) -> tuple[W
             found[key] = wrong
         else:
             shown = min(known, wrong, key=lambda each: len(each.inputs))  # the smallest says most
-            found[key] = replace(shown, cases=known.cases + 1)
+            standing = firmest((known.standing, wrong.standing))
+            found[key] = replace(shown, cases=known.cases + 1, standing=standing)
     return tuple(sorted(found.values(), key=_order))
 
 
@@ -89,6 +93,7 @@ def _of(case: StoredCase, rule: str) -> WrongKernel:
         inputs=at_fault.call if at_fault else case.inputs,
         example=case.label,
         rule=rule,
+        standing=case.standing,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from ..findings.alike import alike
@@ -28,14 +28,17 @@ class LookBudget:
     def __init__(self, seconds: float = MOST_SECONDS) -> None:
         self._left = seconds
         self._group = -1
-        self._looked: Counter[tuple[str, str]] = Counter()
+        self._looked: Counter[tuple[object, ...]] = Counter()
 
-    def allows(self, group: int, outcome: Outcome) -> bool:
-        """Whether this case is to be looked into; it then counts. Groups come one after the other."""
+    def allows(self, group: int, outcome: Outcome, kernels: Sequence[str] = ()) -> bool:
+        """Whether this case is to be looked into; it then counts. Groups come one after the other.
+
+        With `kernels`, cases that launched others are of another kind.
+        """
         if group != self._group:
             self._group = group
             self._looked.clear()
-        kind = alike(outcome)
+        kind = (alike(outcome), *kernels)
         self._looked[kind] += 1
         return self._left > 0 and self._looked[kind] <= MOST_OF_A_KIND
 

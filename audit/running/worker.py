@@ -28,7 +28,7 @@ from ..group import GroupKey
 from ..launches import count_case, grade_of_case, kernels_in
 from ..selection import Settings
 from ..shipped.kernels import slow_positions
-from ..verdicts import CaseVerdict, Outcome
+from ..verdicts import CaseVerdict, Grade, Outcome
 from . import last_call
 from .death import at_risk, begin, keep_words
 from .look_budget import LookBudget
@@ -106,6 +106,7 @@ class _Worker:
     shipped: AuditedKernels | None
     frozen: set[str] = field(default_factory=set)
     looking: LookBudget = field(default_factory=LookBudget)
+    moving: LookBudget = field(default_factory=LookBudget)
 
 
 _worker: _Worker | None = None
@@ -387,6 +388,8 @@ def _run_cases(
             if launches and outcome.verdict is not CaseVerdict.PASSED:
                 worker.store.add_case_kernels(task.group, position, kernels_in(launches))
             _look_inside(worker, task, position, case, outcome, marker)
+            if grade is Grade.SHIPPED_KERNEL and outcome.verdict is CaseVerdict.WRONG:
+                _move(worker, task, position, case, outcome, kernels_in(launches), marker)
         executed += 1
     worker.store.add_witnesses(task.group, witness.overloads)
     worker.store.add_launches(task.group, of_group)
@@ -405,6 +408,28 @@ def _look_inside(worker: _Worker, task: Task, position: int, case: Case, outcome
             case, worker.device.recorder, worker.options.settings.seed, f"{task.key.label}:{position}"
         )
     worker.store.add_look_inside(task.group, position, at_fault)
+
+
+def _move(
+    worker: _Worker, task: Task, position: int, case: Case, outcome: Outcome, kernels: list[str], marker: int
+) -> None:
+    """Record whether what these kernels gave wrong stands when their mathematics is moved."""
+    from ..shipped.computing import launches as drained
+    from ..shipped.standing import standing_of
+
+    if worker.shipped is None or not worker.moving.allows(task.group, outcome, kernels):
+        return
+
+    def judge_again() -> tuple[Outcome, Grade | None]:
+        _announce(marker, position, worker.options.settings.timeout, INSIDE)
+        drained()
+        again = _judged(worker, case, f"{task.key.label}:{position}")
+        return again, grade_of_case(drained(), again)
+
+    with worker.moving.spending():
+        standing = standing_of(worker.shipped, kernels, judge_again)
+    if standing is not None:
+        worker.store.add_standing(task.group, position, standing)
 
 
 def _judged(worker: _Worker, case: Case, label: str, **observers: Any) -> Outcome:

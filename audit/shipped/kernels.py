@@ -12,7 +12,8 @@ import math
 import mmap
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -66,6 +67,12 @@ class KernelLibrary(Protocol):
     def kernel(self, name: str, /) -> CompiledKernel:
         """A kernel. Raises SimulatorError where its module cannot be read."""
 
+    def uses_mathematics(self, name: str, /) -> bool:
+        """Whether a kernel calls mathematics whose last bits are not known."""
+
+    def moved(self, seed: int, /) -> KernelLibrary:
+        """The same kernels with these last bits moved."""
+
 
 class AuditedKernels:
     """The kernels of a release, for the workers of one audit.
@@ -117,6 +124,21 @@ class AuditedKernels:
                 raise
             self._kernels[name] = AuditedKernel(kernel, name, self._running)
         return self._kernels[name]
+
+    def uses_mathematics(self, name: str) -> bool:
+        """Whether a kernel calls mathematics whose last bits are not known."""
+        with time_limit.suspended():
+            return self._library.uses_mathematics(name)
+
+    @contextmanager
+    def moved(self, seed: int) -> Iterator[None]:
+        """A context in which the results of the kernels' mathematics are moved within Apple's bounds."""
+        plain = self._library, self._kernels, self._failures
+        self._library, self._kernels, self._failures = self._library.moved(seed), {}, {}
+        try:
+            yield
+        finally:
+            self._library, self._kernels, self._failures = plain
 
     def leave_out_deadly(self) -> None:
         """From now on leave out the kernels that ended a worker process until now."""

@@ -76,6 +76,10 @@ class AirCompiler:
         self.identity = fingerprint(clang.identity, fingerprint_of_code(*_DECIDING_CODE))
         self._target = _CC1_TARGETS[platform.machine()]
 
+    def under(self, perturbation: Perturbation) -> AirCompiler:
+        """The same compiler for kernels whose mathematics is moved so."""
+        return AirCompiler(self._clang, self.cache, self.scheduler, self._limits, perturbation)
+
     def disassemble(self, bitcode: bytes) -> str:
         """A module as assembly, its triple and data layout replaced by those of the host.
 

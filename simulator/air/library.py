@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import re
 import threading
@@ -18,11 +19,13 @@ from ..metal.modes import Mode, current_mode
 from ..metal.regions import GUARDED_BYTES, merged_regions
 from ..metal.schedules import run_schedules
 from .binding import BoundArguments, Constants, bind
-from .bitcode import signature_of_bitcode
+from .bitcode import declared_functions, signature_of_bitcode
 from .compiler import AirCompiler, default_air_compiler
 from .container import LibraryFile
 from .entry_point import ENTRY, FIRST_THREADGROUP_SLOT
 from .errors import AirError, KernelArgumentError, KernelCompileError, KernelFault
+from .intrinsics import Perturbation
+from .intrinsics.accuracy import is_moved
 from .preparation import Progress, prepare
 from .signature import KernelSignature
 
@@ -97,6 +100,21 @@ class AirLibrary:
                 raise _about(error, name, self.release) from None
 
         return prepare(wanted, compile_kernel, workers, progress)
+
+    def moved(self, seed: int) -> AirLibrary:
+        """The same kernels with the results of their mathematics moved within Apple's bounds, by this seed."""
+        other = copy.copy(self)
+        other._compiler, other._kernels = self.compiler.under(Perturbation(seed)), {}
+        return other
+
+    def uses_mathematics(self, name: str) -> bool:
+        """Whether a kernel calls mathematics whose last bits Apple leaves open; the results of all others are exact.
+
+        Raises:
+            KeyError: there is no such kernel.
+            AirError: its module cannot be read.
+        """
+        return is_moved(declared_functions(self._file.bitcode(name)))
 
     @property
     def compiler(self) -> AirCompiler:

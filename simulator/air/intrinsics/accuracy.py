@@ -1,14 +1,17 @@
 """How far Apple's mathematics may be from the true result, and results that are moved within that.
 
-Apple's library is closed: the bits that a Mac gives are not known here. What is known are the bounds that the Metal
-Shading Language Specification gives in its chapter "Numerical Compliance" (units in the last place of single precision
-with fast math disabled, of half precision, and of what `fast_` functions may lose). A verdict that holds for results
-moved anywhere within the bounds does not depend on Apple's last bits.
+Apple's library is closed: the bits that a Mac gives are not known here. What is known are the bounds of the Metal
+Shading Language Specification, version 4.1, chapter 8.4: table 8.1 (single precision with fast math disabled), table
+8.2 (what `fast_` functions may lose) and table 8.3 (half precision). Kernels call no mathematics on bfloat. A verdict
+that holds for results moved anywhere within the bounds does not depend on Apple's last bits.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from .operation import Operation
 
 SINGLE_ULPS = {
     **dict.fromkeys(("acos", "acosh", "asin", "asinh"), 4),
@@ -18,12 +21,15 @@ SINGLE_ULPS = {
     **dict.fromkeys(("atan2", "tan", "tanpi"), 6),
     **dict.fromkeys(("pow", "powr"), 16),
 }
-"""Single precision; what is not here is rounded correctly or exact."""
+"""Table 8.1, in units in the last place; what is not here is rounded correctly or exact (rsqrt, sqrt, fma, fmod)."""
 
 # Of half precision it is 1 for each of them: one of the two halves around the true result.
 
 FAST_GROWING = frozenset({"exp", "exp2"})
 """Functions whose `fast_` form may be wrong by 3 + floor(|2 x|) units in the last place."""
+
+FAST_BY_FORMULA = frozenset({"tanh"})
+"""Functions whose `fast_` form is defined by a formula: tanh is (t - 1) / (t + 1), where t is fast_exp(2 x)."""
 
 
 @dataclass(frozen=True)
@@ -31,3 +37,9 @@ class Perturbation:
     """Results moved within their bounds, the same way for the same function, arguments and seed."""
 
     seed: int
+
+
+def is_moved(functions: Iterable[str]) -> bool:
+    """Whether any of the functions that a kernel declares is one that a perturbation moves."""
+    named = (Operation(name, "", ()).words for name in functions if name.startswith("air."))
+    return any(words and (words[0] in SINGLE_ULPS or words[0] == "sincos") for words in named)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from .accuracy import FAST_GROWING, SINGLE_ULPS
+from .accuracy import FAST_BY_FORMULA, FAST_GROWING, SINGLE_ULPS
 from .body import Body, suffix
 from .operation import Operation
 
@@ -77,6 +77,8 @@ def _finished(body: Body, operation: Operation, name: str, wide: str, argument: 
     values = ("float", wide), ("float", argument), ("i32", str(number % 2**31))
     if kind == "half":
         return body.call(kind, "airrt_perturbed_f16", *values)
+    if operation.is_fast and name in FAST_BY_FORMULA:
+        return body.call(kind, f"airrt_perturbed_fast_{name}", ("float", argument), values[2])
     bound = str(SINGLE_ULPS[name])
     if operation.is_fast and name in FAST_GROWING:
         bound = body.call("i32", "airrt_fast_exp_ulps", ("float", argument))

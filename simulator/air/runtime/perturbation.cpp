@@ -4,6 +4,8 @@
 // range, and exp(0), log(1) and results that overflow are what they are.
 #include "runtime.h"
 
+extern "C" f32 expf(f32);
+
 AIR_LOCAL u32 bits_of(f32 x) { return __builtin_bit_cast(u32, x); }
 
 // A number that looks random, the same for the same call.
@@ -29,6 +31,11 @@ AIR f32 airrt_perturbed_f32(f32 value, f32 argument, u32 salt, u32 ulps) {
   s64 low = size > one ? one : least, high = size < one ? one : infinity - 1;
   moved = moved < low ? low : moved > high ? high : moved;
   return __builtin_bit_cast(f32, (u32)moved | sign);
+}
+
+AIR f32 airrt_perturbed_fast_tanh(f32 x, u32 salt) {
+  f32 t = airrt_perturbed_f32(expf(2 * x), 2 * x, salt, airrt_fast_exp_ulps(2 * x));
+  return (t - 1) / (t + 1);
 }
 
 // One of the two halves around a float.

@@ -12,7 +12,7 @@ import pytest
 
 from mpsmith.audit.findings.store import Store, StoredCase
 from mpsmith.audit.launches import Launches
-from mpsmith.audit.verdicts import CaseVerdict, Grade
+from mpsmith.audit.verdicts import CaseVerdict, Grade, Standing
 from mpsmith.cache import cache_folder
 from support.air_kernels import bitcode, buffer, builtin, kernel
 from support.metal_libraries import metal_library
@@ -28,6 +28,9 @@ POINTERS = """  %i = zext i32 %t to i64
 """
 NEGATE = f"{POINTERS}  %r = fneg float %v\n  store float %r, ptr addrspace(1) %to"
 TWICE = f"{POINTERS}  %r = fadd float %v, %v\n  store float %r, ptr addrspace(1) %to"
+TWICE_EXP = f"""{POINTERS}  %e = call float @air.exp.f32(float %v)
+  %r = fadd float %e, %e
+  store float %r, ptr addrspace(1) %to"""
 FOR_EVER = f"""{POINTERS}  br label %again
 again:
   store volatile float %v, ptr addrspace(1) %to
@@ -38,7 +41,8 @@ end:"""
 def unary(name: str, body: str) -> bytes:
     arguments = [buffer("output", "float", 0), buffer("input", "float", 1), builtin("thread_position_in_grid")]
     parameters = "ptr addrspace(1) %output, ptr addrspace(1) %input, i32 %t"
-    return bitcode(kernel(name, parameters, arguments, body))
+    declared = "declare float @air.exp.f32(float)" if "@air.exp" in body else ""
+    return bitcode(kernel(name, parameters, arguments, body, declarations=declared))
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +55,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     kernels = {
         "neg_dense_scalar_float_float": unary("neg_dense_scalar_float_float", NEGATE),
         "ceil_dense_scalar_float_float": unary("ceil_dense_scalar_float_float", TWICE),
+        "exp_dense_scalar_float_float": unary("exp_dense_scalar_float_float", TWICE_EXP),
         "floor_dense_scalar_float_float": unary("floor_dense_scalar_float_float", FOR_EVER),
         "trunc_dense_scalar_float_float": b"no bitcode",
     }
@@ -72,7 +77,7 @@ def store(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory)
     path = tmp_path_factory.mktemp("audit") / "store.sqlite"
     chosen = (
         "--ops",
-        "neg,ceil,floor,trunc",
+        "neg,ceil,exp,floor,trunc",
         "--sources",
         "opinfo,special values",
         "--dtypes",
@@ -118,6 +123,16 @@ def test_what_it_gets_wrong_is_wrong_and_names_it(store: Path) -> None:
     assert wrong
     assert {case.kernels for case in wrong} == {("ceil_dense_scalar_float_float",)}
     assert Grade.SHIPPED_KERNEL in {case.grade for case in wrong}
+
+
+@pytest.mark.parametrize(("operator", "standing"), [("ceil", Standing.EXACT), ("exp", Standing.STANDS)])
+def test_a_wrong_result_says_whether_it_stands_when_last_bits_are_moved(
+    store: Path, operator: str, standing: Standing
+) -> None:
+    shipped = [case for case in cases_of(store, operator) if case.grade is Grade.SHIPPED_KERNEL]
+    wrong = [case for case in shipped if case.outcome.verdict is CaseVerdict.WRONG]
+    assert {case.standing for case in wrong} <= {standing, None}
+    assert wrong[0].standing is standing
 
 
 def test_a_kernel_that_never_ends_is_stood_in_for(store: Path) -> None:

@@ -17,7 +17,7 @@ from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.findings.wrong_kernels import WrongKernel
 from mpsmith.audit.launches import Launches
 from mpsmith.audit.surface.overloads import Dispatch
-from mpsmith.audit.verdicts import AtFault, CaseVerdict, Grade, Outcome
+from mpsmith.audit.verdicts import AtFault, CaseVerdict, Grade, Outcome, Standing
 from mpsmith.reports import csv_report, html_page, json_report, markdown, terminal
 from support.stores import Recording, begun, new_store, opinfo
 from support.surfaces import overload, surface
@@ -191,6 +191,21 @@ def test_wrong_results_of_shipped_kernels_are_listed_once_with_the_smallest_inpu
     )
 
 
+def test_a_wrong_kernel_has_the_firmest_standing_of_its_cases(built: Built) -> None:
+    kernels = ("exp_dense_float_float",)
+    built.group("exp", "float32", LAUNCHED, *[shipped(WRONG, *kernels)] * 3)
+    group = next(g.id for g in built.store.groups(built.run.id) if g.key == opinfo("exp", "float32"))
+    assert [wrong.standing for wrong in built.summary().wrong_kernels] == [None]
+    assert "| wrong in 3 | not tried |" in markdown.render(built.summary())
+    built.store.add_standing(group, 1, Standing.DEPENDS)
+    assert [wrong.standing for wrong in built.summary().wrong_kernels] == [Standing.DEPENDS]
+    built.store.add_standing(group, 2, Standing.STANDS)
+    summary = built.summary()
+    assert [wrong.standing for wrong in summary.wrong_kernels] == [Standing.STANDS]
+    assert "| wrong in 3 | stands |" in markdown.render(summary)
+    assert json_report.read(json_report.render(summary)).wrong_kernels == summary.wrong_kernels
+
+
 def test_a_wrong_kernel_is_that_of_the_overload_at_fault(built: Built) -> None:
     at_fault = AtFault("aten::mul.Tensor", "(float32[2], float32[2])", "2 of 2 elements differ")
     built.group("exp", "float32", LAUNCHED, shipped(WRONG, "mul_dense_float"), at_fault=at_fault)
@@ -205,7 +220,7 @@ def test_every_format_tells_of_shipped_kernels(built: Built) -> None:
     text = markdown.render(summary)
     assert "where it is dispatch only" in text
     assert "1 of 3 launched, 3 times; evidence of shipped kernels for 1 of 4 native overloads; 1 wrong result" in text
-    assert "| `exp` | float32 | `exp_dense_float_float` | wrong in 1 | 3 of 4 elements differ" in text
+    assert "| `exp` | float32 | `exp_dense_float_float` | wrong in 1 | not tried | 3 of 4 elements differ" in text
     assert "| MPSGraph | 1 | 4 | `aten::mul.Tensor` |" in text
     assert "| `exp` | 1 | 1 |\n" in text  # one of the family was launched, one never
     assert "exp_dense_float_float" in terminal.render(summary)

@@ -22,6 +22,12 @@ def test_the_first_three_of_a_kind_are_looked_into() -> None:
     assert budget.allows(2, wrong("9 elements differ"))
 
 
+def test_cases_that_launched_other_kernels_are_of_another_kind() -> None:
+    budget = LookBudget()
+    assert [budget.allows(1, wrong(f"{n} elements differ"), ["exp_dense"]) for n in range(4)] == [*[True] * 3, False]
+    assert budget.allows(1, wrong("5 elements differ"), ["exp_strided"])
+
+
 def test_a_budget_that_is_spent_allows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([10.0, 12.5, 20.0, 20.5])
     monkeypatch.setattr(look_budget.time, "process_time", lambda: next(clock))

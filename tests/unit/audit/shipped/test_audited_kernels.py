@@ -59,6 +59,12 @@ class FakeLibrary:
     def kernel(self, name: str) -> FakeKernel:
         return FakeKernel(self, name)
 
+    def uses_mathematics(self, name: str) -> bool:
+        return name == "good"
+
+    def moved(self, seed: int) -> FakeLibrary:
+        return FakeLibrary()
+
 
 @pytest.fixture
 def library() -> FakeLibrary:
@@ -94,6 +100,14 @@ def test_a_kernel_is_compiled_once_whether_it_can_be_or_not(kernels: AuditedKern
         with pytest.raises(SimulatorError, match=r"^the compiler refuses it$"):
             kernels.kernel("broken")
     assert library.compiled == ["good", "broken"]
+
+
+def test_moved_kernels_are_others_until_the_context_ends(kernels: AuditedKernels, library: FakeLibrary) -> None:
+    plain = kernels.kernel("good")
+    with kernels.moved(1):
+        assert kernels.kernel("good") is not plain
+        assert library.compiled == ["good"]
+    assert kernels.kernel("good") is plain
 
 
 def test_the_kernel_that_runs_is_known_to_who_finds_the_process_gone(

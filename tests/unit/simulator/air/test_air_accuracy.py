@@ -10,9 +10,7 @@ import torch
 
 pytest.importorskip("ziglang")
 
-from mpsmith.simulator.air.compiler import default_air_compiler
-from mpsmith.simulator.air.intrinsics import Perturbation
-from mpsmith.simulator.air.intrinsics.accuracy import SINGLE_ULPS
+from mpsmith.simulator.air.intrinsics.accuracy import SINGLE_ULPS, is_moved
 from mpsmith.simulator.air.library import AirLibrary
 from support.air_kernels import air_library, elementwise
 
@@ -21,8 +19,7 @@ BINARY = ("pow", "powr", "atan2")
 
 def results(library: AirLibrary, seed: int | None, x: torch.Tensor, y: torch.Tensor | None = None) -> torch.Tensor:
     """What the kernel `k` of the library gives for `x`, moved by the seed where there is one."""
-    perturbation = None if seed is None else Perturbation(seed)
-    moved = AirLibrary(library.path, library.release, default_air_compiler(perturbation))
+    moved = library if seed is None else library.moved(seed)
     out = torch.zeros_like(x)
     others = {} if y is None else {"b": y}
     moved.kernel("k").launch({"a": x, **others, "out": out}, [len(x)], [64])
@@ -65,6 +62,26 @@ def test_the_fast_exponential_may_lose_more_for_larger_arguments(tmp_path: Path)
     x = torch.linspace(30, 31, 400)
     off = distance(results(library, None, x), results(library, 1, x))
     assert 20 < off.max() <= 3 + 62
+
+
+def test_the_fast_hyperbolic_tangent_is_a_formula_that_overflows(tmp_path: Path) -> None:
+    library = air_library(tmp_path, {"k": elementwise("k", "air.fast_tanh.f32", "float", "float")})
+    x = torch.tensor([0.5, 1e-4, 50.0])
+    plain, moved = results(library, None, x), results(library, 1, x)
+    assert distance(plain, x.double().tanh().float()).max() <= 1
+    assert moved[0].item() == pytest.approx(plain[0].item(), rel=1e-6)
+    assert abs(moved[1] / plain[1] - 1) > 1e-5  # 1 is subtracted from what is near 1
+    assert moved[2].isnan()  # infinity over infinity
+
+
+def test_a_kernel_is_moved_where_it_calls_what_is_not_rounded_correctly(tmp_path: Path) -> None:
+    for name in ("air.exp.f32", "air.fast_exp2.f32", "air.sincos.v2f32", "air.pow.f16"):
+        assert is_moved([name, "llvm.fmuladd.f32"])
+    assert not is_moved(["air.sqrt.f32", "air.atomic.global.add.f32", "llvm.exp.f32", "air.wg.barrier"])
+    kernels = {name: elementwise("k", f"air.{name}.f32", "float", "float") for name in ("exp", "sqrt")}
+    for name, source in kernels.items():
+        (tmp_path / name).mkdir()
+        assert air_library(tmp_path / name, {"k": source}).uses_mathematics("k") is (name == "exp")
 
 
 def test_exact_results_are_not_moved(tmp_path: Path) -> None:

@@ -1,0 +1,36 @@
+"""Whether a wrong result of shipped kernels hangs on the last bits of Apple's mathematics. Imports no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ...simulator.errors import SimulatorError
+from ..verdicts import CaseVerdict, Grade, Outcome, Standing
+from .kernels import AuditedKernels
+
+SEEDS = (1, 2, 3)
+
+
+def standing_of(
+    kernels: AuditedKernels, launched: Sequence[str], judge_again: Callable[[], tuple[Outcome, Grade | None]]
+) -> Standing | None:
+    """What becomes of a wrong case when the mathematics in its kernels is moved; None where that cannot be told.
+
+    Args:
+        kernels: those that compute; they are moved while the case is judged again.
+        launched: the names of the kernels that the case launched.
+        judge_again: the verdict on the case, and the grade of its evidence.
+    """
+    try:
+        if not any(map(kernels.uses_mathematics, launched)):
+            return Standing.EXACT
+    except SimulatorError:
+        return None
+    for seed in SEEDS:
+        with kernels.moved(seed):
+            outcome, grade = judge_again()
+        if grade is not Grade.SHIPPED_KERNEL:
+            return None
+        if outcome.verdict is not CaseVerdict.WRONG:
+            return Standing.DEPENDS
+    return Standing.STANDS

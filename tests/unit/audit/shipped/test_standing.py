@@ -1,0 +1,62 @@
+"""A wrong result of shipped kernels is judged again with their mathematics moved: it stands, or hangs on last bits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import cast
+
+import pytest
+
+from mpsmith.audit.shipped.kernels import AuditedKernels
+from mpsmith.audit.shipped.standing import SEEDS, standing_of
+from mpsmith.audit.verdicts import CaseVerdict, Grade, Outcome, Standing
+from mpsmith.simulator.errors import SimulatorError
+
+PASSED, WRONG, CRASH = (Outcome(verdict) for verdict in (CaseVerdict.PASSED, CaseVerdict.WRONG, CaseVerdict.CRASH))
+
+
+class FakeKernels:
+    """Kernels of which those called `exp` compute with Apple's mathematics."""
+
+    def __init__(self) -> None:
+        self.seeds: list[int] = []
+
+    def uses_mathematics(self, name: str) -> bool:
+        if name == "damaged":
+            raise SimulatorError("no bitcode")
+        return name == "exp"
+
+    @contextmanager
+    def moved(self, seed: int) -> Iterator[None]:
+        self.seeds.append(seed)
+        yield
+
+
+def standing(launched: list[str], *outcomes: Outcome, grade: Grade = Grade.SHIPPED_KERNEL) -> Standing | None:
+    """What comes of a case whose kernels give these outcomes, one after the other, when moved."""
+    kernels, given = FakeKernels(), iter(outcomes)
+    found = standing_of(cast(AuditedKernels, kernels), launched, lambda: (next(given), grade))
+    assert kernels.seeds == list(SEEDS[: len(outcomes)])
+    return found
+
+
+def test_kernels_without_mathematics_are_not_moved() -> None:
+    assert standing(["add", "copy"]) is Standing.EXACT
+
+
+def test_what_is_wrong_with_every_seed_stands() -> None:
+    assert standing(["add", "exp"], *[WRONG] * len(SEEDS)) is Standing.STANDS
+
+
+@pytest.mark.parametrize("last", [PASSED, CRASH])
+def test_what_is_not_wrong_once_hangs_on_last_bits(last: Outcome) -> None:
+    assert standing(["exp"], WRONG, last) is Standing.DEPENDS
+
+
+def test_what_the_stand_in_computed_says_nothing() -> None:
+    assert standing(["exp"], PASSED, grade=Grade.DISPATCH_ONLY) is None
+
+
+def test_a_kernel_that_cannot_be_read_says_nothing() -> None:
+    assert standing(["damaged"]) is None
