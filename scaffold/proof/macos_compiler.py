@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...fingerprint import fingerprint
 from ...simulator.apple.location import STUBS
-from ...simulator.clang import Diagnostic, Message, messages
+from ...simulator.clang import Diagnostic, Message, PrecompiledHeaders, messages
 from ...simulator.clang.compiler import PLAIN_MESSAGES
 from ...simulator.clang.diagnostics import COMPILE
 from ..release_files import check_folder
@@ -59,11 +58,6 @@ _STANDARD_LIBRARY = re.compile(
     r"^__Z(?:N?[KVRO]*St|NK?St|T[IVSTC]N?K?St|T[IVS][a-zPKl]|TVN10__cxxabiv1|TISt|nwm|nam|dlPv|daPv|nw|na|dl|da)"
     r"|^___cxa_|^___gxx_personality|^___dynamic_cast|^__Unwind_"
 )
-_INCLUDED = re.compile(r"#\s*(?:include|import)\s*<([^>]+)>")
-# Most of what a file costs beyond its headers' syntax are the templates that they instantiate: do that once, too.
-_PRECOMPILING = ("-Xclang", "-fpch-instantiate-templates")
-_KEPT_HEADERS = 24  # of 25 to 85 MB each
-_PREFIX_LINE = re.compile(r"^\s*(#\s*(define|include\s*<|import\s*<).*|//.*)?$")
 
 
 @dataclass(frozen=True)
@@ -90,13 +84,13 @@ class MacosCompiler:
 
     def __init__(self, toolchain: Toolchain, *, precompile: bool = True) -> None:
         self.toolchain = toolchain
-        self._precompile = precompile
-        self._cache = check_folder()
+        folder = check_folder() / "pch"
+        self._headers = PrecompiledHeaders(toolchain.clang, folder, toolchain.identity) if precompile else None
 
     def compile(self, source: CompilationUnit, folder: Path) -> Compiled:
         """Compile to an object file for arm64 macOS; temporary files go to `folder`."""
         flags = self._flags(source)
-        header = self._precompiled_header(source, flags, folder) if self._precompile else None
+        header = self._headers.header_for(source.text, flags, source.include, folder) if self._headers else None
         uses = ["-include-pch", str(header)] if header else []
         target = folder / "object.o"
         done = self.toolchain.clang.run("clang", *flags, *uses, *_warnings(), "-c", str(source.path), "-o", str(target))
@@ -148,32 +142,6 @@ class MacosCompiler:
             *(f"-D{definition}" for definition in source.definitions),
         ]
 
-    def _precompiled_header(self, source: CompilationUnit, flags: Sequence[str], folder: Path) -> Path | None:
-        """The includes at the top of the file, read once and for all files that begin alike."""
-        prefix = leading_includes(source.text)
-        if not prefix:
-            return None
-        # Every extension has another name, which no header uses before its own PYBIND11_MODULE.
-        flags = [flag for flag in flags if not flag.startswith("-DTORCH_EXTENSION_NAME=")]
-        if not any((place / name).is_file() for place in source.include for name in _INCLUDED.findall(prefix)):
-            flags = [flag for flag in flags if flag not in {"-I", *map(str, source.include)}]
-        key = fingerprint(self.toolchain.identity, *_PRECOMPILING, *flags, prefix)
-        target = self._cache / "pch" / f"{key}.pch"
-        if target.is_file():
-            target.touch()  # what was used last is kept
-            return target
-        header = self._cache / "pch" / f"{key}.h"
-        header.parent.mkdir(parents=True, exist_ok=True)
-        header.write_text(prefix)
-        built = folder / "prefix.pch"
-        as_header = ["objective-c++-header" if flag == "objective-c++" else flag for flag in flags]
-        done = self.toolchain.clang.run("clang", *as_header, "-w", *_PRECOMPILING, "-c", str(header), "-o", str(built))
-        if not done.succeeded:
-            return None  # compiling the file itself says what is wrong, at its own lines
-        built.replace(target)
-        _keep_newest(target.parent)
-        return target
-
     def _system_stubs(self, undefined: Sequence[str], folder: Path) -> list[Path]:
         """Text stubs for the parts of the system that an object may use; anything else stays undefined."""
         classes = self._framework_classes()
@@ -208,28 +176,6 @@ class MacosCompiler:
 def _header(toolchain: Toolchain, framework: str) -> Path:
     generated = toolchain.apple / framework / f"{framework}.h"
     return generated if generated.is_file() else STUBS / framework / f"{framework}.h"
-
-
-def leading_includes(text: str) -> str:
-    """The `#define` and `#include <...>` lines with which a file begins; empty when it begins with something else.
-
-    The first empty line after an include ends them: what follows may differ between files that begin alike.
-    """
-    kept: list[str] = []
-    for line in text.splitlines():
-        if not _PREFIX_LINE.match(line) or (not line.strip() and any("<" in include for include in kept)):
-            break
-        if line.lstrip().startswith("#"):
-            kept.append(line.strip())
-    return "\n".join(kept) + "\n" if any("<" in line for line in kept) else ""
-
-
-def _keep_newest(folder: Path) -> None:
-    """Remove the precompiled headers that were not used for longest."""
-    by_age = sorted(folder.glob("*.pch"), key=lambda path: path.stat().st_mtime, reverse=True)
-    for old in by_age[_KEPT_HEADERS:]:
-        old.unlink(missing_ok=True)
-        old.with_suffix(".h").unlink(missing_ok=True)
 
 
 def _warnings() -> list[str]:

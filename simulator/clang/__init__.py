@@ -8,6 +8,7 @@ from .cache import BuildCache
 from .compiler import Clang, Limits, ToolRun, installed, locate
 from .diagnostics import Diagnostic, Message, messages
 from .errors import CompilerLimitError, CompilerMissingError, InternalCompilerError
+from .precompiled import PrecompiledHeaders
 
 __all__ = [
     "BuildCache",
@@ -18,6 +19,7 @@ __all__ = [
     "InternalCompilerError",
     "Limits",
     "Message",
+    "PrecompiledHeaders",
     "ToolRun",
     "installed",
     "locate",

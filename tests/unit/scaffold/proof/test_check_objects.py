@@ -9,7 +9,7 @@ import pytest
 
 from mpsmith.scaffold.errors import ToolchainError
 from mpsmith.scaffold.proof.mach_object import MachObject
-from mpsmith.scaffold.proof.macos_compiler import demangled, findings_in, leading_includes
+from mpsmith.scaffold.proof.macos_compiler import demangled, findings_in
 from mpsmith.scaffold.proof.registrations import (
     RegisteredKernel,
     check_registrations,
@@ -111,12 +111,6 @@ def test_messages_of_clang_become_findings() -> None:
         (4, "warning", "format"),
     ]
     assert "(note: receiver is instance of class declared here, Metal.h:9)" in found[0].message
-
-
-def test_leading_includes_end_at_the_first_gap() -> None:
-    text = "#define A\n#include <a.h>\n#import <b.h>\n\n#include <c.h>\n"
-    assert leading_includes(text) == "#define A\n#include <a.h>\n#import <b.h>\n"
-    assert leading_includes("int x;\n#include <a.h>\n") == ""
 
 
 def test_symbols_are_shown_as_they_are_written() -> None:

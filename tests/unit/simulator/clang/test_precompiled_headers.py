@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from mpsmith.simulator.clang import Clang, ToolRun
+from mpsmith.simulator.clang.precompiled import PrecompiledHeaders, leading_includes
+
+BEGINNING = "#define A\n#include <vector>\n"
+
+
+class CountingClang(Clang):
+    """Writes what it is asked to compile; refuses a header that includes `missing`."""
+
+    def run(self, tool: str, *arguments: str, **_: object) -> ToolRun:
+        header, built = Path(arguments[-3]), Path(arguments[-1])
+        runs.append(arguments)
+        if "missing" in header.read_text():
+            return ToolRun(False, "", "no such file")
+        built.write_text(header.read_text())
+        return ToolRun(True, "", "")
+
+
+runs: list[Sequence[str]] = []
+
+
+@pytest.fixture
+def headers(tmp_path: Path) -> PrecompiledHeaders:
+    runs.clear()
+    return PrecompiledHeaders(CountingClang(tmp_path), tmp_path / "pch", "tools")
+
+
+def test_leading_includes_end_at_the_first_gap() -> None:
+    text = "#define A\n#include <a.h>\n#import <b.h>\n\n#include <c.h>\n"
+    assert leading_includes(text) == "#define A\n#include <a.h>\n#import <b.h>\n"
+    assert leading_includes("int x;\n#include <a.h>\n") == ""
+
+
+def test_files_that_begin_alike_share_a_header(headers: PrecompiledHeaders, tmp_path: Path) -> None:
+    flags = ["-x", "objective-c++", "-DTORCH_EXTENSION_NAME=one"]
+    first = headers.header_for(f"{BEGINNING}\nint one;\n", flags, (), tmp_path)
+    assert first is not None
+    assert first.read_text() == BEGINNING
+    assert "objective-c++-header" in runs[0]
+    others = ["-x", "objective-c++", "-DTORCH_EXTENSION_NAME=two", "-I", str(tmp_path / "own")]
+    assert headers.header_for(f"{BEGINNING}\nint two;\n", others, [tmp_path / "own"], tmp_path) == first
+    assert len(runs) == 1
+    assert headers.header_for(f"{BEGINNING}\nint two;\n", [*others, "-O2"], (), tmp_path) != first
+
+
+def test_an_own_folder_counts_where_an_include_is_found_in_it(headers: PrecompiledHeaders, tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "vector").write_text("")
+    with_own = headers.header_for(BEGINNING, ["-x", "objective-c++", "-I", str(own)], [own], tmp_path)
+    assert with_own != headers.header_for(BEGINNING, ["-x", "objective-c++"], (), tmp_path)
+
+
+def test_includes_that_do_not_compile_are_left_to_the_file_itself(headers: PrecompiledHeaders, tmp_path: Path) -> None:
+    assert headers.header_for("#include <missing.h>\n", ["-x", "c++"], (), tmp_path) is None
+    assert headers.header_for("int x;\n", ["-x", "c++"], (), tmp_path) is None
+    assert len(runs) == 1
