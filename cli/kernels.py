@@ -146,6 +146,13 @@ def _open_device(profile_name: str | None, lacking: bool = False) -> bool:
     return True
 
 
+def open_with_kernels() -> bool:
+    """Make mps usable for running our kernels, whatever the running torch has; whether it is the simulated one."""
+    os.environ["MPSMITH_KERNELS"] = "off"
+    os.environ.setdefault("PYTORCH_ENABLE_MPS_FALLBACK", "1")  # torch reads it while it is imported
+    return _open_device(None, lacking=True)
+
+
 def _without_ours(profile: CoverageProfile) -> CoverageProfile:
     """A profile without the overloads that we replace, and without those that core derives from them."""
     from dataclasses import replace

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..scaffold.operators.kinds import KernelKind
     from ..scaffold.operators.source import Source
     from ..scaffold.targets import KernelTarget
+    from ..scaffold.targets.upstream.evidence import FamilyEvidence
 
 
 def scaffold(
@@ -34,6 +35,10 @@ def scaffold(
         Path | None,
         typer.Option(metavar="DIR", help="Where to; by default a new folder, or a clone's kernels/."),
     ] = None,
+    from_kernel: Annotated[
+        bool,
+        typer.Option("--from-kernel", help="With --target upstream: the patch of the finished family of OP."),
+    ] = False,
     all_missing: Annotated[bool, typer.Option("--all-missing", help="Every gap, each in a folder of its own.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be written, and write nothing.")] = False,
     force: Annotated[
@@ -61,6 +66,11 @@ def scaffold(
     if (operator is None) != all_missing:
         raise ScaffoldError("give one operator, or --all-missing with --out DIR for every gap")
     source = source_of(torch)
+    if from_kernel:
+        if operator is None or wanted is not KernelTarget.UPSTREAM:
+            raise ScaffoldError("--from-kernel takes one operator and --target upstream")
+        _patch_of_family(source, operator, out, dry_run, force, as_json)
+        return
     if operator is None:
         if out is None:
             raise ScaffoldError("--all-missing needs --out DIR")
@@ -88,6 +98,48 @@ def scaffold(
     next_command = scaffolds[0].next_command if operator is not None else f"mpsmith check {out}"
     if not dry_run and (operator is not None or wanted is not KernelTarget.SHADER):
         print(f"next: {next_command}")
+
+
+def _patch_of_family(
+    source: Source, operator: str, out: Path | None, dry_run: bool, force: bool, as_json: bool
+) -> None:
+    """Measure the family that serves an operator, and write its patch."""
+    from ..scaffold.generation.from_kernel import prepare_family
+    from ..scaffold.generation.writing import write
+
+    made = prepare_family(source, operator, _measured_here, out=out, force=force)
+    if not dry_run:
+        write(made.plan, force=force)
+    rows = made.patch.rows
+    if as_json:
+        files = [{"file": str(change.path), "action": change.action.value} for change in made.plan.changes]
+        print_json(
+            {
+                "torch": source.release,
+                "family": made.patch.family,
+                "written": not dry_run,
+                "rows": dict(rows.kernels),
+                "native": list(rows.native),
+                "files": files,
+                "next": made.next_command,
+            }
+        )
+        return
+    print(f"{made.patch.family}: rows for {', '.join(rows.kernels)}")
+    if rows.native:
+        print(f"  torch {source.release} has kernels of its own for {', '.join(rows.native)}")
+    print(f"in {made.plan.folder}:")
+    for change in made.plan.changes:
+        print(f"  {change.action.value}: {change.path}")
+    print("nothing was written (--dry-run)" if dry_run else f"next: {made.next_command}")
+
+
+def _measured_here(family: str, opinfos: tuple[str, ...]) -> FamilyEvidence:
+    """What the family's kernels show on this machine: on a Mac, else on the simulated device."""
+    from ..scaffold.targets.upstream.evidence import measured
+    from .kernels import open_with_kernels
+
+    return measured(family, opinfos, simulated=open_with_kernels())
 
 
 def _every_gap(

@@ -59,10 +59,14 @@ def destination_of(operator: OperatorModel, target: KernelTarget, out: Path | No
     Kernels for mpsmith belong into the folders of its clone; what has no place there goes into the current folder, or,
     inside a clone, into `work/`, which git ignores.
     """
+    if out is None and is_checkout() and target is KernelTarget.SHADER:
+        return folder_as_destination(PACKAGE, f"kernels/.scaffold/{operator.stem}.json")
+    return destination_for(f"{operator.stem}_{target.value}", out)
+
+
+def destination_for(name: str, out: Path | None = None) -> Destination:
+    """`out`, else a folder of that name in the current one, or, inside a clone, in `work/`, which git ignores."""
     if out is not None:
         return folder_as_destination(out)
-    if is_checkout() and target is KernelTarget.SHADER:
-        return folder_as_destination(PACKAGE, f"kernels/.scaffold/{operator.stem}.json")
     inside_clone = is_checkout() and Path.cwd().is_relative_to(PACKAGE.resolve())
-    here = PACKAGE / "work" if inside_clone else Path.cwd()
-    return folder_as_destination(here / f"{operator.stem}_{target.value}")
+    return folder_as_destination((PACKAGE / "work" if inside_clone else Path.cwd()) / name)

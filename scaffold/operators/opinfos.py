@@ -50,3 +50,29 @@ def _index() -> Mapping[str, list[Any]]:
         for name in dict.fromkeys([op.aten_name, op.name, last, dotted]):
             index.setdefault(name, []).append(op)
     return index
+
+
+def named(name: str) -> list[Any]:
+    """The OpInfos of that name, one for each variant."""
+    return [op for op in _index().get(name, []) if op.name == name]
+
+
+def supported_dtypes(name: str) -> frozenset[str]:
+    """The dtypes in which torch's tests call an OpInfo on mps."""
+    return frozenset(str(dtype).removeprefix("torch.") for op in named(name) for dtype in op.supported_dtypes("mps"))
+
+
+def runs_on(op: Any, dtype: Any, device: str) -> bool:
+    """Whether the first sample of an OpInfo runs; whatever an operator raises means that it does not."""
+    try:
+        sample = next(iter(op.sample_inputs("cpu", dtype))).transform(lambda leaf: _moved(leaf, device))
+        op(sample.input, *sample.args, **sample.kwargs)
+    except Exception:
+        return False
+    return True
+
+
+def _moved(leaf: Any, device: str) -> Any:
+    import torch
+
+    return leaf.to(device) if isinstance(leaf, torch.Tensor) else leaf

@@ -20,7 +20,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "kernels.verification": ("registry", "audit"),
     "kernels.*.cases": ("audit",),
     # `mpsmith check` reads macOS wheels as the audit does, and compiles Metal source where the simulator can.
-    "scaffold": ("registry", "audit", "kernels.runtime", "simulator"),
+    # A family's patch says what verifying the family showed.
+    "scaffold": ("registry", "audit", "kernels.runtime", "kernels.verification", "simulator"),
     "reports": ("audit", "registry"),
 }
 # The ground floor of the house: what every room may import.

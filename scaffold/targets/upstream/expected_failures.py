@@ -3,23 +3,59 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 # What a new kernel ends: entries in lists of other failures (gradients, undefined values) need a person to look.
 _LIST = "UNIMPLEMENTED"
+_COMPLEX = "SUPPORTED_COMPLEX_OPS"
 
 
 def without_entries(text: str, opinfos: Iterable[str]) -> str:
     """The text of common_mps.py without the entries of these OpInfos in the lists of unimplemented operators."""
-    names = {name.replace(".", "_") for name in opinfos}
+    return narrowed(text, {name: frozenset() for name in opinfos})
+
+
+def narrowed(text: str, still_failing: Mapping[str, Collection[str]]) -> str:
+    """The text with the entries of OpInfos left for some dtypes alone, or taken out where there are none.
+
+    `still_failing`: by the OpInfo's name, the dtypes in which it is still expected to fail.
+    """
+    failing = {name: frozenset(dtypes) for name, dtypes in still_failing.items()}
     lines = text.splitlines(keepends=True)
-    for start, end in sorted(_entries(ast.parse(text), names), reverse=True):
-        del lines[start - 1 : end]
+    for key, start, end in sorted(_entries(ast.parse(text), failing), key=lambda entry: entry[1], reverse=True):
+        indent = lines[start - 1][: len(lines[start - 1]) - len(lines[start - 1].lstrip())]
+        lines[start - 1 : end] = _entry(key, failing[key], indent)
     return "".join(lines)
 
 
-def _entries(tree: ast.Module, names: set[str]) -> Iterable[tuple[int, int]]:
-    """First and last line of each entry that stands on lines of its own."""
+def with_complex(text: str, opinfos: Iterable[str]) -> str:
+    """The text with OpInfos in the set of those that have complex dtypes, each before the first name behind it."""
+    lines = text.splitlines(keepends=True)
+    for name in sorted(opinfos):
+        for node in ast.walk(ast.parse("".join(lines))):
+            if isinstance(node, ast.Assign) and _is_named(node.targets, _COMPLEX) and isinstance(node.value, ast.Set):
+                known = {item.value: item for item in node.value.elts if isinstance(item, ast.Constant)}
+                names = {value: item for value, item in known.items() if isinstance(value, str)}
+                if name in names:
+                    continue
+                behind = next((item.lineno for value, item in names.items() if value > name), None)
+                indent = " " * next((item.col_offset for item in names.values()), 4)
+                lines.insert((behind or node.value.end_lineno or 1) - 1, f'{indent}"{name}",\n')
+    return "".join(lines)
+
+
+def _entry(key: str, dtypes: frozenset[str], indent: str) -> list[str]:
+    if not dtypes:
+        return []
+    names = [f"torch.{dtype}" for dtype in sorted(dtypes)]
+    line = f'{indent}"{key}": [{", ".join(names)}],\n'
+    if len(line) <= 89:
+        return [line]
+    return [f'{indent}"{key}": [\n', *(f"{indent}    {name},\n" for name in names), f"{indent}],\n"]
+
+
+def _entries(tree: ast.Module, names: Collection[str]) -> Iterator[tuple[str, int, int]]:
+    """Key, first and last line of each entry that stands on lines of its own."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
             continue
@@ -28,5 +64,9 @@ def _entries(tree: ast.Module, names: set[str]) -> Iterable[tuple[int, int]]:
             continue
         for table in (inner for inner in ast.walk(node.value) if isinstance(inner, ast.Dict)):
             for key, value in zip(table.keys, table.values, strict=True):
-                if isinstance(key, ast.Constant) and key.value in names:
-                    yield key.lineno, value.end_lineno or value.lineno
+                if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value in names:
+                    yield key.value, key.lineno, value.end_lineno or value.lineno
+
+
+def _is_named(targets: Iterable[ast.expr], name: str) -> bool:
+    return any(isinstance(target, ast.Name) and target.id == name for target in targets)

@@ -1,0 +1,87 @@
+"""Which rows of native_functions.yaml a family's kernels need, and under which names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ...errors import ScaffoldError
+from .yaml_rows import rows_by_overload
+
+
+@dataclass(frozen=True)
+class FamilyRows:
+    """What becomes of each overload that the family serves.
+
+    Attributes:
+        kernels: the overloads that get a row, with the kernel that it names: one of their own, or the one that all
+            backends share.
+        native: the overloads that have a row for MPS already.
+        composed: the overloads that call others and take no row.
+    """
+
+    kernels: Mapping[str, str]
+    native: tuple[str, ...]
+    composed: tuple[str, ...]
+
+    @property
+    def shared(self) -> tuple[str, ...]:
+        """The overloads whose kernel is that of other backends as well."""
+        return tuple(name for name, kernel in self.kernels.items() if kernel not in own_names(name))
+
+
+def own_names(overload: str) -> tuple[str, str]:
+    """The names that an overload's own kernel may have: the second where the first is taken."""
+    identifier = overload.replace(".", "_")
+    return f"{identifier}_mps", f"{identifier}_metal"
+
+
+def defines(host: str, function: str) -> bool:
+    """Whether Objective-C++ text defines a kernel of that name, structured or not."""
+    head = rf"^(?!\s)(?:TORCH_IMPL_FUNC\({function}\)|[^\n]*\b{function}\s*\()"
+    return re.search(head, host, re.MULTILINE) is not None
+
+
+def planned_rows(yaml_text: str, overloads: Sequence[str], host: str | None) -> FamilyRows:
+    """The rows for a family's overloads.
+
+    `host`: its host code, which defines kernels or fills the dispatch stubs of shared ones; None where it has none.
+    Raises ScaffoldError for an overload that neither of them serves.
+    """
+    kernels: dict[str, str] = {}
+    native: list[str] = []
+    composed: list[str] = []
+    for overload, by_key in rows_by_overload(yaml_text, list(overloads)).items():
+        if "MPS" in by_key:
+            native.append(overload)
+        elif "CPU" not in by_key:
+            composed.append(overload)
+        else:
+            kernels[overload] = _kernel(overload, by_key, host, yaml_text)
+    return FamilyRows(kernels, tuple(native), tuple(composed))
+
+
+def _kernel(overload: str, by_key: Mapping[str, str], host: str | None, yaml_text: str) -> str:
+    own = next((name for name in own_names(overload) if host and defines(host, name)), None)
+    if own:
+        return own
+    shared = by_key["CPU"] if by_key.get("CUDA") == by_key["CPU"] else None
+    if shared and ((host and "REGISTER_DISPATCH(" in host) or _calls_a_native_form(overload, yaml_text)):
+        return shared
+    wanted = f"a dispatch stub of {shared}, or {own_names(overload)[0]}" if shared else own_names(overload)[0]
+    if host is None:
+        raise ScaffoldError(f"{overload} needs host code in PyTorch's idiom: {wanted}")
+    raise ScaffoldError(f"{overload}: the host code has no {wanted}")
+
+
+def _calls_a_native_form(overload: str, yaml_text: str) -> bool:
+    """Whether a shared in-place kernel only calls an out form that has a row for MPS."""
+    name = overload.partition(".")[0]
+    if not name.endswith("_") or "." in overload:
+        return False
+    out = f"{name.removesuffix('_')}.out"
+    try:
+        return "MPS" in rows_by_overload(yaml_text, [out])[out]
+    except ScaffoldError:
+        return False
