@@ -5,7 +5,7 @@ What runs here is simulated: it shows a kernel's logic, and says nothing about A
 
 from ..clang import CompilerMissingError, Diagnostic
 from .check import check, check_key
-from .errors import MetalRuntimeError, MetalSyntaxError, MetalValueError
+from .errors import MetalRuntimeError, MetalSyntaxError, MetalValueError, UndefinedLanesError
 from .library import ShaderLibrary, SimulatedKernel
 from .library import compile_library as compile
 from .modes import Mode, checking
@@ -20,6 +20,7 @@ __all__ = [
     "Mode",
     "ShaderLibrary",
     "SimulatedKernel",
+    "UndefinedLanesError",
     "check",
     "check_key",
     "checking",

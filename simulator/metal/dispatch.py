@@ -7,7 +7,7 @@ import functools
 import re
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ..clang import CompilerMissingError
@@ -32,6 +32,10 @@ class Region(ctypes.Structure):
         ("argument", ctypes.c_uint32),
         ("writable", ctypes.c_uint32),
     )
+
+
+class _LaneRead(ctypes.Structure):
+    _fields_ = (("place", ctypes.c_uint64), ("operation", ctypes.c_char_p))
 
 
 class _Dispatch(ctypes.Structure):
@@ -60,6 +64,9 @@ class _Dispatch(ctypes.Structure):
         ("error_count", ctypes.c_uint32),
         ("place_count", ctypes.c_uint32),
         ("places", ctypes.c_uint64 * 16),
+        ("inactive_fill", ctypes.c_uint32),
+        ("lane_read_count", ctypes.c_uint32),
+        ("lane_reads", _LaneRead * 8),
     )
 
 
@@ -99,6 +106,7 @@ class LoadedKernel:
     blocking: bool
     uses_atomics: bool
     checked: bool
+    reads_lanes: bool  # some operation of its checked build could read an inactive lane
     parameters: dict[int, KernelParameter]
     shared_address: int
     shared_size: int
@@ -133,6 +141,7 @@ def load_kernel(path: str, content: bytes, symbol: str, checked: bool) -> Loaded
         blocking=any(name in content for name in _WAITS),
         uses_atomics=b"msl_atomic_note" in content,
         checked=checked,
+        reads_lanes=b"msl_inactive_read" in content,
         parameters=parameters,
         shared_address=sections.shared_begin,
         shared_size=sections.shared_end - sections.shared_begin,
@@ -155,6 +164,20 @@ class GridLaunch:
     seed: int = 0
     one_by_one: bool = False
     flush_denormals: bool = False
+    inactive_fill: int = 0  # each byte of what an inactive lane of a SIMD group holds
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """What a run showed: the errors that it made, and where it read inactive lanes (checked builds tell).
+
+    Attributes:
+        errors: one a line.
+        lane_reads: such as "simd_shuffle_down reads an inactive lane (reduce.metal:12)".
+    """
+
+    errors: list[str] = field(default_factory=list)
+    lane_reads: list[str] = field(default_factory=list)
 
 
 class Runtime:
@@ -174,13 +197,19 @@ class Runtime:
 
     def run(self, kernel: LoadedKernel, launch: GridLaunch) -> list[str]:
         """Runs the kernel; returns the errors it made, one a line. With errors, guarded memory is left as it was."""
-        messages = self._run(kernel, launch)
-        if messages and not launch.one_by_one and launch.regions and "a thread of" in messages[0]:
-            # The copies kept the caller's memory whole: run again, slowly, to learn which thread it was.
-            return self._run(kernel, replace(launch, one_by_one=True)) or messages
-        return messages
+        return self.report(kernel, launch).errors
 
-    def _run(self, kernel: LoadedKernel, launch: GridLaunch) -> list[str]:
+    def report(self, kernel: LoadedKernel, launch: GridLaunch) -> RunReport:
+        """Runs the kernel, as `run` does, and tells more."""
+        report = self._run(kernel, launch)
+        errors = report.errors
+        if errors and not launch.one_by_one and launch.regions and "a thread of" in errors[0]:
+            # The copies kept the caller's memory whole: run again, slowly, to learn which thread it was.
+            again = self._run(kernel, replace(launch, one_by_one=True))
+            return again if again.errors else report
+        return report
+
+    def _run(self, kernel: LoadedKernel, launch: GridLaunch) -> RunReport:
         addresses = (ctypes.c_uint64 * len(launch.addresses))(*launch.addresses)
         count = len(launch.regions)
         regions = (Region * max(count, 1))(*(Region(a, n, 0, index, w) for a, n, index, w in launch.regions))
@@ -204,13 +233,17 @@ class Runtime:
             message=ctypes.addressof(self._message),
             message_size=_MESSAGE_BYTES,
             flush_denormals=launch.flush_denormals,
+            inactive_fill=launch.inactive_fill,
         )
         with self._lock:
             self._dispatch(ctypes.addressof(call))
-            if not call.error_count:
-                return []
-            messages = self._message.value.decode(errors="replace").split("\n")
-        return _summary(kernel, messages, list(call.places), call.error_count)
+            messages = self._message.value.decode(errors="replace").split("\n") if call.error_count else []
+        errors = _summary(kernel, messages, list(call.places), call.error_count) if messages else []
+        reads = [
+            f"{read.operation.decode()} reads an inactive lane{_line(kernel, read.place)}"
+            for read in call.lane_reads[: call.lane_read_count]
+        ]
+        return RunReport(errors, reads)
 
 
 def _line(kernel: LoadedKernel, place: int) -> str:

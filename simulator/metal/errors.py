@@ -23,5 +23,12 @@ class MetalRuntimeError(MpsmithError, RuntimeError):
     """A kernel cannot be called this way, or did something that a GPU would not forgive."""
 
 
+class UndefinedLanesError(MetalRuntimeError):
+    """A kernel's result hangs on what inactive lanes of a SIMD group hold, which Metal leaves undefined.
+
+    The arguments hold what the kernel computes where such lanes hold zero, as Apple silicon was measured to give.
+    """
+
+
 class MetalValueError(MpsmithError, ValueError):
     """An argument's value is out of range, such as a threadgroup that is too large."""

@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from ...fingerprint import fingerprint
 from ...metal_limits import MAX_BUFFERS, MAX_THREADGROUP_MEMORY, SIMD_WIDTH
@@ -17,12 +17,13 @@ from .compiler import Build, MetalCompiler, default_compiler
 from .dispatch import GridLaunch, LoadedKernel, load_kernel, runtime_of
 from .entries import FIRST_THREADGROUP_SLOT, EntryPoint
 from .error_buffer import ErrorBuffer
-from .errors import MetalRuntimeError, MetalValueError
+from .errors import MetalRuntimeError, MetalValueError, UndefinedLanesError
 from .includes import PROGRAM, embed, include_folders
 from .modes import Mode, current_mode, validate_mode
 from .regions import GUARDED_BYTES, merged_regions
 from .schedules import run_schedules
 from .translation import Translation, translate
+from .undefined_lanes import run_with_poison
 from .wrappers import symbol
 
 
@@ -114,6 +115,7 @@ class SimulatedKernel:
 
         Raises:
             MetalRuntimeError: arguments do not fit, or the kernel did something that a GPU would not forgive.
+            UndefinedLanesError: in `checked` mode, the result hangs on inactive lanes of a SIMD group.
             MetalValueError: the threadgroup is too large.
         """
         mode = current_mode(self._mode)
@@ -134,6 +136,8 @@ class SimulatedKernel:
         launch = GridLaunch(grid, group, addresses, regions, one_by_one=mode != "fast")
         if mode == "schedules":
             self._run_schedules(kernel, launch)
+        elif kernel.reads_lanes:
+            self._run_with_poison(kernel, launch)
         else:
             self._run(kernel, launch)
         if errors is not None:
@@ -162,8 +166,10 @@ class SimulatedKernel:
     # ------------------------------------------------------------------------------------------ running
     def _run(self, kernel: LoadedKernel, launch: GridLaunch) -> None:
         messages = runtime_of(self._compiler).run(kernel, launch)
-        if not messages:
-            return
+        if messages:
+            self._fail(kernel, launch, messages)
+
+    def _fail(self, kernel: LoadedKernel, launch: GridLaunch, messages: list[str]) -> NoReturn:
         missing = [f"argument {i}" for i in kernel.parameters if i < MAX_BUFFERS and not launch.addresses[i]]
         if missing and "null pointer" in messages[0]:
             messages.append(f"not passed: {', '.join(missing)}")
@@ -174,6 +180,14 @@ class SimulatedKernel:
         # With atomic operations, which thread comes first may show in the result, and is allowed to.
         if difference and not kernel.uses_atomics:
             raise MetalRuntimeError(self._explain([difference]))
+
+    def _run_with_poison(self, kernel: LoadedKernel, launch: GridLaunch) -> None:
+        runtime = runtime_of(self._compiler)
+        errors, reliance = run_with_poison(lambda one: runtime.report(kernel, one), launch)
+        if errors:
+            self._fail(kernel, launch, errors)
+        if reliance:
+            raise UndefinedLanesError(self._explain([f"relies on undefined lanes: {reliance}"]))
 
     def _explain(self, messages: list[str]) -> str:
         names = {a.index: a.name for a in self._entry.arguments if a.kind == "buffer"}

@@ -33,7 +33,7 @@ def checking(mode: Mode) -> Iterator[None]:
     * `fast`: one forward run; small buffers are guarded.
     * `schedules`: threads forward, in reverse and in a random order must agree bit for bit.
     * `checked`: every load and store is checked for bounds and (in buffers of up to 4 MiB) races, every barrier for
-      divergence.
+      divergence, and results that hang on inactive lanes are an UndefinedLanesError.
     """
     token = _current.set(validate_mode(mode))
     try:

@@ -3,6 +3,8 @@
 // Each byte that a kernel can share has a record of its last accesses. Two accesses conflict if at least one writes,
 // they are by different items, they are not both atomic and nothing orders them. Orders: a threadgroup_barrier with
 // the right mem_flags within a threadgroup, a simdgroup_barrier within a SIMD group; nothing orders two threadgroups.
+// Two stores of equal bytes are no race: whoever comes last, the same is there. A hook runs before its store, so what a
+// store does to bytes that another item stored is looked at when the next hook runs.
 #include "runtime.h"
 
 #include <dlfcn.h>
@@ -11,23 +13,23 @@
 #include <string.h>
 
 struct Access {
-  uint32_t group;            // threadgroup in turn + 1; 0: none yet
+  uint32_t group; // threadgroup in turn + 1; 0: none yet
   uint32_t item;
-  uint32_t barrier_epoch;    // threadgroup barriers passed, of the matching mem_flags
+  uint32_t barrier_epoch; // threadgroup barriers passed, of the matching mem_flags
   uint32_t simdgroup_epoch;
-  uint32_t place;            // of the instruction in the kernel's library
+  uint32_t place; // of the instruction in the kernel's library
 };
 struct Record {
   Access write;
   Access atomic;
   Access read;
-  Access other_read;         // by another item than `read`
+  Access other_read; // by another item than `read`
 };
 struct Memory {
   const uint8_t* base;
   uint64_t size;
   Record* records;
-  const char* kind;          // "argument" or "threadgroup variable"
+  const char* kind; // "argument" or "threadgroup variable"
   const char* name;
   uint32_t argument;
   bool shared;
@@ -43,6 +45,19 @@ static uint32_t s_device_epoch, s_shared_epoch;
 static uint32_t s_device_simd_epoch[kMaxThreads / kSimdWidth], s_shared_simd_epoch[kMaxThreads / kSimdWidth];
 static const uint8_t* s_shared_begin;
 static const uint8_t* s_shared_end;
+
+// A store over bytes that another item stored with nothing to order the two: a race if it changes one of them.
+enum { kLargestAccess = 16 };
+struct StoreOverStore {
+  Memory* memory; // null: there is none
+  uint64_t offset;
+  uint32_t size;
+  uint64_t instruction;
+  Access now;
+  Access before[kLargestAccess]; // by byte; its group is 0 where nothing conflicts
+  uint8_t bytes[kLargestAccess];
+};
+static StoreOverStore s_unsettled;
 
 static void add_memory(const uint8_t* base, uint64_t size, const char* name, uint32_t argument, bool shared) {
   if (s_memory_count == kMaxRegions + kMaxVariables) return;
@@ -71,6 +86,8 @@ void checker_begin(Dispatch* d) {
   s_shared_begin = d->shared;
   s_shared_end = d->shared + d->shared_size;
 }
+static void settle_store();
+void checker_group_end() { settle_store(); }
 void checker_group_begin() {
   s_turn++;
   s_device_epoch++;
@@ -85,6 +102,7 @@ void checker_simdgroup_barrier(uint32_t simdgroup, uint32_t flags) {
   if (flags & 2) s_shared_simd_epoch[simdgroup]++;
 }
 void checker_end() {
+  settle_store();
   s_running = false;
   for (uint32_t k = 0; k < s_memory_count; k++) free(s_memory[k].records);
   s_memory_count = 0;
@@ -125,9 +143,26 @@ static void report_race(
         (unsigned long)offset, where, now_kind, who, before_kind, before.item, before.place);
 }
 
+// Whether the last store changed bytes that another item had stored: it has happened by now.
+static void settle_store() {
+  StoreOverStore& store = s_unsettled;
+  if (!store.memory) return;
+  const Memory& m = *store.memory;
+  store.memory = nullptr;
+  for (uint32_t i = 0; i < store.size; i++) {
+    if (!store.before[i].group || m.base[store.offset + i] == store.bytes[i]) continue;
+    g_instruction = store.instruction;
+    report_race(m, store.offset + i, "a store", store.before[i], "a store", store.now);
+    memset(&m.records[store.offset + i], 0, sizeof(Record));
+    return;
+  }
+}
+
 static void check(const uint8_t* p, uint32_t size, bool write, bool atomic, void* instruction) {
-  if (!s_running || is_fiber_stack(p)) return;
-  g_instruction = (uint64_t)instruction - 1;  // a return address lies behind the call
+  if (!s_running) return;
+  settle_store();
+  if (is_fiber_stack(p)) return;
+  g_instruction = (uint64_t)instruction - 1; // a return address lies behind the call
   Memory* m = nullptr;
   for (uint32_t k = 0; k < s_memory_count; k++) {
     Memory& candidate = s_memory[k];
@@ -139,7 +174,7 @@ static void check(const uint8_t* p, uint32_t size, bool write, bool atomic, void
   char who[160];
   if (!m) {
     if (p >= s_shared_begin && p < s_shared_end) {
-      const Memory* near = nullptr;  // the variable that ends before the address
+      const Memory* near = nullptr; // the variable that ends before the address
       for (uint32_t k = 0; k < s_memory_count; k++)
         if (s_memory[k].shared && s_memory[k].base <= p && (!near || s_memory[k].base > near->base))
           near = &s_memory[k];
@@ -154,7 +189,7 @@ static void check(const uint8_t* p, uint32_t size, bool write, bool atomic, void
       report_out_of_bounds(write ? "store" : "load", *region, p);
       abandon();
     }
-    return;  // a constant of the program
+    return; // a constant of the program
   }
   uint64_t offset = p - m->base;
   if (offset + size > m->size) {
@@ -173,6 +208,7 @@ static void check(const uint8_t* p, uint32_t size, bool write, bool atomic, void
       (uint32_t)(g_instruction - s_kernel_base)};
   if (!m->records) return;
   const char* kind = atomic ? "an atomic access" : write ? "a store" : "a load";
+  bool plain_store = write && !atomic, over_store = false;
   for (uint32_t i = 0; i < size; i++) {
     Record& r = m->records[offset + i];
     struct {
@@ -180,7 +216,7 @@ static void check(const uint8_t* p, uint32_t size, bool write, bool atomic, void
       const char* kind;
       bool matters;
     } former[] = {
-        {r.write, "a store", true},
+        {r.write, "a store", !plain_store},
         {r.atomic, "an atomic access", !atomic},
         {r.read, "a load", write || atomic},
         {r.other_read, "a load", write || atomic},
@@ -191,6 +227,11 @@ static void check(const uint8_t* p, uint32_t size, bool write, bool atomic, void
         memset(&r, 0, sizeof r);
         return;
       }
+    if (plain_store) {
+      bool conflicts = conflict(r.write, now, m->shared);
+      s_unsettled.before[i] = conflicts ? r.write : Access{};
+      over_store |= conflicts;
+    }
     if (atomic) {
       r.atomic = now;
     } else if (write) {
@@ -200,6 +241,14 @@ static void check(const uint8_t* p, uint32_t size, bool write, bool atomic, void
       r.read = now;
     }
   }
+  if (over_store) {
+    s_unsettled.memory = m;
+    s_unsettled.offset = offset;
+    s_unsettled.size = size;
+    s_unsettled.instruction = g_instruction;
+    s_unsettled.now = now;
+    memcpy(s_unsettled.bytes, p, size);
+  }
 }
 
 #define HOOK extern "C" __attribute__((visibility("default")))
@@ -208,6 +257,14 @@ static void check(const uint8_t* p, uint32_t size, bool write, bool atomic, void
   HOOK void __sanitizer_cov_store##n(const uint8_t* p) { check(p, n, true, false, __builtin_return_address(0)); }
 HOOKS(1) HOOKS(2) HOOKS(4) HOOKS(8) HOOKS(16) HOOK void __sanitizer_cov_trace_pc_guard(void*) {}
 HOOK void __sanitizer_cov_trace_pc_guard_init(void*, void*) {}
+// Notes where a kernel reads an inactive lane; whether anything hangs on it, other fills show (undefined_lanes.py).
+HOOK void msl_inactive_read(const char* operation) {
+  Dispatch& d = *g_dispatch;
+  uint64_t place = (uint64_t)__builtin_return_address(0) - 1 - s_kernel_base;
+  for (uint32_t k = 0; k < d.lane_read_count; k++)
+    if (d.lane_reads[k].place == place) return;
+  if (d.lane_read_count < kMaxLaneReads) d.lane_reads[d.lane_read_count++] = {place, operation};
+}
 HOOK void msl_atomic_access(const uint8_t* p, uint32_t size, bool write) {
   g_instruction = (uint64_t)__builtin_return_address(0) - 1;
   if (p && (uintptr_t)p % size) {

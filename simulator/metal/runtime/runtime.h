@@ -5,7 +5,7 @@
 
 enum Order : uint32_t { kForward = 0, kReverse = 1, kRandom = 2 };
 // The first two are limits of Apple GPUs: MAX_THREADS_PER_THREADGROUP and SIMD_WIDTH of mpsmith.metal_limits.
-enum : uint32_t { kMaxThreads = 1024, kSimdWidth = 32, kMaxRegions = 64, kMaxMessages = 16 };
+enum : uint32_t { kMaxThreads = 1024, kSimdWidth = 32, kMaxRegions = 64, kMaxMessages = 16, kMaxLaneReads = 8 };
 
 // Same layout as msl_group in include/msl/kernel.h.
 struct Group {
@@ -33,7 +33,13 @@ struct SharedVariable {
   const char* name;
 };
 
-// Same layout as dispatch.Dispatch in Python.
+// Where a kernel read an inactive lane (same layout as dispatch._LaneRead in Python).
+struct LaneRead {
+  uint64_t place;         // the instruction in the kernel's library
+  const char* operation;  // such as simd_shuffle_down
+};
+
+// Same layout as dispatch._Dispatch in Python.
 struct Dispatch {
   KernelFunction kernel;
   uint32_t grid[3];
@@ -57,6 +63,9 @@ struct Dispatch {
   uint32_t error_count;
   uint32_t place_count;
   uint64_t places[kMaxMessages];   // for each message, the instruction in the kernel's library, or 0
+  uint32_t inactive_fill;          // each byte of what an inactive lane holds
+  uint32_t lane_read_count;
+  LaneRead lane_reads[kMaxLaneReads];
 };
 
 extern Dispatch* g_dispatch;
@@ -84,6 +93,7 @@ bool is_fiber_guard_page(const void* address);
 
 // checker.cpp
 void checker_begin(Dispatch* d);
+void checker_group_end();
 void checker_group_begin();
 void checker_threadgroup_barrier(uint32_t flags);
 void checker_simdgroup_barrier(uint32_t simdgroup, uint32_t flags);

@@ -185,6 +185,7 @@ static void activate(uint32_t simdgroup) {
   s_current = s_simdgroups + simdgroup;
 }
 static bool begin_group() {
+  if (g_dispatch->checked) checker_group_end();
   if (s_group_turn == s_group_count) return false;
   const Dispatch& d = *g_dispatch;
   uint64_t k = group_in_turn(s_group_turn++);
@@ -253,8 +254,9 @@ static void resolve(SimdGroup& s) {
       if (size == 4) memcpy(s.exchange.values + lane * 4, lanes[lane].value, 4);
       else memcpy(s.exchange.values + lane * size, lanes[lane].value, size);
     }
-    if (meet != ~0u)  // what an inactive lane "holds" is undefined: make it look so
-      for (uint32_t m = ~meet; m; m &= m - 1) memset(s.exchange.values + __builtin_ctz(m) * size, 0xFF, size);
+    // What an inactive lane holds is undefined. Apple silicon was measured to give zero; the checked mode tries others.
+    int fill = (int)g_dispatch->inactive_fill;
+    for (uint32_t m = ~meet; m; m &= m - 1) memset(s.exchange.values + __builtin_ctz(m) * size, fill, size);
   } else if (g_dispatch->checked) {
     checker_simdgroup_barrier(s_active, lanes[first].flags);
   }
@@ -447,6 +449,7 @@ extern "C" __attribute__((visibility("default"))) void msl_dispatch(Dispatch* d)
   g_dispatch = d;
   d->error_count = 0;
   d->place_count = 0;
+  d->lane_read_count = 0;
   g_instruction = 0;
   d->message[0] = 0;
   Group& g = g_group;

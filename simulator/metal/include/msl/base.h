@@ -31,7 +31,8 @@
 typedef _Float16 half;
 #endif
 
-#define MSL_INLINE inline __attribute__((always_inline))
+// Without debug information of its own, its code counts as the line that calls it: the user's.
+#define MSL_INLINE inline __attribute__((always_inline, nodebug))
 #define METAL_FUNC inline
 #define METAL_CONST __attribute__((const))
 #define METAL_PURE __attribute__((pure))

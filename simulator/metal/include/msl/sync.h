@@ -24,6 +24,9 @@ extern uint msl_current_lane;
 MSL_WAITS void msl_threadgroup_barrier(uint flags);
 MSL_WAITS void msl_simdgroup_barrier(uint flags);
 MSL_WAITS MSL_GENERIC msl_exchange_t* msl_exchange(MSL_GENERIC const void* value, uint size);
+#ifdef MSL_CHECKED
+void msl_inactive_read(const char* operation);
+#endif
 __attribute__((convergent)) void msl_region_enter();
 MSL_WAITS void msl_region_leave();
 }
@@ -67,11 +70,24 @@ MSL_INLINE void simdgroup_barrier(mem_flags f) { msl_simdgroup_barrier((uint)f);
 MSL_INLINE void simdgroup_barrier(mem_flags f, thread_scope) { msl_simdgroup_barrier((uint)f); }
 MSL_INLINE void atomic_thread_fence(mem_flags, MSL_NAME(memory_order), thread_scope = thread_scope_device) {}
 
+#ifdef MSL_STRICT
+typedef const __constant char* msl_name;
+#else
+typedef const char* msl_name;
+#endif
 template <class T> struct msl_lanes {
   MSL_GENERIC msl_exchange_t* shared;
   uint lane;
-  T operator[](uint i) const { return ((MSL_GENERIC const T*)shared->values)[i]; }
-  bool active(uint i) const { return i < MSL_SIMD_WIDTH && (shared->mask >> i & 1); }
+  msl_name operation;
+  // What a lane holds, be it active or not: what an inactive one holds is undefined, and the checker is told of it.
+  MSL_INLINE T operator[](uint i) const {
+#ifdef MSL_CHECKED
+    if (!active(i)) msl_inactive_read(operation);
+#endif
+    return of_active(i);
+  }
+  MSL_INLINE T of_active(uint i) const { return ((MSL_GENERIC const T*)shared->values)[i]; }
+  MSL_INLINE bool active(uint i) const { return i < MSL_SIMD_WIDTH && (shared->mask >> i & 1); }
   // The first lane to come folds for all lanes of its simdgroup or quad.
   template <class F> MSL_INLINE T fold(uint width, F f) const {
     uint part = width == MSL_SIMD_WIDTH ? 0 : lane / width, begin = part * width;
@@ -79,33 +95,34 @@ template <class T> struct msl_lanes {
     if (!(shared->folded >> part & 1)) {
       uint i = begin;
       while (!active(i)) i++;
-      T r = (*this)[i];
+      T r = of_active(i);
       for (i++; i < begin + width; i++)
-        if (active(i)) r = f(r, (*this)[i]);
+        if (active(i)) r = f(r, of_active(i));
       *result = r;
       shared->folded |= 1u << part;
     }
     return *result;
   }
 };
-template <class T> MSL_INLINE msl_lanes<T> msl_share(T x) {
+template <class T> MSL_INLINE msl_lanes<T> msl_share(T x, msl_name operation) {
   static_assert(sizeof(T) <= 64, "SIMD-group functions take values of at most 64 bytes");
   msl_lanes<T> r;
   r.shared = msl_exchange(&x, sizeof(T));
   r.lane = msl_current_lane;
+  r.operation = operation;
   return r;
 }
 
 #define MSL_FOLD(prefix, W, name, expression) \
   template <class T> MSL_INLINE T prefix##_##name(T x) { \
-    return msl_share(x).fold(W, [](T a, T b) { return (T)(expression); }); \
+    return msl_share(x, #prefix "_" #name).fold(W, [](T a, T b) { return (T)(expression); }); \
   }
 #define MSL_SCAN(prefix, W, name, start, last, expression) \
   template <class T> MSL_INLINE T prefix##_prefix_##name(T x) { \
-    auto v = msl_share(x); \
+    auto v = msl_share(x, #prefix "_prefix_" #name); \
     T a = (T)(start); \
     for (uint i = v.lane & ~(W - 1); i last v.lane; i++) \
-      if (v.active(i)) { T b = v[i]; a = (T)(expression); } \
+      if (v.active(i)) { T b = v.of_active(i); a = (T)(expression); } \
     return a; \
   }
 #define MSL_LANE_OPERATIONS(prefix, W) \
@@ -121,50 +138,57 @@ template <class T> MSL_INLINE msl_lanes<T> msl_share(T x) {
   MSL_SCAN(prefix, W, inclusive_product, 1, <=, a * b) \
   MSL_SCAN(prefix, W, exclusive_product, 1, <, a * b) \
   template <class T> MSL_INLINE T prefix##_shuffle(T x, ushort from) { \
-    auto v = msl_share(x); \
+    auto v = msl_share(x, #prefix "_shuffle"); \
     return v[(v.lane & ~(W - 1)) | (from & (W - 1))]; \
   } \
-  template <class T> MSL_INLINE T prefix##_broadcast(T x, ushort from) { return prefix##_shuffle(x, from); } \
+  template <class T> MSL_INLINE T prefix##_broadcast(T x, ushort from) { \
+    auto v = msl_share(x, #prefix "_broadcast"); \
+    return v[(v.lane & ~(W - 1)) | (from & (W - 1))]; \
+  } \
   template <class T> MSL_INLINE T prefix##_broadcast_first(T x) { \
-    auto v = msl_share(x); \
+    auto v = msl_share(x, #prefix "_broadcast_first"); \
     uint first = v.lane & ~(W - 1); \
     while (!v.active(first)) first++; \
-    return v[first]; \
+    return v.of_active(first); \
   } \
   template <class T> MSL_INLINE T prefix##_shuffle_up(T x, ushort d) { \
-    auto v = msl_share(x); \
+    auto v = msl_share(x, #prefix "_shuffle_up"); \
     return (v.lane & (W - 1)) >= d ? v[v.lane - d] : x; \
   } \
   template <class T> MSL_INLINE T prefix##_shuffle_down(T x, ushort d) { \
-    auto v = msl_share(x); \
+    auto v = msl_share(x, #prefix "_shuffle_down"); \
     return (v.lane & (W - 1)) + d < W ? v[v.lane + d] : x; \
   } \
   template <class T> MSL_INLINE T prefix##_shuffle_xor(T x, ushort d) { \
-    auto v = msl_share(x); \
+    auto v = msl_share(x, #prefix "_shuffle_xor"); \
     return v[(v.lane ^ d) & (MSL_SIMD_WIDTH - 1)]; \
   } \
   template <class T> MSL_INLINE T prefix##_shuffle_rotate_up(T x, ushort d) { \
-    auto v = msl_share(x); \
+    auto v = msl_share(x, #prefix "_shuffle_rotate_up"); \
     return v[(v.lane & ~(W - 1)) | ((v.lane - d) & (W - 1))]; \
   } \
   template <class T> MSL_INLINE T prefix##_shuffle_rotate_down(T x, ushort d) { \
-    auto v = msl_share(x); \
+    auto v = msl_share(x, #prefix "_shuffle_rotate_down"); \
     return v[(v.lane & ~(W - 1)) | ((v.lane + d) & (W - 1))]; \
   } \
   template <class T> MSL_INLINE T prefix##_shuffle_and_fill_up(T x, T fill, ushort d) { \
-    uint k = msl_current_lane & (W - 1); \
-    T up = prefix##_shuffle_rotate_up(x, d), from_fill = prefix##_shuffle_rotate_up(fill, d); \
-    return k >= d ? up : from_fill; \
+    uint k = msl_current_lane & (W - 1), from = (msl_current_lane & ~(W - 1)) | ((k - d) & (W - 1)); \
+    auto v = msl_share(x, #prefix "_shuffle_and_fill_up"); \
+    T up = k >= d ? v[from] : x; \
+    auto filling = msl_share(fill, #prefix "_shuffle_and_fill_up"); \
+    return k >= d ? up : filling[from]; \
   } \
   template <class T> MSL_INLINE T prefix##_shuffle_and_fill_down(T x, T fill, ushort d) { \
-    uint k = msl_current_lane & (W - 1); \
-    T down = prefix##_shuffle_rotate_down(x, d), from_fill = prefix##_shuffle_rotate_down(fill, d); \
-    return k + d < W ? down : from_fill; \
+    uint k = msl_current_lane & (W - 1), from = (msl_current_lane & ~(W - 1)) | ((k + d) & (W - 1)); \
+    auto v = msl_share(x, #prefix "_shuffle_and_fill_down"); \
+    T down = k + d < W ? v[from] : x; \
+    auto filling = msl_share(fill, #prefix "_shuffle_and_fill_down"); \
+    return k + d < W ? down : filling[from]; \
   } \
   MSL_INLINE bool prefix##_all(bool b) { return prefix##_and((uint)b) != 0; } \
   MSL_INLINE bool prefix##_any(bool b) { return prefix##_or((uint)b) != 0; } \
   MSL_INLINE bool prefix##_is_first() { \
-    auto v = msl_share(0u); \
+    auto v = msl_share(0u, #prefix "_is_first"); \
     uint first = v.lane & ~(W - 1); \
     while (!v.active(first)) first++; \
     return v.lane == first; \
@@ -186,12 +210,12 @@ struct simd_vote {
   bool any() const { return votes != 0; }
 };
 MSL_INLINE simd_vote simd_ballot(bool b) {
-  auto v = msl_share((uint)b);
+  auto v = msl_share((uint)b, "simd_ballot");
   simd_vote r;
   r.votes = 0;
   r.active = v.shared->mask;
   for (uint i = 0; i < MSL_SIMD_WIDTH; i++)
-    if (v.active(i) && v[i]) r.votes |= 1ul << i;
+    if (v.active(i) && v.of_active(i)) r.votes |= 1ul << i;
   return r;
 }
 MSL_INLINE simd_vote simd_active_threads_mask() { return simd_ballot(true); }

@@ -32,7 +32,7 @@ STEPS: dict[str, Callable[[Lanes, Mask], Lanes]] = {
     "v = simd_sum(v) & 1023;": active_sum,
     "v = simd_max(v) ^ lane;": lambda v, active: v[active].max() ^ LANE,
     "v = simd_prefix_inclusive_sum(v) & 255;": scan,
-    "v = simd_shuffle_xor(v, 1) + 1;": lambda v, active: np.where(active[LANE ^ 1], v[LANE ^ 1], -1) + 1,
+    "v = simd_shuffle_xor(v, 1) + 1;": lambda v, active: np.where(active[LANE ^ 1], v[LANE ^ 1], 0) + 1,
     "v = total(v);": active_sum,
     "v += 3;": lambda v, active: v + 3,
 }

@@ -185,6 +185,12 @@ RACES = {
     "all threads write one place": shared("s[0] = t; a[i] = t;"),
     "device memory within a group": shared("a[i] = b[i]; a[64 * g + 63 - t] += 1;"),
     "device memory across groups": shared("a[0] += b[i];"),
+    "all threads write one place, in the last alone another value": shared("s[0] = t == 63 ? 5 : 4; a[i] = t;"),
+    "groups write different values": shared("a[0] = g;"),
+    "values that differ in one byte": shared("((device uint*)a)[0] = 0x01020304u + (t << 16); s[t] = 0;"),
+    "an equal store, then another": shared("s[0] = 4; s[0] = t; a[i] = 1;"),
+    "stored alike and loaded by others": shared("if (t < 9) s[0] = 4; a[i] = s[t / 64];"),
+    "the last store of all": shared("if (t == 0) a[0] = 1; if (t == 63) a[0] = 2;"),
     "atomic and plain access": shared(
         "threadgroup atomic_int n; if (t == 0) *(threadgroup int*)&n = 0;"
         " atomic_fetch_add_explicit(&n, 1, memory_order_relaxed); a[i] = 0;"
@@ -213,6 +219,9 @@ ORDERED = {
     "both flags": shared(
         "s[t] = b[i]; threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup); a[i] = s[63 - t];"
     ),
+    "equal stores within a group": shared("s[0] = 4; a[g] = b[0];"),
+    "equal stores across groups": shared("a[0] = 7;"),
+    "equal stores of parts of a value": shared("((device uchar*)a)[t / 2] = 3;"),
     "many readers": shared("a[i] = b[0] + b[i];"),
     "one writer": shared("if (t == 0) a[g] = b[g];"),
     "uniform return of a whole group before a barrier": shared(
@@ -229,7 +238,7 @@ def test_ordered_accesses_are_no_races(name: str) -> None:
 
 def test_barrier_that_some_threads_never_reach() -> None:
     source = shared("if (t > 40) return;\n threadgroup_barrier(mem_flags::mem_none); a[i] = 1;")
-    with pytest.raises(RuntimeError, match=r"diverged barrier: 23 of 64 threads .* returned before"):
+    with pytest.raises(RuntimeError, match=r"diverged barrier: 23 of 64 threads .* returned before.*, at .*:6$"):
         call(source, floats(64), floats(64), threads=64, group_size=64)
 
 

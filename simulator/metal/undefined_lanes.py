@@ -1,0 +1,54 @@
+"""Whether a kernel's results hang on what inactive lanes hold, which Metal leaves undefined.
+
+A lane is inactive where it has returned, took another branch, or lies past the end of a threadgroup whose size is no
+multiple of the SIMD width. Reading one, as a reduction by `simd_shuffle_down` does in a partial SIMD group, is no
+mistake in itself: often the value is thrown away. So a kernel that reads inactive lanes runs again with other bytes in
+them: where its results differ, or where it fails, it relies on them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import replace
+
+from .dispatch import GridLaunch, RunReport
+
+# NaN, -1 and the largest unsigned number; then a large positive and a large negative number of every type. A maximum
+# that ignores NaN shows with the second, a minimum with the third.
+POISON = (0xFF, 0x7B, 0xFB)
+
+
+def run_with_poison(run: Callable[[GridLaunch], RunReport], launch: GridLaunch) -> tuple[list[str], str | None]:
+    """Runs `launch` with inactive lanes of zero, and again with poison in them if any is read.
+
+    Returns the errors of the first run, and what hangs on inactive lanes, or None. The memory is left as the first run
+    leaves it. Only memory that the launch guards is compared.
+    """
+    written = [(address, size, index) for address, size, index, writable in launch.regions if writable]
+
+    def contents() -> list[bytes]:
+        return [ctypes.string_at(address, size) for address, size, _ in written]
+
+    def restore(kept: list[bytes]) -> None:
+        for (address, size, _), content in zip(written, kept, strict=True):
+            ctypes.memmove(address, content, size)
+
+    before = contents()
+    first = run(launch)
+    if first.errors or not first.lane_reads:
+        return first.errors, None
+    zero = contents()
+    reads = "; ".join(first.lane_reads)
+    for poison in POISON:
+        restore(before)
+        poisoned = run(replace(launch, inactive_fill=poison))
+        other = contents()
+        restore(zero)
+        if poisoned.errors:
+            return [], f"with bytes of 0x{poison:02X} in inactive lanes it fails: {poisoned.errors[0]}; {reads}"
+        for (_, _, index), a, b in zip(written, zero, other, strict=True):
+            if a != b:
+                byte = next(i for i, (x, y) in enumerate(zip(a, b, strict=True)) if x != y)
+                return [], f"byte {byte} of argument {index} differs if they hold 0x{poison:02X} and not 0; {reads}"
+    return [], None
