@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...simulator.apple.location import STUBS
-from ...simulator.clang import Diagnostic, Message, PrecompiledHeaders, messages
+from ...simulator.clang import Diagnostic, Message, messages
 from ...simulator.clang.compiler import PLAIN_MESSAGES
 from ...simulator.clang.diagnostics import COMPILE
+from ...simulator.clang.precompiled_headers import PrecompiledHeaders
 from ..release_files import check_folder
 from .findings import line_of
 from .mach_object import MachObject
@@ -84,13 +85,13 @@ class MacosCompiler:
 
     def __init__(self, toolchain: Toolchain, *, precompile: bool = True) -> None:
         self.toolchain = toolchain
-        folder = check_folder() / "pch"
-        self._headers = PrecompiledHeaders(toolchain.clang, folder, toolchain.identity) if precompile else None
+        self._precompile = precompile
+        self._headers = PrecompiledHeaders(toolchain.clang, check_folder() / "pch", toolchain.identity)
 
     def compile(self, source: CompilationUnit, folder: Path) -> Compiled:
         """Compile to an object file for arm64 macOS; temporary files go to `folder`."""
         flags = self._flags(source)
-        header = self._headers.header_for(source.text, flags, source.include, folder) if self._headers else None
+        header = self._headers.find(source.text, flags, source.include) if self._precompile else None
         uses = ["-include-pch", str(header)] if header else []
         target = folder / "object.o"
         done = self.toolchain.clang.run("clang", *flags, *uses, *_warnings(), "-c", str(source.path), "-o", str(target))

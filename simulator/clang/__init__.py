@@ -8,7 +8,6 @@ from .cache import BuildCache
 from .compiler import Clang, Limits, ToolRun, installed, locate
 from .diagnostics import Diagnostic, Message, messages
 from .errors import CompilerLimitError, CompilerMissingError, InternalCompilerError
-from .precompiled import PrecompiledHeaders
 
 __all__ = [
     "BuildCache",
@@ -19,7 +18,6 @@ __all__ = [
     "InternalCompilerError",
     "Limits",
     "Message",
-    "PrecompiledHeaders",
     "ToolRun",
     "installed",
     "locate",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mpsmith.simulator.clang import Clang, ToolRun
-from mpsmith.simulator.clang.precompiled import PrecompiledHeaders, leading_includes
+from mpsmith.simulator.clang.precompiled_headers import PrecompiledHeaders, leading_includes
 
 BEGINNING = "#define A\n#include <vector>\n"
 
@@ -40,25 +40,25 @@ def test_leading_includes_end_at_the_first_gap() -> None:
 
 def test_files_that_begin_alike_share_a_header(headers: PrecompiledHeaders, tmp_path: Path) -> None:
     flags = ["-x", "objective-c++", "-DTORCH_EXTENSION_NAME=one"]
-    first = headers.header_for(f"{BEGINNING}\nint one;\n", flags, (), tmp_path)
+    first = headers.find(f"{BEGINNING}\nint one;\n", flags, ())
     assert first is not None
     assert first.read_text() == BEGINNING
     assert "objective-c++-header" in runs[0]
     others = ["-x", "objective-c++", "-DTORCH_EXTENSION_NAME=two", "-I", str(tmp_path / "own")]
-    assert headers.header_for(f"{BEGINNING}\nint two;\n", others, [tmp_path / "own"], tmp_path) == first
+    assert headers.find(f"{BEGINNING}\nint two;\n", others, [tmp_path / "own"]) == first
     assert len(runs) == 1
-    assert headers.header_for(f"{BEGINNING}\nint two;\n", [*others, "-O2"], (), tmp_path) != first
+    assert headers.find(f"{BEGINNING}\nint two;\n", [*others, "-O2"], ()) != first
 
 
 def test_an_own_folder_counts_where_an_include_is_found_in_it(headers: PrecompiledHeaders, tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.mkdir()
     (own / "vector").write_text("")
-    with_own = headers.header_for(BEGINNING, ["-x", "objective-c++", "-I", str(own)], [own], tmp_path)
-    assert with_own != headers.header_for(BEGINNING, ["-x", "objective-c++"], (), tmp_path)
+    with_own = headers.find(BEGINNING, ["-x", "objective-c++", "-I", str(own)], [own])
+    assert with_own != headers.find(BEGINNING, ["-x", "objective-c++"], ())
 
 
 def test_includes_that_do_not_compile_are_left_to_the_file_itself(headers: PrecompiledHeaders, tmp_path: Path) -> None:
-    assert headers.header_for("#include <missing.h>\n", ["-x", "c++"], (), tmp_path) is None
-    assert headers.header_for("int x;\n", ["-x", "c++"], (), tmp_path) is None
+    assert headers.find("#include <missing.h>\n", ["-x", "c++"], ()) is None
+    assert headers.find("int x;\n", ["-x", "c++"], ()) is None
     assert len(runs) == 1

@@ -1,0 +1,81 @@
+"""The includes with which files begin, compiled once and kept for all files that begin alike."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...fingerprint import fingerprint
+from .compiler import Clang
+
+# Most of what a file costs beyond its headers' syntax are the templates that they instantiate: do that once, too.
+_PRECOMPILING = ("-Xclang", "-fpch-instantiate-templates")
+_KEPT_HEADERS = 24  # of 25 to 85 MB each
+_INCLUDED = re.compile(r"#\s*(?:include|import)\s*<([^>]+)>")
+_PREFIX_LINE = re.compile(r"^\s*(#\s*(define|include\s*<|import\s*<).*|//.*)?$")
+
+
+@dataclass(frozen=True)
+class PrecompiledHeaders:
+    """Precompiled headers below `folder`, built by one compiler. `identity` changes with what they include."""
+
+    clang: Clang
+    folder: Path
+    identity: str
+
+    def find(self, text: str, flags: Sequence[str], include: Sequence[Path]) -> Path | None:
+        """The header for a file with this text, built where it is not kept; None where there is nothing to gain.
+
+        `flags` compile the file as Objective-C++; `include` are the folders in them that belong to the file alone.
+        """
+        prefix = leading_includes(text)
+        if not prefix:
+            return None
+        # Every extension has another name, which no header uses before its own PYBIND11_MODULE.
+        flags = [flag for flag in flags if not flag.startswith("-DTORCH_EXTENSION_NAME=")]
+        if not any((place / name).is_file() for place in include for name in _INCLUDED.findall(prefix)):
+            flags = [flag for flag in flags if flag not in {"-I", *map(str, include)}]
+        key = fingerprint(self.identity, *_PRECOMPILING, *flags, prefix)
+        target = self.folder / f"{key}.pch"
+        if target.is_file():
+            target.touch()  # what was used last is kept
+            return target
+        return self._build(prefix, flags, target)
+
+    def _build(self, prefix: str, flags: Sequence[str], target: Path) -> Path | None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        header = target.with_suffix(".h")
+        header.write_text(prefix)
+        as_header = ["objective-c++-header" if flag == "objective-c++" else flag for flag in flags]
+        with tempfile.TemporaryDirectory(dir=self.folder, prefix=".new-") as temporary:
+            built = Path(temporary) / "prefix.pch"
+            done = self.clang.run("clang", *as_header, "-w", *_PRECOMPILING, "-c", str(header), "-o", str(built))
+            if not done.succeeded:
+                return None  # compiling the file itself says what is wrong, at its own lines
+            built.replace(target)
+        self._keep_newest()
+        return target
+
+    def _keep_newest(self) -> None:
+        """Remove those that were not used for longest."""
+        by_age = sorted(self.folder.glob("*.pch"), key=lambda path: path.stat().st_mtime, reverse=True)
+        for old in by_age[_KEPT_HEADERS:]:
+            old.unlink(missing_ok=True)
+            old.with_suffix(".h").unlink(missing_ok=True)
+
+
+def leading_includes(text: str) -> str:
+    """The `#define` and `#include <...>` lines with which a file begins; empty when it begins with something else.
+
+    The first empty line after an include ends them: what follows may differ between files that begin alike.
+    """
+    kept: list[str] = []
+    for line in text.splitlines():
+        if not _PREFIX_LINE.match(line) or (not line.strip() and any("<" in include for include in kept)):
+            break
+        if line.lstrip().startswith("#"):
+            kept.append(line.strip())
+    return "\n".join(kept) + "\n" if any("<" in line for line in kept) else ""
