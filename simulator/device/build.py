@@ -73,14 +73,23 @@ def _build_key() -> str:
     return f"torch-{torch.__version__}-{digest.hexdigest()[:16]}"
 
 
-def _compiler_version() -> bytes:
-    # As torch.utils.cpp_extension chooses it, which takes long to import and is not needed for a library that is kept.
+def cxx_command() -> list[str]:
+    """The system's C++ compiler, as torch.utils.cpp_extension chooses it, which takes long to import.
+
+    Raises:
+        SimulatorError: there is none.
+    """
     command = shlex.split(os.environ.get("CXX", "")) or ["c++"]
     if shutil.which(command[0]) is None:
         raise SimulatorError(
             f"the simulated mps device needs a C++ compiler, and there is no `{command[0]}` here; "
             "install one (Debian, Ubuntu: apt install g++) or name it in the CXX environment variable"
         )
+    return command
+
+
+def _compiler_version() -> bytes:
+    command = cxx_command()
     version = subprocess.run([*command, "--version"], capture_output=True, check=False)
     return " ".join(command).encode() + version.stdout
 

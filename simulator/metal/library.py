@@ -6,8 +6,9 @@ import operator
 import re
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 from ...fingerprint import fingerprint
@@ -25,6 +26,8 @@ from .schedules import run_schedules
 from .translation import Translation, translate
 from .undefined_lanes import run_with_poison
 from .wrappers import symbol
+
+NO_MEMORY: Mapping[int, Buffer] = MappingProxyType({})
 
 
 class ShaderLibrary:
@@ -125,14 +128,43 @@ class SimulatedKernel:
         if errors is not None and error_buf_idx is not None:
             buffers[error_buf_idx] = errors.buffer
         grid, group = _grid(args, threads, group_size, self._device, self._entry.max_threads)
+        self.launch(grid, group, buffers)
+        if errors is not None:
+            errors.raise_first()
+
+    @property
+    def buffer_parameters(self) -> dict[int, tuple[str, int]]:
+        """By buffer index: the parameter's name, and the bytes that a reference reads (0 for a pointer)."""
+        loaded = self._load("fast").parameters
+        return {
+            a.index: (a.name, loaded[a.index].size)
+            for a in self._entry.arguments
+            if a.kind == "buffer" and a.index in loaded
+        }
+
+    def launch(
+        self,
+        grid: tuple[int, int, int],
+        group: tuple[int, int, int],
+        buffers: Mapping[int, Buffer],
+        threadgroup_memory: Mapping[int, Buffer] = NO_MEMORY,
+    ) -> None:
+        """Runs the kernel on memory that is bound already: buffers and `[[threadgroup(n)]]` memory by their index.
+
+        Raises:
+            MetalRuntimeError: what is bound does not fit, or the kernel did something that a GPU would not forgive.
+        """
+        mode = current_mode(self._mode)
         kernel = self._load("checked" if mode == "checked" else "fast")
-        self._check_buffers(kernel, buffers)
+        slots = {FIRST_THREADGROUP_SLOT + index: memory for index, memory in threadgroup_memory.items()}
+        self._check_buffers(kernel, buffers, slots)
         if 0 in grid:
             return
-        addresses = [buffers[i].address if i in buffers else 0 for i in range(MAX_BUFFERS)]
-        guarded = mode != "fast" or sum(b.size for b in buffers.values()) <= GUARDED_BYTES
+        bound = {**buffers, **slots}
+        addresses = [bound[i].address if i in bound else 0 for i in range(max([MAX_BUFFERS - 1, *slots]) + 1)]
+        guarded = mode != "fast" or sum(b.size for b in bound.values()) <= GUARDED_BYTES
         written = {index for index, parameter in kernel.parameters.items() if parameter.writable}
-        regions = merged_regions(buffers, written) if guarded else []
+        regions = merged_regions(bound, written) if guarded else []
         launch = GridLaunch(grid, group, addresses, regions, one_by_one=mode != "fast")
         if mode == "schedules":
             self._run_schedules(kernel, launch)
@@ -140,8 +172,6 @@ class SimulatedKernel:
             self._run_with_poison(kernel, launch)
         else:
             self._run(kernel, launch)
-        if errors is not None:
-            errors.raise_first()
 
     # ------------------------------------------------------------------------------------------ building
     def _load(self, build: Build) -> LoadedKernel:
@@ -200,10 +230,14 @@ class SimulatedKernel:
         text = "\n  ".join(re.sub(r"\bargument (\d+)", with_name, m) for m in messages)
         return f"simulated Metal kernel '{self._entry.name}' ({place.file}:{place.line}): {text}"
 
-    def _check_buffers(self, kernel: LoadedKernel, buffers: dict[int, Buffer]) -> None:
+    def _check_buffers(
+        self, kernel: LoadedKernel, buffers: Mapping[int, Buffer], threadgroup_memory: Mapping[int, Buffer]
+    ) -> None:
         if any(i >= MAX_BUFFERS for i in buffers):
             raise MetalRuntimeError(self._explain([f"{max(buffers) + 1} arguments; Metal has {MAX_BUFFERS} buffers"]))
         for index, parameter in kernel.parameters.items():
+            if index in threadgroup_memory:
+                continue
             if index >= FIRST_THREADGROUP_SLOT:
                 asked = f"[[threadgroup({index - FIRST_THREADGROUP_SLOT})]]"
                 raise MetalRuntimeError(self._explain([f"{asked} needs a length, which compile_shader cannot set"]))

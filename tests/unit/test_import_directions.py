@@ -97,7 +97,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "conformance",
         "survey",
     ),
-    "simulator": ("errors", "apple", "clang", "metal", "air", "device", "shipped"),
+    "simulator": ("errors", "apple", "clang", "metal", "air", "device", "objc", "shipped"),
 }
 
 

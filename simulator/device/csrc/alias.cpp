@@ -7,6 +7,7 @@
 
 #include "allocator.h"
 #include "device.h"
+#include "metal_host.h"
 #include "sparse.h"
 
 namespace mpsmith {
@@ -76,6 +77,7 @@ at::Tensor AliasScope::to_host(const at::Tensor& tensor) {
       return pair.alias;
     }
   }
+  raise_misuse();
   at::Tensor alias;
   if (tensor.layout() == c10::kSparse) {
     alias = sparse_with_parts_of(

@@ -1,6 +1,7 @@
 #include "allocator.h"
 
 #include "device.h"
+#include "held_memory.h"
 
 #include <unistd.h>
 
@@ -25,22 +26,30 @@ struct Block {
   size_t bytes;
 };
 
+void give_back_block(void* context) {
+  auto* block = static_cast<Block*>(context);
+  std::free(block->data);
+  delete block;
+}
+
 void free_block(void* context) {
   auto* block = static_cast<Block*>(context);
   bytes_in_use -= block->bytes;
-  std::free(block->data);
-  delete block;
+  forget_start(block->data, &give_back_block, block);
 }
 
 struct BorrowedStorage {
   c10::Storage storage;
   size_t counted_bytes;
+  const void* start; // noted as the start of a tensor's memory, or null
 };
 
-void release_borrowed(void* context) {
+void release_host_pointer(void* context) { delete static_cast<BorrowedStorage*>(context); }
+
+void release_device_pointer(void* context) {
   auto* borrowed = static_cast<BorrowedStorage*>(context);
   bytes_in_use -= borrowed->counted_bytes;
-  delete borrowed;
+  forget_start(borrowed->start, &release_host_pointer, borrowed);
 }
 
 std::string readable(size_t bytes) {
@@ -79,6 +88,8 @@ class HostMemory final : public c10::Allocator {
     void* data = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
     check_fits(data != nullptr, bytes);
     bytes_in_use += bytes;
+    // The memory of aliases too: an operator that grows one hands its memory over to the mps tensor.
+    note_start(data, bytes);
     return {data, new Block{data, bytes}, &free_block, label_};
   }
 
@@ -108,12 +119,15 @@ c10::DataPtr device_pointer_to(const c10::Storage& host) {
   const size_t bytes = storage->nbytes();
   bytes_in_use += bytes;
   void* data = storage->_mutable_data_ptr_no_checks().get();
-  return {data, new BorrowedStorage{host, bytes}, &release_borrowed, simulated_device()};
+  if (data != nullptr) {
+    note_start(data, bytes);
+  }
+  return {data, new BorrowedStorage{host, bytes, data}, &release_device_pointer, simulated_device()};
 }
 
 c10::DataPtr host_pointer_to(const c10::Storage& device) {
   void* data = device.unsafeGetStorageImpl()->_mutable_data_ptr_no_checks().get();
-  return {data, new BorrowedStorage{device, 0}, &release_borrowed, host_device()};
+  return {data, new BorrowedStorage{device, 0, nullptr}, &release_host_pointer, host_device()};
 }
 
 size_t allocated_bytes() { return bytes_in_use; }

@@ -4,6 +4,7 @@
 #include "device.h"
 #include "events.h"
 #include "generator.h"
+#include "metal_host.h"
 
 #include <ATen/detail/MPSHooksInterface.h>
 #include <c10/core/CPUAllocator.h>
@@ -15,6 +16,11 @@ namespace {
 
 // What the device says it runs on: a macOS that is new enough for everything torch asks about.
 constexpr unsigned kMacOS = 26;
+
+const MetalHost& loaded_metal_host() {
+  TORCH_CHECK(metal_host() != nullptr, "No host code for Metal is loaded on the simulated mps device");
+  return *metal_host();
+}
 
 // No `override`: the interface gains functions from release to release, and this source compiles with all of them.
 struct MPSHooks : at::MPSHooksInterface {
@@ -50,8 +56,18 @@ struct MPSHooks : at::MPSHooksInterface {
   size_t getMaxBufferLength() const { return recommended_max_bytes(); }
   void setMemoryFraction(double fraction) const { set_memory_fraction(fraction); }
 
-  void deviceSynchronize() const {}
-  void commitStream() const {}
+  void deviceSynchronize() const {
+    if (metal_host() != nullptr) {
+      metal_host()->synchronize();
+    }
+  }
+  void commitStream() const {
+    if (metal_host() != nullptr) {
+      metal_host()->commit();
+    }
+  }
+  void* getCommandBuffer() const { return loaded_metal_host().command_buffer(); }
+  void* getDispatchQueue() const { return loaded_metal_host().dispatch_queue(); }
   void profilerStartTrace(const std::string&, bool) const {}
   void profilerStopTrace() const {}
 

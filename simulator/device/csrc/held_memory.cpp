@@ -1,0 +1,104 @@
+#include "held_memory.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace mpsmith {
+namespace {
+
+struct Release {
+  void (*function)(void*);
+  void* context;
+};
+struct Start {
+  size_t bytes = 0;
+  size_t owners = 0;
+  int64_t holders = 0;
+  std::vector<Release> held_back;
+};
+// Leaked: tensors may outlive every static object.
+std::mutex& starts_mutex() {
+  static auto* mutex = new std::mutex;
+  return *mutex;
+}
+std::unordered_map<const void*, Start>& starts() {
+  static auto* table = new std::unordered_map<const void*, Start>;
+  return *table;
+}
+
+// Objects of the Objective-C runtime begin 16 bytes behind a multiple of 64, and the memory of tensors at one. Where
+// some tensor's does not, the runtime has to look into the table for each message.
+constexpr uintptr_t kBlock = 64;
+constexpr uintptr_t kObject = 16;
+std::atomic<bool> starts_like_an_object{false};
+
+} // namespace
+
+void note_start(const void* data, size_t bytes) {
+  if (reinterpret_cast<uintptr_t>(data) % kBlock == kObject) {
+    starts_like_an_object = true;
+  }
+  const std::lock_guard<std::mutex> guard(starts_mutex());
+  Start& start = starts()[data];
+  start.bytes = std::max(start.bytes, bytes);
+  ++start.owners;
+}
+
+void forget_start(const void* data, void (*release)(void*), void* context) {
+  {
+    const std::lock_guard<std::mutex> guard(starts_mutex());
+    const auto found = starts().find(data);
+    if (found != starts().end()) {
+      --found->second.owners;
+      if (found->second.holders > 0) {
+        found->second.held_back.push_back({release, context});
+        return;
+      }
+      if (found->second.owners == 0) {
+        starts().erase(found);
+      }
+    }
+  }
+  release(context);
+}
+
+// What the host side of Metal asks. How many bytes begin at an address; 0 where it is the start of no tensor's memory.
+extern "C" __attribute__((visibility("default"))) uint64_t mpsmith_storage_bytes(const void* data) {
+  const std::lock_guard<std::mutex> guard(starts_mutex());
+  const auto found = starts().find(data);
+  return found == starts().end() ? 0 : found->second.bytes;
+}
+
+// Somebody takes hold of the memory that begins here (+1) or lets go of it (-1).
+extern "C" __attribute__((visibility("default"))) void mpsmith_storage_hold(const void* data, int64_t change) {
+  std::vector<Release> released;
+  {
+    const std::lock_guard<std::mutex> guard(starts_mutex());
+    const auto found = starts().find(data);
+    if (found == starts().end()) {
+      return;
+    }
+    Start& start = found->second;
+    start.holders += change;
+    if (start.holders <= 0) {
+      released.swap(start.held_back);
+      if (start.owners == 0) {
+        starts().erase(found);
+      }
+    }
+  }
+  for (const Release& release : released) {
+    release.function(release.context);
+  }
+}
+
+extern "C" __attribute__((visibility("default"))) const std::atomic<bool>* mpsmith_storage_anywhere() {
+  return &starts_like_an_object;
+}
+
+} // namespace mpsmith

@@ -1,0 +1,52 @@
+"""Function constants: values that host code gives a Metal program before its kernels are built."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .errors import MetalRuntimeError
+
+_DECLARED = re.compile(
+    r"(?P<head>\bconstant\b[^;{}()\[\]]*?\b(?P<name>\w+))\s*\[\[\s*function_constant\((?P<index>[^\]]*?)\)\s*\]\]\s*;"
+)
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A value, as Metal source, for the constant of an index or (where that is -1) of a name."""
+
+    index: int
+    name: str
+    value: str
+
+
+def specialized(source: str, constants: Sequence[Constant]) -> str:
+    """The program with these values in place of its `[[function_constant(n)]]`; what has no value stays undefined.
+
+    Raises:
+        MetalRuntimeError: an index in the source is no number, so that it cannot be told which constant is meant.
+    """
+    by_index = {c.index: c.value for c in constants if c.index >= 0}
+    by_name = {c.name: c.value for c in constants if c.index < 0}
+    defined: list[str] = []
+
+    def with_value(declared: re.Match[str]) -> str:
+        name, index = declared["name"], declared["index"].strip()
+        value = by_name.get(name)
+        if value is None and by_index:
+            if not index.isdigit():
+                raise MetalRuntimeError(f"the function constant '{name}' has the index {index}; write it as a number")
+            value = by_index.get(int(index))
+        if value is None:
+            return declared[0]
+        defined.append(name)
+        # Lines stay where they are, so that messages name the right ones.
+        return f"{declared['head']} = {value};" + "\n" * (declared[0].count("\n") - declared["head"].count("\n"))
+
+    text = _DECLARED.sub(with_value, source)
+    if not defined:
+        return text
+    known = "|".join(map(re.escape, defined))
+    return re.sub(rf"\bis_function_constant_defined\(\s*(?:{known})\s*\)", "true", text)

@@ -1,0 +1,158 @@
+"""Runs what Metal's host side encodes: its commands come here and go on to `simulator.metal`.
+
+The host side is C++ and calls through ctypes. No exception may pass through C: each callback answers its text.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from ..metal.binding import Buffer
+from ..metal.function_constants import Constant, specialized
+from ..metal.library import ShaderLibrary, SimulatedKernel, compile_library
+from ..metal.modes import mode_from_environment
+
+_THREADGROUP_SLOTS = 16
+_ALIGNMENT = 32
+_U64 = ctypes.c_uint64
+_TEXT = ctypes.c_void_p  # an address: the bytes are kept in _answers
+
+
+class _Binding(ctypes.Structure):
+    _fields_ = tuple((name, _U64) for name in ("index", "address", "base", "size"))
+
+
+class _Parameter(ctypes.Structure):
+    _fields_ = (("index", _U64), ("size", _U64), ("name", ctypes.c_char_p))
+
+
+class _Kernel(ctypes.Structure):
+    _fields_ = (
+        ("number", ctypes.c_int64),
+        ("max_threads", _U64),
+        ("threadgroup_bytes", _U64),
+        ("parameter_count", _U64),
+        ("parameters", ctypes.POINTER(_Parameter)),
+    )
+
+
+class _Constant(ctypes.Structure):
+    _fields_ = (("index", ctypes.c_int64), ("name", ctypes.c_char_p), ("value", ctypes.c_char_p))
+
+
+class _Launch(ctypes.Structure):
+    _fields_ = (
+        ("grid", _U64 * 3),
+        ("group", _U64 * 3),
+        ("threadgroup_bytes", _U64 * _THREADGROUP_SLOTS),
+        ("binding_count", _U64),
+        ("bindings", ctypes.POINTER(_Binding)),
+    )
+
+
+_P = ctypes.POINTER
+_COMPILE = ctypes.CFUNCTYPE(_TEXT, _P(ctypes.c_char), _U64, _P(ctypes.c_int64))
+_NAMES = ctypes.CFUNCTYPE(_TEXT, ctypes.c_int64, _P(ctypes.c_void_p))
+_SPECIALIZE = ctypes.CFUNCTYPE(_TEXT, ctypes.c_int64, _P(_Constant), _U64, _P(ctypes.c_int64))
+_KERNEL = ctypes.CFUNCTYPE(_TEXT, ctypes.c_int64, ctypes.c_char_p, _P(_Kernel))
+_LAUNCH = ctypes.CFUNCTYPE(_TEXT, ctypes.c_int64, _P(_Launch))
+
+
+class MetalPrograms(ctypes.Structure):
+    """struct MetalPrograms of metal/programs.h."""
+
+    _fields_ = (
+        ("compile", _COMPILE),
+        ("names", _NAMES),
+        ("specialize", _SPECIALIZE),
+        ("kernel", _KERNEL),
+        ("launch", _LAUNCH),
+    )
+
+
+_sources: list[str] = []  # by number, as `_libraries`: of functions with constants, the source that has them
+_libraries: list[ShaderLibrary] = []
+_kernels: list[SimulatedKernel] = []
+_kernel_rows: list[Any] = []  # what C++ points into
+_answers = threading.local()
+
+
+def _answer(text: str, slot: str = "problem") -> int:
+    kept = ctypes.create_string_buffer(text.encode())
+    setattr(_answers, slot, kept)
+    return ctypes.addressof(kept)
+
+
+def _guarded(function: Callable[..., None]) -> Callable[..., int | None]:
+    def call(*arguments: object) -> int | None:
+        try:
+            function(*arguments)
+            return None
+        except Exception as error:
+            return _answer(str(error) or type(error).__name__)
+
+    return call
+
+
+def _add_library(source: str) -> int:
+    # torch embeds its headers before it hands a source to Metal, and others cannot include any.
+    _libraries.append(compile_library(source, mode=mode_from_environment(), device="mps", embed_headers=False))
+    _sources.append(source)
+    return len(_libraries) - 1
+
+
+@_guarded
+def _compile(source: Any, size: int, number: Any) -> None:
+    number[0] = _add_library(ctypes.string_at(source, size).decode())
+
+
+@_guarded
+def _names(library: int, names: Any) -> None:
+    names[0] = _answer("\n".join(dir(_libraries[library])), "names")
+
+
+@_guarded
+def _specialize(library: int, rows: Any, count: int, number: Any) -> None:
+    constants = [Constant(row.index, row.name.decode(), row.value.decode()) for row in rows[:count]]
+    number[0] = _add_library(specialized(_sources[library], constants))
+
+
+@_guarded
+def _kernel(library: int, name: bytes, facts: Any) -> None:
+    kernel = getattr(_libraries[library], name.decode())
+    parameters = kernel.buffer_parameters
+    rows = (_Parameter * max(len(parameters), 1))(
+        *(_Parameter(index, size, text.encode()) for index, (text, size) in sorted(parameters.items()))
+    )
+    _kernel_rows.append(rows)
+    _kernels.append(kernel)
+    facts[0] = _Kernel(
+        len(_kernels) - 1,
+        kernel.max_threads_per_threadgroup,
+        kernel.static_thread_group_memory_length,
+        len(parameters),
+        ctypes.cast(rows, _P(_Parameter)),
+    )
+
+
+@_guarded
+def _launch(number: int, launch: Any) -> None:
+    given = launch[0]
+    buffers = {b.index: Buffer(b.address, b.base, b.size, None) for b in given.bindings[: given.binding_count]}
+    memory = {slot: _threadgroup_memory(size) for slot, size in enumerate(given.threadgroup_bytes) if size}
+    _kernels[number].launch(tuple(given.grid), tuple(given.group), buffers, memory)
+
+
+def _threadgroup_memory(size: int) -> Buffer:
+    memory = ctypes.create_string_buffer(size + _ALIGNMENT)
+    address = -(-ctypes.addressof(memory) // _ALIGNMENT) * _ALIGNMENT
+    return Buffer(address, address, size, memory)
+
+
+PROGRAMS = MetalPrograms(
+    _COMPILE(_compile), _NAMES(_names), _SPECIALIZE(_specialize), _KERNEL(_kernel), _LAUNCH(_launch)
+)
+"""What `metal_host_install` takes."""

@@ -1,0 +1,108 @@
+"""Builds an extension: `.mm` and `.cpp` files to a shared library for the simulated mps device of this machine."""
+
+from __future__ import annotations
+
+import re
+import sysconfig
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..clang import Diagnostic
+from . import note
+from .compiler import Unit, host_compiler, link, torch_libraries
+from .errors import ExtensionBuildError
+from .host_libraries import IMAGE, frameworks_library, linked, torch_host_library
+
+_SELECTOR = re.compile(r"@selector\(\s*([\w:]+)\s*\)")
+_CLASS = re.compile(r"OBJC_(?:META)?CLASS_\$_(\w+)")
+# OperationUtils.h uses retain and release.
+_NO_ARC = "ATen/native/mps/OperationUtils.h"
+
+
+@dataclass(frozen=True)
+class BuiltExtension:
+    """A built extension: its library, its name as a python module, and the compiler's warnings."""
+
+    library: Path
+    name: str
+    warnings: tuple[Diagnostic, ...]
+
+
+def build_extension(
+    name: str,
+    sources: Sequence[Path],
+    folder: Path,
+    *,
+    arc: bool | None = None,
+    include: Sequence[Path] = (),
+    definitions: Sequence[str] = (),
+    options: Sequence[str] = (),
+) -> BuiltExtension:
+    """Compiles and links; `load_extension` (loading) loads the result.
+
+    Args:
+        name: of the python module that the extension defines (TORCH_EXTENSION_NAME), and of its library.
+        sources: `.mm` and `.cpp` files.
+        folder: where the library goes; it is made where it is not there.
+        arc: automatic reference counting; None decides by file: not where it includes OperationUtils.h.
+        include: folders that are searched before all others.
+        definitions: macros, as `NAME` or `NAME=VALUE`.
+        options: more options for clang.
+
+    Raises:
+        ExtensionBuildError: a file does not compile or link; it has clang's messages, with file and line.
+        ExtensionError: this machine lacks what a build needs.
+    """
+    compiler = host_compiler(torch=True)
+    named = (f"TORCH_EXTENSION_NAME={name}", *definitions)
+    units = [Unit(path, _arc(path, arc), tuple(include), named, tuple(options)) for path in sources]
+    libraries = (frameworks_library(), torch_host_library())
+    with tempfile.TemporaryDirectory(prefix="mpsmith-build-") as temporary:
+        objects = [Path(temporary) / f"{number}-{path.stem}.o" for number, path in enumerate(sources)]
+        with ThreadPoolExecutor() as threads:
+            warnings = [d for found in threads.map(compiler.compile, units, objects) for d in found]
+        noted = note.write(Path(temporary), name, _asked_for(sources))
+        for unit, place in ((Unit(IMAGE), "image.o"), (Unit(noted), "note.o")):
+            objects.append(Path(temporary) / place)
+            compiler.compile(unit, objects[-1])
+        folder.mkdir(parents=True, exist_ok=True)
+        built = Path(temporary) / "extension.so"
+        words = [word for library in libraries for word in linked(library)]
+        _refuse_undefined(link(objects, built, [*words, *torch_libraries()]))
+        library = folder / f"{name}{sysconfig.get_config_var('EXT_SUFFIX')}"
+        waiting = library.with_suffix(".new")
+        waiting.write_bytes(built.read_bytes())
+        waiting.replace(library)
+    return BuiltExtension(library, name, tuple(warnings))
+
+
+def _arc(path: Path, asked: bool | None) -> bool:
+    return asked if asked is not None else _NO_ARC not in path.read_text("utf-8", "replace")
+
+
+def _asked_for(sources: Sequence[Path]) -> list[str]:
+    """Selectors that the sources ask for by name, as in `respondsToSelector:`: they need not be there."""
+    return sorted({name for path in sources for name in _SELECTOR.findall(path.read_text("utf-8", "replace"))})
+
+
+def _refuse_undefined(symbols: Sequence[str]) -> None:
+    """Raises for what no library has; the symbols of python are found in the process that loads the extension."""
+    missing = [symbol for symbol in symbols if not symbol.startswith(("Py", "_Py"))]
+    classes = sorted({found[1] for symbol in missing if (found := _CLASS.fullmatch(symbol))})
+    graph = [name for name in classes if name.startswith("MPSGraph")]
+    if graph:
+        raise ExtensionBuildError(
+            f"it needs MPSGraph ({', '.join(graph)}), which is Apple's and closed: nothing here can run it; "
+            "a kernel in Metal can be run"
+        )
+    if classes:
+        raise ExtensionBuildError(f"the simulated Metal host has no class {', '.join(classes)}")
+    if missing:
+        shown = ", ".join(missing[:3])
+        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+        raise ExtensionBuildError(
+            f"undefined: {shown}{more}; no library of torch or of the simulated Metal host has it"
+        )

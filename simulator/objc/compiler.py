@@ -1,0 +1,193 @@
+"""Compiles Objective-C++ for this machine with clang, against the C++ library of the system's compiler."""
+
+from __future__ import annotations
+
+import functools
+import platform
+import re
+import subprocess
+import sysconfig
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...cache import cache_folder
+from ...fingerprint import fingerprint, fingerprint_of_code
+from ..apple.location import STUBS, apple_folder
+from ..clang import Clang, Diagnostic, installed, messages
+from ..clang.compiler import PLAIN_MESSAGES
+from ..clang.diagnostics import COMPILE
+from ..clang.precompiled_headers import PrecompiledHeaders
+from ..device.build import cxx_command
+from .errors import ExtensionBuildError, ExtensionError
+
+_HERE = Path(__file__).parent
+INCLUDE = _HERE / "include"
+# Without ARC an unknown selector is only a warning; on a Mac it is a crash.
+_STRICT = ("-Werror=objc-method-access", "-Werror=incompatible-pointer-types", "-Werror=return-type")
+_OBJECTIVE_C = ("-x", "objective-c++", "-fobjc-runtime=macosx-14.0", "-fblocks")
+_CXX = ("-x", "c++")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A file to compile. `arc`: with automatic reference counting; `include`: folders searched before all others."""
+
+    path: Path
+    arc: bool = True
+    include: tuple[Path, ...] = ()
+    definitions: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+
+    @property
+    def language(self) -> tuple[str, ...]:
+        """The flags that say what language it is in."""
+        if self.path.suffix != ".mm":
+            return _CXX
+        return (*_OBJECTIVE_C, "-fobjc-arc") if self.arc else _OBJECTIVE_C
+
+
+@dataclass(frozen=True)
+class HostCompiler:
+    """One clang, with the headers of Apple's frameworks, of torch (unless `torch` is None) and of the system."""
+
+    clang: Clang
+    apple: Path
+    torch: Path | None
+
+    @functools.cached_property
+    def identity(self) -> str:
+        """Changes with everything that decides what a file becomes, but for the file."""
+        parts = (self.clang.identity, self.apple.name, str(self.torch), *system_folders())
+        return fingerprint(*parts, fingerprint_of_code("simulator.objc", "simulator.apple"), *self._torch_flags)
+
+    def compile(self, unit: Unit, target: Path) -> list[Diagnostic]:
+        """Writes an object file; answers the compiler's warnings.
+
+        Raises:
+            ExtensionBuildError: the file does not compile; it has clang's messages.
+        """
+        flags = self._flags(unit)
+        header = self._headers.find(unit.path.read_text("utf-8", "replace"), flags, unit.include)
+        uses = ["-include-pch", str(header)] if header else []
+        done = self.clang.run("clang", *flags, *uses, *_STRICT, "-c", str(unit.path), "-o", str(target))
+        found = [
+            Diagnostic(m.file, m.line, m.column, m.severity, m.text, m.flag or COMPILE) for m in messages(done.stderr)
+        ]
+        if done.succeeded:
+            return found
+        errors = [d for d in found if d.severity == "error"]
+        if not errors:
+            last = (done.stderr.strip().splitlines() or ["the compiler failed without a message"])[-1]
+            errors = [Diagnostic(str(unit.path), 0, 0, "error", last, COMPILE)]
+        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        raise ExtensionBuildError(f"{errors[0]}{more}", found or errors)
+
+    @functools.cached_property
+    def _headers(self) -> PrecompiledHeaders:
+        return PrecompiledHeaders(self.clang, cache_folder() / "objc" / "pch", self.identity)
+
+    def _flags(self, unit: Unit) -> list[str]:
+        with_cxx = [folder for folder in system_folders() if "c++" in folder]
+        others = [folder for folder in system_folders() if folder not in with_cxx]
+        folders = [
+            *with_cxx,
+            str(self.clang.headers / "include"),
+            *others,
+            *map(str, (INCLUDE, STUBS, self.apple)),
+            *map(str, self._torch_folders),
+            sysconfig.get_paths()["include"],
+        ]
+        return [
+            *(f"--target={platform.machine()}-linux-gnu", *unit.language, f"-std={self._standard}", "-O1"),
+            *("-fexceptions", "-frtti", "-fPIC", "-nostdinc", "-nostdinc++", "-pthread"),
+            *("-include", str(INCLUDE / "darwin.h"), "-Wno-everything", "-ferror-limit=30", *PLAIN_MESSAGES),
+            *self._torch_flags,
+            *(word for folder in unit.include for word in ("-I", str(folder))),
+            *(word for folder in folders for word in ("-isystem", folder)),
+            *(f"-D{definition}" for definition in unit.definitions),
+            *unit.options,
+        ]
+
+    @property
+    def _torch_folders(self) -> list[Path]:
+        if self.torch is None:
+            return []
+        include = self.torch / "include"
+        return [include, include / "torch" / "csrc" / "api" / "include"]
+
+    @functools.cached_property
+    def _torch_flags(self) -> list[str]:
+        if self.torch is None:
+            return []
+        import torch
+
+        return [f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}"]
+
+    @functools.cached_property
+    def _standard(self) -> str:
+        """The C++ standard that the installed torch's own extension builder asks for, such as `c++20`."""
+        if self.torch is None:
+            return "c++20"
+        text = (self.torch / "utils" / "cpp_extension.py").read_text("utf-8")
+        return max(re.findall(r"-std=(c\+\+\d+)", text), default="c++17")
+
+
+def host_compiler(*, torch: bool) -> HostCompiler:
+    """The compiler for this machine.
+
+    Raises:
+        ExtensionError: the declarations of Apple's frameworks are not here; CompilerMissingError: nor is a compiler.
+    """
+    if platform.system() != "Linux" or platform.machine() not in ("x86_64", "aarch64"):
+        raise ExtensionError(
+            f"Objective-C++ runs on the simulated device on Linux (x86_64, aarch64) only, not on {platform.system()} "
+            f"{platform.machine()}; on a Mac, use its own compiler"
+        )
+    if not apple_folder().is_dir():
+        raise ExtensionError(
+            "there are no declarations of Apple's frameworks here; fetch them once with: mpsmith check --setup"
+        )
+    return HostCompiler(installed(), apple_folder(), _torch_folder() if torch else None)
+
+
+def link(objects: Sequence[Path], target: Path, libraries: Sequence[str]) -> list[str]:
+    """Links a shared library with the system's compiler, which knows its C++ library; answers undefined symbols.
+
+    Raises:
+        ExtensionBuildError: the linker failed.
+    """
+    words = [*cxx_command(), "-shared", *map(str, objects), "-o", str(target), *libraries]
+    done = subprocess.run(
+        [*words, "-Wl,-z,defs,--warn-unresolved-symbols"], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["without a message"])[-1]
+        raise ExtensionBuildError(f"the linker failed for {target.name}: {last}")
+    return sorted(set(re.findall(r"undefined reference to [`'](.+?)'$", done.stderr, re.MULTILINE)))
+
+
+def torch_libraries() -> list[str]:
+    """What links an extension with the installed torch."""
+    folder = _torch_folder() / "lib"
+    names = ("c10", "torch_cpu", "torch", "torch_python")
+    return [*(str(folder / f"lib{name}.so") for name in names), f"-Wl,-rpath,{folder}"]
+
+
+def _torch_folder() -> Path:
+    import torch
+
+    return Path(torch.__file__).parent
+
+
+@functools.cache
+def system_folders() -> tuple[str, ...]:
+    """The folders that the system's C++ compiler searches for headers, without those of the compiler itself."""
+    done = subprocess.run(
+        [*cxx_command(), "-E", "-x", "c++", "-v", "/dev/null"], capture_output=True, text=True, check=False
+    )
+    searched = re.search(r"#include <\.\.\.> search starts here:\n(.*?)End of search list", done.stderr, re.DOTALL)
+    if searched is None:
+        raise ExtensionError(f"`{' '.join(cxx_command())} -v` does not say where the system's C++ headers are")
+    folders = [line.strip() for line in searched[1].splitlines()]
+    return tuple(folder for folder in folders if "/lib/gcc/" not in folder or "include/c++" in folder)

@@ -1,0 +1,225 @@
+// What cannot be written with ARC: the root class with its reference counts, blocks as objects, constant strings.
+#import <Foundation/Foundation.h>
+#import <dispatch/dispatch.h>
+
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "text.h"
+
+extern "C" {
+id class_createInstance(Class, size_t);
+void object_dispose(id);
+void objc_simulator_retain(id);
+BOOL objc_simulator_release(id);
+NSUInteger objc_simulator_references(id);
+BOOL objc_opt_isKindOfClass(id, Class);
+BOOL objc_opt_respondsToSelector(id, SEL);
+id objc_autorelease(id);
+IMP objc_simulator_lookup(id, SEL);
+void* _Block_copy(const void*);
+void _Block_release(const void*);
+void* objc_autoreleasePoolPush();
+void objc_autoreleasePoolPop(void*);
+}
+
+@implementation NSObject
++ (void)initialize {
+}
++ (instancetype)alloc {
+  return class_createInstance(self, 0);
+}
++ (instancetype)new {
+  return [[self alloc] init];
+}
+- (instancetype)init {
+  return self;
+}
+- (void)dealloc {
+  object_dispose(self);
+}
+- (instancetype)retain {
+  objc_simulator_retain(self);
+  return self;
+}
+- (oneway void)release {
+  if (objc_simulator_release(self)) {
+    [self dealloc];
+  }
+}
+- (instancetype)autorelease {
+  return objc_autorelease(self);
+}
+- (NSUInteger)retainCount {
+  return objc_simulator_references(self);
+}
+// Classes live for ever.
++ (instancetype)retain {
+  return (id)self;
+}
++ (oneway void)release {
+}
++ (instancetype)autorelease {
+  return (id)self;
+}
+- (Class)class {
+  return object_getClass(self);
+}
++ (Class)class {
+  return self;
+}
+- (Class)superclass {
+  return class_getSuperclass(object_getClass(self));
+}
++ (Class)superclass {
+  return class_getSuperclass(self);
+}
+- (instancetype)self {
+  return self;
+}
+- (BOOL)isEqual:(id)other {
+  return self == other;
+}
+- (NSUInteger)hash {
+  return (NSUInteger)self >> 4;
+}
++ (NSUInteger)hash {
+  return (NSUInteger)self >> 4;
+}
+- (BOOL)isKindOfClass:(Class)other {
+  return objc_opt_isKindOfClass(self, other);
+}
+- (BOOL)isMemberOfClass:(Class)other {
+  return object_getClass(self) == other;
+}
+- (BOOL)conformsToProtocol:(Protocol*)protocol {
+  return YES;
+}
+- (BOOL)respondsToSelector:(SEL)selector {
+  return objc_opt_respondsToSelector(self, selector);
+}
++ (BOOL)instancesRespondToSelector:(SEL)selector {
+  return class_respondsToSelector(self, selector);
+}
+- (id)performSelector:(SEL)selector {
+  return ((id (*)(id, SEL))objc_simulator_lookup(self, selector))(self, selector);
+}
+- (id)performSelector:(SEL)selector withObject:(id)object {
+  return ((id (*)(id, SEL, id))objc_simulator_lookup(self, selector))(self, selector, object);
+}
+- (NSString*)description {
+  return string_of(std::string("<") + class_getName(object_getClass(self)) + ">");
+}
++ (NSString*)description {
+  return string_of(class_getName(self));
+}
+- (NSString*)debugDescription {
+  return [self description];
+}
+- (id)copy {
+  return [self retain];
+}
+- (id)mutableCopy {
+  return [self retain];
+}
+@end
+
+@interface NSAutoreleasePool : NSObject
+@end
+@implementation NSAutoreleasePool {
+  void* mark_;
+}
+- (instancetype)init {
+  mark_ = objc_autoreleasePoolPush();
+  return self;
+}
+- (void)drain {
+  [self release];
+}
+- (void)dealloc {
+  objc_autoreleasePoolPop(mark_);
+  [super dealloc];
+}
+@end
+
+// ------------------------------------------------------------------------------------------------ blocks
+@interface NSBlock : NSObject
+@end
+@implementation NSBlock
+- (instancetype)retain {
+  return (id)_Block_copy(self);
+}
+- (oneway void)release {
+  _Block_release(self);
+}
+- (id)copy {
+  return (id)_Block_copy(self);
+}
+@end
+// The first word of each kind of block.
+asm(".globl _NSConcreteStackBlock, _NSConcreteMallocBlock, _NSConcreteGlobalBlock\n"
+    ".set _NSConcreteStackBlock, \"OBJC_CLASS_$_NSBlock\"\n.set _NSConcreteMallocBlock, \"OBJC_CLASS_$_NSBlock\"\n"
+    ".set _NSConcreteGlobalBlock, \"OBJC_CLASS_$_NSBlock\"\n");
+
+extern "C" void dispatch_release(dispatch_object_t object) { [object release]; }
+extern "C" void dispatch_retain(dispatch_object_t object) { [object retain]; }
+
+// ------------------------------------------------------------------------------------------------ constant strings
+static std::string utf8_of(const char16_t* units, long count) {
+  std::string text;
+  for (long i = 0; i < count; ++i) {
+    uint32_t c = units[i];
+    if (c >= 0xd800 && c < 0xdc00 && i + 1 < count) {
+      c = 0x10000 + ((c - 0xd800) << 10) + (units[++i] - 0xdc00);
+    }
+    if (c < 0x80) {
+      text += (char)c;
+      continue;
+    }
+    const int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3; // bytes that follow the first
+    text += (char)("\xc0\xe0\xf0"[more - 1] | c >> 6 * more);
+    for (int shift = 6 * (more - 1); shift >= 0; shift -= 6) {
+      text += (char)(0x80 | (c >> shift & 63));
+    }
+  }
+  return text;
+}
+
+@interface NSConstantString : NSString { // laid out by clang
+ @public
+  int flags_;
+  const char* bytes_;
+  long length_;
+}
+@end
+
+@implementation NSConstantString
+- (instancetype)retain {
+  return self;
+}
+- (oneway void)release {
+}
+- (instancetype)autorelease {
+  return self;
+}
+- (id)copy {
+  return self;
+}
+- (const char*)UTF8String {
+  const bool is_utf16 = flags_ & 0x10; // text beyond ASCII
+  if (!is_utf16) {
+    return bytes_;
+  }
+  static std::mutex mutex;
+  static auto* texts = new std::unordered_map<const void*, std::string>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto [place, is_new] = texts->try_emplace(bytes_);
+  if (is_new) {
+    place->second = utf8_of((const char16_t*)bytes_, length_);
+  }
+  return place->second.c_str();
+}
+@end
+asm(".globl __CFConstantStringClassReference\n.set __CFConstantStringClassReference, "
+    "\"OBJC_CLASS_$_NSConstantString\"\n");

@@ -1,0 +1,202 @@
+// Arrays and dictionaries. Compiled with ARC.
+#import <Foundation/Foundation.h>
+
+#include <cstdarg>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "text.h"
+
+static unsigned long no_mutations;
+
+// Hands out all items at once.
+static NSUInteger enumerate(NSFastEnumerationState* state, std::vector<id>& items) {
+  if (state->state) {
+    return 0;
+  }
+  state->state = 1;
+  state->mutationsPtr = &no_mutations;
+  state->itemsPtr = (__unsafe_unretained id*)(void*)items.data();
+  return items.size();
+}
+static id item_at(const std::vector<id>& items, NSUInteger index) {
+  if (index >= items.size()) {
+    throw std::out_of_range(
+        "NSRangeException: index " + std::to_string(index) + " beyond the " + std::to_string(items.size()) +
+        " items of an NSArray");
+  }
+  return items[index];
+}
+static id checked(id item) {
+  if (item == nil) {
+    throw std::invalid_argument("NSInvalidArgumentException: an attempt to put nil into a collection");
+  }
+  return item;
+}
+
+@implementation NSArray {
+ @public
+  std::vector<id> items_;
+}
++ (instancetype)array {
+  return [[self alloc] init];
+}
++ (instancetype)arrayWithObject:(id)item {
+  NSArray* array = [self alloc];
+  array->items_.push_back(checked(item));
+  return array;
+}
++ (instancetype)arrayWithObjects:(const id[])items count:(NSUInteger)count {
+  NSArray* array = [self alloc];
+  for (NSUInteger i = 0; i < count; ++i) {
+    array->items_.push_back(checked(items[i]));
+  }
+  return array;
+}
++ (instancetype)arrayWithObjects:(id)item, ... {
+  NSArray* array = [self alloc];
+  va_list arguments;
+  va_start(arguments, item);
+  for (id next = item; next; next = va_arg(arguments, id)) {
+    array->items_.push_back(next);
+  }
+  va_end(arguments);
+  return array;
+}
+- (NSUInteger)count {
+  return items_.size();
+}
+- (id)firstObject {
+  return items_.empty() ? nil : items_.front();
+}
+- (id)lastObject {
+  return items_.empty() ? nil : items_.back();
+}
+- (id)objectAtIndex:(NSUInteger)index {
+  return item_at(items_, index);
+}
+- (id)objectAtIndexedSubscript:(NSUInteger)index {
+  return item_at(items_, index);
+}
+- (NSUInteger)countByEnumeratingWithState:(NSFastEnumerationState*)state
+                                  objects:(__unsafe_unretained id[])buffer
+                                    count:(NSUInteger)length {
+  return enumerate(state, items_);
+}
+- (BOOL)isEqual:(id)other {
+  if (![other isKindOfClass:[NSArray class]] || [other count] != items_.size()) {
+    return NO;
+  }
+  for (NSUInteger i = 0; i < items_.size(); ++i) {
+    if (![items_[i] isEqual:other[i]]) {
+      return NO;
+    }
+  }
+  return YES;
+}
+- (NSUInteger)hash {
+  return items_.size();
+}
+- (NSString*)description {
+  std::string text = "(";
+  for (id item : items_) {
+    text += (text.size() > 1 ? ", " : "") + text_of([item description]);
+  }
+  return string_of(text + ")");
+}
+@end
+
+@implementation NSMutableArray
++ (instancetype)arrayWithCapacity:(NSUInteger)capacity {
+  return [[self alloc] init];
+}
+- (void)addObject:(id)item {
+  items_.push_back(checked(item));
+}
+- (void)insertObject:(id)item atIndex:(NSUInteger)index {
+  if (index < items_.size()) {
+    item_at(items_, index);
+  }
+  items_.insert(items_.begin() + (NSInteger)index, checked(item));
+}
+- (void)setObject:(id)item atIndexedSubscript:(NSUInteger)index {
+  if (index == items_.size()) {
+    items_.push_back(checked(item));
+    return;
+  }
+  item_at(items_, index);
+  items_[index] = checked(item);
+}
+@end
+
+@implementation NSDictionary {
+ @public
+  std::vector<id> keys_, values_;
+}
++ (instancetype)dictionary {
+  return [[self alloc] init];
+}
++ (instancetype)dictionaryWithObject:(id)item forKey:(id)key {
+  return [self dictionaryWithObjects:&item forKeys:&key count:1];
+}
++ (instancetype)dictionaryWithObjects:(const id[])items forKeys:(const id[])keys count:(NSUInteger)count {
+  NSDictionary* dictionary = [self alloc];
+  for (NSUInteger i = 0; i < count; ++i) {
+    [dictionary setSimulatedItem:items[i] forKey:keys[i]];
+  }
+  return dictionary;
+}
+- (void)setSimulatedItem:(id)item forKey:(id)key {
+  for (size_t i = 0; i < keys_.size(); ++i) {
+    if ([keys_[i] isEqual:key]) {
+      values_[i] = checked(item);
+      return;
+    }
+  }
+  keys_.push_back(checked(key));
+  values_.push_back(checked(item));
+}
+- (NSUInteger)count {
+  return keys_.size();
+}
+- (NSArray*)allKeys {
+  NSArray* array = [NSArray alloc];
+  array->items_ = keys_;
+  return array;
+}
+- (id)objectForKey:(id)key {
+  for (size_t i = 0; i < keys_.size(); ++i) {
+    if ([keys_[i] isEqual:key]) {
+      return values_[i];
+    }
+  }
+  return nil;
+}
+- (id)objectForKeyedSubscript:(id)key {
+  return [self objectForKey:key];
+}
+- (NSUInteger)countByEnumeratingWithState:(NSFastEnumerationState*)state
+                                  objects:(__unsafe_unretained id[])buffer
+                                    count:(NSUInteger)length {
+  return enumerate(state, keys_);
+}
+@end
+
+@implementation NSMutableDictionary
++ (instancetype)dictionaryWithCapacity:(NSUInteger)capacity {
+  return [[self alloc] init];
+}
+- (void)setObject:(id)item forKey:(id)key {
+  [self setSimulatedItem:item forKey:key];
+}
+- (void)setObject:(id)item forKeyedSubscript:(id)key {
+  [self setSimulatedItem:item forKey:key];
+}
+@end
+
+@implementation NSSet
+- (NSUInteger)count {
+  return 0;
+}
+@end

@@ -1,0 +1,95 @@
+// libdispatch: queues run their blocks at once, in the thread that hands them over, one at a time. Compiled with ARC.
+#import <Foundation/Foundation.h>
+#import <dispatch/dispatch.h>
+
+#include <map>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+@interface SimulatedQueue : NSObject <OS_dispatch_queue> {
+ @public
+  std::recursive_mutex mutex_;
+  std::string label_;
+  std::map<const void*, void*> specific_;
+}
+@end
+@implementation SimulatedQueue
+@end
+
+static thread_local std::vector<SimulatedQueue*> running;
+
+namespace {
+
+// While a block runs on a queue.
+class Turn {
+ public:
+  explicit Turn(SimulatedQueue* queue) : lock_(queue->mutex_) { running.push_back(queue); }
+  ~Turn() { running.pop_back(); }
+
+ private:
+  std::lock_guard<std::recursive_mutex> lock_;
+};
+
+} // namespace
+
+extern "C" {
+
+void dispatch_sync(dispatch_queue_t queue, dispatch_block_t block) {
+  SimulatedQueue* serial = (SimulatedQueue*)queue;
+  if (serial == nil) {
+    throw std::runtime_error("dispatch_sync was given no queue");
+  }
+  for (SimulatedQueue* outer : running) {
+    if (outer == serial) {
+      throw std::runtime_error("dispatch_sync on the queue that is running: on a Mac this never returns");
+    }
+  }
+  const Turn turn(serial);
+  @autoreleasepool {
+    block();
+  }
+}
+void dispatch_barrier_sync(dispatch_queue_t queue, dispatch_block_t block) { dispatch_sync(queue, block); }
+void dispatch_async(dispatch_queue_t queue, dispatch_block_t block) {
+  const Turn turn((SimulatedQueue*)queue);
+  @autoreleasepool {
+    block();
+  }
+}
+void dispatch_once(dispatch_once_t* once, dispatch_block_t block) {
+  static std::recursive_mutex mutex;
+  const std::lock_guard<std::recursive_mutex> lock(mutex);
+  if (*once == 0) {
+    block();
+    *once = -1;
+  }
+}
+
+dispatch_queue_t dispatch_queue_create(const char* label, dispatch_queue_attr_t) {
+  SimulatedQueue* queue = [SimulatedQueue new];
+  queue->label_ = label ? label : "";
+  return queue;
+}
+dispatch_queue_t dispatch_get_main_queue() {
+  static dispatch_queue_t queue = dispatch_queue_create("main", nullptr);
+  return queue;
+}
+dispatch_queue_t dispatch_get_global_queue(intptr_t, uintptr_t) {
+  static dispatch_queue_t queue = dispatch_queue_create("global", nullptr);
+  return queue;
+}
+const char* dispatch_queue_get_label(dispatch_queue_t queue) { return ((SimulatedQueue*)queue)->label_.c_str(); }
+void dispatch_queue_set_specific(dispatch_queue_t queue, const void* key, void* value, dispatch_function_t) {
+  ((SimulatedQueue*)queue)->specific_[key] = value;
+}
+void* dispatch_get_specific(const void* key) {
+  if (running.empty()) {
+    return nullptr;
+  }
+  const auto found = running.back()->specific_.find(key);
+  return found == running.back()->specific_.end() ? nullptr : found->second;
+}
+
+} // extern "C"

@@ -1,0 +1,101 @@
+// Data, addresses, errors, and what a process knows of itself. Compiled with ARC.
+#import <Foundation/Foundation.h>
+
+#include <cstdlib>
+#include <vector>
+
+#include "values.h"
+
+@implementation NSBundle
++ (NSBundle*)mainBundle {
+  static NSBundle* bundle = [NSBundle new];
+  return bundle;
+}
+@end
+
+@implementation NSDate
+@end
+
+@implementation NSData {
+  std::vector<char> bytes_;
+}
++ (instancetype)dataWithBytes:(const void*)bytes length:(NSUInteger)length {
+  NSData* data = [self alloc];
+  data->bytes_.assign((const char*)bytes, (const char*)bytes + length);
+  return data;
+}
++ (instancetype)dataWithBytesNoCopy:(void*)bytes length:(NSUInteger)length freeWhenDone:(BOOL)release {
+  NSData* data = [self dataWithBytes:bytes length:length];
+  if (release) {
+    free(bytes);
+  }
+  return data;
+}
+- (const void*)bytes {
+  return bytes_.data();
+}
+- (NSUInteger)length {
+  return bytes_.size();
+}
+@end
+
+@implementation NSURL {
+  NSString* path_;
+}
++ (instancetype)fileURLWithPath:(NSString*)path {
+  NSURL* url = [self alloc];
+  url->path_ = path;
+  return url;
+}
++ (instancetype)URLWithString:(NSString*)text {
+  return [self fileURLWithPath:text];
+}
+- (NSString*)path {
+  return path_;
+}
+@end
+
+@implementation NSError {
+  NSString *domain_, *message_;
+  NSInteger code_;
+}
++ (instancetype)simulatedErrorOf:(NSString*)domain message:(NSString*)message {
+  NSError* error = [self alloc];
+  error->domain_ = domain;
+  error->code_ = 1;
+  error->message_ = message;
+  return error;
+}
+- (NSString*)localizedDescription {
+  return message_;
+}
+- (NSString*)localizedFailureReason {
+  return message_;
+}
+- (NSString*)description {
+  return message_;
+}
+- (NSInteger)code {
+  return code_;
+}
+- (NSString*)domain {
+  return domain_;
+}
+- (NSDictionary*)userInfo {
+  return [NSDictionary dictionary];
+}
+@end
+
+@implementation NSProcessInfo
++ (NSProcessInfo*)processInfo {
+  static NSProcessInfo* info = [NSProcessInfo new];
+  return info;
+}
+// A macOS that is new enough for everything torch asks about, as the simulated device says.
+- (NSOperatingSystemVersion)operatingSystemVersion {
+  return {26, 0, 0};
+}
+- (BOOL)isOperatingSystemAtLeastVersion:(NSOperatingSystemVersion)version {
+  return version.majorVersion <= 26;
+}
+@end

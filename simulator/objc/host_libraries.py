@@ -1,0 +1,77 @@
+"""The two libraries that extensions link with: Apple's frameworks, and torch's mps backend on top of them.
+
+They are built on first use and kept. The first needs no torch, so that it serves every release.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from ...cache import cache_folder
+from ...fingerprint import fingerprint
+from .compiler import HostCompiler, Unit, host_compiler, link, torch_libraries
+from .errors import ExtensionBuildError
+
+_HERE = Path(__file__).parent
+IMAGE = _HERE / "runtime" / "image.cpp"
+_WITHOUT_ARC = frozenset({"NSObject.mm", "storage.mm"})
+_FRAMEWORKS = "libmpsmith_apple_frameworks.so"
+_TORCH_HOST = "libmpsmith_torch_host.so"
+
+
+@functools.cache
+def frameworks_library() -> Path:
+    """The Objective-C runtime, Foundation, libdispatch and Metal.
+
+    Raises:
+        ExtensionError: it cannot be built here.
+    """
+    units = [
+        Unit(path, arc=path.name not in _WITHOUT_ARC)
+        for folder in ("runtime", "foundation", "metal")
+        for path in sorted((_HERE / folder).iterdir())
+        if path.suffix in (".cpp", ".mm")
+    ]
+    return _built(_FRAMEWORKS, host_compiler(torch=False), units, ())
+
+
+@functools.cache
+def torch_host_library() -> Path:
+    """torch's MPSDevice, MPSStream, MetalShaderLibrary and their like, for the installed torch.
+
+    Raises:
+        ExtensionError: it cannot be built here.
+    """
+    units = [Unit(path, arc=False) for path in sorted((_HERE / "torch_host").glob("*.mm"))]
+    return _built(_TORCH_HOST, host_compiler(torch=True), [*units, Unit(IMAGE)], (frameworks_library(),))
+
+
+def _built(name: str, compiler: HostCompiler, units: Sequence[Unit], below: Sequence[Path]) -> Path:
+    """The library, from the cache or built there in one step."""
+    folder = cache_folder() / "objc" / fingerprint(compiler.identity, name)
+    library = folder / name
+    if library.is_file():
+        return library
+    print(f"mpsmith: building {name} (once)", file=sys.stderr, flush=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix="build-") as temporary:
+        objects = [Path(temporary) / f"{unit.path.name}.o" for unit in units]
+        with ThreadPoolExecutor() as threads:
+            list(threads.map(compiler.compile, units, objects))
+        target = Path(temporary) / name
+        libraries = [f"-Wl,-soname,{name}", *(word for path in below for word in linked(path))]
+        undefined = link(objects, target, [*libraries, *(torch_libraries() if compiler.torch else [])])
+        if undefined:
+            raise ExtensionBuildError(f"{name} does not link: {', '.join(undefined[:3])} is undefined")
+        target.replace(library)
+    return library
+
+
+def linked(library: Path) -> list[str]:
+    """What links with a library and finds it again when it is loaded."""
+    return [str(library), f"-Wl,-rpath,{library.parent}"]

@@ -1,0 +1,157 @@
+"""Loads built extensions into a process that has the simulated mps device, and joins Metal's host side to it."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import re
+import sys
+import threading
+from pathlib import Path
+from types import ModuleType
+
+from ..apple.location import STUBS, apple_folder
+from ..device import loading as device
+from ..device.build import LIBRARY_NAME
+from . import note
+from .errors import ExtensionLoadError
+from .host_libraries import frameworks_library, torch_host_library
+
+_BODY = re.MULTILINE | re.DOTALL
+_loading = threading.Lock()
+_frameworks: ctypes.CDLL | None = None
+_loaded: dict[Path, ModuleType | None] = {}
+
+
+def install_host() -> ctypes.CDLL:
+    """Puts Metal's host side into this process, which has the simulated device; again does nothing.
+
+    Raises:
+        ExtensionLoadError: the simulated device is not loaded; ExtensionError: the host side cannot be built here.
+    """
+    global _frameworks
+    with _loading:
+        if _frameworks is None:
+            if not device.is_loaded():
+                raise ExtensionLoadError(
+                    "the simulated mps device is not loaded in this process, and its kernels would replace the "
+                    "extension's: load it first"
+                )
+            _frameworks = _joined()
+            _frameworks.objc_simulator_unknown_selectors()  # its own
+        return _frameworks
+
+
+def load_extension(library: Path, name: str | None = None) -> ModuleType | None:
+    """Loads an extension that `build_extension` built, once; answers its python module, where it defines one.
+
+    Args:
+        library: the file.
+        name: of its python module; by default what it was built with.
+
+    Raises:
+        ExtensionLoadError: it was built for another torch, needs what the host side lacks, or another build of it is
+            loaded already.
+    """
+    library = library.resolve()
+    host = install_host()
+    with _loading:
+        if library in _loaded:
+            return _loaded[library]
+        made = _read_note(library)
+        module_name = name or made.name
+        if any(path.name == library.name for path in _loaded):
+            raise ExtensionLoadError(
+                f"another build of {library.name} is loaded in this process, and its operators cannot be registered "
+                "twice: start a new process"
+            )
+        loaded = ctypes.CDLL(str(library))
+        _refuse_unknown_selectors(host, library, made)
+        defines_module = hasattr(loaded, f"PyInit_{module_name.rpartition('.')[2]}")
+        # Else it registers operators, and that is all.
+        _loaded[library] = _import(library, module_name) if defines_module else None
+        return _loaded[library]
+
+
+def _joined() -> ctypes.CDLL:
+    import torch
+
+    from .bridge import PROGRAMS
+
+    (path,) = (path for path in torch.ops.loaded_libraries if LIBRARY_NAME in path)
+    simulated = ctypes.CDLL(path)
+    frameworks = ctypes.CDLL(str(frameworks_library()), mode=ctypes.RTLD_GLOBAL)
+    torch_host = ctypes.CDLL(str(torch_host_library()), mode=ctypes.RTLD_GLOBAL)
+    for function in (simulated.mpsmith_storage_anywhere, frameworks.objc_simulator_misuse_noted):
+        function.restype = ctypes.c_void_p
+    frameworks.metal_host_set_storage(
+        ctypes.cast(simulated.mpsmith_storage_bytes, ctypes.c_void_p),
+        ctypes.cast(simulated.mpsmith_storage_hold, ctypes.c_void_p),
+        ctypes.c_void_p(simulated.mpsmith_storage_anywhere()),
+    )
+    frameworks.metal_host_install(ctypes.byref(PROGRAMS))
+    host_side = ctypes.addressof((ctypes.c_void_p * 4).in_dll(torch_host, "mpsmith_metal_host"))
+    simulated.mpsmith_install_metal_host(
+        ctypes.c_void_p(host_side),
+        ctypes.c_void_p(frameworks.objc_simulator_misuse_noted()),
+        ctypes.cast(frameworks.objc_simulator_raise_misuse, ctypes.c_void_p),
+    )
+    return frameworks
+
+
+def _read_note(library: Path) -> note.Note:
+    try:
+        made = note.read(library)
+    except OSError as error:
+        raise ExtensionLoadError(f"cannot read {library}: {error.strerror}") from None
+    if made is None:
+        raise ExtensionLoadError(f"{library} was not built for the simulated mps device: build it with mpsmith build")
+    now = note.current(made.name)
+    if made.torch != now.torch:
+        raise ExtensionLoadError(
+            f"{library} was built for torch {made.torch}, and this is torch {now.torch}: build it again"
+        )
+    if made.host != now.host:
+        raise ExtensionLoadError(f"{library} was built by another mpsmith or compiler: build it again")
+    return made
+
+
+def _refuse_unknown_selectors(host: ctypes.CDLL, library: Path, made: note.Note) -> None:
+    host.objc_simulator_unknown_selectors.restype = ctypes.c_char_p
+    unknown = sorted(set(host.objc_simulator_unknown_selectors().decode().split()) - set(made.asked_for))
+    if unknown:
+        shown = ", ".join(map(_with_class, unknown[:4]))
+        more = f" and {len(unknown) - 4} more" if len(unknown) > 4 else ""
+        raise ExtensionLoadError(f"{library.name} sends what the simulated Metal host has no method for: {shown}{more}")
+
+
+def _with_class(selector: str) -> str:
+    """The selector with the classes and protocols that Apple's headers declare it for."""
+    first = selector.partition(":")[0]
+    declared = re.compile(rf"^[-+] \([^\n]*?\)\s*{first}\b[^\n]*;|^@property[^\n]*\b{first};", re.MULTILINE)
+    owners = []
+    for header in (*sorted(STUBS.rglob("*.h")), *sorted(apple_folder().rglob("*.h"))):
+        for owner in re.finditer(r"^@(?:protocol|interface) (\w+)[^;\n]*$(.*?)^@end", header.read_text(), _BODY):
+            if any(_selector_of(found[0], first) == selector for found in declared.finditer(owner[2])):
+                owners.append(owner[1])
+    return f"-[{' or '.join(owners[:2]) or 'id'} {selector}]"
+
+
+def _selector_of(declaration: str, first: str) -> str:
+    """The selector of a method's declaration, such as `- (void)setBuffer:(id)b offset:(NSUInteger)o;`."""
+    words = re.findall(r"(\w+):\s*\(", declaration)
+    return "".join(f"{word}:" for word in words) or first
+
+
+def _import(library: Path, name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, library)
+    if spec is None or spec.loader is None:
+        raise ExtensionLoadError(f"{library} is no extension module: its name does not end as python's do")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module

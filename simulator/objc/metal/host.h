@@ -1,0 +1,94 @@
+// What the classes of Metal's host side know of each other.
+#pragma once
+#import <Metal/Metal.h>
+
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "programs.h"
+
+extern "C" {
+void objc_simulator_note_misuse(const char* text);
+void objc_simulator_raise_misuse();
+}
+
+// What Metal's validation layer ends a process for is an error here.
+inline void require(bool condition, const std::string& message) {
+  if (!condition) {
+    throw std::runtime_error("Metal, simulated: " + message);
+  }
+}
+
+id<MTLDevice> simulated_device();
+NSError* simulated_error(const char* domain, const std::string& message);
+
+@interface SimulatedFunction : NSObject {
+ @public
+  int64_t library_;
+  NSString* name_;
+  id owner_;
+}
+@end
+
+@interface SimulatedLibrary : NSObject {
+ @public
+  int64_t number_;
+  NSString* label_;
+}
+@end
+
+@interface SimulatedPipeline : NSObject {
+ @public
+  MetalKernel kernel_;
+  NSString* label_;
+}
+@end
+
+@class SimulatedEncoder;
+
+// Commands run at commit, in the order in which they were encoded.
+@interface SimulatedCommandBuffer : NSObject {
+ @public
+  id queue_;
+  __weak SimulatedEncoder* encoder_; // that is encoding
+  bool encoding_, committed_;
+  NSString* label_;
+  std::vector<std::function<void()>> commands_;
+  std::vector<void (^)(id<MTLCommandBuffer>)> completed_, scheduled_;
+}
+- (id)simulatedEncoder:(SimulatedEncoder*)encoder;
+- (void)simulatedCommand:(std::function<void()>)command;
+@end
+
+// Of torch's stream: its commands run when they are encoded, because torch commits before it looks at any result.
+@interface SimulatedStreamCommandBuffer : SimulatedCommandBuffer
+@end
+
+@interface SimulatedCommandQueue : NSObject
+- (id<MTLCommandBuffer>)simulatedStreamCommandBuffer;
+@end
+
+@interface SimulatedEncoder : NSObject {
+ @public
+  SimulatedCommandBuffer* commands_;
+  bool ended_;
+  NSString* label_;
+}
+- (void)simulatedOpen;
+@end
+@interface SimulatedComputeEncoder : SimulatedEncoder
+@end
+@interface SimulatedBlitEncoder : SimulatedEncoder
+@end
+
+@interface SimulatedBuffer : NSObject
++ (id<MTLBuffer>)simulatedOf:(NSUInteger)length;
++ (id<MTLBuffer>)simulatedOver:(void*)memory
+                        length:(NSUInteger)length
+                   deallocator:(void (^)(void*, NSUInteger))deallocator;
+@end
+
+@interface SimulatedEvent : NSObject
+@end

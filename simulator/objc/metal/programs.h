@@ -1,0 +1,38 @@
+// The line between Metal's host side and what runs kernels. Plain C, so that Python fills it in through ctypes.
+#pragma once
+#include <stdint.h>
+
+// Something bound to a buffer index: `address` lies in the memory from `base` on, `size` bytes long.
+struct MetalBinding { uint64_t index, address, base, size; };
+// A buffer parameter of a kernel: `size` bytes are read through a reference; 0 for a pointer.
+struct MetalParameter {
+  uint64_t index, size;
+  const char* name;
+};
+struct MetalKernel {
+  int64_t number;
+  uint64_t max_threads, threadgroup_bytes;
+  uint64_t parameter_count;
+  const MetalParameter* parameters; // live as long as the process
+};
+// A function constant: its index or, where that is -1, its name; the value as Metal source.
+struct MetalConstant {
+  int64_t index;
+  const char *name, *value;
+};
+constexpr uint64_t kThreadgroupSlots = 16;
+struct MetalLaunch {
+  uint64_t grid[3], group[3];
+  uint64_t threadgroup_bytes[kThreadgroupSlots];
+  uint64_t binding_count;
+  const MetalBinding* bindings;
+};
+// Each answers null for success, else a text that lives until the next call in the same thread.
+struct MetalPrograms {
+  const char* (*compile)(const char* source, uint64_t bytes, int64_t* library);
+  const char* (*names)(int64_t library, const char** names); // one a line
+  const char* (*specialize)(int64_t library, const MetalConstant* constants, uint64_t count, int64_t* specialized);
+  const char* (*kernel)(int64_t library, const char* name, MetalKernel* kernel);
+  const char* (*launch)(int64_t kernel, const MetalLaunch* launch);
+};
+extern MetalPrograms metal_programs;

@@ -1,0 +1,51 @@
+"""What a built extension says about itself, read back before it is loaded: the torch that it was built for."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from .compiler import host_compiler
+
+_MARK = "mpsmith extension: "
+_FOUND = re.compile(re.escape(_MARK.encode()) + rb"(\{.*?\})\0")
+
+
+@dataclass(frozen=True)
+class Note:
+    """`host` changes with the simulated host that an extension is linked with.
+
+    `asked_for`: selectors that it asks for by name, and so can do without.
+    """
+
+    name: str
+    torch: str
+    host: str
+    asked_for: tuple[str, ...]
+
+
+def current(name: str, asked_for: Sequence[str] = ()) -> Note:
+    """The note of an extension that is built now."""
+    import torch
+
+    return Note(name, str(torch.__version__), host_compiler(torch=True).identity, tuple(asked_for))
+
+
+def write(folder: Path, name: str, asked_for: Sequence[str]) -> Path:
+    """A C++ file that puts the note into the extension."""
+    path = folder / "note.cpp"
+    text = json.dumps(_MARK + json.dumps(asdict(current(name, asked_for))))
+    path.write_text(f'extern "C" __attribute__((used)) const char mpsmith_extension_note[] = {text};\n')
+    return path
+
+
+def read(library: Path) -> Note | None:
+    """The note in a library; None where it was not built here."""
+    found = _FOUND.search(library.read_bytes())
+    if found is None:
+        return None
+    data = json.loads(found[1])
+    return Note(data["name"], data["torch"], data["host"], tuple(data["asked_for"]))

@@ -1,0 +1,37 @@
+"""Function constants: values that host code gives a program before its kernels are built."""
+
+from __future__ import annotations
+
+import pytest
+
+from mpsmith.simulator.metal.errors import MetalRuntimeError
+from mpsmith.simulator.metal.function_constants import Constant, specialized
+
+PROGRAM = """\
+constant int step [[function_constant(0)]];
+constant bool scaled
+    [[function_constant(1)]];
+constant bool has_scale = is_function_constant_defined(scaled);
+kernel void k(device int* o [[buffer(0)]], uint i [[thread_position_in_grid]]) { o[i] = step; }
+"""
+
+
+def test_values_stand_where_constants_were() -> None:
+    text = specialized(PROGRAM, [Constant(0, "", "int(5)"), Constant(-1, "scaled", "true")])
+    assert "constant int step = int(5);" in text
+    assert "constant bool has_scale = true;" in text
+    assert text.count("\n") == PROGRAM.count("\n"), "messages name lines of the source"
+
+
+def test_what_has_no_value_stays_undefined() -> None:
+    text = specialized(PROGRAM, [Constant(0, "", "int(5)")])
+    assert "[[function_constant(1)]]" in text
+    assert "is_function_constant_defined(scaled)" in text
+    assert specialized(PROGRAM, []) == PROGRAM
+
+
+def test_an_index_that_is_no_number_is_refused() -> None:
+    source = "constant int step [[function_constant(BASE + 1)]];"
+    with pytest.raises(MetalRuntimeError, match=r"'step' has the index BASE \+ 1"):
+        specialized(source, [Constant(1, "", "int(5)")])
+    assert specialized(source, [Constant(-1, "step", "int(5)")]) == "constant int step = int(5);"
