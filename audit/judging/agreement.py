@@ -60,7 +60,7 @@ class Comparison:
             largest = max(largest, agreement)
         difference = (
             _compare_containers(actual.returned, expected.returned)
-            or compare_memory(actual, expected)
+            or (compare_memory(actual, expected) if self._case.same_memory else None)
             or compare_strides(self._case, actual, expected)
         )
         if difference is not None:
@@ -128,7 +128,7 @@ class Comparison:
                 self._note(EQUAL_ELEMENTS)
             if actual.requires_grad is not expected.requires_grad:
                 return Difference(f"{_requires(actual)} a gradient, the CPU's {_requires(expected)} one")
-            if actual.is_leaf is not expected.is_leaf:
+            if self._case.same_memory and actual.is_leaf is not expected.is_leaf:
                 return Difference(f"is {_leaf(actual)} of autograd, the CPU's {_leaf(expected)}")
             difference = compare_draws(actual, expected) if self._case.distribution else ""
             return Difference(difference) if difference else agreement.max_error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from functools import cached_property
 from typing import Any
@@ -77,4 +77,13 @@ class ModuleCall:
     def __call__(self, state: dict[str, Tensor], inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """The module's output for parameters and buffers by name, and the inputs of its forward."""
         # A module may keep things of its last call; each device gets a copy of its own.
-        return torch.func.functional_call(deepcopy(self._module), state, inputs, keywords)
+        return self.copied()(state, inputs, keywords)
+
+    def copied(self) -> Callable[..., Any]:
+        """The same call of a copy of the module that is made now: what torch.compile can follow."""
+        module = deepcopy(self._module)
+
+        def call(state: dict[str, Tensor], inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+            return torch.func.functional_call(module, state, inputs, keywords)
+
+        return call

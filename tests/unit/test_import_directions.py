@@ -46,6 +46,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "judging",
         "calls",
         "sources",
+        "compiled",
         "learning",
         "wheel",
         "coverage",

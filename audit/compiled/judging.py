@@ -1,0 +1,177 @@
+"""Judges one call under torch.compile: the auditor's judge compares, and what was watched says how it was computed."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from ...simulator import metal
+from ..cases import Case
+from ..judging.judge import DEVICE, Recorder, Trial
+from ..tree import leaves
+from ..verdicts import CaseVerdict, Outcome
+from .blame import blame_for
+from .lowering import Lowering, watching
+from .refusals import reason_of, refused_line, verdict_of_exception
+from .verdicts import CompiledOutcome, CompiledVerdict, of_uncompiled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# What the checks of the simulator say of threads that meet, by a word of the message.
+_OF_CHECKS = {"race": CompiledVerdict.RACE, "lane": CompiledVerdict.UNDEFINED_LANES}
+
+
+def compiled_call(
+    case: Case,
+    recorder: Recorder,
+    seed: int,
+    label: str,
+    *,
+    dynamic: bool = False,
+    checked: bool = True,
+    on_device: Callable[[], None] = lambda: None,
+    on_graph: Callable[[Lowering], None] = lambda lowering: None,
+) -> CompiledOutcome:
+    """Run a case on the CPU as it is and on mps under torch.compile, and say what became of it.
+
+    Args:
+        case: the case; its inputs stay as they are.
+        recorder: attributes fallbacks to operators, for the kind of device at hand.
+        seed, label: make random operators repeatable.
+        dynamic: whether all sizes are symbols.
+        checked: whether a right result is run again where the simulator checks every access, if threads meet in it.
+        on_device: told when the CPU has run and the compiled call comes next.
+        on_graph: told when the code of a graph is complete; what it raises ends the call.
+    """
+    if case.skipped:
+        return CompiledOutcome(CompiledVerdict.SKIPPED, Outcome(CaseVerdict.SKIPPED, message=case.skipped))
+    call = CompiledCall(case, dynamic=dynamic)
+    with watching(on_graph) as lowering, _ready_to_compile():
+        outcome = _tried(call.case, recorder, seed, label, on_device)
+        found = _found(lowering, call, outcome)
+        if checked and found.verdict.lowered and lowering.threads_meet:
+            found = _checked(found, call.case, recorder, seed, label)
+    found = replace(found, breaks=lowering.breaks, recompilations=lowering.recompilations)
+    if found.verdict.is_right and lowering.graphs == 0 and lowering.breaks:
+        return replace(found, verdict=CompiledVerdict.CANNOT_TRACE, reason="; ".join(lowering.breaks))
+    if found.verdict is CompiledVerdict.WRONG:
+        return replace(found, blame=blame_for(case, recorder, seed, label, traceable(case.call)))
+    return found
+
+
+def _tried(
+    case: Case, recorder: Recorder, seed: int, label: str, on_device: Callable[[], None] = lambda: None
+) -> Outcome:
+    return Trial(case, recorder, seed, label, on_device=on_device).outcome()
+
+
+class CompiledCall:
+    """A case whose call is compiled where its inputs are on mps, and as it is on the CPU.
+
+    Attributes:
+        case: the case.
+        raised: what the compiled call raised last.
+    """
+
+    def __init__(self, case: Case, *, dynamic: bool) -> None:
+        self._call = case.call
+        self._dynamic = dynamic
+        self._compiled: Callable[..., Any] | None = None
+        self.raised: Exception | None = None
+        self.__name__ = getattr(case.call, "__name__", type(case.call).__name__)
+        # torch.compile may return other memory, and what is no leaf of autograd.
+        self.case = replace(case, call=self, same_memory=False)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The call's result; compiled on the first call with inputs on mps."""
+        if not _on_device((args, kwargs)):
+            return self._call(*args, **kwargs)
+        if self._compiled is None:
+            self._compiled = torch.compile(traceable(self._call), backend="inductor", dynamic=self._dynamic)
+        try:
+            return self._compiled(*args, **kwargs)
+        except Exception as error:
+            self.raised = error
+            raise
+
+
+def traceable(call: Callable[..., Any]) -> Callable[..., Any]:
+    """The call as a function that Dynamo can follow; a module is copied before, not in the graph."""
+    own = getattr(call, "copied", lambda: call)()
+
+    def compiled(*args: Any, **kwargs: Any) -> Any:
+        return own(*args, **kwargs)
+
+    return compiled
+
+
+def _on_device(inputs: Any) -> bool:
+    """Whether a call with these inputs is the device's: where they have no tensor, the default device decides."""
+    tensors = [leaf for leaf in leaves(inputs) if isinstance(leaf, Tensor)]
+    named = [leaf for leaf in leaves(inputs) if isinstance(leaf, torch.device)]
+    if not tensors and not named:
+        return torch.get_default_device().type == DEVICE
+    return any(tensor.device.type == DEVICE for tensor in tensors) or any(each.type == DEVICE for each in named)
+
+
+def _found(lowering: Lowering, call: CompiledCall, outcome: Outcome) -> CompiledOutcome:
+    """The verdict on the first run."""
+    verdict, reason, line = _verdict(lowering, call.raised, outcome)
+    return CompiledOutcome(
+        verdict,
+        outcome,
+        aten=tuple(sorted(lowering.aten)),
+        kernels=lowering.kernels,
+        graphs=lowering.graphs,
+        reason=reason,
+        line=line,
+        source=lowering.source,
+    )
+
+
+def _verdict(lowering: Lowering, raised: Exception | None, outcome: Outcome) -> tuple[CompiledVerdict, str, str]:
+    """The verdict, its reason, and the refused line of the generated source."""
+    if outcome.verdict in (CaseVerdict.PASSED, CaseVerdict.FALLBACK):
+        return _how_computed(lowering), "", ""
+    if outcome.verdict is not CaseVerdict.WRONG:
+        return of_uncompiled(outcome), outcome.message, ""
+    if raised is not None:
+        return verdict_of_exception(raised), reason_of(raised), refused_line(raised)
+    verdict = CompiledVerdict.ERROR if outcome.message.startswith("raises ") else CompiledVerdict.WRONG
+    return verdict, f"{outcome.stage}: {outcome.message}", ""
+
+
+def _how_computed(lowering: Lowering) -> CompiledVerdict:
+    if lowering.kernels:
+        return CompiledVerdict.METAL_AND_ATEN if lowering.aten else CompiledVerdict.METAL
+    return CompiledVerdict.ATEN if lowering.aten else CompiledVerdict.NO_KERNEL
+
+
+def _checked(found: CompiledOutcome, case: Case, recorder: Recorder, seed: int, label: str) -> CompiledOutcome:
+    """The same call once more where every access is checked, and lanes without a thread hold poison."""
+    with metal.checking("checked"):
+        outcome = _tried(case, recorder, seed, label)
+    if outcome.verdict in (CaseVerdict.PASSED, CaseVerdict.FALLBACK):
+        return found
+    if outcome.message.startswith("raises "):
+        verdict = next((v for word, v in _OF_CHECKS.items() if word in outcome.message), CompiledVerdict.ERROR)
+    else:
+        verdict = CompiledVerdict.UNDEFINED_LANES
+    return replace(found, verdict=verdict, reason=f"{outcome.stage}, checked: {outcome.message}")
+
+
+@contextmanager
+def _ready_to_compile() -> Iterator[None]:
+    """Inductor without its caches, which would hide what it generates, and in this process alone."""
+    import torch._inductor.config as inductor
+
+    with warnings.catch_warnings(), inductor.patch(force_disable_caches=True, compile_threads=1):
+        warnings.simplefilter("ignore")
+        yield

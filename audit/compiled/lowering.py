@@ -1,0 +1,156 @@
+"""Watches torch.compile while it compiles: which Metal it generates, what stays a call of aten, where graphs break.
+
+Inductor is asked through its own objects, not through the text that it writes: the nodes that its scheduler has when
+a graph's code is complete say for each operation whether it became a kernel.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+# What Inductor's extern nodes that compute nothing are called: they hand over a result or a number, or check one.
+_BOOKKEEPING = frozenset(
+    {"AssertScalar", "DynamicScalar", "DynamicSelectStorageOffset", "MemoryCheckKernel", "MultiOutput"}
+)
+HOST_KERNEL = "C++ of Inductor's for the CPU"
+# What a reduction or an atomic is written with: only there can threads meet.
+_THREADS_MEET = re.compile(r"threadgroup|simd_|atomic")
+
+
+@dataclass
+class Lowering:
+    """What torch.compile made of the calls inside a `watching`.
+
+    Attributes:
+        sources: the Metal sources that Inductor gave to the compiler, in that order.
+        kernels: how many operations became Metal kernels, after fusion.
+        aten: the operators that stayed calls, each once.
+        graphs: how many graphs were compiled.
+        breaks: why Dynamo broke the graph, each reason once.
+        recompilations: how often the same code was compiled again.
+    """
+
+    sources: list[str] = field(default_factory=list)
+    kernels: int = 0
+    aten: set[str] = field(default_factory=set)
+    graphs: int = 0
+    breaks: tuple[str, ...] = ()
+    recompilations: int = 0
+
+    @property
+    def source(self) -> str:
+        """All generated Metal source."""
+        return "\n".join(self.sources)
+
+    @property
+    def threads_meet(self) -> bool:
+        """Whether threads of a generated kernel read or write what others write: only then may their order matter."""
+        return _THREADS_MEET.search(self.source) is not None
+
+
+@contextmanager
+def watching(on_graph: Callable[[Lowering], None] = lambda lowering: None) -> Iterator[Lowering]:
+    """A context in which what is compiled is recorded, from a state of Dynamo and Inductor as in a new process.
+
+    Args:
+        on_graph: told when the code of a graph is complete, before its Metal is compiled; may raise to go no further.
+    """
+    from torch._dynamo.utils import counters
+    from torch._inductor.graph import GraphLowering
+
+    lowering = Lowering()
+
+    def graph_is_complete(code: str) -> None:
+        _record_graph(lowering)
+        lowering.sources.extend(_metal_in(code))
+        on_graph(lowering)
+
+    _as_in_a_new_process()
+    before = GraphLowering.save_output_code
+    GraphLowering.save_output_code = staticmethod(graph_is_complete)
+    try:
+        with _quiet():
+            yield lowering
+    finally:
+        GraphLowering.save_output_code = before
+        lowering.breaks = tuple(dict.fromkeys(map(_first_line, counters["graph_break"])))
+        torch._dynamo.reset()
+
+
+def _as_in_a_new_process() -> None:
+    from torch._dynamo.utils import counters
+    from torch._inductor.codegen.mps import MetalKernel
+
+    torch._dynamo.reset()
+    counters.clear()
+    # The headers are an attribute of the class: what one kernel needs, every later one of the process includes.
+    if hasattr(MetalKernel, "headers"):
+        MetalKernel.headers = type(MetalKernel.headers)(["utils"])
+
+
+def _record_graph(lowering: Lowering) -> None:
+    from torch._guards import CompileContext
+    from torch._inductor.virtualized import V
+
+    lowering.graphs += 1
+    compile_id = CompileContext.current_compile_id()
+    if compile_id is not None and (compile_id.frame_compile_id or 0) > 0:
+        lowering.recompilations += 1
+    for node in V.graph.scheduler.nodes:
+        name = name_of_call(node)
+        if name:
+            lowering.aten.add(name)
+        elif name is None:
+            lowering.kernels += 1
+
+
+def name_of_call(node: Any) -> str | None:
+    """The operator that a node of Inductor's scheduler calls, "" where it computes nothing, None for a Metal kernel."""
+    from torch._inductor.scheduler import ExternKernelSchedulerNode, NopKernelSchedulerNode
+
+    if isinstance(node, NopKernelSchedulerNode):
+        return ""
+    if not isinstance(node, ExternKernelSchedulerNode):
+        device = node.get_device()
+        return None if device is None or device.type == "mps" else HOST_KERNEL
+    extern = node.node
+    kind = type(extern).__name__
+    if kind in _BOOKKEEPING:
+        return ""
+    overload = getattr(extern, "op_overload", None)
+    if overload is None:
+        written = str(getattr(extern, "python_kernel_name", None) or kind)
+        return re.sub(r"^(?:extern_kernels|aten|torch\.ops\.aten)\.(\w+).*", r"aten::\1", written)
+    # The overload with out= is how Inductor calls it; what stayed is the operator.
+    return str(getattr(overload, "_schema", overload).name)
+
+
+def _metal_in(code: str) -> list[str]:
+    """The Metal sources in the code that Inductor wrote for a graph."""
+    return [match.group(1) for match in re.finditer(r"async_compile\.metal\('\w+', '''(.*?)''', ", code, re.DOTALL)]
+
+
+def _first_line(reason: Any) -> str:
+    """Dynamo's reason in one line: the heading and its explanation, without the hints."""
+    text = str(reason)
+    heading, _, rest = text.partition("\n")
+    explanation = re.search(r"Explanation: (.*)", rest)
+    return f"{heading}: {explanation.group(1)}" if explanation else heading
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the pages that Dynamo and Inductor log where they fail: the exception says it all."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)

@@ -1,0 +1,94 @@
+"""Which part of the way from a call to its kernel refused it, told from the exception that came out."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Iterator
+
+from ...simulator.metal import MetalSyntaxError
+from .verdicts import CompiledVerdict
+
+LONGEST_REASON = 400
+
+
+def verdict_of_exception(error: BaseException) -> CompiledVerdict:
+    """What an exception of a compiled call says became of it."""
+    from torch._dynamo.exc import BackendCompilerFailed, Unsupported
+    from torch._inductor.exc import InductorError
+
+    chain = list(chain_of(error))
+    if any(_is_of_metal(each) for each in chain):
+        return CompiledVerdict.REJECTED
+    if any(isinstance(each, Unsupported) for each in chain):
+        return CompiledVerdict.CANNOT_TRACE
+    if any(isinstance(each, (InductorError, BackendCompilerFailed)) for each in chain):
+        return CompiledVerdict.NOT_LOWERED
+    return CompiledVerdict.ERROR
+
+
+def _is_of_metal(error: BaseException) -> bool:
+    """Whether the Metal compiler refused a source; torch wraps that in a SyntaxError with the source in it."""
+    if isinstance(error, MetalSyntaxError):
+        return True
+    return isinstance(error, SyntaxError) and str(error).startswith("failed to compile")
+
+
+def chain_of(error: BaseException) -> Iterator[BaseException]:
+    """The exception and those that it came from, each once; Inductor keeps one as `inner_exception`."""
+    waiting: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while waiting:
+        each = waiting.pop(0)
+        if each is None or id(each) in seen:
+            continue
+        seen.add(id(each))
+        yield each
+        waiting += [each.__cause__, each.__context__, getattr(each, "inner_exception", None)]
+
+
+def reason_of(error: BaseException) -> str:
+    """Why it came to the exception, in one line: its text, or of a bare one where it rose."""
+    verdict = verdict_of_exception(error)
+    if verdict is CompiledVerdict.REJECTED and (refused := _refusal(error)):
+        return refused[0]
+    cause = _of_inductor(error) if verdict is CompiledVerdict.NOT_LOWERED else error
+    text = _joined(_without_hints(str(cause)))
+    name = type(cause).__name__
+    if text:
+        return f"{name}: {text}"
+    frames = traceback.extract_tb(cause.__traceback__)
+    return f"{name} in {frames[-1].name}" if frames else name
+
+
+def _of_inductor(error: BaseException) -> BaseException:
+    """The exception that Inductor packed into its own."""
+    packed = (getattr(each, "inner_exception", None) for each in chain_of(error))
+    return next((each for each in packed if isinstance(each, BaseException)), error)
+
+
+def _joined(text: str) -> str:
+    return " ".join(text.split())[:LONGEST_REASON]
+
+
+def _without_hints(text: str) -> str:
+    """What an exception of torch.compile says, without how to find out more."""
+    return re.split(r"\s*(?:Set TORCHDYNAMO_VERBOSE|For more details about|Hint: |While executing )", text)[0]
+
+
+def refused_line(error: BaseException) -> str:
+    """The line of the generated source that the Metal compiler refuses, "" where it names none."""
+    refused = _refusal(error)
+    return refused[1] if refused else ""
+
+
+def _refusal(error: BaseException) -> tuple[str, str] | None:
+    """The Metal compiler's first error, and the line of the source that it is about."""
+    for each in chain_of(error):
+        if _is_of_metal(each) and (found := _FIRST_ERROR.search(str(each))):
+            return _joined(found["message"]), _joined(found["line"] or "")
+    return None
+
+
+# "program_source:6:13: error: call to 'sign' is ambiguous", then the line.
+_FIRST_ERROR = re.compile(r"error: (?P<message>[^\n]*)(?:\n *(?:\d+ \| *)?(?P<line>[^\n]*))?")

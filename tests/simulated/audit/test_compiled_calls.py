@@ -1,0 +1,90 @@
+"""Calls under torch.compile on the simulated device: Inductor's own Metal runs, and what became of it is said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from mpsmith.audit.cases import Case
+from mpsmith.audit.compiled.judging import compiled_call
+from mpsmith.audit.compiled.verdicts import Blame, CompiledOutcome, CompiledVerdict
+from mpsmith.audit.judging.fallbacks import CounterRecorder
+from mpsmith.simulator import metal
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compile_shader() -> None:
+    metal.install()
+
+
+def compiled(call: Any, *args: Any, **options: Any) -> CompiledOutcome:
+    differentiable = any(isinstance(each, torch.Tensor) and each.requires_grad for each in args)
+    return compiled_call(Case(call, args, differentiable=differentiable), CounterRecorder(), 0, "test", **options)
+
+
+class TestLowered:
+    def test_forward_and_backward_are_metal(self) -> None:
+        found = compiled(lambda x: x.sin() * 2, torch.randn(5, 7, requires_grad=True))
+        assert (found.verdict, found.aten, found.graphs) == (CompiledVerdict.METAL, (), 2)
+        assert found.outcome.backward
+        assert "metal::precise::sin" in found.source
+
+    def test_what_stayed_aten_is_named(self) -> None:
+        found = compiled(lambda x: (x @ x.t()).relu(), torch.randn(4, 4))
+        assert (found.verdict, found.aten) == (CompiledVerdict.METAL_AND_ATEN, ("aten::mm",))
+        assert compiled(torch.mm, torch.randn(4, 4), torch.randn(4, 4)).verdict is CompiledVerdict.ATEN
+
+    def test_a_view_has_no_kernel(self) -> None:
+        assert compiled(lambda x: x.t(), torch.randn(3, 4)).verdict is CompiledVerdict.NO_KERNEL
+
+    def test_sizes_may_be_symbols(self) -> None:
+        found = compiled(lambda x: x * 2 + 1, torch.randn(5, 7), dynamic=True)
+        assert found.verdict is CompiledVerdict.METAL
+        assert "constant long& xnumel" in found.source  # a static size would be a number in the source
+
+
+class TestNotLowered:
+    def test_dynamo_makes_no_graph(self) -> None:
+        found = compiled(torch.nonzero, torch.tensor([0.0, 1.0]))
+        assert found.verdict is CompiledVerdict.CANNOT_TRACE
+        assert "aten.nonzero" in found.reason
+
+    def test_a_broken_graph_is_counted(self) -> None:
+        found = compiled(lambda x: x + 1 if x.sum() > 0 else x - 1, torch.ones(4))
+        assert found.verdict is CompiledVerdict.METAL
+        assert (found.graphs, len(found.breaks)) == (2, 1)
+
+    def test_more_buffers_than_metal_has(self) -> None:
+        found = compiled(lambda *xs: sum(xs), *[torch.randn(8) for _ in range(40)])
+        assert found.verdict is CompiledVerdict.REJECTED
+        assert "Metal has buffers 0 to 30" in found.reason
+        assert found.line == "constant float* in_ptr30,"
+
+    def test_what_the_cpu_refuses_is_no_evidence(self) -> None:
+        found = compiled(lambda x, i: x[i], torch.randn(3), torch.tensor([7]))
+        assert found.verdict is CompiledVerdict.REFERENCE_FAILED
+
+
+class TestWrong:
+    def test_narrow_integers_that_do_not_wrap(self) -> None:
+        found = compiled(lambda x: (x + x).to(torch.int16), torch.tensor([128, 3], dtype=torch.uint8))
+        assert (found.verdict, found.blame) == (CompiledVerdict.WRONG, Blame.INDUCTOR)
+        assert "256, CPU 0" in found.reason
+
+    def test_a_mutated_buffer_is_compared(self) -> None:
+        norm = torch.nn.BatchNorm2d(3)
+
+        def train(x: torch.Tensor, mean: torch.Tensor, var: torch.Tensor) -> torch.Tensor:
+            return torch.nn.functional.batch_norm(x, mean, var, training=True)
+
+        found = compiled(train, torch.randn(4, 3, 4, 4), norm.running_mean, norm.running_var)
+        assert found.verdict is CompiledVerdict.WRONG
+        assert "after the call" in found.reason
+
+
+def test_one_call_leaves_no_header_to_the_next() -> None:
+    """Upstream keeps the headers of all kernels of a process in one set."""
+    compiled(lambda x, i: x[i] + 1, torch.randn(4), torch.tensor([1, 2]))
+    assert "error_buf" not in compiled(torch.sin, torch.randn(4)).source

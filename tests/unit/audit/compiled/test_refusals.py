@@ -1,0 +1,56 @@
+"""Which part of the way refused a compiled call, from the exception alone."""
+
+from __future__ import annotations
+
+from mpsmith.audit.compiled.refusals import reason_of, refused_line, verdict_of_exception
+from mpsmith.audit.compiled.verdicts import CompiledVerdict
+
+SOURCE = "kernel void f() { auto t = metal::sign(x); }"
+REFUSED = (
+    f"failed to compile {SOURCE} with program_source:6:13: error: call to 'sign' is ambiguous\n   6 |  metal::sign(x);"
+)
+
+
+def _inductor_error(inner: Exception) -> Exception:
+    from torch._inductor.exc import InductorError
+
+    return InductorError(inner, None)
+
+
+def _raised_by_cosh() -> Exception:
+    def cosh() -> None:
+        raise NotImplementedError
+
+    try:
+        cosh()
+    except NotImplementedError as error:
+        return error
+    raise AssertionError
+
+
+class TestVerdictOfException:
+    def test_the_metal_compiler_refuses(self) -> None:
+        error = _inductor_error(SyntaxError(REFUSED))
+        assert verdict_of_exception(error) is CompiledVerdict.REJECTED
+        assert reason_of(error) == "call to 'sign' is ambiguous"
+        assert refused_line(error) == "metal::sign(x);"
+
+    def test_python_that_does_not_parse_is_no_refusal_of_metal(self) -> None:
+        error = SyntaxError("invalid syntax")
+        assert verdict_of_exception(error) is CompiledVerdict.ERROR
+        assert refused_line(error) == ""
+
+    def test_inductor_generates_nothing(self) -> None:
+        error = _inductor_error(_raised_by_cosh())
+        assert verdict_of_exception(error) is CompiledVerdict.NOT_LOWERED
+        assert reason_of(error) == "NotImplementedError in cosh"
+
+    def test_a_cause_counts_as_the_exception_itself(self) -> None:
+        error = RuntimeError("of the back end")
+        error.__cause__ = SyntaxError(REFUSED)
+        assert verdict_of_exception(error) is CompiledVerdict.REJECTED
+
+
+def test_hints_are_no_reason() -> None:
+    error = RuntimeError("sizes differ\nSet TORCHDYNAMO_VERBOSE=1 for the internal stack trace")
+    assert reason_of(error) == "RuntimeError: sizes differ"
