@@ -23,6 +23,16 @@ def _with_values_at_zero(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
         yield torch.tensor([math.nan, 0.0, 0.0]).to(dtype), torch.tensor([1.0, math.nan, math.inf]).to(dtype)
 
 
+def _in_place(x: torch.Tensor, at_zero: torch.Tensor) -> torch.Tensor:
+    return x.heaviside_(at_zero)
+
+
+def _tensors_of_one_shape(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    for x, at_zero in _with_values_at_zero(dtype):
+        if torch.broadcast_shapes(x.shape, at_zero.shape) == x.shape:  # type: ignore[no-untyped-call]
+            yield x, at_zero
+
+
 CASES = (
     KernelCall(
         "heaviside",
@@ -33,4 +43,5 @@ CASES = (
         elementwise=True,
         special_values=True,
     ),
+    KernelCall("heaviside_", ("aten::heaviside",), _in_place, _tensors_of_one_shape, REAL, expands=False),
 )

@@ -1,0 +1,45 @@
+"""What verifies the family."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from ..verification.calls import FLOATING, KernelCall
+from ..verification.inputs import rounded_once, values
+
+_aten = torch.ops.aten
+_SHAPES = (((6, 5), 0), ((3, 4, 6), -1), ((2, 8, 3), 1), ((0, 4), 1), ((258,), 0))
+
+
+def _halved(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
+    sizes = list(shape)
+    sizes[dim] //= 2
+    return tuple(sizes)
+
+
+def _forward(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    for shape, dim in _SHAPES:
+        yield values(_halved(shape, dim), dtype), values(shape, dtype, 4.0), values(shape, dtype) + 1, dim
+    yield values((2,), dtype), torch.tensor([1.0, 2.0, 90.0, -90.0]).to(dtype), values((4,), dtype), 0
+
+
+def _backward(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    for shape, dim in _SHAPES:
+        half = _halved(shape, dim)
+        x = values(shape, dtype)
+        yield x, values(half, dtype), x + 1, values(half, dtype) - 1, x - 2, dim
+
+
+CASES = (
+    KernelCall("glu_jvp", ("aten::glu_jvp",), rounded_once(_aten.glu_jvp.default), _forward),
+    KernelCall(
+        "glu_backward_jvp",
+        ("aten::glu_backward_jvp",),
+        rounded_once(_aten.glu_backward_jvp.default),
+        _backward,
+        (*FLOATING, torch.complex64),
+    ),
+)

@@ -1,0 +1,94 @@
+"""The forward-mode derivatives of the gated linear unit and of its backward; torch has the unit itself for mps."""
+
+from __future__ import annotations
+
+import functools
+
+import torch
+
+from ..runtime.elementwise import FLOATING
+from ..runtime.layout import layout_of
+from ..runtime.outputs import require_device
+from ..runtime.shader import METAL_TYPES, Shader
+
+_shader = Shader(__file__)
+
+
+def glu_jvp(glu: torch.Tensor, x: torch.Tensor, dx: torch.Tensor, dim: int) -> torch.Tensor:
+    """`glu_jvp`: how `glu`, the unit of `x`, moves when `x` moves by `dx`."""
+    dim = _wrapped(dim, x)
+    half = glu.shape[dim]
+    _, b = _halves(x, dim, half)
+    da, db = _halves(dx, dim, half)
+    if glu.dtype not in FLOATING:
+        raise NotImplementedError(f"glu_jvp is not implemented for {glu.dtype} on mps")
+    require_device(glu, {"x": x, "dx": dx}, "glu_jvp")
+    for other in (x, dx):
+        if other.dtype != glu.dtype:
+            raise RuntimeError(f"Found dtype {other.dtype} but expected {glu.dtype}")
+    shape = torch.broadcast_shapes(glu.shape, b.shape, da.shape)  # type: ignore[no-untyped-call]
+    out = torch.empty_like(glu) if glu.shape == shape else glu.new_empty(shape)
+    _launch("glu_jvp", [out], [glu, b, da, db])
+    return out
+
+
+def glu_backward_jvp(
+    grad_x: torch.Tensor,
+    grad_glu: torch.Tensor,
+    x: torch.Tensor,
+    dgrad_glu: torch.Tensor,
+    dx: torch.Tensor,
+    dim: int,
+) -> torch.Tensor:
+    """`glu_backward_jvp`: how the gradient `grad_x` moves with `dgrad_glu` and `dx`.
+
+    Of `grad_x` only the half of the linear part is read, as on the CPU; integers become floats.
+    """
+    dim = _wrapped(dim, x)
+    half = grad_glu.shape[dim]
+    a, b = _halves(x, dim, half)
+    da, db = _halves(dx, dim, half)
+    linear, _ = _halves(grad_x, dim, half)
+    require_device(x, {"grad_x": grad_x, "grad_glu": grad_glu, "dgrad_glu": dgrad_glu, "dx": dx}, "glu_backward_jvp")
+    dtype = functools.reduce(torch.promote_types, (grad_x.dtype, x.dtype, dgrad_glu.dtype, dx.dtype))
+    if not dtype.is_floating_point and not dtype.is_complex:
+        dtype = torch.get_default_dtype()
+    if dtype not in METAL_TYPES:
+        raise NotImplementedError(f"glu_backward_jvp is not implemented for {dtype} on mps")
+    shape = list(torch.broadcast_shapes(a.shape, linear.shape, dgrad_glu.shape, da.shape))  # type: ignore[no-untyped-call]
+    width, shape[dim] = shape[dim], 2 * shape[dim]
+    out = torch.empty(shape, dtype=dtype, device=x.device)
+    outputs = [out.narrow(dim, 0, width), out.narrow(dim, width, width)]
+    _launch("glu_backward_jvp", outputs, [part.to(dtype) for part in (linear, a, b, dgrad_glu, da, db)])
+    return out
+
+
+def _wrapped(dim: int, x: torch.Tensor) -> int:
+    if x.dim() == 0:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    if not -x.dim() <= dim < x.dim():
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-x.dim()}, {x.dim() - 1}], but got {dim})"
+        )
+    return dim % x.dim()
+
+
+def _halves(x: torch.Tensor, dim: int, half: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """The linear part and the gate."""
+    return x.narrow(dim, 0, half), x.narrow(dim, half, half)
+
+
+def _launch(name: str, outputs: list[torch.Tensor], inputs: list[torch.Tensor]) -> None:
+    if outputs[0].numel() == 0:
+        return
+    layout = layout_of([*outputs, *(x.expand(outputs[0].shape) for x in inputs)])
+    kernel = _shader.kernel(
+        f"{name}{'' if layout.fits_32_bits else '64'}_{METAL_TYPES[outputs[0].dtype]}", outputs[0].device
+    )
+    layout.launch(kernel, *outputs, *inputs)
+
+
+KERNELS = (
+    ("aten::glu_jvp", glu_jvp),
+    ("aten::glu_backward_jvp", glu_backward_jvp),
+)

@@ -1,0 +1,58 @@
+"""Numbers whose logarithms are evenly spaced."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from ..runtime.elementwise import FLOATING
+from ..runtime.shader import METAL_TYPES, Shader
+
+_shader = Shader(__file__)
+_CPP_NAMES = {torch.float32: "float", torch.float16: "c10::Half", torch.bfloat16: "c10::BFloat16"}
+
+
+def logspace_out(start: complex, end: complex, steps: int, base: float = 10.0, *, out: torch.Tensor) -> torch.Tensor:
+    """`logspace.out`: base ** start to base ** end in `steps` steps, for every dtype that the CPU takes.
+
+    A kernel computes floating results of a positive base with about twice the digits of float32. The others, which
+    need double precision or a branch of the logarithm, depend on nothing but the given numbers: the host computes
+    them and sends them to the device.
+    """
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    if out.numel() != steps:
+        out.resize_((steps,))
+    if steps == 0:
+        return out
+    limits = (_rounded(start, out.dtype), _rounded(end, out.dtype)) if out.dtype in FLOATING else None
+    if limits is None or steps == 1 or not (0.0 < base < math.inf and all(map(math.isfinite, limits))):
+        values = torch.logspace(start, end, steps, base, dtype=out.dtype, device="cpu")
+        return out.copy_(values.reshape(out.shape))
+    result = out if out.is_contiguous() else torch.empty(out.shape, dtype=out.dtype, device=out.device)
+    span = _rounded(limits[1] - limits[0], out.dtype)
+    power = math.log2(base)
+    exponents = [number for x in (limits[0], limits[1], span / (steps - 1)) for number in _in_two(x * power)]
+    _shader.kernel(f"logspace_{METAL_TYPES[out.dtype]}", out.device)(result, exponents, steps, threads=steps)
+    return result if result is out else out.copy_(result)
+
+
+def _rounded(x: complex, dtype: torch.dtype) -> float:
+    """The number as the dtype holds it. Raises RuntimeError, as the CPU does, for one that it cannot hold."""
+    if not isinstance(x, complex):
+        number = float(torch.tensor(float(x), dtype=dtype))
+        if math.isfinite(number) or not math.isfinite(x):
+            return number
+    elif x.imag == 0.0:
+        return _rounded(x.real, dtype)
+    raise RuntimeError(f"value cannot be converted to type {_CPP_NAMES[dtype]} without overflow")
+
+
+def _in_two(x: float) -> tuple[float, float]:
+    """A double as the sum of two numbers of float32."""
+    high = float(torch.tensor(x, dtype=torch.float32))
+    return high, x - high
+
+
+KERNELS = (("aten::logspace.out", logspace_out),)

@@ -1,0 +1,32 @@
+"""Legendre and Laguerre polynomials of a degree that each element has for itself. torch defines no gradient for them.
+
+Of a NaN all degrees but 0 are NaN; the CPU returns an uninitialised number from degree 2 on.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from ..runtime.elementwise import floating
+from ..runtime.shader import Shader
+
+_shader = Shader(__file__)
+_aten = torch.ops.aten
+
+
+def special_legendre_polynomial_p_out(x: torch.Tensor, n: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+    """`special_legendre_polynomial_p.out`: P_n(x), zero for a negative degree; a broken degree loses its fraction."""
+    overload = _aten.special_legendre_polynomial_p.out
+    return floating(_shader, "special_legendre_polynomial_p", overload, [x, n], [x, n], {"out": out})
+
+
+def special_laguerre_polynomial_l_out(x: torch.Tensor, n: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+    """`special_laguerre_polynomial_l.out`: L_n(x), zero for a negative degree; a broken degree loses its fraction."""
+    overload = _aten.special_laguerre_polynomial_l.out
+    return floating(_shader, "special_laguerre_polynomial_l", overload, [x, n], [x, n], {"out": out})
+
+
+KERNELS = (
+    ("aten::special_legendre_polynomial_p.out", special_legendre_polynomial_p_out),
+    ("aten::special_laguerre_polynomial_l.out", special_laguerre_polynomial_l_out),
+)

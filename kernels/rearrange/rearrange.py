@@ -1,0 +1,74 @@
+"""Elements copied in another order: channels shuffled between groups, a part of a tensor written to an output."""
+
+from __future__ import annotations
+
+import torch
+
+from ..runtime.layout import layout_of
+from ..runtime.outputs import overlaps, refuse_internal_overlap, require_device, resize_output
+from ..runtime.shader import Shader
+
+_shader = Shader(__file__)
+# Elements are moved as numbers of their size.
+_MOVED_AS = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
+
+
+def channel_shuffle(self: torch.Tensor, groups: int) -> torch.Tensor:
+    """`channel_shuffle`: channel i of n in groups comes to where the transposed (groups, n / groups) has it."""
+    if self.dim() <= 2:
+        raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(self.shape)}")
+    channels = self.shape[1]
+    if groups <= 0:
+        raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
+    if channels % groups:
+        raise RuntimeError(
+            f"Number of channels must be divisible by groups. Got {channels} channels and {groups} groups."
+        )
+    if self.numel() == 0:
+        return torch.ops.aten.alias.default(self)  # type: ignore[no-any-return]
+    out = torch.empty(self.shape, dtype=self.dtype, device=self.device, memory_format=_suggested(self))
+    each = channels // groups
+    _copy(out.unflatten(1, (each, groups)), self.unflatten(1, (groups, each)).transpose(1, 2))  # type: ignore[no-untyped-call]
+    return out
+
+
+def narrow_copy_out(self: torch.Tensor, dim: int, start: int, length: int, *, out: torch.Tensor) -> torch.Tensor:
+    """`narrow_copy.out`: `length` positions of a dimension from `start` on, which counts from the end if negative."""
+    if self.dim() == 0:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if out.dtype != self.dtype:
+        raise RuntimeError(f"narrow_copy: Expected out tensor to have dtype {self.dtype}, but got {out.dtype} instead")
+    require_device(self, {"out": out}, "narrow_copy")
+    size = self.shape[dim]
+    if not -size <= start <= size:
+        raise IndexError(f"start out of range (expected to be in range of [-{size}, {size}], but got {start})")
+    first = start + size if start < 0 else start
+    if length < 0 or first + length > size:
+        raise RuntimeError(f"start ({first}) + length ({length}) exceeds dimension size ({size}).")
+    part = self.narrow(dim, first, length)
+    resize_output(out, part.shape)
+    refuse_internal_overlap(out)
+    if out.numel():
+        _copy(out, part.clone() if overlaps(out, part) else part)
+    return out
+
+
+def _copy(out: torch.Tensor, source: torch.Tensor) -> None:
+    """Write every element of a view to its place in a view of the same shape."""
+    layout = layout_of([out, source])
+    wide = "" if layout.fits_32_bits else "64"
+    layout.launch(_shader.kernel(f"copy{wide}_{_MOVED_AS[out.element_size()]}", out.device), out, source)
+
+
+def _suggested(x: torch.Tensor) -> torch.memory_format:
+    """The memory format of x as torch guesses it from strides."""
+    for form, dims in ((torch.channels_last, 4), (torch.channels_last_3d, 5)):
+        if x.dim() == dims and not x.is_contiguous() and x.is_contiguous(memory_format=form):
+            return form
+    return torch.contiguous_format
+
+
+KERNELS = (
+    ("aten::channel_shuffle", channel_shuffle),
+    ("aten::narrow_copy.out", narrow_copy_out),
+)
