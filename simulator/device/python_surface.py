@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import convolution
+
+# As many as the largest Mac (M3 Ultra) has. Inductor splits reductions by it, and warns below 68 that there are few.
+CORES = 80
+
 
 def install() -> None:
     """Make torch's python side see the simulated device: availability, storages, save and load."""
@@ -12,7 +17,7 @@ def install() -> None:
     setattr(torch._C, "_has_mps", True)  # noqa: B010
     for name, value in {
         "_mps_get_name": "Simulated mps device",
-        "_mps_get_core_count": 1,
+        "_mps_get_core_count": CORES,
         "_mps_isCaptureEnabled": False,
         "_mps_isCapturing": False,
     }.items():
@@ -27,6 +32,7 @@ def install() -> None:
     torch.UntypedStorage.mps = _storage_to_mps  # type: ignore[method-assign]
     torch.UntypedStorage.__new__ = _new_storage  # type: ignore[method-assign]
     torch.serialization.register_package(5, _location_tag, _restore)
+    convolution.install()
 
 
 def _returning(value: object) -> Any:

@@ -3,6 +3,7 @@
 #include "registration.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/native/ConvUtils.h>
 #include <ATen/ops/_mps_convolution.h>
 #include <ATen/ops/_mps_convolution_transpose.h>
 #include <ATen/ops/_scaled_dot_product_attention_math.h>
@@ -20,6 +21,17 @@ using at::Tensor;
 using c10::SymInt;
 using c10::SymIntArrayRef;
 
+// The memory format that torch foresees for the results of a convolution on a Mac. The CPU's kernels may choose another.
+at::MemoryFormat foreseen_format(const Tensor& input, const Tensor& weight, bool transposed) {
+  using at::native::ConvBackend;
+  const auto backend = transposed ? ConvBackend::MpsTranspose : ConvBackend::Mps;
+  return at::native::_determine_backend_memory_format(input, weight, backend);
+}
+
+Tensor in_format(const Tensor& result, at::MemoryFormat format) {
+  return result.defined() ? result.contiguous(format) : result;
+}
+
 // aten::convolution checks its arguments and hands them to the "overrideable" operator of an unknown backend.
 Tensor convolution(
     const Tensor& input,
@@ -31,8 +43,10 @@ Tensor convolution(
     bool transposed,
     SymIntArrayRef output_padding,
     SymInt groups) {
+  const auto format = foreseen_format(input, weight, transposed);
   if (!transposed) {
-    return at::_mps_convolution_symint(input, weight, bias, padding, stride, dilation, std::move(groups));
+    return in_format(
+        at::_mps_convolution_symint(input, weight, bias, padding, stride, dilation, std::move(groups)), format);
   }
   Tensor output = at::_mps_convolution_transpose_symint(
       input, weight, padding, output_padding, stride, dilation, std::move(groups));
@@ -41,7 +55,7 @@ Tensor convolution(
     one_value_a_channel[1] = -1;
     output.add_(bias->reshape_symint(one_value_a_channel));
   }
-  return output;
+  return in_format(output, format);
 }
 
 std::tuple<Tensor, Tensor, Tensor> convolution_backward(
@@ -55,9 +69,11 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(
     SymIntArrayRef output_padding,
     SymInt groups,
     std::array<bool, 3> wanted) {
+  const auto format = foreseen_format(input, weight, transposed);
   if (!transposed) {
-    return at::mps_convolution_backward_symint(
-        input, grad, weight, padding, stride, dilation, std::move(groups), wanted);
+    auto [grad_input, grad_weight, grad_bias] =
+        at::mps_convolution_backward_symint(input, grad, weight, padding, stride, dilation, std::move(groups), wanted);
+    return {in_format(grad_input, format), in_format(grad_weight, format), grad_bias};
   }
   auto [grad_input, grad_weight] = at::mps_convolution_transpose_backward_symint(
       input, grad, weight, padding, output_padding, stride, dilation, std::move(groups), {wanted[0], wanted[1]});
@@ -69,7 +85,7 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(
     }
     grad_bias = grad.sum(all_but_channels);
   }
-  return {grad_input, grad_weight, grad_bias};
+  return {in_format(grad_input, format), in_format(grad_weight, format), grad_bias};
 }
 
 bool needs_gradient(const Tensor& query, const Tensor& key, const Tensor& value) {

@@ -1,0 +1,34 @@
+"""Which backend torch says takes a convolution of mps tensors, for torch.compile to predict the results' memory format.
+
+A torch built without mps answers "overrideable", an unknown backend whose results it takes to be contiguous. A Mac's
+torch answers `Mps`, and channels_last where the input or the weight is. What becomes of the format is torch's own code
+in either case, and the simulated kernels (csrc/composites.cpp) follow it.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+_TRANSPOSED = 6  # its place among the arguments
+
+
+def install() -> None:
+    """Let `torch._C._select_conv_backend` answer for mps tensors as on a Mac."""
+    import torch
+
+    backends: Any = getattr(torch._C, "_ConvBackend")  # noqa: B009  (torch's stubs name it otherwise)
+    # torch 2.13 exports the second with a comma in its name.
+    transposing = next(value for name, value in backends.__members__.items() if name.startswith("MpsTranspose"))
+    select = torch._C._select_conv_backend
+
+    @functools.wraps(select)
+    def select_as_on_a_mac(*arguments: Any, **options: Any) -> Any:
+        backend = select(*arguments, **options)
+        convolved = arguments[0] if arguments else options["input"]
+        if backend != backends.Overrideable or convolved.device.type != "mps":
+            return backend
+        positional = arguments[_TRANSPOSED] if len(arguments) > _TRANSPOSED else False
+        return transposing if options.get("transposed", positional) else backends.Mps
+
+    torch._C._select_conv_backend = select_as_on_a_mac
