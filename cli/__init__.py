@@ -12,6 +12,7 @@ from ..errors import MpsmithError
 from ..simulator.device import inheritance
 from . import (
     audit,
+    build,
     check,
     compare,
     coverage,
@@ -52,6 +53,7 @@ app.add_typer(shader.app, name="shader")
 app.add_typer(kernels.app, name="kernels")
 app.command(name="scaffold")(scaffold.scaffold)
 app.command(name="check")(check.check)
+app.command(name="build")(build.build)
 app.command(name="next")(next_gap.next_gap)
 app.command(name="trace", context_settings={"allow_interspersed_args": False})(trace.trace)
 app.command(name="learn")(learn.learn)

@@ -75,7 +75,7 @@ def open_device(kind: DeviceKind, profile_name: str | None) -> AuditedDevice:
         from ..judging.fallbacks import WarningRecorder
 
         return AuditedDevice(False, None, WarningRecorder())
-    from ...simulator import metal
+    from ...simulator import extensions, metal
     from ...simulator.device import loading as simulated_device
     from ..judging.fallbacks import CounterRecorder
     from ..surface.profiles import profile
@@ -83,6 +83,7 @@ def open_device(kind: DeviceKind, profile_name: str | None) -> AuditedDevice:
     simulated_profile = profile(profile_name)
     simulated_device.load(simulated_profile)
     metal.install()  # kernels that a package brings compile there as they do on a Mac
+    extensions.install()  # and so do its extensions of Objective-C++
     return AuditedDevice(True, simulated_profile.release, CounterRecorder())
 
 
@@ -93,7 +94,7 @@ def device_of_this_process() -> AuditedDevice:
     A simulated device that is loaded already stays, whatever its coverage.
     Raises MpsmithError where neither can be had.
     """
-    from ...simulator import metal
+    from ...simulator import extensions, metal
     from ...simulator.device import loading
 
     loaded = loading.loaded_profile()
@@ -102,6 +103,7 @@ def device_of_this_process() -> AuditedDevice:
     from ..judging.fallbacks import CounterRecorder
 
     metal.install()
+    extensions.install()
     return AuditedDevice(True, loaded.release, CounterRecorder())
 
 

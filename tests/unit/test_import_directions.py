@@ -80,6 +80,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "kernels",
         "scaffold",
         "check",
+        "build",
         "next_gap",
         "trace",
         "learn",
@@ -88,6 +89,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "scaffold": (
         "errors",
         "manifest",
+        "building",
         "release_files",
         "proof",
         "operators",
@@ -98,7 +100,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "conformance",
         "survey",
     ),
-    "simulator": ("errors", "apple", "clang", "metal", "air", "device", "objc", "shipped"),
+    "simulator": ("errors", "apple", "clang", "metal", "air", "device", "objc", "extensions", "shipped"),
 }
 
 

@@ -1,0 +1,74 @@
+"""What there is to build: a lone Objective-C++ file, or a folder whose setup.py says what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import ScaffoldError
+from ..manifest import Manifest, manifest_above
+
+# With what a lone file is compiled and linked on a Mac, besides what torch's builder adds.
+ARC = "-fobjc-arc"
+FRAMEWORKS = ("-framework", "Metal", "-framework", "Foundation")
+SETUP = "setup.py"
+
+_NO_ARC = "ATen/native/mps/OperationUtils.h"
+
+
+@dataclass(frozen=True)
+class BuildSubject:
+    """Something that can be built.
+
+    Attributes:
+        path: the file, or the folder with its setup.py.
+        out: where a lone file's module goes; a folder's goes where its setup.py has it.
+        arc: whether a lone file is compiled with automatic reference counting.
+    """
+
+    path: Path
+    out: Path
+    arc: bool = True
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a lone file."""
+        return self.path.is_file()
+
+    @property
+    def name(self) -> str:
+        """The name that a lone file's module has."""
+        return self.path.stem
+
+
+def subject_at(path: Path, out: Path | None = None, arc: bool | None = None) -> BuildSubject:
+    """What stands at a path. Raises ScaffoldError that says what can be built, and how else the rest is run."""
+    if not path.exists():
+        raise ScaffoldError(f"there is no file or folder {path}")
+    if path.is_file():
+        return _file(path.resolve(), out, arc)
+    if out is not None or arc is not None:
+        raise ScaffoldError(f"{path} is a folder: its setup.py says where the module goes and how it is compiled")
+    found = manifest_above(path)
+    if not (path / SETUP).is_file():
+        raise ScaffoldError(_no_setup(path, found[1] if found else None))
+    return BuildSubject(path.resolve(), path.resolve())
+
+
+def _file(path: Path, out: Path | None, arc: bool | None) -> BuildSubject:
+    if path.suffix != ".mm":
+        raise ScaffoldError(f"{path} is no Objective-C++ file (.mm); a folder with a setup.py can be built, too")
+    if not path.stem.isidentifier():
+        raise ScaffoldError(f"{path.name}: Python cannot import a module of this name; rename the file")
+    if arc is None:
+        arc = _NO_ARC not in path.read_text("utf-8", "replace")
+    return BuildSubject(path, (out or path.parent).resolve(), arc)
+
+
+def _no_setup(path: Path, manifest: Manifest | None) -> str:
+    target = manifest.target if manifest else ""
+    if target == "shader":
+        return f"{path} holds Metal source and Python, which need no build: mpsmith check {path} --run runs its tests"
+    if target == "upstream":
+        return f"{path} is a patch against PyTorch, which builds it: apply it to a checkout"
+    return f"{path} has no setup.py; give one .mm file, or scaffold a package with --target extension"

@@ -1,0 +1,40 @@
+"""What a folder's setup.py asks for, read without building it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mpsmith.scaffold.building.simulated import requests_of
+from mpsmith.scaffold.errors import ScaffoldError
+
+
+def test_a_setup_script_says_what_to_build(tmp_path: Path) -> None:
+    (tmp_path / "setup.py").write_text(
+        "from pathlib import Path\n"
+        "from setuptools import Extension, setup\n"
+        "assert Path('setup.py').is_file()\n"
+        "macros, flags = [('A', None), ('B', '2')], {'cxx': ['-fobjc-arc', '-O2']}\n"
+        "kernel = Extension('package._C', ['src/kernel.mm'], define_macros=macros, include_dirs=['own'],\n"
+        "                   extra_compile_args=flags)\n"
+        "setup(name='x', ext_modules=[kernel])\n"
+    )
+    before = Path.cwd()
+    (request,) = requests_of(tmp_path)
+    assert Path.cwd() == before
+    assert request.name == "package._C"
+    assert request.sources == (tmp_path / "src" / "kernel.mm",)
+    assert request.options.arc is True
+    assert request.options.definitions == ("A", "B=2")
+    assert request.options.include == (tmp_path / "own",)
+    assert request.options.others == ("-O2",)
+
+
+def test_a_setup_script_that_fails_or_asks_for_nothing_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "setup.py").write_text("raise RuntimeError('no compiler')\n")
+    with pytest.raises(ScaffoldError, match=r"setup\.py fails: no compiler"):
+        requests_of(tmp_path)
+    (tmp_path / "setup.py").write_text("from setuptools import setup\nsetup(name='x')\n")
+    with pytest.raises(ScaffoldError, match="asks for no extension module"):
+        requests_of(tmp_path)
