@@ -65,6 +65,10 @@ class Archive(Protocol):
         """The names of torch's Python sources, those of its tests left out."""
         ...
 
+    def names(self, folder: str) -> list[str]:
+        """The names of the files below a folder, which ends with a slash, sorted."""
+        ...
+
     def read(self, name: str) -> bytes:
         """A text file of the wheel, whole. Raises WheelError when it is missing, damaged or unreasonably large."""
         ...
@@ -94,6 +98,10 @@ class WheelFile:
     def python_sources(self) -> list[str]:
         """See Archive.python_sources."""
         return [name for name in self._zip.namelist() if _is_source(name)]
+
+    def names(self, folder: str) -> list[str]:
+        """See Archive.names."""
+        return sorted(name for name in self._zip.namelist() if name.startswith(folder) and not name.endswith("/"))
 
     def read(self, name: str) -> bytes:
         """See Archive.read."""
@@ -151,6 +159,11 @@ class UnpackedWheel:
         """See Archive.python_sources."""
         names = (path.relative_to(self._folder).as_posix() for path in (self._folder / "torch").rglob("*.py"))
         return sorted(name for name in names if _is_source(name))
+
+    def names(self, folder: str) -> list[str]:
+        """See Archive.names."""
+        files = (path for path in (self._folder / folder).rglob("*") if path.is_file())
+        return sorted(path.relative_to(self._folder).as_posix() for path in files)
 
     def read(self, name: str) -> bytes:
         """See Archive.read."""

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ...cache import cache_folder
-from .archive import Archive, WheelFile, require_apple_silicon
-from .errors import UnreachableError, WheelError
+from .archive import Archive, WheelFile, open_path, require_apple_silicon
+from .errors import RangesNotServedError, UnreachableError, WheelError
 from .http_range import RangeFile
 
 # Newest first: a release is published for the Python versions of its time, so one of these fits every release.
@@ -52,6 +52,23 @@ def wheel_folder() -> Path:
 def cached_wheel(release: str) -> Path | None:
     """The wheel of a release that was fetched before, or that someone put into the folder."""
     return next(iter(sorted(wheel_folder().glob(f"torch-{release}-*.whl"))), None)
+
+
+def open_release(release: str) -> Archive:
+    """The wheel of a release: the one in the cache, else the index's, of which only what is read is fetched.
+
+    A server that serves no ranges has to send it whole. Raises UnreachableError that says where else to put a wheel.
+    """
+    try:
+        cached = cached_wheel(release)
+        if cached is not None:
+            return open_path(cached)
+        try:
+            return open_remote(release)
+        except RangesNotServedError:
+            return open_path(fetch_wheel(release))
+    except UnreachableError as error:
+        raise UnreachableError(f"{error}, or put a wheel of it for macOS on arm64 into {wheel_folder()}") from None
 
 
 def open_remote(release: str) -> Archive:

@@ -21,16 +21,14 @@ from ...simulator.air.container import MAGIC, LibraryFile
 from ...simulator.air.errors import MalformedLibraryError
 from ...torch_release import base_version, is_older, public_version
 from ..releases.data import load_facts
-from .archive import LIBRARY, Archive, open_path
+from .archive import LIBRARY, open_path
 from .byte_ranges import CHUNK, ByteRanges, MappedRanges
 from .errors import (
     MalformedBinaryError,
     NoMetalKernelsError,
-    RangesNotServedError,
-    UnreachableError,
     WheelError,
 )
-from .fetch import cached_wheel, fetch_wheel, open_remote, open_url, require_version, wheel_folder
+from .fetch import open_release, open_url, require_version
 from .macho import MAGIC_64, MAGICS_UNIVERSAL, Section, read_header
 from .metallib import is_metal_section
 
@@ -112,7 +110,7 @@ def shipped_library(release: str, section: str | None = None) -> Path:
 
 
 def _extract_release(release: str, section: str | None, folder: Path) -> Path:
-    archive = _wheel_of(release)
+    archive = open_release(release)
     for stale in folder.glob(".new-*"):  # of a process that was killed: this one has the lock
         shutil.rmtree(stale, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".new-") as temporary:
@@ -176,19 +174,6 @@ def _first_bytes(path: Path) -> bytes:
             return file.read(4)
     except OSError:
         return b""
-
-
-def _wheel_of(release: str) -> Archive:
-    try:
-        cached = cached_wheel(release)
-        if cached is not None:
-            return open_path(cached)
-        try:
-            return open_remote(release)
-        except RangesNotServedError:
-            return open_path(fetch_wheel(release))
-    except UnreachableError as error:
-        raise UnreachableError(f"{error}, or put a wheel of it for macOS on arm64 into {wheel_folder()}") from None
 
 
 def _require_kernels(release: str) -> None:

@@ -170,8 +170,8 @@ def test_an_index_that_serves_no_ranges_gives_the_whole_wheel(
     def no_ranges(release: str) -> None:
         raise RangesNotServedError("no ranges")
 
-    monkeypatch.setattr(shipped, "open_remote", no_ranges)
-    monkeypatch.setattr(shipped, "fetch_wheel", lambda release: elsewhere)
+    monkeypatch.setattr(fetch, "open_remote", no_ranges)
+    monkeypatch.setattr(fetch, "fetch_wheel", lambda release: elsewhere)
     assert names(shipped_library("2.99.0")) == ("abs_float", "abs_half")
 
 
@@ -179,7 +179,7 @@ def test_a_wheel_that_is_not_at_hand_is_read_where_it_lies(
     build: SimpleNamespace, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wheel = build.Wheel(library=build.MachO(metal=BOTH).build()).packed()
-    monkeypatch.setattr(shipped, "open_remote", lambda release: WheelFile(io.BytesIO(wheel), f"remote {release}"))
+    monkeypatch.setattr(fetch, "open_remote", lambda release: WheelFile(io.BytesIO(wheel), f"remote {release}"))
     assert names(shipped_library("2.99.0")) == ("abs_float", "abs_half")
     assert not (cache / "wheels").exists()
 
