@@ -20,8 +20,12 @@ _BOOKKEEPING = frozenset(
     {"AssertScalar", "DynamicScalar", "DynamicSelectStorageOffset", "MemoryCheckKernel", "MultiOutput"}
 )
 HOST_KERNEL = "C++ of Inductor's for the CPU"
-# What a reduction or an atomic is written with: only there can threads meet.
-_THREADS_MEET = re.compile(r"threadgroup|simd_|atomic")
+# What a reduction, an atomic or an addition to memory is written with: only there can threads meet.
+_THREADS_MEET = re.compile(r"threadgroup|simd_|atomic|\] \+= ")
+# How a generator writes a kernel into the code of a graph: the second way up to torch 2.11.
+_METAL = re.compile(
+    r"(?:async_compile\.metal\('\w+', |compile_mps_shader\()(?P<quotes>'''|\"{3})(?P<source>.*?)(?P=quotes)", re.DOTALL
+)
 
 
 @dataclass
@@ -134,7 +138,7 @@ def name_of_call(node: Any) -> str | None:
 
 def _metal_in(code: str) -> list[str]:
     """The Metal sources in the code that Inductor wrote for a graph."""
-    return [match.group(1) for match in re.finditer(r"async_compile\.metal\('\w+', '''(.*?)''', ", code, re.DOTALL)]
+    return [match["source"] for match in _METAL.finditer(code)]
 
 
 def _first_line(reason: Any) -> str:

@@ -1,0 +1,1 @@
+"""Defects of the Metal that torch.compile generates for mps: each a small program that shows it, on a Mac or here."""

@@ -1,0 +1,81 @@
+"""What the programs of the defects showed when they were last measured, kept beside them: `measured.json`.
+
+`mpsmith compiled defects --record` writes it, and docs/compiled_findings.md from it; no other hand does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from .measuring import MeasuredRelease
+
+FILE = Path(__file__).with_name("measured.json")
+
+
+@dataclass(frozen=True)
+class KeptShown:
+    """What one program showed with one code generator.
+
+    Attributes:
+        verdict: what became of it.
+        reason: what was different, or who refused it and how; "" where it is right.
+        blame: who is answerable for a wrong result; "" for any other.
+        source: the generated Metal; "" where none was generated, and for releases other than the installed one.
+    """
+
+    verdict: str
+    reason: str
+    blame: str
+    source: str
+
+
+@dataclass(frozen=True)
+class KeptRelease:
+    """What all programs showed with the code generator of a release.
+
+    Attributes:
+        release: the release.
+        overlay: whether its generator was laid over the installed Inductor.
+        cannot: why it cannot be laid over, or "".
+        shown: by the number of the defect.
+    """
+
+    release: str
+    overlay: bool
+    cannot: str
+    shown: Mapping[str, KeptShown]
+
+
+def kept(measured: MeasuredRelease) -> KeptRelease:
+    """What is kept of a measurement."""
+    shown = {
+        each.defect.number: KeptShown(
+            verdict=each.outcome.verdict.value,
+            reason=each.outcome.reason,
+            blame=each.outcome.blame.value if each.outcome.blame and not each.defect.compiles_itself else "",
+            source="" if measured.overlay else each.outcome.source,
+        )
+        for each in measured.shown
+    }
+    return KeptRelease(measured.release, measured.overlay, measured.cannot, shown)
+
+
+def write(releases: Sequence[KeptRelease], path: Path = FILE) -> None:
+    """Keep what was measured, all releases together."""
+    path.write_text(json.dumps([asdict(each) for each in releases], indent=1) + "\n", encoding="utf-8")
+
+
+def read(path: Path = FILE) -> list[KeptRelease]:
+    """What was measured last."""
+    return [
+        KeptRelease(
+            each["release"],
+            each["overlay"],
+            each["cannot"],
+            {number: KeptShown(**shown) for number, shown in each["shown"].items()},
+        )
+        for each in json.loads(path.read_text(encoding="utf-8"))
+    ]

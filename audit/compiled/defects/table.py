@@ -1,0 +1,263 @@
+"""Every defect of generated Metal that mpsmith has found, with what was public of it on 22 November 2026.
+
+The program of a defect is as small as it shows. A verdict is that of torch 2.13.0 on the simulated device.
+"""
+
+from __future__ import annotations
+
+from ..verdicts import CompiledVerdict
+from .defect import Certainty, Defect, Report
+
+_PULL = "https://github.com/pytorch/pytorch/pull/"
+_ISSUE = "https://github.com/pytorch/pytorch/issues/"
+
+LOGIC = (
+    Defect(
+        "U1",
+        "batch_norm in training updates its running statistics once for each thread",
+        """
+def program(x, mean, variance):
+    torch.nn.functional.batch_norm(x, mean, variance, training=True)
+    return mean, variance
+
+
+inputs = [torch.arange(192.0).sin().reshape(4, 3, 4, 4), torch.zeros(3), torch.ones(3)]
+""",
+        "Every thread of a threadgroup loads the running mean, then every thread stores 0.9 of it plus 0.1 of the new"
+        " one to the same place, with no barrier between. A thread that comes late updates what is updated already.",
+        Certainty.LOGIC,
+        CompiledVerdict.WRONG,
+        (
+            Report(
+                f"{_PULL}184328",
+                "measured the symptom on a Mac; its barrier is inside the Welford reduction and does not order this"
+                " load and store",
+            ),
+        ),
+    ),
+    Defect(
+        "U2",
+        "a Python number in where and masked_fill makes 64-bit integers 32 bits wide",
+        """
+def program(x):
+    return torch.where(x < 0, 0, x)
+
+
+inputs = [torch.tensor([2**40, -7, 5])]
+""",
+        "The number becomes `auto tmp = 0`, an int, and the other arm of the choice is cast to its type.",
+        Certainty.LOGIC,
+        CompiledVerdict.WRONG,
+    ),
+    Defect(
+        "U3",
+        "argmax of a transposed input gives the place in memory",
+        """
+def program(x):
+    return x.t().argmax()
+
+
+inputs = [torch.arange(24.0).remainder(11).reshape(4, 6)]
+""",
+        "The reduction runs over the input in the order of its memory and returns what it counted. 2.15.0 has a"
+        " lowering that counts in the order of the program, which an overlay does not have.",
+        Certainty.LOGIC,
+        CompiledVerdict.WRONG,
+        (
+            Report(f"{_ISSUE}174073", "the same of Inductor's code for the CPU"),
+            Report(f"{_ISSUE}197739", "the same of another back end with torch 2.14.0"),
+        ),
+    ),
+    Defect(
+        "U5",
+        "intermediate results of 8 and 16 bits do not wrap",
+        """
+def program(x):
+    return (x + x).to(torch.int16)
+
+
+inputs = [torch.tensor([128, 200, 7], dtype=torch.uint8)]
+""",
+        "Arithmetic on uchar is done in int and kept in `auto`; only a store to memory cuts it to 8 bits again.",
+        Certainty.LOGIC,
+        CompiledVerdict.WRONG,
+        (Report(f"{_ISSUE}105264", "the same of Inductor's code for the CPU"),),
+    ),
+    Defect(
+        "U6",
+        "a fused kernel of more than 31 buffers is not split",
+        """
+def program(*tensors):
+    return sum(tensors)
+
+
+inputs = [torch.ones(8) for _ in range(40)]
+""",
+        "All 40 inputs become arguments of one kernel; Metal has 31 buffers.",
+        Certainty.LOGIC,
+        CompiledVerdict.REJECTED,
+        (Report(f"{_ISSUE}141287", "a comment has a Mac's log of the same refusal"),),
+    ),
+    Defect(
+        "U7",
+        "special.erfcx is 0 from 4 on and nan from 10 on",
+        """
+def program(x):
+    return torch.special.erfcx(x)
+
+
+inputs = [torch.tensor([1.0, 5.0, 20.0])]
+""",
+        "It is computed as exp(x * x) * (1 - erf(x)): the second factor is 0 once erf rounds to 1, the first is"
+        " infinite from 10 on. log_ndtr is built on it.",
+        Certainty.LOGIC,
+        CompiledVerdict.WRONG,
+        (Report(f"{_PULL}189291", "added an erfc that does not cancel; exp(x * x) still overflows"),),
+    ),
+    Defect(
+        "U8",
+        "the sum of an integer constant does not compile",
+        """
+def program(x):
+    return torch.ones_like(x, dtype=torch.int64).sum()
+
+
+inputs = [torch.zeros(40)]
+""",
+        "The constant becomes `auto tmp = 1`, an int, and goes with an accumulator of long to a template whose two"
+        " arguments must be of one type.",
+        Certainty.LOGIC,
+        CompiledVerdict.REJECTED,
+    ),
+    Defect(
+        "U10",
+        "nine operators are not lowered",
+        """
+def program(x):
+    return torch.cosh(x), torch.hypot(x, x)
+
+
+inputs = [torch.tensor([0.5, 2.0])]
+""",
+        "Inductor's back end for mps lacks acosh, asinh, cosh, sinh, copysign, frexp, hypot, logical_xor and"
+        " nextafter; the compiler raises NotImplementedError, and the eager operator would have worked.",
+        Certainty.LOGIC,
+        CompiledVerdict.NOT_LOWERED,
+        (Report(f"{_PULL}197403", "adds all but nextafter"),),
+    ),
+    Defect(
+        "U11",
+        "after one indexing kernel every later kernel of the process checks for errors",
+        """
+from torch._inductor.utils import run_and_get_code
+
+
+@torch.compiler.disable
+def program(x, index):
+    torch.compile(lambda x, index: x[index] + 1)(x, index)
+    _, code = run_and_get_code(torch.compile(torch.sin), x)
+    return "error_buf" in code[0]
+
+
+inputs = [torch.ones(10), torch.tensor([1, 2])]
+""",
+        "The set of headers is an attribute of the class MetalKernel, so what one kernel includes all later ones do;"
+        " with error.h comes an argument and a buffer that is read back. Which kernels share a cache entry depends on"
+        " what was compiled before.",
+        Certainty.LOGIC,
+        CompiledVerdict.WRONG,
+        compiles_itself=True,
+    ),
+    Defect(
+        "U12",
+        "softshrink of nan is 0",
+        """
+def program(x):
+    return torch.nn.functional.softshrink(x)
+
+
+inputs = [torch.tensor([float("nan"), 1.0])]
+""",
+        "It is decomposed into a choice by abs(x) > 0.5, which nan fails.",
+        Certainty.LOGIC,
+        CompiledVerdict.WRONG,
+        (
+            Report(f"{_ISSUE}138385", "the same of the eager kernels, mended"),
+            Report(f"{_PULL}183710", "the same of the eager kernel of mps, mended"),
+        ),
+    ),
+    Defect(
+        "U14",
+        "a Python number shifted by a tensor is 32 bits wide",
+        """
+def program(x):
+    return 1 << x
+
+
+inputs = [torch.tensor([3, 40])]
+""",
+        "The number becomes `auto tmp = 1`, an int, and is shifted as one.",
+        Certainty.LOGIC,
+        CompiledVerdict.WRONG,
+    ),
+)
+
+UNDEFINED = (
+    Defect(
+        "U4",
+        "amin and amax of 64-bit integers read lanes without a thread",
+        """
+def program(x):
+    return x.amin()
+
+
+inputs = [torch.arange(1, 41)]
+""",
+        "Forty elements are two SIMD groups, and the step that combines the two runs on two lanes of 32. It is written"
+        " with shuffles from lanes that run nothing; what those hold is undefined.",
+        Certainty.UNDEFINED,
+        CompiledVerdict.WRONG,
+        (
+            Report(
+                f"{_PULL}187976", "amax of negative numbers is 0 on a Mac, in the eager kernel with the same header"
+            ),
+            Report(f"{_PULL}191104", "the same; lanes without a thread read as 0 there"),
+        ),
+    ),
+)
+
+APPLE = (
+    Defect(
+        "U9",
+        "sign, sgn and signbit of 64-bit integers may not compile",
+        """
+def program(x):
+    return torch.sign(x)
+
+
+inputs = [torch.tensor([3, -7, 0])]
+""",
+        "`metal::sign` and `metal::signbit` are called with a long. By Metal's specification they take floating point,"
+        " and of several conversions none is better; Apple's headers may have more than is documented.",
+        Certainty.APPLE,
+        CompiledVerdict.REJECTED,
+    ),
+    Defect(
+        "U13",
+        "lgamma of infinity is nan",
+        """
+def program(x):
+    return torch.lgamma(x)
+
+
+inputs = [torch.tensor([float("inf"), 2.5])]
+""",
+        "log_gamma of c10/metal/special_math.h computes x * log(x) - x, where infinity is subtracted from infinity."
+        " What comes of that on a Mac depends on how strictly its compiler takes infinities.",
+        Certainty.APPLE,
+        CompiledVerdict.WRONG,
+        (Report(f"{_PULL}145740", "another defect of the same function, mended"),),
+    ),
+)
+
+DEFECTS: tuple[Defect, ...] = LOGIC + UNDEFINED + APPLE

@@ -1,0 +1,120 @@
+"""Another code generator laid over the installed Inductor: that of another release, or one with a fault in it.
+
+Inductor's back end for mps is one Python module with a folder of Metal headers. Another one can take its place, and
+everything above it (tracing, decompositions, lowerings, scheduling) stays that of the installed release. So what runs
+is no release as anybody has it, and is labelled *overlay* wherever it is shown.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ...errors import MpsmithError, one_line
+from ...simulator.metal.library import compile_library
+from ...simulator.metal.modes import mode_from_environment
+from ..wheel.code_generator import GENERATOR, code_generator
+
+_PACKAGE = "torch._inductor.codegen"
+MODULE = f"{_PACKAGE}.mps"
+
+
+class CannotLayOverError(MpsmithError):
+    """A code generator does not work with the Inductor that is installed."""
+
+
+@dataclass(frozen=True)
+class Generator:
+    """A code generator to lay over the installed one.
+
+    Attributes:
+        label: what it is called in messages, such as "torch 2.15.0".
+        module: the file that takes the place of torch/_inductor/codegen/mps.py.
+        include: a folder that is searched for Metal headers before the installed one; None for those alone.
+    """
+
+    label: str
+    module: Path
+    include: Path | None = None
+
+
+def generator_of(release: str) -> Generator:
+    """The code generator of a release, out of its macOS wheel. Raises WheelError where it cannot be had."""
+    folder = code_generator(release)
+    return Generator(f"torch {release}", folder / GENERATOR, folder / "torch" / "include")
+
+
+@contextmanager
+def laid_over(generator: Generator) -> Iterator[None]:
+    """A context in which torch.compile generates Metal for mps with this generator, on the simulated device.
+
+    Inductor's caches are off in it: they know nothing of another generator.
+
+    Raises CannotLayOverError where the installed Inductor lacks what the generator needs to be imported.
+    """
+    import torch
+    from torch._inductor import config
+    from torch._inductor.codegen import common
+
+    common.init_backend_registration()
+    package = importlib.import_module(_PACKAGE)
+    back_end, installed, compile_shader = common.device_codegens["mps"], sys.modules[MODULE], torch.mps.compile_shader
+    try:
+        scheduling = _imported(generator).MetalScheduling
+        _call_kernels_by_name(scheduling)
+        common.device_codegens["mps"] = replace(back_end, scheduling=scheduling)
+        if generator.include is not None:
+            torch.mps.compile_shader = _compiling_with(generator.include)
+        with config.patch(force_disable_caches=True):
+            yield
+    finally:
+        common.device_codegens["mps"], torch.mps.compile_shader = back_end, compile_shader
+        sys.modules[MODULE] = installed
+        package.mps = installed  # type: ignore[attr-defined]  # a package's module is its attribute
+
+
+def _imported(generator: Generator) -> ModuleType:
+    """The generator as a module of Inductor, in the place of the installed one."""
+    spec = importlib.util.spec_from_file_location(MODULE, generator.module)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[MODULE] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # whatever a module of another release stumbles over
+        raise CannotLayOverError(
+            f"the code generator of {generator.label} cannot be laid over the installed Inductor: {one_line(error)}"
+        ) from None
+    importlib.import_module(_PACKAGE).mps = module  # type: ignore[attr-defined]
+    return module
+
+
+def _call_kernels_by_name(scheduling: Any) -> None:
+    """From 2.9 to 2.11 a generator answered with a kernel's library, and the wrapper around it added the name."""
+    source = inspect.getsource(scheduling)
+    if ".generated_kernel" in source or "async_compile" in source:
+        return
+    define = scheduling.define_kernel
+
+    def define_kernel(*arguments: Any) -> str:
+        return f"{define(*arguments)}.generated_kernel"
+
+    scheduling.define_kernel = define_kernel
+
+
+def _compiling_with(include: Path) -> Any:
+    """`torch.mps.compile_shader` with another folder of headers."""
+
+    def compile_shader(source: str) -> Any:
+        return compile_library(source, mode=mode_from_environment(), device="mps", include=[include])
+
+    return compile_shader

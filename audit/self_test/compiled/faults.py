@@ -1,0 +1,119 @@
+"""The audit of compiled code audited: a changed line in the code generator, and the cases that have to find it.
+
+Each fault is one line of torch/_inductor/codegen/mps.py written otherwise, of the kinds that such generators have had:
+a wrong identity of a reduction, a lost mask, an index of too few bits, a missing barrier, a swapped operand. The
+changed generator is laid over the installed one; what finds it are ordinary cases of the auditor's sources.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ....errors import MpsmithError
+from ...cases import CaseSource, make_cases
+from ...compiled.judging import compiled_call
+from ...compiled.overlay import Generator, laid_over
+from ...group import GroupKey
+from ...judging.judge import Recorder
+from ...selection import Samples
+
+SEED = 0
+
+
+@dataclass(frozen=True)
+class GeneratorFault:
+    """One line of the code generator, changed.
+
+    Attributes:
+        name: what is wrong, for people.
+        kind: the kind of fault.
+        line: a part of the generator that stands there once.
+        changed: what stands there instead.
+        shown_by: the groups of cases that are asked, as "source:operator:dtype".
+    """
+
+    name: str
+    kind: str
+    line: str
+    changed: str
+    shown_by: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Found:
+    """How a fault showed.
+
+    Attributes:
+        case: the label of the case.
+        verdict: what became of it, "crash" and "timeout" included.
+        reason: what was seen, in one line.
+    """
+
+    case: str
+    verdict: str
+    reason: str
+
+
+def installed_generator() -> Path:
+    """The module of the installed Inductor that faults are put into. Raises MpsmithError where there is none."""
+    torch = importlib.util.find_spec("torch")
+    path = Path(torch.origin).parent / "_inductor" / "codegen" / "mps.py" if torch and torch.origin else None
+    if path is None or not path.is_file():
+        raise MpsmithError("the installed torch generates no Metal: it has no torch/_inductor/codegen/mps.py")
+    return path
+
+
+def faulty(fault: GeneratorFault, source: str) -> str:
+    """The generator with the fault in it. Raises MpsmithError where its line does not stand there exactly once."""
+    count = source.count(fault.line)
+    if count != 1:
+        raise MpsmithError(f"the line of the fault {fault.name!r} is {count} times in the installed code generator")
+    return source.replace(fault.line, fault.changed)
+
+
+@contextmanager
+def with_fault(fault: GeneratorFault, folder: Path) -> Iterator[None]:
+    """A context in which the installed code generator has this fault; `folder` takes the changed module."""
+    path = folder / "mps.py"
+    path.write_text(faulty(fault, installed_generator().read_text("utf-8")), "utf-8")
+    with laid_over(Generator(f"the fault {fault.name!r}", path)):
+        yield
+
+
+def find(
+    fault: GeneratorFault, sources: Mapping[str, CaseSource], recorder: Recorder, folder: Path, most: int
+) -> Found | None:
+    """The first case that shows a fault and is right without it; None where none of the groups has one.
+
+    Args:
+        fault: the fault.
+        sources: the auditor's sources by name.
+        recorder: attributes fallbacks to operators.
+        folder: for the changed module.
+        most: how many cases of a group are tried.
+    """
+    for label in fault.shown_by:
+        key = key_of(label, sources)
+        cases = make_cases(sources[key.source], key, Samples.DEFAULT, SEED)
+        for position, case in list(cases.items())[:most]:
+            name = key.label_of(position)
+            with with_fault(fault, folder):
+                outcome = compiled_call(case, recorder, SEED, name)
+            if outcome.verdict.executed and not outcome.verdict.is_right:
+                without = compiled_call(case, recorder, SEED, name)
+                if without.verdict.is_right:
+                    return Found(name, outcome.verdict.value, outcome.reason)
+    return None
+
+
+def key_of(label: str, sources: Mapping[str, CaseSource]) -> GroupKey:
+    """The group of a label "source:operator:dtype"."""
+    source, operator, dtype = label.split(":")
+    keys = [key for key in sources[source].groups() if key.label == label]
+    if not keys:
+        raise MpsmithError(f"the source {source!r} has no group {operator} of {dtype}")
+    return keys[0]

@@ -1,0 +1,145 @@
+"""`mpsmith compiled`: what torch.compile generates wrongly for mps, shown again; and whether faults in it are found."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import MpsmithError
+from .options import AsJson, values_of
+from .printing import print_json, say
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..audit.compiled.defects.defect import Defect
+    from ..audit.compiled.defects.measuring import MeasuredRelease
+
+app = typer.Typer(
+    help="What torch.compile generates for mps: its known defects, and faults that the audit has to find.",
+    no_args_is_help=True,
+)
+
+
+@app.command()
+def defects(
+    numbers: Annotated[
+        list[str] | None, typer.Argument(metavar="[NUMBER]...", help="Which defects, such as U2; default: all.")
+    ] = None,
+    script: Annotated[
+        bool, typer.Option("--script", help="Print the program of one defect, which needs torch alone and a Mac.")
+    ] = False,
+    codegen: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--codegen",
+            metavar="RELEASE",
+            help="Also with the code generator of these releases, laid over the installed Inductor; repeated or joined"
+            " by commas.",
+        ),
+    ] = None,
+    record: Annotated[
+        bool, typer.Option("--record", help="In a clone: keep what is seen, and write docs/compiled_findings.md.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run the programs that show what upstream's generated Metal gets wrong; exits with 1 where one shows otherwise."""
+    from ..audit.compiled.defects.table import DEFECTS
+    from ..audit.wheel.fetch import require_version
+
+    chosen = _chosen(DEFECTS, numbers or [])
+    releases = values_of(codegen, "--codegen")
+    for release in releases:
+        require_version(release)
+    if script:
+        if len(chosen) != 1:
+            raise MpsmithError(f"--script prints the program of one defect: name one of {_numbers(chosen)}")
+        print(chosen[0].script(), end="")
+        return
+    if record and (len(chosen) != len(DEFECTS) or not releases):
+        raise MpsmithError("--record keeps what all defects show over releases: name no defect, and some --codegen")
+    measured = _measured(chosen, releases)
+    if record:
+        _record(measured)
+    if as_json:
+        print_json(_as_json(measured))
+    else:
+        print(_as_text(measured))
+    installed = next(each for each in measured if not each.overlay)
+    if not all(each.as_expected for each in installed.shown):
+        raise typer.Exit(1)
+
+
+def _chosen(defects: Sequence[Defect], numbers: Sequence[str]) -> list[Defect]:
+    known = {defect.number: defect for defect in defects}
+    unknown = [number for number in numbers if number not in known]
+    if unknown:
+        raise MpsmithError(f"there is no defect {unknown[0]}; there are {_numbers(defects)}")
+    return [known[number] for number in numbers] if numbers else list(defects)
+
+
+def _numbers(defects: Sequence[Defect]) -> str:
+    return ", ".join(defect.number for defect in defects)
+
+
+def _measured(defects: Sequence[Defect], releases: Sequence[str]) -> list[MeasuredRelease]:
+    """What the programs show with the installed code generator and the others, the oldest first."""
+    from ..audit.compiled.defects.measuring import measure
+    from ..audit.running.device import open_device
+    from ..audit.selection import DeviceKind
+    from ..audit.surface.native_functions import installed_release
+    from ..simulator.device.loading import set_fallback_enabled
+    from ..torch_release import is_older, public_version
+
+    device = open_device(DeviceKind.SIMULATED, None)
+    set_fallback_enabled(True)
+    installed = public_version(installed_release())
+    names = {*releases, installed}
+    oldest_first = sorted(names, key=lambda name: sum(is_older(other, name) for other in names))
+    return [measure(name, installed, defects, device.recorder, say) for name in oldest_first]
+
+
+def _record(measured: Sequence[MeasuredRelease]) -> None:
+    from ..audit.compiled.defects.record import kept, write
+    from ..audit.compiled.defects.table import DEFECTS
+    from ..checkout import PACKAGE, is_checkout
+    from ..reports.compiled_findings import compiled_findings_page
+
+    if not is_checkout():
+        raise MpsmithError("--record writes into a clone of mpsmith's repository; this one is installed")
+    releases = [kept(each) for each in measured]
+    write(releases)
+    page = PACKAGE / "docs" / "compiled_findings.md"
+    page.write_text(compiled_findings_page(DEFECTS, releases), encoding="utf-8")
+    say(f"wrote {page}")
+
+
+def _as_json(measured: Sequence[MeasuredRelease]) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from ..audit.compiled.defects.record import kept
+
+    return {"simulated": True, "releases": [asdict(kept(each)) for each in measured]}
+
+
+def _as_text(measured: Sequence[MeasuredRelease]) -> str:
+    from tabulate import tabulate
+
+    able = [each for each in measured if not each.cannot]
+    rows = [
+        (shown.defect.number, shown.defect.title, *(each.shown[at].outcome.verdict.value for each in able))
+        for at, shown in enumerate(able[0].shown)
+    ]
+    headers = ["", "on the SIMULATED mps device", *(f"{each.release}{' overlay' * each.overlay}" for each in able)]
+    lines = [tabulate(rows, headers=headers)]
+    lines += [f"torch {each.release}: {each.cannot}" for each in measured if each.cannot]
+    lines += [
+        f"{shown.defect.number} showed {shown.outcome.verdict.value}, not {shown.defect.verdict.value}:"
+        f" {shown.outcome.reason}".rstrip(": ")
+        for each in measured
+        if not each.overlay
+        for shown in each.shown
+        if not shown.as_expected
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import ast
+
+import pytest
+import torch
+
+from mpsmith.audit.compiled.defects.defect import Certainty, Defect
+from mpsmith.audit.compiled.defects.record import read
+from mpsmith.audit.compiled.defects.table import DEFECTS
+
+each_defect = pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: defect.number)
+
+
+def test_every_defect_has_a_number_of_its_own() -> None:
+    assert len({defect.number for defect in DEFECTS}) == len(DEFECTS)
+    assert {f"U{number}" for number in range(1, 14)} <= {defect.number for defect in DEFECTS}
+
+
+def test_the_surest_stand_first() -> None:
+    order = list(Certainty)
+    certainties = [order.index(defect.certainty) for defect in DEFECTS]
+    assert certainties == sorted(certainties)
+
+
+@each_defect
+def test_a_script_needs_nothing_but_torch(defect: Defect) -> None:
+    imported = {
+        name.partition(".")[0]
+        for node in ast.walk(ast.parse(defect.script()))
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [str(node.module)]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    assert imported == {"torch"}
+
+
+@each_defect
+def test_the_cpu_runs_what_the_script_does(defect: Defect) -> None:
+    if defect.compiles_itself:
+        pytest.skip("it compiles, and so needs a C++ compiler")
+    program, inputs = defect.program()
+    result = program(*[each.clone() for each in inputs])
+    assert all(isinstance(each, torch.Tensor) for each in (result if isinstance(result, tuple) else (result,)))
+
+
+def test_what_was_measured_is_what_the_table_says() -> None:
+    installed = next(each for each in read() if not each.overlay)
+    assert {number: shown.verdict for number, shown in installed.shown.items()} == {
+        defect.number: defect.verdict.value for defect in DEFECTS
+    }
+
+
+def test_what_was_measured_has_every_defect_in_every_release_that_can_be_laid_over() -> None:
+    releases = read()
+    assert len([each for each in releases if each.overlay]) >= 4
+    for each in releases:
+        assert each.cannot or set(each.shown) == {defect.number for defect in DEFECTS}

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+from mpsmith.cli import app
+from mpsmith.errors import MpsmithError
+
+run = CliRunner().invoke
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["U99"], "there is no defect U99; there are U1, U2, "),
+        (["--script"], "--script prints the program of one defect: name one of U1, "),
+        (["--record"], "--record keeps what all defects show over releases: name no defect, and some --codegen"),
+        (["U2", "--record", "--codegen", "2.15.0"], "--record keeps what all defects show"),
+        (["--codegen", "newest"], "newest is no version of torch"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_in_one_line(arguments: list[str], message: str) -> None:
+    refused = run(app, ["compiled", "defects", *arguments])
+    assert isinstance(refused.exception, MpsmithError)
+    assert str(refused.exception).startswith(message)
+    assert "\n" not in str(refused.exception)
+
+
+def test_a_script_is_printed_whole_and_alone() -> None:
+    printed = run(app, ["compiled", "defects", "U2", "--script"])
+    assert printed.exit_code == 0
+    assert printed.stdout.startswith('"""U2: ')
+    compile(printed.stdout, "U2.py", "exec")
