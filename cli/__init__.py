@@ -15,7 +15,7 @@ from . import (
     build,
     check,
     compare,
-    compiled,
+    compiled_defects,
     coverage,
     doctor,
     kernels,
@@ -50,7 +50,7 @@ app.command(name="compare")(compare.compare)
 app.add_typer(registry.app, name="registry")
 app.add_typer(coverage.app, name="coverage")
 app.add_typer(shipped.app, name="shipped")
-app.add_typer(compiled.app, name="compiled")
+app.add_typer(compiled_defects.app, name="compiled")
 app.add_typer(shader.app, name="shader")
 app.add_typer(kernels.app, name="kernels")
 app.command(name="scaffold")(scaffold.scaffold)

@@ -76,7 +76,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "surface",
         "coverage",
         "shipped",
-        "compiled",
+        "compiled_defects",
         "shader",
         "kernels",
         "scaffold",
