@@ -1,0 +1,2 @@
+#import <MetalPerformanceShadersGraph/MetalPerformanceShadersGraph.h>
+extern "C" id graph() { return [MPSGraph new]; }

@@ -1,0 +1,180 @@
+#define AT_PER_OPERATOR_HEADERS
+#include <ATen/native/mps/OperationUtils.h>
+#include <ATen/ops/ones.h>
+#include <torch/csrc/utils/pybind.h>
+#include <torch/mps.h>
+
+// Torch's mps backend from host code: each function is one way to launch a kernel. Compiled without ARC.
+
+using namespace at::native::mps;
+
+static const char* kScale = R"(
+#include <metal_stdlib>
+using namespace metal;
+kernel void scale(device float* out [[buffer(0)]], constant float* in [[buffer(1)]],
+                  constant float& by [[buffer(2)]], uint i [[thread_position_in_grid]]) { out[i] = in[i] * by; }
+kernel void grid(device int* out [[buffer(0)]], uint2 i [[thread_position_in_grid]], uint2 n [[threads_per_grid]]) {
+  out[i.y * n.x + i.x] = int(i.x + 10 * i.y);
+}
+)";
+static MetalShaderLibrary& library() {
+  static MetalShaderLibrary built(kScale);
+  return built;
+}
+
+// As the talks do: an own pipeline, torch's command buffer and queue, a commit.
+static at::Tensor by_command_buffer(const at::Tensor& in, double by) {
+  at::Tensor out = at::empty_like(in);
+  const float factor = static_cast<float>(by);
+  @autoreleasepool {
+    id<MTLComputePipelineState> state = library().getPipelineStateForFunc("scale");
+    id<MTLCommandBuffer> commands = torch::mps::get_command_buffer();
+    dispatch_sync(torch::mps::get_dispatch_queue(), ^() {
+      id<MTLComputeCommandEncoder> encoder = [commands computeCommandEncoder];
+      [encoder setComputePipelineState:state];
+      [encoder setBuffer:getMTLBufferStorage(out) offset:out.storage_offset() * out.element_size() atIndex:0];
+      [encoder setBuffer:getMTLBufferStorage(in) offset:in.storage_offset() * in.element_size() atIndex:1];
+      [encoder setBytes:&factor length:sizeof(factor) atIndex:2];
+      const NSUInteger group = std::min<NSUInteger>(state.maxTotalThreadsPerThreadgroup, in.numel());
+      [encoder dispatchThreads:MTLSizeMake(in.numel(), 1, 1) threadsPerThreadgroup:MTLSizeMake(group, 1, 1)];
+      [encoder endEncoding];
+      torch::mps::commit();
+    });
+  }
+  return out;
+}
+
+// As upstream's files do: the stream's encoder and mtl_setArgs.
+static at::Tensor by_stream(const at::Tensor& in, double by) {
+  at::Tensor out = at::empty_like(in);
+  MPSStream* stream = getCurrentMPSStream();
+  dispatch_sync_with_rethrow(stream->queue(), ^() {
+    @autoreleasepool {
+      auto encoder = stream->commandEncoder();
+      auto state = library().getPipelineStateForFunc("scale");
+      getMPSProfiler().beginProfileKernel(state, "scale", {in});
+      [encoder setComputePipelineState:state];
+      mtl_setArgs(encoder, out, in, static_cast<float>(by));
+      mtl_dispatch1DJob(encoder, state, in.numel());
+      getMPSProfiler().endProfileKernel(state);
+    }
+  });
+  return out;
+}
+
+static at::Tensor by_kernel_function(const at::Tensor& in, double by) {
+  at::Tensor out = at::empty_like(in);
+  auto kernel = library().getKernelFunction("scale");
+  kernel->runCommandBlock([&] {
+    kernel->startEncoding();
+    kernel->setArg(0, out);
+    kernel->setArg(1, in);
+    kernel->setArg(2, static_cast<float>(by));
+    kernel->dispatch(in.numel());
+  });
+  return out;
+}
+
+static at::Tensor grid_of(int64_t width, int64_t height) {
+  at::Tensor out = at::empty({height, width}, at::device(at::kMPS).dtype(at::kInt));
+  auto* kernel = library().getCachedKernelFunctionPtr("grid");
+  const uint64_t length[] = {uint64_t(width), uint64_t(height)};
+  kernel->runCommandBlock([&] {
+    kernel->startEncoding();
+    kernel->setArg(0, out);
+    kernel->dispatch(length);
+  });
+  return out;
+}
+
+// A program with parameters, as older releases have them.
+static at::Tensor parametrized(const at::Tensor& in) {
+  static MetalShaderLibrary programs(
+      "kernel void add(device {0}* out [[buffer(0)]], constant {0}* in [[buffer(1)]],"
+      " uint i [[thread_position_in_grid]]) {{ out[i] = in[i] + {1}; }}",
+      2);
+  at::Tensor out = at::empty_like(in);
+  auto state = programs.getPipelineStateForFunc("add", {scalarToMetalTypeString(in), "5"});
+  MPSStream* stream = getCurrentMPSStream();
+  dispatch_sync(stream->queue(), ^() {
+    auto encoder = stream->commandEncoder();
+    [encoder setComputePipelineState:state];
+    mtl_setArgs(encoder, out, in);
+    mtl_dispatch1DJob(encoder, state, in.numel());
+  });
+  return out;
+}
+
+// Reports an error from inside the kernel, which torch raises when it synchronises.
+static void report_error(const at::Tensor& in) {
+  static MetalShaderLibrary programs(R"(
+#include <metal_stdlib>
+using namespace metal;
+struct Message { char file[128]; char function[128]; char text[250]; uint line; }; // as c10/metal/error.h has them
+struct Messages { atomic_uint count; Message all[30]; };
+kernel void k(constant float* in [[buffer(0)]], device Messages* errors [[buffer(1)]],
+              uint i [[thread_position_in_grid]]) {
+  if (in[i] >= 0) return;
+  device Message& message = errors->all[atomic_fetch_add_explicit(&errors->count, 1, memory_order_relaxed)];
+  message.text[0] = 'n'; message.text[1] = 'o'; message.text[2] = '0' + char(i);
+}
+)");
+  auto kernel = programs.getKernelFunction("k");
+  kernel->runCommandBlock([&] {
+    kernel->startEncoding();
+    kernel->setArg(0, in);
+    kernel->setErrorBufferIndex(1);
+    kernel->dispatch(in.numel());
+  });
+}
+
+// A buffer that is retained keeps the memory of its tensor.
+static float outlives_tensor() {
+  id<MTLBuffer> kept = nil;
+  {
+    at::Tensor tensor = at::ones({1000}, at::device(at::kMPS));
+    kept = [getMTLBufferStorage(tensor) retain];
+  }
+  at::Tensor other = at::zeros({1000}, at::device(at::kMPS));
+  const float value = static_cast<const float*>([kept contents])[999];
+  [kept release];
+  return value;
+}
+
+static void copy_on_stream(const at::Tensor& from, const at::Tensor& to) {
+  getCurrentMPSStream()->copy(
+      getMTLBufferStorage(from), getMTLBufferStorage(to), from.nbytes(), 0, 0, 0, SyncType::COMMIT_AND_WAIT);
+}
+
+static void throw_in_block() {
+  dispatch_sync_with_rethrow(getCurrentMPSStream()->queue(), ^() {
+    TORCH_CHECK_VALUE(false, "thrown in a block");
+  });
+}
+
+// On a Mac the next command buffer that anybody commits ends the process.
+static void forget_end_encoding(const at::Tensor& out) {
+  @autoreleasepool {
+    id<MTLCommandBuffer> commands = torch::mps::get_command_buffer();
+    [commands computeCommandEncoder];
+  }
+}
+
+static bool asks_first() {
+  id device = MPSDevice::getInstance()->device();
+  return [device respondsToSelector:@selector(methodOfAFutureMac)];
+}
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+  m.def("by_command_buffer", &by_command_buffer);
+  m.def("by_stream", &by_stream);
+  m.def("by_kernel_function", &by_kernel_function);
+  m.def("grid_of", &grid_of);
+  m.def("parametrized", &parametrized);
+  m.def("report_error", &report_error);
+  m.def("outlives_tensor", &outlives_tensor);
+  m.def("copy_on_stream", &copy_on_stream);
+  m.def("throw_in_block", &throw_in_block);
+  m.def("forget_end_encoding", &forget_end_encoding);
+  m.def("asks_first", &asks_first);
+}

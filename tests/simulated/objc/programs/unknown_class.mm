@@ -1,0 +1,2 @@
+#import <Metal/Metal.h>
+extern "C" id textures() { return [MTLTextureDescriptor new]; }

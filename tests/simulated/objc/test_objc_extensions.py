@@ -1,0 +1,149 @@
+"""Extensions in Objective-C++ on the simulated device: built, loaded, run, and refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+
+from mpsmith.simulator.objc import note
+from mpsmith.simulator.objc.building import BuiltExtension, build_extension
+from mpsmith.simulator.objc.errors import ExtensionBuildError, ExtensionLoadError
+from mpsmith.simulator.objc.loading import load_extension
+
+pytestmark = pytest.mark.network  # Metal's declarations are fetched: mpsmith check --setup
+
+PROGRAMS = Path(__file__).with_name("programs")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> BuiltExtension:
+    folder = tmp_path_factory.mktemp("torch_interfaces")
+    return build_extension("torch_interfaces", [PROGRAMS / "torch_interfaces.mm"], folder)
+
+
+@pytest.fixture(scope="module")
+def extension(built: BuiltExtension) -> ModuleType:
+    module = load_extension(built.library)
+    assert module is not None
+    return module
+
+
+def build(name: str, folder: Path) -> BuiltExtension:
+    return build_extension(name, [PROGRAMS / f"{name}.mm"], folder)
+
+
+@pytest.mark.parametrize("way", ["by_command_buffer", "by_stream", "by_kernel_function"])
+@pytest.mark.parametrize("size", [1, 1000, 100_000])
+def test_every_way_to_launch_runs_the_kernel(extension: ModuleType, way: str, size: int) -> None:
+    values = torch.randn(size + 3)
+    whole = values.to("mps")
+    assert torch.equal(getattr(extension, way)(whole, 0.5).cpu(), values * 0.5)
+    assert torch.equal(getattr(extension, way)(whole[3:], 2.0).cpu(), values[3:] * 2.0), "a view has an offset"
+
+
+def test_a_grid_has_two_dimensions(extension: ModuleType) -> None:
+    rows = torch.arange(3, dtype=torch.int32)[:, None] * 10 + torch.arange(4, dtype=torch.int32)
+    assert torch.equal(extension.grid_of(4, 3).cpu(), rows)
+
+
+def test_a_program_takes_parameters(extension: ModuleType) -> None:
+    for dtype in (torch.float32, torch.int64):
+        ones = torch.ones(5, dtype=dtype)
+        assert torch.equal(extension.parametrized(ones.to("mps")).cpu(), ones + 5)
+
+
+def test_what_a_kernel_reports_is_raised_at_the_next_synchronisation(extension: ModuleType) -> None:
+    extension.report_error(torch.tensor([1.0, -1.0, -2.0]).to("mps"))
+    with pytest.raises(torch.AcceleratorError, match="no1"):
+        torch.mps.synchronize()
+    extension.report_error(torch.tensor([1.0]).to("mps"))
+    torch.mps.synchronize()
+
+
+def test_a_retained_buffer_outlives_its_tensor(extension: ModuleType) -> None:
+    assert extension.outlives_tensor() == 1.0
+
+
+def test_the_stream_copies_buffers(extension: ModuleType) -> None:
+    source, target = torch.arange(10.0).to("mps"), torch.zeros(10).to("mps")
+    extension.copy_on_stream(source, target)
+    assert torch.equal(target.cpu(), torch.arange(10.0))
+
+
+def test_an_exception_comes_through_a_block(extension: ModuleType) -> None:
+    with pytest.raises(ValueError, match="thrown in a block"):
+        extension.throw_in_block()
+    extension.by_stream(torch.ones(3).to("mps"), 2.0)
+
+
+def test_a_mistake_where_nothing_can_be_thrown_is_raised_by_the_next_operator(extension: ModuleType) -> None:
+    ones = torch.ones(3).to("mps")
+    extension.forget_end_encoding(ones)
+    with pytest.raises(RuntimeError, match="released without endEncoding"):
+        ones + ones
+    assert torch.equal((ones + ones).cpu(), torch.full((3,), 2.0))
+
+
+def test_a_selector_that_is_asked_for_need_not_be_there(extension: ModuleType) -> None:
+    assert not extension.asks_first()
+
+
+def test_a_second_load_answers_the_same_module(built: BuiltExtension, extension: ModuleType) -> None:
+    assert load_extension(built.library) is extension
+
+
+def test_another_build_of_a_loaded_extension_is_refused(
+    built: BuiltExtension, extension: ModuleType, tmp_path: Path
+) -> None:
+    copy = tmp_path / built.library.name
+    copy.write_bytes(built.library.read_bytes())
+    with pytest.raises(ExtensionLoadError, match=r"another build of .* start a new process"):
+        load_extension(copy)
+
+
+def test_an_extension_for_another_torch_is_refused(built: BuiltExtension, tmp_path: Path) -> None:
+    older = tmp_path / f"older_{built.library.name}"
+    made = json.dumps(torch.__version__).encode()
+    content, there = built.library.read_bytes(), b'"torch": ' + made
+    assert there in content
+    older.write_bytes(content.replace(there, b'"torch": "' + b"9" * (len(made) - 2) + b'"'))
+    with pytest.raises(ExtensionLoadError, match=r"was built for torch 9+, and this is torch .*: build it again"):
+        load_extension(older)
+
+
+def test_a_library_of_another_maker_is_refused(tmp_path: Path) -> None:
+    foreign = tmp_path / "foreign.so"
+    foreign.write_bytes(b"\x7fELF")
+    assert note.read(foreign) is None
+    with pytest.raises(ExtensionLoadError, match="was not built for the simulated mps device"):
+        load_extension(foreign)
+    with pytest.raises(ExtensionLoadError, match=r"cannot read .*: No such file"):
+        load_extension(tmp_path / "gone.so")
+
+
+def test_an_unknown_selector_is_named_with_its_class_when_it_is_loaded(tmp_path: Path) -> None:
+    made = build("unknown_selector", tmp_path)
+    with pytest.raises(
+        ExtensionLoadError, match=r"no method for: -\[MTLDevice (or MTLHeap )?newTextureWithDescriptor:\]"
+    ):
+        load_extension(made.library)
+
+
+def test_an_unknown_class_is_named_when_it_is_built(tmp_path: Path) -> None:
+    with pytest.raises(ExtensionBuildError, match="the simulated Metal host has no class MTLTextureDescriptor"):
+        build("unknown_class", tmp_path)
+
+
+def test_what_needs_mpsgraph_is_refused_for_that_reason(tmp_path: Path) -> None:
+    with pytest.raises(ExtensionBuildError, match=r"it needs MPSGraph .*which is Apple's and closed"):
+        build("needs_graph", tmp_path)
+
+
+def test_an_error_of_the_compiler_has_file_and_line(tmp_path: Path) -> None:
+    with pytest.raises(ExtensionBuildError, match=r"with_errors\.mm:3:\d+: error: .*newCommandQeue") as raised:
+        build("with_errors", tmp_path)
+    assert raised.value.diagnostics[0].line == 3
