@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# Under torch.compile, with sizes that are numbers in the generated code, or that are symbols.
+COMPILED, DYNAMIC = "compiled", "dynamic"
+COMPILED_MODES = (COMPILED, DYNAMIC)
+
 
 @dataclass(frozen=True)
 class GroupKey:
     """All cases of one operator entry and dtype in one mode; generated together, identified by position.
 
     `operator` is the name its source gives ("nn.functional.softshrink"), `variant` the source's variant of it.
-    `mode` is "fallback" (PYTORCH_ENABLE_MPS_FALLBACK=1) or "strict".
+    `mode` is "fallback" (PYTORCH_ENABLE_MPS_FALLBACK=1) or "strict", or one of COMPILED_MODES.
     """
 
     source: str

@@ -38,6 +38,14 @@ class ShippedSamples(str, Enum):
     ALL = "all"
 
 
+class Shapes(str, Enum):
+    """What torch.compile takes the sizes of inputs for: numbers, symbols, or one after the other."""
+
+    STATIC = "static"
+    DYNAMIC = "dynamic"
+    BOTH = "both"
+
+
 class DeviceKind(str, Enum):
     """Which mps device is audited: the real one where there is one, unless the simulated one is asked for."""
 
@@ -80,6 +88,7 @@ class Settings:
         faults: what the simulated device does wrong on purpose, as `simulator.device.faults.Fault` prints it.
         shipped: the torch release whose shipped kernels compute on the simulated device; None for the stand-ins alone.
         shipped_samples: how many of the cases take them.
+        compiled: how torch.compile is to see the sizes in every call; None for calls as they are.
     """
 
     samples: Samples = Samples.DEFAULT
@@ -98,11 +107,14 @@ class Settings:
     faults: tuple[str, ...] = ()
     shipped: str | None = None
     shipped_samples: ShippedSamples = ShippedSamples.DEFAULT
+    compiled: Shapes | None = None
 
     def recorded(self) -> dict[str, Any]:
         """The settings that decide what is executed, as plain data for the store."""
         fields = asdict(self)
         del fields["workers"], fields["timeout"], fields["memory_limit"]
+        if self.compiled is None:
+            del fields["compiled"]
         return {name: _plain(value) for name, value in fields.items()}
 
     @classmethod
@@ -122,6 +134,7 @@ class Settings:
             faults=tuple(fields.get("faults", ())),
             shipped=fields.get("shipped"),
             shipped_samples=ShippedSamples(fields.get("shipped_samples", ShippedSamples.DEFAULT)),
+            compiled=Shapes(fields["compiled"]) if fields.get("compiled") else None,
             **others,
         )
 

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..audit.selection import DeviceKind, Samples, Settings, ShippedSamples
+from ..audit.selection import DeviceKind, Samples, Settings, Shapes, ShippedSamples
 from ..errors import MpsmithError
+from .compiled import show_ended
 from .options import DEFAULT_STORE, AsJson, AuditedOperators, StorePath, values_of
 from .printing import print_json, say
 from .registry import synced
 from .registry_text import sync_json, sync_lines
-from .report import publish
+from .report import PUBLISHED, publish
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -35,8 +36,12 @@ LEAST_MEMORY_GIB = 1.0
 
 def audit(
     samples: Annotated[
-        Samples, typer.Option(rich_help_panel=_CASES, help="How many cases of each operator and dtype.")
-    ] = Samples.DEFAULT,
+        Samples | None,
+        typer.Option(
+            rich_help_panel=_CASES,
+            help="How many cases of each operator and dtype; default where none is named, and quick with --compile.",
+        ),
+    ] = None,
     ops: AuditedOperators = None,
     dtypes: Annotated[
         list[str] | None,
@@ -128,6 +133,22 @@ def audit(
             help="Audit twice, without and with mpsmith.kernels, and compare.",
         ),
     ] = False,
+    compiled: Annotated[
+        bool,
+        typer.Option(
+            "--compile",
+            rich_help_panel=_EXECUTION,
+            help="Run every call under torch.compile, and say what Inductor made of it; kept beside the other audits "
+            "of the store, and shown by `mpsmith report --compiled`.",
+        ),
+    ] = False,
+    shapes: Annotated[
+        Shapes,
+        typer.Option(
+            rich_help_panel=_EXECUTION,
+            help="With --compile: sizes are numbers in generated code, symbols, or both.",
+        ),
+    ] = Shapes.STATIC,
     store: StorePath = DEFAULT_STORE,
     resume: Annotated[
         bool, typer.Option("--resume", rich_help_panel=_EXECUTION, help="Go on with the audit that was stopped.")
@@ -166,8 +187,10 @@ def audit(
         raise MpsmithError(
             f"--memory-limit {memory_limit:g}: no worker starts with so little; give at least {LEAST_MEMORY_GIB:g}"
         )
+    if compiled and (with_kernels or shipped != "none"):
+        raise typer.BadParameter("goes with neither --with-kernels nor --shipped", param_hint="--compile")
     settings = Settings(
-        samples=samples,
+        samples=samples or (Samples.QUICK if compiled else Samples.DEFAULT),
         seed=seed,
         ops=values_of(ops, "--ops"),
         dtypes=values_of(dtypes, "--dtypes"),
@@ -182,6 +205,7 @@ def audit(
         large=large,
         faults=tuple(faults or ()),
         shipped_samples=shipped_samples,
+        compiled=shapes if compiled else None,
     )
     chosen = [settings] if resume else _with_shipped(settings, shipped)
     if len(chosen) > 1 and (with_kernels or sync or report):
@@ -197,7 +221,13 @@ def audit(
             raise typer.BadParameter("goes with neither --resume, --sync nor --report", param_hint="--with-kernels")
         _audit_with_kernels(settings, store, as_json)
         return
-    _, outcome = _audit(settings, store, resume=resume, quiet=as_json)
+    run = _run(settings, store, resume=resume)
+    if run.compiled:
+        if sync:
+            raise typer.BadParameter("goes not with --compile", param_hint="--sync")
+        show_ended(run, store, as_json=as_json, folder=PUBLISHED if report else None)
+        return
+    outcome = _shown(run, store, quiet=as_json)
     if sync:
         sync_report = synced(store)
         outcome["registry"] = sync_json(sync_report, None)
@@ -237,17 +267,27 @@ def _audit_releases(settings: list[Settings], store: Path, as_json: bool) -> Non
 
 def _audit(settings: Settings, store: Path, *, resume: bool, quiet: bool) -> tuple[Run, dict[str, Any]]:
     """Run one audit, print what it showed unless `quiet`, and return it as plain data too."""
+    run = _run(settings, store, resume=resume)
+    return run, _shown(run, store, quiet=quiet)
+
+
+def _run(settings: Settings, store: Path, *, resume: bool) -> Run:
+    from ..audit.running.runner import run_audit
+
+    try:
+        return run_audit(settings, store, resume=resume, say=say)
+    except KeyboardInterrupt:
+        say(f"stopped; what had finished is in {store}, go on with: mpsmith audit --resume --store {store}")
+        raise typer.Exit(130) from None
+
+
+def _shown(run: Run, store: Path, *, quiet: bool) -> dict[str, Any]:
+    """Print what a run showed unless `quiet`, and return it as plain data."""
     from ..audit.findings.audited_surface import audited_surface
     from ..audit.findings.explanations import explain
     from ..audit.findings.store import Store
     from ..audit.findings.tally import tally
-    from ..audit.running.runner import run_audit
 
-    try:
-        run = run_audit(settings, store, resume=resume, say=say)
-    except KeyboardInterrupt:
-        say(f"stopped; what had finished is in {store}, go on with: mpsmith audit --resume --store {store}")
-        raise typer.Exit(130) from None
     with Store.open(store) as opened:
         counts = tally(opened, run)
         explanation, _ = explain(opened, run, audited_surface(run))
@@ -256,7 +296,7 @@ def _audit(settings: Settings, store: Path, *, resume: bool, quiet: bool) -> tup
     if counts.executed == 0:
         say("error: no case was executed, so nothing is known")
         raise typer.Exit(1)
-    return run, _as_json(counts, explanation, store)
+    return _as_json(counts, explanation, store)
 
 
 def _lines(counts: Tally, explanation: Explanation, store: Path) -> Iterator[str]:

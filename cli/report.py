@@ -67,6 +67,10 @@ def report(
             "--unexplained", help="List the cases that did not pass and that no rule explains; exit 1 if there are any."
         ),
     ] = False,
+    compiled: Annotated[
+        bool,
+        typer.Option("--compiled", help="The newest audit under torch.compile (terminal, markdown, json or all)."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
     """Show what an audit found. With filters, list the overloads or the cases that match."""
@@ -83,7 +87,12 @@ def report(
     case_verdicts = _verdicts(CaseVerdict, verdict) if cases or unexplained else []
     overload_verdicts = [] if cases or unexplained else _verdicts(OverloadVerdict, verdict)
     with Store.open(store) as opened:
-        chosen = opened.latest_run() if run is None else opened.run(run)
+        chosen = opened.latest_run(compiled=compiled) if run is None else opened.run(run)
+        if chosen.compiled:
+            if cases or unexplained or verdict or operators or dtypes:
+                raise MpsmithError("the report of compiled calls takes no filters: its JSON has every operator")
+            _emit_compiled(opened, chosen, form, output)
+            return
         if cases or unexplained:
             found = _cases(opened, chosen, case_verdicts, operators, dtypes, only_unexplained=unexplained)
             any_left = _Noticing(found)
@@ -96,6 +105,16 @@ def report(
     _write(selected, form, output, filtered=selected is not summary)
     if summary.run.executed == 0:
         raise MpsmithError(f"run {chosen.id} of {store} executed no case, so nothing is known (audit again)")
+
+
+def _emit_compiled(store: Store, run: Run, form: Format, output: Path | None) -> None:
+    from .compiled import publish_compiled, render
+
+    if form is Format.ALL:
+        for path in publish_compiled(store, run, output or PUBLISHED):
+            print(path)
+    else:
+        _emit(render(store, run, form.value), output)
 
 
 def publish(store: Path, folder: Path = PUBLISHED) -> list[Path]:

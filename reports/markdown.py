@@ -82,11 +82,11 @@ def _section(table: Table) -> str:
         disable_numparse=True,
         colalign=["right" if is_numeric else "left" for is_numeric in numeric],
     )
-    parts = [f"## {escaped(table.heading)}", escaped(table.note), _unpadded(text)]
+    parts = [f"## {escaped(table.heading)}", escaped(table.note), unpadded(text)]
     return "\n\n".join(part for part in parts if part)
 
 
-def _unpadded(text: str) -> str:
+def unpadded(text: str) -> str:
     """The table without the padding that would change every line whenever one cell gets wider."""
     lines = text.splitlines()
     lines[1] = re.sub(r"-{3,}", "---", lines[1])

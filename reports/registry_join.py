@@ -8,6 +8,18 @@ from ..audit.findings.results import RegistryStatus
 from ..registry.files import load
 
 
+def measured_verdicts(folder: Path | None = None) -> dict[str, str]:
+    """What was measured of every operator, on the device whose measurement counts.
+
+    `folder`: the registry's, as for `registry.files.load`. Raises RegistryError when it has problems.
+    """
+    return {
+        operator: entry.ranking_measurement.verdict
+        for operator, entry in load(folder).items()
+        if entry.ranking_measurement is not None
+    }
+
+
 def registered(folder: Path | None = None) -> dict[str, RegistryStatus]:
     """Status, kernel and upstream reference of every operator in the registry that has a status.
 

@@ -24,8 +24,8 @@ from .verdicts import CompiledOutcome, CompiledVerdict, of_uncompiled
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# What the checks of the simulator say of threads that meet, by a word of the message.
-_OF_CHECKS = {"race": CompiledVerdict.RACE, "lane": CompiledVerdict.UNDEFINED_LANES}
+# What the checks of the simulator say of threads that meet, by what the message says.
+_OF_CHECKS = {"data race": CompiledVerdict.RACE, "UndefinedLanesError": CompiledVerdict.UNDEFINED_LANES}
 
 
 def compiled_call(

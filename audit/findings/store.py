@@ -19,11 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import MpsmithError
+from ..compiled.verdicts import CompiledOutcome
 from ..covering.pairs import Levels
-from ..group import GroupKey
+from ..group import COMPILED_MODES, GroupKey
 from ..launches import Launches, LaunchesByOverload
 from ..selection import DTYPES
 from ..verdicts import COMPARED_ERRORS, AtFault, CaseVerdict, Grade, Outcome, Standing, grade_of_device
+from . import compiled_rows
+from .compiled_rows import StoredCompiledCase
 from .module_rows import ModuleRow, ModuleStatus
 
 APPLICATION_ID = 0x6D70736D  # "mpsm": tells our files from other SQLite databases
@@ -149,6 +152,11 @@ class Run:
         return bool(self.environment["simulated"])
 
     @property
+    def compiled(self) -> bool:
+        """Whether every call ran under torch.compile: a lane of its own, that says nothing of calls as they are."""
+        return bool(self.settings.get("compiled"))
+
+    @property
     def grade(self) -> Grade:
         """The grade of the evidence that the device itself gives."""
         return grade_of_device(simulated=bool(self.environment.get("simulated", False)))
@@ -261,7 +269,7 @@ class Store:
             # Before the write-ahead log, so that the first bytes of the file itself say what it is: see _check_format.
             connection.executescript(
                 f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT};"
-                f" BEGIN; {SCHEMA} {LATER_SCHEMA} COMMIT;"
+                f" BEGIN; {SCHEMA} {LATER_SCHEMA} {compiled_rows.SCHEMA} COMMIT;"
             )
             _add_later_columns(connection)
             _write_ahead(connection)
@@ -284,7 +292,7 @@ class Store:
         with clear_errors(path):
             connection = _connect(path)
             _write_ahead(connection)
-            connection.executescript(LATER_SCHEMA)
+            connection.executescript(LATER_SCHEMA + compiled_rows.SCHEMA)
             _add_later_columns(connection)
         return cls(path, connection)
 
@@ -345,12 +353,17 @@ class Store:
                 return run
         raise StoreError(f"{self.path}: no run {number}")
 
-    def latest_run(self) -> Run:
-        """The newest audit. Raises StoreError when the store is empty."""
-        runs = self.runs()
+    def latest_run(self, *, compiled: bool = False) -> Run:
+        """The newest audit, of calls as they are or of those under torch.compile. Raises StoreError without one."""
+        runs = [run for run in self.runs() if run.compiled is compiled]
         if not runs:
-            raise StoreError(f"{self.path}: holds no audit yet (run `mpsmith audit --store {self.path}`)")
+            what, option = (" under torch.compile", " --compile") if compiled else ("", "")
+            raise StoreError(f"{self.path}: holds no audit{what} yet (run `mpsmith audit{option} --store {self.path}`)")
         return runs[-1]
+
+    def newest_run(self) -> Run | None:
+        """The audit that was begun last, of either lane; None in an empty store."""
+        return next(reversed(self.runs()), None)
 
     # ---- groups
 
@@ -450,8 +463,8 @@ class Store:
         """
         if name.isdecimal():
             return self.case(int(name))
-        source, _, rest = name.removesuffix(f":{STRICT}").partition(":")
-        mode = STRICT if name.endswith(f":{STRICT}") else "fallback"
+        mode = next((mode for mode in (STRICT, *COMPILED_MODES) if name.endswith(f":{mode}")), "fallback")
+        source, _, rest = name.removesuffix(f":{mode}").partition(":")
         entry, dtype, position = ("::" + rest).rsplit(":", 2)
         with clear_errors(self.path):
             row = self._connection.execute(
@@ -661,6 +674,44 @@ class Store:
                 "UPDATE case_kernels SET standing = ? WHERE group_id = ? AND position = ?",
                 (standing.value, group, position),
             )
+
+    # ---- torch.compile
+
+    def add_compiled(self, group: int, position: int, found: CompiledOutcome) -> None:
+        """Record what became of a case under torch.compile, beside its outcome."""
+        row = (group, position, *compiled_rows.fields_of(found))
+        places = ", ".join("?" * len(row))
+        with clear_errors(self.path), self._connection as connection:
+            connection.execute(
+                f"INSERT OR REPLACE INTO compiled (group_id, position, {compiled_rows.COLUMNS}) VALUES ({places})", row
+            )
+
+    def compiled_cases(self, run: int) -> Iterator[StoredCompiledCase]:
+        """The cases of a run under torch.compile, in the order of their names and positions."""
+        columns = ", ".join(f"k.{name}" for name in compiled_rows.COLUMNS.split(", "))
+        with clear_errors(self.path):
+            cursor = self._connection.execute(
+                "SELECT g.source, g.operator, g.variant, g.dtype, g.mode, c.position, c.inputs, c.verdict, c.stage,"
+                f" c.message, c.fallbacks, c.compared, c.max_error, c.backward, c.seconds, {columns}"
+                " FROM cases c JOIN groups g ON g.id = c.group_id"
+                " LEFT JOIN compiled k ON k.group_id = c.group_id AND k.position = c.position"
+                f" WHERE g.run = ? ORDER BY {BY_NAME}, c.position",
+                (run,),
+            )
+            for row in cursor:
+                key, position, inputs = GroupKey(*row[:5]), row[5], row[6]
+                verdict, stage, message, fallbacks, compared, max_error, backward, seconds = row[7:15]
+                outcome = Outcome(
+                    CaseVerdict(verdict),
+                    stage,
+                    message,
+                    tuple(json.loads(fallbacks)),
+                    compared,
+                    max_error,
+                    bool(backward),
+                    seconds,
+                )
+                yield StoredCompiledCase(key, position, inputs, compiled_rows.found_in(outcome, row[15:]))
 
     # ---- torch.mps itself
 

@@ -21,7 +21,7 @@ from pebble import ProcessExpired, ProcessPool
 
 from ...errors import MpsmithError
 from ..findings.store import Run, Store, StoredGroup, StoreError
-from ..group import GroupKey
+from ..group import COMPILED_MODES, GroupKey
 from ..hash_seed import same_hashes
 from ..selection import Settings
 from ..shipped.kernels import kernel_that_ran, note_deadly, note_slow
@@ -74,9 +74,12 @@ class _Audit:
             self._store.plan(run.id, plan.groups)
             if plan.kernels:
                 self._store.add_shipped_kernels(run.id, plan.kernels)
-            self._execute(pool, self._open_groups(run, "fallback"), "audit", {})
-            self._probe_module(pool, run)
-        self._run_strict(run)
+            for mode in ("fallback", *COMPILED_MODES):
+                self._execute(pool, self._open_groups(run, mode), "audit" if mode == "fallback" else mode, {})
+            if not run.compiled:
+                self._probe_module(pool, run)
+        if not run.compiled:
+            self._run_strict(run)
         self._store.finish_run(run.id)
         return self._store.run(run.id)
 
@@ -99,7 +102,9 @@ class _Audit:
         return [g for g in self._store.groups(run.id) if g.key.mode == mode and not g.done]
 
     def _resumable(self) -> Run:
-        run = self._store.latest_run()
+        run = self._store.newest_run()
+        if run is None:
+            raise MpsmithError(f"{self._store.path}: holds no audit yet, there is nothing to resume")
         if run.finished is not None:
             raise MpsmithError(f"{self._store.path}: run {run.id} is finished, there is nothing to resume")
         return run
@@ -176,7 +181,8 @@ class _Audit:
             self._store.add_case(task.group, position, outcome, "", grade)
             if grade is not None:
                 self._store.add_case_kernels(task.group, position, [kernel])
-            if outcome.verdict.executed and self._deaths.allows(task.key, outcome.verdict):
+            looks_inside = outcome.verdict.executed and task.key.mode not in COMPILED_MODES
+            if looks_inside and self._deaths.allows(task.key, outcome.verdict):
                 self._look_at_death(pool, replace(task, positions=frozenset({position})), position)
             return True
         if strike >= STRIKES:
@@ -239,7 +245,8 @@ def _announcement(run: Run, groups: int) -> str:
             device += f", and the kernels that torch {environment['shipped']} ships to Macs"
     else:
         device = f"mps device of this machine ({environment['chip']})"
-    return f"run {run.id}: torch {environment['torch']}, {device}; {groups:,} groups of cases"
+    lane = ", every call under torch.compile" if run.compiled else ""
+    return f"run {run.id}: torch {environment['torch']}, {device}{lane}; {groups:,} groups of cases"
 
 
 @contextmanager

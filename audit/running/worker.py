@@ -23,13 +23,14 @@ from unittest import SkipTest
 
 from ...errors import MpsmithError
 from .. import time_limit
-from ..findings.store import Store
-from ..group import GroupKey
+from ..findings.store import STRICT, Store
+from ..group import COMPILED_MODES, GroupKey
 from ..launches import count_case, grade_of_case, kernels_in
 from ..selection import Settings
 from ..shipped.kernels import slow_positions
 from ..verdicts import CaseVerdict, Grade, Outcome
 from . import last_call
+from .compiled import compiled_groups, compiled_sources, judged_compiled, with_own_sources
 from .death import at_risk, begin, keep_words
 from .look_budget import LookBudget
 
@@ -130,7 +131,7 @@ def start(options: WorkerOptions) -> None:
 def _prepare(options: WorkerOptions) -> _Worker:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; the parent handles it
     time_limit.prepare()
-    os.environ["PYTORCH_ENABLE_MPS_FALLBACK"] = "1" if options.mode == "fallback" else "0"
+    os.environ["PYTORCH_ENABLE_MPS_FALLBACK"] = "0" if options.mode == STRICT else "1"
     warnings.simplefilter("ignore")
     threading.Thread(target=_end_with_parent, args=(options.parent,), daemon=True).start()
 
@@ -146,6 +147,8 @@ def _prepare(options: WorkerOptions) -> _Worker:
     _arm(options.settings.faults, device)
     _refuse(options.settings.refuse_dtypes_of, device)
     sources = case_sources(options.settings.imports)
+    if options.settings.compiled is not None:
+        sources |= compiled_sources()
     register_references()
     store = Store.open_to_add(options.store)
     keep_words(options.scratch)
@@ -200,11 +203,15 @@ def plan() -> AuditPlan:
     unknown = sorted(set(settings.sources) - set(worker.sources))
     if unknown:
         raise MpsmithError(f"unknown case source {unknown[0]!r} (there are {', '.join(worker.sources)})")
-    wanted = [source for source in worker.sources.values() if is_wanted(source, settings)]
+    of_lane = with_own_sources(settings) if settings.compiled else settings
+    wanted = [source for source in worker.sources.values() if is_wanted(source, of_lane)]
     groups = [key for source in wanted for key in in_order_of_execution(source)]
     found = environment(worker.device) | ({"shipped": settings.shipped} if worker.shipped else {})
     kernels = tuple(worker.shipped.names) if worker.shipped else ()
-    return AuditPlan(select(groups, settings.ops, settings.dtypes), found, kernels)
+    selected = select(groups, settings.ops, settings.dtypes)
+    if settings.compiled is not None:
+        selected = compiled_groups(selected, settings.compiled)
+    return AuditPlan(selected, found, kernels)
 
 
 def run_group(task: Task) -> int:
@@ -227,9 +234,11 @@ def run_group(task: Task) -> int:
             worker.store.add_case(task.group, MAKING_SAMPLES, outcome, "")
             worker.store.mark_done(task.group)
             return 0
-        executed = _run_cases(
-            worker, task, _open_cases(worker, task, chosen.cases), marker, _computing(worker, task, chosen)
-        )
+        open_cases = _open_cases(worker, task, chosen.cases)
+        if task.key.mode in COMPILED_MODES:
+            executed = _run_compiled(worker, task, open_cases, marker)
+        else:
+            executed = _run_cases(worker, task, open_cases, marker, _computing(worker, task, chosen))
         if task.key.mode == "fallback":  # the strict mode repeats some of the same cases
             worker.store.add_covered(task.group, chosen.repeating, chosen.levels)
         worker.store.mark_done(task.group)
@@ -394,6 +403,20 @@ def _run_cases(
     worker.store.add_witnesses(task.group, witness.overloads)
     worker.store.add_launches(task.group, of_group)
     return executed
+
+
+def _run_compiled(worker: _Worker, task: Task, cases: list[tuple[int, Case]], marker: int) -> int:
+    """The cases under torch.compile; what ran in them and what they call inside is for the other modes to say."""
+    from ..cases import described
+
+    for position, case in cases:
+        _announce(marker, position, worker.options.settings.timeout)
+        inputs = described(case)
+        reached_device = partial(_mark, marker, position, ON_DEVICE)
+        found = judged_compiled(worker.device, task.key, position, case, worker.options.settings.seed, reached_device)
+        worker.store.add_compiled(task.group, position, found)
+        worker.store.add_case(task.group, position, found.outcome, inputs)
+    return len(cases)
 
 
 def _look_inside(worker: _Worker, task: Task, position: int, case: Case, outcome: Outcome, marker: int) -> None:

@@ -68,6 +68,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "registry_text",
         "release_changes_text",
         "registry",
+        "compiled",
         "report",
         "audit",
         "replay",

@@ -1,0 +1,288 @@
+"""Calls that OpInfo's samples do not make, and that generated kernels are known to trip over: one table, SITUATIONS.
+
+Reductions of sizes around a SIMD group, a threadgroup and beyond, over each dimension; integers beyond 32 bits and all
+negative; two operators on narrow integers, whose middle must wrap; transposed and offset inputs; more buffers than
+Metal has; NaN and infinities; inputs and buffers that are written; random numbers; control that depends on data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from ..cases import Case, CaseSource
+from ..group import GroupKey
+from ..selection import Samples
+
+FLOATING = ("float32", "float16", "bfloat16")
+NARROW = ("int8", "uint8", "int16", "int32")
+INTEGERS = ("int64", *NARROW)
+# Around a SIMD group of 32, a threadgroup of 1,024, and what takes more than one pass.
+REDUCED_SIZES = (31, 33, 40, 1025, 3000)
+
+Inputs = Callable[[torch.dtype], Iterable[tuple[Any, ...]]]
+
+
+@dataclass(frozen=True)
+class Situation:
+    """One row of the table.
+
+    Attributes:
+        operator: what the calls are about, as reports name it.
+        variant: what is particular about them.
+        call: the call.
+        inputs: makes the positional arguments of each case for a dtype.
+        dtypes: the dtypes to make them in.
+        differentiable: whether gradients are compared too.
+        refused: whether the CPU refuses the call, as the compiled one must.
+    """
+
+    operator: str
+    variant: str
+    call: Callable[..., Any]
+    inputs: Inputs
+    dtypes: tuple[str, ...]
+    differentiable: bool = False
+    refused: bool = False
+
+
+class SituationSource(CaseSource):
+    """The cases of SITUATIONS."""
+
+    name = "compiled situations"
+
+    def groups(self) -> Iterable[GroupKey]:
+        """One group for each row and dtype."""
+        return [
+            GroupKey(self.name, each.operator, each.variant, dtype, "fallback")
+            for each in SITUATIONS
+            for dtype in each.dtypes
+        ]
+
+    def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
+        """The cases of a row."""
+        (situation,) = (s for s in SITUATIONS if (s.operator, s.variant) == (key.operator, key.variant))
+        dtype: torch.dtype = getattr(torch, key.dtype)
+        for args in situation.inputs(dtype):
+            if situation.differentiable:
+                args = tuple(_wanting_gradient(each) for each in args)
+            yield Case(
+                situation.call,
+                args,
+                differentiable=situation.differentiable,
+                errors_count=situation.refused,
+                title=situation.variant,
+            )
+
+
+def _wanting_gradient(value: Any) -> Any:
+    return value.requires_grad_() if isinstance(value, Tensor) and value.is_floating_point() else value
+
+
+# ---- inputs
+
+
+def _numbers(dtype: torch.dtype, *shape: int) -> Tensor:
+    """Numbers of both signs, or of all an unsigned dtype has; near 1 where they are floating, so that products stay."""
+    if dtype.is_floating_point:
+        return (torch.randn(*shape) * 0.1 + 1).to(dtype)
+    return torch.randint(0 if dtype is torch.uint8 else -99, 100, shape).to(dtype)
+
+
+def _to_reduce(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    for size in REDUCED_SIZES:
+        yield _numbers(dtype, 3, size), 1
+        yield _numbers(dtype, size, 3), 0
+
+
+def _to_reduce_whole(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    for size in REDUCED_SIZES:
+        yield (_numbers(dtype, size),)
+    yield (_numbers(dtype, 30, 5, 40).permute(2, 0, 1),)
+
+
+def _negative(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    for size in REDUCED_SIZES:
+        yield -torch.randint(1, 100, (2, size)).to(dtype), 1
+
+
+def _beyond_32_bits(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    yield (torch.tensor([2**40 + 7, -(2**40) - 7, 2**32, -(2**32) - 1, 2**62, 5, -5, 0], dtype=dtype),)
+
+
+def _at_the_ends(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    ends = torch.iinfo(dtype)
+    yield (torch.tensor([ends.max, ends.max // 2 + 1, ends.min, 3, 1, 0], dtype=dtype),)
+
+
+def _transposed(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    for rows, columns in ((4, 6), (50, 40)):
+        yield (_numbers(dtype, rows, columns).t(),)
+        yield (_numbers(dtype, rows + 1, columns)[1:, 1:],)
+
+
+def _special(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    inf, nan = float("inf"), float("nan")
+    values = [nan, inf, -inf, 0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -2.5, 5.0, 20.0, -20.0, 88.8, -104.0, 1e-20, 3e4, -3e4]
+    yield (torch.tensor(values, dtype=dtype),)
+
+
+def _special_rows(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    for size in (40, 2000):
+        rows = torch.randn(3, size).to(dtype)
+        rows[0, size // 2], rows[1, 3], rows[2, -1] = float("nan"), float("inf"), -float("inf")
+        yield rows, 1
+
+
+def _many(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    yield tuple(_numbers(dtype, 8) for _ in range(40))
+
+
+def _batch(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    for shape in ((16, 8, 4, 4), (4, 3, 1, 2), (2, 3, 40, 40)):
+        channels = shape[1]
+        yield torch.randn(*shape).to(dtype), torch.zeros(channels).to(dtype), torch.ones(channels).to(dtype)
+
+
+def _to_normalize(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    for size in REDUCED_SIZES:
+        yield (torch.randn(3, size).to(dtype),)
+
+
+def _one(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    yield (_numbers(dtype, 5, 7),)
+
+
+def _two(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    divisor = _numbers(dtype, 5, 7)
+    yield _numbers(dtype, 5, 7) - 1, torch.where(divisor == 0, torch.ones_like(divisor), divisor)
+
+
+def _parameter(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    yield torch.randn(5, 7).to(dtype), torch.randn(5, 7).to(dtype), torch.zeros(5, 7).to(dtype)
+
+
+def _indexed(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    yield _numbers(dtype, 10, 3), torch.tensor([1, -1, 5, 5])
+
+
+def _out_of_range(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    yield _numbers(dtype, 10, 3), torch.tensor([1, 2, 10])
+
+
+# ---- calls
+
+
+def _prod_of_constant(x: Tensor, dim: int) -> Tensor:
+    return (x * 0 - 1).prod(dim)
+
+
+def _train(x: Tensor, mean: Tensor, var: Tensor) -> Tensor:
+    return functional.batch_norm(x, mean, var, training=True)
+
+
+def _normalized(x: Tensor) -> Tensor:
+    return functional.layer_norm(x, x.shape[1:])
+
+
+def _in_place(x: Tensor) -> Tensor:
+    x.mul_(2)
+    return x.add_(1).sum()
+
+
+def _momentum_step(parameter: Tensor, gradient: Tensor, moment: Tensor) -> None:
+    moment.mul_(0.9).add_(gradient, alpha=0.1)
+    parameter.sub_(moment, alpha=0.01)
+
+
+def _dropped(x: Tensor) -> Tensor:
+    return functional.dropout(x, 0.5) + torch.rand_like(x)
+
+
+def _by_sum(x: Tensor) -> Tensor:
+    return x + 1 if x.sum() > 0 else x - 1
+
+
+def _nonzero_times(x: Tensor) -> Tensor:
+    return x[x > 0] * 2
+
+
+def _indexing(x: Tensor, index: Tensor) -> Tensor:
+    return x[index] * 2
+
+
+def _reductions() -> Iterator[Situation]:
+    """Each reduction over a dimension of each size, floating and integral, and negative integers alone."""
+    for name in ("sum", "prod", "amax", "amin", "argmax", "argmin"):
+        call = getattr(torch, name)
+        yield Situation(name, "sizes", call, _to_reduce, (*FLOATING, *INTEGERS))
+        yield Situation(name, "whole", call, _to_reduce_whole, (*FLOATING, "int64"))
+        yield Situation(name, "all negative", call, _negative, ("int64", "int32"))
+    for name in ("mean", "var", "std", "logsumexp", "softmax", "cumsum"):
+        yield Situation(name, "sizes", getattr(torch, name), _to_reduce, FLOATING, differentiable=name != "cumsum")
+    for name in ("any", "all", "count_nonzero"):
+        yield Situation(name, "sizes", getattr(torch, name), _to_reduce, ("float32", "int64"))
+
+
+def _elementwise() -> Iterator[Situation]:
+    """Special values into what generated code writes out itself."""
+    for name in (
+        *("erfcx", "log_ndtr", "ndtr", "i0e", "i1e", "entr"),
+        *("bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "erfinv", "digamma"),
+    ):
+        yield Situation(f"special.{name}", "special values", getattr(torch.special, name), _special, ("float32",))
+    for name in (
+        *("acosh", "asinh", "cosh", "lgamma", "sigmoid", "tanh", "round", "sign", "expm1", "log1p", "erfc", "exp2"),
+        *("floor", "frac", "isfinite", "nan_to_num", "rsqrt", "sinc", "trunc"),
+    ):
+        yield Situation(name, "special values", getattr(torch, name), _special, ("float32", "float16"))
+    for name in ("gelu", "silu", "softplus", "mish", "elu", "hardswish", "hardshrink", "softshrink", "logsigmoid"):
+        yield Situation(
+            f"nn.functional.{name}", "special values", getattr(functional, name), _special, ("float32", "float16")
+        )
+
+
+SITUATIONS: tuple[Situation, ...] = (
+    *_reductions(),
+    *_elementwise(),
+    Situation("amax", "special values", torch.amax, _special_rows, FLOATING),
+    Situation("argmax", "special values", torch.argmax, _special_rows, FLOATING),
+    Situation("prod", "of a constant", _prod_of_constant, _to_reduce, ("float32", "int64")),
+    Situation("argmax", "transposed, offset", torch.argmax, _transposed, ("float32", "int64")),
+    Situation("sum", "transposed, offset", torch.sum, _transposed, ("float32", "int64")),
+    Situation("where", "beyond 32 bits", lambda x: torch.where(x < 0, 0, x), _beyond_32_bits, ("int64",)),
+    Situation("masked_fill", "beyond 32 bits", lambda x: x.masked_fill(x < 0, 1), _beyond_32_bits, ("int64",)),
+    Situation("mul", "beyond 32 bits", lambda x: x * 3 + 2**33, _beyond_32_bits, ("int64",)),
+    Situation("to", "beyond 32 bits", lambda x: x.to(torch.float32), _beyond_32_bits, ("int64",)),
+    Situation("sum", "beyond 32 bits", torch.sum, _beyond_32_bits, ("int64",)),
+    Situation("amax", "beyond 32 bits", torch.amax, _beyond_32_bits, ("int64",)),
+    Situation("sign", "beyond 32 bits", torch.sign, _beyond_32_bits, ("int64",)),
+    Situation("add", "then widened", lambda x: (x + x).to(torch.int64), _at_the_ends, NARROW),
+    Situation("sub", "then compared", lambda x: (x - 5) > 10, _at_the_ends, NARROW),
+    Situation("mul", "then shifted", lambda x: (x * 2) >> 1, _at_the_ends, NARROW),
+    Situation("neg", "then compared", lambda x: -x > 10, _at_the_ends, NARROW),
+    Situation("bitwise_left_shift", "then divided", lambda x: (x << 3) // 2, _at_the_ends, NARROW),
+    Situation("add", "40 inputs", lambda *xs: sum(xs), _many, ("float32", "int64")),
+    Situation("add", "40 outputs", lambda x: tuple(x + i for i in range(40)), _one, ("float32",)),
+    Situation("nn.functional.batch_norm", "running statistics", _train, _batch, ("float32", "float16")),
+    Situation("mul_", "mutates its input", _in_place, _one, ("float32", "int64")),
+    Situation("sub_", "a step with momentum", _momentum_step, _parameter, FLOATING),
+    Situation("nn.functional.layer_norm", "sizes", _normalized, _to_normalize, FLOATING, differentiable=True),
+    Situation("nn.functional.dropout", "random", _dropped, _one, ("float32",)),
+    Situation("add", "control by data", _by_sum, _one, ("float32", "int64")),
+    Situation("index", "size by data", _nonzero_times, _one, ("float32",)),
+    Situation("index", "negative and repeated", _indexing, _indexed, ("float32", "int64")),
+    Situation("index", "out of range", _indexing, _out_of_range, ("float32",), refused=True),
+    Situation("remainder", "signs", torch.remainder, _two, ("float32", "int64", "int32")),
+    Situation("fmod", "signs", torch.fmod, _two, ("float32", "int64", "int32")),
+    Situation("floor_divide", "signs", torch.floor_divide, _two, ("float32",)),
+    Situation("hypot", "plain", torch.hypot, _two, ("float32",)),
+    Situation("copysign", "plain", torch.copysign, _two, ("float32",)),
+    Situation("nextafter", "plain", torch.nextafter, _two, ("float32",)),
+    Situation("logical_xor", "plain", torch.logical_xor, _two, ("float32", "int64")),
+)

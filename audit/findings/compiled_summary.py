@@ -1,0 +1,202 @@
+"""What a run under torch.compile says of each operator and dtype, and which cases it found something in."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ..compiled.verdicts import SEVERITY, Blame, CompiledVerdict, worst_compiled
+from ..group import DYNAMIC
+from .compiled_rows import StoredCompiledCase
+from .store import Run, Store
+
+# What a verdict says that is no statement about generated Metal: shown in the table, not in the list of findings.
+NO_FINDING = frozenset(
+    {
+        CompiledVerdict.METAL,
+        CompiledVerdict.METAL_AND_ATEN,
+        CompiledVerdict.ATEN,
+        CompiledVerdict.NO_KERNEL,
+        CompiledVerdict.CANNOT_TRACE,
+        CompiledVerdict.MISSING,
+        CompiledVerdict.DTYPE_GAP,
+        CompiledVerdict.REFERENCE_FAILED,
+        CompiledVerdict.SKIPPED,
+    }
+)
+
+
+@dataclass(frozen=True)
+class CompiledFinding:
+    """Cases of one operator that showed the same.
+
+    Attributes:
+        operator: as its source calls it.
+        verdict: what the cases showed.
+        blame: who is answerable for a wrong result.
+        reason: why, of the first case.
+        line: the refused line of the generated source.
+        example: the label of the first case; `mpsmith replay` runs it again.
+        inputs: its inputs.
+        dtypes: the dtypes of the cases.
+        cases: how many there are.
+        dynamic_only: whether it shows only where sizes are symbols.
+        source: the generated Metal of the example.
+    """
+
+    operator: str
+    verdict: CompiledVerdict
+    blame: Blame | None
+    reason: str
+    line: str
+    example: str
+    inputs: str
+    dtypes: tuple[str, ...]
+    cases: int
+    dynamic_only: bool
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class CompiledOperator:
+    """One operator under torch.compile.
+
+    Attributes:
+        name: as its source calls it.
+        verdict: the worst that its executed cases showed.
+        dtypes: the same for each dtype.
+        aten: the operators of aten that stayed calls in some case.
+        on_cpu: of these, what ran on the CPU because mps has no kernel for it.
+        cases: how many were executed.
+        breaks: how many graph breaks there were.
+        recompilations: how many recompilations.
+        untraced: why Dynamo made no graph of some case.
+    """
+
+    name: str
+    verdict: CompiledVerdict
+    dtypes: dict[str, CompiledVerdict]
+    aten: tuple[str, ...]
+    on_cpu: tuple[str, ...]
+    cases: int
+    breaks: int
+    recompilations: int
+    untraced: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CompiledSummary:
+    """A run under torch.compile.
+
+    Attributes:
+        run: the run.
+        operators: every operator that was executed, in order of names.
+        findings: what was found, the worst first.
+        counts: the executed cases by verdict.
+        operator_counts: the operators by their verdict.
+    """
+
+    run: Run
+    operators: tuple[CompiledOperator, ...]
+    findings: tuple[CompiledFinding, ...]
+    counts: Counter[CompiledVerdict] = field(default_factory=Counter)
+
+    @property
+    def executed(self) -> int:
+        """In how many cases torch.compile was asked."""
+        return sum(number for verdict, number in self.counts.items() if verdict.executed)
+
+    @property
+    def operator_counts(self) -> Counter[CompiledVerdict]:
+        """How many operators have each verdict."""
+        return Counter(operator.verdict for operator in self.operators)
+
+    @property
+    def breaks(self) -> int:
+        """All graph breaks."""
+        return sum(operator.breaks for operator in self.operators)
+
+    @property
+    def recompilations(self) -> int:
+        """All recompilations."""
+        return sum(operator.recompilations for operator in self.operators)
+
+
+def summarize_compiled(store: Store, run: Run) -> CompiledSummary:
+    """The summary of a run under torch.compile."""
+    by_operator: dict[str, list[StoredCompiledCase]] = {}
+    counts: Counter[CompiledVerdict] = Counter()
+    for case in store.compiled_cases(run.id):
+        counts[case.found.verdict] += 1
+        if case.found.verdict.executed:
+            by_operator.setdefault(operator_of(case.group.operator), []).append(case)
+    operators = tuple(_operator(name, cases) for name, cases in sorted(by_operator.items()))
+    findings = [finding for name, cases in by_operator.items() for finding in _findings(name, cases)]
+    findings.sort(key=lambda each: (SEVERITY.index(each.verdict), each.operator, each.example))
+    return CompiledSummary(run, operators, tuple(findings), counts)
+
+
+def operator_of(group: str) -> str:
+    """The operator that a group is about, however its source writes it: overloads of one are together.
+
+    "add.Tensor" and "add_" of the schemas are "add"; "nn.functional.gelu" and "linalg.svd" keep OpInfo's names.
+    """
+    if group.startswith(("nn.", "linalg.", "fft.", "special.", "sparse.", "masked.", "signal.", "torch.", "ops.")):
+        return group
+    name, _, _ = group.partition(".")
+    return name if name.endswith("__") else name.removesuffix("_")
+
+
+def _operator(name: str, cases: list[StoredCompiledCase]) -> CompiledOperator:
+    by_dtype: dict[str, set[CompiledVerdict]] = {}
+    for case in cases:
+        by_dtype.setdefault(case.group.dtype, set()).add(case.found.verdict)
+    worst = worst_compiled(case.found.verdict for case in cases)
+    assert worst is not None
+    untraced = {c.found.reason for c in cases if c.found.verdict is CompiledVerdict.CANNOT_TRACE}
+    return CompiledOperator(
+        name,
+        worst,
+        {dtype: verdict for dtype, verdicts in by_dtype.items() if (verdict := worst_compiled(verdicts))},
+        tuple(sorted({each for case in cases for each in case.found.aten})),
+        tuple(sorted({each for case in cases for each in case.found.outcome.fallbacks})),
+        len(cases),
+        sum(len(case.found.breaks) for case in cases),
+        sum(case.found.recompilations for case in cases),
+        tuple(sorted(untraced)),
+    )
+
+
+def _findings(name: str, cases: Iterable[StoredCompiledCase]) -> list[CompiledFinding]:
+    alike: dict[tuple[object, ...], list[StoredCompiledCase]] = {}
+    for case in cases:
+        if case.found.verdict not in NO_FINDING:
+            alike.setdefault(_what_it_shows(case), []).append(case)
+    return [_finding(name, each) for each in alike.values()]
+
+
+def _what_it_shows(case: StoredCompiledCase) -> tuple[object, ...]:
+    """What two cases of an operator have in common that show the same; numbers and places differ."""
+    found = case.found
+    if found.verdict is CompiledVerdict.WRONG:
+        return found.verdict, found.blame, found.reason.partition(":")[0], case.group.variant
+    return found.verdict, re.sub(r"\d+", "0", found.reason.partition(": data race")[0][:80])
+
+
+def _finding(name: str, cases: list[StoredCompiledCase]) -> CompiledFinding:
+    first = min(cases, key=lambda case: (case.group.mode == DYNAMIC, len(case.inputs)))
+    return CompiledFinding(
+        name,
+        first.found.verdict,
+        first.found.blame,
+        first.found.reason,
+        first.found.line,
+        first.label,
+        first.inputs,
+        tuple(dict.fromkeys(case.group.dtype for case in cases)),
+        len(cases),
+        all(case.group.mode == DYNAMIC for case in cases),
+        first.found.source,
+    )

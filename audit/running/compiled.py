@@ -1,0 +1,62 @@
+"""What a worker process does with the cases of a group under torch.compile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ..compiled.verdicts import CompiledOutcome, CompiledVerdict
+from ..group import COMPILED, DYNAMIC, GroupKey
+from ..selection import Settings, Shapes
+from ..verdicts import CaseVerdict, Outcome
+
+if TYPE_CHECKING:
+    from ..cases import Case, CaseSource
+    from .device import AuditedDevice
+
+
+# What is compiled where the user names no source: calls as programs write them, and what their samples leave out.
+SOURCES = ("opinfo", "modules", "schema", "compiled situations")
+
+
+def with_own_sources(settings: Settings) -> Settings:
+    """The settings with the sources of a run under torch.compile, where the user names none."""
+    return settings if settings.sources else replace(settings, sources=SOURCES)
+
+
+def compiled_sources() -> dict[str, CaseSource]:
+    """The sources that only such a run has, by name."""
+    from ..compiled.situations import SituationSource
+
+    return {SituationSource.name: SituationSource()}
+
+
+def compiled_groups(keys: Iterable[GroupKey], shapes: Shapes) -> list[GroupKey]:
+    """The groups in the modes that `shapes` asks for, all of one mode after all of the other."""
+    modes = {Shapes.STATIC: (COMPILED,), Shapes.DYNAMIC: (DYNAMIC,), Shapes.BOTH: (COMPILED, DYNAMIC)}[shapes]
+    groups = list(keys)
+    return [replace(key, mode=mode) for mode in modes for key in groups]
+
+
+def judged_compiled(
+    device: AuditedDevice, key: GroupKey, position: int, case: Case, seed: int, on_device: Callable[[], None]
+) -> CompiledOutcome:
+    """The verdict on one case of a group, with what this device cannot tell taken out. Raises nothing."""
+    from ...errors import one_line
+    from ..compiled.judging import compiled_call
+    from ..tree import leaves
+
+    case.skipped = case.skipped or device.cannot_run(leaves((case.args, case.kwargs)))
+    label = f"{key.label}:{position}"
+    try:
+        found = compiled_call(case, device.recorder, seed, label, dynamic=key.mode == DYNAMIC, on_device=on_device)
+    except Exception as error:  # a flaw of the auditor costs one case, and is seen
+        message = f"not judged, {type(error).__name__}: {one_line(error)}"
+        outcome = Outcome(CaseVerdict.REFERENCE_FAILED, "judge", message)
+        return CompiledOutcome(CompiledVerdict.REFERENCE_FAILED, outcome, reason=message)
+    beyond = device.beyond_simulation(found.outcome)
+    if beyond:
+        outcome = Outcome(CaseVerdict.SKIPPED, found.outcome.stage, beyond)
+        return CompiledOutcome(CompiledVerdict.SKIPPED, outcome, reason=beyond)
+    return found

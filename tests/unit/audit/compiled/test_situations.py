@@ -1,0 +1,48 @@
+"""The table of calls that OpInfo does not make."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from mpsmith.audit.cases import make_cases
+from mpsmith.audit.compiled.situations import SITUATIONS, SituationSource
+from mpsmith.audit.group import GroupKey
+from mpsmith.audit.judging.execution import execute
+from mpsmith.audit.judging.transfer import move
+from mpsmith.audit.selection import Samples
+
+
+@pytest.fixture(scope="module")
+def source() -> SituationSource:
+    return SituationSource()
+
+
+def test_no_two_rows_have_one_name() -> None:
+    names = [(each.operator, each.variant) for each in SITUATIONS]
+    assert len(names) == len(set(names))
+
+
+def test_the_cpu_does_what_each_row_says(source: SituationSource) -> None:
+    """A row that the CPU refuses would be no evidence, in silence."""
+    wrong = []
+    for key in source.groups():
+        situation = next(s for s in SITUATIONS if (s.operator, s.variant) == (key.operator, key.variant))
+        cases = make_cases(source, key, Samples.DEFAULT, 0)
+        assert cases
+        for case in cases.values():
+            try:
+                execute(case, move(case.args, case.kwargs, "cpu"))
+                refused = False
+            except Exception:
+                refused = True
+            if refused is not situation.refused:
+                wrong.append(key.label)
+    assert wrong == []
+
+
+def test_integers_stay_in_their_range(source: SituationSource) -> None:
+    key = GroupKey(source.name, "add", "then widened", "uint8", "fallback")
+    (case,) = make_cases(source, key, Samples.DEFAULT, 0).values()
+    assert case.args[0].tolist() == [255, 128, 0, 3, 1, 0]
+    assert case.args[0].dtype is torch.uint8

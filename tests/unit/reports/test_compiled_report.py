@@ -1,0 +1,82 @@
+"""The report of a run under torch.compile, beside what the registry knows of the calls as they are."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+
+from mpsmith.audit.compiled.verdicts import Blame, CompiledVerdict
+from mpsmith.audit.findings.compiled_summary import CompiledFinding, CompiledOperator, CompiledSummary
+from mpsmith.audit.findings.store import Run
+from mpsmith.reports import compiled_report
+
+RUN = Run(3, "2026-11-22", "2026-11-22", {"compiled": "static"}, {"torch": "2.13.0", "simulated": True})
+EAGER = {"aten::mode": "missing", "aten::batch_norm": "composite", "aten::sin": "native"}
+
+
+def operator(name: str, verdict: CompiledVerdict) -> CompiledOperator:
+    return CompiledOperator(name, verdict, {"float32": verdict, "int64": CompiledVerdict.METAL}, (), (), 2, 1, 0, ())
+
+
+OPERATORS = (
+    operator("mode", CompiledVerdict.METAL),
+    operator("nn.functional.batch_norm", CompiledVerdict.WRONG),
+    operator("sin", CompiledVerdict.METAL),
+)
+FINDING = CompiledFinding(
+    "nn.functional.batch_norm",
+    CompiledVerdict.WRONG,
+    Blame.INDUCTOR,
+    "input 1 after the call: 5 | 5 elements differ",
+    "",
+    "opinfo:nn.functional.batch_norm:float32:0:compiled",
+    "(float32[3])",
+    ("float32",),
+    1,
+    False,
+    "kernel void f() {}",
+)
+COUNTS = Counter({CompiledVerdict.METAL: 5, CompiledVerdict.WRONG: 1, CompiledVerdict.SKIPPED: 2})
+SUMMARY = CompiledSummary(RUN, OPERATORS, (FINDING,), COUNTS)
+
+
+@pytest.mark.parametrize(("position", "word"), [(0, "cure"), (1, "breaks"), (2, "")])
+def test_compiling_cures_or_breaks(position: int, word: str) -> None:
+    assert compiled_report.against_eager(OPERATORS[position], EAGER) == word
+
+
+class TestTerminalLines:
+    def test_what_ends_an_audit(self) -> None:
+        lines = compiled_report.terminal_lines(SUMMARY, EAGER)
+        assert lines[0] == "run 3 on the SIMULATED mps device, every call under torch.compile: 6 cases executed"
+        assert "  3 operators: 2 metal, 1 wrong" in lines
+        assert "  compiled, Metal does what mps lacks: mode" in lines
+        assert "  works until it is compiled: nn.functional.batch_norm" in lines
+        assert lines[-1].startswith("  wrong (Inductor's Metal): opinfo:nn.functional.batch_norm:float32:0:compiled: ")
+
+
+class TestMarkdown:
+    def test_every_finding_and_operator_has_its_row(self) -> None:
+        text = compiled_report.markdown(SUMMARY, EAGER)
+        assert "**SIMULATED.**" in text
+        (row,) = [line for line in text.splitlines() if line.startswith("| wrong") and "Inductor's Metal" in line]
+        assert "5 \\| 5 elements differ" in row
+        assert text.count("| `sin`") == 1
+        assert "## Compiling is the cure" in text
+
+
+class TestJson:
+    def test_the_source_stands_with_its_finding(self) -> None:
+        data = json.loads(compiled_report.as_json(SUMMARY, EAGER))
+        assert data["findings"][0]["source"] == "kernel void f() {}"
+        assert data["operators"]["mode"] == {
+            "name": "mode",
+            "verdict": "metal",
+            "dtypes": {"float32": "metal", "int64": "metal"},
+            "cases": 2,
+            "breaks": 1,
+            "eager": "missing",
+            "against_eager": "cure",
+        }
