@@ -30,6 +30,7 @@ from . import (
     shipped,
     surface,
     trace,
+    upstream,
 )
 from .ending import Audit, Commands
 
@@ -56,6 +57,7 @@ app.add_typer(kernels.app, name="kernels")
 app.command(name="scaffold")(scaffold.scaffold)
 app.command(name="check")(check.check)
 app.command(name="build")(build.build)
+app.add_typer(upstream.app, name="upstream")
 app.command(name="next")(next_gap.next_gap)
 app.command(name="trace", context_settings={"allow_interspersed_args": False})(trace.trace)
 app.command(name="learn")(learn.learn)

@@ -104,10 +104,10 @@ def _patch_of_family(
     source: Source, operator: str, out: Path | None, dry_run: bool, force: bool, as_json: bool
 ) -> None:
     """Measure the family that serves an operator, and write its patch."""
-    from ..scaffold.generation.from_kernel import prepare_family
+    from ..scaffold.generation.from_kernel import prepare_from_kernel
     from ..scaffold.generation.writing import write
 
-    made = prepare_family(source, operator, _measured_here, out=out, force=force)
+    made = prepare_from_kernel(source, operator, _measured_here, out=out, force=force)
     if not dry_run:
         write(made.plan, force=force)
     rows = made.patch.rows

@@ -35,16 +35,24 @@ class FamilyScaffold:
         return f"mpsmith check {self.destination.folder}"
 
 
-def prepare_family(
-    source: Source, name: str, measure: Measure | None, *, out: Path | None = None, force: bool = False
+def prepare_from_kernel(
+    source: Source, operator: str, measure: Measure | None, *, out: Path | None = None, force: bool = False
 ) -> FamilyScaffold:
     """The patch of the family that serves an operator, not yet written.
 
-    `measure`: gives the evidence for the description; None for a patch without.
-    Raises UnknownKernelError for an operator without a kernel, ScaffoldError where there is nothing to patch, or the
-    folder holds something else.
+    Raises UnknownKernelError for an operator without a kernel, and what `prepare_family` raises.
     """
-    family = family_of(name)
+    return prepare_family(source, family_of(operator), measure, out=out, force=force)
+
+
+def prepare_family(
+    source: Source, family: str, measure: Measure | None, *, out: Path | None = None, force: bool = False
+) -> FamilyScaffold:
+    """The patch of a family, not yet written.
+
+    `measure`: gives the evidence for the description; None for a patch without.
+    Raises ScaffoldError where there is nothing to patch, or the folder holds something else.
+    """
     tree = tree_of(files_of(source.release))
     generate(family, source, tree)  # refuses what cannot be patched before anything is measured
     patch = generate(family, source, tree, measure(family, opinfos_of(family)) if measure else None)

@@ -90,7 +90,7 @@ def _examine(path: Path, text: str, macos: MacosCompiler | None, options: Option
         shader = check_metal(path, metal_programs(path, text))
         return Answer(path, _metal_step(shader), (), tuple(shader), 0.0)
     if path.suffix in PATCH:
-        return Answer(path, ("patch",), (), tuple(check_patch(path, text, macos.toolchain)), 0.0)
+        return Answer(path, ("patch",), (), tuple(check_patch(path, text, macos.toolchain.torch)), 0.0)
     findings: list[Diagnostic] = []
     steps: list[str] = []
     for file, programs in _metal_inside(path):

@@ -15,7 +15,6 @@ from pathlib import Path
 from ...simulator.clang import Diagnostic
 from ..release_files import COMMON_MPS, NATIVE_FUNCTIONS
 from .findings import line_of
-from .toolchain import Toolchain
 
 TREE_YAML = Path("aten/src/ATen/native/native_functions.yaml")
 
@@ -26,13 +25,16 @@ _CHANGED = re.compile(r"^diff --git a/(\S+) b/", re.MULTILINE)
 _NEW_FILE = re.compile(r"^diff --git a/(\S+) b/\S+\nnew file", re.MULTILINE)
 
 
-def check_patch(path: Path, text: str, toolchain: Toolchain) -> list[Diagnostic]:
-    """Findings about a patch; a file that the wheel does not ship cannot be judged and gives a note."""
+def check_patch(path: Path, text: str, wheel: Path) -> list[Diagnostic]:
+    """Findings about a patch; a file that the wheel does not ship cannot be judged and gives a note.
+
+    `wheel`: the folder that holds `torch` and `torchgen` of the release.
+    """
     with tempfile.TemporaryDirectory(prefix="mpsmith-patch-") as temporary:
         tree = Path(temporary)
         for place, shipped in SHIPPED.items():
             (tree / place).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(toolchain.torch / shipped, tree / place)
+            shutil.copy(wheel / shipped, tree / place)
         unknown = sorted(set(_CHANGED.findall(text)) - set(_NEW_FILE.findall(text)) - {str(place) for place in SHIPPED})
         findings = [
             Diagnostic(
@@ -44,7 +46,7 @@ def check_patch(path: Path, text: str, toolchain: Toolchain) -> list[Diagnostic]
         problem = apply_patch(path, tree, excluded)
         if problem:
             return [*findings, Diagnostic(str(path), problem[0], 0, "error", problem[1], "patch")]
-        problems = torchgen_problems(tree / TREE_YAML, toolchain.torch)
+        problems = torchgen_problems(tree / TREE_YAML, wheel)
         return findings + [Diagnostic(str(path), 0, 0, "error", text, "patch") for text in problems]
 
 

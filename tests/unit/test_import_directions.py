@@ -83,6 +83,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "scaffold",
         "check",
         "build",
+        "upstream",
         "next_gap",
         "trace",
         "learn",
@@ -101,8 +102,10 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "suggestions",
         "conformance",
         "survey",
+        "patch_running",
+        "family_survey",
     ),
-    "simulator": ("errors", "apple", "clang", "metal", "air", "device", "objc", "extensions", "shipped"),
+    "simulator": ("errors", "apple", "clang", "metal", "air", "device", "objc", "upstream", "extensions", "shipped"),
 }
 
 

@@ -6,12 +6,14 @@ elementwise functors it is generated: they go through PyTorch's own elementwise 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ....kernels.runtime import catalog
 from ....kernels.verification.source import calls_of
+from ....simulator.upstream.operations import defines
 from ...errors import ScaffoldError
 from ...operators.model import OperatorModel
 from ...operators.source import Source
@@ -21,12 +23,13 @@ from .dispatch_stubs import Stub, stub_for
 from .evidence import FamilyEvidence
 from .expected_failures import narrowed, with_complex
 from .family_metal import elementwise_functors, moved
-from .family_rows import FamilyRows, defines, planned_rows
+from .family_rows import FamilyRows, planned_rows
 from .git_patch import added, changed
 from .native_code import NativeCode, native_code
 from .patch import TREE_COMMON_MPS, TREE_YAML, Tree
 from .yaml_rows import entries_of, with_mps_rows
 
+_SHARED = re.compile(r'^#include "(shared/\w+\.h)"\n', re.MULTILINE)
 DEFINITIONS = ("USE_MPS", "AT_PER_OPERATOR_HEADERS")
 
 
@@ -40,6 +43,7 @@ class FamilyPatch:
         rows: what becomes of each overload.
         generated: the files: the patch, its description, the tree's new files and headers for the checker.
         host: the path of the host code in the tree; empty where the patch has none.
+        native_functions: the text of native_functions.yaml with the rows.
     """
 
     family: str
@@ -47,6 +51,7 @@ class FamilyPatch:
     rows: FamilyRows
     generated: Generated
     host: str
+    native_functions: str
 
 
 def family_of(operator: str) -> str:
@@ -108,7 +113,8 @@ def generate(family: str, source: Source, tree: Tree, evidence: FamilyEvidence |
     }
     registers: dict[str, str] = {}
     generated = Generated(files, registers, arc=False, include=("include",), definitions=DEFINITIONS)
-    return FamilyPatch(family, operators, rows, generated, next((path for path in places if path.endswith(".mm")), ""))
+    host_path = next((path for path in places if path.endswith(".mm")), "")
+    return FamilyPatch(family, operators, rows, generated, host_path, yaml_text)
 
 
 def _served(family: str, source: Source) -> list[str]:
@@ -147,7 +153,7 @@ def _host_code(family: str, operators: Sequence[OperatorModel], camel: str, tree
     """The family's own host code, or that of its elementwise functors; None where there is neither."""
     own = catalog.folder_of(family) / "upstream.mm"
     if own.is_file():
-        return own.read_text("utf-8")
+        return _expanded(own)
     functors = {functor.name: functor for functor in elementwise_functors(_metal(family))}
     stubs: list[tuple[OperatorModel, Stub, int]] = []
     for operator in operators:
@@ -156,6 +162,18 @@ def _host_code(family: str, operators: Sequence[OperatorModel], camel: str, tree
             return None
         stubs.append((operator, stub, functors[operator.name].operands))
     return render("upstream/family.mm.j2", camel=camel, stubs=stubs)
+
+
+def _expanded(path: Path) -> str:
+    """The text of a family's host code with what it includes of `kernels/shared` in place.
+
+    Raises ScaffoldError for a file that cannot be read.
+    """
+    try:
+        folder = path.parents[1]
+        return _SHARED.sub(lambda name: (folder / name[1]).read_text("utf-8"), path.read_text("utf-8"))
+    except OSError as error:
+        raise ScaffoldError(f"cannot read {error.filename or path}: {error.strerror}") from None
 
 
 def _needs_host(rows: FamilyRows, host: str) -> bool:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ....simulator.upstream.operations import defines
 from ...errors import ScaffoldError
 from .yaml_rows import rows_by_overload
 
@@ -37,12 +37,6 @@ def own_names(overload: str) -> tuple[str, str]:
     return f"{identifier}_mps", f"{identifier}_metal"
 
 
-def defines(host: str, function: str) -> bool:
-    """Whether Objective-C++ text defines a kernel of that name, structured or not."""
-    head = rf"^(?!\s)(?:TORCH_IMPL_FUNC\({function}\)|[^\n]*\b{function}\s*\()"
-    return re.search(head, host, re.MULTILINE) is not None
-
-
 def planned_rows(yaml_text: str, overloads: Sequence[str], host: str | None) -> FamilyRows:
     """The rows for a family's overloads.
 
@@ -55,16 +49,19 @@ def planned_rows(yaml_text: str, overloads: Sequence[str], host: str | None) -> 
     for overload, by_key in rows_by_overload(yaml_text, list(overloads)).items():
         if "MPS" in by_key:
             native.append(overload)
-        elif "CPU" not in by_key:
+        elif "CPU" not in by_key and _own(overload, host) is None:
             composed.append(overload)
         else:
             kernels[overload] = _kernel(overload, by_key, host, yaml_text)
     return FamilyRows(kernels, tuple(native), tuple(composed))
 
 
+def _own(overload: str, host: str | None) -> str | None:
+    return next((name for name in own_names(overload) if host and defines(host, name)), None)
+
+
 def _kernel(overload: str, by_key: Mapping[str, str], host: str | None, yaml_text: str) -> str:
-    own = next((name for name in own_names(overload) if host and defines(host, name)), None)
-    if own:
+    if own := _own(overload, host):
         return own
     shared = by_key["CPU"] if by_key.get("CUDA") == by_key["CPU"] else None
     if shared and ((host and "REGISTER_DISPATCH(" in host) or _calls_a_native_form(overload, yaml_text)):

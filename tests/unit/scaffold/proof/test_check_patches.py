@@ -125,13 +125,13 @@ def test_a_generated_patch_applies_and_torchgen_accepts_the_result(
 ) -> None:
     file = tmp_path / "mode.patch"
     file.write_text(patch)
-    assert check_patch(file, patch, toolchain) == []
+    assert check_patch(file, patch, toolchain.torch) == []
 
 
 def test_a_patch_that_does_not_apply_is_refused(toolchain: Toolchain, patch: str, tmp_path: Path) -> None:
     file = tmp_path / "mode.patch"
     file.write_text(patch.replace("CPU, CUDA: mode", "CPU, CUDA: gone"))
-    (finding,) = check_patch(file, file.read_text(), toolchain)
+    (finding,) = check_patch(file, file.read_text(), toolchain.torch)
     assert finding.severity == "error"
     assert "patch failed: aten/src/ATen/native/native_functions.yaml" in finding.message
 
@@ -139,7 +139,7 @@ def test_a_patch_that_does_not_apply_is_refused(toolchain: Toolchain, patch: str
 def test_a_row_that_torchgen_refuses_is_refused(toolchain: Toolchain, patch: str, tmp_path: Path) -> None:
     file = tmp_path / "mode.patch"
     file.write_text(patch.replace("+    MPS: mode_mps", "+    MSP: mode_mps"))
-    (finding,) = check_patch(file, file.read_text(), toolchain)
+    (finding,) = check_patch(file, file.read_text(), toolchain.torch)
     assert "torchgen refuses the patched native_functions.yaml" in finding.message
     assert "MSP" in finding.message
 
@@ -148,5 +148,5 @@ def test_a_file_that_the_wheel_lacks_is_not_judged(toolchain: Toolchain, patch: 
     file = tmp_path / "mode.patch"
     extra = changed("test/test_mps.py", "a\n", "b\n")
     file.write_text(patch + extra)
-    (finding,) = check_patch(file, file.read_text(), toolchain)
+    (finding,) = check_patch(file, file.read_text(), toolchain.torch)
     assert (finding.severity, finding.message) == ("note", "test/test_mps.py is not in the wheel: not judged")

@@ -14,8 +14,9 @@ from mpsmith.scaffold.targets.upstream import family
 from mpsmith.scaffold.targets.upstream.evidence import FamilyEvidence
 from mpsmith.scaffold.targets.upstream.expected_failures import narrowed, with_complex
 from mpsmith.scaffold.targets.upstream.family_metal import elementwise_functors, moved
-from mpsmith.scaffold.targets.upstream.family_rows import defines, planned_rows
+from mpsmith.scaffold.targets.upstream.family_rows import planned_rows
 from mpsmith.scaffold.targets.upstream.patch import Tree, tree_of
+from mpsmith.simulator.upstream.operations import defines
 
 YAML = """\
 - func: airy.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)

@@ -1,0 +1,89 @@
+#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
+#include <ATen/mps/MPSProfiler.h>
+#include <ATen/native/mps/OperationUtils.h>
+
+#ifndef AT_PER_OPERATOR_HEADERS
+#include <ATen/Functions.h>
+#include <ATen/NativeFunctions.h>
+#else
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/fractional_max_pool2d_backward_native.h>
+#include <ATen/ops/fractional_max_pool2d_native.h>
+#endif
+
+namespace at::native {
+using namespace mps;
+
+#ifndef PYTORCH_JIT_COMPILE_SHADERS
+static auto& lib = MetalShaderLibrary::getBundledLibrary();
+#else
+#include <ATen/native/mps/FractionalMaxPool2d_metallib.h>
+#endif
+
+namespace {
+
+#include "shared/launch.h"
+
+void check_dtype(const Tensor& input) {
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      supportedFloatingType(input), "fractional_max_pool2d is not implemented for ", input.scalar_type(), " on MPS");
+}
+
+} // namespace
+
+TORCH_IMPL_FUNC(fractional_max_pool2d_output_mps)
+(const Tensor& self,
+ IntArrayRef kernel_size,
+ IntArrayRef output_size,
+ const Tensor& random_samples,
+ const Tensor& output,
+ const Tensor& indices) {
+  check_dtype(self);
+  if (output.numel() == 0) {
+    return;
+  }
+  const auto values = output.is_contiguous() ? output : at::empty_like(output, MemoryFormat::Contiguous);
+  const auto places = indices.is_contiguous() ? indices : at::empty_like(indices, MemoryFormat::Contiguous);
+  const auto channel = self.dim() - 3;
+  const std::array<int64_t, 12> geometry = {
+      self.size(-2),        self.size(-1),   output_size[0],     output_size[1],
+      kernel_size[0],       kernel_size[1],  self.size(channel), self.dim() == 4 ? self.stride(0) : 0,
+      self.stride(channel), self.stride(-2), self.stride(-1),    values.numel()};
+  launch_elements(
+      "fractional_max_pool2d_" + scalarToMetalTypeString(self), values.numel(), values, places, self,
+      random_samples.to(self.scalar_type()).contiguous(), geometry);
+  if (!values.is_same(output)) {
+    output.copy_(values);
+  }
+  if (!places.is_same(indices)) {
+    indices.copy_(places);
+  }
+}
+
+TORCH_IMPL_FUNC(fractional_max_pool2d_backward_grad_input_mps)
+(const Tensor& grad_output,
+ const Tensor& self,
+ IntArrayRef kernel_size,
+ IntArrayRef output_size,
+ const Tensor& indices,
+ const Tensor& grad_input) {
+  check_dtype(self);
+  const bool is_result = grad_input.scalar_type() == kFloat && grad_input.is_contiguous();
+  const auto gradient =
+      is_result ? grad_input : at::empty(self.sizes(), self.options().dtype(kFloat), MemoryFormat::Contiguous);
+  gradient.zero_();
+  if (grad_output.numel() != 0) {
+    const std::array<int64_t, 3> shape = {
+        output_size[0] * output_size[1], self.size(-2) * self.size(-1), grad_output.numel()};
+    launch_elements(
+        "fractional_max_pool2d_backward_" + scalarToMetalTypeString(self), grad_output.numel(), gradient,
+        grad_output.to(self.scalar_type()).contiguous(), indices.contiguous(), shape,
+        getCurrentMPSStream()->getErrorBuffer());
+  }
+  if (!is_result) {
+    grad_input.copy_(gradient);
+  }
+}
+
+} // namespace at::native

@@ -1,0 +1,140 @@
+#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
+#include <ATen/MemoryOverlap.h>
+#include <ATen/core/Reduction.h>
+#include <ATen/mps/MPSProfiler.h>
+#include <ATen/native/Resize.h>
+#include <ATen/native/mps/OperationUtils.h>
+
+#ifndef AT_PER_OPERATOR_HEADERS
+#include <ATen/Functions.h>
+#include <ATen/NativeFunctions.h>
+#else
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/multi_margin_loss_backward_native.h>
+#include <ATen/ops/multi_margin_loss_native.h>
+#endif
+
+namespace at::native {
+using namespace mps;
+
+#ifndef PYTORCH_JIT_COMPILE_SHADERS
+static auto& lib = MetalShaderLibrary::getBundledLibrary();
+#else
+#include <ATen/native/mps/MultiMarginLoss_metallib.h>
+#endif
+
+namespace {
+
+#include "shared/launch.h"
+#include "shared/loss.h"
+
+struct MarginOperands {
+  int64_t rows;
+  int64_t classes;
+  Tensor input;
+  Tensor target;
+  Tensor weight; // the input stands in for weights that are not given
+  float p;
+};
+
+MarginOperands checked(
+    const Tensor& self, const Tensor& target, const Scalar& p, const std::optional<Tensor>& weight, const char* name) {
+  require_dtype(self, self.scalar_type(), name);
+  TORCH_CHECK(p.toDouble() == 1 || p.toDouble() == 2, "only p == 1 and p == 2 supported");
+  TORCH_CHECK(
+      self.dim() <= 2 && (self.numel() != 0 || (self.dim() == 2 && self.size(1) != 0)),
+      "Expected non-empty vector or matrix with optional 0-dim batch size, but got: ", self.sizes());
+  const auto rows = self.dim() == 2 ? self.size(0) : 1;
+  const auto classes = self.dim() == 2 ? self.size(1) : self.numel();
+  TORCH_CHECK(
+      target.dim() <= 1 && target.numel() == rows,
+      "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). ",
+      "Expected target size [", rows, "], but got ", target.sizes(), ". Input has shape ", self.sizes(), ".");
+  TORCH_CHECK(target.scalar_type() == kLong, "expected scalar type Long but found ", target.scalar_type());
+  const bool weighted = weight.has_value() && weight->defined();
+  TORCH_CHECK(
+      !weighted || (weight->dim() <= 1 && weight->numel() == classes), "inconsistent weight size, expected ", classes,
+      " but got ", weighted ? weight->sizes() : IntArrayRef{});
+  const auto input = self.contiguous();
+  return {
+      rows,         classes, input, target.contiguous(), weighted ? weight->to(self.scalar_type()).contiguous() : input,
+      p.to<float>()};
+}
+
+bool is_given(const std::optional<Tensor>& weight) { return weight.has_value() && weight->defined(); }
+
+} // namespace
+
+Tensor& multi_margin_loss_out_mps(
+    const Tensor& self,
+    const Tensor& target,
+    const Scalar& p,
+    const Scalar& margin,
+    const std::optional<Tensor>& weight,
+    int64_t reduction,
+    Tensor& out) {
+  const auto of = checked(self, target, p, weight, "multi_margin_loss");
+  require_dtype(out, self.scalar_type(), "multi_margin_loss");
+  const auto losses = at::empty({of.rows}, self.options().dtype(kFloat));
+  if (of.rows != 0) {
+    const std::array<float, 2> numbers = {margin.to<float>(), of.p};
+    const std::array<int64_t, 2> shape = {of.classes, is_given(weight)};
+    launch_rows(
+        "multi_margin_loss_" + scalarToMetalTypeString(self), of.rows, row_group(of.classes), losses, of.input,
+        of.target, of.weight, numbers, shape, getCurrentMPSStream()->getErrorBuffer());
+  }
+  return reduce_losses(losses, reduction, target.dim() > 0, out);
+}
+
+Tensor multi_margin_loss_mps(
+    const Tensor& self,
+    const Tensor& target,
+    const Scalar& p,
+    const Scalar& margin,
+    const std::optional<Tensor>& weight,
+    int64_t reduction) {
+  auto out = at::empty({0}, self.options());
+  return multi_margin_loss_out_mps(self, target, p, margin, weight, reduction, out);
+}
+
+Tensor& multi_margin_loss_backward_grad_input_mps(
+    const Tensor& grad_output,
+    const Tensor& self,
+    const Tensor& target,
+    const Scalar& p,
+    const Scalar& margin,
+    const std::optional<Tensor>& weight,
+    int64_t reduction,
+    Tensor& grad_input) {
+  const auto of = checked(self, target, p, weight, "multi_margin_loss_backward");
+  require_dtype(grad_input, self.scalar_type(), "multi_margin_loss_backward");
+  resize_output(grad_input, self.sizes());
+  assert_no_internal_overlap(grad_input);
+  if (of.rows == 0) {
+    return grad_input;
+  }
+  const auto gradient = grad_input.is_contiguous() ? grad_input : at::empty_like(of.input);
+  const std::array<float, 3> numbers = {margin.to<float>(), of.p, reduction == Reduction::Mean ? 1.0f / of.rows : 1.0f};
+  const std::array<int64_t, 3> shape = {
+      of.classes, is_given(weight), reduction == Reduction::None && grad_output.dim() > 0};
+  launch_rows(
+      "multi_margin_loss_backward_" + scalarToMetalTypeString(self), of.rows, row_group(of.classes), gradient, of.input,
+      of.target, of.weight, grad_output.to(self.scalar_type()).contiguous(), numbers, shape,
+      getCurrentMPSStream()->getErrorBuffer());
+  return gradient.is_same(grad_input) ? grad_input : grad_input.copy_(gradient);
+}
+
+Tensor multi_margin_loss_backward_mps(
+    const Tensor& grad_output,
+    const Tensor& self,
+    const Tensor& target,
+    const Scalar& p,
+    const Scalar& margin,
+    const std::optional<Tensor>& weight,
+    int64_t reduction) {
+  auto grad_input = at::empty(self.sizes(), self.options());
+  return multi_margin_loss_backward_grad_input_mps(grad_output, self, target, p, margin, weight, reduction, grad_input);
+}
+
+} // namespace at::native

@@ -1,0 +1,91 @@
+#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
+#include <ATen/mps/MPSProfiler.h>
+#include <ATen/native/mps/OperationUtils.h>
+
+#ifndef AT_PER_OPERATOR_HEADERS
+#include <ATen/Functions.h>
+#include <ATen/NativeFunctions.h>
+#else
+#include <ATen/ops/_pdist_backward_native.h>
+#include <ATen/ops/_pdist_forward_native.h>
+#include <ATen/ops/empty.h>
+#endif
+
+namespace at::native {
+using namespace mps;
+
+#ifndef PYTORCH_JIT_COMPILE_SHADERS
+static auto& lib = MetalShaderLibrary::getBundledLibrary();
+#else
+#include <ATen/native/mps/Pdist_metallib.h>
+#endif
+
+namespace {
+
+constexpr int64_t long_row = 64; // from here on a SIMD group computes a pair
+
+void check(const Tensor& self, double p) {
+  TORCH_CHECK(self.dim() == 2, "pdist only supports 2D tensors, got: ", self.dim(), "D");
+  TORCH_CHECK(p >= 0, "pdist only supports non-negative p values");
+}
+
+template <typename... Args>
+void launch(const std::string& name, MTLSize threads, MTLSize group, const Args&... args) {
+  @autoreleasepool {
+    auto stream = getCurrentMPSStream();
+    auto state = lib.getPipelineStateForFunc(name);
+    auto bind = [&](id<MTLComputeCommandEncoder> encoder) { mtl_setArgs(encoder, args...); };
+    dispatch_sync_with_rethrow(stream->queue(), ^() {
+      auto encoder = stream->commandEncoder();
+      getMPSProfiler().beginProfileKernel(state, name, false);
+      [encoder setComputePipelineState:state];
+      bind(encoder);
+      [encoder dispatchThreads:threads threadsPerThreadgroup:group];
+      getMPSProfiler().endProfileKernel(state);
+    });
+  }
+}
+
+} // namespace
+
+Tensor _pdist_forward_mps(const Tensor& self, double p) {
+  check(self, p);
+  const auto rows = self.size(0), columns = self.size(1);
+  auto out = at::empty({rows * (rows - 1) / 2}, self.options());
+  if (out.numel() == 0) {
+    return out;
+  }
+  if (columns == 0) {
+    return out.zero_();
+  }
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      supportedFloatingType(self), "pdist is not implemented for ", self.scalar_type(), " on MPS");
+  const auto suffix = scalarToMetalTypeString(self);
+  const std::array<int64_t, 2> shape = {rows, columns};
+  if (columns >= long_row) {
+    launch(
+        "pdist_large_" + suffix, MTLSizeMake(rows * 32, rows, 1), MTLSizeMake(32, 1, 1), out, self.contiguous(), p,
+        shape);
+  } else {
+    launch("pdist_" + suffix, MTLSizeMake(rows, rows, 1), MTLSizeMake(32, 8, 1), out, self.contiguous(), p, shape);
+  }
+  return out;
+}
+
+Tensor _pdist_backward_mps(const Tensor& grad, const Tensor& self, double p, const Tensor& pdist) {
+  check(self, p);
+  auto result = at::empty(self.sizes(), self.options());
+  const auto rows = self.size(0), columns = self.size(1);
+  if (rows < 2 || columns == 0) {
+    return result.zero_();
+  }
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      supportedFloatingType(self), "pdist is not implemented for ", self.scalar_type(), " on MPS");
+  launch(
+      "pdist_backward_" + scalarToMetalTypeString(self), MTLSizeMake(columns, rows, 1), MTLSizeMake(32, 8, 1), result,
+      grad.to(self.scalar_type()).contiguous(), self.contiguous(), pdist.contiguous(), p,
+      std::array<int64_t, 2>{rows, columns});
+  return result;
+}
+
+} // namespace at::native

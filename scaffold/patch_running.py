@@ -1,0 +1,201 @@
+"""Runs a family's patch on the simulated device, and compares every result with what the family gives, bit for bit.
+
+    python -m mpsmith.scaffold.patch_running FAMILY FOLDER
+
+One process a family: a library that was loaded stays, and one that crashes takes its process with it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import MpsmithError
+from .errors import ScaffoldError
+
+if TYPE_CHECKING:
+    from ..audit.cases import Case
+    from .targets.upstream.family import FamilyPatch
+
+_TREE_YAML = "aten/src/ATen/native/native_functions.yaml"
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A case that raised: the type of the exception, and its first line."""
+
+    type: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """What running a patch gave.
+
+    Attributes:
+        cases: how many gave what the family gives.
+        errors: how many of them are errors of the same type.
+        differences: what else there was, a line each.
+        answered: the overloads that the patch's kernels answer.
+    """
+
+    cases: int
+    errors: int
+    differences: tuple[str, ...]
+    answered: tuple[str, ...]
+
+    @property
+    def same(self) -> bool:
+        """Whether anything ran, and everything came out as the family has it."""
+        return self.cases > self.errors and not self.differences
+
+
+def lay_out(patch: FamilyPatch, folder: Path) -> None:
+    """Write a patch's part of PyTorch's tree, its yaml with the rows among it."""
+    files = {
+        path.removeprefix("tree/"): text for path, text in patch.generated.files.items() if path.startswith("tree/")
+    }
+    for path, text in {**files, _TREE_YAML: patch.native_functions}.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+
+
+def run(patch: FamilyPatch, folder: Path) -> Run:
+    """Build what `lay_out` wrote, and run the family's cases with both, in a process of their own.
+
+    Raises ScaffoldError when it does not build, or when its process dies.
+    """
+    overloads = ",".join(patch.rows.kernels)
+    words = [sys.executable, "-m", f"{__package__}.patch_running", patch.family, str(folder), patch.host, overloads]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode or not lines:
+        said = done.stderr.strip().splitlines() or [f"its process ended with {done.returncode}"]
+        raise ScaffoldError(said[-1].removeprefix("error: "))
+    data = json.loads(lines[-1])
+    return Run(data["cases"], data["errors"], tuple(data["differences"]), tuple(data["answered"]))
+
+
+def main(family: str, folder: Path, host: str, overloads: list[str]) -> Run:
+    """Build and compare in this process."""
+    os.environ["MPSMITH_KERNELS"] = "off"
+    os.environ.setdefault("PYTORCH_ENABLE_MPS_FALLBACK", "1")  # torch reads it while it is imported
+    from ..audit.surface.profiles import profile
+    from ..kernels.runtime import catalog
+    from ..kernels.runtime.registration import use
+    from ..simulator import metal
+    from ..simulator.device import loading as device
+    from ..simulator.objc.loading import load_extension
+    from ..simulator.upstream.building import build_one, load_files
+    from ..simulator.upstream.operations import OperationFile
+    from ..simulator.upstream.registrations import MpsYaml
+    from .release_files import files_of
+
+    file = OperationFile(folder, folder / host) if host else None
+    operators = {overload.partition(".")[0] for overload in overloads}
+    yaml = MpsYaml((folder / _TREE_YAML).read_text("utf-8"), files_of(None).tags, operators)
+    built = build_one(family, file, overloads, yaml)
+    if not built.built:
+        raise ScaffoldError(f"{host or family} does not build: {built.problem}")
+    device.load(profile(None))
+    metal.install()
+    kernels = [kernel.overload for kernel in catalog.family(family) if kernel.applies is None]
+    with use(*kernels):
+        expected = dict(_results(family, overloads))
+    answered = load_files([built], load_extension)
+    return _compared(expected, dict(_results(family, overloads)), answered)
+
+
+def _results(family: str, overloads: list[str]) -> Iterator[tuple[str, Any]]:
+    """What each case gives, by its name: tensors on the CPU, or the type of the error."""
+    import torch
+
+    from ..kernels.verification.source import calls_of, cases_of
+
+    operators = {f"aten::{overload.partition('.')[0]}" for overload in overloads}
+    for call in calls_of(family):
+        if operators.isdisjoint(call.operators):
+            continue
+        for dtype in call.dtypes:
+            torch.manual_seed(0)
+            for position, case in enumerate(cases_of(call, dtype)):
+                yield f"{call.label}, {str(dtype).removeprefix('torch.')} {position}: {case.title}", _result(case)
+
+
+def _result(case: Case) -> Any:
+    import torch
+
+    from ..audit.cases import seed_generators
+    from ..audit.judging.execution import execute, gradients
+    from ..audit.judging.transfer import move
+
+    inputs = move(case.args, case.kwargs, "mps", case.on_host)
+    seed_generators(0, "one patch")
+    torch.mps.manual_seed(0)
+    try:
+        ran = execute(case, inputs)
+        found = [_copied(value) for value in [*ran.outputs, *ran.tensors]]
+        if ran.differentiable and ran.inputs:
+            found += [_copied(value) for value in gradients(ran, [torch.ones_like(x) for x in ran.differentiable])]
+        torch.mps.synchronize()
+        return found
+    except Exception as error:  # whatever an operator raises is its answer
+        return Failed(type(error).__name__, (str(error).splitlines() or [""])[0])
+
+
+def _copied(value: Any) -> Any:
+    import torch
+
+    return value.detach().cpu().clone() if isinstance(value, torch.Tensor) else value
+
+
+def _compared(expected: dict[str, Any], found: dict[str, Any], answered: tuple[str, ...]) -> Run:
+    cases = errors = 0
+    differences = []
+    for name, before in expected.items():
+        after = found.get(name)
+        if isinstance(before, Failed) or isinstance(after, Failed):
+            difference = "" if _type(before) == _type(after) else f"{_word(after)} in place of {_word(before)}"
+            errors += not difference
+        else:
+            pairs = list(zip(before, after or [], strict=False))
+            unequal = [place for place, (x, y) in enumerate(pairs) if not _same(x, y)]
+            difference = f"result {unequal[0]} differs" if unequal else ""
+        if difference:
+            differences.append(f"{name}: {difference}")
+        else:
+            cases += 1
+    return Run(cases, errors, tuple(differences), answered)
+
+
+def _type(result: Any) -> str:
+    return result.type if isinstance(result, Failed) else ""
+
+
+def _word(result: Any) -> str:
+    return f"{result.type} ({result.message})" if isinstance(result, Failed) else "a result"
+
+
+def _same(left: Any, right: Any) -> bool:
+    import torch
+
+    from ..audit.judging.compare import same_bits
+
+    if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor):
+        return left.dtype == right.dtype and left.shape == right.shape and same_bits(left, right)
+    return type(left) is type(right) and bool(left == right)
+
+
+if __name__ == "__main__":
+    try:
+        name, place, path, wanted = sys.argv[1:5]
+        print(json.dumps(asdict(main(name, Path(place), path, wanted.split(",")))))
+    except MpsmithError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)

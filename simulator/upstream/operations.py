@@ -1,0 +1,138 @@
+"""The host code of a PyTorch tree: which files run without Apple's MPSGraph, and what they define."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from ..metal.includes import embed, include_folders
+from .errors import UpstreamError
+from .registrations import MpsKernel
+
+ATEN = Path("aten/src")
+OPERATIONS = ATEN / "ATen/native/mps/operations"
+KERNELS = ATEN / "ATen/native/mps/kernels"
+NATIVE_FUNCTIONS = ATEN / "ATen/native/native_functions.yaml"
+TAGS = NATIVE_FUNCTIONS.with_name("tags.yaml")
+
+# What only Apple's closed graph library, or its matrix kernels, can run.
+_CLOSED = re.compile(
+    r"\b(MPSGraph\w*|MPSNDArray\w*|MPSMatrix\w*|MPSImage\w*|MPSCNN\w*|runMPSGraph|LookUpOrCreateCachedGraph|Placeholder"
+    r"|MPSCachedGraph|make_mps_graph)\b"
+)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_METALLIB = re.compile(r"#\s*include\s*<ATen/native/mps/(\w+)_metallib\.h>")
+_STUB = re.compile(r"REGISTER_(?:MPS_)?DISPATCH\(\s*(\w+)")
+
+
+@dataclass(frozen=True)
+class OperationFile:
+    """A `.mm` file below `operations/` of the tree `root`."""
+
+    root: Path
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """Its name without suffix, `Eye`."""
+        return self.path.stem
+
+    @cached_property
+    def text(self) -> str:
+        """What it says. Raises UpstreamError when it cannot be read."""
+        try:
+            return self.path.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UpstreamError(f"cannot read {self.path}: {error}") from None
+
+    @cached_property
+    def _code(self) -> str:
+        return _COMMENT.sub("", self.text)
+
+    @property
+    def refused(self) -> str:
+        """Why it cannot run here, or ""."""
+        found = _CLOSED.search(self._code)
+        return f"needs {found[1]}, which is Apple's and closed" if found else ""
+
+    @property
+    def shaders(self) -> tuple[str, ...]:
+        """The names of the Metal files whose kernels it launches."""
+        return tuple(dict.fromkeys(_METALLIB.findall(self.text)))
+
+    @property
+    def stubs(self) -> frozenset[str]:
+        """The dispatch stubs that it fills."""
+        return frozenset(_STUB.findall(self._code))
+
+    def serves(self, kernel: MpsKernel) -> bool:
+        """Whether it defines a kernel, or fills the dispatch stub named after a shared one or its operator."""
+        if not kernel.shared:
+            return defines(self._code, kernel.function)
+        operator = kernel.overload.partition(".")[0].strip("_")
+        names = {operator, kernel.function.removesuffix("_out"), kernel.function}
+        return not self.stubs.isdisjoint(f"{name}_stub" for name in names)
+
+
+def defines(host: str, function: str) -> bool:
+    """Whether Objective-C++ text defines a kernel of that name, structured or not."""
+    head = rf"^(?!\s)(?:TORCH_IMPL_FUNC\s*\(\s*{function}\s*\)|[^\n;=]*\b{function}\s*\([^;]*?\)\s*\{{)"
+    return re.search(head, host, re.MULTILINE) is not None
+
+
+def operation_files(root: Path, names: Iterable[str] | None = None) -> list[OperationFile]:
+    """The files of a tree, all of them or those of the given names.
+
+    Raises UpstreamError for a folder that is no checkout of PyTorch, and for a name without a file.
+    """
+    folder = root / OPERATIONS
+    if not folder.is_dir():
+        raise UpstreamError(f"{root} has no {OPERATIONS}: give a checkout of PyTorch")
+    files = [OperationFile(root, path) for path in sorted(folder.glob("*.mm"))]
+    if names is None:
+        return files
+    known = {file.name for file in files}
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise UpstreamError(f"{folder} has no {missing[0]}.mm")
+    return [file for file in files if file.name in set(names)]
+
+
+def serving(files: Iterable[OperationFile], kernels: Collection[MpsKernel], operators: Collection[str]) -> set[str]:
+    """The names of the files that serve operators, such as `eye` or `aten::eye`."""
+    bare = {operator.removeprefix("aten::").partition(".")[0] for operator in operators}
+    wanted = [kernel for kernel in kernels if kernel.overload.partition(".")[0] in bare]
+    return {file.name for file in files if any(file.serves(kernel) for kernel in wanted)}
+
+
+def changed_headers(root: Path, include: Path) -> dict[str, str]:
+    """The headers beside a tree's operations and kernels that torch's own folder has in another form, or not at all.
+
+    By their path below the include folder. All other headers are those that the installed torch was built with.
+    """
+    texts = {}
+    for folder in (OPERATIONS, KERNELS):
+        for path in sorted((root / folder).glob("*.h")):
+            place = path.relative_to(root / ATEN)
+            text = path.read_text("utf-8")
+            own = include / place
+            # A wheel's header stands between two lines that it was given there.
+            if not own.is_file() or text.strip() not in own.read_text("utf-8"):
+                texts[str(place)] = text
+    return texts
+
+
+def shader_header(root: Path, name: str) -> str:
+    """The header that PyTorch's build makes of a Metal file for its run-time compiler: the library from its source.
+
+    What the file includes of the tree, or of the installed torch where the tree lacks it, stands in its place.
+    Raises UpstreamError when the tree has no such file.
+    """
+    path = root / KERNELS / f"{name}.metal"
+    if not path.is_file():
+        raise UpstreamError(f"{root} has no {KERNELS / name}.metal")
+    text = embed(path.read_text("utf-8"), path.name, include_folders(path, [root / ATEN, root])).text
+    return f'static ::at::native::mps::MetalShaderLibrary lib(R"MPSMITH(\n{text})MPSMITH");\n'

@@ -1,0 +1,196 @@
+"""What PyTorch's build generates of native_functions.yaml for mps, written by torchgen: declarations, registrations."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TypeAlias
+
+from torchgen.dest import RegisterDispatchKey, gen_registration_helpers
+from torchgen.dest.native_functions import compute_native_function_declaration
+from torchgen.gen import ParsedYaml, get_grouped_native_functions, parse_native_yaml
+from torchgen.model import BackendIndex, DispatchKey, NativeFunction, NativeFunctionsGroup
+from torchgen.selective_build.selector import SelectiveBuilder
+from torchgen.utils import Target
+
+from .errors import UpstreamError
+
+_ENTRY = re.compile(r"^(?=- func: )", re.MULTILINE)
+_NAME = re.compile(r"- func: (?P<operator>\w+)")
+# The helpers of structured kernels make their outputs with a function that torch has on macOS only.
+_EMPTY = re.compile(r"at::detail::(empty(?:_strided)?)_mps")
+
+# No two of these files begin alike: the first line keeps the compiler from precompiling their headers for others.
+_REGISTRATIONS = """\
+namespace at {{}}
+#include <ATen/DeviceGuard.h>
+#include <ATen/Tensor.h>
+#include <ATen/native/Resize.h>
+#include <ATen/ops/as_strided_native.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_strided.h>
+#include <c10/util/ExclusivelyOwned.h>
+#include <torch/library.h>
+{headers}
+
+namespace at {{
+namespace {{
+{helpers}
+{definitions}
+TORCH_LIBRARY_IMPL(aten, MPS, m) {{
+{registrations}
+}}
+}} // namespace
+}} // namespace at
+"""
+_HEADER = """\
+#pragma once
+{base}
+
+namespace at::native {{
+{declarations}
+}} // namespace at::native
+"""
+_OWN_BASE = "#include <ATen/core/Tensor.h>\n#include <optional>\n#include <tuple>\n#include <vector>"
+
+Group: TypeAlias = NativeFunction | NativeFunctionsGroup
+
+
+@dataclass(frozen=True)
+class MpsKernel:
+    """The kernel that native_functions.yaml names for an overload on mps.
+
+    `shared`: other backends have the same, so that it is compiled into torch already; it calls a dispatch stub.
+    `base`: the name of the operator's headers.
+    """
+
+    overload: str
+    function: str
+    shared: bool
+    base: str
+
+
+class MpsYaml:
+    """The rows for mps of a native_functions.yaml.
+
+    `operators`: only the entries of these and of what torchgen groups with them are read; None for all.
+    Raises UpstreamError when torchgen refuses the text.
+    """
+
+    def __init__(self, text: str, tags: Path, operators: Collection[str] | None = None) -> None:
+        self._parsed = _parsed(text if operators is None else _entries(text, operators), tags)
+
+    @cached_property
+    def _index(self) -> BackendIndex:
+        return self._parsed.backend_indices[DispatchKey.MPS]
+
+    @cached_property
+    def _groups(self) -> tuple[Group, ...]:
+        return tuple(get_grouped_native_functions(self._parsed.native_functions))
+
+    @cached_property
+    def kernels(self) -> tuple[MpsKernel, ...]:
+        """Every overload with a row for mps."""
+        cpu = self._parsed.backend_indices[DispatchKey.CPU]
+        found = []
+        for function in self._parsed.native_functions:
+            row = self._index.get_kernel(function)
+            if row is not None:
+                other = cpu.get_kernel(function)
+                shared = other is not None and other.kernel == row.kernel
+                found.append(MpsKernel(str(function.func.name), row.kernel, shared, _base(function)))
+        return tuple(found)
+
+    def headers(self, include: Path) -> dict[str, str]:
+        """The native headers of all operators that have rows, by their path below the include folder.
+
+        Each goes on to torch's own, which is in the folder `include` and was generated without mps.
+        """
+        by_base: dict[str, list[str]] = {}
+        for group in self._groups:
+            lines = compute_native_function_declaration(group, self._index)
+            first = next(iter(group.functions())) if isinstance(group, NativeFunctionsGroup) else group
+            by_base.setdefault(_base(first), []).extend(line for line in lines if line)
+        texts = {}
+        for base, lines in by_base.items():
+            if not lines:
+                continue
+            name = f"ATen/ops/{base}_native.h"
+            own = include / name
+            known = own.read_text("utf-8") if own.is_file() else ""
+            fresh = [line for line in dict.fromkeys(lines) if _structure(line) not in known]
+            texts[name] = _HEADER.format(
+                base=f"#include_next <{name}>" if known else _OWN_BASE, declarations="\n".join(fresh)
+            )
+        return texts
+
+    def registrations(self, overloads: Collection[str]) -> str:
+        """C++ that registers the kernels of some overloads, structured ones with all their forms."""
+        wanted = {
+            name: metadata
+            for name, metadata in self._index.index.items()
+            if str(name) in overloads  # the other kernels of mps stay as they are
+        }
+        index = replace(self._index, index=wanted)
+        groups = [group for group in self._groups if _has_kernel(group, index)]
+        bases = sorted({_base(next(iter(_functions(group)))) for group in groups})
+        definitions = _generated(index, Target.ANONYMOUS_DEFINITION, groups)
+        return _REGISTRATIONS.format(
+            headers="\n".join(f"#include <ATen/ops/{base}_native.h>" for base in bases),
+            helpers=_EMPTY.sub(r"at::\1", "\n".join(gen_registration_helpers(index))),
+            definitions="\n".join(definitions).replace("at::native::", "::at::native::"),
+            registrations="\n".join(_generated(index, Target.REGISTRATION, groups)),
+        )
+
+
+def _generated(index: BackendIndex, target: Target, groups: Sequence[Group]) -> list[str]:
+    generator = RegisterDispatchKey(
+        index,
+        target,
+        SelectiveBuilder.get_nop_selector(),
+        rocm=False,
+        symint=True,
+        class_method_name=None,
+        skip_dispatcher_op_registration=False,
+    )
+    return [text for group in groups for text in generator(group) if text]
+
+
+def _functions(group: Group) -> list[NativeFunction]:
+    return list(group.functions()) if isinstance(group, NativeFunctionsGroup) else [group]
+
+
+def _has_kernel(group: Group, index: BackendIndex) -> bool:
+    return any(index.has_kernel(function) for function in _functions(group))
+
+
+def _base(function: NativeFunction) -> str:
+    name = function.func.name.name
+    return f"__{name.base}__" if name.dunder_method else name.base
+
+
+def _structure(declaration: str) -> str:
+    """What tells that a header has a declaration: the head of a structure, or the whole."""
+    head = re.match(r"\s*(struct TORCH_API \w+)", declaration)
+    return f"{head[1]} " if head else declaration
+
+
+def _entries(text: str, operators: Collection[str]) -> str:
+    bases = {operator.strip("_") for operator in operators}
+    entries = _ENTRY.split(text)
+    return "".join(entry for entry in entries if (name := _NAME.match(entry)) and name["operator"].strip("_") in bases)
+
+
+def _parsed(text: str, tags: Path) -> ParsedYaml:
+    with tempfile.TemporaryDirectory(prefix="mpsmith-") as temporary:
+        path = Path(temporary) / "native_functions.yaml"
+        path.write_text(text, encoding="utf-8")
+        try:
+            return parse_native_yaml(str(path), str(tags))
+        except Exception as error:  # torchgen raises assertions and plain exceptions of many types
+            problem = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise UpstreamError(f"the installed torchgen refuses native_functions.yaml: {problem}") from None

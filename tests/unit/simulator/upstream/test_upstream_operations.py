@@ -1,0 +1,198 @@
+"""Which of a tree's files can run here, what they define, and what torchgen makes of their rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torchgen
+
+from mpsmith.simulator.upstream import building
+from mpsmith.simulator.upstream.building import BuiltFile, load_files, read_manifest, write_manifest
+from mpsmith.simulator.upstream.errors import UpstreamError
+from mpsmith.simulator.upstream.operations import (
+    KERNELS,
+    OPERATIONS,
+    OperationFile,
+    changed_headers,
+    defines,
+    operation_files,
+    serving,
+    shader_header,
+)
+from mpsmith.simulator.upstream.registrations import MpsKernel, MpsYaml
+
+TAGS = Path(torchgen.__file__).parent / "packaged/ATen/native/tags.yaml"
+YAML = """\
+- func: special_airy_ai(Tensor x) -> Tensor
+  python_module: special
+  structured_delegate: special_airy_ai.out
+  variants: function
+  tags: pointwise
+
+- func: special_airy_ai.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)
+  dispatch:
+    CPU, CUDA, MPS: special_airy_ai_out
+  python_module: special
+  structured_inherits: TensorIteratorBase
+  structured: True
+  variants: function
+  tags: pointwise
+
+- func: eye(int n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor
+  dispatch:
+    CompositeExplicitAutograd: eye
+
+- func: eye.out(int n, *, Tensor(a!) out) -> Tensor(a!)
+  dispatch:
+    CPU: eye_out_cpu
+    MPS: eye_out_mps
+
+- func: _pdist_forward(Tensor self, float p=2) -> Tensor
+  dispatch:
+    CPU, CUDA: _pdist_forward
+    MPS: _pdist_forward_mps
+"""
+HOST = """\
+#include <ATen/native/mps/Eye_metallib.h>
+namespace at::native {
+// MPSGraph is not needed.
+Tensor& eye_out_mps(int64_t n, Tensor& out) {
+  return out;
+}
+REGISTER_DISPATCH(special_airy_ai_stub, &kernel)
+}
+"""
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    (tmp_path / OPERATIONS).mkdir(parents=True)
+    (tmp_path / KERNELS).mkdir(parents=True)
+    (tmp_path / OPERATIONS / "Eye.mm").write_text(HOST)
+    (tmp_path / OPERATIONS / "Graph.mm").write_text("void f() { MPSGraphTensor* x; }\n")
+    (tmp_path / KERNELS / "Eye.metal").write_text("#include <ATen/native/mps/kernels/Eye.h>\nkernel void eye() {}\n")
+    (tmp_path / KERNELS / "Eye.h").write_text("#pragma once\nstruct EyeParameters { int n; };\n")
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def rows() -> MpsYaml:
+    return MpsYaml(YAML, TAGS)
+
+
+def test_a_file_that_needs_what_is_closed_is_refused_with_its_name(tree: Path) -> None:
+    eye, graph = operation_files(tree)
+    assert eye.refused == ""
+    assert graph.refused == "needs MPSGraphTensor, which is Apple's and closed"
+
+
+def test_a_folder_that_is_no_checkout_and_a_name_without_a_file_are_errors(tree: Path, tmp_path: Path) -> None:
+    with pytest.raises(UpstreamError, match="give a checkout of PyTorch"):
+        operation_files(tmp_path / "nowhere")
+    with pytest.raises(UpstreamError, match=r"has no Ey\.mm"):
+        operation_files(tree, ["Ey"])
+
+
+@pytest.mark.parametrize(
+    ("host", "found"),
+    [
+        ("TORCH_IMPL_FUNC(f_mps)(const Tensor& x) {\n}\n", True),
+        ("TORCH_IMPL_FUNC(f_mps)\n(const Tensor& x) {\n}\n", True),
+        ("Tensor& f_mps(\n    const Tensor& x,\n    int64_t n) {\n}\n", True),
+        ("Tensor f_mps(const Tensor& x);\n", False),
+        ("Tensor g() {\n  return f_mps(x);\n}\n", False),
+        ("Tensor f_mps_out(const Tensor& x) {\n}\n", False),
+    ],
+)
+def test_a_definition_is_told_from_a_declaration_and_a_call(host: str, found: bool) -> None:
+    assert defines(host, "f_mps") is found
+
+
+def test_a_file_serves_what_it_defines_and_the_stubs_that_it_fills(tree: Path, rows: MpsYaml) -> None:
+    (eye,) = operation_files(tree, ["Eye"])
+    assert eye.shaders == ("Eye",)
+    assert [kernel.overload for kernel in rows.kernels if eye.serves(kernel)] == ["special_airy_ai.out", "eye.out"]
+    assert serving([eye], rows.kernels, ["aten::special_airy_ai"]) == {"Eye"}
+    assert serving([eye], rows.kernels, ["_pdist_forward"]) == set()
+
+
+def test_rows_tell_which_kernels_other_backends_share(rows: MpsYaml) -> None:
+    assert rows.kernels == (
+        MpsKernel("special_airy_ai.out", "special_airy_ai_out", True, "special_airy_ai"),
+        MpsKernel("eye.out", "eye_out_mps", False, "eye"),
+        MpsKernel("_pdist_forward", "_pdist_forward_mps", False, "_pdist_forward"),
+    )
+
+
+def test_only_the_entries_that_are_asked_for_are_read() -> None:
+    assert [kernel.overload for kernel in MpsYaml(YAML, TAGS, ["eye"]).kernels] == ["eye.out"]
+
+
+def test_a_yaml_that_torchgen_refuses_is_an_error() -> None:
+    with pytest.raises(UpstreamError, match=r"the installed torchgen refuses native_functions\.yaml"):
+        MpsYaml(YAML.replace("CPU: eye_out_cpu", "Commodore: eye_out_c64"), TAGS)
+
+
+def test_declarations_go_on_to_the_header_that_torch_has(rows: MpsYaml, tmp_path: Path) -> None:
+    own = tmp_path / "ATen/ops/special_airy_ai_native.h"
+    own.parent.mkdir(parents=True)
+    own.write_text("struct TORCH_API structured_special_airy_ai_out : public at::meta::structured_special_airy_ai {\n")
+    headers = rows.headers(tmp_path)
+    airy = headers["ATen/ops/special_airy_ai_native.h"]
+    assert "#include_next <ATen/ops/special_airy_ai_native.h>" in airy
+    assert "struct" not in airy  # it is there already
+    eye = headers["ATen/ops/eye_native.h"]
+    assert "#include_next" not in eye
+    assert "eye_out_mps(int64_t n, at::Tensor & out);" in eye
+
+
+def test_registrations_are_those_of_the_overloads_alone(rows: MpsYaml) -> None:
+    text = rows.registrations(["special_airy_ai.out"])
+    assert 'm.impl("special_airy_ai.out"' in text
+    assert 'm.impl("special_airy_ai"' in text  # the functional form of a structured kernel
+    assert "eye" not in text
+    assert "empty_mps" not in text
+    assert "TORCH_LIBRARY_IMPL(aten, MPS, m)" in text
+
+
+def test_a_shader_becomes_a_library_with_the_tree_s_headers_in_it(tree: Path) -> None:
+    text = shader_header(tree, "Eye")
+    assert text.startswith('static ::at::native::mps::MetalShaderLibrary lib(R"MPSMITH(\n')
+    assert text.endswith(')MPSMITH");\n')
+    assert "struct EyeParameters" in text
+    assert "#include" not in text
+    with pytest.raises(UpstreamError, match=r"Ey\.metal"):
+        shader_header(tree, "Ey")
+
+
+def test_headers_that_torch_has_in_another_form_are_the_tree_s(tree: Path, tmp_path: Path) -> None:
+    include = tmp_path / "include"
+    place = "ATen/native/mps/kernels/Eye.h"
+    assert list(changed_headers(tree, include)) == [place]
+    (include / place).parent.mkdir(parents=True)
+    (include / place).write_text("#if !defined(X)\n" + (tree / KERNELS / "Eye.h").read_text() + "#endif\n")
+    assert changed_headers(tree, include) == {}
+
+
+def test_what_was_built_is_noted_and_read_again(tmp_path: Path) -> None:
+    built = [BuiltFile("Eye", ("eye.out",), "/somewhere/eye.so"), BuiltFile("Graph", (), problem="closed", closed=True)]
+    write_manifest(tmp_path / "out", tmp_path, built)
+    assert read_manifest(tmp_path / "out") == built
+    loaded: list[Path] = []
+    assert load_files(built, loaded.append) == ("aten::eye.out",)
+    assert loaded == [Path("/somewhere/eye.so")]
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"files": [{}]}'])
+def test_a_damaged_note_says_what_to_do(tmp_path: Path, text: str) -> None:
+    with pytest.raises(UpstreamError, match="build one with mpsmith upstream build"):
+        read_manifest(tmp_path)
+    (tmp_path / building._MANIFEST).write_text(text)
+    with pytest.raises(UpstreamError, match="damaged"):
+        read_manifest(tmp_path)
+
+
+def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(UpstreamError, match="cannot read"):
+        _ = OperationFile(tmp_path, tmp_path / "none.mm").refused
