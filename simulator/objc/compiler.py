@@ -27,6 +27,8 @@ INCLUDE = _HERE / "include"
 _STRICT = ("-Werror=objc-method-access", "-Werror=incompatible-pointer-types", "-Werror=return-type")
 _OBJECTIVE_C = ("-x", "objective-c++", "-fobjc-runtime=macosx-14.0", "-fblocks")
 _CXX = ("-x", "c++")
+# What decides how files are compiled, and what they include.
+_DECIDING_CODE = ("simulator.objc.compiler", "simulator.objc.include", "simulator.apple")
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,8 @@ class HostCompiler:
     @functools.cached_property
     def identity(self) -> str:
         """Changes with everything that decides what a file becomes, but for the file."""
-        parts = (self.clang.identity, self.apple.name, str(self.torch), *system_folders())
-        return fingerprint(*parts, fingerprint_of_code("simulator.objc", "simulator.apple"), *self._torch_flags)
+        parts = (self.clang.identity, self.apple.name, *system_folders(), *self._torch_flags)
+        return fingerprint(*parts, fingerprint_of_code(*_DECIDING_CODE))
 
     def compile(self, unit: Unit, target: Path) -> list[Diagnostic]:
         """Writes an object file; answers the compiler's warnings.
@@ -122,7 +124,9 @@ class HostCompiler:
             return []
         import torch
 
-        return [f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}"]
+        release = f'-DMPSMITH_TORCH="{torch.__version__}"'  # what is precompiled hangs on it
+        abi = f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}"
+        return [abi, release, "-DFMT_HEADER_ONLY=1"]  # torch's libraries keep their fmt to themselves
 
     @functools.cached_property
     def _standard(self) -> str:

@@ -13,13 +13,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from ...cache import cache_folder
-from ...fingerprint import fingerprint
+from ...fingerprint import fingerprint, fingerprint_of_code
 from .compiler import HostCompiler, Unit, host_compiler, link, torch_libraries
 from .errors import ExtensionBuildError
 
 _HERE = Path(__file__).parent
 IMAGE = _HERE / "runtime" / "image.cpp"
 _WITHOUT_ARC = frozenset({"NSObject.mm", "storage.mm"})
+_FRAMEWORKS_CODE = ("simulator.objc.runtime", "simulator.objc.foundation", "simulator.objc.metal")
 _FRAMEWORKS = "libmpsmith_apple_frameworks.so"
 _TORCH_HOST = "libmpsmith_torch_host.so"
 
@@ -53,7 +54,8 @@ def torch_host_library() -> Path:
 
 def _built(name: str, compiler: HostCompiler, units: Sequence[Unit], below: Sequence[Path]) -> Path:
     """The library, from the cache or built there in one step."""
-    folder = cache_folder() / "objc" / fingerprint(compiler.identity, name)
+    code = fingerprint_of_code(*_FRAMEWORKS_CODE, *(["simulator.objc.torch_host"] if below else []))
+    folder = cache_folder() / "objc" / fingerprint(compiler.identity, name, code)
     library = folder / name
     if library.is_file():
         return library

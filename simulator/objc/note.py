@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from .compiler import host_compiler
+from .host_libraries import torch_host_library
 
 _MARK = "mpsmith extension: "
 _FOUND = re.compile(re.escape(_MARK.encode()) + rb"(\{.*?\})\0")
@@ -16,7 +16,7 @@ _FOUND = re.compile(re.escape(_MARK.encode()) + rb"(\{.*?\})\0")
 
 @dataclass(frozen=True)
 class Note:
-    """`host` changes with the simulated host that an extension is linked with.
+    """`host` changes with the libraries of the simulated host that an extension is linked with.
 
     `asked_for`: selectors that it asks for by name, and so can do without.
     """
@@ -31,7 +31,7 @@ def current(name: str, asked_for: Sequence[str] = ()) -> Note:
     """The note of an extension that is built now."""
     import torch
 
-    return Note(name, str(torch.__version__), host_compiler(torch=True).identity, tuple(asked_for))
+    return Note(name, str(torch.__version__), torch_host_library().parent.name, tuple(asked_for))
 
 
 def write(folder: Path, name: str, asked_for: Sequence[str]) -> Path:

@@ -23,7 +23,8 @@ SINGLE_ULPS = {
 }
 """Table 8.1, in units in the last place; what is not here is rounded correctly or exact (rsqrt, sqrt, fma, fmod)."""
 
-# Of half precision it is 1 for each of them: one of the two halves around the true result.
+# Of half precision it is 1 for each of them: one of the two halves around the true result (compared with the text of
+# version 2.0, whose table of half precision is number 38).
 
 FAST_GROWING = frozenset({"exp", "exp2"})
 """Functions whose `fast_` form may be wrong by 3 + floor(|2 x|) units in the last place."""

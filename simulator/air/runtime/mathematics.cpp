@@ -3,16 +3,24 @@
 
 extern "C" {
 double sin(double);
-double cos(double);
 double tan(double);
 double sqrt(double);
 }
 static constexpr double kPi = 3.14159265358979323846;
 
 AIR_LOCAL double within_period(f32 x, double period) { return x - period * __builtin_rint(x / period); }
-AIR f32 airrt_sinpi(f32 x) { return (f32)sin(kPi * within_period(x, 2)); }
-AIR f32 airrt_cospi(f32 x) { return (f32)cos(kPi * within_period(x, 2)); }
-AIR f32 airrt_tanpi(f32 x) { return (f32)tan(kPi * within_period(x, 1)); }
+// Their zeros and poles are exact: no multiple of the number nearest to pi is one of pi.
+AIR f32 airrt_sinpi(f32 x) {
+  double part = within_period(x, 2);
+  if (part > 0.5 || part < -0.5) part = __builtin_copysign(1.0, part) - part;
+  return part == 0 ? __builtin_copysignf(0, x) : (f32)sin(kPi * part);
+}
+AIR f32 airrt_cospi(f32 x) { return (f32)sin(kPi * (0.5 - __builtin_fabs(within_period(x, 2)))); }
+AIR f32 airrt_tanpi(f32 x) {
+  double part = within_period(x, 1);
+  if (part == 0.5 || part == -0.5) return __builtin_copysignf(__builtin_inff(), (f32)part);
+  return (f32)tan(kPi * part);
+}
 AIR f32 airrt_rsqrt(f32 x) { return (f32)(1.0 / sqrt((double)x)); }
 AIR f32 airrt_divide(f32 x, f32 y) { return x / y; }
 AIR f32 airrt_recip(f32 x) { return 1 / x; }

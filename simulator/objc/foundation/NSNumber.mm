@@ -1,6 +1,8 @@
 // Numbers. Compiled with ARC.
 #import <Foundation/Foundation.h>
 
+#include <charconv>
+#include <iterator>
 #include <string>
 
 #include "text.h"
@@ -8,36 +10,40 @@
 @implementation NSValue
 @end
 
+namespace {
+enum class Kind { whole, single, real };
+}
+
 @implementation NSNumber {
-  bool is_real_;
+  Kind kind_;
   double real_;
   long long whole_;
 }
-static NSNumber* number_of(NSNumber* number, bool is_real, double real, long long whole) {
-  number->is_real_ = is_real;
+static NSNumber* number_of(NSNumber* number, Kind kind, double real, long long whole) {
+  number->kind_ = kind;
   number->real_ = real;
   number->whole_ = whole;
   return number;
 }
-#define NUMBER(NAME, TYPE, IS_REAL) \
+#define NUMBER(NAME, TYPE, KIND) \
   +(NSNumber*)NAME : (TYPE)value { \
-    return number_of([NSNumber alloc], IS_REAL, (double)value, (long long)value); \
+    return number_of([NSNumber alloc], Kind::KIND, (double)value, (long long)value); \
   }
-NUMBER(numberWithChar, char, false)
-NUMBER(numberWithUnsignedChar, unsigned char, false)
-NUMBER(numberWithShort, short, false)
-NUMBER(numberWithUnsignedShort, unsigned short, false)
-NUMBER(numberWithInt, int, false)
-NUMBER(numberWithUnsignedInt, unsigned int, false)
-NUMBER(numberWithLong, long, false)
-NUMBER(numberWithUnsignedLong, unsigned long, false)
-NUMBER(numberWithLongLong, long long, false)
-NUMBER(numberWithUnsignedLongLong, unsigned long long, false)
-NUMBER(numberWithInteger, NSInteger, false)
-NUMBER(numberWithUnsignedInteger, NSUInteger, false)
-NUMBER(numberWithBool, BOOL, false)
-NUMBER(numberWithFloat, float, true)
-NUMBER(numberWithDouble, double, true)
+NUMBER(numberWithChar, char, whole)
+NUMBER(numberWithUnsignedChar, unsigned char, whole)
+NUMBER(numberWithShort, short, whole)
+NUMBER(numberWithUnsignedShort, unsigned short, whole)
+NUMBER(numberWithInt, int, whole)
+NUMBER(numberWithUnsignedInt, unsigned int, whole)
+NUMBER(numberWithLong, long, whole)
+NUMBER(numberWithUnsignedLong, unsigned long, whole)
+NUMBER(numberWithLongLong, long long, whole)
+NUMBER(numberWithUnsignedLongLong, unsigned long long, whole)
+NUMBER(numberWithInteger, NSInteger, whole)
+NUMBER(numberWithUnsignedInteger, NSUInteger, whole)
+NUMBER(numberWithBool, BOOL, whole)
+NUMBER(numberWithFloat, float, single)
+NUMBER(numberWithDouble, double, real)
 - (int)intValue {
   return (int)whole_;
 }
@@ -68,19 +74,11 @@ NUMBER(numberWithDouble, double, true)
 - (NSUInteger)hash {
   return (NSUInteger)whole_;
 }
-- (NSString*)description {
-  if (!is_real_) {
-    return string_of(std::to_string(whole_));
-  }
+- (NSString*)description { // the shortest text that reads back as the same number
   char text[32];
-  snprintf(text, sizeof(text), "%.17g", real_);
-  for (int digits = 1; digits < 17; ++digits) { // the shortest text that reads back as the same number
-    char shorter[32];
-    snprintf(shorter, sizeof(shorter), "%.*g", digits, real_);
-    if (strtod(shorter, nullptr) == real_) {
-      return string_of(shorter);
-    }
-  }
-  return string_of(text);
+  const char* end = kind_ == Kind::whole ? std::to_chars(text, std::end(text), whole_).ptr
+      : kind_ == Kind::single            ? std::to_chars(text, std::end(text), float(real_)).ptr
+                                         : std::to_chars(text, std::end(text), real_).ptr;
+  return string_of(std::string(text, end - text));
 }
 @end

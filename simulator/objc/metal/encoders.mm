@@ -14,10 +14,13 @@
   commands_->encoding_ = false;
 }
 - (void)dealloc {
-  if (!ended_ && commands_ != nil) {
+  if (ended_ || commands_ == nil) {
+    return;
+  }
+  commands_->encoding_ = false;
+  if (commands_->mistakes_before_ == mistakes_raised) {
     objc_simulator_note_misuse(
         "Metal, simulated: a command encoder was released without endEncoding; on a Mac this ends the process");
-    commands_->encoding_ = false;
   }
 }
 - (void)simulatedOpen {
@@ -96,6 +99,7 @@ struct Dispatch {
     launch.bindings = bindings.data();
     launch.binding_count = bindings.size();
     if (const char* problem = metal_programs.launch(kernel, &launch)) {
+      ++mistakes_raised;
       throw std::runtime_error(problem);
     }
   }

@@ -2,6 +2,7 @@
 #pragma once
 #import <Metal/Metal.h>
 
+#include <atomic>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -14,9 +15,13 @@ void objc_simulator_note_misuse(const char* text);
 void objc_simulator_raise_misuse();
 }
 
+// How many mistakes were raised: what they leave unfinished is no mistake of its own.
+extern std::atomic<int> mistakes_raised;
+
 // What Metal's validation layer ends a process for is an error here.
 inline void require(bool condition, const std::string& message) {
   if (!condition) {
+    ++mistakes_raised;
     throw std::runtime_error("Metal, simulated: " + message);
   }
 }
@@ -54,6 +59,7 @@ NSError* simulated_error(const char* domain, const std::string& message);
   id queue_;
   __weak SimulatedEncoder* encoder_; // that is encoding
   bool encoding_, committed_;
+  int mistakes_before_;
   NSString* label_;
   std::vector<std::function<void()>> commands_;
   std::vector<void (^)(id<MTLCommandBuffer>)> completed_, scheduled_;

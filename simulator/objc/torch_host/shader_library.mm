@@ -1,89 +1,82 @@
-// at::native::mps::MetalShaderLibrary, as far as kernels written by hand need it: a program from source, its pipelines,
-// its kernel functions. Compiled without ARC.
-#include <ATen/core/Tensor.h>
+// MetalShaderLibrary: a Metal program from source, its pipelines and its kernel functions. Compiled without ARC.
 #include <ATen/mps/MPSDevice.h>
-#include <ATen/mps/MPSStream.h>
-#include <ATen/native/mps/OperationUtils.h>
+#include <ATen/native/mps/MetalShaderLibrary.h>
+#include <c10/util/Exception.h>
+#include <fmt/args.h>
+#include <fmt/format.h>
 
 namespace at::native::mps {
 
-std::string scalarToMetalTypeString(const c10::ScalarType& type) {
-  switch (type) {
-    case kFloat:
-      return "float";
-    case kHalf:
-      return "half";
-    case kBFloat16:
-      return "bfloat";
-    case kLong:
-      return "long";
-    case kInt:
-      return "int";
-    case kShort:
-      return "short";
-    case kChar:
-      return "char";
-    case kByte:
-      return "uchar";
-    case kBool:
-      return "bool";
-    case kComplexFloat:
-      return "float2";
-    case kComplexHalf:
-      return "half2";
-    case kUInt64:
-      return "ulong";
-    case kUInt32:
-      return "uint";
-    case kUInt16:
-      return "ushort";
-    default:
-      TORCH_CHECK(false, "no Metal type for ", type);
+namespace {
+
+const char* text_of(NSError* error) { return error == nil ? "" : [[error description] UTF8String]; }
+NSString* string_of(const std::string& text) { return [NSString stringWithUTF8String:text.c_str()]; }
+
+} // namespace
+
+MetalShaderLibrary::~MetalShaderLibrary() {
+  for (const auto& [name, pair] : cplMap) {
+    [pair.first release];
+    [pair.second release];
   }
 }
-
-MetalShaderLibrary::~MetalShaderLibrary() = default;
 DynamicMetalShaderLibrary::~DynamicMetalShaderLibrary() = default;
+PrecompiledMetalShaderLibrary::~PrecompiledMetalShaderLibrary() = default;
 
-MetalShaderLibrary& MetalShaderLibrary::getBundledLibrary() {
-  TORCH_CHECK(false, "there is no bundled Metal library here: define PYTORCH_JIT_COMPILE_SHADERS and give the source");
+PrecompiledMetalShaderLibrary::PrecompiledMetalShaderLibrary(std::vector<uint8_t>) : MetalShaderLibrary("") {
+  TORCH_CHECK(false, "a .metallib holds code for Apple GPUs, which nothing here can run: give the source");
 }
+PrecompiledMetalShaderLibrary::PrecompiledMetalShaderLibrary(const std::string&)
+    : PrecompiledMetalShaderLibrary(std::vector<uint8_t>()) {}
+
 MTLLibrary_t MetalShaderLibrary::getLibrary() {
   if (library == nil) {
+    TORCH_CHECK(nparams == 0, "this Metal program takes ", nparams, " parameters, and none were given");
     library = compileLibrary(shaderSource);
   }
   return library;
 }
-MTLLibrary_t MetalShaderLibrary::getLibrary(const std::initializer_list<std::string>&) {
-  TORCH_CHECK(false, "Metal programs with text parameters are not simulated");
+
+MTLLibrary_t MetalShaderLibrary::getLibrary(const std::initializer_list<std::string>& params) {
+  TORCH_CHECK(params.size() == nparams, "this Metal program takes ", nparams, " parameters, not ", params.size());
+  fmt::dynamic_format_arg_store<fmt::format_context> arguments;
+  std::string key;
+  for (const std::string& param : params) {
+    arguments.push_back(param);
+    key += param + ":";
+  }
+  MTLLibrary_t& known = libMap[key];
+  if (known == nil) {
+    known = compileLibrary(fmt::vformat(shaderSource, arguments));
+  }
+  return known;
 }
+
 MTLLibrary_t MetalShaderLibrary::compileLibrary(const std::string& source) {
   NSError* error = nil;
-  MTLLibrary_t result =
-      [at::mps::MPSDevice::getInstance()->device() newLibraryWithSource:[NSString stringWithUTF8String:source.c_str()]
-                                                                options:compile_options
-                                                                  error:&error];
-  TORCH_CHECK(result != nil, "Failed to create metal library, error: ", [[error description] UTF8String]);
-  return result;
+  MTLLibrary_t compiled = [at::mps::MPSDevice::getInstance()->device() newLibraryWithSource:string_of(source)
+                                                                                    options:compile_options
+                                                                                      error:&error];
+  TORCH_CHECK(compiled != nil, "Failed to create metal library, error: ", text_of(error));
+  return compiled;
 }
+
 std::pair<MTLComputePipelineState_t, MTLFunction_t> MetalShaderLibrary::getLibraryPipelineState(
     MTLLibrary_t of, const std::string& name) {
-  auto [place, is_new] = cplMap.try_emplace(name);
-  if (is_new) {
-    NSError* error = nil;
-    MTLFunction_t function = [of newFunctionWithName:[NSString stringWithUTF8String:name.c_str()]];
-    MTLComputePipelineState_t state = function == nil
-        ? nil
-        : [at::mps::MPSDevice::getInstance()->device() newComputePipelineStateWithFunction:function error:&error];
-    if (state == nil) {
-      cplMap.erase(place);
-      TORCH_CHECK(
-          false, "Failed to create function state object for: ", name, error ? [[error description] UTF8String] : "");
-    }
-    place->second = {state, function};
+  const std::string key = fmt::format("{}:{}", static_cast<void*>(of), name);
+  const auto known = cplMap.find(key);
+  if (known != cplMap.end()) {
+    return known->second;
   }
-  return place->second;
+  NSError* error = nil;
+  MTLFunction_t function = [of newFunctionWithName:string_of(name)];
+  TORCH_CHECK(function != nil, "Failed to create function state object for: ", name);
+  MTLComputePipelineState_t state =
+      [at::mps::MPSDevice::getInstance()->device() newComputePipelineStateWithFunction:function error:&error];
+  TORCH_CHECK(state != nil, "Failed to created pipeline state object, error: ", text_of(error));
+  return cplMap.emplace(key, std::make_pair(state, function)).first->second;
 }
+
 std::vector<std::string> MetalShaderLibrary::getFunctionNames() {
   std::vector<std::string> names;
   for (NSString* name in [getLibrary() functionNames]) {
@@ -91,57 +84,44 @@ std::vector<std::string> MetalShaderLibrary::getFunctionNames() {
   }
   return names;
 }
+
 bool MetalShaderLibrary::hasFunction(const std::string& name) {
   if (!functionNamesPopulated) {
-    for (auto& known : getFunctionNames()) {
+    for (const std::string& known : getFunctionNames()) {
       functionNames.insert(known);
     }
     functionNamesPopulated = true;
   }
   return functionNames.count(name) > 0;
 }
+
 std::shared_ptr<MetalKernelFunction> MetalShaderLibrary::getKernelFunction(const std::string& name) {
-  auto [state, function] = getLibraryPipelineState(getLibrary(), name);
-  return std::make_shared<MetalKernelFunction>(state, function);
+  const auto [state, function] = getLibraryPipelineState(getLibrary(), name);
+  return std::make_shared<MetalKernelFunction>([state retain], [function retain]);
 }
+
 MetalKernelFunction* MetalShaderLibrary::getCachedKernelFunctionPtr(const std::string& name) {
   auto& known = kernelCache[name];
-  if (!known) {
-    auto [state, function] = getLibraryPipelineState(getLibrary(), name);
-    known = std::make_unique<MetalKernelFunction>(state, function);
+  if (known == nullptr) {
+    const auto [state, function] = getLibraryPipelineState(getLibrary(), name);
+    known = std::make_unique<MetalKernelFunction>([state retain], [function retain]);
   }
   return known.get();
 }
 
-MetalKernelFunction::MetalKernelFunction(MTLComputePipelineState_t state, MTLFunction_t function)
-    : cps([state retain]), func([function retain]) {}
-MetalKernelFunction::~MetalKernelFunction() {
-  [cps release];
-  [func release];
-}
-uint64_t MetalKernelFunction::getMaxThreadsPerThreadgroup() const { return [cps maxTotalThreadsPerThreadgroup]; }
-uint64_t MetalKernelFunction::getThreadExecutionWidth() const { return [cps threadExecutionWidth]; }
-uint64_t MetalKernelFunction::getStaticThreadGroupMemoryLength() const { return [cps staticThreadgroupMemoryLength]; }
-void MetalKernelFunction::runCommandBlock(std::function<void(void)> run) {
-  at::mps::dispatch_sync_with_rethrow(at::mps::getCurrentMPSStream()->queue(), ^() {
-    @autoreleasepool {
-      run();
-    }
-  });
-}
-void MetalKernelFunction::startEncoding() {
-  encoder = at::mps::getCurrentMPSStream()->commandEncoder();
-  [encoder setComputePipelineState:cps];
-}
-void MetalKernelFunction::setArg(unsigned index, const at::TensorBase& tensor) {
-  mtl_setBuffer(encoder, tensor, index);
-}
-void MetalKernelFunction::setArg(unsigned index, const void* bytes, uint64_t size) {
-  [encoder setBytes:bytes length:size atIndex:index];
-}
-void MetalKernelFunction::dispatch(uint64_t length, std::optional<uint64_t> group) {
-  const uint64_t size = group.value_or(std::min<uint64_t>(length, getMaxThreadsPerThreadgroup()));
-  [encoder dispatchThreads:MTLSizeMake(length, 1, 1) threadsPerThreadgroup:MTLSizeMake(size, 1, 1)];
+} // namespace at::native::mps
+
+// Another extension's source, compiled in: upstream's files ask for the one library that torch bundles.
+extern "C" __attribute__((weak)) const char* mpsmith_bundled_metal_source();
+
+namespace at::native::mps {
+
+MetalShaderLibrary& MetalShaderLibrary::getBundledLibrary() {
+  TORCH_CHECK(
+      &mpsmith_bundled_metal_source != nullptr,
+      "there is no bundled Metal library here: define PYTORCH_JIT_COMPILE_SHADERS and give the source");
+  static auto* bundled = new MetalShaderLibrary(mpsmith_bundled_metal_source());
+  return *bundled;
 }
 
 } // namespace at::native::mps

@@ -1,5 +1,6 @@
 // The stream of torch's mps backend and its command buffer. Compiled without ARC.
 #include <ATen/mps/MPSStream.h>
+#include <c10/metal/error.h>
 
 #include <cstring>
 
@@ -8,8 +9,6 @@
 namespace at::mps {
 
 namespace {
-
-constexpr NSUInteger kErrorBytes = 4096; // of c10/metal/error.h, which ErrorMessages describes
 
 MPSCommandBuffer* new_command_buffer(id<MTLCommandQueue> queue) {
   id<MTLCommandBuffer> root = [(SimulatedCommandQueue*)queue simulatedStreamCommandBuffer];
@@ -30,7 +29,7 @@ MPSStream* getDefaultMPSStream() { return MPSStreamImpl::getInstance(); }
 MPSStream::MPSStream(Stream stream) : _stream(stream) {
   _commandQueue = [MPSDevice::getInstance()->device() newCommandQueue];
   _serialQueue = dispatch_queue_create("metal gpu stream", nullptr);
-  _errorBuffer = [MPSDevice::getInstance()->device() newBufferWithLength:kErrorBytes
+  _errorBuffer = [MPSDevice::getInstance()->device() newBufferWithLength:sizeof(c10::metal::ErrorMessages)
                                                                  options:MTLResourceStorageModeShared];
 }
 MPSStream::~MPSStream() = default;
@@ -96,7 +95,16 @@ void MPSStream::copy_and_sync(
 }
 
 MTLBuffer_t MPSStream::getErrorBuffer() { return _errorBuffer; }
-void MPSStream::checkLastError() {}
+// Raises what a kernel reported first through TORCH_REPORT_ERROR, and forgets the rest.
+void MPSStream::checkLastError() {
+  auto* errors = static_cast<c10::metal::ErrorMessages*>([_errorBuffer contents]);
+  if (errors->count == 0) {
+    return;
+  }
+  const c10::metal::ErrorMessage first = errors->msg[0];
+  std::memset(errors, 0, sizeof(*errors));
+  throw c10::AcceleratorError({first.func, first.file, first.line}, 1, first.message);
+}
 
 // Blocks run in the thread that hands them over, so that exceptions come through by themselves.
 void dispatch_sync_with_rethrow(dispatch_queue_t queue, void (^block)()) { dispatch_sync(queue, block); }

@@ -39,6 +39,9 @@ def _factorized(kernels: ReleaseKernels, factor: Tensor, info: Tensor, source: T
     """A copy is factorised in place; then the other triangle is set to zero."""
     if source.dtype != torch.float32:
         raise Declined(f"no kernel for {str(source.dtype).removeprefix('torch.')}")
+    if not factor.mT.is_contiguous():  # factors have columns in memory; other out= tensors get a copy of them
+        columns = torch.empty_like(factor.mT, memory_format=torch.contiguous_format).mT
+        return [*_factorized(kernels, columns, info, source, upper), copied(kernels, factor, columns)]
     triangle = "triu_" if upper else "tril_"
     in_place = Call(triangle, {"self": factor, "diagonal": 0}, (factor,))
     return [

@@ -30,6 +30,17 @@ def test_cholesky(shipped: Shipped, shape: tuple[int, ...], upper: bool) -> None
             assert_near(actual, expected, 10)
 
 
+def test_a_factor_goes_into_out_of_any_layout(shipped: Shipped) -> None:
+    if shipped.release != "2.13.0":
+        pytest.skip("the panels of this release are not planned")
+    x = positive_definite(2, 5)
+    info = torch.empty(2, dtype=torch.int32, device="mps")
+    for factor in (torch.empty(2, 5, 5), torch.empty(2, 5, 5).mT, torch.empty(2, 5, 10)[..., ::2]):
+        out = factor.to("mps")
+        shipped.run(torch.ops.aten.linalg_cholesky_ex.L, x, upper=True, L=out, info=info)
+        assert_near(out, torch.linalg.cholesky_ex(x, upper=True).L, 10)
+
+
 def test_where_a_matrix_ceases_to_be_definite_is_told_within_its_block(shipped: Shipped) -> None:
     """The CPU says 41, for the leading minor that is not positive."""
     if shipped.release != "2.13.0":

@@ -12,11 +12,12 @@ from mpsmith.simulator.shipped.plan import BlitFill, Declined, KernelLaunch
 from support.fake_kernels import FakeKernels, planned
 
 STAGES = ("factorDiagonalBlockU", "applyTRSMU", "applySYRKU")
-KERNELS = FakeKernels(dict.fromkeys((*STAGES, "triu_inplace_int_float", "orgqr_float"), ()))
+COPY = "copy_identity_strided_float_float"
+KERNELS = FakeKernels(dict.fromkeys((*STAGES, COPY, "triu_inplace_int_float", "orgqr_float"), ()))
 
 
 def test_blocks_are_factored_one_after_another() -> None:
-    x, factor = torch.zeros(2, 70, 70), torch.zeros(2, 70, 70)
+    x, factor = torch.zeros(2, 70, 70), torch.zeros(2, 70, 70).mT
     info = torch.zeros(2, dtype=torch.int32)
     _, fill, *steps = planned(PLANNERS, "linalg_cholesky_ex", KERNELS, factor, info, self=x, upper=True)
     assert isinstance(fill, BlitFill)
@@ -34,6 +35,17 @@ def test_blocks_are_factored_one_after_another() -> None:
     assert launches[0].arguments["A"] is factor
     assert launches[0].arguments["info"] is info
     assert launches[-1].kernel.startswith("triu")
+
+
+def test_a_factor_with_rows_in_memory_is_a_copy() -> None:
+    x, factor, info = torch.zeros(2, 5, 5), torch.zeros(2, 5, 5), torch.zeros(2, dtype=torch.int32)
+    steps = planned(PLANNERS, "linalg_cholesky_ex.L", KERNELS, factor, info, self=x, upper=True)
+    launches = [step for step in steps if isinstance(step, KernelLaunch)]
+    factored = next(step.arguments["A"] for step in launches if step.kernel == "factorDiagonalBlockU")
+    assert isinstance(factored, torch.Tensor)
+    assert factored is not factor
+    assert factored.mT.is_contiguous()
+    assert launches[-1].arguments["output"] is factor
 
 
 def test_reflectors_are_multiplied_in_place() -> None:

@@ -1,0 +1,174 @@
+// The part of upstream's OperationUtils that needs Metal alone: names of types, scalars, offsets. Compiled without ARC.
+#include <ATen/native/mps/OperationUtils.h>
+
+namespace at::native::mps {
+
+MPSKernelCache* MPSKernelCache::_instance_cache = nullptr;
+MPSGraphCache* MPSGraphCache::_instance_cache = nullptr;
+
+std::string scalarToMetalTypeString(const c10::ScalarType& type) {
+  switch (type) {
+    case kFloat:
+      return "float";
+    case kHalf:
+      return "half";
+    case kBFloat16:
+      return "bfloat";
+    case kLong:
+      return "long";
+    case kInt:
+      return "int";
+    case kShort:
+      return "short";
+    case kChar:
+      return "char";
+    case kByte:
+      return "uchar";
+    case kBool:
+      return "bool";
+    case kComplexFloat:
+      return "float2";
+    case kComplexHalf:
+      return "half2";
+    case kUInt64:
+      return "ulong";
+    case kUInt32:
+      return "uint";
+    case kUInt16:
+      return "ushort";
+    default:
+      TORCH_CHECK_TYPE(false, "Metal has no type for ", type);
+  }
+}
+
+std::string getMPSTypeString(ScalarType type, bool short_name) {
+  const auto named = [short_name](const char* brief, const char* full) { return short_name ? brief : full; };
+  switch (type) {
+    case kDouble:
+    case kFloat:
+      return named("f32", "Float32");
+    case kHalf:
+      return named("f16", "Float16");
+    case kBFloat16:
+      return named("bf16", "BFloat16");
+    case kInt:
+      return named("i32", "Int32");
+    case kLong:
+      return named("i64", "Int64");
+    case kShort:
+      return named("i16", "Int16");
+    case kChar:
+      return named("i8", "Int8");
+    case kByte:
+      return named("u8", "UInt8");
+    case kBool:
+      return named("b8", "Bool");
+    case kComplexHalf:
+      return named("c16", "ComplexFloat16");
+    case kComplexFloat:
+      return named("c32", "ComplexFloat32");
+    default:
+      return "Undefined";
+  }
+}
+
+std::string getArrayRefString(const IntArrayRef sizes) { return c10::Join(",", sizes); }
+
+std::string get_mem_format_string(c10::MemoryFormat format) {
+  switch (format) {
+    case c10::MemoryFormat::Contiguous:
+      return "Contiguous";
+    case c10::MemoryFormat::ChannelsLast:
+      return "ChannelsLast";
+    default:
+      TORCH_CHECK(false, "no name for memory format ", format);
+  }
+}
+
+MPSScalar getMPSScalar(const Scalar& scalar, ScalarType type) {
+  MPSScalar result;
+  result.type = type;
+  const auto holds = [&result](auto& place, auto value) {
+    place = value;
+    result.size = sizeof(value);
+    return result.size;
+  };
+  switch (type) {
+    case kDouble:
+    case kFloat:
+      holds(result.value.f, scalar.to<float>());
+      break;
+    case kHalf:
+      holds(result.value.h, scalar.to<at::Half>());
+      break;
+    case kBFloat16:
+      holds(result.value.bf16, scalar.to<at::BFloat16>());
+      break;
+    case kLong:
+      holds(result.value.i, scalar.to<int64_t>());
+      break;
+    case kInt:
+      result.value.i = scalar.to<int32_t>();
+      result.size = sizeof(int32_t);
+      break;
+    case kShort:
+      result.value.i = scalar.to<int16_t>();
+      result.size = sizeof(int16_t);
+      break;
+    case kChar:
+      result.value.i = scalar.to<int8_t>();
+      result.size = sizeof(int8_t);
+      break;
+    case kByte:
+      result.value.i = scalar.to<uint8_t>();
+      result.size = sizeof(uint8_t);
+      break;
+    case kUInt16:
+      result.value.u = scalar.to<uint16_t>();
+      result.size = sizeof(uint16_t);
+      break;
+    case kUInt32:
+      result.value.u = scalar.to<uint32_t>();
+      result.size = sizeof(uint32_t);
+      break;
+    case kUInt64:
+      holds(result.value.u, scalar.to<uint64_t>());
+      break;
+    case kBool:
+      holds(result.value.b, scalar.to<bool>());
+      break;
+    case kComplexHalf:
+      holds(result.value.ch, scalar.to<c10::complex<at::Half>>());
+      break;
+    case kComplexFloat:
+    case kComplexDouble:
+      holds(result.value.cf, scalar.to<c10::complex<float>>());
+      break;
+    default:
+      TORCH_INTERNAL_ASSERT(false, "Unsupported scalar type '", type, "' on MPS backend.");
+  }
+  return result;
+}
+
+Tensor wrapped_scalar_tensor_mps(const Scalar& scalar, const Device device) {
+  const ScalarType type = scalar.isFloatingPoint() ? kFloat
+      : scalar.isBoolean()                         ? kBool
+      : scalar.isComplex()                         ? kComplexFloat
+                                                   : kLong;
+  Tensor made = at::empty({}, at::device(at::kCPU).dtype(type));
+  made.fill_(scalar);
+  made = made.to(device);
+  made.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return made;
+}
+
+void resize_tensor(Tensor* output) { output->resize_(output->sizes()); }
+
+// A buffer with, for each element of the iterator, the offsets in bytes of all its operands (in threes, and the
+// fourth unused): what strided kernels of older releases read.
+id<MTLBuffer> generateKernelDataOffsets(
+    id<MTLComputeCommandEncoder> encoder, const TensorIteratorBase& iterator, bool use_64bit_index) {
+  TORCH_CHECK(false, "generateKernelDataOffsets is not simulated: kernels of this release compute their own offsets");
+}
+
+} // namespace at::native::mps

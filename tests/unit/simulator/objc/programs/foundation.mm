@@ -1,0 +1,181 @@
+#include "programs.h"
+
+#import <Block.h>
+#import <dispatch/dispatch.h>
+#import <objc/runtime.h>
+
+#include <vector>
+
+PROGRAM(strings) {
+  NSString* made = [NSString stringWithFormat:@"%@ %d %.2f %s %lu %5d%% %x", @"é€😀", -7, 1.5, "c", 1ul << 40, 42, 255];
+  return text(made) + "|" + std::to_string(@"é€😀".length) + "|" + ([made hasPrefix:@"é"] ? "prefix" : "") + "|" +
+      ([@"ab" isEqual:[@"a" stringByAppendingString:@"b"]] ? "equal" : "");
+}
+PROGRAM(numbers) { return text(@[ @1, @2.5, @YES, @(-3ll), @0.1f, @0.1 ]); }
+PROGRAM(dictionaries) {
+  NSMutableDictionary* table = [NSMutableDictionary dictionaryWithCapacity:2];
+  table[@"a"] = @1;
+  table[@"b"] = @2;
+  table[@"a"] = @3;
+  int sum = 0;
+  for (NSString* key in table) {
+    sum += [table[key] intValue];
+  }
+  return std::to_string(table.count) + " " + std::to_string(sum) + " " + text(table[@"none"]);
+}
+PROGRAM(arrays) {
+  NSMutableArray* list = [NSMutableArray arrayWithObjects:@"b", @"c", nil];
+  [list insertObject:@"a" atIndex:0];
+  list[2] = @"d";
+  return text(list) + " " + text(list.lastObject);
+}
+PROGRAM(array_index) { return text(@[ @1 ][1]); }
+PROGRAM(nil_in_array) {
+  id nothing = nil;
+  return text(@[ nothing ]);
+}
+
+@interface Counter : NSObject {
+ @public
+  std::vector<int> values_; // constructed and destroyed with the object
+}
+@property(copy) NSString* name;
+@property(weak) Counter* other;
++ (int)alive;
+@end
+static int counters_alive = 0;
+@implementation Counter
+- (instancetype)init {
+  ++counters_alive;
+  values_.resize(3, 7);
+  return self;
+}
+- (void)dealloc {
+  --counters_alive;
+}
++ (int)alive {
+  return counters_alive;
+}
+- (int)sum {
+  int sum = 0;
+  for (int value : values_) {
+    sum += value;
+  }
+  return sum;
+}
+@end
+@interface Counter (More)
+- (int)twice;
+@end
+@implementation Counter (More)
+- (int)twice {
+  return 2 * [(id)self sum];
+}
+@end
+@interface Named : Counter
+@end
+@implementation Named
+- (NSString*)description {
+  return [@"named " stringByAppendingString:self.name];
+}
+- (int)sum {
+  return 100 + [super sum];
+}
+@end
+
+PROGRAM(classes) {
+  Named* named = [Named new];
+  named.name = @"x";
+  return text(named) + " " + std::to_string([(id)named sum]) + " " + std::to_string([named twice]) + " " +
+      ([named isKindOfClass:[Counter class]] ? "kind" : "") + " " + class_getName([named superclass]) +
+      ([named respondsToSelector:@selector(twice)] ? " responds" : "") +
+      ([named respondsToSelector:@selector(notThere)] ? " wrong" : "") +
+      (objc_getClass("Named") == [Named class] ? " by name" : "");
+}
+PROGRAM(reference_counts) {
+  Counter* outer = nil;
+  __weak Counter* weak = nil;
+  @autoreleasepool {
+    Counter* first = [Counter new];
+    outer = [Counter new];
+    outer.other = first;
+    weak = first;
+    if (weak != first || outer.other != first || [Counter alive] != 2) {
+      return "wrong";
+    }
+  }
+  return std::to_string([Counter alive]) + (weak == nil && outer.other == nil ? " weak is nil" : " weak is kept");
+}
+PROGRAM(blocks) {
+  __block int calls = 0;
+  NSString* kept = [NSString stringWithFormat:@"%d", 5];
+  int (^add)(int) = ^(int by) {
+    calls += by;
+    return calls + int([kept length]);
+  };
+  int (^copied)(int) = [add copy];
+  NSArray* list = @[ copied ];
+  add(1);
+  copied(10);
+  ((int (^)(int))list[0])(100);
+  return std::to_string(calls);
+}
+PROGRAM(exceptions) {
+  std::string said;
+  @try {
+    @throw @"thrown";
+  } @catch (NSNumber* wrong) {
+    said = "number";
+  } @catch (NSString* right) {
+    said = text(right);
+  } @finally {
+    said += " finally";
+  }
+  try {
+    dispatch_sync(dispatch_queue_create("q", nullptr), ^{
+      throw std::runtime_error(" through a block");
+    });
+  } catch (const std::exception& error) {
+    said += error.what();
+  }
+  return said;
+}
+PROGRAM(queues) {
+  dispatch_queue_t queue = dispatch_queue_create("q", DISPATCH_QUEUE_SERIAL);
+  static dispatch_once_t once;
+  static int key, runs;
+  dispatch_queue_set_specific(queue, &key, &key, nullptr);
+  __block bool here = false;
+  dispatch_sync(queue, ^{
+    here = dispatch_get_specific(&key) == &key;
+  });
+  for (int i = 0; i < 3; ++i) {
+    dispatch_once(&once, ^{
+      ++runs;
+    });
+  }
+  return std::to_string(runs) + (here ? " specific " : " ") + dispatch_queue_get_label(queue);
+}
+PROGRAM(nested_dispatch_sync) {
+  dispatch_queue_t queue = dispatch_queue_create("q", nullptr);
+  dispatch_sync(queue, ^{
+    dispatch_sync(queue, ^{
+                  });
+  });
+  return "ran";
+}
+PROGRAM(message_to_nil) {
+  Counter* nothing = nil;
+  return std::to_string([(id)nothing sum]) + " " + text(nothing.name);
+}
+PROGRAM(unknown_message) {
+  [(id)[Counter new] performSelector:@selector(notThere)];
+  return "ran";
+}
+PROGRAM(used_after_release) {
+  void* address;
+  @autoreleasepool {
+    address = (__bridge void*)[Counter new];
+  }
+  return text((__bridge id)address);
+}

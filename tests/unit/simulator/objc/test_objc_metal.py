@@ -1,0 +1,68 @@
+"""Metal's host side: each interface and each misuse by a small program of programs/metal.mm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+pytestmark = pytest.mark.network  # Metal's declarations are fetched: mpsmith check --setup
+
+SAYS = {
+    "kernel": "0 then 49.5, completed 1",
+    "threadgroups": "2016 2144",
+    "function_constants": "30 33.25 ",
+    "blit": "-cdef---",
+    "no_copy": "same given back",
+    "events": "0 then 3",
+    "macros": "(from_macro)",
+    "no_such_function": "nil",
+    "metallib": "nil: a .metallib holds code for Apple GPUs, which nothing here can run: give the source",
+    "device": "Apple GPU, simulated by mpsmith Apple7 32768",
+}
+# What Metal's validation layer ends a process for on a Mac.
+MISUSES = {
+    "second_encoder": "a command encoder is already encoding to this command buffer",
+    "commit_while_encoding": "commit was called while a command encoder is encoding: endEncoding is missing",
+    "committed_twice": "commit was called twice on the same command buffer",
+    "encoder_after_commit": "an encoder was asked of a command buffer that is committed",
+    "wait_before_commit": "waitUntilCompleted was called before commit: on a Mac this never returns",
+    "never_committed": "a command buffer with 1 encoded command(s) was released without commit: none of them ran",
+    "never_ended": "a command encoder was released without endEncoding; on a Mac this ends the process",
+    "command_after_end": "a command was encoded after endEncoding",
+    "ended_twice": "endEncoding was called twice on the same encoder",
+    "no_pipeline": "dispatchThreads: was called before setComputePipelineState:",
+    "unset_bytes": "the kernel 'k' reads buffer 1 ('step'), and nothing is bound there",
+    "unset_pointer": "null pointer",
+    "too_few_bytes": "the kernel 'k' reads 4 bytes of buffer 1 ('step'), which holds 2",
+    "store_beyond_buffer": "argument 0 ('out')",
+    "index_beyond_30": "buffer index 31 is beyond 30, Metal's last",
+    "offset_beyond_buffer": "setBuffer: has the offset 17 beyond the buffer's length of 16 at index 0",
+    "large_set_bytes": "setBytes: takes at most 4096 bytes, not 4097: use a buffer at index 1",
+    "large_group": "a threadgroup of 2048 threads is larger than the 1024 of maxTotalThreadsPerThreadgroup",
+    "empty_group": "a threadgroup has no threads",
+    "much_threadgroup_memory": "a threadgroup takes 32784 bytes of threadgroup memory; the limit is 32768",
+    "fill_beyond_buffer": "fillBuffer: goes beyond the buffer's length",
+    "copy_beyond_buffer": "copyFromBuffer: goes beyond the length of the destination",
+    "event_never_signalled": "a command buffer waits for an event at 1, which stands at 0",
+    "buffer_after_release": "a released object was used again: -[SimulatedBuffer length]",
+}
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_an_interface_does_what_it_does_on_a_mac(run: Callable[[str], str], name: str) -> None:
+    assert run(name) == SAYS[name]
+
+
+def test_metal_source_that_does_not_compile_is_an_nserror_with_its_line(run: Callable[[str], str]) -> None:
+    said = run("metal_error")
+    assert said.startswith("nil: ")
+    assert "program_source:2" in said
+    assert "flot" in said
+
+
+@pytest.mark.parametrize("name", MISUSES)
+def test_a_misuse_is_an_error_that_says_which(run: Callable[[str], str], name: str) -> None:
+    said = run(name)
+    assert said.startswith("threw: ")
+    assert MISUSES[name] in said
