@@ -60,7 +60,7 @@ def load_extension(library: Path, name: str | None = None) -> ModuleType | None:
             return _loaded[library]
         made = _read_note(library)
         module_name = name or made.name
-        if any(path.name == library.name for path in _loaded):
+        if any(_known_as(path) == _known_as(library) for path in _loaded):
             raise ExtensionLoadError(
                 f"another build of {library.name} is loaded in this process, and its operators cannot be registered "
                 "twice: start a new process"
@@ -71,6 +71,11 @@ def load_extension(library: Path, name: str | None = None) -> ModuleType | None:
         # Else it registers operators, and that is all.
         _loaded[library] = _import(library, module_name) if defines_module else None
         return _loaded[library]
+
+
+def _known_as(library: Path) -> str:
+    """The library's name; with its package's where many packages have one of that name, as `_C`."""
+    return f"{library.parent.name}/{library.name}" if library.name.startswith("_") else library.name
 
 
 def _joined() -> ctypes.CDLL:
