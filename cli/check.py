@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..scaffold.proof.answers import Answer
 
 NOT_RUN = "Checked by compiling and linking only: nothing was loaded or run on a Mac."
+SIMULATED = "Run on mpsmith's simulated device: nothing was run on a Mac."
 
 
 def check(
@@ -31,6 +32,9 @@ def check(
         typer.Option("--arc/--no-arc", help="With or without automatic reference counting; default: by the file."),
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Use no answer from the cache.")] = False,
+    run: Annotated[
+        bool, typer.Option("--run", help="Then build it for this machine's device and run the tests that came with it.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Type-check, compile and link for macOS, on a machine without a Mac; exits with 1 when something is wrong."""
@@ -45,9 +49,25 @@ def check(
         raise ScaffoldError("give a file or folder to check, or --setup to fetch the compiler")
     files = files_to_check(path)
     answers = check_files(files, torch, Options(arc=arc, use_cache=not fresh))
-    accepted = _print_json(answers) if as_json else _print_text(answers)
+    accepted = _print_json(answers, path if run else None) if as_json else _print_text(answers)
+    if accepted and run and not as_json:
+        accepted = _run(path)
     if not accepted:
         raise typer.Exit(1)
+
+
+def _run(path: Path) -> bool:
+    from ..scaffold.building.trial import try_tests
+
+    trial = try_tests(path)
+    typer.echo(f"{trial.folder}: {trial.summary}. {_where()}")
+    return trial.accepted
+
+
+def _where() -> str:
+    import platform
+
+    return "Run on this Mac." if platform.system() == "Darwin" else SIMULATED
 
 
 def _set_up(release: str | None) -> None:
@@ -61,11 +81,20 @@ def _set_up(release: str | None) -> None:
     typer.echo(f"ready to check against torch {toolchain.release}: mpsmith check PATH", err=True)
 
 
-def _print_json(answers: Iterable[Answer]) -> bool:
+def _print_json(answers: Iterable[Answer], to_run: Path | None) -> bool:
+    """`to_run`: whose tests are run where everything was accepted."""
     listed = list(answers)
-    data = {"note": NOT_RUN, "files": [answer.as_json() for answer in listed]}
+    accepted = all(answer.accepted for answer in listed)
+    data: dict[str, object] = {"note": NOT_RUN, "files": [answer.as_json() for answer in listed]}
+    if accepted and to_run is not None:
+        from ..scaffold.building.trial import try_tests
+
+        trial = try_tests(to_run)
+        counts = {"passed": trial.passed, "failed": trial.failed, "skipped": trial.skipped, "died": trial.died}
+        data["run"] = {"accepted": trial.accepted, **counts, "note": _where()}
+        accepted = trial.accepted
     print_json(data)
-    return all(answer.accepted for answer in listed)
+    return accepted
 
 
 def _print_text(answers: Iterable[Answer]) -> bool:

@@ -51,7 +51,8 @@ class Scaffold:
             return f"python -m pytest tests/simulated/test_kernel_{self.operator.stem}.py"
         if self.target is KernelTarget.SHADER:
             return f"python -m pytest {self.destination.folder / 'tests'}"
-        return f"mpsmith check {self.destination.folder}"
+        run = "" if self.target is KernelTarget.UPSTREAM else " --run"
+        return f"mpsmith check {self.destination.folder}{run}"
 
 
 def prepare(

@@ -1,0 +1,85 @@
+"""`mpsmith check PATH --run`: runs the tests that came with a kernel, on the mps device of this machine.
+
+Whatever the code does, it does in a process of its own: a crash is an answer.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from ..errors import ScaffoldError
+
+TESTS = "tests"
+# Not the tests' business: what the caller's process had set for its own device.
+_OF_THE_CALLER = ("MPSMITH_SIMULATE", "MPSMITH_AUTOLOAD", "PYTORCH_ENABLE_MPS_FALLBACK")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How the tests went.
+
+    Attributes:
+        folder: where they stand.
+        passed, failed: how many; errors count as failed.
+        skipped: how many were not run.
+        died: the signal that ended the process, such as SIGSEGV, or "".
+    """
+
+    folder: Path
+    passed: int
+    failed: int
+    skipped: int
+    died: str
+
+    @property
+    def accepted(self) -> bool:
+        """Whether something was run and all of it passed: nothing executed is never a pass."""
+        return self.passed > 0 and not self.failed and not self.skipped and not self.died
+
+    @property
+    def summary(self) -> str:
+        """The outcome in words."""
+        if self.died:
+            return f"the process died of {self.died}: the code under test crashed it"
+        counts = [f"{self.passed} passed", f"{self.failed} failed", f"{self.skipped} skipped"]
+        return ", ".join([counts[0], *(count for count in counts[1:] if not count.startswith("0 "))])
+
+
+def try_tests(path: Path) -> Trial:
+    """Run the tests of a scaffold, which build and import what they test; what they say goes to the terminal.
+
+    Raises:
+        ScaffoldError: no tests came with what stands there, or they could not be started.
+    """
+    folder = path / TESTS
+    if not folder.is_dir() or not any(folder.glob("test_*.py")):
+        raise ScaffoldError(f"{path} has no {TESTS}/ with tests to run; `mpsmith scaffold` writes them with a kernel")
+    with tempfile.TemporaryDirectory(prefix="mpsmith-trial-") as temporary:
+        report = Path(temporary) / "report.xml"
+        # The caller's own pytest settings are for the caller's own tests.
+        words = [sys.executable, "-m", "pytest", str(folder), "-q", "--no-header", "-p", "no:cacheprovider"]
+        words += ["-c", os.devnull, "--rootdir", str(path), f"--junitxml={report}"]
+        environment = {name: value for name, value in os.environ.items() if name not in _OF_THE_CALLER}
+        done = subprocess.run(words, env=environment, stdout=sys.stderr, check=False)
+        if done.returncode < 0:
+            return Trial(folder, 0, 0, 0, signal.Signals(-done.returncode).name)
+        if not report.is_file():
+            raise ScaffoldError(f"the tests in {folder} could not be run: pytest's message stands above")
+        return _counted(folder, report)
+
+
+def _counted(folder: Path, report: Path) -> Trial:
+    suites = list(ElementTree.parse(report).getroot().iter("testsuite"))
+
+    def total(name: str) -> int:
+        return sum(int(suite.get(name, "0")) for suite in suites)
+
+    failed, skipped = total("failures") + total("errors"), total("skipped")
+    return Trial(folder, max(total("tests") - failed - skipped, 0), failed, skipped, "")
