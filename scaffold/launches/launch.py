@@ -162,6 +162,11 @@ class Launch:
         return parts
 
     @property
+    def is_elementwise_out(self) -> bool:
+        """Whether the host gives the one output the shape that the inputs broadcast to."""
+        return self.kind.elementwise and self.form == "out" and len(self.outputs) == 1 and bool(self.inputs)
+
+    @property
     def is_floating_elementwise(self) -> bool:
         """Whether the kernels' elementwise launch serves it: one output, one or two inputs, numbers."""
         return (
