@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from filelock import FileLock
+
 from ...fingerprint import fingerprint
 from .compiler import Clang
 
 # Most of what a file costs beyond its headers' syntax are the templates that they instantiate: do that once, too.
-_PRECOMPILING = ("-Xclang", "-fpch-instantiate-templates")
+_PRECOMPILING = ("-Xclang", "-fpch-instantiate-templates", "-Xclang", "-fno-pch-timestamp")
 _KEPT_HEADERS = 24  # of 25 to 85 MB each
 _INCLUDED = re.compile(r"#\s*(?:include|import)\s*<([^>]+)>")
 _PREFIX_LINE = re.compile(r"^\s*(#\s*(define|include\s*<|import\s*<).*|//.*)?$")
@@ -43,10 +45,12 @@ class PrecompiledHeaders:
         if target.is_file():
             target.touch()  # what was used last is kept
             return target
-        return self._build(prefix, flags, target)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        # Files that begin alike are often compiled at once, here and in other processes: one builds, the others wait.
+        with FileLock(target.with_suffix(".lock")):
+            return target if target.is_file() else self._build(prefix, flags, target)
 
     def _build(self, prefix: str, flags: Sequence[str], target: Path) -> Path | None:
-        self.folder.mkdir(parents=True, exist_ok=True)
         header = target.with_suffix(".h")
         header.write_text(prefix)
         as_header = ["objective-c++-header" if flag == "objective-c++" else flag for flag in flags]
@@ -64,7 +68,8 @@ class PrecompiledHeaders:
         by_age = sorted(self.folder.glob("*.pch"), key=lambda path: path.stat().st_mtime, reverse=True)
         for old in by_age[_KEPT_HEADERS:]:
             old.unlink(missing_ok=True)
-            old.with_suffix(".h").unlink(missing_ok=True)
+            for beside in (".h", ".lock"):
+                old.with_suffix(beside).unlink(missing_ok=True)
 
 
 def leading_includes(text: str) -> str:

@@ -144,6 +144,6 @@ def test_what_needs_mpsgraph_is_refused_for_that_reason(tmp_path: Path) -> None:
 
 
 def test_an_error_of_the_compiler_has_file_and_line(tmp_path: Path) -> None:
-    with pytest.raises(ExtensionBuildError, match=r"with_errors\.mm:3:\d+: error: .*newCommandQeue") as raised:
+    with pytest.raises(ExtensionBuildError, match=r"with_errors\.mm:3:\d+: error: .*newCommandLine") as raised:
         build("with_errors", tmp_path)
     assert raised.value.diagnostics[0].line == 3

@@ -1,4 +1,4 @@
 #import <Metal/Metal.h>
 void f(id<MTLDevice> device) {
-  [device newCommandQeue];
+  [device newCommandLine];
 }

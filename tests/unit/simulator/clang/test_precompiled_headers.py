@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -62,3 +63,12 @@ def test_includes_that_do_not_compile_are_left_to_the_file_itself(headers: Preco
     assert headers.find("#include <missing.h>\n", ["-x", "c++"], ()) is None
     assert headers.find("int x;\n", ["-x", "c++"], ()) is None
     assert len(runs) == 1
+
+
+def test_files_that_are_compiled_at_once_share_one_header(headers: PrecompiledHeaders) -> None:
+    before = len(runs)
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda _: headers.find("#include <set>\n", [], ()), range(8)))
+    assert len(set(found)) == 1
+    assert found[0] is not None
+    assert len(runs) == before + 1
