@@ -89,6 +89,7 @@ class Settings:
         shipped: the torch release whose shipped kernels compute on the simulated device; None for the stand-ins alone.
         shipped_samples: how many of the cases take them.
         compiled: how torch.compile is to see the sizes in every call; None for calls as they are.
+        codegen: the torch release whose code generator is laid over the installed one; None for that as it is.
     """
 
     samples: Samples = Samples.DEFAULT
@@ -108,13 +109,15 @@ class Settings:
     shipped: str | None = None
     shipped_samples: ShippedSamples = ShippedSamples.DEFAULT
     compiled: Shapes | None = None
+    codegen: str | None = None
 
     def recorded(self) -> dict[str, Any]:
         """The settings that decide what is executed, as plain data for the store."""
         fields = asdict(self)
         del fields["workers"], fields["timeout"], fields["memory_limit"]
-        if self.compiled is None:
-            del fields["compiled"]
+        for name in ("compiled", "codegen"):
+            if fields[name] is None:
+                del fields[name]
         return {name: _plain(value) for name, value in fields.items()}
 
     @classmethod
@@ -135,6 +138,7 @@ class Settings:
             shipped=fields.get("shipped"),
             shipped_samples=ShippedSamples(fields.get("shipped_samples", ShippedSamples.DEFAULT)),
             compiled=Shapes(fields["compiled"]) if fields.get("compiled") else None,
+            codegen=fields.get("codegen"),
             **others,
         )
 

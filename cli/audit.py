@@ -149,6 +149,15 @@ def audit(
             help="With --compile: sizes are numbers in generated code, symbols, or both.",
         ),
     ] = Shapes.STATIC,
+    codegen: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=_EXECUTION,
+            metavar="RELEASE",
+            help="With --compile: lay the code generator of this torch release, such as 2.15.0, over the installed "
+            "Inductor; `mpsmith compiled releases` sets such audits side by side.",
+        ),
+    ] = None,
     store: StorePath = DEFAULT_STORE,
     resume: Annotated[
         bool, typer.Option("--resume", rich_help_panel=_EXECUTION, help="Go on with the audit that was stopped.")
@@ -189,6 +198,8 @@ def audit(
         )
     if compiled and (with_kernels or shipped != "none"):
         raise typer.BadParameter("goes with neither --with-kernels nor --shipped", param_hint="--compile")
+    if codegen is not None and not compiled:
+        raise typer.BadParameter("goes with --compile alone", param_hint="--codegen")
     settings = Settings(
         samples=samples or (Samples.QUICK if compiled else Samples.DEFAULT),
         seed=seed,
@@ -206,6 +217,7 @@ def audit(
         faults=tuple(faults or ()),
         shipped_samples=shipped_samples,
         compiled=shapes if compiled else None,
+        codegen=_other_codegen(codegen),
     )
     chosen = [settings] if resume else _with_shipped(settings, shipped)
     if len(chosen) > 1 and (with_kernels or sync or report):
@@ -239,6 +251,18 @@ def audit(
             print(f"report: {', '.join(outcome['reports'])}")
     if as_json:
         print_json(outcome)
+
+
+def _other_codegen(release: str | None) -> str | None:
+    """The release whose code generator is laid over, fetched before any worker wants it; None for the installed one."""
+    from ..audit.surface.native_functions import installed_release
+    from ..audit.wheel.code_generator import code_generator
+    from ..torch_release import public_version
+
+    if release is None or release == public_version(installed_release()):
+        return None
+    code_generator(release)
+    return release
 
 
 def _with_shipped(settings: Settings, shipped: str) -> list[Settings]:

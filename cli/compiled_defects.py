@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import MpsmithError
-from .options import AsJson, values_of
+from .options import DEFAULT_STORE, AsJson, StorePath, values_of
 from .printing import print_json, say
 
 if TYPE_CHECKING:
@@ -69,6 +70,57 @@ def defects(
     installed = next(each for each in measured if not each.overlay)
     if not all(each.as_expected for each in installed.shown):
         raise typer.Exit(1)
+
+
+@app.command()
+def faults(
+    markdown: Annotated[Path | None, typer.Option(help="Also write the table to this Markdown file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Put faults into the code generator, one at a time; exits with 1 where ordinary cases do not find one."""
+    from ..audit.self_test.compiled.run import try_all
+    from ..audit.self_test.compiled.table import FAULTS
+    from ..audit.surface.native_functions import installed_release
+    from ..reports.compiled_faults import compiled_faults_page, mode_of
+    from ..torch_release import public_version
+
+    tried = try_all(FAULTS, say)
+    if markdown is not None:
+        markdown.write_text(compiled_faults_page(tried, public_version(installed_release())), encoding="utf-8")
+    found = [each for each in tried if each.found]
+    if as_json:
+        from dataclasses import asdict
+
+        rows = [asdict(each) | {"mode": mode_of(each)} for each in tried]
+        print_json({"simulated": True, "found": len(found), "faults": rows})
+    else:
+        print(f"{len(found)} of {len(tried)} faults in the code generator found, on the SIMULATED mps device")
+        for each in tried:
+            if not each.found:
+                print(f"not found: {each.fault.name}")
+    if len(found) < len(tried):
+        raise typer.Exit(1)
+
+
+@app.command()
+def releases(
+    store: StorePath = DEFAULT_STORE,
+    markdown: Annotated[Path | None, typer.Option(help="Also write the table to this Markdown file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """The audits of a store under torch.compile side by side, the newest with each release's code generator."""
+    from ..audit.findings.compiled_releases import compared, generator_runs
+    from ..audit.findings.store import Store
+    from ..reports.compiled_releases import compiled_releases_data, compiled_releases_page, compiled_releases_text
+
+    with Store.open(store) as opened:
+        counts = compared(generator_runs(opened))
+    if markdown is not None:
+        markdown.write_text(compiled_releases_page(counts), encoding="utf-8")
+    if as_json:
+        print_json(compiled_releases_data(counts))
+    else:
+        print(compiled_releases_text(counts))
 
 
 def _chosen(defects: Sequence[Defect], numbers: Sequence[str]) -> list[Defect]:

@@ -60,6 +60,8 @@ def terminal_lines(summary: CompiledSummary, eager: Mapping[str, str]) -> list[s
     """What to print when a run ends."""
     mark = " on the SIMULATED mps device" if summary.run.simulated else ""
     lines = [f"run {summary.run.id}{mark}, every call under torch.compile: {summary.executed:,} cases executed"]
+    if summary.run.environment.get("codegen"):
+        lines.append(f"  OVERLAY: {_overlay(summary)}")
     lines.append(f"  {len(summary.operators):,} operators: {_counted(summary.operator_counts)}")
     lines.append(f"  cases: {_counted(summary.counts)}")
     lines.append(f"  {summary.breaks:,} graph breaks, {summary.recompilations:,} recompilations")
@@ -76,10 +78,20 @@ def terminal_lines(summary: CompiledSummary, eager: Mapping[str, str]) -> list[s
     return lines
 
 
+def _overlay(summary: CompiledSummary) -> str:
+    """What an audit with the code generator of another release says of itself."""
+    return (
+        f"The code generator of torch {summary.run.environment['codegen']} was laid over the Inductor of torch "
+        f"{summary.run.environment['torch']}: no release as anybody has it."
+    )
+
+
 def markdown(summary: CompiledSummary, eager: Mapping[str, str]) -> str:
     """The report as Markdown."""
     environment = summary.run.environment
     blocks = [f"# torch.compile on mps: torch {escaped(str(environment['torch']))}"]
+    if environment.get("codegen"):
+        blocks.append(f"> **OVERLAY.** {_overlay(summary)}")
     if summary.run.simulated:
         blocks.append(f"> **SIMULATED.** {SIMULATED}")
     blocks.append(

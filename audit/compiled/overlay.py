@@ -12,7 +12,7 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -79,6 +79,15 @@ def laid_over(generator: Generator) -> Iterator[None]:
         common.device_codegens["mps"], torch.mps.compile_shader = back_end, compile_shader
         sys.modules[MODULE] = installed
         package.mps = installed  # type: ignore[attr-defined]  # a package's module is its attribute
+
+
+def lay_over(generator: Generator) -> None:
+    """The same for the rest of this process."""
+    _for_good.enter_context(laid_over(generator))
+
+
+# What is laid over for good: a context that nothing holds would end.
+_for_good = ExitStack()
 
 
 def _imported(generator: Generator) -> ModuleType:

@@ -32,6 +32,16 @@ def compiled_sources() -> dict[str, CaseSource]:
     return {SituationSource.name: SituationSource()}
 
 
+def lay_over_codegen(release: str) -> None:
+    """Lay the code generator of a release over the installed one, for the rest of this process.
+
+    Raises MpsmithError where it cannot be had or does not fit.
+    """
+    from ..compiled.overlay import generator_of, lay_over
+
+    lay_over(generator_of(release))
+
+
 def compiled_groups(keys: Iterable[GroupKey], shapes: Shapes) -> list[GroupKey]:
     """The groups in the modes that `shapes` asks for, all of one mode after all of the other."""
     modes = {Shapes.STATIC: (COMPILED,), Shapes.DYNAMIC: (DYNAMIC,), Shapes.BOTH: (COMPILED, DYNAMIC)}[shapes]

@@ -30,7 +30,7 @@ from ..selection import Settings
 from ..shipped.kernels import slow_positions
 from ..verdicts import CaseVerdict, Grade, Outcome
 from . import last_call
-from .compiled import compiled_groups, compiled_sources, judged_compiled, with_own_sources
+from .compiled import compiled_groups, compiled_sources, judged_compiled, lay_over_codegen, with_own_sources
 from .death import at_risk, begin, keep_words
 from .look_budget import LookBudget
 
@@ -149,6 +149,8 @@ def _prepare(options: WorkerOptions) -> _Worker:
     sources = case_sources(options.settings.imports)
     if options.settings.compiled is not None:
         sources |= compiled_sources()
+    if options.settings.codegen is not None:
+        lay_over_codegen(options.settings.codegen)
     register_references()
     store = Store.open_to_add(options.store)
     keep_words(options.scratch)
@@ -207,6 +209,8 @@ def plan() -> AuditPlan:
     wanted = [source for source in worker.sources.values() if is_wanted(source, of_lane)]
     groups = [key for source in wanted for key in in_order_of_execution(source)]
     found = environment(worker.device) | ({"shipped": settings.shipped} if worker.shipped else {})
+    if settings.codegen is not None:
+        found["codegen"] = settings.codegen
     kernels = tuple(worker.shipped.names) if worker.shipped else ()
     selected = select(groups, settings.ops, settings.dtypes)
     if settings.compiled is not None:

@@ -160,7 +160,7 @@ FAULTS: tuple[GeneratorFault, ...] = (
         BARRIER,
         'line = f"{atomic_type}::atomic_add({cast_var}, {self.index_to_str(index)}, {cast_val});"',
         'line = f"{var}[{self.index_to_str(index)}] += {cast_val};"',
-        ("opinfo:index_add:float32", "opinfo:scatter_add:float32"),
+        ("opinfo:index_put:float32", "opinfo:nn.functional.embedding:float32"),
     ),
     GeneratorFault(
         "a reduction has room for the whole SIMD groups alone",
@@ -174,10 +174,7 @@ FAULTS: tuple[GeneratorFault, ...] = (
         SPECIAL,
         'return f"c10::metal::max({typecast_a}, {typecast_b})"',
         'return f"metal::max({typecast_a}, {typecast_b})"',
-        (
-            "compiled situations:nn.functional.hardswish.special values:float32",
-            "special values:maximum:float32",
-        ),
+        ("special values:maximum:float32",),
     ),
     GeneratorFault(
         "minus infinity is written as infinity",

@@ -31,3 +31,9 @@ def test_a_script_is_printed_whole_and_alone() -> None:
     assert printed.exit_code == 0
     assert printed.stdout.startswith('"""U2: ')
     compile(printed.stdout, "U2.py", "exec")
+
+
+def test_a_code_generator_is_laid_over_for_audits_under_torch_compile_alone() -> None:
+    refused = run(app, ["audit", "--codegen", "2.15.0"])
+    assert refused.exit_code == 2
+    assert "goes with --compile alone" in refused.output.replace("\n", " ")

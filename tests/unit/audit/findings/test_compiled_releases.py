@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mpsmith.audit.compiled.verdicts import CompiledOutcome, CompiledVerdict
+from mpsmith.audit.findings.compiled_releases import GeneratorRun, compared, generator_runs
+from mpsmith.audit.findings.store import Store
+from mpsmith.audit.group import COMPILED, GroupKey
+from mpsmith.audit.selection import Settings, Shapes
+from mpsmith.audit.verdicts import CaseVerdict, Outcome
+from mpsmith.errors import MpsmithError
+from mpsmith.reports.compiled_releases import compiled_releases_data, compiled_releases_page, compiled_releases_text
+
+METAL, ATEN, WRONG, REJECTED = (
+    CompiledVerdict.METAL,
+    CompiledVerdict.ATEN,
+    CompiledVerdict.WRONG,
+    CompiledVerdict.REJECTED,
+)
+
+
+def ran(release: str, overlay: bool = True, **verdicts: CompiledVerdict) -> GeneratorRun:
+    """An audit of cases "where_0", "where_1": the operator stands before the number."""
+    return GeneratorRun(release, overlay, verdicts, {label: label.partition("_")[0] for label in verdicts})
+
+
+def test_an_operator_counts_by_its_worst_case() -> None:
+    (one,) = compared([ran("2.13.0", where_0=METAL, where_1=WRONG, sum_0=METAL, sort_0=ATEN, sign_0=REJECTED)])
+    assert (one.operators, one.lowered, one.right, one.wrong, one.others) == (4, 1, 2, 1, 1)
+
+
+def test_what_a_release_mends_and_breaks_is_told_against_the_one_before() -> None:
+    _, second, third = compared(
+        [
+            ran("2.10.0", where_0=METAL, cosh_0=REJECTED),
+            ran("2.13.0", False, where_0=WRONG, cosh_0=REJECTED),
+            ran("2.15.0", where_0=METAL, cosh_0=METAL),
+        ]
+    )
+    assert (second.mended, second.broken) == ((), ("where",))
+    assert (third.mended, third.broken) == (("cosh", "where"), ())
+
+
+def test_only_cases_that_every_audit_executed_are_compared() -> None:
+    first, second = compared([ran("2.10.0", where_0=METAL, sum_0=METAL), ran("2.13.0", where_0=METAL, sort_0=WRONG)])
+    assert first.operators == second.operators == 1
+    assert second.wrong == 0
+
+
+def test_the_report_says_what_is_an_overlay_and_what_changed() -> None:
+    counts = compared([ran("2.13.0", False, where_0=WRONG), ran("2.15.0", where_0=METAL)])
+    page = compiled_releases_page(counts)
+    assert "laid over the Inductor of torch 2.13.0" in page
+    assert "2.15.0 (overlay)" in page
+    assert "- 2.15.0 mended where" in page
+    assert "2.15.0 mended where" in compiled_releases_text(counts)
+    assert compiled_releases_data(counts)["releases"][1]["mended"] == ["where"]
+
+
+def stored(store: Store, codegen: str | None, verdict: CompiledVerdict, finished: bool = True) -> None:
+    """One audit of one case under torch.compile."""
+    environment = {"torch": "2.13.0+cpu", "simulated": True} | ({"codegen": codegen} if codegen else {})
+    run = store.begin_run(Settings(compiled=Shapes.STATIC, codegen=codegen).recorded(), environment)
+    store.plan(run.id, [GroupKey("opinfo", "where", "", "int64", COMPILED)])
+    (group,) = store.groups(run.id)
+    outcome = Outcome(CaseVerdict.PASSED)
+    store.add_compiled(group.id, 0, CompiledOutcome(verdict, outcome))
+    store.add_case(group.id, 0, outcome, "")
+    if finished:
+        store.finish_run(run.id)
+
+
+def test_the_newest_finished_audit_of_each_generator_is_read_the_oldest_release_first(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "audit.sqlite") as store:
+        for codegen, verdict, finished in (
+            ("2.15.0", WRONG, True),
+            ("2.15.0", METAL, True),
+            ("2.9.1", WRONG, True),
+            (None, REJECTED, True),
+            (None, METAL, False),
+        ):
+            stored(store, codegen, verdict, finished)
+        runs = generator_runs(store)
+    assert [(run.release, run.overlay, list(run.verdicts.values())) for run in runs] == [
+        ("2.9.1", True, [WRONG]),
+        ("2.13.0", False, [REJECTED]),
+        ("2.15.0", True, [METAL]),
+    ]
+
+
+def test_one_audit_alone_is_nothing_to_compare(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "audit.sqlite") as store:
+        stored(store, None, METAL)
+        with pytest.raises(MpsmithError, match="again with --codegen RELEASE"):
+            generator_runs(store)
