@@ -24,7 +24,7 @@ app = typer.Typer(name="registry", help="The registry: what we know of every ope
 @app.command()
 def check(registry: RegistryFolder = None, as_json: AsJson = False) -> None:
     """Validate every file and list statuses that contradict measurements; exits with 1 when a file is wrong."""
-    from ..registry import known_wrong
+    from ..registry import found_wrong, known_wrong
     from ..registry.drift import drift_of
     from ..registry.files import examine
 
@@ -33,6 +33,8 @@ def check(registry: RegistryFolder = None, as_json: AsJson = False) -> None:
     # A registry of a few operators does not know which others there are.
     reports, report_problems = known_wrong.examine(corpus, list(found) if corpus == known_wrong.PACKAGED else ())
     problems = [*problems, *report_problems]
+    if corpus == known_wrong.PACKAGED:
+        problems += found_wrong.examine(found_wrong.PACKAGED, list(found))[1]
     drift = [drift for entry in found.values() if (drift := drift_of(entry))]
     if as_json:
         listed = [

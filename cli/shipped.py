@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from dataclasses import asdict
 from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from ..audit.wheel.kernel_arguments import ArgumentsDiff
     from ..audit.wheel.shipped import ShippedLibrary
+    from ..registry.found_wrong import FoundWrong
 
 app = typer.Typer(help="The compiled Metal kernels that a macOS release of torch ships.", no_args_is_help=True)
 
@@ -158,6 +160,64 @@ def prepare(
             say(str(error))
         typer.echo(f"{counted(compiled, 'kernel')} of {where} compiled, {len(failed)} cannot be")
     raise typer.Exit(1 if failed else 0)
+
+
+@app.command()
+def wrong(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[FINDING]...", help="Findings by name; default: all.")
+    ] = None,
+    torch: Release = None,
+    markdown: Annotated[
+        Path | None, typer.Option("--markdown", metavar="FILE", help="Write the list, each with its call and its bits.")
+    ] = None,
+    script: Annotated[
+        Path | None,
+        typer.Option("--script", metavar="FILE", help="Write a program that tells on a Mac whether each is so."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Launch a release's kernels for the wrong results that are known of them: wrong, with which bits, or right."""
+    from ..audit.running.found import launch_found
+    from ..audit.shipped.found_results import FoundResult
+    from ..audit.surface.native_functions import installed_release
+    from ..audit.wheel.shipped import full_release, shipped_library
+    from ..registry import found_wrong, known_wrong
+    from ..torch_release import public_version
+    from .shipped_text import found_line
+
+    release = full_release(torch or public_version(installed_release()))
+    findings = _findings(found_wrong.load(), names or ())
+    _announce(release, None)
+    shipped_library(release)
+
+    def show(result: FoundResult) -> None:
+        if not as_json:
+            typer.echo(found_line(result))
+
+    results = launch_found(release, list(findings.values()), show)
+    if markdown is not None:
+        from ..reports.found_wrong import markdown as listed
+        from ..reports.publish import write
+
+        write(markdown, listed(release, findings, results, known_wrong.load().values()))
+    if script is not None:
+        from ..reports.found_script import script_of
+        from ..reports.publish import write
+
+        write(script, script_of(release, findings, results))
+    if as_json:
+        print_json({"release": release, "findings": [asdict(result) for result in results]})
+
+
+def _findings(known: dict[str, FoundWrong], names: Sequence[str]) -> dict[str, FoundWrong]:
+    from ..errors import MpsmithError
+    from ..near_names import near
+
+    unknown = next((name for name in names if name not in known), None)
+    if unknown is not None:
+        raise MpsmithError(f"no finding is called {unknown}{near(unknown, known, '`mpsmith shipped wrong` runs all')}")
+    return {name: known[name] for name in names} or known
 
 
 def _compared(old: ShippedLibrary, new: ShippedLibrary, names: Sequence[str]) -> list[ArgumentsDiff]:

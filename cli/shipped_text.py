@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from tabulate import tabulate
 
+from ..audit.shipped.found_results import FoundResult
 from ..audit.wheel.kernel_arguments import ArgumentsDiff, access_of, members, signature_of
 from ..audit.wheel.kernel_diff import KernelDiff
 from ..audit.wheel.kernel_families import KernelFamilies
@@ -123,3 +124,15 @@ def _arguments(found: Sequence[ArgumentsDiff], compared: int) -> str:
 def _dtypes(title: str, by_operator: Mapping[str, Sequence[str]]) -> str:
     rows = [(f"aten::{operator}", ", ".join(dtypes)) for operator, dtypes in by_operator.items()]
     return f"{title}\n\n{tabulate(rows, headers=('operator', 'dtypes'))}\n" if rows else ""
+
+
+def found_line(result: FoundResult) -> str:
+    """What came of one finding, in a line."""
+    if result.is_right:
+        return f"right      {result.name}"
+    if not result.is_wrong:
+        return f"not tried  {result.name}: {'; '.join(result.stood_in) or result.message or result.verdict.value}"
+    place = result.place
+    values = f"{place.given}, CPU {place.expected}" if place else result.message
+    standing = f" [{result.standing.value}]" if result.standing else ""
+    return f"WRONG      {result.name}: {values}{standing} ({', '.join(result.kernels)})"

@@ -167,8 +167,8 @@ DEFECTS = (
     ),
     ExplainingRule(
         "complex-arcsines-cancel",
-        "a defect of this release: its kernels of asin and acos for complex numbers go by the logarithm of i z + "
-        "sqrt(1 - z z), in which small parts cancel and infinities give NaN",
+        "a defect of this release: its kernels of asin and acos for complex numbers take the arctangent of "
+        "z / sqrt(1 - z z), itself the logarithm of a quotient, in which small parts are lost; infinities give NaN",
         WRONG,
         VALUES_DIFFER,
         ("*asin*", "*acos*", "*arcsin*", "*arccos*"),

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ..judging.judge import Trial
     from ..launches import LaunchesByOverload
     from ..shipped.computing import GroupComputing
+    from ..shipped.found_results import FoundResult
     from ..shipped.kernels import AuditedKernels
     from .device import AuditedDevice
 
@@ -303,6 +304,17 @@ def script(task: Task) -> str:
 
     smallest, outcome = shrink(case, judge_again)
     return script_of(smallest, task.key, outcome, simulated=worker.device.simulated)
+
+
+def launch_found(name: str) -> FoundResult:
+    """Make the call of a finding with the shipped kernels of this worker."""
+    from ...registry.found_wrong import load
+    from ..shipped.found import result_of
+
+    worker = _started()
+    assert worker.shipped is not None
+    with at_risk(worker.options.settings.timeout):
+        return result_of(load()[name], worker.shipped, worker.device.recorder)
 
 
 def _only_case(task: Task) -> tuple[_Worker, Case, str, GroupComputing]:

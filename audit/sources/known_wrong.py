@@ -32,7 +32,7 @@ class KnownWrongSource(CaseSource):
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         """The cases of one report; all of them at every level of sampling."""
-        return (made(*report_and_case) for report_and_case in self._ordinary[key])
+        return (made(title_of(report), described) for report, described in self._ordinary[key])
 
     @cached_property
     def _ordinary(self) -> dict[GroupKey, list[tuple[KnownReport, KnownCase]]]:
@@ -51,9 +51,13 @@ def grouped(source: str, *, large: bool) -> dict[GroupKey, list[tuple[KnownRepor
     return by_group
 
 
-def made(report: KnownReport, described: KnownCase) -> Case:
-    """The case that a report describes, its inputs drawn from torch's generator."""
-    title = f"issue #{report.issue}, {report.wrong_class}"
+def title_of(report: KnownReport) -> str:
+    """What the cases of a report are called."""
+    return f"issue #{report.issue}, {report.wrong_class}"
+
+
+def made(title: str, described: KnownCase) -> Case:
+    """The case that an entry describes, its inputs drawn from torch's generator."""
     call = resolved(described.call)
     if call is None:
         return Case(abs, title=title, skipped=f"torch {torch.__version__} has no {described.call}")

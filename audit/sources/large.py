@@ -23,7 +23,7 @@ from ...registry.known_wrong import KnownReport
 from ..cases import Case, CaseSource
 from ..group import GroupKey
 from ..selection import Samples
-from .known_wrong import grouped, made
+from .known_wrong import grouped, made, title_of
 
 GIB = 1 << 30
 ELEMENTS = (1 << 31) + 1
@@ -167,9 +167,8 @@ class LargeKnownWrongSource(CaseSource):
         """The cases of one report; skipped, and nothing made, where memory does not suffice."""
         for report, described in self._reports[key]:
             skipped = lacking_memory(described.memory_gib or 0)
-            yield (
-                Case(torch.abs, title=f"issue #{report.issue}", skipped=skipped) if skipped else made(report, described)
-            )
+            title = title_of(report)
+            yield Case(torch.abs, title=title, skipped=skipped) if skipped else made(title, described)
 
     @cached_property
     def _reports(self) -> dict[GroupKey, list[tuple[KnownReport, KnownCase]]]:

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from mpsmith.audit.running import found
+from mpsmith.audit.shipped.found_results import FoundResult, Place
+from mpsmith.audit.verdicts import CaseVerdict, Grade, Standing
 from mpsmith.cli.shipped import app
 from mpsmith.simulator.air.compiler import default_air_compiler
 from support.air_kernels import bitcode, buffer, builtin, elementwise, kernel
@@ -238,3 +241,56 @@ def test_kernels_are_compiled_ahead(cache: Path) -> None:
     assert printed_json(app, "prepare", "exp", "log", "--wheel", path) == {"compiled": 2, "failed": {}}
     failures = json.loads(typed(app, "prepare", "--wheel", path, "--json").stdout)["failed"]
     assert list(failures) == ["odd"]
+
+
+PLACE = Place("outputs", 0, 0, "nan", "inf", "0xffc00000", "0x7f800000")
+
+
+@pytest.fixture
+def launched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[str]]]:
+    """The releases and findings that were asked for; the first is wrong, the second not tried, all others right."""
+    asked: list[tuple[str, list[str]]] = []
+
+    def launch_found(release, findings, on_result):  # type: ignore[no-untyped-def]
+        asked.append((release, [each.name for each in findings]))
+        results = []
+        for number, each in enumerate(findings):
+            verdict = CaseVerdict.PASSED if number else CaseVerdict.WRONG
+            grade = Grade.DISPATCH_ONLY if number == 1 else Grade.SHIPPED_KERNEL
+            place, standing = (None, None) if number else (PLACE, Standing.STANDS)
+            results.append(FoundResult(each.name, verdict, grade, "", ("k",), ("MPSGraph",), "(x)", place, standing))
+            on_result(results[-1])
+        return results
+
+    monkeypatch.setattr(found, "launch_found", launch_found)
+    return asked
+
+
+NAMES = ("lgamma-of-infinity", "elu-of-small-numbers", "i0-of-halves")
+
+
+def test_findings_are_told_one_by_one(launched: list[tuple[str, list[str]]]) -> None:
+    assert output(app, "wrong", *NAMES, "--torch", "2.99.0").splitlines() == [
+        "WRONG      lgamma-of-infinity: nan, CPU inf [stands] (k)",
+        "not tried  elu-of-small-numbers: MPSGraph",
+        "right      i0-of-halves",
+    ]
+    assert launched == [("2.99.0", list(NAMES))]
+
+
+def test_findings_go_into_files_and_json(launched: list[tuple[str, list[str]]], tmp_path: Path) -> None:
+    listed, script = tmp_path / "wrong.md", tmp_path / "check.py"
+    printed = printed_json(
+        app, "wrong", "--torch", "2.99.0", "--markdown", str(listed), "--script", str(script), "--json"
+    )
+    assert printed["release"] == "2.99.0"
+    assert [each["name"] for each in printed["findings"]] == launched[0][1]
+    assert printed["findings"][0]["place"]["given_bits"] == "0xffc00000"
+    assert script.read_text() in listed.read_text()
+    compile(script.read_text(), "check.py", "exec")
+
+
+def test_an_unknown_finding_is_refused_with_a_hint() -> None:
+    assert "no finding is called lgama-of-infinity (did you mean lgamma-of-infinity" in refusal(
+        app, "wrong", "lgama-of-infinity", "--torch", "2.99.0"
+    )

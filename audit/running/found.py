@@ -1,0 +1,55 @@
+"""Launches the kernels of a release for wrong results that were found before, each call at its own risk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pebble import ProcessExpired
+
+from ...registry.found_wrong import FoundWrong
+from ..findings.store import Store
+from ..selection import DeviceKind, Settings
+from ..shipped.found_results import FoundResult
+from ..shipped.kernels import kernel_that_ran
+from ..shipped.releases import coverage_of
+from ..verdicts import CaseVerdict, Grade
+from . import worker
+from .death import death_of
+from .runner import scratch_folder, worker_pool
+
+
+def launch_found(
+    release: str, findings: Sequence[FoundWrong], on_result: Callable[[FoundResult], None] = lambda result: None
+) -> list[FoundResult]:
+    """What the kernels of a release give for each finding. Its library is in the cache.
+
+    Args:
+        release: of torch.
+        findings: what to look at, in this order.
+        on_result: told of each as it is there.
+
+    Raises MpsmithError where no worker can start.
+    """
+    settings = Settings(device=DeviceKind.SIMULATED, profile=coverage_of(release), shipped=release, workers=1)
+    results = []
+    with scratch_folder() as scratch:
+        path = scratch / "found.sqlite"
+        Store.create(path).close()  # a worker has one
+        with worker_pool(settings, "fallback", path, scratch) as pool:
+            for found in findings:
+                try:
+                    result: FoundResult = pool.schedule(worker.launch_found, args=(found.name,)).result()
+                except ProcessExpired as expired:
+                    kernel = kernel_that_ran(scratch, expired.pid)
+                    result = FoundResult(
+                        found.name,
+                        CaseVerdict.CRASH,
+                        Grade.SHIPPED_KERNEL if kernel else Grade.DISPATCH_ONLY,
+                        f"the call ends its process: {death_of(expired, scratch)}",
+                        (kernel,) if kernel else (),
+                        (),
+                        "",
+                    )
+                results.append(result)
+                on_result(result)
+    return results

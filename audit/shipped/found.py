@@ -1,0 +1,104 @@
+"""What the kernels of a release give for a wrong result that was found before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...registry.found_wrong import FoundWrong
+from ...simulator.shipped.interposition import paused
+from ..cases import Case, described
+from ..judging.judge import Recorder, Trial, judge
+from ..launches import grade_of_case, kernels_in
+from ..sources.known_wrong import made
+from ..verdicts import CaseVerdict, Grade, Outcome
+from .computing import launches
+from .found_results import FoundResult, Place
+from .kernels import AuditedKernels
+from .standing import standing_of
+
+SEED = 0
+
+
+def result_of(found: FoundWrong, kernels: AuditedKernels, recorder: Recorder) -> FoundResult:
+    """Make the call of a finding with shipped kernels and look at what comes.
+
+    Args:
+        found: the finding.
+        kernels: those that compute in this process.
+        recorder: attributes fallbacks to operators.
+    """
+    case = made(found.name, found.case)
+    places: list[Place] = []
+    launches()
+    outcome = _judged(case, recorder, found.name, lambda trial: places.extend(_largest_difference(trial)))
+    launched = launches()
+    grade = grade_of_case(launched, outcome)
+    stood_in = tuple(f"{name}: {reason}" for name, each in launched.items() for reason in each.stood_in)
+    names = tuple(kernels_in(launched))
+    standing = None
+    if outcome.verdict is CaseVerdict.WRONG and grade is Grade.SHIPPED_KERNEL:
+
+        def judge_again() -> tuple[Outcome, Grade | None]:
+            launches()
+            again = _judged(case, recorder, found.name, lambda trial: None)
+            return again, grade_of_case(launches(), again)
+
+        standing = standing_of(kernels, names, judge_again)
+    return FoundResult(
+        name=found.name,
+        verdict=outcome.verdict,
+        grade=grade,
+        message=outcome.message,
+        kernels=names,
+        stood_in=stood_in,
+        inputs=described(case),
+        place=places[0] if places and outcome.verdict is CaseVerdict.WRONG else None,
+        standing=standing,
+    )
+
+
+def _judged(case: Case, recorder: Recorder, label: str, look: Callable[[Trial], None]) -> Outcome:
+    return judge(case, recorder, SEED, label, on_executed=look)
+
+
+def _largest_difference(trial: Trial) -> Iterator[Place]:
+    """The element that is furthest off, of the first output or gradient that has any."""
+    if trial.cpu is None or trial.mps is None:
+        return
+    with paused():
+        for kind in ("outputs", "gradients"):
+            pairs = zip(getattr(trial.mps, kind), getattr(trial.cpu, kind), strict=False)
+            for number, (mine, cpus) in enumerate(pairs):
+                place = _furthest(mine, cpus)
+                if place is not None:
+                    yield Place(kind, number, *place)
+                    return
+
+
+def _furthest(mine: Any, cpus: Any) -> tuple[int, str, str, str, str] | None:
+    """Of two tensors: the flat index of the element that is furthest off, both values and both bits."""
+    if not isinstance(mine, Tensor) or not isinstance(cpus, Tensor) or mine.shape != cpus.shape or not cpus.numel():
+        return None
+    flat_mine, flat_cpus = mine.detach().cpu().flatten(), cpus.detach().flatten()
+    kind = torch.complex128 if cpus.is_complex() else torch.float64
+    wide_mine, wide_cpus = flat_mine.to(kind), flat_cpus.to(kind)
+    off = (wide_mine - wide_cpus).abs() / wide_cpus.abs().clamp_min(1e-300)
+    same = (wide_mine == wide_cpus) | (wide_mine.isnan() & wide_cpus.isnan())
+    off = torch.where(same, 0.0, off.nan_to_num(nan=torch.inf))
+    at = int(off.argmax())
+    if not off[at] > 0:
+        return None
+    mine_there, cpus_there = flat_mine[at], flat_cpus[at]
+    return at, str(mine_there.item()), str(cpus_there.item()), bits_of(mine_there), bits_of(cpus_there)
+
+
+def bits_of(value: Tensor) -> str:
+    """The bits of a number, in hexadecimal; of a complex one those of both parts."""
+    parts = torch.view_as_real(value) if value.is_complex() else value.reshape(1)
+    size = parts.element_size()
+    stored = bytes(parts.contiguous().view(torch.uint8).tolist())
+    return " ".join(f"0x{stored[i : i + size][::-1].hex()}" for i in range(0, len(stored), size))

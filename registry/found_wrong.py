@@ -1,0 +1,109 @@
+"""Wrong results that mpsmith found in the kernels which torch ships to Macs: each a minimal call, none seen on a Mac.
+
+The files `found_wrong/*.yaml` hold an entry a finding, its key a name of its own. The call is written as those of the
+known-wrong corpus are (`known_case`), with values that are the same everywhere. What upstream has a report of already
+is in that corpus, and not here, unless the entry names the issue.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from functools import cache
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, ValidationError, model_validator
+
+from .folder import registry_files
+from .known_case import KnownCase, Part
+from .model import OverloadName, Release, Text
+from .parsing import Block, parse, read_text
+from .problems import Problem, error_of
+from .validation import described
+
+PACKAGED = Path(__file__).parent / "found_wrong"
+NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+RANDOM_FILLS = frozenset({"randn", "rand", "integers", "permutation", "well conditioned"})
+
+
+class FoundWrong(Part):
+    """One wrong result.
+
+    Attributes:
+        name: the key of its entry, such as "digamma-near-a-pole".
+        summary: one sentence, in our own words.
+        operators: the overloads that it is about, the first of them above all.
+        kernel: a pattern for the names of the kernels; several joined by commas.
+        why: what in the kernel's code gives the result.
+        wrong_in: the first and the last release whose kernel gives it, of those that were tried.
+        right_from: the first later release whose kernel does not.
+        issue: a report in pytorch/pytorch that is about the same, if there is one.
+        case: the call.
+    """
+
+    name: Annotated[str, Field(pattern=f"^{NAME.pattern}$")]
+    summary: Text
+    operators: Annotated[list[OverloadName], Field(min_length=1)]
+    kernel: Text
+    why: Text
+    wrong_in: tuple[Release, Release]
+    right_from: Release | None = None
+    issue: Annotated[int, Field(gt=0)] | None = None
+    case: KnownCase
+
+    @model_validator(mode="after")
+    def _is_the_same_everywhere(self) -> FoundWrong:
+        if any(each.fill in RANDOM_FILLS for each in self.case.tensors()):
+            raise ValueError("a finding has values that are the same everywhere, no random fill")
+        if self.case.refused or self.case.memory_gib is not None:
+            raise ValueError("a finding is a call that the CPU computes on an ordinary machine")
+        return self
+
+
+@cache
+def load() -> dict[str, FoundWrong]:
+    """All findings by name, in the order of the files. Raises RegistryError that lists every problem with its place."""
+    found, problems = examine(PACKAGED)
+    if problems:
+        raise error_of(problems)
+    return found
+
+
+def examine(folder: Path, operators: Collection[str] = ()) -> tuple[dict[str, FoundWrong], list[Problem]]:
+    """The valid findings of a folder by name, and everything that is wrong in its files.
+
+    `operators`: the names of all operators, to find misspelt ones; empty when they are not known.
+    """
+    found: dict[str, FoundWrong] = {}
+    problems: list[Problem] = []
+    for path in registry_files(folder):
+        blocks, malformed = parse(read_text(path), path)
+        problems += malformed
+        for block in blocks:
+            if block.operator in found:
+                problems.append(block.problem((), "the name is taken already", at_key=True))
+                continue
+            finding = _finding_of(block)
+            if isinstance(finding, list):
+                problems += finding
+                continue
+            found[finding.name] = finding
+            problems += [
+                block.problem(("operators", position), f"there is no operator {overload}")
+                for position, overload in enumerate(finding.operators)
+                if operators and overload.split(".")[0] not in operators
+            ]
+    return found, sorted(problems)
+
+
+def _finding_of(block: Block) -> FoundWrong | list[Problem]:
+    if not isinstance(block.data, dict):
+        return [block.problem((), "an entry is a mapping with summary, operators, kernel and case", at_key=True)]
+    try:
+        return FoundWrong.model_validate({"name": block.operator, **block.data})
+    except ValidationError as error:
+        return [
+            block.problem(tuple(s for s in each["loc"] if not str(s).startswith("<")), described(each), at_key=True)
+            for each in error.errors()
+        ]

@@ -1,0 +1,27 @@
+"""The findings are wrong in the releases that they say, by the releases' own kernels, and right from those they say."""
+
+from __future__ import annotations
+
+import pytest
+
+from mpsmith.audit.running.found import launch_found
+from mpsmith.audit.verdicts import Standing
+from mpsmith.registry.found_wrong import load
+from mpsmith.torch_release import is_older
+from support.shipped_kernels import RELEASES, library_of
+
+pytestmark = pytest.mark.network
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_each_finding_is_wrong_where_it_says(release: str) -> None:
+    library_of(release)
+    findings = load()
+    results = {each.name: each for each in launch_found(release, list(findings.values()))}
+    for name, found in findings.items():
+        affected = not is_older(release, found.wrong_in[0]) and not is_older(found.wrong_in[1], release)
+        assert results[name].is_wrong is affected, results[name]
+        if found.right_from is not None and not is_older(release, found.right_from):
+            assert results[name].is_right
+        if affected:
+            assert results[name].standing in (Standing.EXACT, Standing.STANDS)

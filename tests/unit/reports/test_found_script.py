@@ -1,0 +1,102 @@
+"""The list of findings and the program for a Mac: the call is the finding's, and each verdict is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from mpsmith.audit.shipped.found import bits_of
+from mpsmith.audit.shipped.found_results import FoundResult, Place
+from mpsmith.audit.sources.known_wrong import made
+from mpsmith.audit.verdicts import CaseVerdict, Grade, Standing
+from mpsmith.registry import found_wrong, known_wrong
+from mpsmith.reports.found_script import call_text, script_of
+from mpsmith.reports.found_wrong import markdown
+
+FINDINGS = found_wrong.load()
+PLACE = Place("outputs", 0, 0, "nan", "inf", "0xffc00000", "0x7f800000")
+
+
+def result(
+    name: str, verdict: CaseVerdict = CaseVerdict.WRONG, grade: Grade = Grade.SHIPPED_KERNEL, stood_in: str = ""
+) -> FoundResult:
+    stood = (stood_in,) if stood_in else ()
+    place = PLACE if verdict is CaseVerdict.WRONG else None
+    return FoundResult(name, verdict, grade, "", ("a_kernel",), stood, "(float32[1])", place, Standing.STANDS)
+
+
+RESULTS = [
+    result("lgamma-of-infinity"),
+    result("i0-of-halves"),
+    result("erfc-of-large-numbers", CaseVerdict.PASSED),
+    result("elu-of-small-numbers", CaseVerdict.PASSED, Grade.DISPATCH_ONLY, "aten::elu: MPSGraph"),
+]
+
+
+@pytest.mark.parametrize("name", FINDINGS)
+def test_the_call_in_the_program_is_that_of_the_finding(name: str) -> None:
+    case = made(name, FINDINGS[name].case)
+    expected = case.call(*case.args, **case.kwargs)
+    given = eval(call_text(FINDINGS[name]), {"torch": torch, "device": "cpu", "inf": torch.inf, "nan": torch.nan})
+    if FINDINGS[name].case.form == "out":
+        expected, given = expected[0][0], given
+    for mine, theirs in zip(*(each if isinstance(each, tuple) else (each,) for each in (given, expected)), strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=0, atol=0, equal_nan=True)
+        assert mine.stride() == theirs.stride()
+
+
+def told(seen: str, on_mac: Callable[[], Tensor], is_nan: bool = False) -> str:
+    program: dict[str, Any] = {"__name__": "a module"}
+    exec(script_of("2.15.0", FINDINGS, RESULTS), program)
+    assert [name for name, *_ in program["FOUND"]] == ["lgamma-of-infinity", "i0-of-halves"]
+
+    def call(device: str) -> Tensor:
+        return torch.tensor([1.0]) if device == "cpu" else on_mac()
+
+    said: str = program["verdict"](call, 0, 0, seen, is_nan)
+    assert "{" not in said
+    return said.partition(":")[0]
+
+
+def test_the_program_tells_what_the_mac_gives() -> None:
+    two = bits_of(torch.tensor(2.0))
+    assert told(two, lambda: torch.tensor([2.0])) == "CONFIRMED"
+    assert told(two, lambda: torch.tensor([1.0])) == "REFUTED"
+    assert told(two, lambda: torch.tensor([3.0])) == "WRONG, BUT OTHERWISE"
+    assert told("0xffc00000", lambda: torch.tensor([torch.nan]), is_nan=True) == "CONFIRMED"
+    assert told(two, lambda: torch.tensor([torch.nan])) == "WRONG, BUT OTHERWISE"
+
+    def refuses() -> Tensor:
+        raise RuntimeError("no kernel")
+
+    assert told(two, refuses) == "NOT TRIED"
+
+
+def test_the_program_runs_and_tells_of_each(capsys: pytest.CaptureFixture[str]) -> None:
+    exec(script_of("2.15.0", FINDINGS, RESULTS), {"__name__": "__main__"})
+    first, *lines = capsys.readouterr().out.splitlines()
+    assert first == f"torch {torch.__version__}"
+    assert [line.partition(":")[0] for line in lines] == ["lgamma-of-infinity", "i0-of-halves"]
+
+
+def test_bits_are_those_of_the_number() -> None:
+    assert bits_of(torch.tensor(1.0)) == "0x3f800000"
+    assert bits_of(torch.tensor(1.0, dtype=torch.float16)) == "0x3c00"
+    assert bits_of(torch.tensor(complex(1, -0.0), dtype=torch.complex64)) == "0x3f800000 0x80000000"
+    assert bits_of(torch.tensor(258, dtype=torch.int64)) == "0x0000000000000102"
+
+
+def test_the_list_has_what_is_wrong_and_says_what_is_not() -> None:
+    text = markdown("2.15.0", FINDINGS, RESULTS, known_wrong.load().values())
+    assert "no Mac was involved" in text
+    assert "2 of 4 findings are wrong in this release" in text
+    assert "](#lgamma-of-infinity) | `a_kernel` | nan (`0xffc00000`) | inf (`0x7f800000`) | stands |" in text
+    assert "torch.lgamma(torch.tensor([inf], dtype=torch.float32))" in text
+    assert "Right in 2.15.0, wrong in an earlier one: erfc-of-large-numbers." in text
+    assert "Not tried, elu-of-small-numbers: aten::elu: MPSGraph." in text
+    assert "[#111374](https://github.com/pytorch/pytorch/issues/111374)" in text
+    assert "192507" not in text  # hypot is right from 2.14 on
