@@ -11,6 +11,7 @@ from .options import DEFAULT_STORE, StorePath
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ..audit.compiled.verdicts import CompiledOutcome
     from ..audit.launches import LaunchesByOverload
     from ..audit.running.replay import Replayed
 
@@ -47,6 +48,22 @@ def _launches(launches: LaunchesByOverload) -> Iterator[str]:
             yield f"stood in: {overload}: {reason}" + (f" ({calls} calls)" if calls > 1 else "")
 
 
+def _compiled_lines(found: CompiledOutcome) -> Iterator[str]:
+    """What became of a call under torch.compile, and the Metal that was generated for it."""
+    yield f"now:      {found.verdict.value} {found.reason}".rstrip()
+    if found.line:
+        yield f"line:     {found.line}"
+    if found.blame:
+        yield f"due to:   {found.blame.value}"
+    yield f"graphs:   {found.graphs}, {found.kernels} Metal kernels, {found.recompilations} recompilations"
+    for reason in found.breaks:
+        yield f"break:    {reason}"
+    if found.aten:
+        yield f"aten:     {', '.join(found.aten)}"
+    if found.source:
+        yield f"--- generated Metal\n{found.source}"
+
+
 def _lines(replayed: Replayed) -> Iterator[str]:
     recorded = replayed.recorded
     yield f"case {recorded.id}: {recorded.label}, {recorded.group.mode} mode, run {replayed.run.id}"
@@ -60,6 +77,10 @@ def _lines(replayed: Replayed) -> Iterator[str]:
         yield f"now:      {replayed.verdict} {replayed.death}"
         return
     outcome = replayed.replay.outcome
+    if replayed.replay.compiled is not None:
+        yield f"inputs:   {replayed.replay.inputs}"
+        yield from _compiled_lines(replayed.replay.compiled)
+        return
     yield f"now:      {outcome.verdict.value} {outcome.message}".rstrip()
     yield f"inputs:   {replayed.replay.inputs}"
     yield from _launches(replayed.replay.launches)

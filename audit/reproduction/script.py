@@ -13,7 +13,7 @@ from torch import Tensor
 from ...errors import MpsmithError
 from ..calls.invocation import SchemaCall
 from ..cases import Case
-from ..group import GroupKey
+from ..group import COMPILED_MODES, DYNAMIC, GroupKey
 from ..tree import leaves
 from ..verdicts import Outcome
 from .forms import METHODS, PLAIN, lines_of
@@ -53,6 +53,12 @@ for device in ("cpu", "mps"):
 
 
 FORWARD = "return output"
+# A compiled call may be wrong in what it leaves of its arguments.
+FORWARD_WITH_ARGUMENTS = "return output, args"
+COMPILED_FUNCTION = """\
+def compiled(call, device):
+    return call if device == "cpu" else torch.compile(call, dynamic={dynamic})
+"""
 BACKWARD = """\
 outputs = output if isinstance(output, (tuple, list)) else [output]
 loss = sum(t.square().sum() for t in outputs if t.requires_grad)
@@ -78,16 +84,34 @@ PLAIN_SOURCES = (
 FORM_SOURCE = "forms"
 
 
-def script_of(case: Case, key: GroupKey, outcome: Outcome, *, simulated: bool) -> str:
-    """The program. Raises MpsmithError for a case that cannot be written down."""
+def script_of(case: Case, key: GroupKey, outcome: Outcome, *, simulated: bool, metal: str = "") -> str:
+    """The program. Raises MpsmithError for a case that cannot be written down.
+
+    Args:
+        case, key, outcome: the case, its group and what it showed.
+        simulated: whether it was the simulated device that showed it.
+        metal: of a call under torch.compile, the Metal that was generated: it follows as a comment.
+    """
     call = case.written or _call_text(case, key)
     args = ", ".join(_text(arg, "device" if i not in case.on_host else '"cpu"') for i, arg in enumerate(case.args))
     inputs = f"args = [{args}]\nkwargs = {_text(case.kwargs)}"
     where = " on a SIMULATED mps device, so check it on a Mac first" if simulated else ""
     finding = f"{outcome.verdict.value}, {outcome.stage}: {outcome.message}".replace('"""', "'''").replace("\\", "/")
     title = f"{call}{f' ({case.title})' if case.title else ''} on mps"
-    run = indent(_run_text(case, key, outcome).replace("{call}", call), INDENT)
-    return TEMPLATE.format(title=title, where=where, finding=finding, inputs=indent(inputs, INDENT), run=run)
+    compiled = key.mode in COMPILED_MODES
+    if compiled:
+        call, title = f"compiled({call}, device)", f"{title} under torch.compile"
+    lines = _run_text(case, key, outcome)
+    if compiled:
+        lines = lines.replace(FORWARD, FORWARD_WITH_ARGUMENTS)
+    run = indent(lines.replace("{call}", call), INDENT)
+    text = TEMPLATE.format(title=title, where=where, finding=finding, inputs=indent(inputs, INDENT), run=run)
+    if not compiled:
+        return text
+    function = COMPILED_FUNCTION.format(dynamic=key.mode == DYNAMIC)
+    comment = "".join(f"# {line}".rstrip() + "\n" for line in metal.splitlines())
+    generated = f"\n# The Metal that Inductor generated:\n{comment}" if metal else ""
+    return text.replace("\n\ndef run(device)", f"\n\n{function}\n\ndef run(device)") + generated
 
 
 def _run_text(case: Case, key: GroupKey, outcome: Outcome) -> str:

@@ -49,6 +49,28 @@ def compiled_groups(keys: Iterable[GroupKey], shapes: Shapes) -> list[GroupKey]:
     return [replace(key, mode=mode) for mode in modes for key in groups]
 
 
+class ShownAlike:
+    """Judges smaller forms of a case for `reproduction.shrinking`: what shows something else counts as no evidence.
+
+    Attributes:
+        source: the Metal that was generated for the last form that shows the same.
+    """
+
+    def __init__(self, judge: Callable[[Case], CompiledOutcome]) -> None:
+        self._judge = judge
+        self._first: CompiledVerdict | None = None
+        self.source = ""
+
+    def __call__(self, case: Case) -> Outcome:
+        """The outcome of the case, its message that of the compiled verdict."""
+        found = self._judge(case)
+        first = self._first = self._first or found.verdict
+        if found.verdict is not first or found.verdict.is_right or not found.verdict.executed:
+            return Outcome(CaseVerdict.REFERENCE_FAILED, message=f"{found.verdict.value} here")
+        self.source = found.source
+        return replace(found.outcome, verdict=CaseVerdict.WRONG, message=f"{found.verdict.value}, {found.reason}")
+
+
 def judged_compiled(
     device: AuditedDevice, key: GroupKey, position: int, case: Case, seed: int, on_device: Callable[[], None]
 ) -> CompiledOutcome:

@@ -30,12 +30,20 @@ from ..selection import Settings
 from ..shipped.kernels import slow_positions
 from ..verdicts import CaseVerdict, Grade, Outcome
 from . import last_call
-from .compiled import compiled_groups, compiled_sources, judged_compiled, lay_over_codegen, with_own_sources
+from .compiled import (
+    ShownAlike,
+    compiled_groups,
+    compiled_sources,
+    judged_compiled,
+    lay_over_codegen,
+    with_own_sources,
+)
 from .death import at_risk, begin, keep_words
 from .look_budget import LookBudget
 
 if TYPE_CHECKING:
     from ..cases import Case, CaseSource
+    from ..compiled.verdicts import CompiledOutcome
     from ..covering.pruning import Chosen
     from ..judging.execution import Execution
     from ..judging.judge import Trial
@@ -89,7 +97,10 @@ class AuditPlan:
 
 @dataclass(frozen=True)
 class Replay:
-    """One case executed again: its outcome, both results as text, and what became of calls where kernels shipped."""
+    """One case executed again: its outcome, both results as text, and what became of calls where kernels shipped.
+
+    `compiled`: what became of it under torch.compile, where that is how it ran; the results are not kept then.
+    """
 
     outcome: Outcome
     inputs: str
@@ -97,6 +108,7 @@ class Replay:
     mps: str
     simulated: bool
     launches: LaunchesByOverload
+    compiled: CompiledOutcome | None = None
 
 
 @dataclass
@@ -275,6 +287,9 @@ def replay(task: Task) -> Replay:
     from ..cases import described
 
     worker, case, label, computing = _only_case(task)
+    if task.key.mode in COMPILED_MODES:
+        found = _judged_compiled(worker, task, case)
+        return Replay(found.outcome, described(case), "", "", worker.device.simulated, {}, found)
     shown: list[str] = []
     launches: LaunchesByOverload = {}
 
@@ -297,6 +312,10 @@ def script(task: Task) -> str:
     from ..reproduction.shrinking import shrink
 
     worker, case, label, computing = _only_case(task)
+    if task.key.mode in COMPILED_MODES:
+        alike = ShownAlike(lambda simpler: _judged_compiled(worker, task, simpler))
+        smallest, outcome = shrink(case, alike)
+        return script_of(smallest, task.key, outcome, simulated=worker.device.simulated, metal=alike.source)
 
     def judge_again(simpler: Case) -> Outcome:
         with at_risk(worker.options.settings.timeout), computing.of_case(_position(task)):
@@ -315,6 +334,12 @@ def launch_found(name: str) -> FoundResult:
     assert worker.shipped is not None
     with at_risk(worker.options.settings.timeout):
         return result_of(load()[name], worker.shipped, worker.device.recorder)
+
+
+def _judged_compiled(worker: _Worker, task: Task, case: Case) -> CompiledOutcome:
+    settings = worker.options.settings
+    with at_risk(settings.timeout):
+        return judged_compiled(worker.device, task.key, _position(task), case, settings.seed, lambda: None)
 
 
 def _only_case(task: Task) -> tuple[_Worker, Case, str, GroupComputing]:

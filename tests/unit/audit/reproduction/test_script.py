@@ -187,3 +187,23 @@ def test_a_layout_of_gradients_that_the_program_would_not_have_is_refused() -> N
 def test_what_cannot_be_written_down_is_said(argument: object) -> None:
     with pytest.raises(MpsmithError, match="cannot be written down"):
         script_of(Case(torch.abs, (argument,)), KEY, WRONG, simulated=False)
+
+
+def test_a_compiled_call_is_compiled_by_the_script_and_shows_its_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = Case(torch.sin, (torch.ones(2),))
+    key = GroupKey("opinfo", "sin", "", "float32", "dynamic")
+    script = script_of(case, key, WRONG, simulated=True, metal="kernel void f() {\n}")
+    assert script.endswith("# The Metal that Inductor generated:\n# kernel void f() {\n# }\n")
+    asked: list[tuple[Any, bool]] = []
+
+    def compile_(call: Any, dynamic: bool) -> Any:
+        asked.append((call, dynamic))
+        return torch.cos
+
+    monkeypatch.setattr(torch, "compile", compile_)
+    scope: dict[str, Any] = {}
+    exec(script.split("for device in (")[0], scope)
+    output, args = scope["run"]("cpu")
+    assert (torch.equal(output, torch.ones(2).sin()), len(args), asked) == (True, 1, [])
+    assert scope["compiled"](torch.sin, "mps") is torch.cos
+    assert asked == [(torch.sin, True)]

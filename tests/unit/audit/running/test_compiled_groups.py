@@ -1,12 +1,15 @@
-"""Which groups a run under torch.compile has, and from which sources."""
+"""Which groups a run under torch.compile has, from which sources, and how one of its cases is made smaller."""
 
 from __future__ import annotations
 
 import pytest
 
+from mpsmith.audit.cases import Case
+from mpsmith.audit.compiled.verdicts import CompiledOutcome, CompiledVerdict
 from mpsmith.audit.group import COMPILED, DYNAMIC
-from mpsmith.audit.running.compiled import SOURCES, compiled_groups, compiled_sources, with_own_sources
+from mpsmith.audit.running.compiled import SOURCES, ShownAlike, compiled_groups, compiled_sources, with_own_sources
 from mpsmith.audit.selection import Settings, Shapes
+from mpsmith.audit.verdicts import CaseVerdict, Outcome
 from support.stores import opinfo
 
 
@@ -29,3 +32,22 @@ def test_the_lane_is_recorded_where_it_is_asked_for() -> None:
     assert Settings.from_recorded(settings.recorded()).compiled is Shapes.BOTH
     assert "compiled" not in Settings().recorded()
     assert Settings.from_recorded(Settings().recorded()).compiled is None
+
+
+class TestShownAlike:
+    def test_what_shows_something_else_is_no_evidence(self) -> None:
+        wrong = CompiledOutcome(CompiledVerdict.WRONG, Outcome(CaseVerdict.WRONG), reason="a", source="first")
+        rejected = CompiledOutcome(CompiledVerdict.REJECTED, Outcome(CaseVerdict.WRONG), source="second")
+        found = iter((wrong, rejected, wrong))
+        alike = ShownAlike(lambda case: next(found))
+        case = Case(len)
+        assert (alike(case).verdict, alike(case).verdict) == (CaseVerdict.WRONG, CaseVerdict.REFERENCE_FAILED)
+        assert (alike(case).message, alike.source) == ("wrong, a", "first")
+
+    def test_a_race_is_shrunk_although_its_values_are_right(self) -> None:
+        race = CompiledOutcome(CompiledVerdict.RACE, Outcome(CaseVerdict.PASSED), reason="data race")
+        assert ShownAlike(lambda case: race)(Case(len)).verdict is CaseVerdict.WRONG
+
+    def test_a_right_result_is_not_shrunk(self) -> None:
+        right = CompiledOutcome(CompiledVerdict.METAL, Outcome(CaseVerdict.PASSED))
+        assert ShownAlike(lambda case: right)(Case(len)).verdict is CaseVerdict.REFERENCE_FAILED
