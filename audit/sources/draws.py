@@ -165,12 +165,14 @@ def _continuous() -> Iterator[Draw]:
     yield filled("uniform_", 0, within(-2, -1), -2.0, -1.0)
     yield filled("uniform_", 0, within(0, 8), 0.0, 8.0)
     yield filled("uniform_", 0, certain, 4.0, 4.0)
-    yield Draw("normal.Tensor_float", "0.5", lambda d, n: (alternating(d, n, -3, 3), 0.5))
+    yield Draw("normal.Tensor_float", "0.5", lambda d, n: (alternating(d, n, -2.5, 2.5), 0.5))
     yield Draw("normal.Tensor_float", "0", lambda d, n: (alternating(d, n, -3, 3), 0.0), certain)
     yield Draw("normal.float_Tensor", "2, 0 and 4", lambda d, n: (2.0, alternating(d, n, 0, 4)))
     yield Draw("normal.float_Tensor", "2, 0", lambda d, n: (2.0, *full(0)(d, n)), certain)
     yield Draw(
-        "normal.Tensor_Tensor", "-3 and 3, 1 and 4", lambda d, n: (alternating(d, n, -3, 3), alternating(d, n, 1, 4))
+        "normal.Tensor_Tensor",
+        "-2.5 and 2.5, 1 and 4",
+        lambda d, n: (alternating(d, n, -2.5, 2.5), alternating(d, n, 1, 4)),
     )
     yield Draw("normal.Tensor_Tensor", "-3 and 3, 0", lambda d, n: (alternating(d, n, -3, 3), *full(0)(d, n)), certain)
     yield Draw("normal.float_float", "2, 0.5", lambda d, n: (2.0, 0.5, [n]), factory=True)

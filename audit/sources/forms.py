@@ -29,7 +29,8 @@ AUTOCAST = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 # The CPU's own kernel writes into out= as if it were contiguous: there is nothing to compare with.
 STRIDES_OF_OUT_IGNORED = frozenset({"narrow_copy"})
 RESIZED = ("empty", "one element too large")
-OUT_KINDS = ("exact", "transposed", "every other element", *RESIZED)
+EXACT = "exact"
+OUT_KINDS = (EXACT, "transposed", "every other element", *RESIZED)
 
 Call = Callable[..., Any]
 
@@ -64,6 +65,9 @@ class FormSource(DerivedOpInfoSource):
         yield from number_and_tensor(op.op, op.aten_name, plain)
         yield replace(plain, call=under(torch.inference_mode, op.op), title="inference mode")
         yield replace(case, call=under(torch.no_grad, op.op), differentiable=False, title="no_grad")
+        if takes_out(op) and "out" not in case.kwargs and not case.uninitialised:
+            into_out = under(torch.no_grad, OutForm(EXACT).of(op.op))
+            yield replace(case, call=into_out, differentiable=False, title="no_grad, out=")
         yield replace(plain, call=deterministic(op.op), title="deterministic algorithms", errors_count=True)
         # PyTorch promises no strides of gradients and tangents; what picks from the outputs is no picker of gradients.
         derived = replace(case, elementwise=False, process_output=lambda output: output)

@@ -22,7 +22,7 @@ from .tensor_layouts import from_turn
 MOST_TENSORS = 3
 
 OTHERS: dict[torch.dtype, tuple[torch.dtype, ...]] = {
-    torch.float32: (torch.float16, torch.int64, torch.complex64),
+    torch.float32: (torch.float16, torch.int64, torch.complex64, torch.bool),
     torch.float16: (torch.float32, torch.int32),
     torch.bfloat16: (torch.float32, torch.float16),
     torch.complex64: (torch.float32,),

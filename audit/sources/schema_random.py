@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ..calls.binding import Binding
-from ..calls.invocation import SchemaCall, full_name, overload_of, runs_a_kernel
+from ..calls.invocation import SchemaCall, full_name, out_arguments, overload_of, runs_a_kernel
 from ..cases import Case, CaseSource
 from ..group import GroupKey
 from ..judging.randomness import draws, generators_as_before
@@ -23,6 +23,7 @@ from .draws import CPU, DRAWN, DRAWS, Draw, certain
 from .forms import copied
 from .random import TELLING, compared, drawn, many_draws, under_seeds
 from .schema import SchemaSource
+from .twins import functional_twin
 
 Call = Callable[..., Any]
 
@@ -73,6 +74,10 @@ class SchemaRandomSource(CaseSource):
         for draw in DRAWS:
             if draw.overload == key.operator and key.dtype in draw.dtypes:
                 yield from of_a_draw(draw, dtype)
+        twin = functional_twin(key.operator)
+        for draw in ONE_OF_EACH:
+            if full_name(draw.overload) == twin and key.dtype in draw.dtypes:
+                yield from into_an_out(draw, dtype, key.operator)
         if key.operator in MASKED and dtype.is_floating_point:
             call = mask_of_the_gradient(SchemaCall(full_name(key.operator)), MASKED[key.operator])
             yield Case(call, (-torch.ones(32, 4, 3, dtype=dtype),), title="the gradient's mask")
@@ -123,6 +128,22 @@ def of_a_draw(draw: Draw, dtype: torch.dtype) -> Iterator[Case]:
     one = replace(case, args=draw.made(dtype, 1))
     if dtype is torch.float32 and draw in ONE_OF_EACH and accepts(one):
         yield replace(one, call=many_draws(call), distribution=True, title=f"one at a time: {draw.title}")
+
+
+def into_an_out(draw: Draw, dtype: torch.dtype, operator: str) -> Iterator[Case]:
+    """The distribution of a call whose result is an out= tensor, another one for each call."""
+    (name,) = out_arguments(full_name(operator))
+    call = SchemaCall(full_name(operator))
+
+    def answer(*args: Any, **kwargs: Any) -> Any:
+        return call(*args, **kwargs | {name: torch.empty_like(kwargs[name])})
+
+    answer.__name__ = call.__name__
+    args = draw.made(dtype, DRAWN)
+    shape = next((arg.shape for arg in args if isinstance(arg, Tensor)), torch.Size([0]))
+    case = Case(answer, args, {name: torch.zeros(shape, dtype=dtype)})
+    if accepts(case):
+        yield replace(case, call=many_draws(answer), distribution=True, title=f"distribution in out=: {draw.title}")
 
 
 def certainly(call: Call, told: Callable[[Tensor], Any]) -> Call:

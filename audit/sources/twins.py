@@ -227,20 +227,22 @@ def contiguous_results(case: Case) -> bool:
 
 
 def grown(case: Case) -> Case:
-    """An elementwise call on so few elements, or of such shapes, that no layout differs: with the shape `GROWN`."""
-    with_dimensions = {i: tensor for i, tensor in enumerate(tensors_of(case)) if tensor.dim()}
-    shapes = [tensor.shape for tensor in with_dimensions.values()]
-    if not shapes or not is_elementwise(case) or any(map(_holds_numbers, case.args)):
+    """An elementwise call on so few elements, or of such shapes, that no layout differs: with the shape `GROWN`.
+
+    Tensors without dimensions get it too where the CPU takes that: else no layout of theirs would be tried.
+    """
+    shapes = [tensor.shape for tensor in tensors_of(case)]
+    if not any(shapes) or not is_elementwise(case) or any(map(_holds_numbers, case.args)):
         return case
     if any(0 in shape for shape in shapes) or all(len(shape) > 1 and min(shape) > 1 for shape in shapes):
         return case
-    larger = {
-        i: stretched(tensor.flatten(), [math.prod(GROWN)]).view(GROWN)
-        for i, tensor in with_dimensions.items()
-        if tensor.layout is torch.strided
-    }
-    made = with_tensors(case, larger, case.title)
-    return made if len(larger) == len(with_dimensions) and results_on_cpu(made) is not None else case
+    with_dimensions = [i for i, shape in enumerate(shapes) if shape]
+    for positions in (range(len(shapes)), with_dimensions):
+        larger = {i: stretched(tensors_of(case)[i].flatten(), [math.prod(GROWN)]).view(GROWN) for i in positions}
+        made = with_tensors(case, larger, case.title)
+        if results_on_cpu(made) is not None:
+            return made
+    return case
 
 
 def variations(key: GroupKey, case: Case) -> Iterator[Case]:
@@ -253,7 +255,7 @@ def variations(key: GroupKey, case: Case) -> Iterator[Case]:
     turn = start_of(key)
     yield from in_layouts(case, variety.layouts, written)
     if variety.mixed and not is_any_of(key.operator, DECOMPOSITIONS):
-        yield from each_in_others(case, 1, turn, but=sorted(written))
+        yield from each_in_others(case, 2, turn, but=sorted(written))
         if is_elementwise(case):
             for varied in each_as_scalar_tensor(replace(case, elementwise=True), turn):
                 yield replace(varied, elementwise=False)

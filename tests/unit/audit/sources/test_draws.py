@@ -57,6 +57,16 @@ def test_what_is_said_of_numbers() -> None:
     assert whole_channels(torch.tensor([[[2.0, 0.0], [0.0, 0.0]]])) == "parts of channels; draws 0, 2"
 
 
+def test_what_draws_into_an_out_has_the_distribution_of_its_twin() -> None:
+    """Each call gets an out= tensor of its own: the last one's numbers must not stand for all."""
+    (case,) = (case for title, case in made("normal.float_Tensor_out").items() if title.startswith("distribution"))
+    numbers, *_ = case.call(*case.args, **case.kwargs)
+    assert case.distribution
+    assert len(numbers.unique()) > FEWEST_DRAWS
+    assert numbers.unique().numel() > numbers.numel() / 4
+    assert abs(numbers.double().mean() - 2) < 0.2
+
+
 def test_arguments_are_filled_as_their_names_say() -> None:
     assert alternating(torch.float32, 5, 0, 1).tolist() == [0, 1, 0, 1, 0]
     assert rows(1, 2, 5)(torch.float32, 6)[0].tolist() == [[1, 2, 5], [1, 2, 5]]

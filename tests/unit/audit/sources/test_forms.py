@@ -40,6 +40,7 @@ def test_an_operator_that_has_all_forms_is_called_in_all_of_them() -> None:
         "method",
         "inference mode",
         "no_grad",
+        "no_grad, out=",
         "deterministic algorithms",
         "second derivative",
         "forward mode",

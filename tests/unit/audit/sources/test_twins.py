@@ -59,11 +59,18 @@ def test_outs_are_fresh_and_fit_or_are_empty() -> None:
         if case.title.startswith(("one element", "no dimension")):
             continue  # the CPU refuses them, as k is 3
         values, indices = case.kwargs["values"], case.kwargs["indices"]
-        assert (values.dtype.is_floating_point or "complex64" in case.title, indices.dtype) == (True, torch.int64)
+        assert values.dtype is case.args[0].dtype
+        assert indices.dtype is torch.int64
         assert values.shape == indices.shape
         assert values.numel() == 0 if "resized" in case.title else values.dim() == case.args[0].dim()
         assert case.errors_count
     assert any("resized" in case.title for case in cases.values())
+
+
+def test_a_tensor_without_dimensions_is_tried_in_layouts_too() -> None:
+    """The remembered call of logaddexp2.out has a number first: an expanded tensor there is a case of its own."""
+    expanded_first = [case for title, case in made("logaddexp2.out").items() if title.startswith("tensor 0 expanded")]
+    assert [0 in case.args[0].stride() and case.args[1].is_contiguous() for case in expanded_first] == [True]
 
 
 def test_sizes_that_16_bits_do_not_count() -> None:
