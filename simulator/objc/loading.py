@@ -92,6 +92,7 @@ def _joined() -> ctypes.CDLL:
     frameworks.metal_host_set_storage(
         ctypes.cast(simulated.mpsmith_storage_bytes, ctypes.c_void_p),
         ctypes.cast(simulated.mpsmith_storage_hold, ctypes.c_void_p),
+        ctypes.cast(simulated.mpsmith_storage_gone, ctypes.c_void_p),
         ctypes.c_void_p(simulated.mpsmith_storage_anywhere()),
     )
     frameworks.metal_host_install(ctypes.byref(PROGRAMS))

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -31,6 +32,20 @@ std::unordered_map<const void*, Start>& starts() {
   return *table;
 }
 
+// Where the memory of tensors began that are gone, as long as nothing else begins there: who still takes such an
+// address for a buffer has forgotten to retain it.
+constexpr size_t kRemembered = 1 << 16;
+std::unordered_set<const void*>& gone() {
+  static auto* addresses = new std::unordered_set<const void*>;
+  return *addresses;
+}
+void remember_gone(const void* data) {
+  if (gone().size() >= kRemembered) {
+    gone().clear();
+  }
+  gone().insert(data);
+}
+
 // Objects of the Objective-C runtime begin 16 bytes behind a multiple of 64, and the memory of tensors at one. Where
 // some tensor's does not, the runtime has to look into the table for each message.
 constexpr uintptr_t kBlock = 64;
@@ -44,6 +59,7 @@ void note_start(const void* data, size_t bytes) {
     starts_like_an_object = true;
   }
   const std::lock_guard<std::mutex> guard(starts_mutex());
+  gone().erase(data);
   Start& start = starts()[data];
   start.bytes = std::max(start.bytes, bytes);
   ++start.owners;
@@ -61,6 +77,7 @@ void forget_start(const void* data, void (*release)(void*), void* context) {
       }
       if (found->second.owners == 0) {
         starts().erase(found);
+        remember_gone(data);
       }
     }
   }
@@ -72,6 +89,12 @@ extern "C" __attribute__((visibility("default"))) uint64_t mpsmith_storage_bytes
   const std::lock_guard<std::mutex> guard(starts_mutex());
   const auto found = starts().find(data);
   return found == starts().end() ? 0 : found->second.bytes;
+}
+
+// Whether the memory of a tensor began here that is gone.
+extern "C" __attribute__((visibility("default"))) bool mpsmith_storage_gone(const void* data) {
+  const std::lock_guard<std::mutex> guard(starts_mutex());
+  return gone().count(data) != 0;
 }
 
 // Somebody takes hold of the memory that begins here (+1) or lets go of it (-1).
@@ -89,6 +112,7 @@ extern "C" __attribute__((visibility("default"))) void mpsmith_storage_hold(cons
       released.swap(start.held_back);
       if (start.owners == 0) {
         starts().erase(found);
+        remember_gone(data);
       }
     }
   }

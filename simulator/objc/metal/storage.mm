@@ -1,6 +1,8 @@
 // The memory of a tensor as an MTLBuffer: `tensor.storage().data()`, which host code casts to id<MTLBuffer>, is the first
 // byte of host memory on the simulated device. Messages to such an address go to this class, whose `self` is the
 // address and which has nothing else. Compiled without ARC.
+#include <dlfcn.h>
+
 #include <atomic>
 #include <cstdio>
 #include <string>
@@ -12,6 +14,7 @@ extern "C" void objc_simulator_set_foreign_objects(Class (*)(id), const std::ato
 // How many bytes begin at an address, 0 where it is the start of no tensor's memory; and who holds on to them.
 static uint64_t (*storage_bytes)(const void*);
 static void (*storage_hold)(const void*, int64_t);
+static bool (*storage_gone)(const void*);
 
 @interface SimulatedStorage : NSObject
 @end
@@ -60,11 +63,44 @@ static void (*storage_hold)(const void*, int64_t);
 }
 @end
 
-static Class class_of_storage(id object) { return storage_bytes(object) != 0 ? [SimulatedStorage class] : nil; }
+// Memory that was given back: every message to it is an error, and what may not throw notes one.
+__attribute__((objc_root_class))
+@interface SimulatedStorageOfNoTensor
+@end
+static const char* const kGone =
+    "Metal, simulated: a released object was used again: the buffer of a tensor that is gone";
+@implementation SimulatedStorageOfNoTensor
+- (instancetype)retain {
+  objc_simulator_note_misuse(kGone);
+  return self;
+}
+- (void)release {
+}
+- (NSUInteger)length {
+  throw std::runtime_error(kGone);
+}
+- (void*)contents {
+  throw std::runtime_error(kGone);
+}
+@end
+
+static Class class_of_storage(id object) {
+  if (storage_bytes(object) != 0) {
+    return [SimulatedStorage class];
+  }
+  // A library may have been loaded since to where that memory was, with its classes.
+  Dl_info library;
+  const bool gone = storage_gone(object) && dladdr(object, &library) == 0;
+  return gone ? objc_getClass("SimulatedStorageOfNoTensor") : nil;
+}
 
 extern "C" __attribute__((visibility("default"))) void metal_host_set_storage(
-    uint64_t (*bytes)(const void*), void (*hold)(const void*, int64_t), const std::atomic<bool>* anywhere) {
+    uint64_t (*bytes)(const void*),
+    void (*hold)(const void*, int64_t),
+    bool (*gone)(const void*),
+    const std::atomic<bool>* anywhere) {
   storage_bytes = bytes;
   storage_hold = hold;
+  storage_gone = gone;
   objc_simulator_set_foreign_objects(&class_of_storage, anywhere);
 }

@@ -36,6 +36,14 @@ enum : int {
 };
 enum : int { kObject = 3, kBlock = 7, kShared = 8, kWeak = 16, kOfSharedVariable = 128 };
 
+// Blocks begin where objects do, and the memory of no tensor does: see class_of.
+void* allocate_block(size_t size) {
+  const size_t bytes = size + sizeof(objc::Header);
+  void* memory = std::aligned_alloc(objc::kBlock, (bytes + objc::kBlock - 1) / objc::kBlock * objc::kBlock);
+  return static_cast<objc::Header*>(memory) + 1;
+}
+void free_block(void* block) { std::free(static_cast<objc::Header*>(block) - 1); }
+
 SharedVariable* copy_of(SharedVariable* from) {
   if (from->forwarding->flags & kNeedsFree) {
     from->forwarding->flags += kOneReference;
@@ -77,7 +85,7 @@ void* _Block_copy(const void* argument) {
     block->flags += kOneReference;
     return block;
   }
-  auto* copy = static_cast<Block*>(std::malloc(block->descriptor->size));
+  auto* copy = static_cast<Block*>(allocate_block(block->descriptor->size));
   std::memcpy(static_cast<void*>(copy), block, block->descriptor->size);
   copy->flags = (block->flags & ~kReferences) | kNeedsFree | kOneReference;
   copy->isa = _NSConcreteMallocBlock;
@@ -95,7 +103,7 @@ void _Block_release(const void* argument) {
     if (block->flags & kHasCopy) {
       block->descriptor->dispose(block);
     }
-    std::free(block);
+    free_block(block);
   }
 }
 id objc_retainBlock(id block) { return static_cast<id>(_Block_copy(block)); }

@@ -1,4 +1,7 @@
 // The device of torch's mps backend. Compiled without ARC.
+#define AT_PER_OPERATOR_HEADERS
+#include <ATen/native/mps/OperationUtils.h>
+
 #include <ATen/mps/MPSDevice.h>
 #include <c10/core/Allocator.h>
 

@@ -1,6 +1,9 @@
 // Dispatch stubs that know mps. A torch built for Linux has a place for a kernel of mps in each of them, but its
 // DispatchStubImpl::get_call_ptr refuses to look there. All stubs call it through one slot of libtorch_cpu's table of
 // functions, which is pointed here when this library is loaded. Compiled without ARC.
+#define AT_PER_OPERATOR_HEADERS
+#include <ATen/native/mps/OperationUtils.h>
+
 #include <ATen/native/DispatchStub.h>
 #include <c10/util/Exception.h>
 

@@ -1,7 +1,9 @@
 // The elementwise launches of MetalShaderLibrary, for the kernels that c10/metal/indexing.h instantiates: which of them
 // fits an iterator, under which name, with which buffers. Compiled without ARC.
-#include <ATen/TensorIterator.h>
+#define AT_PER_OPERATOR_HEADERS
 #include <ATen/native/mps/OperationUtils.h>
+
+#include <ATen/TensorIterator.h>
 
 namespace at::native::mps {
 

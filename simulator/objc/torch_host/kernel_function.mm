@@ -1,7 +1,9 @@
 // MetalKernelFunction: one kernel with its arguments and launches. Compiled without ARC.
+#define AT_PER_OPERATOR_HEADERS
+#include <ATen/native/mps/OperationUtils.h>
+
 #include <ATen/core/Tensor.h>
 #include <ATen/mps/MPSStream.h>
-#include <ATen/native/mps/OperationUtils.h>
 
 namespace at::native::mps {
 

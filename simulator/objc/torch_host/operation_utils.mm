@@ -1,4 +1,5 @@
 // The part of upstream's OperationUtils that needs Metal alone: names of types, scalars, offsets. Compiled without ARC.
+#define AT_PER_OPERATOR_HEADERS
 #include <ATen/native/mps/OperationUtils.h>
 
 namespace at::native::mps {

@@ -1,4 +1,7 @@
 // MetalShaderLibrary: a Metal program from source, its pipelines and its kernel functions. Compiled without ARC.
+#define AT_PER_OPERATOR_HEADERS
+#include <ATen/native/mps/OperationUtils.h>
+
 #include <ATen/mps/MPSDevice.h>
 #include <ATen/native/mps/MetalShaderLibrary.h>
 #include <c10/util/Exception.h>

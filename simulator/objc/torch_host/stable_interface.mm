@@ -1,4 +1,7 @@
 // torch's C interface to Metal kernels (aoti_torch_mps_*), which its stable ABI and Inductor use. Compiled without ARC.
+#define AT_PER_OPERATOR_HEADERS
+#include <ATen/native/mps/OperationUtils.h>
+
 #include <ATen/mps/MPSStream.h>
 #include <ATen/native/mps/MetalShaderLibrary.h>
 #include <torch/csrc/inductor/aoti_torch/c/shim_mps.h>

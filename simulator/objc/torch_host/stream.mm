@@ -1,4 +1,7 @@
 // The stream of torch's mps backend and its command buffer. Compiled without ARC.
+#define AT_PER_OPERATOR_HEADERS
+#include <ATen/native/mps/OperationUtils.h>
+
 #include <ATen/mps/MPSStream.h>
 #include <c10/metal/error.h>
 

@@ -1,4 +1,5 @@
 // What upstream's host code asks of tensors. Compiled without ARC.
+#define AT_PER_OPERATOR_HEADERS
 #include <ATen/native/mps/OperationUtils.h>
 
 namespace at::native::mps {

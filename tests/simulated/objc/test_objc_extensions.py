@@ -68,6 +68,11 @@ def test_a_retained_buffer_outlives_its_tensor(extension: ModuleType) -> None:
     assert extension.outlives_tensor() == 1.0
 
 
+def test_a_buffer_of_a_tensor_that_is_gone_is_no_buffer(extension: ModuleType) -> None:
+    with pytest.raises(RuntimeError, match="used again: the buffer of a tensor that is gone"):
+        extension.used_after_tensor()
+
+
 def test_the_stream_copies_buffers(extension: ModuleType) -> None:
     source, target = torch.arange(10.0).to("mps"), torch.zeros(10).to("mps")
     extension.copy_on_stream(source, target)

@@ -141,6 +141,16 @@ static float outlives_tensor() {
   return value;
 }
 
+// One that is not is gone with it.
+static void used_after_tensor() {
+  id<MTLBuffer> forgotten = nil;
+  {
+    at::Tensor tensor = at::ones({1000}, at::device(at::kMPS));
+    forgotten = getMTLBufferStorage(tensor);
+  }
+  [forgotten contents];
+}
+
 static void copy_on_stream(const at::Tensor& from, const at::Tensor& to) {
   getCurrentMPSStream()->copy(
       getMTLBufferStorage(from), getMTLBufferStorage(to), from.nbytes(), 0, 0, 0, SyncType::COMMIT_AND_WAIT);
@@ -173,6 +183,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("parametrized", &parametrized);
   m.def("report_error", &report_error);
   m.def("outlives_tensor", &outlives_tensor);
+  m.def("used_after_tensor", &used_after_tensor);
   m.def("copy_on_stream", &copy_on_stream);
   m.def("throw_in_block", &throw_in_block);
   m.def("forget_end_encoding", &forget_end_encoding);
