@@ -88,6 +88,7 @@ class Settings:
         faults: what the simulated device does wrong on purpose, as `simulator.device.faults.Fault` prints it.
         shipped: the torch release whose shipped kernels compute on the simulated device; None for the stand-ins alone.
         shipped_samples: how many of the cases take them.
+        upstream: a folder that `mpsmith upstream build` noted kernels in, which answer then; None for none.
         compiled: how torch.compile is to see the sizes in every call; None for calls as they are.
         codegen: the torch release whose code generator is laid over the installed one; None for that as it is.
     """
@@ -108,6 +109,7 @@ class Settings:
     faults: tuple[str, ...] = ()
     shipped: str | None = None
     shipped_samples: ShippedSamples = ShippedSamples.DEFAULT
+    upstream: str | None = None
     compiled: Shapes | None = None
     codegen: str | None = None
 
@@ -115,7 +117,7 @@ class Settings:
         """The settings that decide what is executed, as plain data for the store."""
         fields = asdict(self)
         del fields["workers"], fields["timeout"], fields["memory_limit"]
-        for name in ("compiled", "codegen"):
+        for name in ("compiled", "codegen", "upstream"):
             if fields[name] is None:
                 del fields[name]
         return {name: _plain(value) for name, value in fields.items()}
@@ -137,6 +139,7 @@ class Settings:
             faults=tuple(fields.get("faults", ())),
             shipped=fields.get("shipped"),
             shipped_samples=ShippedSamples(fields.get("shipped_samples", ShippedSamples.DEFAULT)),
+            upstream=fields.get("upstream"),
             compiled=Shapes(fields["compiled"]) if fields.get("compiled") else None,
             codegen=fields.get("codegen"),
             **others,

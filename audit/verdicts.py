@@ -71,6 +71,7 @@ class Grade(str, Enum):
 
     REAL_DEVICE = "real device"
     SHIPPED_KERNEL = "shipped kernel"
+    UPSTREAM_SOURCE = "upstream source"
     DISPATCH_ONLY = "dispatch only"
 
 

@@ -117,6 +117,14 @@ def audit(
             "they are at hand or can be fetched; none: the CPU's kernels stand in.",
         ),
     ] = "none",
+    upstream: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            rich_help_panel=_DEVICE,
+            help="The kernels that `mpsmith upstream build` noted in this folder answer on the simulated device.",
+        ),
+    ] = None,
     shipped_samples: Annotated[
         ShippedSamples,
         typer.Option(
@@ -200,6 +208,8 @@ def audit(
         raise typer.BadParameter("goes with neither --with-kernels nor --shipped", param_hint="--compile")
     if codegen is not None and not compiled:
         raise typer.BadParameter("goes with --compile alone", param_hint="--codegen")
+    if upstream and (compiled or with_kernels or shipped != "none"):
+        raise typer.BadParameter("goes with neither --compile, --with-kernels nor --shipped", param_hint="--upstream")
     settings = Settings(
         samples=samples or (Samples.QUICK if compiled else Samples.DEFAULT),
         seed=seed,
@@ -216,6 +226,7 @@ def audit(
         large=large,
         faults=tuple(faults or ()),
         shipped_samples=shipped_samples,
+        upstream=str(upstream.resolve()) if upstream else None,
         compiled=shapes if compiled else None,
         codegen=_other_codegen(codegen),
     )

@@ -36,6 +36,7 @@ GRADE_MEANING: dict[Grade, str] = {
     Grade.REAL_DEVICE: "a Mac computed it",
     Grade.SHIPPED_KERNEL: "the release's own compiled Metal kernel ran on the host; Apple's mathematics library and "
     "code generator were not involved",
+    Grade.UPSTREAM_SOURCE: "upstream's own host code and Metal source, of a checkout, ran on the host",
     Grade.DISPATCH_ONLY: "the CPU's kernel stood in: says how the call is dispatched, and nothing of values",
 }
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from ..group import GroupKey
 from ..surface.overloads import Surface
@@ -33,6 +33,7 @@ class Grading:
         launches: what became of the calls where shipped kernels computed.
         witnesses: for each group the overloads that it called, True for those that the user's own code called.
         surface: the overloads that exist.
+        upstream: those that upstream's own source answered.
 
     Attributes:
         cases: all executed cases by grade, the strongest first.
@@ -45,6 +46,7 @@ class Grading:
         launches: GroupLaunches,
         witnesses: Mapping[GroupKey, Mapping[str, bool]],
         surface: Surface,
+        upstream: Collection[str] = (),
     ) -> None:
         self._of_device = of_device
         self._launches = launches
@@ -54,6 +56,7 @@ class Grading:
         self._composed: defaultdict[str, set[str]] = defaultdict(set)
         together: Counter[Grade] = Counter()
         shipped: set[GroupKey] = set()
+        by_upstream: set[GroupKey] = set()
         for count in counts:
             if count.verdict.executed:
                 entry = SourceEntry.of(count.group)
@@ -62,10 +65,17 @@ class Grading:
                 together[count.grade] += count.cases
                 if count.grade is Grade.SHIPPED_KERNEL:
                     shipped.add(count.group)
+                elif count.grade is Grade.UPSTREAM_SOURCE:
+                    by_upstream.add(count.group)
         for group in shipped:
             for overload, outermost in witnesses.get(group, {}).items():
                 if outermost and self._is_composed(overload):
                     self._composed[overload].add(group.dtype)
+        self._upstream: defaultdict[str, set[str]] = defaultdict(set)
+        for group in by_upstream:
+            for overload in witnesses.get(group, {}):
+                if overload in upstream:
+                    self._upstream[overload].add(group.dtype)
         self.cases = {grade: together[grade] for grade in Grade if together[grade]}
 
     def of_entry(self, name: str) -> Grade | None:
@@ -81,6 +91,9 @@ class Grading:
         composed = self._composed.get(overload, set())
         if self._launches.computed(overload, dtype) or (composed if dtype is None else dtype in composed):
             return Grade.SHIPPED_KERNEL
+        answered = self._upstream.get(overload, set())
+        if answered if dtype is None else dtype in answered:
+            return Grade.UPSTREAM_SOURCE
         return self._of_device
 
     def _is_composed(self, overload: str) -> bool:

@@ -81,7 +81,8 @@ def summarize(
     evidence = evidence_of(store, run.id, surface, rule_of, simulated=simulated)
     groups = store.groups(run.id)
     launches = GroupLaunches(store.launches(run.id))
-    grading = Grading(evidence.counts, run.grade, launches, evidence.witnesses, surface)
+    upstream = frozenset(run.environment.get("upstream", ()))
+    grading = Grading(evidence.counts, run.grade, launches, evidence.witnesses, surface, upstream)
     selection = _selection(run, evidence.counts)
     overloads = tuple(
         replace(overload, shipped=launches.of(overload.name))

@@ -15,6 +15,7 @@ import struct
 import threading
 import time
 import warnings
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -40,6 +41,7 @@ from .compiled import (
 )
 from .death import at_risk, begin, keep_words
 from .look_budget import LookBudget
+from .upstream_source import UpstreamKernels, put_upstream
 
 if TYPE_CHECKING:
     from ..cases import Case, CaseSource
@@ -118,6 +120,7 @@ class _Worker:
     device: AuditedDevice
     store: Store
     shipped: AuditedKernels | None
+    upstream: UpstreamKernels | None
     frozen: set[str] = field(default_factory=set)
     looking: LookBudget = field(default_factory=LookBudget)
     moving: LookBudget = field(default_factory=LookBudget)
@@ -157,6 +160,8 @@ def _prepare(options: WorkerOptions) -> _Worker:
     torch.set_num_threads(1)
     device = open_device(options.settings.device, options.settings.profile)
     shipped = _put_shipped(options, device)
+    folder = options.settings.upstream
+    upstream = put_upstream(folder, device) if folder else None
     _arm(options.settings.faults, device)
     _refuse(options.settings.refuse_dtypes_of, device)
     sources = case_sources(options.settings.imports)
@@ -168,7 +173,7 @@ def _prepare(options: WorkerOptions) -> _Worker:
     store = Store.open_to_add(options.store)
     keep_words(options.scratch)
     _limit_memory(options.settings.memory_limit)
-    return _Worker(options, sources, device, store, shipped)
+    return _Worker(options, sources, device, store, shipped, upstream)
 
 
 def _put_shipped(options: WorkerOptions, device: AuditedDevice) -> AuditedKernels | None:
@@ -224,6 +229,8 @@ def plan() -> AuditPlan:
     found = environment(worker.device) | ({"shipped": settings.shipped} if worker.shipped else {})
     if settings.codegen is not None:
         found["codegen"] = settings.codegen
+    if worker.upstream:
+        found["upstream"] = sorted(worker.upstream.overloads)
     kernels = tuple(worker.shipped.names) if worker.shipped else ()
     selected = select(groups, settings.ops, settings.dtypes)
     if settings.compiled is not None:
@@ -429,10 +436,12 @@ def _run_cases(
         traced_types.add(types)
         inputs = described(case)
         reached_device = partial(_mark, marker, position, ON_DEVICE)
-        with computing.of_case(position) as drained:
+        with computing.of_case(position) as drained, worker.upstream.of_case() if worker.upstream else nullcontext():
             outcome = _judged(worker, case, f"{task.key.label}:{position}", witness=traced, on_device=reached_device)
             launches = drained()
             grade = grade_of_case(launches, outcome) if launches else None
+            if worker.upstream and grade is None:
+                grade = worker.upstream.grade(outcome)
             worker.store.add_case(task.group, position, outcome, inputs, grade)
             count_case(of_group, launches, grade)
             if launches and outcome.verdict is not CaseVerdict.PASSED:

@@ -18,6 +18,7 @@ from ..metal.modes import mode_from_environment
 _THREADGROUP_SLOTS = 16
 _ALIGNMENT = 32
 _U64 = ctypes.c_uint64
+_counted = [0]
 _TEXT = ctypes.c_void_p  # an address: the bytes are kept in _answers
 
 
@@ -144,6 +145,12 @@ def _launch(number: int, launch: Any) -> None:
     buffers = {b.index: Buffer(b.address, b.base, b.size, None) for b in given.bindings[: given.binding_count]}
     memory = {slot: _threadgroup_memory(size) for slot, size in enumerate(given.threadgroup_bytes) if size}
     _kernels[number].launch(tuple(given.grid), tuple(given.group), buffers, memory)
+    _counted[0] += 1
+
+
+def launches() -> int:
+    """How many kernels were launched in this process so far."""
+    return _counted[0]
 
 
 def _threadgroup_memory(size: int) -> Buffer:

@@ -83,7 +83,9 @@ def stub_of(request: Request, rows: Mapping[str, Mapping[str, str]], include: Pa
 
 def stub_for(operator: str, include: Path) -> Stub | None:
     """The stub named after an operator, where it works on a TensorIterator."""
-    return _stubs(include).get(f"{operator.strip('_')}_stub")
+    name = operator.strip("_")
+    stubs = _stubs(include)
+    return stubs.get(f"{name}_stub") or stubs.get(f"{name.removeprefix('special_')}_stub")
 
 
 @cache

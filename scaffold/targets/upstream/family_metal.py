@@ -24,7 +24,7 @@ _REPORTS = r"// REPORT_BUFFER(n) is a kernel's last buffer: for what only it see
 _ELEMENTWISE = frozenset({"elementwise", "lanes", "strided"})
 _FLOATING = ("float", "half", "bfloat")
 _INTEGERS = ("long", "int", "short", "char", "uchar", "bool")
-# A functor of one operand takes integers as floats, as TensorIterator says; those of two operands take one type.
+# A functor that has floating types alone takes integers as floats, as TensorIterator says.
 _UNARY = """\
 struct {name}_functor {{
   template <typename T>
@@ -45,6 +45,18 @@ struct {name}_functor {{
   }}
 }};
 """
+_BINARY_FLOATING = """\
+struct {name}_functor {{
+  template <typename T>
+  inline enable_if_t<is_floating_point_v<T>, T> operator()(const T a, const T b) {{
+    return {name}::apply(a, b, nullptr);
+  }}
+  template <typename T>
+  inline enable_if_t<is_integral_v<T>, float> operator()(const T a, const T b) {{
+    return {name}::apply(static_cast<float>(a), static_cast<float>(b), nullptr);
+  }}
+}};
+"""
 
 
 @dataclass(frozen=True)
@@ -58,12 +70,14 @@ class ElementwiseFunctor:
     @property
     def text(self) -> str:
         """The functor that the tree's kernels call, and the lines that instantiate them."""
-        if self.operands == 2:
-            lines = [f"REGISTER_BINARY_OP({self.name}, {type_}, {type_});" for type_ in self.types]
-            return _BINARY.format(name=self.name) + "\n" + "\n".join(lines) + "\n"
-        lines = [f"REGISTER_UNARY_OP({self.name}, {type_}, {type_});" for type_ in self.types]
-        lines += [f"REGISTER_UNARY_OP({self.name}, {type_}, float);" for type_ in _INTEGERS]
-        return _UNARY.format(name=self.name) + "\n" + "\n".join(lines) + "\n"
+        macro, functor = ("UNARY", _UNARY) if self.operands == 1 else ("BINARY", _BINARY_FLOATING)
+        pairs = [(type_, type_) for type_ in self.types]
+        if set(self.types) == set(_FLOATING):
+            pairs += [(type_, "float") for type_ in _INTEGERS]
+        elif self.operands == 2:
+            functor = _BINARY
+        lines = [f"REGISTER_{macro}_OP({self.name}, {read}, {written});" for read, written in pairs]
+        return functor.format(name=self.name) + "\n" + "\n".join(lines) + "\n"
 
 
 def elementwise_functors(path: Path) -> tuple[ElementwiseFunctor, ...]:

@@ -63,3 +63,21 @@ def test_the_strongest_grade_of_several_is_known() -> None:
     assert strongest([]) is strongest([None]) is None
     assert strongest([None, Grade.DISPATCH_ONLY, Grade.SHIPPED_KERNEL]) is Grade.SHIPPED_KERNEL
     assert strongest([Grade.SHIPPED_KERNEL, Grade.REAL_DEVICE]) is Grade.REAL_DEVICE
+
+
+def test_an_overload_that_upstream_source_answered_has_that_grade(store: Store) -> None:
+    environment = {"simulated": True, "variables": {}, "upstream": ["aten::relu"]}
+    recording = begun(store, {"ops": [], "dtypes": []}, environment)
+    for name, dtype, grade in (
+        ("relu", "float32", Grade.UPSTREAM_SOURCE),
+        ("relu", "int8", None),
+        ("sin", "float32", Grade.UPSTREAM_SOURCE),
+    ):
+        recording.add(opinfo(name, dtype), calls={name: True}, done=False)
+        group = next(group for group in store.groups(recording.run.id) if group.key == opinfo(name, dtype))
+        store.add_case(group.id, 0, PASSED, "(float32[3])", grade)
+        store.mark_done(group.id)
+    relu, sin = summary_of(store, recording).overloads
+    assert relu.grade is relu.dtypes["float32"].grade is Grade.UPSTREAM_SOURCE
+    # The CPU's kernel stood in for the other dtype, and sin only called what upstream's source answers.
+    assert relu.dtypes["int8"].grade is sin.grade is Grade.DISPATCH_ONLY

@@ -1,0 +1,53 @@
+"""Upstream's own host code under the simulated device: loaded in a worker, and which cases it computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ...errors import MpsmithError
+from ..verdicts import Grade, Outcome
+from .device import AuditedDevice
+
+
+@dataclass
+class UpstreamKernels:
+    """The kernels of a build, loaded into this process.
+
+    Attributes:
+        overloads: those that they answer.
+        launched: whether they launched anything in the case that `of_case` last stood around.
+    """
+
+    overloads: frozenset[str]
+    launched: bool = field(default=False)
+
+    @contextmanager
+    def of_case(self) -> Iterator[None]:
+        """Around the execution of a case."""
+        from ...simulator.objc.bridge import launches
+
+        before = launches()
+        try:
+            yield
+        finally:
+            self.launched = launches() > before
+
+    def grade(self, outcome: Outcome) -> Grade | None:
+        """The grade of the case: upstream's code ran in it, and nothing fell back; None for that of the device."""
+        return Grade.UPSTREAM_SOURCE if self.launched and not outcome.fallbacks else None
+
+
+def put_upstream(folder: str, device: AuditedDevice) -> UpstreamKernels:
+    """Load what `mpsmith upstream build` noted in a folder.
+
+    Raises MpsmithError on a real device, where nothing was built there, and where a library cannot be loaded.
+    """
+    if not device.simulated:
+        raise MpsmithError("--upstream is for the simulated device; a real one has its own kernels")
+    from ...simulator.objc.loading import load_extension
+    from ...simulator.upstream.building import load_files, read_manifest
+
+    return UpstreamKernels(frozenset(load_files(read_manifest(Path(folder)), load_extension)))

@@ -1,0 +1,71 @@
+#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
+#include <ATen/mps/MPSProfiler.h>
+#include <ATen/native/mps/OperationUtils.h>
+
+#include <cmath>
+
+#ifndef AT_PER_OPERATOR_HEADERS
+#include <ATen/Functions.h>
+#include <ATen/NativeFunctions.h>
+#else
+#include <ATen/ops/empty.h>
+#include <ATen/ops/logspace.h>
+#include <ATen/ops/logspace_native.h>
+#include <ATen/ops/scalar_tensor.h>
+#endif
+
+namespace at::native {
+using namespace mps;
+
+#ifndef PYTORCH_JIT_COMPILE_SHADERS
+static auto& lib = MetalShaderLibrary::getBundledLibrary();
+#else
+#include <ATen/native/mps/Logspace_metallib.h>
+#endif
+
+namespace {
+
+#include "shared/launch.h"
+
+// A number as a dtype holds it.
+double rounded(const Scalar& x, ScalarType dtype) {
+  return at::scalar_tensor(x, TensorOptions().dtype(dtype).device(kCPU)).item().toDouble();
+}
+
+// A double as the sum of two numbers of float32.
+std::array<float, 2> in_two(double x) {
+  const auto high = static_cast<float>(x);
+  return {high, static_cast<float>(x - high)};
+}
+
+} // namespace
+
+Tensor& logspace_out_mps(const Scalar& start, const Scalar& end, int64_t steps, double base, Tensor& out) {
+  TORCH_CHECK(steps >= 0, "number of steps must be non-negative");
+  if (out.numel() != steps) {
+    out.resize_({steps});
+  }
+  if (steps == 0) {
+    return out;
+  }
+  const auto dtype = out.scalar_type();
+  const bool fits = supportedFloatingType(dtype) && !start.isComplex() && !end.isComplex();
+  const double first = fits ? rounded(start, dtype) : 0, last = fits ? rounded(end, dtype) : 0;
+  // Others need double precision or a branch of the logarithm, and depend on nothing but the numbers given here.
+  if (!fits || steps == 1 || !(base > 0 && std::isfinite(base) && std::isfinite(first) && std::isfinite(last))) {
+    const auto values = at::logspace(start, end, steps, base, TensorOptions().dtype(dtype).device(kCPU));
+    return out.copy_(values.reshape(out.sizes()));
+  }
+  const auto result = out.is_contiguous() ? out : at::empty(out.sizes(), out.options());
+  const double power = std::log2(base);
+  const double step = rounded(last - first, dtype) / (steps - 1);
+  std::vector<float> exponents;
+  for (const double x : {first, last, step}) {
+    const auto parts = in_two(x * power);
+    exponents.insert(exponents.end(), parts.begin(), parts.end());
+  }
+  launch_elements("logspace_" + scalarToMetalTypeString(out), steps, result, exponents, steps);
+  return result.is_same(out) ? out : out.copy_(result);
+}
+
+} // namespace at::native
