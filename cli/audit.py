@@ -11,7 +11,7 @@ import typer
 
 from ..audit.selection import DeviceKind, Samples, Settings, Shapes, ShippedSamples
 from ..errors import MpsmithError
-from .compiled import show_ended
+from .compiled import show_ended, sync_compiled_run
 from .options import DEFAULT_STORE, AsJson, AuditedOperators, StorePath, values_of
 from .printing import print_json, say
 from .registry import synced
@@ -247,7 +247,7 @@ def audit(
     run = _run(settings, store, resume=resume)
     if run.compiled:
         if sync:
-            raise typer.BadParameter("goes not with --compile", param_hint="--sync")
+            sync_compiled_run(run, store, quiet=as_json)
         show_ended(run, store, as_json=as_json, folder=PUBLISHED if report else None)
         return
     outcome = _shown(run, store, quiet=as_json)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from ..audit.findings.compiled_summary import CompiledSummary
     from ..audit.findings.store import Run, Store
+    from ..registry.model import Device
 
 FILES = {"markdown": "compiled.md", "json": "compiled.json"}
 
@@ -89,3 +90,28 @@ def _eager() -> Mapping[str, str]:
     except RegistryError as error:
         print(f"warning: the report leaves the registry out: {error}", file=sys.stderr)
         return {}
+
+
+def sync_compiled_run(run: Run, store: Path, *, quiet: bool, registry: Path | None = None) -> None:
+    """Bring what became of the calls of a run into the registry, and say what that changed unless `quiet`.
+
+    Raises MpsmithError for a run that lays another release's code generator over the installed one.
+    """
+    from ..audit.findings.compiled_measurements import compiled_measurements
+    from ..audit.findings.compiled_summary import summarize_compiled
+    from ..audit.findings.store import Store
+    from ..registry.compiled_sync import sync_compiled
+    from ..registry.files import load
+
+    if run.settings.get("codegen"):
+        raise MpsmithError("the registry takes what a release does, and this run lays the generator of another over it")
+    with Store.open(store) as opened:
+        summary = summarize_compiled(opened, run)
+    compiled = compiled_measurements(summary, load(registry).keys())
+    environment = run.environment
+    device: Device = "simulated" if run.simulated else "mps"
+    report = sync_compiled(registry, device, str(environment["torch"]), environment.get("profile"), compiled)
+    if not quiet:
+        print(f"registry: {len(report.changed)} changed, {len(report.unchanged)} unchanged by what compiling showed")
+        if report.unmeasured:
+            print(f"  {len(report.unmeasured)} left alone: sync an audit of the calls as they are first")

@@ -47,6 +47,25 @@ DtypeVerdict = Literal[
     "passed", "fallback", "missing", "wrong", "dtype gap", "crash", "timeout", "reference failed", "skipped"
 ]
 
+# What became of calls under torch.compile, from the best; `audit.compiled.verdicts` says what each means.
+CompiledWord = Literal[
+    "metal",
+    "metal + aten",
+    "aten",
+    "no kernel",
+    "cannot trace",
+    "dtype gap",
+    "missing",
+    "error",
+    "not lowered",
+    "rejected",
+    "undefined lanes",
+    "race",
+    "wrong",
+    "timeout",
+    "crash",
+]
+
 # What a case shows of the call itself, whether there is a kernel or not; from the worst.
 Breakage = Literal["crash", "timeout", "wrong"]
 
@@ -113,6 +132,7 @@ class Measured(_Model):
         partly: the dtypes in which some cases crash, time out or are wrong, although most say something else.
         shipped_kernel: on the simulated device, the dtypes in which a kernel that the release ships computed some case;
             of all others the evidence is dispatch only.
+        compiled: what became of the calls under torch.compile: the dtypes of each verdict, the worst of their cases.
     """
 
     torch: Release
@@ -123,6 +143,7 @@ class Measured(_Model):
     dtypes: dict[DtypeVerdict, list[DtypeName]] = Field(default_factory=dict)
     partly: dict[Breakage, list[DtypeName]] = Field(default_factory=dict)
     shipped_kernel: list[DtypeName] = Field(default_factory=list)
+    compiled: dict[CompiledWord, list[DtypeName]] = Field(default_factory=dict)
 
     @property
     def release(self) -> str:

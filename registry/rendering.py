@@ -130,4 +130,7 @@ def _measured_lines(device: Device, measured: Measured) -> list[str]:
     lines += [f"    {overload:<{width}}  {dispatch}" for overload, dispatch in measured.overloads.items()]
     lines += [_line(verdict, ", ".join(names), 4) for verdict, names in measured.dtypes.items()]
     shipped = measured.shipped_kernel
-    return [*lines, _line("shipped kernel", ", ".join(shipped), 4)] if shipped else lines
+    if shipped:
+        lines.append(_line("shipped kernel", ", ".join(shipped), 4))
+    compiled = "; ".join(f"{word}: {', '.join(names)}" for word, names in measured.compiled.items())
+    return [*lines, _line("compiled", compiled, 4)] if compiled else lines

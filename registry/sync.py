@@ -146,6 +146,8 @@ def _step(entry: Entry | None, operator: str, device: Device, measured: Measured
     if is_older(measured.release, recorded.release) and not replace_newer:
         return _Step(operator, device, recorded, recorded, "outdated")
     new = _in_order(_combined(recorded, measured))
+    if (new.torch, new.profile) == (recorded.torch, recorded.profile):
+        new = new.model_copy(update={"compiled": recorded.compiled})  # of a lane of its own: registry.compiled_sync
     outcome: Outcome = "changed"
     if new == recorded:
         outcome = "unchanged"

@@ -15,7 +15,7 @@ from typing import Any
 from tabulate import tabulate
 
 from ..audit.compiled.verdicts import SEVERITY, CompiledVerdict
-from ..audit.findings.compiled_summary import CompiledFinding, CompiledOperator, CompiledSummary
+from ..audit.findings.compiled_summary import CompiledFinding, CompiledOperator, CompiledSummary, aten_names
 from .markdown import escaped, unpadded
 
 FORMAT, VERSION = "mpsmith-compiled-report", 1
@@ -52,8 +52,7 @@ def against_eager(operator: CompiledOperator, eager: Mapping[str, str]) -> str:
 
 def eager_verdict(name: str, eager: Mapping[str, str]) -> str:
     """What was measured of the operator's calls as they are, "" where nothing is known under its name."""
-    spellings = (name, name.rpartition(".")[2], name.replace(".", "_"), f"{name.rpartition('.')[2]}_")
-    return next((eager[f"aten::{each}"] for each in spellings if f"aten::{each}" in eager), "")
+    return next((eager[each] for each in aten_names(name) if each in eager), "")
 
 
 def terminal_lines(summary: CompiledSummary, eager: Mapping[str, str]) -> list[str]:

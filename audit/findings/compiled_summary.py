@@ -149,6 +149,12 @@ def operator_of(group: str) -> str:
     return name if name.endswith("__") else name.removesuffix("_")
 
 
+def aten_names(name: str) -> tuple[str, ...]:
+    """What the operator of a summary may be called in aten, the likeliest first: OpInfo's names are torch's paths."""
+    last = name.rpartition(".")[2]
+    return tuple(f"aten::{each}" for each in dict.fromkeys((name, name.replace(".", "_"), last, f"{last}_")))
+
+
 def _operator(name: str, cases: list[StoredCompiledCase]) -> CompiledOperator:
     by_dtype: dict[str, set[CompiledVerdict]] = {}
     for case in cases:
