@@ -1,0 +1,202 @@
+#include "shared/report.metal"
+#include "shared/strided.metal"
+
+// Connectionist temporal classification (Graves et al., 2006): the sum over all alignments of a target with the steps
+// of the input, forwards in `alpha` and backwards in `beta`, as logarithms. A target of length S is stretched by blanks
+// to 2S + 1 states: state s is a blank where s is even, else label s / 2.
+
+// What the host passes: steps, labels, states of the longest target, the strides of the probabilities from step to
+// step, item to item and label to label, the blank, the stride of the targets, the number of items, and whether
+// impossible items have no gradient.
+struct problem {
+  long steps;
+  long labels;
+  long states;
+  long step_stride;
+  long item_stride;
+  long label_stride;
+  long blank;
+  long target_stride;
+  long items;
+  bool forgives;
+  problem(constant long* g)
+      : steps(g[0]),
+        labels(g[1]),
+        states(g[2]),
+        step_stride(g[3]),
+        item_stride(g[4]),
+        label_stride(g[5]),
+        blank(g[6]),
+        target_stride(g[7]),
+        items(g[8]),
+        forgives(g[9] != 0) {}
+};
+
+// One item of the batch. lengths: steps, then lengths of targets, then where each target starts.
+struct item {
+  long steps;
+  long states;
+  device const long* target;
+  item(long n, device const long* targets, device const long* lengths, thread const problem& p)
+      : steps(lengths[n]), states(2 * lengths[p.items + n] + 1), target(targets + lengths[2 * p.items + n]) {}
+  long label(long state, thread const problem& p) const {
+    return state % 2 == 0 ? p.blank : target[(state / 2) * p.target_stride];
+  }
+};
+
+// The label that is read for one out of range, whose kernel reports it.
+inline long kept_inside(long label, long labels) { return clamp(label, 0l, labels - 1); }
+
+inline float log_of_sum(float a, float b, float c) {
+  const float most = max(a, max(b, c));
+  const float shift = most == -INFINITY ? 0.0f : most;
+  return precise::log(precise::exp(a - shift) + precise::exp(b - shift) + precise::exp(c - shift)) + shift;
+}
+
+// A group an item, its threads share the states; `alpha` is -infinity before.
+kernel void ctc_alpha(
+    device float* loss [[buffer(0)]],
+    device float* alpha [[buffer(1)]],
+    device const float* log_probs [[buffer(2)]],
+    device const long* targets [[buffer(3)]],
+    device const long* lengths [[buffer(4)]],
+    constant long* geometry [[buffer(5)]],
+    REPORT_BUFFER(6) uint2 group [[threadgroup_position_in_grid]],
+    uint2 in_group [[thread_position_in_threadgroup]],
+    uint2 group_size [[threads_per_threadgroup]]) {
+  const problem p(geometry);
+  const long n = long(group.y);
+  const item one(n, targets, lengths, p);
+  device float* row = alpha + n * p.steps * p.states;
+  device const float* probs = log_probs + n * p.item_stride;
+  for (long s = in_group.x; s < one.states; s += group_size.x) {
+    const long label = one.label(s, p);
+    if (label < 0 || label >= p.labels) {
+      REPORT("ctc_loss: label ", label, " is out of range of ", p.labels, " labels");
+    }
+    if (s < 2 && one.steps > 0) {
+      row[s] = probs[kept_inside(label, p.labels) * p.label_stride];
+    }
+  }
+  for (long t = 1; t < one.steps; ++t) {
+    threadgroup_barrier(mem_flags::mem_device);
+    device const float* before = row;
+    row += p.states;
+    probs += p.step_stride;
+    for (long s = in_group.x; s < one.states; s += group_size.x) {
+      const long label = one.label(s, p);
+      const float stays = before[s], moves = s > 0 ? before[s - 1] : -INFINITY;
+      const float jumps = s > 1 && one.label(s - 2, p) != label ? before[s - 2] : -INFINITY;
+      row[s] = log_of_sum(stays, moves, jumps) + probs[kept_inside(label, p.labels) * p.label_stride];
+    }
+  }
+  threadgroup_barrier(mem_flags::mem_device);
+  if (in_group.x == 0) {
+    const float last = row[one.states - 1], label_last = one.states > 1 ? row[one.states - 2] : -INFINITY;
+    const float likelihood = log_of_sum(last, label_last, -INFINITY);
+    loss[n] = one.steps > 0 ? -likelihood : one.states == 1 ? -0.0f : INFINITY;
+  }
+}
+
+// The same from the last step to the first; `beta` is -infinity before.
+kernel void ctc_beta(
+    device float* beta [[buffer(0)]],
+    device const float* log_probs [[buffer(1)]],
+    device const long* targets [[buffer(2)]],
+    device const long* lengths [[buffer(3)]],
+    constant long* geometry [[buffer(4)]],
+    uint2 group [[threadgroup_position_in_grid]],
+    uint2 in_group [[thread_position_in_threadgroup]],
+    uint2 group_size [[threads_per_threadgroup]]) {
+  const problem p(geometry);
+  const long n = long(group.y);
+  const item one(n, targets, lengths, p);
+  for (long t = one.steps - 1; t >= 0; --t) {
+    device float* row = beta + (n * p.steps + t) * p.states;
+    device const float* after = row + p.states;
+    device const float* probs = log_probs + n * p.item_stride + t * p.step_stride;
+    const bool is_last = t == one.steps - 1;
+    for (long s = in_group.x; s < one.states; s += group_size.x) {
+      const long label = one.label(s, p);
+      float sum = s + 2 >= one.states ? 0.0f : -INFINITY;
+      if (!is_last) {
+        const float moves = s + 1 < one.states ? after[s + 1] : -INFINITY;
+        const float jumps = s + 2 < one.states && one.label(s + 2, p) != label ? after[s + 2] : -INFINITY;
+        sum = log_of_sum(after[s], moves, jumps);
+      }
+      row[s] = sum + probs[kept_inside(label, p.labels) * p.label_stride];
+    }
+    threadgroup_barrier(mem_flags::mem_device);
+  }
+}
+
+// The gradient by one log probability, from the logarithm of the sum over all states of its label.
+inline float ctc_slope(float log_prob, float collected, float loss, float output_gradient) {
+  return (precise::exp(log_prob) - precise::exp(collected + loss - log_prob)) * output_gradient;
+}
+
+inline bool has_no_gradient(long t, float loss, thread const item& one, thread const problem& p) {
+  return t >= one.steps || (p.forgives && loss == INFINITY);
+}
+
+// A thread a label of each item and step, as if it were not in the target. `gradient` is contiguous.
+kernel void ctc_gradient(
+    device float* gradient [[buffer(0)]],
+    device const float* output_gradient [[buffer(1)]],
+    device const float* loss [[buffer(2)]],
+    device const float* log_probs [[buffer(3)]],
+    device const long* targets [[buffer(4)]],
+    device const long* lengths [[buffer(5)]],
+    constant long* geometry [[buffer(6)]],
+    uint3 at [[thread_position_in_grid]]) {
+  const problem p(geometry);
+  const long c = at.x, n = at.y, t = at.z;
+  const item one(n, targets, lengths, p);
+  const float log_prob = log_probs[t * p.step_stride + n * p.item_stride + c * p.label_stride];
+  gradient[(t * p.items + n) * p.labels + c] =
+      has_no_gradient(t, loss[n], one, p) ? 0.0f : ctc_slope(log_prob, -INFINITY, loss[n], output_gradient[n]);
+}
+
+// A thread a label of the target, or the blank, of each item and step: where a label comes more than once, the first
+// one sums for all of them.
+kernel void ctc_collect(
+    device float* gradient [[buffer(0)]],
+    device const float* output_gradient [[buffer(1)]],
+    device const float* loss [[buffer(2)]],
+    device const float* log_probs [[buffer(3)]],
+    device const long* targets [[buffer(4)]],
+    device const long* lengths [[buffer(5)]],
+    constant long* geometry [[buffer(6)]],
+    device const float* alpha [[buffer(7)]],
+    device const float* beta [[buffer(8)]],
+    uint3 at [[thread_position_in_grid]]) {
+  const problem p(geometry);
+  const long n = at.y, t = at.z;
+  const item one(n, targets, lengths, p);
+  const long first = at.x == 0 ? 0 : 2 * long(at.x) - 1;
+  if (first >= one.states || has_no_gradient(t, loss[n], one, p)) {
+    return;
+  }
+  const long label = one.label(first, p);
+  if (label < 0 || label >= p.labels) {
+    return;
+  }
+  const long row = (n * p.steps + t) * p.states;
+  float most = -INFINITY;
+  for (long s = 0; s < one.states; ++s) {
+    if (one.label(s, p) == label) {
+      if (s < first) {
+        return;
+      }
+      most = max(most, alpha[row + s] + beta[row + s]);
+    }
+  }
+  const float shift = most == -INFINITY ? 0.0f : most;
+  float sum = 0.0f;
+  for (long s = first; s < one.states; ++s) {
+    sum += one.label(s, p) == label ? precise::exp(alpha[row + s] + beta[row + s] - shift) : 0.0f;
+  }
+  const float log_prob = log_probs[t * p.step_stride + n * p.item_stride + label * p.label_stride];
+  gradient[(t * p.items + n) * p.labels + label] =
+      ctc_slope(log_prob, precise::log(sum) + shift, loss[n], output_gradient[n]);
+}

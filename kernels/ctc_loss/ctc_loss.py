@@ -1,0 +1,197 @@
+"""The loss of connectionist temporal classification, and its backward."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from ..runtime.outputs import require_device
+from ..runtime.rows import launch_rows, row_group
+from ..runtime.shader import Shader
+
+_shader = Shader(__file__)
+_WHILE = "(while checking arguments for ctc_loss_allocate_outputs)"
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """A checked batch as the kernels read it.
+
+    Attributes:
+        targets: int64, one after the other or padded.
+        lengths: int64 in three rows: steps, lengths of targets, where each target starts.
+        geometry: `struct problem` of the Metal source.
+        states: of the longest target.
+    """
+
+    targets: torch.Tensor
+    lengths: torch.Tensor
+    geometry: list[int]
+    states: int
+
+
+def ctc_loss(
+    log_probs: torch.Tensor,
+    targets: torch.Tensor,
+    input_lengths: Sequence[int],
+    target_lengths: Sequence[int],
+    blank: int = 0,
+    zero_infinity: bool = False,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """`_ctc_loss`: the loss of each item, and the forward variables, -infinity where no alignment comes.
+
+    A label out of range gives torch.AcceleratorError at the next synchronisation, from torch 2.11 on.
+    """
+    batch = _checked(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
+    steps, items, _ = log_probs.shape
+    loss = torch.empty(items, dtype=log_probs.dtype, device=log_probs.device)
+    alpha = torch.full((items, steps, batch.states), -math.inf, dtype=log_probs.dtype, device=log_probs.device)
+    operands = (loss, alpha, log_probs, batch.targets, batch.lengths, batch.geometry)
+    launch_rows(_shader.kernel("ctc_alpha", loss.device), items, row_group(batch.states), *operands, reports=True)
+    return loss, alpha
+
+
+def ctc_loss_tensor(
+    log_probs: torch.Tensor,
+    targets: torch.Tensor,
+    input_lengths: torch.Tensor,
+    target_lengths: torch.Tensor,
+    blank: int = 0,
+    zero_infinity: bool = False,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """`_ctc_loss.Tensor`: the lengths decide about shapes, so that they are read, as on the CPU."""
+    return ctc_loss(log_probs, targets, input_lengths.tolist(), target_lengths.tolist(), blank, zero_infinity)
+
+
+def ctc_loss_backward(
+    grad: torch.Tensor,
+    log_probs: torch.Tensor,
+    targets: torch.Tensor,
+    input_lengths: Sequence[int],
+    target_lengths: Sequence[int],
+    neg_log_likelihood: torch.Tensor,
+    log_alpha: torch.Tensor,
+    blank: int,
+    zero_infinity: bool = False,
+) -> torch.Tensor:
+    """`_ctc_loss_backward`: the gradient by the log probabilities, zero after the last step of each item."""
+    batch = _checked(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
+    steps, items, labels = log_probs.shape
+    given = {"grad": grad, "neg_log_likelihood": neg_log_likelihood, "log_alpha": log_alpha}
+    require_device(log_probs, dict(given), "_ctc_loss_backward")
+    shapes = ((items,), (items,), (items, steps, batch.states))
+    for (name, tensor), shape in zip(given.items(), shapes, strict=True):
+        if tensor.dtype != log_probs.dtype or tuple(tensor.shape) != shape:
+            raise RuntimeError(
+                f"_ctc_loss_backward: expected {name} of {log_probs.dtype} and sizes {list(shape)}, but got "
+                f"{tensor.dtype} and {list(tensor.shape)}"
+            )
+    beta = torch.full(log_alpha.shape, -math.inf, dtype=log_probs.dtype, device=log_probs.device)
+    device = log_probs.device
+    operands = (beta, log_probs, batch.targets, batch.lengths, batch.geometry)
+    launch_rows(_shader.kernel("ctc_beta", device), items, row_group(batch.states), *operands)
+    gradient = torch.empty(log_probs.shape, dtype=log_probs.dtype, device=device)
+    shared = (gradient, grad.contiguous(), neg_log_likelihood.contiguous(), *operands[1:])
+    _shader.kernel("ctc_gradient", device)(*shared, threads=(labels, items, steps))
+    kinds = (batch.states + 1) // 2  # the blank and the labels of the longest target
+    _shader.kernel("ctc_collect", device)(*shared, log_alpha.contiguous(), beta, threads=(kinds, items, steps))
+    return gradient
+
+
+def ctc_loss_backward_tensor(
+    grad: torch.Tensor,
+    log_probs: torch.Tensor,
+    targets: torch.Tensor,
+    input_lengths: torch.Tensor,
+    target_lengths: torch.Tensor,
+    neg_log_likelihood: torch.Tensor,
+    log_alpha: torch.Tensor,
+    blank: int,
+    zero_infinity: bool = False,
+) -> torch.Tensor:
+    """`_ctc_loss_backward.Tensor`."""
+    lengths = input_lengths.tolist(), target_lengths.tolist()
+    return ctc_loss_backward(grad, log_probs, targets, *lengths, neg_log_likelihood, log_alpha, blank, zero_infinity)
+
+
+def _checked(
+    log_probs: torch.Tensor,
+    targets: torch.Tensor,
+    input_lengths: Sequence[int],
+    target_lengths: Sequence[int],
+    blank: int,
+    zero_infinity: bool,
+) -> _Batch:
+    """The batch, after what the CPU checks. Raises what the CPU raises."""
+    if log_probs.numel() == 0:
+        raise RuntimeError("log_probs tensor must not be empty")
+    if log_probs.dtype != torch.float32:
+        raise NotImplementedError(f"ctc_loss is not implemented for {log_probs.dtype} on mps")
+    require_device(log_probs, {"targets": targets}, "_ctc_loss")
+    if targets.dtype not in (torch.int64, torch.int32):
+        raise RuntimeError(
+            f"Expected tensor for argument #2 'targets' to have scalar type Int; but got {targets.dtype} instead "
+            f"{_WHILE}"
+        )
+    if log_probs.dim() != 3:
+        raise RuntimeError(
+            f"Expected 3-dimensional tensor, but got {log_probs.dim()}-dimensional tensor for argument #1 'log_probs' "
+            f"{_WHILE}"
+        )
+    if targets.dim() not in (1, 2):
+        raise RuntimeError(
+            f"Expected 1 to 2 dimensions, but got {targets.dim()}-dimensional tensor for argument #2 'targets' {_WHILE}"
+        )
+    targets = targets.to(torch.int64)
+    steps, items, labels = log_probs.shape
+    if not 0 <= blank < labels:
+        raise RuntimeError("blank must be in label range")
+    for name, lengths, most in (("input", input_lengths, steps), ("target", target_lengths, None)):
+        if len(lengths) != items:
+            raise RuntimeError(f"{name}_lengths must be of size batch_size")
+        if min(lengths) < 0:
+            raise RuntimeError(
+                f"Expected {name}_lengths to have value at least 0, but got value {min(lengths)} {_WHILE}"
+            )
+        if most is not None and max(lengths) > most:
+            raise RuntimeError(
+                f"Expected {name}_lengths to have value at most {most}, but got value {max(lengths)} {_WHILE}"
+            )
+    longest = max(target_lengths)
+    if targets.dim() == 1:
+        starts = [0, *itertools.accumulate(target_lengths)]
+        _require_size(targets, 0, starts.pop())
+        starts = [start * targets.stride(0) for start in starts]
+    else:
+        _require_size(targets, 0, items)
+        if targets.shape[1] < longest:
+            raise RuntimeError(
+                f"Expected tensor to have size at least {longest} at dimension 1, but got size {targets.shape[1]} for "
+                f"argument #2 'targets' {_WHILE}"
+            )
+        starts = [item * targets.stride(0) for item in range(items)]
+        longest = targets.shape[1]
+    states = 2 * longest + 1
+    numbers = torch.tensor([list(input_lengths), list(target_lengths), starts], device=log_probs.device)
+    geometry = [steps, labels, states, *log_probs.stride(), blank, targets.stride(-1), items, int(zero_infinity)]
+    return _Batch(targets, numbers, geometry, states)
+
+
+def _require_size(targets: torch.Tensor, dimension: int, size: int) -> None:
+    if targets.shape[dimension] != size:
+        raise RuntimeError(
+            f"Expected tensor to have size {size} at dimension {dimension}, but got size {targets.shape[dimension]} "
+            f"for argument #2 'targets' {_WHILE}"
+        )
+
+
+KERNELS = (
+    ("aten::_ctc_loss", ctc_loss),
+    ("aten::_ctc_loss.Tensor", ctc_loss_tensor),
+    ("aten::_ctc_loss_backward", ctc_loss_backward),
+    ("aten::_ctc_loss_backward.Tensor", ctc_loss_backward_tensor),
+)

@@ -1,0 +1,1 @@
+"""The family `fake_quantize_channels`: its kernels, the cases that verify them, the call that is timed."""

@@ -1,0 +1,338 @@
+"""Fake quantization with a scale for each channel, with scales that are learned, and with scales that are observed."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from ..runtime.elementwise import FLOATING
+from ..runtime.layout import layout_of
+from ..runtime.outputs import require_device
+from ..runtime.rows import row_group
+from ..runtime.shader import METAL_TYPES, Shader, reporting
+
+_shader = Shader(__file__)
+_ENABLED = 1
+_SHARE = 4096  # elements that one group sums
+_MOST_GROUPS = 1024
+
+
+def fake_quantize_per_channel_affine_cachemask(
+    self: torch.Tensor, scale: torch.Tensor, zero_point: torch.Tensor, axis: int, quant_min: int, quant_max: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The quantized and dequantized tensor, and a bool mask of the values that were not clamped.
+
+    A NaN becomes the smallest value, as on the CPU; infinities are clamped to the side on which they are.
+    An integral zero point out of range gives torch.AcceleratorError at the next synchronisation, from torch 2.11 on.
+    """
+    _check_channels(self, scale, zero_point, axis, quant_min, quant_max)
+    if not zero_point.is_floating_point():
+        check = _shader.kernel("check_zero_points", self.device)
+        limits = [quant_min, quant_max]
+        if zero_point.numel():
+            check(zero_point.contiguous(), limits, threads=zero_point.numel(), arg_casts=None, **reporting(2))
+    return _masked(self, _along(scale, self, axis), _along(zero_point, self, axis), quant_min, quant_max)
+
+
+def fake_quantize_learnable_per_tensor_affine(
+    self: torch.Tensor,
+    scale: torch.Tensor,
+    zero_point: torch.Tensor,
+    quant_min: int,
+    quant_max: int,
+    grad_factor: float = 1.0,
+) -> torch.Tensor:
+    """`_fake_quantize_learnable_per_tensor_affine`; scale and zero point are not read back."""
+    _check_range(quant_min, quant_max)
+    require_device(self, {"scale": scale, "zero_point": zero_point}, "_fake_quantize_learnable_per_tensor_affine")
+    step, zero = _first(scale), _first(zero_point).round().clamp(quant_min, quant_max).to(torch.int32)
+    return _alone(self, step.expand(self.shape), zero.expand(self.shape), quant_min, quant_max)
+
+
+def fake_quantize_learnable_per_channel_affine(
+    self: torch.Tensor,
+    scale: torch.Tensor,
+    zero_point: torch.Tensor,
+    axis: int,
+    quant_min: int,
+    quant_max: int,
+    grad_factor: float = 1.0,
+) -> torch.Tensor:
+    """`_fake_quantize_learnable_per_channel_affine`."""
+    rounded = zero_point.round().clamp(quant_min, quant_max).to(torch.int32)
+    _check_channels(self, scale, rounded, axis, quant_min, quant_max)
+    return _alone(self, _along(scale, self, axis), _along(rounded, self, axis), quant_min, quant_max)
+
+
+def fake_quantize_learnable_per_tensor_affine_backward(
+    grad: torch.Tensor,
+    self: torch.Tensor,
+    scale: torch.Tensor,
+    zero_point: torch.Tensor,
+    quant_min: int,
+    quant_max: int,
+    grad_factor: float = 1.0,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Gradients of the numbers, of the scale and of the zero point; float32, as on the CPU."""
+    x, dy, step, zero = _as_float32(self, grad, scale, zero_point)
+    if x.numel() != dy.numel():
+        raise RuntimeError("`X` and `dY` are not the same size")
+    if not quant_min <= 0 <= quant_max:
+        raise RuntimeError(
+            "`quant_min` should be less than or equal to `quant_max`, and the quantization range should include 0."
+        )
+    if x.numel() == 0:
+        return self, scale, zero_point
+    # The backward adds a half and drops the fraction, where the forward rounds.
+    place = (_first(zero) + 0.5).clamp(quant_min, quant_max).trunc()
+    limits = (quant_min, quant_max)
+    dx, *sums = _gradients(x[None], dy.expand(x.shape)[None], _first(step)[None], place[None], limits, grad_factor)
+    return dx[0], sums[0], sums[1]
+
+
+def fake_quantize_learnable_per_channel_affine_backward(
+    grad: torch.Tensor,
+    self: torch.Tensor,
+    scale: torch.Tensor,
+    zero_point: torch.Tensor,
+    axis: int,
+    quant_min: int,
+    quant_max: int,
+    grad_factor: float = 1.0,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Gradients of the numbers, of the scales and of the zero points; float32, as on the CPU."""
+    x, dy, step, zero = _as_float32(self, grad, scale, zero_point)
+    if x.shape != dy.shape:
+        raise RuntimeError("`X` and `dY` are not the same size")
+    if not quant_min <= 0 <= quant_max:
+        raise RuntimeError("Expecting `quant_min` <= 0 and `quant_max` >= 0")
+    _check_sizes(x, step, zero, axis)
+    if not 0 <= axis < x.dim():
+        raise RuntimeError("`axis` must be between 0 and number of dimensions of input")
+    if x.numel() == 0:
+        return self, scale, zero_point
+    place = zero.round().clamp(quant_min, quant_max)
+    limits = (quant_min, quant_max)
+    dx, *sums = _gradients(x.movedim(axis, 0), dy.movedim(axis, 0), step, place, limits, grad_factor)
+    if x.dim() == 1:  # the CPU reduces over all dimensions where no other one is left
+        sums = [total.sum() for total in sums]
+    return dx.movedim(0, axis), sums[0], sums[1]
+
+
+def fused_moving_avg_obs_fq_helper(
+    self: torch.Tensor,
+    observer_on: torch.Tensor,
+    fake_quant_on: torch.Tensor,
+    running_min: torch.Tensor,
+    running_max: torch.Tensor,
+    scale: torch.Tensor,
+    zero_point: torch.Tensor,
+    averaging_const: float,
+    quant_min: int,
+    quant_max: int,
+    ch_axis: int,
+    per_row_fake_quant: bool = False,
+    symmetric_quant: bool = False,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """`_fused_moving_avg_obs_fq_helper`: observes the range, derives scale and zero point, and quantizes with them.
+
+    Neither switch is read back, so that the range is computed even where it is not used. Half precision is observed,
+    too.
+    """
+    name = "_fused_moving_avg_obs_fq_helper"
+    state = {"running_min": running_min, "running_max": running_max, "scale": scale, "zero_point": zero_point}
+    require_device(self, {"observer_on": observer_on, "fake_quant_on": fake_quant_on, **state}, name)
+    for switch in (observer_on, fake_quant_on):
+        _require_one(switch)
+    observes, quantizes = (switch.reshape(1).to(torch.int64) for switch in (observer_on, fake_quant_on))
+    if self.dtype not in FLOATING:  # the CPU takes other dtypes where there is nothing to do
+        if bool(observes | quantizes):
+            raise NotImplementedError(f"{name} is not implemented for {self.dtype} on mps")
+        return self.clone(), torch.ones_like(self, dtype=torch.bool)
+    for tensor in (running_min, running_max):
+        if tensor.dtype != torch.float32:
+            raise RuntimeError(f"expected scalar type Float but found {tensor.dtype}")
+    channels = _prepare_state(self, list(state.values()), ch_axis, per_row_fake_quant)
+    _check_range(quant_min, quant_max)
+    limits = _limits(self, channels, observes)
+    dtypes = torch.float32, torch.float32, torch.float32, torch.int32
+    working = [tensor.to(dtype).contiguous() for tensor, dtype in zip(state.values(), dtypes, strict=True)]
+    settings = [quant_min, quant_max, int(symmetric_quant)]
+    kernel = _shader.kernel("observe", self.device)
+    kernel(*working, *limits, observes, quantizes, float(averaging_const), settings, threads=channels)
+    for tensor, result in zip(state.values(), working, strict=True):
+        if result is not tensor:
+            tensor.copy_(result)
+    step, zero = (
+        _along(tensor, self, 0) if per_row_fake_quant else tensor.reshape(()).expand(self.shape)
+        for tensor in working[2:]
+    )
+    return _masked(self, step, zero, quant_min, quant_max, quantizes)
+
+
+def _limits(x: torch.Tensor, channels: int, observes: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The smallest and the largest number of each channel, in float32."""
+    if x.numel():
+        rows = x.reshape(channels, -1)
+        return rows.amin(1).float(), rows.amax(1).float()
+    if bool(observes):
+        raise RuntimeError(
+            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+        )
+    return torch.zeros(channels, device=x.device), torch.zeros(channels, device=x.device)
+
+
+def _prepare_state(x: torch.Tensor, state: list[torch.Tensor], axis: int, per_row: bool) -> int:
+    """Check what is observed, give it its size where it has none yet, and return the number of channels."""
+    if not per_row:
+        for tensor in state:
+            _require_one(tensor)
+        return 1
+    if axis != 0:
+        raise RuntimeError("Per-channel FakeQuant in fused_moving_avg_obs_fake_quant is only supported on axis == 0")
+    if x.dim() < 2:
+        raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
+    for tensor, first in zip(state, (math.inf, -math.inf, 1.0, 0), strict=True):
+        if tensor.numel() == 0 and state[0].numel() in (0, len(x)):
+            tensor.resize_(len(x)).fill_(first)
+    if state[3].dtype not in (torch.int32, torch.float32, torch.float16):
+        raise RuntimeError(f"Zero-point must be Int32, Float or Half, found {state[3].dtype}")
+    if any(tensor.numel() != len(x) for tensor in state):
+        raise RuntimeError("dimensions of scale and zero-point are not consistent with input tensor")
+    return len(x)
+
+
+def _require_one(x: torch.Tensor) -> None:
+    if x.numel() != 1:
+        raise RuntimeError(f"a Tensor with {x.numel()} elements cannot be converted to Scalar")
+
+
+def _check_range(quant_min: int, quant_max: int) -> None:
+    if quant_min > quant_max:
+        raise RuntimeError("`quant_min` should be less than or equal to `quant_max`.")
+
+
+def _check_sizes(x: torch.Tensor, scale: torch.Tensor, zero_point: torch.Tensor, axis: int) -> None:
+    if scale.dim() != 1:
+        raise RuntimeError("scale should be a 1-D tensor")
+    if zero_point.dim() != 1:
+        raise RuntimeError("zero point should be a 1-D tensor")
+    if scale.numel() != zero_point.numel():
+        raise RuntimeError("scale and zero-point need to have the same dimensions")
+    if not -x.dim() <= axis < x.dim():
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-x.dim()}, {x.dim() - 1}], but got {axis})"
+        )
+    if scale.numel() != x.shape[axis]:
+        raise RuntimeError("dimensions of scale and zero-point are not consistent with input tensor")
+
+
+def _check_channels(
+    x: torch.Tensor, scale: torch.Tensor, zero_point: torch.Tensor, axis: int, quant_min: int, quant_max: int
+) -> None:
+    """What the CPU demands of parameters by channel, in its order."""
+    if scale.dtype != torch.float32:
+        raise RuntimeError(f"Scale must be Float or BFloat16, found {scale.dtype}")
+    if zero_point.dtype not in (torch.int32, torch.float32, torch.float16):
+        raise RuntimeError(f"Zero-point must be Int32, Float or Half, found {zero_point.dtype}")
+    require_device(x, {"scale": scale, "zero_point": zero_point}, "fake_quantize_per_channel_affine_cachemask")
+    _check_sizes(x, scale, zero_point, axis)
+    _check_range(quant_min, quant_max)
+    if axis < 0:
+        raise RuntimeError("`axis` must be between 0 and number of dimensions of input")
+    if zero_point.dtype == torch.int32 and zero_point.numel() == 0:
+        raise RuntimeError(
+            "min(): Expected reduction dim to be specified for input.numel() == 0. "
+            "Specify the reduction dim with the 'dim' argument."
+        )
+
+
+def _first(x: torch.Tensor) -> torch.Tensor:
+    """The first number, in float32 and without dimensions."""
+    first = x.select(0, 0)
+    return (first if first.dim() == 0 else first.reshape(-1).select(0, 0)).float()
+
+
+def _along(parameters: torch.Tensor, x: torch.Tensor, axis: int) -> torch.Tensor:
+    """One number a channel as if each element had its own."""
+    return parameters.reshape([-1 if d == axis else 1 for d in range(x.dim())]).expand(x.shape)
+
+
+def _masked(
+    x: torch.Tensor,
+    scale: torch.Tensor,
+    zero_point: torch.Tensor,
+    quant_min: int,
+    quant_max: int,
+    enabled: int | torch.Tensor = _ENABLED,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    if x.dtype not in FLOATING:
+        raise NotImplementedError(f"fake_quantize is not implemented for {x.dtype} on mps")
+    out, kept = torch.empty_like(x), torch.empty_like(x, dtype=torch.bool)
+    if out.numel():
+        layout = layout_of([out, kept, x, scale, zero_point])
+        wide = "" if layout.fits_32_bits else "64"
+        kernel = _shader.kernel(f"fake_quantize{wide}_{METAL_TYPES[x.dtype]}_{METAL_TYPES[zero_point.dtype]}", x.device)
+        layout.launch(kernel, out, kept, x, scale, zero_point, [quant_min, quant_max], enabled)
+    return out, kept
+
+
+def _alone(
+    x: torch.Tensor, scale: torch.Tensor, zero_point: torch.Tensor, quant_min: int, quant_max: int
+) -> torch.Tensor:
+    if x.dtype not in FLOATING:
+        raise NotImplementedError(f"fake_quantize is not implemented for {x.dtype} on mps")
+    out = torch.empty_like(x)
+    if out.numel():
+        layout = layout_of([out, x, scale, zero_point])
+        wide = "" if layout.fits_32_bits else "64"
+        kernel = _shader.kernel(f"without_mask{wide}_{METAL_TYPES[x.dtype]}", x.device)
+        layout.launch(kernel, out, x, scale, zero_point, [quant_min, quant_max])
+    return out
+
+
+def _as_float32(x: torch.Tensor, *others: torch.Tensor) -> list[torch.Tensor]:
+    """All in float32. bfloat16 of the first one allows it for all of them; nothing else is cast."""
+    require_device(x, {str(i): other for i, other in enumerate(others)}, "fake_quantize_learnable_backward")
+    tensors = [x, *others]
+    if x.dtype == torch.bfloat16:
+        tensors = [tensor.float() for tensor in tensors]
+    for tensor in tensors:
+        if tensor.dtype != torch.float32:
+            raise RuntimeError(f"Expected ScalarType::Float to be true, but got {tensor.dtype}.")
+    return tensors
+
+
+def _gradients(
+    x: torch.Tensor,
+    dy: torch.Tensor,
+    scale: torch.Tensor,
+    zero_point: torch.Tensor,
+    limits: tuple[int, int],
+    factor: float,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Of numbers with the channel in front: their gradient, and those of the scales and of the zero points."""
+    channels, elements = len(x), x[0].numel()
+    dx = torch.empty_like(x)
+    group = row_group(elements)
+    groups = min(_MOST_GROUPS, -(-elements // _SHARE))
+    partial = torch.empty(2, channels, groups, dtype=torch.float32, device=x.device)
+    _shader.kernel("learnable_backward", x.device)(
+        *(dx, partial, x, dy, scale.contiguous(), zero_point.contiguous(), list(limits), float(factor)),
+        [dx.stride(0), x.stride(0), dy.stride(0)],
+        layout_of([dx[0], x[0], dy[0]]).packed,
+        threads=(group * groups, channels),
+        group_size=(group, 1),
+    )
+    return dx, partial[0].sum(1), partial[1].sum(1)
+
+
+KERNELS = (
+    ("aten::fake_quantize_per_channel_affine_cachemask", fake_quantize_per_channel_affine_cachemask),
+    ("aten::_fake_quantize_learnable_per_tensor_affine", fake_quantize_learnable_per_tensor_affine),
+    ("aten::_fake_quantize_learnable_per_channel_affine", fake_quantize_learnable_per_channel_affine),
+    ("aten::_fake_quantize_learnable_per_tensor_affine_backward", fake_quantize_learnable_per_tensor_affine_backward),
+    ("aten::_fake_quantize_learnable_per_channel_affine_backward", fake_quantize_learnable_per_channel_affine_backward),
+    ("aten::_fused_moving_avg_obs_fq_helper", fused_moving_avg_obs_fq_helper),
+)

@@ -1,0 +1,55 @@
+"""What verifies the family."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from ..verification.calls import KernelCall
+from ..verification.inputs import values
+
+
+def _volumes(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    for window, size in (((2, 2, 2), (3, 4, 2)), ((3, 2, 1), (2, 5, 6)), ((4, 4, 4), (1, 1, 1))):
+        samples = torch.rand(2, 3, 3, generator=torch.Generator().manual_seed(5)).to(dtype)
+        yield values((2, 3, 6, 9, 7), dtype), window, size, samples
+    yield values((3, 6, 9, 7), dtype), (2, 3, 2), (3, 4, 2), samples[:1]
+
+
+def _fractional(x: torch.Tensor, window: Any, size: Any, samples: torch.Tensor) -> Any:
+    return torch.nn.functional.fractional_max_pool3d(x, window, size, return_indices=True, _random_samples=samples)
+
+
+def _backward_to(dy: torch.Tensor, x: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
+    gradient = torch.empty(0, dtype=x.dtype, device=x.device)
+    overload = torch.ops.aten.fractional_max_pool3d_backward.grad_input
+    indices = indices.contiguous()  # the CPU reads them as if they were, whatever their strides are
+    return overload(dy, x, (2, 2, 2), dy.shape[-3:], indices, grad_input=gradient)  # type: ignore[no-any-return]
+
+
+def _gradients(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    for x, window, size, samples in _volumes(dtype):
+        if window == (2, 2, 2):
+            y, indices = torch.ops.aten.fractional_max_pool3d(x.float(), window, size, samples.float())
+            yield y.to(dtype), x, indices
+
+
+CASES = (
+    KernelCall(
+        "nn.functional.fractional_max_pool3d",
+        ("aten::fractional_max_pool3d", "aten::fractional_max_pool3d_backward"),
+        _fractional,
+        _volumes,
+        gradients=(0,),
+    ),
+    KernelCall(
+        "fractional_max_pool3d_backward",
+        ("aten::fractional_max_pool3d_backward",),
+        _backward_to,
+        _gradients,
+        variant="grad_input",
+        expands=False,
+    ),
+)

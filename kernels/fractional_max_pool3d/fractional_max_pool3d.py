@@ -1,0 +1,144 @@
+"""Fractional maximum pooling over depth, height and width, and its backward."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+
+from ..runtime.elementwise import FLOATING
+from ..runtime.layout import launch_elements
+from ..runtime.outputs import check_outputs, is_ready, refuse_internal_overlap, require_device, resize_output
+from ..runtime.shader import METAL_TYPES, Shader
+
+_shader = Shader(__file__)
+_aten = torch.ops.aten
+_NAMES = ("time", "height", "width")
+
+
+def fractional_max_pool3d_output(
+    self: torch.Tensor,
+    kernel_size: Sequence[int],
+    output_size: Sequence[int],
+    random_samples: torch.Tensor,
+    *,
+    output: torch.Tensor,
+    indices: torch.Tensor,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """`fractional_max_pool3d.output`: maxima, and int64 positions in the contiguous volume of each plane.
+
+    The places of the windows are computed in float32, whatever the dtype of the samples is.
+    """
+    check_outputs(
+        _aten.fractional_max_pool3d.output,
+        [self, kernel_size, output_size, random_samples],
+        {"output": output, "indices": indices},
+        [self.dtype, torch.int64],
+    )
+    _check_dtype(self)
+    _check_samples(self, random_samples)
+    if not output.numel():
+        return output, indices
+    shape = output.shape
+    values = output if output.is_contiguous() else torch.empty(shape, dtype=self.dtype, device=self.device)
+    places = indices if indices.is_contiguous() else torch.empty(shape, dtype=torch.int64, device=self.device)
+    channel = self.dim() - 4
+    strides = [self.stride(0) if self.dim() == 5 else 0, *self.stride()[channel:]]
+    geometry = [*self.shape[-3:], *output_size, *kernel_size, self.shape[channel], *strides]
+    kernel = _shader.kernel(f"fractional_max_pool3d_{METAL_TYPES[self.dtype]}", self.device)
+    operands = (values, places, self, random_samples.contiguous(), [*geometry, values.numel()])
+    launch_elements(kernel, values.numel(), *operands)
+    if values is not output:
+        output.copy_(values)
+    if places is not indices:
+        indices.copy_(places)
+    return output, indices
+
+
+def fractional_max_pool3d_backward_grad_input(
+    grad_output: torch.Tensor,
+    self: torch.Tensor,
+    kernel_size: Sequence[int],
+    output_size: Sequence[int],
+    indices: torch.Tensor,
+    *,
+    grad_input: torch.Tensor,
+) -> torch.Tensor:
+    """`fractional_max_pool3d_backward.grad_input`; overlapping windows add up in float32."""
+    _check_dtype(self)
+    _check_gradient(grad_output, self, output_size, indices)
+    if grad_input.dtype != self.dtype:
+        raise RuntimeError(f"expected scalar type {self.dtype} but found {grad_input.dtype}")
+    if not is_ready(grad_input, self.shape, self.dtype):
+        resize_output(grad_input, self.shape)
+        refuse_internal_overlap(grad_input)
+    is_result = grad_input.dtype == torch.float32 and grad_input.is_contiguous()
+    gradient = grad_input if is_result else torch.empty(self.shape, dtype=torch.float32, device=self.device)
+    gradient.zero_()
+    if grad_output.numel():
+        shape = [math.prod(output_size), math.prod(self.shape[-3:])]
+        kernel = _shader.kernel(f"fractional_max_pool3d_backward_{METAL_TYPES[self.dtype]}", self.device)
+        operands = (grad_output.contiguous(), indices.contiguous())
+        launch_elements(kernel, grad_output.numel(), gradient, *operands, [*shape, grad_output.numel()], reports=True)
+    return grad_input if is_result else grad_input.copy_(gradient)
+
+
+def fractional_max_pool3d_backward(
+    grad_output: torch.Tensor,
+    self: torch.Tensor,
+    kernel_size: Sequence[int],
+    output_size: Sequence[int],
+    indices: torch.Tensor,
+) -> torch.Tensor:
+    """`fractional_max_pool3d_backward`, a new tensor."""
+    grad_input = torch.empty(self.shape, dtype=self.dtype, device=self.device)
+    return fractional_max_pool3d_backward_grad_input(
+        grad_output, self, kernel_size, output_size, indices, grad_input=grad_input
+    )
+
+
+def _check_dtype(x: torch.Tensor) -> None:
+    if x.dtype not in FLOATING:
+        raise NotImplementedError(f"fractional_max_pool3d is not implemented for {x.dtype} on mps")
+
+
+def _check_samples(x: torch.Tensor, samples: torch.Tensor) -> None:
+    """The CPU's texts; samples for fewer planes than there are would be read out of bounds."""
+    require_device(x, {"random_samples": samples}, "fractional_max_pool3d")
+    images, channels = (1, x.shape[0]) if x.dim() == 4 else x.shape[:2]
+    if samples.dtype != x.dtype:
+        raise RuntimeError("Expect _random_samples to have the same dtype as input")
+    if samples.dim() != 3:
+        raise RuntimeError(f"Expect _random_samples to have 3 dimensions, got {samples.dim()}")
+    if samples.shape[0] < images:
+        raise RuntimeError("Expect _random_samples.size(0) no less then input batch size.")
+    if samples.shape[1] != channels:
+        raise RuntimeError("Expect _random_samples.size(1) equals to input channel size.")
+    if samples.shape[2] != 3:
+        raise RuntimeError(f"Expect _random_samples.size(2) equals to 3; got {samples.shape[2]}.")
+
+
+def _check_gradient(
+    grad_output: torch.Tensor, x: torch.Tensor, output_size: Sequence[int], indices: torch.Tensor
+) -> None:
+    """What the CPU demands, and that indices and gradients have the planes of the input."""
+    require_device(x, {"grad_output": grad_output, "indices": indices}, "fractional_max_pool3d_backward")
+    if grad_output.dim() != x.dim() or x.dim() not in (4, 5):
+        raise RuntimeError("fractional_max_pool3d_backward_out(): expected grad_output of the dimensions of input")
+    for name, size, wanted in zip(_NAMES, grad_output.shape[-3:], output_size, strict=True):
+        if size != wanted:
+            raise RuntimeError(f"fractional_max_pool3d_backward_out(): gradOutput {name} unexpected")
+    if grad_output.dtype != x.dtype:
+        raise RuntimeError(f"expected scalar type {x.dtype} but found {grad_output.dtype}")
+    if indices.dtype != torch.int64:
+        raise RuntimeError(f"expected scalar type Long but found {indices.dtype}")
+    if grad_output.shape[:-3] != x.shape[:-3] or indices.shape != grad_output.shape:
+        raise RuntimeError("fractional_max_pool3d_backward_out(): expected grad_output and indices for every plane")
+
+
+KERNELS = (
+    ("aten::fractional_max_pool3d.output", fractional_max_pool3d_output),
+    ("aten::fractional_max_pool3d_backward", fractional_max_pool3d_backward),
+    ("aten::fractional_max_pool3d_backward.grad_input", fractional_max_pool3d_backward_grad_input),
+)

@@ -1,0 +1,39 @@
+"""What verifies the family."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from ..verification.calls import REAL, KernelCall
+from ..verification.inputs import values
+
+
+def _tensors(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    for shape, dim in (
+        ((7, 5), (0, 1)),
+        ((3, 4, 6), (1,)),
+        ((3, 4, 6), (0, -1)),
+        ((129,), 0),
+        ((), ()),
+        ((0, 3), (1,)),
+    ):
+        yield values(shape, dtype), dim, True
+        yield values(shape, dtype), dim, False
+    yield values((9001,), dtype), (), False  # several groups share the row
+    if dtype.is_floating_point:
+        for number in (0.0, -0.0, math.inf, -math.inf, 6e-8, -6e-5, 3.0):
+            yield torch.tensor([number]).to(dtype), (), False
+    if dtype is torch.int64:
+        yield torch.tensor([2**62 + 3, -1, -(2**63)]), (), False
+
+
+def _hash(x: torch.Tensor, dim: Any, keepdim: bool) -> torch.Tensor:
+    """Compared as int64: not every operator that a comparison needs takes uint64."""
+    return torch.hash_tensor(x, dim, keepdim=keepdim).view(torch.int64)
+
+
+CASES = (KernelCall("hash_tensor", ("aten::hash_tensor",), _hash, _tensors, REAL),)

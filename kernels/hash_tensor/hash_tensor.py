@@ -1,0 +1,58 @@
+"""The exclusive or of the elements of a tensor as 64-bit words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from ..runtime.layout import logical_order
+from ..runtime.outputs import check_outputs
+from ..runtime.rows import row_group
+from ..runtime.shader import METAL_TYPES, Shader
+
+_shader = Shader(__file__)
+_SHARE = 4096  # elements that one group combines
+_MOST_GROUPS = 1024
+
+
+def hash_tensor_out(
+    self: torch.Tensor, dim: Sequence[int] = [], *, keepdim: bool = False, mode: int = 0, out: torch.Tensor
+) -> torch.Tensor:
+    """`hash_tensor.out`: floating numbers count as the bits of the doubles of their values, so that dtypes agree."""
+    if mode != 0:
+        raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
+    if out.dtype != torch.uint64:
+        raise RuntimeError(f"Expected result to be of dtype uint64, but got {out.dtype}")
+    check_outputs(
+        torch.ops.aten.hash_tensor.out, [self, list(dim)], {"out": out}, [torch.uint64], keepdim=keepdim, mode=mode
+    )
+    if self.dtype not in METAL_TYPES or self.dtype.is_complex:
+        raise NotImplementedError(f"hash_tensor is not implemented for {self.dtype} on mps")
+    if out.numel() == 0:
+        return out
+    reduced = {d % max(self.dim(), 1) for d in dim} or set(range(self.dim()))
+    rows, columns = self, self
+    for d in sorted(reduced, reverse=True)[: self.dim()]:
+        rows = rows.select(d, 0)
+    for d in reversed([d for d in range(self.dim()) if d not in reduced]):
+        columns = columns.select(d, 0)
+    result = out if out.is_contiguous() else torch.empty(out.shape, dtype=out.dtype, device=out.device)
+    groups = min(_MOST_GROUPS, -(-columns.numel() // _SHARE))
+    if groups == 1:
+        _hash(result, self, rows, columns, groups)
+    else:
+        partial = torch.empty((rows.numel(), groups), dtype=torch.int64, device=self.device)
+        _hash(partial, self, rows, columns, groups)
+        _hash(result, partial, partial[:, 0], partial[0], 1)
+    return result if result is out else out.copy_(result)
+
+
+def _hash(out: torch.Tensor, x: torch.Tensor, rows: torch.Tensor, columns: torch.Tensor, groups: int) -> None:
+    group = row_group(columns.numel())
+    kernel = _shader.kernel(f"hash_rows_{METAL_TYPES[x.dtype]}", x.device)
+    layouts = logical_order(rows), logical_order(columns)
+    kernel(out, x, *layouts, threads=(group * groups, rows.numel()), group_size=(group, 1))
+
+
+KERNELS = (("aten::hash_tensor.out", hash_tensor_out),)

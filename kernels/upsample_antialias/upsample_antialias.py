@@ -1,0 +1,90 @@
+"""The backwards of antialiased resampling: two passes, along the width and along the height."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from ..runtime.elementwise import FLOATING
+from ..runtime.layout import launch_elements
+from ..runtime.outputs import check_outputs, require_device
+from ..runtime.shader import METAL_TYPES, Shader
+
+_shader = Shader(__file__)
+_aten = torch.ops.aten
+_HEIGHT, _WIDTH = 2, 3
+# The filters of the Metal source, and how far they reach.
+_SUPPORT = {"linear": 1.0, "cubic": 2.0, "lanczos": 3.0}
+
+
+def _backward(filter_name: str, overload: Any) -> Callable[..., torch.Tensor]:
+    """The function for one filter; `overload` checks its arguments on meta."""
+
+    def grad_input_of(
+        grad_output: torch.Tensor,
+        output_size: Sequence[int],
+        input_size: Sequence[int],
+        align_corners: bool,
+        scales_h: float | None = None,
+        scales_w: float | None = None,
+        *,
+        grad_input: torch.Tensor,
+    ) -> torch.Tensor:
+        """The gradient of the input, summed in float32; each element of it gathers, so that it is deterministic."""
+        arguments = [grad_output, output_size, input_size, align_corners, scales_h, scales_w]
+        check_outputs(overload, arguments, {"grad_input": grad_input}, [grad_output.dtype])
+        require_device(grad_output, {"grad_input": grad_input}, overload._schema.name)
+        if grad_output.dtype not in FLOATING:
+            raise NotImplementedError(f"{overload._schema.name} is not implemented for {grad_output.dtype} on mps")
+        if grad_input.numel() == 0:
+            return grad_input
+        scales = [
+            _scale(before, after, align_corners, given)
+            for before, after, given in zip(input_size[2:], output_size, (scales_h, scales_w), strict=True)
+        ]
+        middle = torch.empty((*grad_output.shape[:3], input_size[3]), dtype=torch.float32, device=grad_output.device)
+        _gather(middle, grad_output, _WIDTH, filter_name, scales[1])
+        _gather(grad_input, middle, _HEIGHT, filter_name, scales[0])
+        return grad_input
+
+    return grad_input_of
+
+
+def _scale(before: int, after: int, align_corners: bool, given: float | None) -> float:
+    """The distance of the windows of neighbouring outputs."""
+    if align_corners:
+        return (before - 1) / (after - 1) if after > 1 else 0.0
+    return 1.0 / given if given is not None and given > 0.0 else before / after
+
+
+def _gather(out: torch.Tensor, source: torch.Tensor, axis: int, filter_name: str, scale: float) -> None:
+    """Undo the resampling of one axis: from the gradients along it to those of the larger or smaller `out`."""
+    outputs, inputs = source.shape[axis], out.shape[axis]
+    reach = _SUPPORT[filter_name] * max(scale, 1.0)
+    room = 2 * math.ceil(reach) + 1
+    windows = torch.empty((outputs, 2), dtype=torch.int32, device=out.device)
+    weights = torch.empty((outputs, room), dtype=torch.float32, device=out.device)
+    table = _shader.kernel(f"weights_{filter_name}", out.device)
+    table(windows, weights, [outputs, inputs, room], scale, threads=outputs)
+    geometry = [*out.shape, *out.stride(), *source.stride(), axis, outputs, room]
+    kernel = _shader.kernel(f"backward_{METAL_TYPES[source.dtype]}_{METAL_TYPES[out.dtype]}", out.device)
+    launch_elements(kernel, out.numel(), out, source, windows, weights, geometry, scale, reach)
+
+
+KERNELS = (
+    (
+        "aten::_upsample_bilinear2d_aa_backward.grad_input",
+        _backward("linear", _aten._upsample_bilinear2d_aa_backward.grad_input),
+    ),
+    (
+        "aten::_upsample_bicubic2d_aa_backward.grad_input",
+        _backward("cubic", _aten._upsample_bicubic2d_aa_backward.grad_input),
+    ),
+    (
+        "aten::_upsample_lanczos2d_aa_backward.grad_input",
+        _backward("lanczos", _aten._upsample_lanczos2d_aa_backward.grad_input),
+    ),
+)
