@@ -112,7 +112,7 @@ inputs = [torch.tensor([1.0, 5.0, 20.0])]
         " infinite from 10 on. log_ndtr is built on it.",
         Certainty.LOGIC,
         CompiledVerdict.WRONG,
-        (Report(f"{_PULL}189291", "added an erfc that does not cancel; exp(x * x) still overflows"),),
+        (Report(f"{_PULL}189291", "added an erfc that does not cancel; exp(x * x) overflows as before"),),
     ),
     Defect(
         "U8",
@@ -178,7 +178,7 @@ def program(x):
 
 inputs = [torch.tensor([float("nan"), 1.0])]
 """,
-        "It is decomposed into a choice by abs(x) > 0.5, which nan fails.",
+        "It is generated as a choice by abs(x) > 0.5, which nan fails.",
         Certainty.LOGIC,
         CompiledVerdict.WRONG,
         (
@@ -199,6 +199,40 @@ inputs = [torch.tensor([3, 40])]
         "The number becomes `auto tmp = 1`, an int, and is shifted as one.",
         Certainty.LOGIC,
         CompiledVerdict.WRONG,
+    ),
+    Defect(
+        "U15",
+        "log1p and expm1 of small numbers are 0",
+        """
+def program(x):
+    return torch.log1p(x), torch.expm1(x)
+
+
+inputs = [torch.tensor([1e-9, 1e-4, 1.0])]
+""",
+        "They are computed as log(x + 1) and exp(x) - 1, which round to 0 what they are there for. softplus, logsigmoid"
+        " and elu are built on them. Metal's headers of torch have both functions.",
+        Certainty.LOGIC,
+        CompiledVerdict.WRONG,
+        (
+            Report(f"{_ISSUE}191038", "the sign of expm1(-0.0) on a Mac, of the same cause"),
+            Report(f"{_PULL}154936", "the same of log1p in the eager kernel, mended"),
+        ),
+    ),
+    Defect(
+        "U16",
+        "erfc is 0 from 4 on",
+        """
+def program(x):
+    return torch.erfc(x)
+
+
+inputs = [torch.tensor([1.0, 5.0])]
+""",
+        "It is computed as 1 - erf(x), and erf rounds to 1.",
+        Certainty.LOGIC,
+        CompiledVerdict.WRONG,
+        (Report(f"{_PULL}189291", "adds an erfc that does not cancel"),),
     ),
 )
 
@@ -223,6 +257,51 @@ inputs = [torch.arange(1, 41)]
             ),
             Report(f"{_PULL}191104", "the same; lanes without a thread read as 0 there"),
         ),
+    ),
+    Defect(
+        "U17",
+        "argmax and argmin of 64-bit integers may give the index of a lane without a thread",
+        """
+def program(x):
+    return x.argmax()
+
+
+inputs = [torch.arange(-40, 0)]
+""",
+        "As U4: where such a lane holds 0, it wins against negative numbers, and its index is the result.",
+        Certainty.UNDEFINED,
+        CompiledVerdict.WRONG,
+        (Report(f"{_PULL}191104", "amax and amin with the same header, on a Mac"),),
+    ),
+    Defect(
+        "U18",
+        "the product of 64-bit integers is multiplied with lanes without a thread",
+        """
+def program(x):
+    return x.prod()
+
+
+inputs = [torch.ones(40, dtype=torch.int64)]
+""",
+        "As U4: where such a lane holds 0, so does the product.",
+        Certainty.UNDEFINED,
+        CompiledVerdict.WRONG,
+        (Report(f"{_PULL}187788", "says of the same header that such lanes read as 0 on M1 and M2, and not on M4"),),
+    ),
+    Defect(
+        "U19",
+        "sums of 64-bit integers and booleans add what lanes without a thread hold",
+        """
+def program(x):
+    return (x > 0).sum()
+
+
+inputs = [torch.arange(40.0)]
+""",
+        "As U4: right as long as such a lane holds 0. Booleans are counted as 64-bit integers.",
+        Certainty.UNDEFINED,
+        CompiledVerdict.UNDEFINED_LANES,
+        (Report(f"{_PULL}150566", "says that another way to add lanes is wrong on M1 and M2 where some run nothing"),),
     ),
 )
 
