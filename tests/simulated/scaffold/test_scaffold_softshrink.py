@@ -107,7 +107,7 @@ def test_the_fallback_is_there_and_then_it_is_gone(tmp_path: Path, registry: Pat
 
     # Written, with the code of the document.
     (metal,) = blocks("metal")
-    (host,) = blocks("python")
+    host = blocks("python")[0]
     written(out / "kernels" / "softshrink" / "softshrink.metal", "softshrink_out", metal)
     written(module, "softshrink_out", host)
 
