@@ -82,14 +82,14 @@ def test_a_wrong_number_of_threads_is_found(folder: Path, threads: str) -> None:
 
 
 def test_an_error_of_the_metal_source_comes_as_on_a_mac(folder: Path) -> None:
-    done = profiled(changed(folder, SHADER_LINE, SHADER_LINE.replace("float", "flaot")))
+    done = profiled(changed(folder, SHADER_LINE, SHADER_LINE.replace("float", "not_a_type")))
     assert "RuntimeError: the Metal source does not compile: " in done.stderr
-    assert "flaot" in done.stderr
+    assert "not_a_type" in done.stderr
 
 
 def test_an_error_of_the_host_code_has_its_line(folder: Path) -> None:
     source = folder / HOST
     line = source.read_text().partition("[encoder endEncoding]")[0].count("\n") + 1
-    done = profiled(changed(folder, "[encoder endEncoding]", "[encoder endEncodin]"))
+    done = profiled(changed(folder, "[encoder endEncoding]", "[encoder endEncodingNow]"))
     assert f"{HOST}:{line}:" in done.stderr
-    assert "endEncodin" in done.stderr
+    assert "endEncodingNow" in done.stderr
