@@ -14,6 +14,7 @@ from .printing import print_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ..kernels.verification.shipped import Beside
     from ..kernels.verification.timing import Timing
     from ..kernels.verification.verify import FamilyResult
     from ..simulator.device.coverage_profile import CoverageProfile
@@ -22,6 +23,11 @@ app = typer.Typer(name="kernels", help="The kernels that replace fallbacks on mp
 
 Operators = Annotated[
     list[str] | None, typer.Argument(metavar="[OP]...", help="Operators, such as aten::mode or mode; all by default.")
+]
+
+Shipped = Annotated[
+    str | None,
+    typer.Option("--shipped", metavar="RELEASE", help="Compare with the kernels that this release of torch ships."),
 ]
 
 _FAILURES_SHOWN = 5
@@ -73,11 +79,13 @@ def verify(
         bool, typer.Option("--record/--no-record", help="Write the evidence of what passed into the registry.")
     ] = True,
     registry: RegistryFolder = None,
+    shipped: Shipped = None,
     as_json: AsJson = False,
 ) -> None:
     """Hand kernels to the auditor's judge in every dtype and layout, with gradients; exits 1 on a failure.
 
-    On the simulated device the evidence says so, and no kernel is called verified.
+    On the simulated device the evidence says so, and no kernel is called verified. With --shipped, the same cases go
+    through the kernels that a release of torch ships for these operators, and both are compared with float64.
     """
     os.environ["MPSMITH_KERNELS"] = "off"
     os.environ.setdefault("MPSMITH_METAL_MODE", mode)
@@ -88,10 +96,15 @@ def verify(
 
     results = _verified(_families(operators), quiet=as_json)
     written = record_evidence(registry, results, simulated=simulated) if record else []
+    compared = _beside([result.family for result in results], shipped)
     if as_json:
-        print_json({"simulated": simulated, "families": [_result_json(result) for result in results]})
+        compared_json = {"shipped": [asdict(each) for each in compared]} if shipped else {}
+        families = [_result_json(result) for result in results]
+        print_json({"simulated": simulated, "families": families, **compared_json})
     else:
         _print_results(results, simulated)
+        if shipped:
+            typer.echo(_beside_table(compared, shipped))
         if record:
             where = shown(registry_folder(registry))
             typer.echo(f"registry in {where}: evidence for {len(written)} operators{_marked(simulated)}")
@@ -104,6 +117,7 @@ def bench(
     operators: Operators = None,
     elements: Annotated[int, typer.Option(min=1, help="Elements of the largest tensor.")] = 2**20,
     profile: Profile = None,
+    shipped: Shipped = None,
     as_json: AsJson = False,
 ) -> None:
     """Time kernels, what answers without them (fallback or torch's own), and the CPU, side by side."""
@@ -112,14 +126,24 @@ def bench(
     simulated = _open_device(profile, lacking=profile is None)
     from ..kernels.verification.timing import measure
 
-    timings = [measure(family, elements) for family in _families(operators)]
+    families = _families(operators)
+    timings = [measure(family, elements) for family in families]
+    theirs = _shipped_milliseconds(families, shipped, elements)
     if as_json:
-        print_json({"simulated": simulated, "timings": [asdict(timing) for timing in timings]})
+        told = [
+            asdict(timing) | ({"shipped": theirs.get(f)} if shipped else {})
+            for f, timing in zip(families, timings, strict=True)
+        ]
+        print_json({"simulated": simulated, "timings": told})
         return
     from tabulate import tabulate
 
-    headers = ("overload", "kernel ms", "without ms", "without is", "cpu ms", "without / kernel")
-    typer.echo(tabulate([_timing_row(timing) for timing in timings], headers=headers, floatfmt=".3f"))
+    headers = ["overload", "kernel ms", "without ms", "without is", "cpu ms", "without / kernel"]
+    rows = [list(_timing_row(timing)) for timing in timings]
+    if shipped:
+        headers.append(f"shipped {shipped} ms")
+        rows = [[*row, theirs.get(family)] for family, row in zip(families, rows, strict=True)]
+    typer.echo(tabulate(rows, headers=headers, floatfmt=".3f"))
     typer.echo(f"{elements} elements, float32, medians{_marked(simulated)}")
     if simulated:
         typer.echo("simulated: shaders ran on the CPU, so that these times say nothing about a GPU")
@@ -211,6 +235,35 @@ def _print_results(results: Sequence[FamilyResult], simulated: bool) -> None:
     refused = sum(result.without_reference for result in results)
     beside = f"; {refused} more have nothing to compare with" if refused else ""
     typer.echo(f"{cases} cases, {failed} failed{beside}{_marked(simulated)}")
+
+
+def _beside(families: Sequence[str], release: str | None) -> list[Beside]:
+    from ..kernels.verification.shipped import beside
+
+    return beside(families, release) if release else []
+
+
+def _shipped_milliseconds(families: Sequence[str], release: str | None, elements: int) -> dict[str, float]:
+    from ..kernels.verification.shipped import shipped_milliseconds
+
+    return shipped_milliseconds(families, release, elements) if release else {}
+
+
+def _beside_table(compared: Sequence[Beside], release: str) -> str:
+    from tabulate import tabulate
+
+    rows = [
+        (
+            each.ours.call,
+            each.ours.dtype,
+            *(f"{one.wrong} of {one.cases + one.wrong}" for one in (each.ours, each.theirs)),
+            *(each.ours.ulps, each.theirs.ulps, each.ours.cpu_ulps),
+        )
+        for each in compared
+    ]
+    headers = ("call", "dtype", "ours wrong", "theirs wrong", "ours ulp", "theirs ulp", "cpu ulp")
+    note = f"beside the kernels that torch {release} ships; units in the last place, from float64 (simulated)"
+    return f"{tabulate(rows, headers=headers, floatfmt='.1f')}\n{note}"
 
 
 def _result_json(result: FamilyResult) -> dict[str, object]:

@@ -6,7 +6,7 @@ The judge decides what is right. This says by how much, for a person who has to 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,7 +18,7 @@ from ...audit.judging.judge import Trial
 from ...audit.judging.reference import WideRuns
 from ...audit.judging.transfer import WIDER
 from ...audit.running.device import device_of_this_process
-from ...audit.verdicts import CaseVerdict
+from ...audit.verdicts import CaseVerdict, Outcome
 from ..runtime import catalog
 from ..runtime.registration import use
 from .calls import KernelCall
@@ -53,10 +53,15 @@ def accuracy_of(family: str) -> list[Accuracy]:
     """Run the family's own cases, as they are, with its kernels. Raises UnknownKernelError for what is no family."""
     overloads = [kernel.overload for kernel in catalog.family(family)]
     with use(*overloads):
-        return [_measured(call, dtype) for call in calls_of(family) for dtype in call.dtypes]
+        return accuracy_where(family, lambda outcome: True)
 
 
-def _measured(call: KernelCall, dtype: torch.dtype) -> Accuracy:
+def accuracy_where(family: str, counts: Callable[[Outcome], bool]) -> list[Accuracy]:
+    """Run the family's own cases by whatever computes here, and measure those that count."""
+    return [_measured(call, dtype, counts) for call in calls_of(family) for dtype in call.dtypes]
+
+
+def _measured(call: KernelCall, dtype: torch.dtype, counts: Callable[[Outcome], bool]) -> Accuracy:
     name = str(dtype).removeprefix("torch.")
     cases = wrong = 0
     backward = False
@@ -66,7 +71,7 @@ def _measured(call: KernelCall, dtype: torch.dtype) -> Accuracy:
         label = f"{call.label}, {name} {position}"
         trial = Trial(case, device_of_this_process().recorder, SEED, label)
         outcome = trial.outcome()
-        if not outcome.verdict.executed:
+        if not counts(outcome) or not outcome.verdict.executed:
             continue
         if outcome.verdict is not CaseVerdict.PASSED or trial.mps is None or trial.cpu is None:
             wrong += 1

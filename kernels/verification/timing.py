@@ -63,6 +63,13 @@ def measure(family: str, elements: int) -> Timing:
     return Timing(work.operator, elements, kernel, without, without_is, cpu)
 
 
+def milliseconds_on_mps(work: Workload, elements: int) -> float:
+    """The median time of a workload by whatever answers it on mps."""
+    torch.manual_seed(0)
+    on_mps = [_moved(argument, "mps") for argument in work.arguments(elements)]
+    return _milliseconds(work, on_mps, torch.mps.synchronize)
+
+
 def workload_of(family: str) -> Workload:
     """What the family's `workload.py` says. Raises MpsmithError for a family without one."""
     module = catalog.part_of(family, "workload")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from ..conftest import FreshPython
 
 # The command line's own main prints errors like this; here the group of commands runs alone.
@@ -75,3 +77,15 @@ def test_a_name_without_a_kernel_is_an_error_that_suggests_one(fresh_python: Fre
     done = run(fresh_python, "verify", "heavyside")
     assert done.returncode == 1
     assert "error: mpsmith has no kernel for aten::heavyside (did you mean aten::heaviside" in done.stderr
+
+
+@pytest.mark.network
+def test_shipped_kernels_stand_beside_ours(fresh_python: FreshPython) -> None:
+    done = run(fresh_python, "verify", "softshrink", "--shipped", "2.15.0", "--no-record", "--json")
+    assert done.returncode == 0, done.stderr
+    compared = json.loads(done.stdout)["shipped"]
+    assert {(each["ours"]["dtype"], each["theirs"]["wrong"]) for each in compared} >= {("float32", 0), ("bfloat16", 0)}
+    assert all(each["theirs"]["cases"] > 0 for each in compared)
+    done = run(fresh_python, "bench", "softshrink", "--elements", "64", "--shipped", "2.15.0", "--json")
+    (timing,) = json.loads(done.stdout)["timings"]
+    assert timing["shipped"] > 0

@@ -1,0 +1,98 @@
+"""Our kernels beside those that a release of torch ships for the same operators: exactness and time.
+
+The simulated device lacks either the operators that we have kernels for, or none that the release has: so theirs run in
+a process of their own. A case counts for them where nothing but shipped kernels computed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TypeVar
+
+from ...errors import MpsmithError
+from .accuracy import Accuracy, accuracy_of, accuracy_where
+from .source import calls_of
+from .timing import milliseconds_on_mps, workload_of
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Beside:
+    """One call in one dtype, by our kernel and by the shipped one."""
+
+    ours: Accuracy
+    theirs: Accuracy
+
+
+def beside(families: Sequence[str], release: str) -> list[Beside]:
+    """The calls of these families that the release's kernels answer, too.
+
+    Raises MpsmithError where the release's kernels cannot be had.
+    """
+    theirs = {(each.call, each.dtype): each for each in _in_a_process(_theirs, families, release)}
+    answered = {call for call, _ in theirs}
+    with_answers = [name for name in families if any(call.label in answered for call in calls_of(name))]
+    found = [each for name in with_answers for each in accuracy_of(name)]
+    return [Beside(each, theirs[each.call, each.dtype]) for each in found if (each.call, each.dtype) in theirs]
+
+
+def shipped_milliseconds(families: Sequence[str], release: str, elements: int) -> dict[str, float]:
+    """By family, the median time of its workload where the release's kernels alone compute it."""
+    return dict(_in_a_process(_times, families, release, elements))
+
+
+def _in_a_process(work: Callable[..., list[Result]], families: Sequence[str], release: str, *more: int) -> list[Result]:
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        return pool.submit(work, tuple(families), release, *more).result()
+
+
+def _theirs(families: Sequence[str], release: str) -> list[Accuracy]:
+    from ...audit.launches import grade_of_case
+    from ...audit.shipped.computing import launches
+    from ...audit.verdicts import Grade, Outcome
+
+    def by_shipped_kernels(outcome: Outcome) -> bool:
+        return grade_of_case(launches(), outcome) is Grade.SHIPPED_KERNEL
+
+    with TemporaryDirectory(prefix="mpsmith-") as scratch:
+        _open(release, Path(scratch))
+        launches()
+        found = [each for family in families for each in accuracy_where(family, by_shipped_kernels)]
+        return [each for each in found if each.cases or each.wrong]
+
+
+def _times(families: Sequence[str], release: str, elements: int) -> list[tuple[str, float]]:
+    from ...audit.shipped.computing import launches
+
+    with TemporaryDirectory(prefix="mpsmith-") as scratch:
+        _open(release, Path(scratch))
+        timed = []
+        for family in families:
+            work = workload_of(family)
+            launches()
+            milliseconds = milliseconds_on_mps(work, elements)
+            calls = launches()
+            if any(each.calls for each in calls.values()) and not any(each.stood_in for each in calls.values()):
+                timed.append((family, milliseconds))
+        return timed
+
+
+def _open(release: str, scratch: Path) -> None:
+    """The simulated device with the release's coverage and kernels, and none of ours, in this process."""
+    os.environ["MPSMITH_KERNELS"] = "off"
+    os.environ["PYTORCH_ENABLE_MPS_FALLBACK"] = "1"
+    from ...audit.running.device import open_device
+    from ...audit.selection import DeviceKind
+    from ...audit.shipped.computing import put_under_device
+    from ...audit.wheel.shipped import shipped_library
+
+    if not open_device(DeviceKind.SIMULATED, release).simulated:
+        raise MpsmithError("--shipped is for the simulated device; a Mac has kernels of its own")
+    put_under_device(shipped_library(release), release, scratch)
