@@ -1,5 +1,7 @@
 """Runs a family's patch on the simulated device, and compares every result with what the family gives, bit for bit.
 
+A patch of rows alone lets torch's own kernels answer, which are the CPU's there: it is compared with the CPU.
+
     python -m mpsmith.scaffold.patch_running FAMILY FOLDER
 
 One process a family: a library that was loaded stays, and one that crashes takes its process with it.
@@ -107,12 +109,13 @@ def main(family: str, folder: Path, host: str, overloads: list[str]) -> Run:
     metal.install()
     kernels = [kernel.overload for kernel in catalog.family(family) if kernel.applies is None]
     with use(*kernels):
-        expected = dict(_results(family, overloads))
+        # Rows alone bring no kernel: on the simulated device the CPU's stands in for the release's own.
+        expected = dict(_results(family, overloads, "mps" if host else "cpu"))
     answered = load_files([built], load_extension)
-    return _compared(expected, dict(_results(family, overloads)), answered)
+    return _compared(expected, dict(_results(family, overloads, "mps")), answered)
 
 
-def _results(family: str, overloads: list[str]) -> Iterator[tuple[str, Any]]:
+def _results(family: str, overloads: list[str], device: str) -> Iterator[tuple[str, Any]]:
     """What each case gives, by its name: tensors on the CPU, or the type of the error."""
     import torch
 
@@ -125,17 +128,18 @@ def _results(family: str, overloads: list[str]) -> Iterator[tuple[str, Any]]:
         for dtype in call.dtypes:
             torch.manual_seed(0)
             for position, case in enumerate(cases_of(call, dtype)):
-                yield f"{call.label}, {str(dtype).removeprefix('torch.')} {position}: {case.title}", _result(case)
+                name = f"{call.label}, {str(dtype).removeprefix('torch.')} {position}: {case.title}"
+                yield name, _result(case, device)
 
 
-def _result(case: Case) -> Any:
+def _result(case: Case, device: str) -> Any:
     import torch
 
     from ..audit.cases import seed_generators
     from ..audit.judging.execution import execute, gradients
     from ..audit.judging.transfer import move
 
-    inputs = move(case.args, case.kwargs, "mps", case.on_host)
+    inputs = move(case.args, case.kwargs, device, case.on_host)
     seed_generators(0, "one patch")
     torch.mps.manual_seed(0)
     try:
@@ -159,13 +163,14 @@ def _compared(expected: dict[str, Any], found: dict[str, Any], answered: tuple[s
     cases = errors = 0
     differences = []
     for name, before in expected.items():
-        after = found.get(name)
+        after: Any = found.get(name)
         if isinstance(before, Failed) or isinstance(after, Failed):
             difference = "" if _type(before) == _type(after) else f"{_word(after)} in place of {_word(before)}"
             errors += not difference
+        elif len(before) != len(after or []):
+            difference = f"{len(after or [])} results in place of {len(before)}"
         else:
-            pairs = list(zip(before, after or [], strict=False))
-            unequal = [place for place, (x, y) in enumerate(pairs) if not _same(x, y)]
+            unequal = [place for place, (x, y) in enumerate(zip(before, after, strict=True)) if not _same(x, y)]
             difference = f"result {unequal[0]} differs" if unequal else ""
         if difference:
             differences.append(f"{name}: {difference}")
