@@ -1,0 +1,32 @@
+"""An audit under torch.compile from its settings to its summary, in a worker process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mpsmith.audit.compiled.verdicts import Blame, CompiledVerdict
+from mpsmith.audit.findings.compiled_summary import summarize_compiled
+from mpsmith.audit.findings.store import Store
+from mpsmith.audit.running.runner import run_audit
+from mpsmith.audit.selection import DeviceKind, Settings, Shapes
+
+
+def test_a_wrong_result_is_in_the_summary_with_its_metal(tmp_path: Path) -> None:
+    settings = Settings(
+        device=DeviceKind.SIMULATED,
+        workers=1,
+        sources=("compiled situations",),
+        ops=("where",),
+        compiled=Shapes.BOTH,
+    )
+    path = tmp_path / "store.sqlite"
+    said: list[str] = []
+    run = run_audit(settings, path, resume=False, say=said.append)
+    with Store.open(path) as store:
+        assert {group.key.mode for group in store.groups(run.id)} == {"compiled", "dynamic"}
+        summary = summarize_compiled(store, store.latest_run(compiled=True))
+    assert "every call under torch.compile" in said[0]
+    (finding,) = summary.findings
+    assert (finding.verdict, finding.blame, finding.cases) == (CompiledVerdict.WRONG, Blame.INDUCTOR, 2)
+    assert finding.example == "compiled situations:where.beyond 32 bits:int64:0:compiled"
+    assert "kernel void generated_kernel_0" in finding.source
