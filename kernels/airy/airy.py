@@ -16,3 +16,4 @@ def special_airy_ai_out(x: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
 
 
 KERNELS = (("aten::special_airy_ai.out", special_airy_ai_out),)
+EXTERN = ("aten::special_airy_ai",)  # Inductor has no Metal for it

@@ -53,6 +53,11 @@ def _quantized(x: torch.Tensor, parameters: list[float] | torch.Tensor) -> tuple
     return output, mask
 
 
+def fake_result_and_mask(self: torch.Tensor, *arguments: object) -> tuple[torch.Tensor, torch.Tensor]:
+    """What comes out of either overload: the result, and where the gradient passes."""
+    return torch.empty_like(self), torch.empty_like(self, dtype=torch.bool)
+
+
 KERNELS = (
     ("aten::fake_quantize_per_tensor_affine_cachemask", fake_quantize_per_tensor_affine_cachemask),
     (
@@ -60,3 +65,4 @@ KERNELS = (
         fake_quantize_per_tensor_affine_cachemask_tensor_qparams,
     ),
 )
+FAKES = tuple((overload, fake_result_and_mask) for overload, _ in KERNELS)

@@ -71,4 +71,26 @@ def _check(parameter: torch.Tensor, gradient: torch.Tensor, total: torch.Tensor)
         refuse_internal_overlap(written)
 
 
+def fake_fused_adagrad_(*lists: Sequence[torch.Tensor], **options: object) -> None:
+    """What comes out of `_fused_adagrad_`: nothing, all is in place."""
+
+
+def fake_fused_adagrad(
+    self: Sequence[torch.Tensor],
+    grads: Sequence[torch.Tensor],
+    state_sums: Sequence[torch.Tensor],
+    state_steps: Sequence[torch.Tensor],
+    **options: object,
+) -> tuple[list[torch.Tensor], ...]:
+    """What comes out of `_fused_adagrad`: new parameters, gradients, sums and steps."""
+    lists = (self, grads, state_sums, state_steps)
+    return tuple([torch.empty_like(tensor) for tensor in tensors] for tensors in lists)
+
+
 KERNELS = (("aten::_fused_adagrad_", fused_adagrad_), ("aten::_fused_adagrad_.tensor_lr", fused_adagrad_))
+FAKES = (
+    ("aten::_fused_adagrad_", fake_fused_adagrad_),
+    ("aten::_fused_adagrad_.tensor_lr", fake_fused_adagrad_),
+    ("aten::_fused_adagrad", fake_fused_adagrad),
+    ("aten::_fused_adagrad.tensor_lr", fake_fused_adagrad),
+)

@@ -88,7 +88,23 @@ def _launch(name: str, outputs: list[torch.Tensor], inputs: list[torch.Tensor]) 
     layout.launch(kernel, *outputs, *inputs)
 
 
+def fake_glu_jvp(glu: torch.Tensor, x: torch.Tensor, dx: torch.Tensor, dim: int) -> torch.Tensor:
+    """What comes out of `glu_jvp`."""
+    return torch.empty_like(glu)
+
+
+def fake_glu_backward_jvp(
+    grad_x: torch.Tensor, grad_glu: torch.Tensor, x: torch.Tensor, *arguments: object
+) -> torch.Tensor:
+    """What comes out of `glu_backward_jvp`."""
+    return x.new_empty(x.shape)
+
+
 KERNELS = (
     ("aten::glu_jvp", glu_jvp),
     ("aten::glu_backward_jvp", glu_backward_jvp),
+)
+FAKES = (
+    ("aten::glu_jvp", fake_glu_jvp),
+    ("aten::glu_backward_jvp", fake_glu_backward_jvp),
 )

@@ -147,9 +147,17 @@ def _operands(
     return x, target.contiguous(), x if weight is None else weight.to(x.dtype).contiguous()
 
 
+def fake_gradient(grad_output: torch.Tensor, self: torch.Tensor, *arguments: object, **options: object) -> torch.Tensor:
+    """What comes out of `multi_margin_loss_backward`."""
+    return self.new_empty(self.shape)
+
+
 KERNELS = (
     ("aten::multi_margin_loss", multi_margin_loss),
     ("aten::multi_margin_loss.out", multi_margin_loss_out),
     ("aten::multi_margin_loss_backward", multi_margin_loss_backward),
     ("aten::multi_margin_loss_backward.grad_input", multi_margin_loss_backward_grad_input),
 )
+# Inductor takes the loss apart, and every thread of its reduction then adds the whole sum to the target's gradient.
+EXTERN = ("aten::multi_margin_loss",)
+FAKES = (("aten::multi_margin_loss_backward", fake_gradient),)

@@ -119,9 +119,17 @@ def _check(x: torch.Tensor, target: torch.Tensor) -> tuple[int, int]:
     return rows, classes
 
 
+def fake_gradient(grad_output: torch.Tensor, self: torch.Tensor, *arguments: object) -> torch.Tensor:
+    """What comes out of `multilabel_margin_loss_backward`."""
+    return self.new_empty(self.shape)
+
+
 KERNELS = (
     ("aten::multilabel_margin_loss_forward", multilabel_margin_loss_forward),
     ("aten::multilabel_margin_loss_forward.output", multilabel_margin_loss_forward_output),
     ("aten::multilabel_margin_loss_backward", multilabel_margin_loss_backward),
     ("aten::multilabel_margin_loss_backward.grad_input", multilabel_margin_loss_backward_grad_input),
 )
+# torch's decomposition counts the first class once for each place behind the labels, on every device.
+EXTERN = ("aten::multilabel_margin_loss_forward",)
+FAKES = (("aten::multilabel_margin_loss_backward", fake_gradient),)

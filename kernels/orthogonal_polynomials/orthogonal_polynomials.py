@@ -30,3 +30,5 @@ KERNELS = (
     ("aten::special_legendre_polynomial_p.out", special_legendre_polynomial_p_out),
     ("aten::special_laguerre_polynomial_l.out", special_laguerre_polynomial_l_out),
 )
+# Inductor has no Metal for them.
+EXTERN = ("aten::special_legendre_polynomial_p", "aten::special_laguerre_polynomial_l")

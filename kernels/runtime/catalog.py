@@ -86,6 +86,24 @@ def family(name: str) -> tuple[Kernel, ...]:
     return rows + tuple(Kernel(overload, name, function, applies) for overload, function, applies in overrides)
 
 
+@cache
+def called_from_compiled_code(name: str) -> frozenset[str]:
+    """The operators of a family that compiled code is to call: a module's EXTERN, where there is one.
+
+    Raises UnknownKernelError for a name that is no family.
+    """
+    return frozenset(getattr(importlib.import_module(f"{_PACKAGE}.{folder_of(name).name}.{name}"), "EXTERN", ()))
+
+
+@cache
+def fakes(name: str) -> tuple[tuple[str, Callable[..., Any]], ...]:
+    """Overloads of a family of which torch does not say what comes out of them, and functions that do: its FAKES.
+
+    Raises UnknownKernelError for a name that is no family.
+    """
+    return tuple(getattr(importlib.import_module(f"{_PACKAGE}.{folder_of(name).name}.{name}"), "FAKES", ()))
+
+
 def all_kernels() -> tuple[Kernel, ...]:
     """Every kernel of every family."""
     return tuple(kernel for name in families() for kernel in family(name))

@@ -24,6 +24,11 @@ def has_mps_kernel(overload: str) -> bool:
     return overload not in _ALWAYS_FALL_BACK or not _is_fallback(overload)
 
 
+def lacks_fake(overload: str) -> bool:
+    """Whether the running torch has the overload and does not say what comes out of it: no kernel for meta tensors."""
+    return exists(overload) and not torch._C._dispatch_has_kernel_for_dispatch_key(overload, "Meta")
+
+
 def mps_is_available() -> bool:
     """Whether this process can compute on mps."""
     return torch.backends.mps.is_available()

@@ -21,7 +21,8 @@ import torch
 
 from ...errors import MpsmithError
 from . import dispatcher
-from .catalog import Kernel, all_kernels, finished, finished_entries, named
+from .catalog import Kernel, all_kernels, called_from_compiled_code, fakes, finished, finished_entries, named
+from .compilation import call_from_compiled_code
 
 VARIABLE = "MPSMITH_KERNELS"
 _OFF = frozenset({"off", "0", "none"})
@@ -30,6 +31,8 @@ _ON = frozenset({"", "on", "1", "all"})
 _lock = threading.RLock()
 # A registration lives as long as its library: dropping it brings back what was there before.
 _registered: dict[str, torch.library.Library] = {}
+# Of these, the overloads of operators that compiled code is to call, and the operators.
+_extern: dict[str, str] = {}
 _TAKES_OVERRIDE = "allow_override" in inspect.signature(torch.library.Library.impl).parameters
 
 
@@ -94,6 +97,8 @@ def disable(*names: str) -> tuple[str, ...]:
         removed = tuple(overload for overload in overloads if overload in _registered)
         for overload in removed:
             _registered.pop(overload)._destroy()  # type: ignore[no-untyped-call]
+            _extern.pop(overload, None)
+        call_from_compiled_code(_extern.values())
         return removed
 
 
@@ -190,6 +195,7 @@ def _register_lacking(kernels: Sequence[Kernel]) -> tuple[str, ...]:
     for kernel in kernels:
         if _state(kernel) is State.available:
             _register(kernel)
+    call_from_compiled_code(_extern.values())
     return tuple(kernel.overload for kernel in kernels if kernel.overload in _registered)
 
 
@@ -207,7 +213,12 @@ def _register(kernel: Kernel) -> None:
         library.impl(  # type: ignore[no-untyped-call]
             kernel.overload.removeprefix("aten::"), function, "MPS", **options
         )
+    for overload, fake in fakes(kernel.family):
+        if dispatcher.lacks_fake(overload):
+            library.impl(overload.removeprefix("aten::"), fake, "Meta")  # type: ignore[no-untyped-call]
     _registered[kernel.overload] = library
+    if kernel.operator in called_from_compiled_code(kernel.family):
+        _extern[kernel.overload] = kernel.operator
 
 
 def _conditional(kernel: Kernel, applies: Callable[..., bool]) -> Callable[..., Any]:

@@ -1,0 +1,122 @@
+"""What torch.compile makes of operators that mpsmith answers: a call of the kernel, where Inductor's own code fails.
+
+Inductor takes many operators apart or writes Metal for them itself, whoever answers them outside of compiled code.
+Mostly that is as good, for it fuses. A family lists under EXTERN the operators for which it is not: Inductor has no
+Metal for them, or what it makes of them is wrong. As long as mpsmith answers one of them, Inductor calls it on mps as
+it calls any kernel that it does not generate. Inductor is loaded by the first compilation, and changed only then.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.abc
+import importlib.util
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+import torch
+
+_LOWERING = "torch._inductor.lowering"
+_CONFIG = "torch._inductor.config"
+_CACHE_KEY = "mpsmith.kernels"
+
+# The operators that Inductor is to call now. Compiled code keeps what was so when it was compiled.
+_called: set[str] = set()
+_changed: set[str] = set()
+
+
+def call_from_compiled_code(operators: Iterable[str]) -> None:
+    """From now on Inductor calls these operators on mps, such as "aten::special_airy_ai", and generates all others."""
+    _called.clear()
+    _called.update(operators)
+    if _LOWERING in sys.modules:
+        _change_inductor()
+    elif _called and not any(isinstance(finder, _WhenLoaded) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _WhenLoaded())
+
+
+class _WhenLoaded(importlib.abc.MetaPathFinder):
+    """Changes Inductor as soon as Python has loaded its table of lowerings."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if name != _LOWERING:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def execute_and_change(module: ModuleType) -> None:
+                execute(module)
+                _change_inductor()
+
+            spec.loader.exec_module = execute_and_change  # type: ignore[method-assign]
+        return spec
+
+
+def _change_inductor() -> None:
+    config: Any = sys.modules[_CONFIG]
+    # A part of the key of Inductor's caches on disk: code from before would call, or not call, as it was then.
+    keys = {name: key for name, key in config.unsafe_marked_cacheable_functions.items() if name != _CACHE_KEY}
+    config.unsafe_marked_cacheable_functions = keys | ({_CACHE_KEY: " ".join(sorted(_called))} if _called else {})
+    for operator in sorted(_called - _changed):
+        packet = getattr(torch.ops.aten, operator.removeprefix("aten::"), None)
+        for name in packet.overloads() if packet is not None else ():
+            overload = getattr(packet, name)
+            if not overload._schema.is_mutable:  # Inductor knows operators without side effects alone
+                _change(operator, overload)
+        _changed.add(operator)
+
+
+def _change(operator: str, overload: Any) -> None:
+    from torch._inductor import decomposition, lowering
+
+    def is_ours(arguments: Any) -> bool:
+        return operator in _called and any(_on_mps(argument) for argument in arguments)
+
+    taken_apart = decomposition.decompositions.get(overload)
+    if taken_apart is not None:
+        decomposition.decompositions[overload] = _unless(is_ours, taken_apart, lambda *_, **__: NotImplemented)
+        decomposition.fast_random_decomps.cache_clear()
+    if torch._C.DispatchKey.Autograd in overload.py_kernels:
+        _keep_whole_above_autograd(overload, is_ours)
+    generated = lowering.lowerings.get(overload)
+    called = lowering.fallback_handler(overload, add_to_fallback_set=False)  # type: ignore[no-untyped-call]
+    lowering.lowerings[overload] = called if generated is None else _unless(is_ours, generated, called)
+
+
+def _keep_whole_above_autograd(overload: Any, is_ours: Callable[[Any], bool]) -> None:
+    """For an operator that tracing takes apart before autograd sees it: let torch's own autograd have ours."""
+    key = torch._C.DispatchKey.Autograd
+    taken_apart = overload.py_kernels.pop(key)
+
+    def as_it_is(*arguments: Any, **options: Any) -> Any:
+        own = overload.py_kernels.pop(key)
+        overload._dispatch_cache.clear()
+        try:
+            return overload(*arguments, **options)
+        finally:
+            overload.py_impl(key)(own)
+
+    overload.py_impl(key)(_unless(is_ours, taken_apart, as_it_is))
+
+
+def _unless(
+    is_ours: Callable[[Any], bool], usual: Callable[..., Any], instead: Callable[..., Any]
+) -> Callable[..., Any]:
+    """The usual function, but for calls of ours the other one."""
+
+    @functools.wraps(usual)
+    def choose(*arguments: Any, **options: Any) -> Any:
+        return (instead if is_ours(arguments) else usual)(*arguments, **options)
+
+    return choose
+
+
+def _on_mps(argument: Any) -> bool:
+    """Of a tensor, or of what stands for one in Inductor's graphs."""
+    device = argument.device if isinstance(argument, torch.Tensor) else getattr(argument, "get_device", lambda: None)()
+    return device is not None and device.type == "mps"
