@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -36,12 +36,16 @@ class Kernel:
         function: takes and returns what the overload's schema says, with the same defaults.
         applies: for an operator that torch has a kernel for: whether this function answers a call instead of it, from
             the call's arguments; None where it answers all calls of an operator that has none.
+        extern: whether compiled code calls it, since Inductor's own for the operator fails.
+        fakes: overloads of which torch does not say what comes out of them, and functions that do.
     """
 
     overload: str
     family: str
     function: Callable[..., Any]
     applies: Callable[..., bool] | None = None
+    extern: bool = False
+    fakes: tuple[tuple[str, Callable[..., Any]], ...] = ()
 
     @property
     def operator(self) -> str:
@@ -77,31 +81,16 @@ def family(name: str) -> tuple[Kernel, ...]:
     """The kernels of one family, in the order of its table.
 
     A module's KERNELS has rows of an overload and its function. OVERRIDES, where there is one, has rows of an overload
-    that torch has a kernel for, the function, and `applies`.
+    that torch has a kernel for, the function, and `applies`. EXTERN names operators that compiled code calls, FAKES has
+    rows of an overload and what says what comes out of it.
     Raises UnknownKernelError for a name that is no family.
     """
     module = importlib.import_module(f"{_PACKAGE}.{folder_of(name).name}.{name}")
     rows = tuple(Kernel(overload, name, function) for overload, function in module.KERNELS)
     overrides = getattr(module, "OVERRIDES", ())
-    return rows + tuple(Kernel(overload, name, function, applies) for overload, function, applies in overrides)
-
-
-@cache
-def called_from_compiled_code(name: str) -> frozenset[str]:
-    """The operators of a family that compiled code is to call: a module's EXTERN, where there is one.
-
-    Raises UnknownKernelError for a name that is no family.
-    """
-    return frozenset(getattr(importlib.import_module(f"{_PACKAGE}.{folder_of(name).name}.{name}"), "EXTERN", ()))
-
-
-@cache
-def fakes(name: str) -> tuple[tuple[str, Callable[..., Any]], ...]:
-    """Overloads of a family of which torch does not say what comes out of them, and functions that do: its FAKES.
-
-    Raises UnknownKernelError for a name that is no family.
-    """
-    return tuple(getattr(importlib.import_module(f"{_PACKAGE}.{folder_of(name).name}.{name}"), "FAKES", ()))
+    rows += tuple(Kernel(overload, name, function, applies) for overload, function, applies in overrides)
+    extern, fakes = frozenset(getattr(module, "EXTERN", ())), tuple(getattr(module, "FAKES", ()))
+    return tuple(replace(kernel, extern=kernel.operator in extern, fakes=fakes) for kernel in rows)
 
 
 def all_kernels() -> tuple[Kernel, ...]:

@@ -21,7 +21,7 @@ import torch
 
 from ...errors import MpsmithError
 from . import dispatcher
-from .catalog import Kernel, all_kernels, called_from_compiled_code, fakes, finished, finished_entries, named
+from .catalog import Kernel, all_kernels, finished, finished_entries, named
 from .compilation import call_from_compiled_code
 
 VARIABLE = "MPSMITH_KERNELS"
@@ -213,11 +213,11 @@ def _register(kernel: Kernel) -> None:
         library.impl(  # type: ignore[no-untyped-call]
             kernel.overload.removeprefix("aten::"), function, "MPS", **options
         )
-    for overload, fake in fakes(kernel.family):
+    for overload, fake in kernel.fakes:
         if dispatcher.lacks_fake(overload):
             library.impl(overload.removeprefix("aten::"), fake, "Meta")  # type: ignore[no-untyped-call]
     _registered[kernel.overload] = library
-    if kernel.operator in called_from_compiled_code(kernel.family):
+    if kernel.extern:
         _extern[kernel.overload] = kernel.operator
 
 
