@@ -18,8 +18,9 @@ from .host_libraries import IMAGE, frameworks_library, linked, torch_host_librar
 
 _SELECTOR = re.compile(r"@selector\(\s*([\w:]+)\s*\)")
 _CLASS = re.compile(r"OBJC_(?:META)?CLASS_\$_(\w+)")
-# OperationUtils.h uses retain and release.
-_NO_ARC = "ATen/native/mps/OperationUtils.h"
+# torch is built without ARC: these headers use retain and release, and their classes pass pairs of objects by value,
+# which ARC does in another way.
+_NO_ARC = "ATen/native/mps/"
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def build_extension(
         name: of the python module that the extension defines (TORCH_EXTENSION_NAME), and of its library.
         sources: `.mm` and `.cpp` files.
         folder: where the library goes; it is made where it is not there.
-        arc: automatic reference counting; None decides by file: not where it includes OperationUtils.h.
+        arc: automatic reference counting; None decides by file: not where it includes headers of ATen/native/mps.
         include: folders that are searched before all others.
         definitions: macros, as `NAME` or `NAME=VALUE`.
         options: more options for clang.
@@ -58,7 +59,8 @@ def build_extension(
     """
     compiler = host_compiler(torch=True)
     named = (f"TORCH_EXTENSION_NAME={name}", *definitions)
-    units = [Unit(path, _arc(path, arc), tuple(include), named, tuple(options)) for path in sources]
+    # Not optimised: it is compiled more often than it waits for its own code, and the kernels are optimised anyway.
+    units = [Unit(path, _arc(path, arc), tuple(include), named, ("-O0", *options)) for path in sources]
     libraries = (frameworks_library(), torch_host_library())
     with tempfile.TemporaryDirectory(prefix="mpsmith-build-") as temporary:
         objects = [Path(temporary) / f"{number}-{path.stem}.o" for number, path in enumerate(sources)]
