@@ -144,11 +144,13 @@ void objc_autoreleasePoolPop(void*);
 @end
 
 // ------------------------------------------------------------------------------------------------ blocks
+extern "C" void* objc_simulator_retain_block(const void* block);
 @interface NSBlock : NSObject
 @end
 @implementation NSBlock
+// Whoever retains takes the answer for the block itself: one on the stack stays there, as on a Mac.
 - (instancetype)retain {
-  return (id)_Block_copy(self);
+  return (id)objc_simulator_retain_block(self);
 }
 - (oneway void)release {
   _Block_release(self);

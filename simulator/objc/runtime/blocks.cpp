@@ -94,6 +94,13 @@ void* _Block_copy(const void* argument) {
   }
   return copy;
 }
+void* objc_simulator_retain_block(const void* argument) {
+  auto* block = static_cast<Block*>(const_cast<void*>(argument));
+  if (block->flags & kNeedsFree) {
+    block->flags += kOneReference;
+  }
+  return block;
+}
 void _Block_release(const void* argument) {
   auto* block = static_cast<Block*>(const_cast<void*>(argument));
   if (block == nullptr || (block->flags & kGlobal) || !(block->flags & kNeedsFree)) {
