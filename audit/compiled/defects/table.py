@@ -247,8 +247,9 @@ def program(x):
 
 inputs = [torch.arange(1, 41)]
 """,
-        "Forty elements are two SIMD groups, and the step that combines the two runs on two lanes of 32. It is written"
-        " with shuffles from lanes that run nothing; what those hold is undefined.",
+        "Forty elements run in a threadgroup of 40: its second SIMD group has eight threads, and shuffles in it read"
+        " from lanes that run nothing, whose values are undefined. So did the step that joins both groups, until 2.15.0"
+        " kept all of its lanes running. The eager kernels round a threadgroup up to whole SIMD groups.",
         Certainty.UNDEFINED,
         CompiledVerdict.WRONG,
         (
