@@ -7,6 +7,7 @@ import math
 import torch
 
 from ..runtime.elementwise import FLOATING
+from ..runtime.outputs import resize_output
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -23,7 +24,7 @@ def logspace_out(start: complex, end: complex, steps: int, base: float = 10.0, *
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     if out.numel() != steps:
-        out.resize_((steps,))
+        resize_output(out, (steps,))
     if steps == 0:
         return out
     limits = (_rounded(start, out.dtype), _rounded(end, out.dtype)) if out.dtype in FLOATING else None
