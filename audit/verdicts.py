@@ -86,7 +86,7 @@ def strongest(grades: Iterable[Grade | None]) -> Grade | None:
     return next((grade for grade in Grade if grade in present), None)
 
 
-class Standing(str, Enum):
+class Firmness(str, Enum):
     """Whether a wrong result of a shipped kernel hangs on the last bits of Apple's mathematics, which are not known."""
 
     EXACT = "exact arithmetic"
@@ -94,10 +94,10 @@ class Standing(str, Enum):
     DEPENDS = "hangs on last bits"
 
 
-def firmest(standings: Iterable[Standing | None]) -> Standing | None:
+def firmest(standings: Iterable[Firmness | None]) -> Firmness | None:
     """The firmest of `standings`, or None where there is none."""
     present = set(standings)
-    return next((standing for standing in Standing if standing in present), None)
+    return next((standing for standing in Firmness if standing in present), None)
 
 
 # What was compared of a case that the CPU refuses and the device refuses alike.

@@ -37,7 +37,7 @@ class Failed:
 
 
 @dataclass(frozen=True)
-class Run:
+class PatchRun:
     """What running a patch gave.
 
     Attributes:
@@ -68,7 +68,7 @@ def lay_out(patch: FamilyPatch, folder: Path) -> None:
         (folder / path).write_text(text, encoding="utf-8")
 
 
-def run(patch: FamilyPatch, folder: Path) -> Run:
+def run(patch: FamilyPatch, folder: Path) -> PatchRun:
     """Build what `lay_out` wrote, and run the family's cases with both, in a process of their own.
 
     Raises ScaffoldError when it does not build, or when its process dies.
@@ -81,10 +81,10 @@ def run(patch: FamilyPatch, folder: Path) -> Run:
         said = done.stderr.strip().splitlines() or [f"its process ended with {done.returncode}"]
         raise ScaffoldError(said[-1].removeprefix("error: "))
     data = json.loads(lines[-1])
-    return Run(data["cases"], data["errors"], tuple(data["differences"]), tuple(data["answered"]))
+    return PatchRun(data["cases"], data["errors"], tuple(data["differences"]), tuple(data["answered"]))
 
 
-def main(family: str, folder: Path, host: str, overloads: list[str]) -> Run:
+def main(family: str, folder: Path, host: str, overloads: list[str]) -> PatchRun:
     """Build and compare in this process."""
     os.environ["MPSMITH_KERNELS"] = "off"
     os.environ.setdefault("PYTORCH_ENABLE_MPS_FALLBACK", "1")  # torch reads it while it is imported
@@ -159,7 +159,7 @@ def _copied(value: Any) -> Any:
     return value.detach().cpu().clone() if isinstance(value, torch.Tensor) else value
 
 
-def _compared(expected: dict[str, Any], found: dict[str, Any], answered: tuple[str, ...]) -> Run:
+def _compared(expected: dict[str, Any], found: dict[str, Any], answered: tuple[str, ...]) -> PatchRun:
     cases = errors = 0
     differences = []
     for name, before in expected.items():
@@ -176,7 +176,7 @@ def _compared(expected: dict[str, Any], found: dict[str, Any], answered: tuple[s
             differences.append(f"{name}: {difference}")
         else:
             cases += 1
-    return Run(cases, errors, tuple(differences), answered)
+    return PatchRun(cases, errors, tuple(differences), answered)
 
 
 def _type(result: Any) -> str:

@@ -24,7 +24,7 @@ from ..covering.pairs import Levels
 from ..group import COMPILED_MODES, GroupKey
 from ..launches import Launches, LaunchesByOverload
 from ..selection import DTYPES
-from ..verdicts import COMPARED_ERRORS, AtFault, CaseVerdict, Grade, Outcome, Standing, grade_of_device
+from ..verdicts import COMPARED_ERRORS, AtFault, CaseVerdict, Firmness, Grade, Outcome, grade_of_device
 from . import compiled_rows
 from .compiled_rows import StoredCompiledCase
 from .module_rows import ModuleRow, ModuleStatus
@@ -190,7 +190,7 @@ class StoredCase:
     at_fault: AtFault | None = None
     grade: Grade = Grade.DISPATCH_ONLY
     kernels: tuple[str, ...] = ()
-    standing: Standing | None = None
+    standing: Firmness | None = None
 
     @property
     def label(self) -> str:
@@ -527,7 +527,7 @@ class Store:
                     at_fault=AtFault(overload, inner_call, wrong) if overload else None,
                     grade=Grade(grade) if grade else of_device,
                     kernels=tuple(json.loads(launched)) if launched else (),
-                    standing=Standing(standing) if standing else None,
+                    standing=Firmness(standing) if standing else None,
                 )
 
     def case_counts(self, run: int) -> Iterator[CaseCount]:
@@ -667,7 +667,7 @@ class Store:
             insert = "INSERT OR REPLACE INTO case_kernels (group_id, position, kernels) VALUES (?, ?, ?)"
             connection.execute(insert, row)
 
-    def add_standing(self, group: int, position: int, standing: Standing) -> None:
+    def add_standing(self, group: int, position: int, standing: Firmness) -> None:
         """Record of a wrong case with shipped kernels whether it hangs on the last bits of their mathematics."""
         with clear_errors(self.path), self._connection as connection:
             connection.execute(

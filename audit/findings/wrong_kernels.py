@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ..verdicts import CASE_SEVERITY, CaseVerdict, Grade, Standing, firmest
+from ..verdicts import CASE_SEVERITY, CaseVerdict, Firmness, Grade, firmest
 from .alike import alike
 from .attribution import SourceEntry
 from .store import Store, StoredCase
@@ -43,7 +43,7 @@ class WrongKernel:
     inputs: str
     example: str
     rule: str = ""
-    standing: Standing | None = None
+    standing: Firmness | None = None
 
 
 BROKEN = (CaseVerdict.CRASH, CaseVerdict.TIMEOUT, CaseVerdict.WRONG)

@@ -16,7 +16,7 @@ from ..launches import grade_of_case, kernels_in
 from ..sources.known_wrong import made
 from ..verdicts import CaseVerdict, Grade, Outcome
 from .computing import launches
-from .found_results import FoundResult, Place
+from .found_results import FoundResult, FurthestElement
 from .kernels import AuditedKernels
 from .standing import standing_of
 
@@ -32,7 +32,7 @@ def result_of(found: FoundWrong, kernels: AuditedKernels, recorder: Recorder) ->
         recorder: attributes fallbacks to operators.
     """
     case = made(found.name, found.case)
-    places: list[Place] = []
+    places: list[FurthestElement] = []
     launches()
     outcome = _judged(case, recorder, found.name, lambda trial: places.extend(_largest_difference(trial)))
     launched = launches()
@@ -65,7 +65,7 @@ def _judged(case: Case, recorder: Recorder, label: str, look: Callable[[Trial], 
     return judge(case, recorder, SEED, label, on_executed=look)
 
 
-def _largest_difference(trial: Trial) -> Iterator[Place]:
+def _largest_difference(trial: Trial) -> Iterator[FurthestElement]:
     """The element that is furthest off, of the first output or gradient that has any."""
     if trial.cpu is None or trial.mps is None:
         return
@@ -75,7 +75,7 @@ def _largest_difference(trial: Trial) -> Iterator[Place]:
             for number, (mine, cpus) in enumerate(pairs):
                 place = _furthest(mine, cpus)
                 if place is not None:
-                    yield Place(kind, number, *place)
+                    yield FurthestElement(kind, number, *place)
                     return
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..verdicts import CaseVerdict, Grade, Standing
+from ..verdicts import CaseVerdict, Firmness, Grade
 
 
 @dataclass(frozen=True)
-class Place:
+class FurthestElement:
     """The element of a result that is furthest from the CPU's.
 
     Attributes:
@@ -51,8 +51,8 @@ class FoundResult:
     kernels: tuple[str, ...]
     stood_in: tuple[str, ...]
     inputs: str
-    place: Place | None = None
-    standing: Standing | None = None
+    place: FurthestElement | None = None
+    standing: Firmness | None = None
 
     @property
     def is_wrong(self) -> bool:

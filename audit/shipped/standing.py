@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ...simulator.errors import SimulatorError
-from ..verdicts import CaseVerdict, Grade, Outcome, Standing
+from ..verdicts import CaseVerdict, Firmness, Grade, Outcome
 from .kernels import AuditedKernels
 
 SEEDS = (1, 2, 3)
@@ -13,7 +13,7 @@ SEEDS = (1, 2, 3)
 
 def standing_of(
     kernels: AuditedKernels, launched: Sequence[str], judge_again: Callable[[], tuple[Outcome, Grade | None]]
-) -> Standing | None:
+) -> Firmness | None:
     """What becomes of a wrong case when the mathematics in its kernels is moved; None where that cannot be told.
 
     Args:
@@ -23,7 +23,7 @@ def standing_of(
     """
     try:
         if not any(map(kernels.uses_mathematics, launched)):
-            return Standing.EXACT
+            return Firmness.EXACT
     except SimulatorError:
         return None
     for seed in SEEDS:
@@ -32,5 +32,5 @@ def standing_of(
         if grade is not Grade.SHIPPED_KERNEL:
             return None
         if outcome.verdict is not CaseVerdict.WRONG:
-            return Standing.DEPENDS
-    return Standing.STANDS
+            return Firmness.DEPENDS
+    return Firmness.STANDS

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import one_line
-from ...simulator.extensions.compile_options import Options, options_of
+from ...simulator.extensions.compile_options import CompileOptions, options_of
 from ...simulator.objc.building import BuiltExtension, build_extension
 from ..errors import ScaffoldError
 from .subject import SETUP, BuildSubject
@@ -23,7 +23,7 @@ class ExtensionRequest:
 
     name: str
     sources: tuple[Path, ...]
-    options: Options
+    options: CompileOptions
 
 
 def build(subject: BuildSubject) -> list[BuiltExtension]:

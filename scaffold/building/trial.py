@@ -22,7 +22,7 @@ _OF_THE_CALLER = ("MPSMITH_SIMULATE", "MPSMITH_AUTOLOAD", "PYTORCH_ENABLE_MPS_FA
 
 
 @dataclass(frozen=True)
-class Trial:
+class TrialResult:
     """How the tests went.
 
     Attributes:
@@ -52,7 +52,7 @@ class Trial:
         return ", ".join([counts[0], *(count for count in counts[1:] if not count.startswith("0 "))])
 
 
-def try_tests(path: Path) -> Trial:
+def try_tests(path: Path) -> TrialResult:
     """Run the tests of a scaffold, which build and import what they test; what they say goes to the terminal.
 
     Raises:
@@ -69,17 +69,17 @@ def try_tests(path: Path) -> Trial:
         environment = {name: value for name, value in os.environ.items() if name not in _OF_THE_CALLER}
         done = subprocess.run(words, env=environment, stdout=sys.stderr, check=False)
         if done.returncode < 0:
-            return Trial(folder, 0, 0, 0, signal.Signals(-done.returncode).name)
+            return TrialResult(folder, 0, 0, 0, signal.Signals(-done.returncode).name)
         if not report.is_file():
             raise ScaffoldError(f"the tests in {folder} could not be run: pytest's message stands above")
         return _counted(folder, report)
 
 
-def _counted(folder: Path, report: Path) -> Trial:
+def _counted(folder: Path, report: Path) -> TrialResult:
     suites = list(ElementTree.parse(report).getroot().iter("testsuite"))
 
     def total(name: str) -> int:
         return sum(int(suite.get(name, "0")) for suite in suites)
 
     failed, skipped = total("failures") + total("errors"), total("skipped")
-    return Trial(folder, max(total("tests") - failed - skipped, 0), failed, skipped, "")
+    return TrialResult(folder, max(total("tests") - failed - skipped, 0), failed, skipped, "")

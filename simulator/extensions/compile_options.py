@@ -11,7 +11,7 @@ _OF_MACS = ("-framework", "-arch", "-target")
 
 
 @dataclass(frozen=True)
-class Options:
+class CompileOptions:
     """Options by what they are for. `arc` is None where nothing was asked for."""
 
     arc: bool | None
@@ -19,12 +19,12 @@ class Options:
     definitions: tuple[str, ...]
     others: tuple[str, ...]
 
-    def including(self, folders: Iterable[str | Path]) -> Options:
+    def including(self, folders: Iterable[str | Path]) -> CompileOptions:
         """The same with more folders to search."""
         return replace(self, include=(*self.include, *(Path(folder) for folder in folders)))
 
 
-def options_of(flags: Sequence[str]) -> Options:
+def options_of(flags: Sequence[str]) -> CompileOptions:
     """Sort the flags of a compiler's command line."""
     arc: bool | None = None
     include: list[Path] = []
@@ -44,4 +44,4 @@ def options_of(flags: Sequence[str]) -> Options:
             definitions.append(flag[2:] or next(waiting, ""))
         else:
             others.append(flag)
-    return Options(arc, tuple(include), tuple(definitions), tuple(others))
+    return CompileOptions(arc, tuple(include), tuple(definitions), tuple(others))

@@ -24,7 +24,7 @@ from ..objc.building import build_extension
 from ..objc.compiler import host_compiler
 from ..objc.errors import ExtensionBuildError, ExtensionError
 from ..objc.loading import load_extension
-from .compile_options import Options, options_of
+from .compile_options import CompileOptions, options_of
 
 _BUILDER = "torch.utils.cpp_extension"
 _HEADERS = ("*.h", "*.hpp", "*.metal")
@@ -170,7 +170,7 @@ def _refuse_missing(sources: Sequence[Path]) -> None:
             raise RuntimeError(f"there is no file {source}{near(source.name, there)}")
 
 
-def _kept_folder(name: str, sources: Sequence[Path], options: Options) -> Path:
+def _kept_folder(name: str, sources: Sequence[Path], options: CompileOptions) -> Path:
     """Where an extension is kept: named by all that decides what it becomes, the headers beside its files included."""
     folders = dict.fromkeys([*(source.resolve().parent for source in sources), *options.include])
     headers = sorted(path for folder in folders for pattern in _HEADERS for path in folder.glob(pattern))

@@ -105,7 +105,7 @@ def _joined() -> ctypes.CDLL:
     return frameworks
 
 
-def _read_note(library: Path) -> note.Note:
+def _read_note(library: Path) -> note.ExtensionNote:
     try:
         made = note.read(library)
     except OSError as error:
@@ -122,7 +122,7 @@ def _read_note(library: Path) -> note.Note:
     return made
 
 
-def _refuse_unknown_selectors(host: ctypes.CDLL, library: Path, made: note.Note) -> None:
+def _refuse_unknown_selectors(host: ctypes.CDLL, library: Path, made: note.ExtensionNote) -> None:
     host.objc_simulator_unknown_selectors.restype = ctypes.c_char_p
     unknown = sorted(set(host.objc_simulator_unknown_selectors().decode().split()) - set(made.asked_for))
     if unknown:

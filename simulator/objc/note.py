@@ -15,7 +15,7 @@ _FOUND = re.compile(re.escape(_MARK.encode()) + rb"(\{.*?\})\0")
 
 
 @dataclass(frozen=True)
-class Note:
+class ExtensionNote:
     """`host` changes with the libraries of the simulated host that an extension is linked with.
 
     `asked_for`: selectors that it asks for by name, and so can do without.
@@ -27,11 +27,11 @@ class Note:
     asked_for: tuple[str, ...]
 
 
-def current(name: str, asked_for: Sequence[str] = ()) -> Note:
+def current(name: str, asked_for: Sequence[str] = ()) -> ExtensionNote:
     """The note of an extension that is built now."""
     import torch
 
-    return Note(name, str(torch.__version__), torch_host_library().parent.name, tuple(asked_for))
+    return ExtensionNote(name, str(torch.__version__), torch_host_library().parent.name, tuple(asked_for))
 
 
 def write(folder: Path, name: str, asked_for: Sequence[str]) -> Path:
@@ -42,10 +42,10 @@ def write(folder: Path, name: str, asked_for: Sequence[str]) -> Path:
     return path
 
 
-def read(library: Path) -> Note | None:
+def read(library: Path) -> ExtensionNote | None:
     """The note in a library; None where it was not built here."""
     found = _FOUND.search(library.read_bytes())
     if found is None:
         return None
     data = json.loads(found[1])
-    return Note(data["name"], data["torch"], data["host"], tuple(data["asked_for"]))
+    return ExtensionNote(data["name"], data["torch"], data["host"], tuple(data["asked_for"]))

@@ -16,6 +16,7 @@ ROOMS = "audit|benchmarks|cli|kernels|registry|reports|scaffold|simulator"
 
 # A path from the root: not the end of a longer one, such as torch/audit/x or ~/docs/x, nor of a URL.
 PATH = re.compile(rf"(?<![\w./~-])(?:{ROOMS}|docs|tests|\.github|\.ci)/[\w.*/-]*[\w*/]")
+CODE = re.compile(r"`[^`\n]*`")
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 DOTTED = re.compile(rf"(?<![\w./:])(?:mpsmith\.|(?=(?:{ROOMS})\.[a-z_]\w*\.?[a-zA-Z_]))[a-z_]\w*(?:\.[a-zA-Z_]\w*)+")
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
@@ -60,7 +61,8 @@ def missing_paths(text: str) -> list[str]:
 
 
 def missing_links(text: str, folder: Path) -> list[str]:
-    return [target for target in LINK.findall(text) if not (folder / target).exists()]
+    prose = CODE.sub("", text)  # `float32[3](neg)` is a tensor and no link
+    return [target for target in LINK.findall(prose) if not (folder / target).exists()]
 
 
 @cache

@@ -12,7 +12,7 @@ import pytest
 
 from mpsmith.audit.findings.store import Store, StoredCase
 from mpsmith.audit.launches import Launches
-from mpsmith.audit.verdicts import CaseVerdict, Grade, Standing
+from mpsmith.audit.verdicts import CaseVerdict, Firmness, Grade
 from mpsmith.cache import cache_folder
 from support.air_kernels import bitcode, buffer, builtin, kernel
 from support.metal_libraries import metal_library
@@ -125,9 +125,9 @@ def test_what_it_gets_wrong_is_wrong_and_names_it(store: Path) -> None:
     assert Grade.SHIPPED_KERNEL in {case.grade for case in wrong}
 
 
-@pytest.mark.parametrize(("operator", "standing"), [("ceil", Standing.EXACT), ("exp", Standing.STANDS)])
+@pytest.mark.parametrize(("operator", "standing"), [("ceil", Firmness.EXACT), ("exp", Firmness.STANDS)])
 def test_a_wrong_result_says_whether_it_stands_when_last_bits_are_moved(
-    store: Path, operator: str, standing: Standing
+    store: Path, operator: str, standing: Firmness
 ) -> None:
     shipped = [case for case in cases_of(store, operator) if case.grade is Grade.SHIPPED_KERNEL]
     wrong = [case for case in shipped if case.outcome.verdict is CaseVerdict.WRONG]

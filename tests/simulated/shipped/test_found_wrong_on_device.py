@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mpsmith.audit.running.found import launch_found
-from mpsmith.audit.verdicts import Standing
+from mpsmith.audit.verdicts import Firmness
 from mpsmith.registry.found_wrong import load
 from mpsmith.torch_release import is_older
 from support.shipped_kernels import RELEASES, library_of
@@ -24,4 +24,4 @@ def test_each_finding_is_wrong_where_it_says(release: str) -> None:
         if found.right_from is not None and not is_older(release, found.right_from):
             assert results[name].is_right
         if affected:
-            assert results[name].standing in (Standing.EXACT, Standing.STANDS)
+            assert results[name].standing in (Firmness.EXACT, Firmness.STANDS)

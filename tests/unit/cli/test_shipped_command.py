@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.running import found
-from mpsmith.audit.shipped.found_results import FoundResult, Place
-from mpsmith.audit.verdicts import CaseVerdict, Grade, Standing
+from mpsmith.audit.shipped.found_results import FoundResult, FurthestElement
+from mpsmith.audit.verdicts import CaseVerdict, Firmness, Grade
 from mpsmith.cli.shipped import app
 from mpsmith.simulator.air.compiler import default_air_compiler
 from support.air_kernels import bitcode, buffer, builtin, elementwise, kernel
@@ -243,7 +243,7 @@ def test_kernels_are_compiled_ahead(cache: Path) -> None:
     assert list(failures) == ["odd"]
 
 
-PLACE = Place("outputs", 0, 0, "nan", "inf", "0xffc00000", "0x7f800000")
+PLACE = FurthestElement("outputs", 0, 0, "nan", "inf", "0xffc00000", "0x7f800000")
 
 
 @pytest.fixture
@@ -257,7 +257,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[str]]]:
         for number, each in enumerate(findings):
             verdict = CaseVerdict.PASSED if number else CaseVerdict.WRONG
             grade = Grade.DISPATCH_ONLY if number == 1 else Grade.SHIPPED_KERNEL
-            place, standing = (None, None) if number else (PLACE, Standing.STANDS)
+            place, standing = (None, None) if number else (PLACE, Firmness.STANDS)
             results.append(FoundResult(each.name, verdict, grade, "", ("k",), ("MPSGraph",), "(x)", place, standing))
             on_result(results[-1])
         return results

@@ -10,15 +10,15 @@ import torch
 from torch import Tensor
 
 from mpsmith.audit.shipped.found import bits_of
-from mpsmith.audit.shipped.found_results import FoundResult, Place
+from mpsmith.audit.shipped.found_results import FoundResult, FurthestElement
 from mpsmith.audit.sources.known_wrong import made
-from mpsmith.audit.verdicts import CaseVerdict, Grade, Standing
+from mpsmith.audit.verdicts import CaseVerdict, Firmness, Grade
 from mpsmith.registry import found_wrong, known_wrong
 from mpsmith.reports.found_script import call_text, script_of
 from mpsmith.reports.found_wrong import markdown
 
 FINDINGS = found_wrong.load()
-PLACE = Place("outputs", 0, 0, "nan", "inf", "0xffc00000", "0x7f800000")
+PLACE = FurthestElement("outputs", 0, 0, "nan", "inf", "0xffc00000", "0x7f800000")
 
 
 def result(
@@ -26,7 +26,7 @@ def result(
 ) -> FoundResult:
     stood = (stood_in,) if stood_in else ()
     place = PLACE if verdict is CaseVerdict.WRONG else None
-    return FoundResult(name, verdict, grade, "", ("a_kernel",), stood, "(float32[1])", place, Standing.STANDS)
+    return FoundResult(name, verdict, grade, "", ("a_kernel",), stood, "(float32[1])", place, Firmness.STANDS)
 
 
 RESULTS = [

@@ -11,7 +11,7 @@ from mpsmith.scaffold import family_survey
 from mpsmith.scaffold.errors import ScaffoldError
 from mpsmith.scaffold.family_survey import FamilyRow, survey
 from mpsmith.scaffold.operators.source import source_of
-from mpsmith.scaffold.patch_running import Failed, Run, _compared
+from mpsmith.scaffold.patch_running import Failed, PatchRun, _compared
 from mpsmith.scaffold.targets.upstream.family import FamilyPatch
 
 X = torch.tensor([1.0, float("nan")])
@@ -44,15 +44,17 @@ def test_errors_of_one_type_are_the_same_but_prove_nothing_alone() -> None:
 
 
 def test_nothing_that_ran_is_no_proof() -> None:
-    assert not Run(0, 0, (), ()).same
+    assert not PatchRun(0, 0, (), ()).same
     assert not FamilyRow("mode", made="yes", applies="yes", builds="yes").proved
     assert FamilyRow("mode", made="yes", applies="yes", builds="yes", runs="yes").proved
 
 
 def test_the_survey_says_how_far_each_family_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = iter([Run(7, 0, (), ()), Run(5, 0, ("logit_, float32 0: result 0 differs",), ()), ScaffoldError("died")])
+    answers = iter(
+        [PatchRun(7, 0, (), ()), PatchRun(5, 0, ("logit_, float32 0: result 0 differs",), ()), ScaffoldError("died")]
+    )
 
-    def ran(patch: FamilyPatch, folder: Path) -> Run:
+    def ran(patch: FamilyPatch, folder: Path) -> PatchRun:
         assert (folder / "aten/src/ATen/native/native_functions.yaml").is_file()
         answer = next(answers)
         if isinstance(answer, ScaffoldError):

@@ -17,7 +17,7 @@ from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.findings.wrong_kernels import WrongKernel
 from mpsmith.audit.launches import Launches
 from mpsmith.audit.surface.overloads import Dispatch
-from mpsmith.audit.verdicts import AtFault, CaseVerdict, Grade, Outcome, Standing
+from mpsmith.audit.verdicts import AtFault, CaseVerdict, Firmness, Grade, Outcome
 from mpsmith.reports import csv_report, html_page, json_report, markdown, terminal
 from support.stores import Recording, begun, new_store, opinfo
 from support.surfaces import overload, surface
@@ -197,11 +197,11 @@ def test_a_wrong_kernel_has_the_firmest_standing_of_its_cases(built: Built) -> N
     group = next(g.id for g in built.store.groups(built.run.id) if g.key == opinfo("exp", "float32"))
     assert [wrong.standing for wrong in built.summary().wrong_kernels] == [None]
     assert "| wrong in 3 | not tried |" in markdown.render(built.summary())
-    built.store.add_standing(group, 1, Standing.DEPENDS)
-    assert [wrong.standing for wrong in built.summary().wrong_kernels] == [Standing.DEPENDS]
-    built.store.add_standing(group, 2, Standing.STANDS)
+    built.store.add_standing(group, 1, Firmness.DEPENDS)
+    assert [wrong.standing for wrong in built.summary().wrong_kernels] == [Firmness.DEPENDS]
+    built.store.add_standing(group, 2, Firmness.STANDS)
     summary = built.summary()
-    assert [wrong.standing for wrong in summary.wrong_kernels] == [Standing.STANDS]
+    assert [wrong.standing for wrong in summary.wrong_kernels] == [Firmness.STANDS]
     assert "| wrong in 3 | stands |" in markdown.render(summary)
     assert json_report.read(json_report.render(summary)).wrong_kernels == summary.wrong_kernels
 

@@ -10,7 +10,7 @@ import pytest
 
 from mpsmith.audit.shipped.kernels import AuditedKernels
 from mpsmith.audit.shipped.standing import SEEDS, standing_of
-from mpsmith.audit.verdicts import CaseVerdict, Grade, Outcome, Standing
+from mpsmith.audit.verdicts import CaseVerdict, Firmness, Grade, Outcome
 from mpsmith.simulator.errors import SimulatorError
 
 PASSED, WRONG, CRASH = (Outcome(verdict) for verdict in (CaseVerdict.PASSED, CaseVerdict.WRONG, CaseVerdict.CRASH))
@@ -33,7 +33,7 @@ class FakeKernels:
         yield
 
 
-def standing(launched: list[str], *outcomes: Outcome, grade: Grade = Grade.SHIPPED_KERNEL) -> Standing | None:
+def standing(launched: list[str], *outcomes: Outcome, grade: Grade = Grade.SHIPPED_KERNEL) -> Firmness | None:
     """What comes of a case whose kernels give these outcomes, one after the other, when moved."""
     kernels, given = FakeKernels(), iter(outcomes)
     found = standing_of(cast(AuditedKernels, kernels), launched, lambda: (next(given), grade))
@@ -42,16 +42,16 @@ def standing(launched: list[str], *outcomes: Outcome, grade: Grade = Grade.SHIPP
 
 
 def test_kernels_without_mathematics_are_not_moved() -> None:
-    assert standing(["add", "copy"]) is Standing.EXACT
+    assert standing(["add", "copy"]) is Firmness.EXACT
 
 
 def test_what_is_wrong_with_every_seed_stands() -> None:
-    assert standing(["add", "exp"], *[WRONG] * len(SEEDS)) is Standing.STANDS
+    assert standing(["add", "exp"], *[WRONG] * len(SEEDS)) is Firmness.STANDS
 
 
 @pytest.mark.parametrize("last", [PASSED, CRASH])
 def test_what_is_not_wrong_once_hangs_on_last_bits(last: Outcome) -> None:
-    assert standing(["exp"], WRONG, last) is Standing.DEPENDS
+    assert standing(["exp"], WRONG, last) is Firmness.DEPENDS
 
 
 def test_what_the_stand_in_computed_says_nothing() -> None:
