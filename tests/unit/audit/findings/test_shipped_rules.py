@@ -38,9 +38,55 @@ OF_NAN = "1 of 1 elements differ; at [0]: 2.0, CPU nan, float64 nan"
 NAN = "1 of 1 elements differ; at [0]: nan, CPU inf, float64 inf"
 INFINITE = "1 of 1 elements differ; at [0]: inf, CPU 3e+38, float64 3e+38"
 COMPLEX = "_dense_scalar_float2_float2"
+NO_NUMBER = "1 of 1 elements differ; at [0]: nan, CPU 0.0, float64 0.0"
+ONE_INFINITY = "1 of 1 elements differ; at [0]: (inf+2j), CPU (inf+nanj), float64 (inf+nanj)"
 EXPLAINED = {
     "subnormals-count-as-zero": case(
         "special values", "all", "float32", "all_reduction_float_uchar", "denormals: (float32[2])"
+    ),
+    "subnormals-on-the-way": case(
+        "special values", "ldexp", "int8", "mul_dense_broadcast_cast_float_float", "extreme integers: (x)"
+    ),
+    "overflow-in-another-order": case(
+        "special values", "masked.cumprod", "float32", "cumprod_innermost_float", "largest finite: (x)"
+    ),
+    "variance-overflows": case(
+        *("special values", "native_group_norm", "float32", "group_norm_float_float", "largest finite: (x)"),
+        "output 0: 4 of 12 elements differ; at [0]: 3.4028234663852886e+38, CPU nan, float64 9e+38",
+    ),
+    "infinite-degree-of-a-polynomial": case(
+        *("special values", "special.hermite_polynomial_h", "float32", "hermite_polynomial_h_dense_float_float"),
+        *("infinities: (x)", NO_NUMBER),
+    ),
+    "float-beyond-the-integers": case(
+        *("special values", "masked.logsumexp", "int64", "copy_identity_dense_castout_long", "extreme integers: (x)"),
+        "1 of 1 elements differ; at []: 9223372036854775807, CPU -9223372036854775808",
+    ),
+    "divisor-of-the-least-integer": case(
+        "special values", "gcd", "int64", "gcd_dense_broadcast_long_long", "extreme integers: (x)"
+    ),
+    "dropped-gradients-are-zero": case(
+        *("special values", "native_dropout_backward", "float16", "dropout_bwd_half", "nan: (x)"),
+        "1 of 1 elements differ; at [0]: 0.0, CPU nan, float64 nan",
+    ),
+    "volume-sampler-takes-nan-for-a-place": case(
+        *("special values", "grid_sampler_3d", "float32", "grid_sampler_3d_bilinear_zeros_i32_float", "nan: (x)"),
+        NO_NUMBER,
+    ),
+    "infinities-in-complex-functions": case(
+        "special values", "expm1", "complex64", f"expm1{COMPLEX}", "infinities: (x)"
+    ),
+    "infinities-times-a-complex-one": case(
+        "special values",
+        "__rsub__",
+        "complex64",
+        "sub_dense_broadcast_rhs_float2_float2",
+        "infinities: (x)",
+        ONE_INFINITY,
+    ),
+    "quantile-next-to-infinity": case(
+        *("special values", "quantile", "float32", "lerp_dense_float_float_float", "infinities: (x)"),
+        "1 of 1 elements differ; at []: inf, CPU nan, float64 nan",
     ),
     "halves-added-up-by-atomics": case(
         *("opinfo", "nn.functional.interpolate", "float16", "upsample_trilinear_backward_half", "(x)"),
@@ -60,6 +106,9 @@ EXPLAINED = {
     "expm1-by-exp-from-1e-5-on": case("opinfo", "expm1", "float32", "expm1_strided_float_float"),
     "digamma-by-the-fraction-of-a-negative": case("schema", "digamma", "float32", "digamma_dense_float_float"),
     "lgamma-of-infinity": case("special values", "lgamma", "float16", "lgamma_dense_half_half", "(x)", NAN),
+    "lgamma-of-small-numbers": case(
+        "sizes", "_foreach_lgamma", "float32", "lgamma_dense_scalar_float_float", max_error=1.9
+    ),
     "complex-arcsines-cancel": case("opinfo", "asin", "complex64", f"asin{COMPLEX}"),
     "complex-square-roots-cancel": case("opinfo", "rsqrt", "complex64", f"rsqrt{COMPLEX}"),
     "quotient-rounded-down": case("special values", "floor_divide", "float32", "div_floor_dense_float_float"),
@@ -68,6 +117,44 @@ EXPLAINED = {
     "norm-loses-nan": case("opinfo", "_foreach_norm", "int8", "norm_float_float", "(x), ord=-inf", OF_NAN),
     "powers-of-a-norm-overflow": case(
         "special values", "linalg.vector_norm", "float32", "norm_float_float", "largest finite: (x)", INFINITE
+    ),
+    "lerp-from-the-first-end-alone": case(
+        "schema", "_foreach_lerp_.Scalar", "float16", "lerp_alpha_dense_half_half_half"
+    ),
+    "shift-counts-out-of-range": case(
+        "tensor layouts", "bitwise_left_shift", "int64", "bitwise_left_shift_dense_long_long"
+    ),
+    "zeta-in-single-precision": case(
+        "schema", "special_zeta.other_scalar", "uint8", "zeta_dense_scalar_cast_float_float", "(x)", NO_NUMBER
+    ),
+    "remainder-by-a-rounded-quotient": case(
+        "special values", "__rmod__", "float16", "remainder_dense_broadcast_rhs_half_half", "infinities: (x)"
+    ),
+    "adaptive-windows-of-one-size": case("modules", "nn.AdaptiveMaxPool2d.eval", "bfloat16", "max_pool_bfloat"),
+    "complex-magnitude-in-both-parts": case(
+        *("schema", "absolute.out", "complex64", f"abs{COMPLEX}", "(x), out=complex64[6]"),
+        "output 0: 6 of 6 elements differ; at [0]: (0.25+0.25j), CPU (0.25+0j), float64 (0.25+0j)",
+    ),
+    "complex-sinh-and-log1p-cancel": case("schema", "_foreach_sinh_", "complex64", f"sinh{COMPLEX}"),
+    "complex-expm1-reduced-by-a-short-logarithm": case(
+        "schema", "_foreach_expm1_", "complex64", f"expm1{COMPLEX}", max_error=4.7
+    ),
+    "complex-logaddexp-of-equal-real-parts": case(
+        "tensor layouts", "logaddexp", "complex64", "logaddexp_dense_float2_float2"
+    ),
+    "complex-logarithm-of-a-signed-zero": case(
+        *("special values", "log2", "complex64", f"log2{COMPLEX}", "signed zeros: (x)"),
+        "3 of 20 elements differ; at [3]: (-inf+0j), CPU (-inf+4.5j), float64 (-inf+4.5j)",
+    ),
+    "complex-sinc-of-zero": case(
+        *("special values", "sinc", "complex64", f"sinc{COMPLEX}", "signed zeros: (x)"),
+        "7 of 20 elements differ; at [0]: 0j, CPU (1+0j), float64 (1+0j)",
+    ),
+    "index-reduce-loses-nan": case(
+        "special values", "index_reduce", "float16", "index_reduce_amax_half_long", "nan: (x)", OF_NAN
+    ),
+    "max-pool-skips-nan": case(
+        "special values", "nn.functional.max_pool2d", "float32", "max_pool_float", "nan: (x)", OF_NAN
     ),
     "grid-sampler-reads-out-of-bounds": case(
         "special values", "grid_sampler_2d", "float16", "grid_sampler_2d_bilinear_zeros_i32_half", "(x)", FAULT
@@ -83,22 +170,42 @@ EXPLAINED = {
 BEYOND = (
     *(
         replace(EXPLAINED[name], outcome=replace(EXPLAINED[name].outcome, max_error=error))
-        for name, error in (("halves-added-up-by-atomics", 8.1), ("reflectors-in-another-order", 4.1))
+        for name, error in (
+            ("halves-added-up-by-atomics", 8.1),
+            ("reflectors-in-another-order", 4.1),
+            ("complex-expm1-reduced-by-a-short-logarithm", 8.1),
+            ("lgamma-of-small-numbers", 8.1),
+        )
     ),
     *(
         replace(EXPLAINED[name], group=replace(EXPLAINED[name].group, source="opinfo"))
-        for name in ("lgamma-of-infinity", "quotient-rounded-down", "hypot-overflows", "lerp-of-infinities")
+        for name in (
+            *("lgamma-of-infinity", "quotient-rounded-down", "hypot-overflows", "lerp-of-infinities"),
+            *("subnormals-on-the-way", "overflow-in-another-order", "remainder-by-a-rounded-quotient"),
+            *("divisor-of-the-least-integer", "index-reduce-loses-nan", "max-pool-skips-nan"),
+        )
     ),
     *(
         replace(EXPLAINED[name], inputs="(x)")
         for name in (
             *("triangle-out-of-another-layout", "average-ignores-strides-of-out", "powers-of-a-norm-overflow"),
             *("factor-at-the-edge-of-definite", "grid-sampler-takes-nan-for-outside"),
+            *("subnormals-on-the-way", "overflow-in-another-order", "variance-overflows"),
+            *("infinite-degree-of-a-polynomial", "float-beyond-the-integers", "divisor-of-the-least-integer"),
+            *("infinities-in-complex-functions", "infinities-times-a-complex-one", "quantile-next-to-infinity"),
+            *("volume-sampler-takes-nan-for-a-place", "remainder-by-a-rounded-quotient"),
+            *("complex-logarithm-of-a-signed-zero", "max-pool-skips-nan"),
         )
     ),
     *(
         replace(EXPLAINED[name], outcome=Outcome(CaseVerdict.WRONG, "forward", DIFFER))
-        for name in ("lgamma-of-infinity", "norm-loses-nan", "grid-sampler-reads-out-of-bounds")
+        for name in (
+            *("lgamma-of-infinity", "norm-loses-nan", "grid-sampler-reads-out-of-bounds", "variance-overflows"),
+            *("infinite-degree-of-a-polynomial", "dropped-gradients-are-zero", "zeta-in-single-precision"),
+            *("volume-sampler-takes-nan-for-a-place", "infinities-times-a-complex-one", "quantile-next-to-infinity"),
+            *("complex-magnitude-in-both-parts", "complex-logarithm-of-a-signed-zero", "complex-sinc-of-zero"),
+            *("index-reduce-loses-nan", "max-pool-skips-nan", "float-beyond-the-integers"),
+        )
     ),
 )
 
