@@ -6,6 +6,8 @@ They do what `audit.sources.forms` and `operands` do to the call of an OpInfo, w
 
 from __future__ import annotations
 
+from textwrap import indent
+
 from ..sources.forms import GUARD
 
 PLAIN = "output = {call}(*args, **kwargs)"
@@ -44,6 +46,7 @@ FORMS: dict[str, str] = {
     "method": PLAIN,
     "inference mode": _indented("with torch.inference_mode():"),
     "no_grad": _indented("with torch.no_grad():"),
+    "no_grad, out=": "with torch.no_grad():\n" + indent(_out(_EXACT, _AROUND), "    "),
     "deterministic algorithms": f"torch.use_deterministic_algorithms(True)\n{PLAIN}",
     "in place": f"""\
 first, *rest = args
