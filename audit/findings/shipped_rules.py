@@ -495,6 +495,42 @@ DEFECTS = (
         shipped=("2.13.0",),
     ),
     ExplainingRule(
+        "long-extremes-read-idle-lanes",
+        "a defect of this release: the last step of its reductions shuffles 64-bit numbers among the few lanes that "
+        "are left, and reads idle ones, which hold zero: the least of positive numbers is zero",
+        WRONG,
+        r": 0, CPU -?\d",
+        ("aminmax*", "amin*", "amax*"),
+        dtypes=("int64",),
+        kernels=("min_reduction_long_long", "max_reduction_long_long"),
+        shipped=("2.13.0",),
+    ),
+    ExplainingRule(
+        "one-reflector-without-a-barrier",
+        "a defect of this release: with a single reflector its kernel has no barrier between reading the matrix and "
+        "writing to it, and threads that come later read what others wrote",
+        WRONG,
+        VALUES_DIFFER,
+        ("orgqr", "orgqr.out"),
+        dtypes=("float32", "complex64"),
+        inputs=r"^\(\w+\[[\d, ]+\], \w+\[1\]\)",
+        kernels=("orgqr_*",),
+        shipped=("2.13.0",),
+    ),
+    ExplainingRule(
+        "blocks-that-are-not-definite",
+        "a defect of this release: its kernel leaves a block that is not positive definite as it was, goes on with the "
+        "next and counts the minor from that block's start; what the factor holds then is unspecified",
+        WRONG,
+        VALUES_DIFFER,
+        ("linalg.cholesky_ex",),
+        sources=("sizes",),
+        dtypes=("float32",),
+        inputs=r"^33 columns: ",
+        kernels=("factorDiagonalBlock*",),
+        shipped=("2.13.0",),
+    ),
+    ExplainingRule(
         "complex-logaddexp-of-equal-real-parts",
         "a defect of this release: where the real parts are equal, its kernel of logaddexp takes the second number "
         "for both",
