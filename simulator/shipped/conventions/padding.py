@@ -76,6 +76,8 @@ def _replicate_line(backward: bool) -> Planner:
         result = call.result
         if source.numel() == 0:
             raise Declined("nothing to pad")
+        if result.dim() > 3:
+            raise Declined("the host code for more than three dimensions is not known")
         direction, names = ("backward", ("grad_output", "grad_input")) if backward else ("forward", ("input", "output"))
         dense = result if result.is_contiguous() else result.new_empty(result.shape)
         small, large = (dense, source) if backward else (source, dense)
