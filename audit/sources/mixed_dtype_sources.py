@@ -25,17 +25,8 @@ from .targets import in_place_case, out_case, schema_case, slice_of_larger, surr
 from .tensor_layouts import KERNEL_DIES, filled, start_of, writes
 
 THOROUGH = "float32"
-# Overloads whose CPU kernel trusts the dtype of what it is given: what it writes is undefined, or refused later, or
-# refused by the first of its parts that looks.
-TRUSTING = frozenset(
-    {
-        "_compute_linear_combination.out",
-        "multilabel_margin_loss_forward.output",
-        "_batch_norm_no_update.out",
-        "linalg_lu_solve.out",
-        "set_.source_Storage_storage_offset",
-    }
-)
+# Overloads whose CPU kernel trusts the dtype of what it is given: what it writes is undefined, or refused later.
+TRUSTING = frozenset({"_compute_linear_combination.out", "multilabel_margin_loss_forward.output"})
 IN_TURN = ("float16", "int64", "bool")
 
 
@@ -51,7 +42,7 @@ class MixedDtypeSource(DerivedOpInfoSource):
     def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
         """Plain calls, then in place with the others in another dtype, then out= of another dtype."""
         op, turn = self._opinfos.opinfo(key), start_of(key)
-        most = 4 if key.dtype == THOROUGH else 1
+        most = 3 if key.dtype == THOROUGH else 1
         listed = with_three(case)
         if listed is not None:
             yield listed

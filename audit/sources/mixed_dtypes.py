@@ -22,7 +22,7 @@ from .tensor_layouts import from_turn
 MOST_TENSORS = 3
 
 OTHERS: dict[torch.dtype, tuple[torch.dtype, ...]] = {
-    torch.float32: (torch.float16, torch.int64, torch.complex64, torch.bool),
+    torch.float32: (torch.float16, torch.int64, torch.complex64),
     torch.float16: (torch.float32, torch.int32),
     torch.bfloat16: (torch.float32, torch.float16),
     torch.complex64: (torch.float32,),
@@ -33,6 +33,8 @@ OTHERS: dict[torch.dtype, tuple[torch.dtype, ...]] = {
     torch.uint8: (torch.bool, torch.int64),
     torch.bool: (torch.uint8, torch.float32),
 }
+# Tried beside those, where more than one is.
+FURTHER: dict[torch.dtype, tuple[torch.dtype, ...]] = {torch.float32: (torch.bool,)}
 # Numbers of each category; torch gives a tensor the category of a number that is above its own.
 NUMBERS: tuple[bool | int | float | complex, ...] = (True, 2, 2.5, 1 + 2j)
 
@@ -70,11 +72,12 @@ def unsure(case: Case) -> Case:
 
 
 def each_in_others(case: Case, most: int, turn: int = 0, but: Sequence[int] = ()) -> Iterator[Case]:
-    """Each tensor alone in at most so many of the other dtypes, from another one on for each turn."""
+    """Each tensor alone in at most so many of `OTHERS`, from another on for each turn; beside several, in `FURTHER`."""
     dtypes = {tensor.dtype for tensor in tensors_of(case)}
     for position in [p for p in strided_positions(case) if p not in but][:MOST_TENSORS]:
-        others = others_of(tensors_of(case)[position].dtype, dtypes)
-        for dtype in from_turn(others, turn + position)[:most]:
+        own = tensors_of(case)[position].dtype
+        others = from_turn(others_of(own, dtypes), turn + position)[:most]
+        for dtype in (*others, *(FURTHER.get(own, ()) if most > 1 else ())):
             varied = one_in(case, position, dtype)
             if varied is not None:
                 yield varied
