@@ -8,7 +8,7 @@ import torch
 
 from ..runtime.elementwise import FLOATING
 from ..runtime.layout import launch_elements
-from ..runtime.outputs import check_outputs, is_ready
+from ..runtime.outputs import check_outputs, contiguous_twin, finish, is_ready
 from ..runtime.pooling import geometry3d, has_large_windows
 from ..runtime.rows import launch_rows
 from ..runtime.shader import METAL_TYPES, Shader
@@ -30,8 +30,7 @@ def adaptive_max_pool3d_out(
         check_outputs(_aten.adaptive_max_pool3d.out, [self, output_size], outputs, [self.dtype, torch.int64])
     if not out.numel():
         return out, indices
-    values = out if out.is_contiguous() else torch.empty(out.shape, dtype=out.dtype, device=out.device)
-    places = indices if indices.is_contiguous() else torch.empty(out.shape, dtype=torch.int64, device=out.device)
+    values, places = contiguous_twin(out), contiguous_twin(indices)
     suffix = METAL_TYPES[self.dtype]
     geometry = geometry3d(self, inputs, output_size)
     if has_large_windows(inputs, output_size):
@@ -40,11 +39,7 @@ def adaptive_max_pool3d_out(
     else:
         kernel = _shader.kernel(f"adaptive_max_pool3d_{suffix}", self.device)
         launch_elements(kernel, out.numel(), values, places, self, geometry)
-    if values is not out:
-        out.copy_(values)
-    if places is not indices:
-        indices.copy_(places)
-    return out, indices
+    return finish(out, values), finish(indices, places)
 
 
 def adaptive_max_pool3d_backward_grad_input(

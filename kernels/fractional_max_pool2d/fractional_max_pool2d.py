@@ -8,7 +8,7 @@ import torch
 
 from ..runtime.elementwise import FLOATING
 from ..runtime.layout import launch_elements
-from ..runtime.outputs import check_outputs, is_ready, require_device
+from ..runtime.outputs import check_outputs, contiguous_twin, finish, is_ready, require_device
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -40,8 +40,7 @@ def fractional_max_pool2d_output(
         )
     if not output.numel():
         return output, indices
-    values = output if output.is_contiguous() else torch.empty(shape, dtype=self.dtype, device=self.device)
-    places = indices if indices.is_contiguous() else torch.empty(shape, dtype=torch.int64, device=self.device)
+    values, places = contiguous_twin(output), contiguous_twin(indices)
     channel = self.dim() - 3
     image_stride = self.stride(0) if self.dim() == 4 else 0
     strides = [image_stride, *self.stride()[channel:]]
@@ -49,11 +48,7 @@ def fractional_max_pool2d_output(
     kernel = _shader.kernel(f"fractional_max_pool2d_{METAL_TYPES[self.dtype]}", self.device)
     operands = (values, places, self, random_samples.to(self.dtype).contiguous(), [*geometry, values.numel()])
     launch_elements(kernel, values.numel(), *operands)
-    if values is not output:
-        output.copy_(values)
-    if places is not indices:
-        indices.copy_(places)
-    return output, indices
+    return finish(output, values), finish(indices, places)
 
 
 def fractional_max_pool2d_backward_grad_input(

@@ -9,7 +9,15 @@ import torch
 
 from ..runtime.elementwise import FLOATING
 from ..runtime.layout import launch_elements
-from ..runtime.outputs import check_outputs, is_ready, refuse_internal_overlap, require_device, resize_output
+from ..runtime.outputs import (
+    check_outputs,
+    contiguous_twin,
+    finish,
+    is_ready,
+    refuse_internal_overlap,
+    require_device,
+    resize_output,
+)
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -40,20 +48,14 @@ def fractional_max_pool3d_output(
     _check_samples(self, random_samples)
     if not output.numel():
         return output, indices
-    shape = output.shape
-    values = output if output.is_contiguous() else torch.empty(shape, dtype=self.dtype, device=self.device)
-    places = indices if indices.is_contiguous() else torch.empty(shape, dtype=torch.int64, device=self.device)
+    values, places = contiguous_twin(output), contiguous_twin(indices)
     channel = self.dim() - 4
     strides = [self.stride(0) if self.dim() == 5 else 0, *self.stride()[channel:]]
     geometry = [*self.shape[-3:], *output_size, *kernel_size, self.shape[channel], *strides]
     kernel = _shader.kernel(f"fractional_max_pool3d_{METAL_TYPES[self.dtype]}", self.device)
     operands = (values, places, self, random_samples.contiguous(), [*geometry, values.numel()])
     launch_elements(kernel, values.numel(), *operands)
-    if values is not output:
-        output.copy_(values)
-    if places is not indices:
-        indices.copy_(places)
-    return output, indices
+    return finish(output, values), finish(indices, places)
 
 
 def fractional_max_pool3d_backward_grad_input(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 
 from ..runtime.layout import logical_order
-from ..runtime.outputs import check_outputs
+from ..runtime.outputs import check_outputs, contiguous_twin, finish
 from ..runtime.rows import row_group
 from ..runtime.shader import METAL_TYPES, Shader
 
@@ -37,7 +37,7 @@ def hash_tensor_out(
         rows = rows.select(d, 0)
     for d in reversed([d for d in range(self.dim()) if d not in reduced]):
         columns = columns.select(d, 0)
-    result = out if out.is_contiguous() else torch.empty(out.shape, dtype=out.dtype, device=out.device)
+    result = contiguous_twin(out)
     groups = min(_MOST_GROUPS, -(-columns.numel() // _SHARE))
     if groups == 1:
         _hash(result, self, rows, columns, groups)
@@ -45,7 +45,7 @@ def hash_tensor_out(
         partial = torch.empty((rows.numel(), groups), dtype=torch.int64, device=self.device)
         _hash(partial, self, rows, columns, groups)
         _hash(result, partial, partial[:, 0], partial[0], 1)
-    return result if result is out else out.copy_(result)
+    return finish(out, result)
 
 
 def _hash(out: torch.Tensor, x: torch.Tensor, rows: torch.Tensor, columns: torch.Tensor, groups: int) -> None:

@@ -7,7 +7,7 @@ import math
 import torch
 
 from ..runtime.elementwise import FLOATING
-from ..runtime.outputs import resize_output
+from ..runtime.outputs import contiguous_twin, finish, resize_output
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -31,12 +31,12 @@ def logspace_out(start: complex, end: complex, steps: int, base: float = 10.0, *
     if limits is None or steps == 1 or not (0.0 < base < math.inf and all(map(math.isfinite, limits))):
         values = torch.logspace(start, end, steps, base, dtype=out.dtype, device="cpu")
         return out.copy_(values.reshape(out.shape))
-    result = out if out.is_contiguous() else torch.empty(out.shape, dtype=out.dtype, device=out.device)
+    result = contiguous_twin(out)
     span = _rounded(limits[1] - limits[0], out.dtype)
     power = math.log2(base)
     exponents = [number for x in (limits[0], limits[1], span / (steps - 1)) for number in _in_two(x * power)]
     _shader.kernel(f"logspace_{METAL_TYPES[out.dtype]}", out.device)(result, exponents, steps, threads=steps)
-    return result if result is out else out.copy_(result)
+    return finish(out, result)
 
 
 def _rounded(x: complex, dtype: torch.dtype) -> float:

@@ -68,6 +68,18 @@ def resize_output(output: torch.Tensor, shape: Sequence[int]) -> None:
     output.resize_(tuple(shape))
 
 
+def contiguous_twin(output: torch.Tensor) -> torch.Tensor:
+    """The output itself where it is contiguous, else contiguous memory of its shape: for `finish` to copy from."""
+    if output.is_contiguous():
+        return output
+    return torch.empty(output.shape, dtype=output.dtype, device=output.device)
+
+
+def finish(output: torch.Tensor, twin: torch.Tensor) -> torch.Tensor:
+    """The output with the values that a kernel wrote into its `contiguous_twin`."""
+    return output if twin is output else output.copy_(twin)
+
+
 def require_device(x: torch.Tensor, others: dict[str, torch.Tensor | None], operator: str) -> None:
     """Raise RuntimeError unless all tensors are on the device of `x`; `others` are named for the message."""
     for name, other in others.items():
