@@ -23,18 +23,6 @@ FORMAT, VERSION = "mpsmith-compiled-report", 1
 # What an eager call that mps cannot do itself is measured as, and one that it can.
 GAPS = ("fallback", "missing")
 WORKS = ("native", "composite")
-BROKEN = frozenset(
-    {
-        CompiledVerdict.CRASH,
-        CompiledVerdict.TIMEOUT,
-        CompiledVerdict.WRONG,
-        CompiledVerdict.RACE,
-        CompiledVerdict.UNDEFINED_LANES,
-        CompiledVerdict.REJECTED,
-        CompiledVerdict.NOT_LOWERED,
-        CompiledVerdict.ERROR,
-    }
-)
 SIMULATED = (
     "The mps device was SIMULATED: the host ran the Metal that Inductor generates, with its own arithmetic. A result "
     "that is wrong by the logic of that source is wrong on a Mac; of Apple's compiler and functions nothing is known."
@@ -47,7 +35,7 @@ def against_eager(operator: CompiledOperator, eager: Mapping[str, str]) -> str:
     measured = eager_verdict(operator.name, eager)
     if measured in GAPS and operator.verdict is CompiledVerdict.METAL:
         return "cure"
-    return "breaks" if measured in WORKS and operator.verdict in BROKEN else ""
+    return "breaks" if measured in WORKS and operator.verdict.is_broken else ""
 
 
 def eager_verdict(name: str, eager: Mapping[str, str]) -> str:

@@ -12,6 +12,7 @@ from ..audit.findings.module_rows import ModuleRow
 from ..audit.findings.results import AuditSummary, OverloadSummary
 from ..audit.selection import DTYPES
 from ..audit.verdicts import CaseVerdict
+from .compiled_tables import in_one_word
 from .tables import worst_case_rule
 from .wording import graded
 
@@ -39,6 +40,7 @@ COLUMNS: tuple[str, ...] = (
     "shipped_calls",
     "shipped_kernels",
     "stood_in",
+    "operator_compiled",
     "device",
     "torch",
     "profile",
@@ -53,7 +55,8 @@ def render(summary: AuditSummary) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
-    writer.writerows(_row(summary, overload) for overload in summary.overloads)
+    compiled = {operator.name: in_one_word(operator.compiled) for operator in summary.operators}
+    writer.writerows(_row(summary, overload, compiled.get(overload.operator, "")) for overload in summary.overloads)
     writer.writerows(_module_row(summary, row) for row in summary.module)
     return out.getvalue()
 
@@ -73,7 +76,7 @@ def _module_row(summary: AuditSummary, row: ModuleRow) -> list[str | int]:
     return [known.get(column, "") for column in COLUMNS]
 
 
-def _row(summary: AuditSummary, o: OverloadSummary) -> list[str | int]:
+def _row(summary: AuditSummary, o: OverloadSummary, compiled: str) -> list[str | int]:
     environment = summary.run.environment
     return [
         o.name,
@@ -99,6 +102,7 @@ def _row(summary: AuditSummary, o: OverloadSummary) -> list[str | int]:
         o.shipped.calls if o.shipped else "",
         " ".join(f"{kernel}:{number}" for kernel, number in o.shipped.kernels.items()) if o.shipped else "",
         "; ".join(f"{reason}: {number}" for reason, number in o.shipped.stood_in.items()) if o.shipped else "",
+        compiled,
         "simulated" if summary.run.simulated else "mps",
         str(environment.get("torch", "")),
         str(environment.get("profile") or ""),

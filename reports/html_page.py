@@ -23,7 +23,7 @@ from ..audit.findings.results import (
     RegistryStatus,
 )
 from ..audit.verdicts import CASE_SEVERITY, CaseVerdict, Grade, OverloadVerdict
-from . import module_tables, shipped_tables, tables
+from . import compiled_tables, module_tables, shipped_tables, tables
 from .charts import charts, style_of
 from .coverage_page import section_of
 from .tables import SHORT_DTYPES
@@ -57,6 +57,8 @@ def render(summary: AuditSummary) -> str:
         tables.grade_table(summary),
         shipped_tables.shipped_table(summary),
         shipped_tables.wrong_kernel_table(summary),
+        compiled_tables.cure_table(summary),
+        compiled_tables.break_table(summary),
         tables.breakage_table(summary),
         tables.fallback_table(summary),
         module_tables.known_report_table(summary),
@@ -104,6 +106,7 @@ def page_data(summary: AuditSummary) -> dict[str, Any]:
     packing = _Packing(summary)
     return {
         "simulated": summary.run.simulated,
+        "compiled": summary.compiled is not None,
         "dtypes": _columns(("name", "short"), [(dtype, SHORT_DTYPES.get(dtype, dtype)) for dtype in summary.dtypes]),
         "verdicts": _columns(
             ("name", "letter", "style", "meaning"), [(v.value, LETTERS[v], style_of(v), MEANING[v]) for v in SEVERITY]
@@ -127,6 +130,7 @@ OVERLOAD_COLUMNS = (
 )
 OPERATOR_COLUMNS = (
     *("name", "verdict", "executed", "status", "kernel", "upstream", "grade", "dtypeGrades"),
+    *("compiled", "compiledText"),
     *("dtypeVerdicts", "dtypeBreakages"),
 )
 ENTRY_COLUMNS = (
@@ -191,6 +195,8 @@ class _Packing:
             registered.upstream or "",
             _grade(o.grade),
             self._by_dtype({dtype: _grade(grade) for dtype, grade in o.dtype_grades.items()}),
+            compiled_tables.in_one_word(o.compiled),
+            self._text(compiled_tables.in_a_sentence(o.compiled)),
             self._by_dtype({dtype: SEVERITY.index(verdict) for dtype, verdict in o.dtypes.items()}),
             self._breakages(o.dtype_breakages),
         )

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from tabulate import tabulate
 
 from ..audit.findings.results import AuditSummary
-from . import module_tables, shipped_tables, tables
+from . import compiled_tables, module_tables, shipped_tables, tables
 from .tables import Cell, Table
 from .wording import key_figures, settings_text, simulated_note, subtitle, surface_note, title
 
@@ -31,6 +31,8 @@ def render(summary: AuditSummary) -> str:
         tables.case_table(summary),
         tables.dtype_table(summary),
         tables.fallback_table(summary),
+        compiled_tables.cure_table(summary),
+        compiled_tables.break_table(summary),
         tables.breakage_table(summary),
         *tables.fault_tables(summary),
         tables.map_table(summary),

@@ -286,6 +286,7 @@ def map_table(summary: AuditSummary) -> Table:
             o.name,
             *(_letter(o.dtypes[d], o.dtype_breakages.get(d, ())) if d in o.dtypes else "" for d in DTYPES),
             graded(o.grade),
+            *([o.compiled.verdict.value if o.compiled else ""] if summary.compiled else []),
         )
         for o in summary.operators
         if o.verdict in FAULTS or o.breakages
@@ -294,7 +295,7 @@ def map_table(summary: AuditSummary) -> Table:
     note = f"Operators with a fault; empty: no case. {legend}; {PARTLY_BROKEN} some cases crash, hang or are wrong."
     return Table(
         marked("Operators by dtype", summary),
-        ("operator", *DTYPES, "grade"),
+        ("operator", *DTYPES, "grade", *(["compiled"] if summary.compiled else [])),
         tuple(rows),
         note,
         frozenset({"operator"}),

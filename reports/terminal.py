@@ -9,7 +9,7 @@ from tabulate import tabulate
 
 from ..audit.findings.results import AuditSummary
 from ..audit.verdicts import OverloadVerdict
-from . import module_tables, shipped_tables, tables
+from . import compiled_tables, module_tables, shipped_tables, tables
 from .tables import Cell, Table
 from .wording import LETTERS, duration_text, key_figures, simulated_note, subtitle, surface_note, title
 
@@ -42,6 +42,8 @@ def render(summary: AuditSummary, width: int = 120) -> str:
         _narrow(shipped_tables.stood_in_table(summary), ("reason", "overloads", "calls")),
         tables.case_table(summary),
         tables.fallback_table(summary),
+        compiled_tables.cure_table(summary),
+        compiled_tables.break_table(summary),
         tables.breakage_table(summary, numbers=True),
         *(tables.fault_table(summary, verdict, numbers=True) for verdict in UNNAMED if verdict in present),
         tables.unattributed_table(summary, faults_only=True),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..audit.compiled.verdicts import SEVERITY as COMPILED_SEVERITY
 from ..audit.findings.known_reports import in_words
 from ..audit.findings.results import AuditSummary, RunFacts
 from ..audit.verdicts import CaseVerdict, Grade, OverloadVerdict
@@ -132,6 +133,7 @@ def key_figures(summary: AuditSummary) -> list[str]:
         left_out = f"; {run.repeating:,} samples that are at no further pair were left out" if run.repeating else ""
         lines.append(f"{at}{left_out}.")
     lines += _of_known_reports(summary)
+    lines += _of_compiled_calls(summary)
     if summary.disagreements:
         differing = counted(len(summary.disagreements), "overload")
         lines.append(f"{differing} did not behave as the surface says: see Disagreements.")
@@ -163,6 +165,19 @@ def _of_shipped_kernels(summary: AuditSummary) -> list[str]:
 def _of_known_reports(summary: AuditSummary) -> list[str]:
     words = in_words(summary.known_reports, simulated=summary.run.simulated)
     return [f"{words}."] if words else []
+
+
+def _of_compiled_calls(summary: AuditSummary) -> list[str]:
+    lane = summary.compiled
+    if lane is None:
+        return []
+    found = ", ".join(f"{lane.operators[v]:,} {v.value}" for v in reversed(COMPILED_SEVERITY) if lane.operators.get(v))
+    beside = [operator.compiled for operator in summary.operators if operator.compiled]
+    cures, breaks = sum(bool(each.cures) for each in beside), sum(bool(each.breaks) for each in beside)
+    return [
+        f"Under torch.compile, {counted(lane.executed, 'case')} of {', '.join(lane.dtypes)}, operators are: {found}. "
+        f"Compiling is the cure for {counted(cures, 'operator')} here, and breaks {counted(breaks, 'operator')}."
+    ]
 
 
 def counted(number: int, noun: str) -> str:

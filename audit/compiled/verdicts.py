@@ -58,7 +58,24 @@ class CompiledVerdict(str, Enum):
         """Whether a part of the call at least is generated Metal that is right."""
         return self in (CompiledVerdict.METAL, CompiledVerdict.METAL_AND_ATEN)
 
+    @property
+    def is_broken(self) -> bool:
+        """Whether a call that works as it is stops working: a graph that Dynamo does not make runs as eager code."""
+        return self in BROKEN
 
+
+BROKEN = frozenset(
+    {
+        CompiledVerdict.CRASH,
+        CompiledVerdict.TIMEOUT,
+        CompiledVerdict.WRONG,
+        CompiledVerdict.RACE,
+        CompiledVerdict.UNDEFINED_LANES,
+        CompiledVerdict.REJECTED,
+        CompiledVerdict.NOT_LOWERED,
+        CompiledVerdict.ERROR,
+    }
+)
 RIGHT = frozenset(
     {CompiledVerdict.METAL, CompiledVerdict.METAL_AND_ATEN, CompiledVerdict.ATEN, CompiledVerdict.NO_KERNEL}
 )

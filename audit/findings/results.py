@@ -15,6 +15,7 @@ from ...errors import MpsmithError
 from ...near_names import near
 from ..surface.overloads import Dispatch
 from ..verdicts import CaseVerdict, Grade, OverloadVerdict
+from .compiled_beside import CompiledBeside, CompiledLane
 from .evidence import CaseReference
 from .explanations import Explanation
 from .known_reports import ReportStanding
@@ -207,6 +208,7 @@ class OperatorSummary:
     registered: RegistryStatus | None = None
     grade: Grade | None = None
     dtype_grades: Mapping[str, Grade] = field(default_factory=dict)
+    compiled: CompiledBeside | None = None
 
 
 @dataclass(frozen=True)
@@ -333,7 +335,8 @@ class AuditSummary:
     `module` holds what the probes of torch.mps itself showed, `known_reports` how the upstream reports of wrong
     results stand in this run. `selection` says by which filters only a part is left, "" when nothing is: see `select`.
     `shipped` says which kernels of a release were launched; None where none were to be. `wrong_kernels` lists the
-    shipped kernels in whose cases something was wrong.
+    shipped kernels in whose cases something was wrong. `compiled` is the audit under torch.compile that stands beside
+    this one in the store; None where there is none.
     `execution` is None in a summary that was read from a report.
     """
 
@@ -358,6 +361,7 @@ class AuditSummary:
     selection: str = ""
     shipped: ShippedEvidence | None = None
     wrong_kernels: tuple[WrongKernel, ...] = ()
+    compiled: CompiledLane | None = None
     execution: RunExecution | None = None
 
     @property

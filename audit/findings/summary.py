@@ -15,11 +15,13 @@ from typing import Any, TypeVar
 
 from ...registry import known_wrong
 from ..calls.memory import Memory
+from ..compiled.verdicts import CompiledVerdict
 from ..selection import DTYPES
 from ..surface.overloads import Dispatch, Overload, Surface
 from ..surface.reachability import Unreachable
 from ..verdicts import CaseVerdict, Grade, OverloadVerdict, strongest, worst
 from .attribution import SourceEntry
+from .compiled_beside import beside, compiled_lane
 from .evidence import (
     CaseReference,
     DtypeFindings,
@@ -89,6 +91,7 @@ def summarize(
         for overload in _overloads(evidence, surface, grading, selection)
     )
     cases = _referenced_cases(evidence, rule_of)
+    lane, compiled = compiled_lane(store, run, {overload.operator for overload in overloads})
     return AuditSummary(
         run=_run_facts(run, groups, evidence.counts, store.repeating(run.id), grading),
         execution=_execution(run, evidence, cases),
@@ -98,7 +101,7 @@ def summarize(
         dtype_totals={dtype: in_order_of_severity(cases) for dtype, cases in _in_dtype_order(evidence.by_dtype())},
         skips=dict(sorted(evidence.skips().items())),
         overloads=overloads,
-        operators=_operators(overloads, registered or {}),
+        operators=_operators(overloads, registered or {}, compiled),
         entries=_entries(evidence, groups, pairs_seen(store.covered(run.id)), grading),
         fallbacks=_fallbacks(evidence, surface),
         disagreements=tuple(_disagreements(evidence, surface, overloads)),
@@ -111,6 +114,7 @@ def summarize(
         known_reports=_known_reports(evidence, grading),
         shipped=shipped_evidence(store, run, surface, launches),
         wrong_kernels=wrong_kernels(store, run.id, rule_of),
+        compiled=lane,
     )
 
 
@@ -330,34 +334,46 @@ def _reason_for_nothing(findings: OverloadFindings, declared: Overload | None, s
 
 
 def _operators(
-    overloads: Iterable[OverloadSummary], registered: Mapping[str, RegistryStatus]
+    overloads: Iterable[OverloadSummary],
+    registered: Mapping[str, RegistryStatus],
+    compiled: Mapping[str, Mapping[str, CompiledVerdict]],
 ) -> tuple[OperatorSummary, ...]:
     by_operator: dict[str, list[OverloadSummary]] = {}
     for overload in overloads:
         by_operator.setdefault(overload.operator, []).append(overload)
-    return tuple(_operator(name, by_operator[name], registered.get(name)) for name in sorted(by_operator))
+    return tuple(
+        _operator(name, by_operator[name], registered.get(name), compiled.get(name, {})) for name in sorted(by_operator)
+    )
 
 
-def _operator(name: str, overloads: list[OverloadSummary], registered: RegistryStatus | None) -> OperatorSummary:
+def _operator(
+    name: str,
+    overloads: list[OverloadSummary],
+    registered: RegistryStatus | None,
+    compiled: Mapping[str, CompiledVerdict],
+) -> OperatorSummary:
     verdict, breakages = _over((o, o.cases) for o in overloads)
     by_dtype: dict[str, list[tuple[OverloadSummary, Mapping[CaseVerdict, int]]]] = {}
     for overload in overloads:
         for dtype, evidence in overload.dtypes.items():
             by_dtype.setdefault(dtype, []).append((overload, evidence.cases))
     of_dtypes = {dtype: _over(of_dtype) for dtype, of_dtype in _in_dtype_order(by_dtype)}
+    eager = {dtype: of_dtype for dtype, (of_dtype, _) in of_dtypes.items()}
+    dtype_breakages = {dtype: broken for dtype, (_, broken) in of_dtypes.items() if broken}
     deciding = [o.worst_case for o in overloads if o.verdict is verdict and o.worst_case is not None]
     return OperatorSummary(
         name=name,
         verdict=verdict,
-        dtypes={dtype: of_dtype for dtype, (of_dtype, _) in of_dtypes.items()},
+        dtypes=eager,
         overloads=tuple(overload.name for overload in overloads),
         executed=sum(overload.executed for overload in overloads),
         worst_case=deciding[0] if deciding else None,
         breakages=breakages,
-        dtype_breakages={dtype: broken for dtype, (_, broken) in of_dtypes.items() if broken},
+        dtype_breakages=dtype_breakages,
         registered=registered,
         grade=strongest(overload.grade for overload in overloads),
         dtype_grades=_dtype_grades(overloads, of_dtypes),
+        compiled=beside(compiled, eager, dtype_breakages),
     )
 
 

@@ -65,12 +65,13 @@
   const views = {
     operators: {
       verdicts, noun: "operators",
-      rows: rowsOf(data.operators).map((o) => {
+      rows: rowsOf(data.operators).map((row) => {
+        const o = { ...row, compiledText: data.texts[row.compiledText] };
         const own = byOperator.get(o.name) || [];
         const entries = [...new Set(own.flatMap((overload) => overload.entries))];
         return {
           ...o, cells: cellsOf(o), reason: own.length ? (own.find((overload) => overload.verdict === o.verdict) || worstOf(own)).reason : "",
-          text: searchable(o.name, ...own.map((overload) => overload.name), ...entries), detail: () => operatorDetail(own, o),
+          text: searchable(o.name, o.compiledText, ...own.map((overload) => overload.name), ...entries), detail: () => operatorDetail(own, o),
         };
       }),
     },
@@ -210,14 +211,19 @@
     }));
   }
 
+  /** Whether the list has a column for torch.compile: it is of operators, and an audit that compiled them is known. */
+  const showsCompiled = () => data.compiled && state.view === "operators";
+
   function drawHead() {
     const heads = rowsOf(data.dtypes).map(({ name, short }) =>
       make("th", { class: `cell${name === state.dtype ? " chosen" : ""}`, scope: "col", title: name }, short));
     const column = (name) => make("col", { class: name });
+    const compiled = showsCompiled();
     element("columns").replaceChildren(column("verdict"), column("name"), ...dtypes.map(() => column("cell")),
-      column("cases"), column("reason"));
+      ...(compiled ? [column("compiled")] : []), column("cases"), column("reason"));
     document.querySelector("#rows thead").replaceChildren(make("tr", {}, make("th", { scope: "col" }, "verdict"),
-      make("th", { scope: "col" }, "name"), ...heads, make("th", { class: "number", scope: "col" }, "cases"),
+      make("th", { scope: "col" }, "name"), ...heads,
+      ...(compiled ? [make("th", { class: "compiled", scope: "col", title: "the call under torch.compile" }, "compiled")] : []), make("th", { class: "number", scope: "col" }, "cases"),
       make("th", { class: "reason", scope: "col" }, "evidence")));
   }
 
@@ -249,6 +255,7 @@
     });
     return make("tr", {}, make("td", {}, make("span", { class: `badge v-${style}`, "data-letter": letter, title: gradeName(row.grade) || undefined }, name)),
       make("td", {}, open), ...cells,
+      ...(showsCompiled() ? [make("td", { class: "compiled", title: row.compiledText || undefined }, row.compiled)] : []),
       make("td", { class: "number" }, row.executed ? row.executed.toLocaleString("en") : ""),
       make("td", { class: "reason", title: row.reason }, row.reason));
   }
@@ -257,17 +264,18 @@
     const line = button.closest("tr");
     button.setAttribute("aria-expanded", String(opening));
     if (line.nextElementSibling?.classList.contains("detail")) line.nextElementSibling.remove();
-    if (opening) line.after(make("tr", { class: "detail" }, make("td", { colspan: dtypes.length + 4 }, ...row.detail())));
+    if (opening) line.after(make("tr", { class: "detail" }, make("td", { colspan: dtypes.length + (showsCompiled() ? 5 : 4) }, ...row.detail())));
   }
 
   // ---- details
 
   function operatorDetail(own, registered) {
-    const { status, kernel, upstream } = registered;
+    const { status, kernel, upstream, compiledText } = registered;
     const known = status
       ? [make("p", { class: "facts" }, `Registry: ${[status, kernel && `kernel ${kernel}`, upstream].filter(Boolean).join(", ")}`)]
       : [];
-    return [...known, ...[...own].sort((a, b) => a.verdict - b.verdict).map(overloadDetail)];
+    const compiled = compiledText ? [make("p", { class: "facts" }, compiledText)] : [];
+    return [...known, ...compiled, ...[...own].sort((a, b) => a.verdict - b.verdict).map(overloadDetail)];
   }
 
   function overloadDetail(o) {

@@ -1,0 +1,71 @@
+"""What torch.compile makes of the operators of an audit, beside how they stand as they are: the tables and words."""
+
+from __future__ import annotations
+
+from ..audit.findings.compiled_beside import CompiledBeside
+from ..audit.findings.results import AuditSummary, OperatorSummary
+from .tables import Cell, Table
+from .wording import marked
+
+NOTE = (
+    "From the newest audit of the store under torch.compile, of the grade generated source: Inductor's Metal for mps "
+    "ran. `mpsmith report --compiled` has its cases."
+)
+
+
+def cure_table(summary: AuditSummary) -> Table:
+    """The operators that mps lacks or breaks as they are, and that are right in generated Metal."""
+    rows = [
+        _row(operator, operator.compiled, operator.compiled.cures)
+        for operator in summary.operators
+        if operator.compiled and operator.compiled.cures
+    ]
+    return _table("Compile it: generated Metal is right where the call as it is is not", summary, rows)
+
+
+def break_table(summary: AuditSummary) -> Table:
+    """The operators that work as they are, and not under torch.compile."""
+    rows = [
+        _row(operator, operator.compiled, operator.compiled.breaks)
+        for operator in summary.operators
+        if operator.compiled and operator.compiled.breaks
+    ]
+    return _table("Compiling breaks it: the call works as it is", summary, rows)
+
+
+def _row(operator: OperatorSummary, compiled: CompiledBeside, dtypes: tuple[str, ...]) -> tuple[Cell, ...]:
+    eager = ", ".join(dict.fromkeys(operator.dtypes[dtype].value for dtype in dtypes))
+    under = ", ".join(dict.fromkeys(compiled.dtypes[dtype].value for dtype in dtypes))
+    return (
+        operator.name,
+        ", ".join(dtypes),
+        eager,
+        under,
+        operator.registered.kernel or "" if operator.registered else "",
+    )
+
+
+def _table(heading: str, summary: AuditSummary, rows: list[tuple[Cell, ...]]) -> Table:
+    columns = ("operator", "dtypes", "as it is", "compiled", "kernel of ours")
+    return Table(marked(heading, summary), columns, tuple(rows), NOTE, frozenset({"operator"}))
+
+
+def in_one_word(compiled: CompiledBeside | None) -> str:
+    """The compiled verdict in a cell, with what it means beside the call as it is: "metal: cure"."""
+    if compiled is None:
+        return ""
+    meant = [word for word, dtypes in (("cure", compiled.cures), ("breaks", compiled.breaks)) if dtypes]
+    return f"{compiled.verdict.value}: {' and '.join(meant)}" if meant else compiled.verdict.value
+
+
+def in_a_sentence(compiled: CompiledBeside | None) -> str:
+    """What became of the operator under torch.compile, dtype by dtype; "" where it was not compiled."""
+    if compiled is None:
+        return ""
+    by_verdict: dict[str, list[str]] = {}
+    for dtype, verdict in compiled.dtypes.items():
+        by_verdict.setdefault(verdict.value, []).append(dtype)
+    parts = [f"{verdict} in {', '.join(dtypes)}" for verdict, dtypes in by_verdict.items()]
+    cure = f". Compile it: the call as it is lacks or breaks {', '.join(compiled.cures)}" if compiled.cures else ""
+    breaks = f". Works until it is compiled: {', '.join(compiled.breaks)}" if compiled.breaks else ""
+    return f"under torch.compile: {'; '.join(parts)}{cure}{breaks}"

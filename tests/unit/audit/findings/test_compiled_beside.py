@@ -1,0 +1,101 @@
+"""An audit under torch.compile beside the audit of calls as they are: where compiling cures, and where it breaks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mpsmith.audit.compiled.verdicts import CompiledOutcome, CompiledVerdict
+from mpsmith.audit.findings.compiled_beside import CompiledBeside, CompiledLane, beside
+from mpsmith.audit.findings.results import AuditSummary
+from mpsmith.audit.findings.store import Store
+from mpsmith.audit.findings.summary import summarize
+from mpsmith.audit.group import COMPILED
+from mpsmith.audit.surface.overloads import Dispatch
+from mpsmith.audit.verdicts import CaseVerdict, Outcome, OverloadVerdict
+from mpsmith.reports import csv_report, html_page, json_report, markdown, terminal
+from support.stores import begun, new_store, opinfo
+from support.surfaces import overload, surface
+
+METAL, WRONG = CompiledVerdict.METAL, CompiledVerdict.WRONG
+PASSED = Outcome(CaseVerdict.PASSED)
+SURFACE = surface(
+    overload("mode", Dispatch.MISSING), overload("sin", Dispatch.NATIVE), overload("cos", Dispatch.NATIVE)
+)
+
+
+def with_both_audits(store: Store, *, codegen: str | None = None, torch: str = "2.13.0") -> AuditSummary:
+    """The summary of an eager run in a store that has a compiled one: mode is right compiled, and sin wrong."""
+    compiled = begun(store, {"compiled": "static", "codegen": codegen}, {"torch": torch})
+    for name, verdict in (("mode", METAL), ("sin", WRONG)):
+        key = opinfo(name, mode=COMPILED)
+        compiled.add(key, PASSED)
+        group = next(group.id for group in store.groups(compiled.run.id) if group.key == key)
+        store.add_compiled(group, 0, CompiledOutcome(verdict, PASSED))
+    compiled.finish()
+    eager = begun(store)
+    fell_back = Outcome(CaseVerdict.FALLBACK, fallbacks=("aten::mode",))
+    eager.add(opinfo("mode"), fell_back, calls={"mode": True})
+    for name in ("sin", "cos"):
+        eager.add(opinfo(name), PASSED, calls={name: True})
+    return summarize(store, eager.finish(), SURFACE)
+
+
+@pytest.fixture
+def summary(tmp_path: Path) -> AuditSummary:
+    with new_store(tmp_path) as store:
+        return with_both_audits(store)
+
+
+class TestBesideTheCallsAsTheyAre:
+    def test_a_fallback_that_is_right_in_metal_is_cured_and_what_comes_out_wrong_is_broken(
+        self, summary: AuditSummary
+    ) -> None:
+        assert {o.name: o.compiled for o in summary.operators} == {
+            "aten::mode": CompiledBeside(METAL, {"float32": METAL}, cures=("float32",)),
+            "aten::sin": CompiledBeside(WRONG, {"float32": WRONG}, breaks=("float32",)),
+            "aten::cos": None,
+        }
+        assert summary.compiled == CompiledLane(2, ("float32",), {METAL: 1, WRONG: 1})
+
+    @pytest.mark.parametrize("other", [{"codegen": "2.15.0"}, {"torch": "2.12.0"}])
+    def test_an_audit_of_another_generator_or_torch_says_nothing_of_this_one(
+        self, other: dict[str, str], tmp_path: Path
+    ) -> None:
+        with new_store(tmp_path) as store:
+            found = with_both_audits(store, **other)
+        assert found.compiled is None
+        assert all(operator.compiled is None for operator in found.operators)
+
+    def test_only_calls_that_all_work_are_broken_by_compiling(self) -> None:
+        eager = {"float32": OverloadVerdict.NATIVE, "int64": OverloadVerdict.WRONG}
+        partly = {"float32": [CaseVerdict.WRONG]}
+        assert beside({"float32": WRONG}, eager, partly) == CompiledBeside(WRONG, {"float32": WRONG})
+        cured = beside({"int64": METAL, "int8": METAL}, eager, {})
+        assert cured == CompiledBeside(METAL, {"int64": METAL, "int8": METAL}, cures=("int64",))
+
+
+class TestReports:
+    def test_markdown_and_terminal_name_both_kinds(self, summary: AuditSummary) -> None:
+        for text in (markdown.render(summary), terminal.render(summary)):
+            assert "Compile it: generated Metal is right where the call as it is is not" in text
+            assert "Compiling breaks it: the call works as it is" in text
+            assert "cure for 1 operator here, and breaks 1 operator." in " ".join(text.split())
+        assert "| `aten::mode` | float32 | fallback | metal |" in markdown.render(summary)
+        assert "| `aten::sin` | float32 | native | wrong |" in markdown.render(summary)
+
+    def test_the_page_has_a_column_and_the_json_and_csv_have_the_verdicts(self, summary: AuditSummary) -> None:
+        data = html_page.page_data(summary)
+        assert data["compiled"]
+        assert data["operators"]["compiled"] == ["", "metal: cure", "wrong: breaks"]
+        told = data["texts"][data["operators"]["compiledText"][1]]
+        assert told == "under torch.compile: metal in float32. Compile it: the call as it is lacks or breaks float32"
+        assert json_report.read(json_report.render(summary)).operators == summary.operators
+        assert "metal: cure" in csv_report.render(summary)
+
+    def test_without_such_an_audit_nothing_is_shown(self, tmp_path: Path) -> None:
+        with new_store(tmp_path) as store:
+            text = markdown.render(with_both_audits(store, torch="2.12.0"))
+        assert "torch.compile" not in text
+        assert "compiled" not in text
