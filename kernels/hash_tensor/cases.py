@@ -36,4 +36,17 @@ def _hash(x: torch.Tensor, dim: Any, keepdim: bool) -> torch.Tensor:
     return torch.hash_tensor(x, dim, keepdim=keepdim).view(torch.int64)
 
 
-CASES = (KernelCall("hash_tensor", ("aten::hash_tensor",), _hash, _tensors, REAL),)
+def _with_outputs(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    """Outputs as int64: not every operator that a layout needs takes uint64."""
+    yield values((3, 4, 6), dtype), 1, torch.ones(3, 6, dtype=torch.int64)
+
+
+def _hash_into(x: torch.Tensor, dim: int, out: torch.Tensor) -> torch.Tensor:
+    torch.hash_tensor(x, dim, out=out.view(torch.uint64))
+    return out.clone()
+
+
+CASES = (
+    KernelCall("hash_tensor", ("aten::hash_tensor",), _hash, _tensors, REAL),
+    KernelCall("hash_tensor", ("aten::hash_tensor",), _hash_into, _with_outputs, variant="out", expands=False),
+)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import chain
 
 import torch
 
@@ -18,6 +19,7 @@ from ...audit.sources.sizes import SizePlan, in_every_size
 from ...audit.sources.special_values import SPRINKLED, with_special_values
 from ..runtime import catalog
 from .calls import KernelCall
+from .given_outputs import with_given_outputs
 
 # Every kernel runs on the host, thread after thread: one long dimension is enough.
 SIZES = SizePlan(small=True, rows=0, many=2)
@@ -52,7 +54,7 @@ def cases_of(call: KernelCall, dtype: torch.dtype, layouts: Sequence[Layout] = L
 
 
 def remembered_calls(family: str, overloads: Collection[str]) -> Iterator[tuple[GroupKey, Iterator[Case]]]:
-    """The calls that audits remember of these overloads, out= forms among them, by group.
+    """The calls that audits remember of these overloads by group; out= forms are called with outputs in any place, too.
 
     A family's `cases.py` may have a function `undefined`: why such a call has no result to compare with, or "".
     """
@@ -61,7 +63,14 @@ def remembered_calls(family: str, overloads: Collection[str]) -> Iterator[tuple[
     for key in source.groups():
         if f"aten::{key.operator}" in overloads:
             cases = source.cases(key, Samples.DEFAULT)
-            yield key, (replace(case, skipped=case.skipped or undefined(case)) for case in cases)
+            defined = (replace(case, skipped=case.skipped or undefined(case)) for case in cases)
+            yield key, chain.from_iterable(map(_also_with_outputs_anywhere, defined))
+
+
+def _also_with_outputs_anywhere(case: Case) -> Iterator[Case]:
+    yield case
+    if not case.skipped:
+        yield from with_given_outputs(case)
 
 
 @cache

@@ -14,6 +14,7 @@ from mpsmith.audit.cases import Case
 from mpsmith.audit.judging.acceptance import JudgedCase, judged
 from mpsmith.audit.judging.fallbacks import CounterRecorder
 from mpsmith.audit.verdicts import CaseVerdict
+from mpsmith.kernels.adaptive_max_pool3d import adaptive_max_pool3d
 from mpsmith.kernels.heaviside import heaviside
 from mpsmith.kernels.runtime import catalog
 from mpsmith.kernels.runtime.registration import counting
@@ -177,3 +178,26 @@ def test_calls_are_counted_where_our_kernel_answers_alone() -> None:
     with kernels.use("heaviside"):
         torch.heaviside(uneven, uneven)
     assert calls.total() == 3
+
+
+def not_written(output: torch.Tensor, twin: torch.Tensor) -> torch.Tensor:
+    """The output as it was."""
+    return output
+
+
+def written_beside(output: torch.Tensor, twin: torch.Tensor) -> torch.Tensor:
+    """Right values, and others in all of the memory around them."""
+    whole = torch.empty(0, dtype=output.dtype, device=output.device).set_(output.untyped_storage())
+    values = twin.clone()
+    whole.fill_(7)
+    return output.copy_(values)
+
+
+@pytest.mark.parametrize("finish", [not_written, written_beside])
+def test_outputs_with_gaps_that_are_not_written_or_written_beside_are_seen(
+    monkeypatch: pytest.MonkeyPatch, finish: Callable[..., torch.Tensor]
+) -> None:
+    monkeypatch.setattr(adaptive_max_pool3d, "finish", finish)
+    failures = verify("adaptive_max_pool3d", []).failures
+    for place in ("transposed", "every other element"):
+        assert any(f"out= {place}" in failure.what for failure in failures)

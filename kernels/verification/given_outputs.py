@@ -1,0 +1,66 @@
+"""out= calls whose outputs have gaps or another order in memory: results get lost there, or go astray.
+
+The CPU gets contiguous outputs: some of its own kernels ignore the strides of what they write into
+(`adaptive_max_pool3d.out`), and what a call returns must not depend on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from ...audit.calls.invocation import SchemaCall, out_arguments
+from ...audit.cases import Case
+from ...audit.sources.targets import Place, every_other_element, schema_case, transposed
+
+PLACES: tuple[Place, ...] = (transposed, every_other_element)
+
+
+def with_given_outputs(case: Case) -> Iterator[Case]:
+    """A remembered call of an out overload once for each place that its outputs can have on mps; else nothing."""
+    if not isinstance(case.call, SchemaCall) or not out_arguments(case.call.__name__):
+        return
+    given = schema_case(case)
+    if given is None:
+        return
+    fitting, _ = given
+    names = out_arguments(case.call.__name__)
+    for place in PLACES:
+        if any(place(fitting.kwargs[name]) is not None for name in names):
+            call = IntoPlaced(case.call, place)
+            yield replace(fitting, call=call, title=f"out= {place.__name__.replace('_', ' ')}")
+
+
+class IntoPlaced:
+    """Calls an out overload; on mps its outputs stand in a place of larger memory, filled with ones.
+
+    The result holds the outputs, and whether what surrounds each of them stayed as it was.
+    """
+
+    def __init__(self, call: SchemaCall, place: Place) -> None:
+        self.__name__ = call.__name__
+        self._call = call
+        self._place = place
+        self._names = out_arguments(call.__name__)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Copies of the outputs, which are also written into those that were given, and the answers."""
+        given = {name: kwargs[name] for name in self._names}
+        placed = {name: self._placed(output) for name, output in given.items()}
+        self._call(*args, **{**kwargs, **placed})
+        kept = [placed[name] is given[name] or _surroundings_kept(placed[name]) for name in self._names]
+        return [given[name].copy_(placed[name]).clone() for name in self._names], kept
+
+    def _placed(self, output: torch.Tensor) -> torch.Tensor:
+        other = None if output.is_cpu else self._place(output)
+        return output if other is None else other
+
+
+def _surroundings_kept(output: torch.Tensor) -> bool:
+    """Whether the output's storage holds ones everywhere else; looked at on the CPU."""
+    whole = torch.empty(0, dtype=output.dtype, device=output.device).set_(output.untyped_storage()).cpu()
+    whole.as_strided(output.shape, output.stride(), output.storage_offset()).fill_(1)
+    return bool((whole == 1).all())
