@@ -67,6 +67,9 @@ class InterposedKernel:
         if is_paused():
             return self._stand_in(keyset, *positional, **kwargs)
         arguments = {**self._defaults, **dict(zip(self._names, args, strict=False)), **kwargs}
+        if any(tensor._is_zerotensor() for tensor in _of_device(list(arguments.values()))):
+            counts.count_stood_in(self._overload, "zeros without memory, of which torch knows that they are zero")
+            return self._stand_in(keyset, *positional, **kwargs)
         kept = [keep(tensor) for name in self._written for tensor in _of_device(arguments[name])]
         try:
             returned = self._stand_in(keyset, *positional, **kwargs)

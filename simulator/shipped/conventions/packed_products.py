@@ -11,6 +11,9 @@ from ..call import Call
 from ..plan import Declined, KernelLaunch, Planner, ReleaseKernels, Step, required
 from .metal_types import metal_name
 
+_MULTIPLE = 32
+"""The host code refuses a weight of which a size is no multiple of this; the kernels leave elements unwritten there."""
+
 _FEWEST_ROWS_OF_MATRICES = 12
 """With fewer rows a kernel goes row by row; from here on `large_m_int8pack_mm` takes tiles of 32 x 64."""
 
@@ -21,6 +24,8 @@ def _weight_int8pack_mm(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
     left, weight, scales = call["self"].contiguous(), call["mat2"].contiguous(), call["scales"].contiguous()
     rows, inner = left.shape
     columns = weight.shape[0]
+    if columns % _MULTIPLE or inner % _MULTIPLE:
+        raise Declined(f"a weight of {columns} x {inner}, which the host code refuses: no multiples of {_MULTIPLE}")
     arguments = {
         "A": left,
         "B": weight,

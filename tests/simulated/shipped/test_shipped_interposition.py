@@ -170,6 +170,15 @@ def test_a_declined_call_keeps_the_stand_ins_values_and_counts_its_reason(activa
     assert drained["aten::exp_"] == OverloadLaunches(stood_in={"MPSGraph": 1})
 
 
+def test_zeros_without_memory_take_the_stand_in(activate: Activate) -> None:
+    activate(copy_=unary("exp_kernel"))
+    out = torch.ones(2, device="mps")
+    torch.ops.aten._efficientzerotensor.out([2], out=out)
+    assert set(counted("aten::copy_").stood_in) == {"zeros without memory, of which torch knows that they are zero"}
+    interposition.deactivate()
+    assert out.tolist() == [0, 0]
+
+
 def test_a_fault_wraps_the_shipped_kernel(activate: Activate) -> None:
     activate(exp=unary("exp_kernel"))
     faults.inject(faults.Fault.parse("aten::exp: values"))

@@ -1,0 +1,182 @@
+"""What the Metal specification leaves free, so that the kernels of a release may differ from the CPU."""
+
+from __future__ import annotations
+
+from .rules import HALVES, VALUES_DIFFER, WRONG, ExplainingRule
+from .shipped_scopes import ANY_RELEASE, FLOATS, SIGNED, SPECIAL
+
+FREEDOM = (
+    ExplainingRule(
+        "subnormals-count-as-zero",
+        "the kernels are compiled to take subnormal numbers for zero, which the Metal specification allows; the CPU "
+        "computes with them",
+        WRONG,
+        rf"(?:{VALUES_DIFFER})|^returns where the CPU raises ValueError: var has negative",
+        sources=("special values", "module special values"),
+        inputs=r"^denormals: ",
+        shipped=ANY_RELEASE,
+    ),
+    ExplainingRule(
+        "subnormals-on-the-way",
+        "a reciprocal, a power or a partial product below the normal range counts as zero, which the Metal "
+        "specification allows; the result that the CPU computes from it is an ordinary number",
+        WRONG,
+        VALUES_DIFFER,
+        ("__rdiv__", "ldexp", "special.zeta", "cumprod"),
+        sources=("special values", "sizes"),
+        dtypes=("float32", "bfloat16", "int8"),
+        inputs=r"^(largest finite|extreme integers|1,025 rows): ",
+        kernels=("reciprocal_*", "mul_dense_*", "zeta_*_float_float"),
+        shipped=ANY_RELEASE,
+    ),
+    ExplainingRule(
+        "overflow-in-another-order",
+        "threads add and multiply in another order than the CPU: where numbers are next to overflow, or infinities of "
+        "both signs meet, a partial result overflows on one side alone, and beside an infinite part nothing but "
+        "equality counts",
+        WRONG,
+        VALUES_DIFFER,
+        ("cumprod", "cumsum", "masked.cumprod", "masked.cumsum", "masked.std", "*cross", "nn.functional.embedding_bag"),
+        sources=("special values", "sizes"),
+        inputs=r"^(infinities|largest finite|257 in the last dimension): ",
+        kernels=("cumprod_*", "cumsum_*", "sum_reduction_*", "cross_dense_*", "embedding_bag_*"),
+        shipped=ANY_RELEASE,
+    ),
+    ExplainingRule(
+        "variance-overflows",
+        "the variance overflows on both sides, and its root's reciprocal is zero: the kernel is left with the bias, "
+        "the CPU multiplies an infinite mean by it, which is NaN",
+        WRONG,
+        r": 3\.\d+e\+38, CPU nan",
+        ("*layer_norm", "*group_norm"),
+        sources=SPECIAL,
+        dtypes=("float32", "bfloat16"),
+        inputs=r"^largest finite: ",
+        kernels=("layer_norm_*", "group_norm_*"),
+        shipped=ANY_RELEASE,
+    ),
+    ExplainingRule(
+        "infinite-degree-of-a-polynomial",
+        "what integer an infinite or huge degree is converted to, the specification leaves open: the largest here, so "
+        "that the recurrence goes on until it is NaN; the lowest on the CPU, which gives zero for negative degrees",
+        WRONG,
+        r"nan, CPU 0\.0",
+        ("*_polynomial_*",),
+        sources=SPECIAL,
+        dtypes=("float32",),
+        inputs=r"^(infinities|largest finite): ",
+        kernels=("*_polynomial_*",),
+        shipped=ANY_RELEASE,
+    ),
+    ExplainingRule(
+        "float-beyond-the-integers",
+        "what integer a float beyond its range is converted to, the specification leaves open: the largest here, the "
+        "lowest on the CPU",
+        WRONG,
+        r"9223372036854775807, CPU -9223372036854775808",
+        ("masked.logsumexp",),
+        sources=SPECIAL,
+        dtypes=("int64",),
+        inputs=r"^extreme integers: ",
+        kernels=("copy_identity_*_castout_long",),
+        shipped=ANY_RELEASE,
+    ),
+    ExplainingRule(
+        "divisor-of-the-least-integer",
+        "the least integer has no positive counterpart, and both sides overflow where they take its absolute value",
+        WRONG,
+        VALUES_DIFFER,
+        ("gcd*",),
+        sources=SPECIAL,
+        dtypes=SIGNED,
+        inputs=r"^extreme integers: ",
+        kernels=("gcd_*",),
+        shipped=ANY_RELEASE,
+    ),
+    ExplainingRule(
+        "dropped-gradients-are-zero",
+        "the kernel selects zero where the mask drops an element; the CPU multiplies by zero, which leaves NaN",
+        WRONG,
+        r": 0\.0, CPU nan",
+        ("native_dropout_backward*",),
+        sources=SPECIAL,
+        dtypes=FLOATS,
+        kernels=("dropout_bwd_*",),
+        shipped=ANY_RELEASE,
+    ),
+    ExplainingRule(
+        "volume-sampler-takes-nan-for-a-place",
+        "what a GPU converts NaN to, the specification leaves open: here it is zero, a place inside of the volume, of "
+        "which the weights are NaN; the CPU finds it outside and gives the padding",
+        WRONG,
+        r"nan, CPU 0\.0",
+        ("grid_sampler_3d*",),
+        sources=SPECIAL,
+        dtypes=FLOATS,
+        inputs=r"^nan: ",
+        kernels=("grid_sampler_3d_*",),
+        shipped=ANY_RELEASE,
+    ),
+    ExplainingRule(
+        "halves-added-up-by-atomics",
+        "gradients of half precision are added up in half precision, each addition rounded and in the order of the "
+        "threads; the CPU adds in float32",
+        WRONG,
+        r"^gradient \d+: .*elements differ",
+        ("nn.functional.interpolate*", "nn.functional.upsample*", "nn.Upsample*", "cummin*", "cummax*"),
+        dtypes=HALVES,
+        stages=("backward",),
+        at_most=8.0,
+        kernels=("upsample_*_backward_half", "upsample_*_backward_bfloat", "scatter_add_*"),
+        shipped=ANY_RELEASE,
+    ),
+    ExplainingRule(
+        "infinite-quotients-of-complex-numbers",
+        "which infinity or NaN a complex division by zero or of infinities gives, C's annex G leaves open in part; "
+        "the kernel multiplies by the conjugate",
+        WRONG,
+        VALUES_DIFFER,
+        ("*div*", "*reciprocal*", "masked.mean"),
+        sources=SPECIAL,
+        dtypes=("complex64",),
+        kernels=("div_true_*_float2_float2", "reciprocal_*_float2_float2"),
+        shipped=ANY_RELEASE,
+    ),
+    ExplainingRule(
+        "infinities-in-complex-functions",
+        "which infinity or NaN a complex function gives of infinities, C's annex G leaves open in part: the kernel and "
+        "the CPU compute it by different formulas",
+        WRONG,
+        VALUES_DIFFER,
+        ("expm1", "logcumsumexp"),
+        sources=SPECIAL,
+        dtypes=("complex64",),
+        inputs=r"^infinities: ",
+        kernels=("expm1_*_float2_float2", "logcumsumexp_*_float2"),
+        shipped=ANY_RELEASE,
+    ),
+    ExplainingRule(
+        "factor-at-the-edge-of-definite",
+        "numbers so large or so small that rounding decides whether the matrix is positive definite",
+        WRONG,
+        rf"(?:{VALUES_DIFFER})|^raises _LinAlgError: linalg.cholesky: ",
+        ("*cholesky*",),
+        sources=SPECIAL,
+        inputs=r"^(denormals|largest finite): ",
+        kernels=("factorDiagonalBlock*",),
+        shipped=ANY_RELEASE,
+    ),
+    ExplainingRule(
+        "reflectors-in-another-order",
+        "the kernel multiplies whole matrices where LAPACK applies one reflector after the other, so that rounding "
+        "differs",
+        WRONG,
+        r"^gradient \d+: .*elements differ",
+        ("linalg.householder_product", "linalg_householder_product*", "ormqr*"),
+        dtypes=("float32", "complex64"),
+        stages=("backward",),
+        at_most=4.0,
+        kernels=("orgqr_*",),
+        shipped=ANY_RELEASE,
+    ),
+)
