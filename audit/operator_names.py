@@ -17,6 +17,7 @@ from ..errors import MpsmithError
 from ..near_names import near
 
 FUNCTIONAL = "nn.functional."
+_IS_A_PATTERN = re.compile(r"[*?\[]")
 _WORD_BEGINS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -31,7 +32,7 @@ def matching(pattern: str, names: Iterable[str]) -> set[str]:
     """
     names = set(names)
     wanted = pattern.removeprefix("aten::")
-    found = {name for spelling in _also_written(wanted) for name in _spelled(names, spelling)}
+    found = {name for spelling in _also_written(wanted, names) for name in _spelled(names, spelling)}
     if not found or pattern.startswith("aten::"):
         found |= _reaching(wanted, names)
     if not found:
@@ -41,11 +42,15 @@ def matching(pattern: str, names: Iterable[str]) -> set[str]:
     return found
 
 
-def _also_written(wanted: str) -> set[str]:
-    """The spellings under which the sources know what a user calls `wanted`: linalg.svd is linalg_svd in a schema."""
+def _also_written(wanted: str, names: set[str]) -> set[str]:
+    """The spellings under which the sources know what a user calls `wanted`: linalg.svd is linalg_svd in a schema.
+
+    Of a shell pattern, the functions that it matches count: "nn.functional.*" without its beginning would be all.
+    """
     if _operator_of(wanted):
         return {wanted}
-    return {wanted, wanted.removeprefix(FUNCTIONAL), wanted.replace(".", "_")}
+    functions = {name for name in {wanted, *fnmatch.filter(names, wanted)} if _IS_A_PATTERN.search(name) is None}
+    return {wanted, wanted.replace(".", "_")} | {name.removeprefix(FUNCTIONAL) for name in functions}
 
 
 def _spelled(names: set[str], pattern: str) -> set[str]:

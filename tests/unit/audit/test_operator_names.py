@@ -77,3 +77,8 @@ def test_operators_with_underscores_in_their_names() -> None:
 def test_near_names_are_suggested() -> None:
     with pytest.raises(MpsmithError, match=r"no cases for operator 'aten::powr' \(did you mean pow"):
         matching("aten::powr", NAMES)
+
+
+@pytest.mark.parametrize("pattern", ["nn.functional.*", "nn.functional.g?lu"])
+def test_a_pattern_of_functions_stands_for_theirs_alone(pattern: str) -> None:
+    assert matching(pattern, NAMES) == {"nn.functional.gelu", "nn.GELU", "gelu"}
