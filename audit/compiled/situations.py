@@ -175,7 +175,7 @@ def _out_of_range(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
     yield _numbers(dtype, 10, 3), torch.tensor([1, 2, 10])
 
 
-# ---- calls
+# ---- calls: functions of their own, so that a program can show each by its source
 
 
 def _prod_of_constant(x: Tensor, dim: int) -> Tensor:
@@ -214,6 +214,50 @@ def _nonzero_times(x: Tensor) -> Tensor:
 
 def _indexing(x: Tensor, index: Tensor) -> Tensor:
     return x[index] * 2
+
+
+def _zero_if_negative(x: Tensor) -> Any:
+    return torch.where(x < 0, 0, x)
+
+
+def _one_if_negative(x: Tensor) -> Any:
+    return x.masked_fill(x < 0, 1)
+
+
+def _scaled_and_moved(x: Tensor) -> Any:
+    return x * 3 + 2**33
+
+
+def _to_float32(x: Tensor) -> Any:
+    return x.to(torch.float32)
+
+
+def _doubled_and_widened(x: Tensor) -> Any:
+    return (x + x).to(torch.int64)
+
+
+def _moved_and_compared(x: Tensor) -> Any:
+    return (x - 5) > 10
+
+
+def _doubled_and_halved(x: Tensor) -> Any:
+    return (x * 2) >> 1
+
+
+def _negated_and_compared(x: Tensor) -> Any:
+    return -x > 10
+
+
+def _shifted_and_halved(x: Tensor) -> Any:
+    return (x << 3) // 2
+
+
+def _sum_of_all(*xs: Tensor) -> Any:
+    return sum(xs)
+
+
+def _forty(x: Tensor) -> Any:
+    return tuple(x + i for i in range(40))
 
 
 def _reductions() -> Iterator[Situation]:
@@ -255,20 +299,20 @@ SITUATIONS: tuple[Situation, ...] = (
     Situation("prod", "of a constant", _prod_of_constant, _to_reduce, ("float32", "int64")),
     Situation("argmax", "transposed, offset", torch.argmax, _transposed, ("float32", "int64")),
     Situation("sum", "transposed, offset", torch.sum, _transposed, ("float32", "int64")),
-    Situation("where", "beyond 32 bits", lambda x: torch.where(x < 0, 0, x), _beyond_32_bits, ("int64",)),
-    Situation("masked_fill", "beyond 32 bits", lambda x: x.masked_fill(x < 0, 1), _beyond_32_bits, ("int64",)),
-    Situation("mul", "beyond 32 bits", lambda x: x * 3 + 2**33, _beyond_32_bits, ("int64",)),
-    Situation("to", "beyond 32 bits", lambda x: x.to(torch.float32), _beyond_32_bits, ("int64",)),
+    Situation("where", "beyond 32 bits", _zero_if_negative, _beyond_32_bits, ("int64",)),
+    Situation("masked_fill", "beyond 32 bits", _one_if_negative, _beyond_32_bits, ("int64",)),
+    Situation("mul", "beyond 32 bits", _scaled_and_moved, _beyond_32_bits, ("int64",)),
+    Situation("to", "beyond 32 bits", _to_float32, _beyond_32_bits, ("int64",)),
     Situation("sum", "beyond 32 bits", torch.sum, _beyond_32_bits, ("int64",)),
     Situation("amax", "beyond 32 bits", torch.amax, _beyond_32_bits, ("int64",)),
     Situation("sign", "beyond 32 bits", torch.sign, _beyond_32_bits, ("int64",)),
-    Situation("add", "then widened", lambda x: (x + x).to(torch.int64), _at_the_ends, NARROW),
-    Situation("sub", "then compared", lambda x: (x - 5) > 10, _at_the_ends, NARROW),
-    Situation("mul", "then shifted", lambda x: (x * 2) >> 1, _at_the_ends, NARROW),
-    Situation("neg", "then compared", lambda x: -x > 10, _at_the_ends, NARROW),
-    Situation("bitwise_left_shift", "then divided", lambda x: (x << 3) // 2, _at_the_ends, NARROW),
-    Situation("add", "40 inputs", lambda *xs: sum(xs), _many, ("float32", "int64")),
-    Situation("add", "40 outputs", lambda x: tuple(x + i for i in range(40)), _one, ("float32",)),
+    Situation("add", "then widened", _doubled_and_widened, _at_the_ends, NARROW),
+    Situation("sub", "then compared", _moved_and_compared, _at_the_ends, NARROW),
+    Situation("mul", "then shifted", _doubled_and_halved, _at_the_ends, NARROW),
+    Situation("neg", "then compared", _negated_and_compared, _at_the_ends, NARROW),
+    Situation("bitwise_left_shift", "then divided", _shifted_and_halved, _at_the_ends, NARROW),
+    Situation("add", "40 inputs", _sum_of_all, _many, ("float32", "int64")),
+    Situation("add", "40 outputs", _forty, _one, ("float32",)),
     Situation("nn.functional.batch_norm", "running statistics", _train, _batch, ("float32", "float16")),
     Situation("mul_", "mutates its input", _in_place, _one, ("float32", "int64")),
     Situation("sub_", "a step with momentum", _momentum_step, _parameter, FLOATING),

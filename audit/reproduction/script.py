@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from textwrap import indent
 from typing import Any
 
@@ -11,16 +10,16 @@ import torch
 from torch import Tensor
 
 from ...errors import MpsmithError
-from ..calls.invocation import SchemaCall
 from ..cases import Case
 from ..group import COMPILED_MODES, DYNAMIC, GroupKey
+from ..sources.modules import ModuleCall
 from ..tree import leaves
 from ..verdicts import Outcome
-from .forms import METHODS, PLAIN, lines_of
+from .calls import FORM_SOURCE, NO_SCRIPT, written_call
+from .forms import PLAIN, lines_of
 
 MOST_ELEMENTS = 2000
 INDENT = "    "
-NO_SCRIPT = "(`mpsmith replay` without --script shows it)"
 PLAIN_TYPES = (bool, int, float, complex, str, torch.dtype, torch.layout, torch.memory_format)
 
 TEMPLATE = '''\
@@ -59,12 +58,18 @@ COMPILED_FUNCTION = """\
 def compiled(call, device):
     return call if device == "cpu" else torch.compile(call, dynamic={dynamic})
 """
+# Tensors may stand inside of other arguments and outputs, as the parameters of a module do.
+NESTED_BACKWARD = """\
+leaves = torch.utils._pytree.tree_leaves
+loss = sum(t.square().sum() for t in leaves(output) if isinstance(t, torch.Tensor) and t.requires_grad)
+wanted = [t for t in leaves((args, kwargs)) if isinstance(t, torch.Tensor) and t.requires_grad]
+return torch.autograd.grad(loss, wanted, allow_unused=True)"""
 BACKWARD = """\
 outputs = output if isinstance(output, (tuple, list)) else [output]
 loss = sum(t.square().sum() for t in outputs if t.requires_grad)
 return torch.autograd.grad(loss, [a for a in args if isinstance(a, torch.Tensor) and a.requires_grad])"""
 
-# Sources whose cases are one plain call. Those of `FORMS` are a call in some form; the others wrap a module, or draw.
+# Sources whose cases are one plain call. Those of `FORMS` are a call in some form; the others draw, or call twice.
 PLAIN_SOURCES = (
     "opinfo",
     "layouts",
@@ -80,8 +85,9 @@ PLAIN_SOURCES = (
     "schema mixed dtypes",
     "gradients",
     "samples without gradients",
+    "modules",
+    "compiled situations",
 )
-FORM_SOURCE = "forms"
 
 
 def script_of(case: Case, key: GroupKey, outcome: Outcome, *, simulated: bool, metal: str = "") -> str:
@@ -92,7 +98,8 @@ def script_of(case: Case, key: GroupKey, outcome: Outcome, *, simulated: bool, m
         simulated: whether it was the simulated device that showed it.
         metal: of a call under torch.compile, the Metal that was generated: it follows as a comment.
     """
-    call = case.written or _call_text(case, key)
+    written = written_call(case, key, _text)
+    call = written.expression
     args = ", ".join(_text(arg, "device" if i not in case.on_host else '"cpu"') for i, arg in enumerate(case.args))
     inputs = f"args = [{args}]\nkwargs = {_text(case.kwargs)}"
     where = " on a SIMULATED mps device, so check it on a Mac first" if simulated else ""
@@ -106,6 +113,8 @@ def script_of(case: Case, key: GroupKey, outcome: Outcome, *, simulated: bool, m
         lines = lines.replace(FORWARD, FORWARD_WITH_ARGUMENTS)
     run = indent(lines.replace("{call}", call), INDENT)
     text = TEMPLATE.format(title=title, where=where, finding=finding, inputs=indent(inputs, INDENT), run=run)
+    if written.definition:
+        text = text.replace("\n\ndef run(device)", f"\n\n{written.definition}\n\ndef run(device)")
     if not compiled:
         return text
     function = COMPILED_FUNCTION.format(dynamic=key.mode == DYNAMIC)
@@ -126,7 +135,9 @@ def _run_text(case: Case, key: GroupKey, outcome: Outcome) -> str:
         raise MpsmithError(f"{key.label} ({case.title}): this layout of gradients cannot be written down {NO_SCRIPT}")
     if case.default_device:
         lines = f"with torch.device(device):\n{indent(lines, INDENT)}"
-    return f"{lines}\n{BACKWARD if outcome.stage == 'backward' else FORWARD}"
+    if outcome.stage != "backward":
+        return f"{lines}\n{FORWARD}"
+    return f"{lines}\n{NESTED_BACKWARD if isinstance(case.call, ModuleCall) else BACKWARD}"
 
 
 def _share_memory(case: Case) -> bool:
@@ -134,36 +145,6 @@ def _share_memory(case: Case) -> bool:
     tensors = [leaf for leaf in leaves((case.args, case.kwargs)) if isinstance(leaf, Tensor)]
     storages = [t.untyped_storage()._cdata for t in tensors if t.layout is torch.strided]
     return len(set(storages)) < len(storages)
-
-
-def _call_text(case: Case, key: GroupKey) -> str:
-    if isinstance(case.call, SchemaCall):
-        if not case.call.needs_torch_alone:
-            raise MpsmithError(f"{key.label}: torch alone does not repeat this call on the CPU {NO_SCRIPT}")
-        operator, _, overload = key.operator.partition(".")
-        return f"torch.ops.aten.{operator}.{overload or 'default'}"
-    for text in _spellings(case, key):
-        if _resolves(text):
-            return text
-    raise MpsmithError(f"{key.label}: no few lines of Python repeat this call {NO_SCRIPT}")
-
-
-def _spellings(case: Case, key: GroupKey) -> Sequence[str]:
-    """What the operator of an OpInfo may be called in torch."""
-    if key.source == FORM_SOURCE and case.title in METHODS:
-        return (f"torch.Tensor.{key.operator.rpartition('.')[2]}{METHODS[case.title]}",)
-    if key.variant.endswith("/inplace"):
-        return (f"torch.{key.operator}_",)
-    return (f"torch.{key.operator}", f"torch.Tensor.{key.operator}", f"torch.ops.aten.{key.operator}")
-
-
-def _resolves(text: str) -> bool:
-    value: Any = torch
-    for part in text.split(".")[1:]:
-        value = getattr(value, part, None)
-        if value is None:
-            return False
-    return callable(value)
 
 
 def _text(value: Any, device: str = "device") -> str:

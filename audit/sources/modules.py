@@ -47,7 +47,7 @@ class ModuleSource(CaseSource):
                 module(*forward.args, **forward.kwargs)  # its first call makes its parameters
             state = {**dict(module.named_parameters()), **dict(module.named_buffers())}
             yield Case(
-                ModuleCall(module, {**dict(enumerate(constructor.args)), **constructor.kwargs}),
+                ModuleCall(module, {**dict(enumerate(constructor.args)), **constructor.kwargs}, lazy=lazy),
                 ({name: tensor.detach().requires_grad_(tensor.requires_grad) for name, tensor in state.items()},),
                 {"inputs": forward.args, "keywords": forward.kwargs},
                 differentiable=True,
@@ -67,12 +67,25 @@ class ModuleCall:
     Args:
         module: the module.
         built_with: the arguments of its constructor by name or position; they are flags of the case as `flags`.
+        lazy: whether its first call has made its parameters.
     """
 
-    def __init__(self, module: nn.Module, built_with: Mapping[int | str, Any]) -> None:
+    def __init__(self, module: nn.Module, built_with: Mapping[int | str, Any], *, lazy: bool = False) -> None:
         self._module = module
+        self.built_with = built_with
+        self.lazy = lazy
         self.flags = {f"built with {name}": value for name, value in built_with.items()}
         self.__name__ = type(module).__name__
+
+    @property
+    def kind(self) -> type[nn.Module]:
+        """The module's class."""
+        return type(self._module)
+
+    @property
+    def training(self) -> bool:
+        """Whether the module is in training mode."""
+        return self._module.training
 
     def __call__(self, state: dict[str, Tensor], inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """The module's output for parameters and buffers by name, and the inputs of its forward."""

@@ -10,12 +10,15 @@ from typing import Any
 import pytest
 import torch
 
+from mpsmith.audit import tree
 from mpsmith.audit.cases import Case, make_cases
+from mpsmith.audit.compiled.situations import SITUATIONS, SituationSource
 from mpsmith.audit.group import GroupKey
 from mpsmith.audit.reproduction.forms import FORMS
-from mpsmith.audit.reproduction.script import script_of
+from mpsmith.audit.reproduction.script import MOST_ELEMENTS, script_of
 from mpsmith.audit.selection import Samples
 from mpsmith.audit.sources.forms import FormSource
+from mpsmith.audit.sources.modules import ModuleCall, ModuleSource
 from mpsmith.audit.sources.operands import SOUND
 from mpsmith.audit.sources.opinfo import OpInfoSource
 from mpsmith.audit.tree import leaves
@@ -168,7 +171,7 @@ def test_a_sparse_tensor_is_written_down() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "title"), [("forms", "a number and a 0-dim tensor"), ("random", "distribution"), ("modules", "")]
+    ("source", "title"), [("forms", "a number and a 0-dim tensor"), ("random", "distribution"), ("repetition", "")]
 )
 def test_what_no_few_lines_repeat_says_what_to_do(source: str, title: str) -> None:
     key = GroupKey(source, "abs", "", "float32", "fallback")
@@ -207,3 +210,52 @@ def test_a_compiled_call_is_compiled_by_the_script_and_shows_its_arguments(monke
     assert (torch.equal(output, torch.ones(2).sin()), len(args), asked) == (True, 1, [])
     assert scope["compiled"](torch.sin, "mps") is torch.cos
     assert asked == [(torch.sin, True)]
+
+
+def test_every_situation_of_compiled_calls_is_a_program_that_does_what_its_row_does() -> None:
+    source = SituationSource()
+    for situation in SITUATIONS:
+        key = GroupKey(source.name, situation.operator, situation.variant, situation.dtypes[0], "fallback")
+        case = make_cases(source, key, Samples.QUICK, 0)[0]
+        if situation.refused or max(t.numel() for t in tensors(case.args)) > MOST_ELEMENTS:
+            continue
+        expected = case.call(*tree.map_leaves(copied, case.args))
+        torch.manual_seed(0)
+        again = written(case, key)["run"]("cpu")
+        for one, other in zip(tensors(again), tensors(expected), strict=True):
+            if situation.variant != "random":
+                torch.testing.assert_close(one, other, equal_nan=True)
+
+
+def test_the_functions_of_situations_stand_in_the_program_without_types() -> None:
+    source = SituationSource()
+    key = GroupKey(source.name, "nn.functional.batch_norm", "running statistics", "float32", "compiled")
+    program = script_of(make_cases(source, key, Samples.QUICK, 0)[1], key, WRONG, simulated=True)
+    assert "from torch.nn import functional\n\n\ndef _train(x, mean, var):\n" in program
+    assert "compiled(_train, device)(*args, **kwargs)" in program
+
+
+@pytest.mark.parametrize("stage", ["forward", "backward"])
+def test_a_module_is_a_program_with_its_parameters_as_arguments(stage: str) -> None:
+    source = ModuleSource()
+    for name, variant in (("nn.BatchNorm1d", "train"), ("nn.Linear", "eval")):
+        key = GroupKey(source.name, name, variant, "float32", "fallback")
+        case = make_cases(source, key, Samples.QUICK, 0)[0]
+        shown = written(case, key, Outcome(CaseVerdict.WRONG, stage))["run"]("cpu")
+        output = case.call(*tree.map_leaves(copied, case.args), **case.kwargs)
+        if stage == "forward":
+            torch.testing.assert_close(shown, output)
+        else:
+            wanting = [t for t in tensors((case.args, case.kwargs)) if t.requires_grad]
+            assert [g.shape for g in shown if g is not None] == [t.shape for t in wanting]
+
+
+def test_a_lazy_module_has_no_program() -> None:
+    key = GroupKey("modules", "nn.LazyLinear", "train", "float32", "fallback")
+    case = Case(ModuleCall(torch.nn.Linear(2, 2), {}, lazy=True), ({},), {"inputs": (), "keywords": {}})
+    with pytest.raises(MpsmithError, match="no few lines of Python repeat this call"):
+        script_of(case, key, WRONG, simulated=False)
+
+
+def copied(value: Any) -> Any:
+    return value.detach().clone().requires_grad_(value.requires_grad) if isinstance(value, torch.Tensor) else value
