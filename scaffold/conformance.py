@@ -11,7 +11,7 @@ import importlib.util
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +96,20 @@ class Subject:
             if (other := in_layout(case, layout))
         ]
         # What only writes to its arguments (an optimizer's step) is called as it is.
-        self._judge_all([*derived, *varied] or self._remembered(dtype))
+        self._judge_all([*self._of_two_dimensions(dtype), *derived, *varied] or self._remembered(dtype))
+
+    def _of_two_dimensions(self, dtype: str) -> list[Case]:
+        """In every layout, an input of more than one dimension: nothing can be transposed in one that is flat.
+
+        Samples that are flat get a dimension more, where the CPU accepts that.
+        """
+        samples = [case for case in self._of_source("samples", dtype) if not case.skipped]
+        readers = [case for name in self._readers() for case in self._remembered(dtype, name)]
+        for case in [*samples, *readers]:
+            wider = case if _dimensions(case) >= 2 else with_a_dimension_more(case)
+            if wider is not None:
+                return [other for layout in LAYOUTS if (other := in_layout(wider, layout))]
+        return []
 
     def check_special_values(self, dtype: str) -> None:
         """NaN, infinities, zeros of both signs, the smallest and the largest numbers."""
@@ -199,8 +212,9 @@ class Subject:
     def check_written(self) -> None:
         """The kernel is no scaffold any more: calling it does not say that it is not written."""
         cases = [*self._remembered("float32"), *self._of_source("samples", "float32")]
-        self._require(cases)
-        for case in [case for case in cases if not case.skipped][:_TRIED]:
+        called = [case for case in cases if not case.skipped][:_TRIED]
+        self._require(called)
+        for case in called:
             args, kwargs = move(case.args, case.kwargs, "mps", case.on_host)
             with self._explained():
                 case.call(*args, **kwargs)
@@ -266,23 +280,35 @@ class Subject:
 
 
 @contextmanager
-def registered(module: str | Path) -> Iterator[None]:
-    """Inside, the functions in a kernel module's KERNELS table answer on mps.
+def registered(module: str | Path) -> Iterator[list[str]]:
+    """Inside, the functions in a kernel module's KERNELS table answer on mps. Gives the overloads that were called.
 
     `module`: its dotted name, or the path of its file.
     """
     device()
     table = _imported(module).KERNELS
     libraries = []
+    called: list[str] = []
     for overload, function in table:
         library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
-        _register(library, overload.removeprefix("aten::"), function)
+        _register(library, overload.removeprefix("aten::"), _noted(function, overload, called))
         libraries.append(library)
     try:
-        yield
+        yield called
     finally:
         for library in libraries:
             library._destroy()  # type: ignore[no-untyped-call]
+
+
+def _noted(function: Callable[..., Any], overload: str, called: list[str]) -> Callable[..., Any]:
+    """The function, which notes that it was called."""
+
+    @wraps(function)
+    def noted(*args: Any, **kwargs: Any) -> Any:
+        called.append(overload)
+        return function(*args, **kwargs)
+
+    return noted
 
 
 def _register(library: Any, name: str, function: Callable[..., Any]) -> None:
@@ -391,6 +417,30 @@ def _writes(name: str) -> bool:
 
 def _is_tensor(leaf: object) -> bool:
     return isinstance(leaf, torch.Tensor)
+
+
+def with_a_dimension_more(case: Case) -> Case | None:
+    """The case with every tensor stacked to two rows; None where the CPU does not accept that."""
+
+    def stacked(leaf: object) -> object:
+        if not isinstance(leaf, torch.Tensor) or leaf.dim() != 1:
+            return leaf
+        rows = torch.stack([leaf.detach(), leaf.detach().roll(1)])
+        return rows.requires_grad_(leaf.requires_grad)
+
+    args, kwargs = map_leaves(stacked, (case.args, case.kwargs))
+    wider = replace(case, args=args, kwargs=kwargs)
+    if _dimensions(wider) < 2:
+        return None
+    try:
+        wider.call(*args, **kwargs)
+    except Exception:  # whatever an operator raises, it does not accept the call
+        return None
+    return replace(wider, title="two rows")
+
+
+def _dimensions(case: Case) -> int:
+    return max((leaf.dim() for leaf in leaves((case.args, case.kwargs)) if isinstance(leaf, torch.Tensor)), default=0)
 
 
 def _elements(case: Case) -> int:

@@ -31,6 +31,7 @@ class Manifest:
         definitions: preprocessor definitions that the build makes.
         arc: whether the Objective-C++ is compiled with automatic reference counting.
         files: the digest of each generated file as it was generated, by its path relative to the manifest.
+        texts: each of them as it was generated: the common ancestor when a newer one is merged with an edited one.
     """
 
     operator: str
@@ -42,6 +43,7 @@ class Manifest:
     definitions: tuple[str, ...] = ()
     arc: bool = True
     files: dict[str, str] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """The text of the file."""

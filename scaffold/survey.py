@@ -52,7 +52,7 @@ class SurveyRow:
         operator: the operator whose kernel was scaffolded.
         tools: a hash of the generated files and of the toolchain.
         outcome: `accepted`, `refused`, or `inexpressible` where the target cannot pass an argument; of tests
-            `not written`, which is why they should fail, or `no inputs`.
+            `not written`, which is why they should fail, or `no inputs` where no known call reaches the kernel.
         problems: what the checker said, as `file:line:column: error: ...`.
         seconds: how long the check took.
     """
@@ -123,8 +123,10 @@ def _tested(release: str, target: KernelTarget, part: str, name: str, place: Pat
     module = runpy.run_path(str(tests))
     outcome, problems = "refused", ["the tests pass without a kernel"]
     try:
-        with registered(kernel):
+        with registered(kernel) as called:
             module["subject"].check_written()
+        if not called:
+            outcome, problems = "no inputs", ["none of the known calls reaches the kernel, so nothing was tested"]
     except KernelNotWrittenError:
         outcome, problems = "not written", []
     except Exception as error:

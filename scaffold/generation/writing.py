@@ -12,8 +12,9 @@ from pathlib import Path
 
 from ..errors import ScaffoldError
 from ..manifest import Manifest, digest_of
-from ..targets.regions import bare, merged
+from ..targets.regions import Merged, bare, merged, regions_of, with_regions
 from .destination import Destination
+from .three_way import merged_three_ways
 
 
 class Action(str, Enum):
@@ -23,6 +24,7 @@ class Action(str, Enum):
     UNCHANGED = "unchanged"
     UPDATED = "updated"
     MERGED = "updated, hand-written regions kept"
+    MERGED_LINES = "updated, hand-written lines and regions kept"
     CONFLICT = "edited by hand: kept"
 
 
@@ -62,16 +64,22 @@ def plan(destination: Destination, files: Mapping[str, str], manifest: Manifest)
     """Compare generated files with what is in the destination.
 
     `files`: texts by path relative to the folder. A file that is as it was generated is updated; of one that was
-    edited, only the marked regions are kept, and where anything else was edited it is a conflict.
+    edited, the marked regions are kept, and lines outside them where what is generated did not change the same ones;
+    else it is a conflict.
     Raises ScaffoldError when a place is taken by something that is no file, or when marks are damaged.
     """
-    digests = destination.manifest.files if destination.manifest else {}
-    changes = tuple(_change(destination.folder / name, text, digests.get(name)) for name, text in files.items())
-    recorded = replace(manifest, files={name: digest_of(bare(text, name)) for name, text in files.items()})
+    there = destination.manifest
+    known, texts = (there.files, there.texts) if there else ({}, {})
+    changes = tuple(
+        _change(destination.folder / name, text, known.get(name), texts.get(name)) for name, text in files.items()
+    )
+    digests = {name: digest_of(bare(text, name)) for name, text in files.items()}
+    recorded = replace(manifest, files=digests, texts=dict(files))
     return Plan(destination.folder, changes, recorded, destination.manifest_path)
 
 
-def _change(path: Path, generated: str, digest: str | None) -> FileChange:
+def _change(path: Path, generated: str, digest: str | None, ancestor: str | None) -> FileChange:
+    """What becomes of one file. `digest`, `ancestor`: of what was generated there the last time."""
     if not path.exists():
         return FileChange(path, Action.NEW, None, generated)
     if not path.is_file():
@@ -82,12 +90,27 @@ def _change(path: Path, generated: str, digest: str | None) -> FileChange:
         raise ScaffoldError(f"cannot read {path}: {error}") from None
     if before == generated:
         return FileChange(path, Action.UNCHANGED, before, generated)
-    merge = merged(generated, before, str(path))
+    merge = merged(generated, before, str(path), ancestor)
     if before == merge.text:
         return FileChange(path, Action.UNCHANGED, before, merge.text)
     if digest == digest_of(merge.outside) and not merge.lost:
         return FileChange(path, Action.MERGED if merge.has_regions else Action.UPDATED, before, merge.text)
+    if ancestor is not None and not merge.lost:
+        both = _with_lines_of_both(ancestor, before, generated, merge, str(path))
+        if both is not None:
+            return FileChange(path, Action.UNCHANGED if both == before else Action.MERGED_LINES, before, both)
     return FileChange(path, Action.CONFLICT, before, merge.text)
+
+
+def _with_lines_of_both(ancestor: str, before: str, generated: str, merge: Merged, source: str) -> str | None:
+    """The generated text with what was written by hand outside its regions too; None where both changed one place."""
+    outside = merged_three_ways(bare(ancestor, source), merge.outside, bare(generated, source))
+    if outside is None:
+        return None
+    try:
+        return with_regions(outside, regions_of(merge.text, source), source)[0]
+    except ScaffoldError:  # the lines of both, but not the marks of both
+        return None
 
 
 def require_no_conflicts(planned: Plan) -> None:

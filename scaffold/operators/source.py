@@ -81,9 +81,15 @@ class Source:
             raise ScaffoldError(f"torch {self.release} has no operator aten::{bare}{near(bare, self.by_operator)}")
         by_name = self.surface.by_name
         models = tuple(
-            OverloadModel(function, FunctionSchema.parse(function.schema), by_name[f"aten::{function.name}"])
+            OverloadModel(function, schema, by_name[f"aten::{function.name}"])
             for function in self.by_operator[bare]
+            if (schema := _parsed(function)) is not None
         )
+        if not models:
+            raise ScaffoldError(
+                f"the installed torchgen cannot read the schemas of aten::{bare} in torch {self.release}: their types "
+                "are no longer torch's; scaffold it for the installed release"
+            )
         return OperatorModel(bare, self._stem(bare), self.release, models, self._relatives(bare))
 
     def _stem(self, name: str) -> str:
@@ -95,6 +101,16 @@ class Source:
     def _relatives(self, name: str) -> tuple[str, ...]:
         twin = name.removesuffix("_") if name.endswith("_") and not name.endswith("__") else f"{name}_"
         return tuple(function.name for function in self.by_operator.get(twin, []))
+
+
+def _parsed(function: NativeFunction) -> FunctionSchema | None:
+    """The schema; None where it has a type that the installed torchgen does not know, as Dimname since torch 2.13."""
+    try:
+        return FunctionSchema.parse(function.schema)
+    except RuntimeError as error:
+        if "unrecognized type" in str(error):
+            return None
+        raise
 
 
 def source_of(release: str | None) -> Source:

@@ -76,12 +76,15 @@ class Merged:
     outside: str
 
 
-def merged(generated: str, before: str, source: str) -> Merged:
+def merged(generated: str, before: str, source: str, ancestor: str | None = None) -> Merged:
     """Put what stands in the regions of an older text into a generated one.
 
+    `ancestor`: the older text as it was generated; a region that nobody has changed since is generated anew.
     Raises ScaffoldError when marks are damaged.
     """
     contents = regions_of(before, source)
-    text, without_place = with_regions(generated, contents, source)
+    untouched = regions_of(ancestor, source) if ancestor is not None else {}
+    written = {name: content for name, content in contents.items() if untouched.get(name) != content}
+    text, without_place = with_regions(generated, written, source)
     lost = tuple(name for name in without_place if contents[name].strip())
     return Merged(text, bool(contents), lost, bare(before, source))

@@ -9,6 +9,7 @@ import pytest
 from mpsmith.scaffold.errors import ScaffoldError
 from mpsmith.scaffold.generation import writing
 from mpsmith.scaffold.generation.destination import folder_as_destination
+from mpsmith.scaffold.generation.three_way import merged_three_ways
 from mpsmith.scaffold.generation.writing import Action, plan, write
 from mpsmith.scaffold.manifest import Manifest, manifest_above, read_manifest
 from mpsmith.scaffold.targets.regions import regions_of, with_regions
@@ -74,7 +75,7 @@ def test_an_edit_outside_the_regions_is_not_written_over(tmp_path: Path) -> None
     write(plan(folder_as_destination(tmp_path), {"a.mm": GENERATED, "b.mm": GENERATED}, MANIFEST))
     file = tmp_path / "a.mm"
     file.write_text(GENERATED.replace("head", "my head"))
-    newer = GENERATED.replace("tail", "new tail")
+    newer = GENERATED.replace("head", "new head")
     planned = plan(folder_as_destination(tmp_path), {"a.mm": newer, "b.mm": newer}, MANIFEST)
     assert "-my head" in planned.conflicts[0].diff
     with pytest.raises(ScaffoldError, match=r"a\.mm \(--force"):
@@ -87,7 +88,7 @@ def test_force_writes_over_the_edit_and_still_keeps_the_regions(tmp_path: Path) 
     write(plan(folder_as_destination(tmp_path), {"a.mm": GENERATED}, MANIFEST))
     file = tmp_path / "a.mm"
     file.write_text(GENERATED.replace("head", "my head").replace("unwritten", "mine"))
-    newer = GENERATED.replace("tail", "new tail")
+    newer = GENERATED.replace("head", "new head")
     write(plan(folder_as_destination(tmp_path), {"a.mm": newer}, MANIFEST), force=True)
     assert file.read_text() == newer.replace("unwritten", "mine")
 
@@ -140,3 +141,48 @@ def test_a_damaged_manifest_says_so(tmp_path: Path) -> None:
     (tmp_path / ".mpsmith.json").write_text("{")
     with pytest.raises(ScaffoldError, match="is damaged"):
         read_manifest(tmp_path / ".mpsmith.json")
+
+
+# ---- three ways: what was generated, what somebody made of it, what is generated now
+
+
+def test_a_line_mended_outside_the_regions_stays_and_the_newer_text_comes(tmp_path: Path) -> None:
+    write(plan(folder_as_destination(tmp_path), {"a.mm": GENERATED}, MANIFEST))
+    file = tmp_path / "a.mm"
+    file.write_text(GENERATED.replace("head", "my head").replace("unwritten", "mine"))
+    newer = GENERATED.replace("tail", "new tail")
+    planned = plan(folder_as_destination(tmp_path), {"a.mm": newer}, MANIFEST)
+    assert planned.changes[0].action is Action.MERGED_LINES
+    write(planned)
+    assert file.read_text() == newer.replace("head", "my head").replace("unwritten", "mine")
+    again = plan(folder_as_destination(tmp_path), {"a.mm": newer}, MANIFEST)
+    assert again.changes[0].action is Action.UNCHANGED
+
+
+def test_the_same_line_changed_on_both_sides_is_a_conflict(tmp_path: Path) -> None:
+    write(plan(folder_as_destination(tmp_path), {"a.mm": GENERATED}, MANIFEST))
+    (tmp_path / "a.mm").write_text(GENERATED.replace("head", "my head"))
+    planned = plan(folder_as_destination(tmp_path), {"a.mm": GENERATED.replace("head", "another head")}, MANIFEST)
+    assert planned.changes[0].action is Action.CONFLICT
+
+
+def test_a_region_that_nobody_wrote_in_is_generated_anew(tmp_path: Path) -> None:
+    write(plan(folder_as_destination(tmp_path), {"a.mm": GENERATED}, MANIFEST))
+    newer = GENERATED.replace("unwritten", "still_unwritten")
+    write(plan(folder_as_destination(tmp_path), {"a.mm": newer}, MANIFEST))
+    assert (tmp_path / "a.mm").read_text() == newer
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "both"),
+    [
+        ("a\nB\nc\nd\n", "a\nb\nc\nD\n", "a\nB\nc\nD\n"),
+        ("a\nb\nc\nd\ne\n", "z\na\nb\nc\nd\n", "z\na\nb\nc\nd\ne\n"),
+        ("a\nc\nd\n", "a\nb\nc\nd\n", "a\nc\nd\n"),
+        ("a\nX\nc\nd\n", "a\nX\nc\nd\n", "a\nX\nc\nd\n"),
+        ("a\nX\nc\nd\n", "a\nY\nc\nd\n", None),
+        ("a\nX\nc\nd\n", "a\nc\nd\n", None),
+    ],
+)
+def test_lines_of_two_sides(mine: str, theirs: str, both: str | None) -> None:
+    assert merged_three_ways("a\nb\nc\nd\n", mine, theirs) == both

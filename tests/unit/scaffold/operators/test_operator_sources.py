@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.surface import native_functions
-from mpsmith.scaffold.errors import ToolchainError
+from mpsmith.scaffold.errors import ScaffoldError, ToolchainError
 from mpsmith.scaffold.operators.source import of_yaml, source_of
 from mpsmith.scaffold.release_files import NATIVE_FUNCTIONS, files_of, torch_folder
 
@@ -60,3 +60,15 @@ def test_twins_know_each_other() -> None:
     source = of_yaml(YAML.encode(), "2.12.0")
     assert source.operator("mode").relatives == ("mode_",)
     assert source.operator("mode_").relatives == ("mode",)
+
+
+def test_an_overload_whose_types_torch_has_given_up_costs_itself_alone() -> None:
+    named = "- func: mode.dimname(Tensor self, Dimname dim) -> (Tensor values, Tensor indices)\n"
+    source = of_yaml(f"{YAML}\n{named}".encode(), "2.6.0")
+    assert [overload.name for overload in source.operator("mode").overloads] == ["mode"]
+
+
+def test_an_operator_of_such_overloads_alone_is_one_line() -> None:
+    source = of_yaml(b"- func: named(Tensor self, Dimname dim) -> Tensor\n", "2.6.0")
+    with pytest.raises(ScaffoldError, match=r"cannot read the schemas of aten::named in torch 2\.6\.0"):
+        source.operator("named")
