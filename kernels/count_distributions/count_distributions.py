@@ -1,0 +1,52 @@
+"""Draws from the Poisson and the binomial distribution: each element counts on in a sequence of numbers of its own."""
+
+from __future__ import annotations
+
+import torch
+
+from ..runtime.elementwise import FLOATING
+from ..runtime.layout import launch_elements
+from ..runtime.outputs import require_device
+from ..runtime.shader import METAL_TYPES, Shader
+
+_shader = Shader(__file__)
+_SEED_WORDS = 4
+
+
+def poisson(self: torch.Tensor, generator: torch.Generator | None = None) -> torch.Tensor:
+    """`poisson`: a count for each rate; a rate that is negative or NaN is reported by the device."""
+    if self.dtype not in FLOATING:
+        raise NotImplementedError(f"poisson is not implemented for {self.dtype} on mps")
+    out = torch.empty(self.shape, dtype=self.dtype, device=self.device)
+    if out.numel():
+        kernel = _shader.kernel(f"poisson_{METAL_TYPES[self.dtype]}", self.device)
+        operands = (self.contiguous(), _seed(self.device, generator), out.numel())
+        launch_elements(kernel, out.numel(), out, *operands, reports=True)
+    return out
+
+
+def binomial(count: torch.Tensor, prob: torch.Tensor, generator: torch.Generator | None = None) -> torch.Tensor:
+    """`binomial`: how many of `count` trials succeed; both broadcast. float32 alone, as on the CPU."""
+    require_device(count, {"prob": prob}, "binomial")
+    for name, x in (("count", count), ("prob", prob)):
+        if not x.is_floating_point():
+            words = str(x.dtype).removeprefix("torch.")
+            raise ValueError(f"binomial only supports floating-point dtypes for {name}, got: {words}")
+    if count.dtype != torch.float32:
+        raise NotImplementedError(f"binomial is not implemented for {count.dtype} on mps")
+    if prob.dtype != count.dtype:
+        raise RuntimeError(f"Found dtype {prob.dtype} but expected {count.dtype}")
+    counts, probabilities = torch.broadcast_tensors(count, prob)  # type: ignore[no-untyped-call]
+    out = torch.empty(counts.shape, dtype=count.dtype, device=count.device)
+    if out.numel():
+        operands = (counts.contiguous(), probabilities.contiguous(), _seed(count.device, generator), out.numel())
+        launch_elements(_shader.kernel("binomial_of", count.device), out.numel(), out, *operands)
+    return out
+
+
+def _seed(device: torch.device, generator: torch.Generator | None) -> torch.Tensor:
+    """Words for the key and the counter of Philox, drawn on the device: nothing is read back."""
+    return torch.empty(_SEED_WORDS, dtype=torch.int32, device=device).random_(generator=generator)
+
+
+KERNELS = (("aten::poisson", poisson), ("aten::binomial", binomial))
