@@ -13,6 +13,7 @@ from .printing import print_json
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ..scaffold.generation.from_kernel import FamilyScaffold
     from ..scaffold.generation.generate import Scaffold
     from ..scaffold.operators.kinds import KernelKind
     from ..scaffold.operators.source import Source
@@ -37,7 +38,7 @@ def scaffold(
     ] = None,
     from_kernel: Annotated[
         bool,
-        typer.Option("--from-kernel", help="With --target upstream: the patch of the finished family of OP."),
+        typer.Option("--from-kernel", help="The finished family of OP, as a patch or as an extension."),
     ] = False,
     all_missing: Annotated[bool, typer.Option("--all-missing", help="Every gap, each in a folder of its own.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be written, and write nothing.")] = False,
@@ -67,9 +68,9 @@ def scaffold(
         raise ScaffoldError("give one operator, or --all-missing with --out DIR for every gap")
     source = source_of(torch)
     if from_kernel:
-        if operator is None or wanted is not KernelTarget.UPSTREAM:
-            raise ScaffoldError("--from-kernel takes one operator and --target upstream")
-        _patch_of_family(source, operator, out, dry_run, force, as_json)
+        if operator is None or wanted not in (KernelTarget.UPSTREAM, KernelTarget.EXTENSION):
+            raise ScaffoldError("--from-kernel takes one operator and --target upstream or extension")
+        _finished_family(_from_kernel(source, operator, wanted, out, force), force, dry_run, as_json)
         return
     if operator is None:
         if out is None:
@@ -100,22 +101,29 @@ def scaffold(
         print(f"next: {next_command}")
 
 
-def _patch_of_family(
-    source: Source, operator: str, out: Path | None, dry_run: bool, force: bool, as_json: bool
-) -> None:
-    """Measure the family that serves an operator, and write its patch."""
-    from ..scaffold.generation.from_kernel import prepare_from_kernel
+def _from_kernel(source: Source, operator: str, target: KernelTarget, out: Path | None, force: bool) -> FamilyScaffold:
+    """The family that serves an operator; its patch says what measuring it showed."""
+    from ..scaffold.generation.from_kernel import prepare_extension, prepare_from_kernel
+    from ..scaffold.targets import KernelTarget
+    from ..scaffold.targets.upstream.family import family_of
+
+    if target is KernelTarget.EXTENSION:
+        return prepare_extension(source, family_of(operator), out=out, force=force)
+    return prepare_from_kernel(source, operator, _measured_here, out=out, force=force)
+
+
+def _finished_family(made: FamilyScaffold, force: bool, dry_run: bool, as_json: bool) -> None:
+    """Write a family's files, and say what they serve."""
     from ..scaffold.generation.writing import write
 
-    made = prepare_from_kernel(source, operator, _measured_here, out=out, force=force)
     if not dry_run:
         write(made.plan, force=force)
-    rows = made.patch.rows
+    rows, release = made.patch.rows, made.plan.manifest.torch
     if as_json:
         files = [{"file": str(change.path), "action": change.action.value} for change in made.plan.changes]
         print_json(
             {
-                "torch": source.release,
+                "torch": release,
                 "family": made.patch.family,
                 "written": not dry_run,
                 "rows": dict(rows.kernels),
@@ -125,9 +133,9 @@ def _patch_of_family(
             }
         )
         return
-    print(f"{made.patch.family}: rows for {', '.join(rows.kernels)}")
+    print(f"{made.patch.family}: kernels for {', '.join(rows.kernels)}")
     if rows.native:
-        print(f"  torch {source.release} has kernels of its own for {', '.join(rows.native)}")
+        print(f"  torch {release} has kernels of its own for {', '.join(rows.native)}")
     print(f"in {made.plan.folder}:")
     for change in made.plan.changes:
         print(f"  {change.action.value}: {change.path}")

@@ -11,7 +11,7 @@ from .options import AsJson, Operators, Release, values_of
 from .printing import print_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from ..scaffold.family_survey import FamilyRow
     from ..simulator.upstream.building import BuiltFile
@@ -19,20 +19,23 @@ if TYPE_CHECKING:
 app = typer.Typer(
     name="upstream", help="Code for PyTorch itself: patches of our families, and its own kernels.", no_args_is_help=True
 )
+_COMMAND = "mpsmith upstream survey --markdown"
+_HEADERS = ("family", "rows", "patch", "applies", "builds for macOS", "extension", "runs", "cases alike")
+# What needs no further word in a table.
+_FINE = ("yes", "", "no code")
 NOT_A_MAC = "simulated: host code and Metal ran on this machine, not on a Mac"
 
 
 @app.command()
 def survey(
     operators: Operators = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the patches go.")] = Path("work/upstream"),
-    running: Annotated[
-        bool, typer.Option("--run/--no-run", help="Also run each patch on the simulated device.")
-    ] = True,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where patches and extensions go.")] = Path("work/upstream"),
+    running: Annotated[bool, typer.Option("--run/--no-run", help="Also run each on the simulated device.")] = True,
     torch: Release = None,
     as_json: AsJson = False,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="A page in Markdown.")] = False,
 ) -> None:
-    """For each finished family: a patch against PyTorch made, applied, built for macOS, run; exits with 1 for a no."""
+    """Each finished family as a patch and as an extension: applied, built for macOS, run; exits with 1 for a no."""
     from ..scaffold.family_survey import finished_families
     from ..scaffold.family_survey import survey as rows_of
     from ..scaffold.operators.source import source_of
@@ -46,6 +49,8 @@ def survey(
         typer.echo(f"{row.family}: {_in_a_word(row)}", err=True)
     if as_json:
         print_json({"note": NOT_A_MAC, "families": [vars(row) | {"proved": row.proved} for row in rows]})
+    elif as_markdown:
+        _print_page(rows)
     else:
         _print_survey(rows)
     if any(row.made == "yes" and not row.proved for row in rows):
@@ -53,30 +58,54 @@ def survey(
 
 
 def _in_a_word(row: FamilyRow) -> str:
-    steps = {"made": row.made, "applies": row.applies, "builds": row.builds, "runs": row.runs}
-    return next((f"{step}: {said}" for step, said in steps.items() if said not in ("yes", "")), "proved")
+    return next((f"{step}: {said}" for step, said in _steps(row).items() if said not in _FINE), "proved")
 
 
-def _print_survey(rows: Iterable[FamilyRow]) -> None:
+def _steps(row: FamilyRow) -> dict[str, str]:
+    return {
+        "patch": row.made,
+        "applies": row.applies,
+        "builds for macOS": row.builds,
+        "extension": row.extension,
+        "runs": row.runs,
+    }
+
+
+def _print_survey(rows: Sequence[FamilyRow]) -> None:
     from tabulate import tabulate
 
-    listed = list(rows)
     cells = [
-        (
-            row.family,
-            len(row.overloads) or "",
-            *map(_short, (row.made, row.applies, row.builds, row.runs)),
-            row.cases or "",
-        )
-        for row in listed
+        (row.family, len(row.overloads) or "", *map(_short, _steps(row).values()), row.cases or "") for row in rows
     ]
-    headers = ("family", "rows", "patch", "applies", "builds for macOS", "runs", "cases alike")
-    typer.echo(tabulate(cells, headers=headers))
-    typer.echo(f"{sum(row.proved for row in listed)} of {len(listed)} families proved. {NOT_A_MAC}")
+    typer.echo(tabulate(cells, headers=_HEADERS))
+    typer.echo(f"{_total(rows)}. {NOT_A_MAC}")
+
+
+def _print_page(rows: Sequence[FamilyRow]) -> None:
+    """The table, and what each family says that was not proved."""
+    from tabulate import tabulate
+
+    cells = [
+        (f"`{row.family}`", len(row.overloads) or "", *map(_short, _steps(row).values()), row.cases or "")
+        for row in rows
+    ]
+    typer.echo(
+        f"# Finished families as patches and extensions\n\nWritten by `{_COMMAND}`. {_total(rows)}; {NOT_A_MAC}.\n"
+    )
+    typer.echo(tabulate(cells, headers=_HEADERS, tablefmt="pipe"))
+    unproved = [row for row in rows if not row.proved]
+    if unproved:
+        typer.echo("\nNot proved:\n")
+    for row in unproved:
+        typer.echo(f"- `{row.family}`: {_in_a_word(row)}")
+
+
+def _total(rows: Sequence[FamilyRow]) -> str:
+    return f"{sum(row.proved for row in rows)} of {len(rows)} families proved"
 
 
 def _short(said: str) -> str:
-    return said if said in ("yes", "") else "no"
+    return said if said in _FINE else "no"
 
 
 @app.command()

@@ -1,8 +1,9 @@
-"""Runs a family's patch on the simulated device, and compares every result with what the family gives, bit for bit.
+"""Runs a family's extension on the simulated device, and compares each result with what the family gives, bit by bit.
 
-A patch of rows alone lets torch's own kernels answer, which are the CPU's there: it is compared with the CPU.
+The extension has the host code, Metal and registrations of the family's patch. A patch of rows alone has no code:
+torch's own kernels answer, which are the CPU's there, and it is compared with the CPU.
 
-    python -m mpsmith.scaffold.patch_running FAMILY FOLDER
+    python -m mpsmith.scaffold.patch_running FAMILY FOLDER OVERLOADS
 
 One process a family: a library that was loaded stays, and one that crashes takes its process with it.
 """
@@ -19,13 +20,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import MpsmithError
+from .building.subject import SETUP
 from .errors import ScaffoldError
 
 if TYPE_CHECKING:
     from ..audit.cases import Case
     from .targets.upstream.family import FamilyPatch
 
-_TREE_YAML = "aten/src/ATen/native/native_functions.yaml"
+_YAML = "native_functions.yaml"
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class PatchRun:
         cases: how many gave what the family gives.
         errors: how many of them are errors of the same type.
         differences: what else there was, a line each.
-        answered: the overloads that the patch's kernels answer.
+        answered: the overloads that the compiled kernels answer.
     """
 
     cases: int
@@ -58,23 +60,17 @@ class PatchRun:
         return self.cases > self.errors and not self.differences
 
 
-def lay_out(patch: FamilyPatch, folder: Path) -> None:
-    """Write a patch's part of PyTorch's tree, its yaml with the rows among it."""
-    files = {
-        path.removeprefix("tree/"): text for path, text in patch.generated.files.items() if path.startswith("tree/")
-    }
-    for path, text in {**files, _TREE_YAML: patch.native_functions}.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text, encoding="utf-8")
-
-
 def run(patch: FamilyPatch, folder: Path) -> PatchRun:
-    """Build what `lay_out` wrote, and run the family's cases with both, in a process of their own.
+    """Build a family, and run its cases with both, in a process of its own.
 
+    `folder`: holds the family's extension; of rows alone it gets their yaml.
     Raises ScaffoldError when it does not build, or when its process dies.
     """
+    if not patch.host:
+        (folder / _YAML).parent.mkdir(parents=True, exist_ok=True)
+        (folder / _YAML).write_text(patch.native_functions, encoding="utf-8")
     overloads = ",".join(patch.rows.kernels)
-    words = [sys.executable, "-m", f"{__package__}.patch_running", patch.family, str(folder), patch.host, overloads]
+    words = [sys.executable, "-m", f"{__package__}.patch_running", patch.family, str(folder), overloads]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode or not lines:
@@ -84,7 +80,7 @@ def run(patch: FamilyPatch, folder: Path) -> PatchRun:
     return PatchRun(data["cases"], data["errors"], tuple(data["differences"]), tuple(data["answered"]))
 
 
-def main(family: str, folder: Path, host: str, overloads: list[str]) -> PatchRun:
+def main(family: str, folder: Path, overloads: list[str]) -> PatchRun:
     """Build and compare in this process."""
     os.environ["MPSMITH_KERNELS"] = "off"
     os.environ.setdefault("PYTORCH_ENABLE_MPS_FALLBACK", "1")  # torch reads it while it is imported
@@ -94,25 +90,41 @@ def main(family: str, folder: Path, host: str, overloads: list[str]) -> PatchRun
     from ..simulator import metal
     from ..simulator.device import loading as device
     from ..simulator.objc.loading import load_extension
-    from ..simulator.upstream.building import build_one, load_files
-    from ..simulator.upstream.operations import OperationFile
-    from ..simulator.upstream.registrations import MpsYaml
-    from .release_files import files_of
 
-    file = OperationFile(folder, folder / host) if host else None
-    operators = {overload.partition(".")[0] for overload in overloads}
-    yaml = MpsYaml((folder / _TREE_YAML).read_text("utf-8"), files_of(None).tags, operators)
-    built = build_one(family, file, overloads, yaml)
-    if not built.built:
-        raise ScaffoldError(f"{host or family} does not build: {built.problem}")
+    has_code = (folder / SETUP).is_file()
+    library = _extension(folder) if has_code else _rows_alone(family, folder, overloads)
     device.load(profile(None))
     metal.install()
     kernels = [kernel.overload for kernel in catalog.family(family) if kernel.applies is None]
     with use(*kernels):
         # Rows alone bring no kernel: on the simulated device the CPU's stands in for the release's own.
-        expected = dict(_results(family, overloads, "mps" if host else "cpu"))
-    answered = load_files([built], load_extension)
-    return _compared(expected, dict(_results(family, overloads, "mps")), answered)
+        expected = dict(_results(family, overloads, "mps" if has_code else "cpu"))
+    load_extension(library)
+    found = dict(_results(family, overloads, "mps"))
+    return _compared(expected, found, tuple(f"aten::{overload}" for overload in overloads))
+
+
+def _extension(folder: Path) -> Path:
+    """The library of the package in a folder, built as its setup.py says."""
+    from .building.simulated import build
+    from .building.subject import subject_at
+
+    (built,) = build(subject_at(folder))
+    return built.library
+
+
+def _rows_alone(family: str, folder: Path, overloads: list[str]) -> Path:
+    """A library that registers torch's own kernels for rows."""
+    from ..simulator.upstream.building import build_one
+    from ..simulator.upstream.registrations import MpsYaml
+    from .release_files import files_of
+
+    operators = {overload.partition(".")[0] for overload in overloads}
+    yaml = MpsYaml((folder / _YAML).read_text("utf-8"), files_of(None).tags, operators)
+    built = build_one(family, None, overloads, yaml)
+    if not built.built:
+        raise ScaffoldError(f"{family} does not build: {built.problem}")
+    return Path(built.library)
 
 
 def _results(family: str, overloads: list[str], device: str) -> Iterator[tuple[str, Any]]:
@@ -199,8 +211,8 @@ def _same(left: Any, right: Any) -> bool:
 
 if __name__ == "__main__":
     try:
-        name, place, path, wanted = sys.argv[1:5]
-        print(json.dumps(asdict(main(name, Path(place), path, wanted.split(",")))))
+        name, place, wanted = sys.argv[1:4]
+        print(json.dumps(asdict(main(name, Path(place), wanted.split(",")))))
     except MpsmithError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(error.exit_code)

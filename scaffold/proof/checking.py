@@ -17,6 +17,7 @@ from ...simulator.clang import Diagnostic
 from ..errors import ScaffoldError
 from ..manifest import Manifest, manifest_above
 from .answers import Answer, answer_key, keep, kept_answer
+from .host_code import check_host_code
 from .mach_object import MachObject
 from .macos_compiler import CompilationUnit, MacosCompiler
 from .metal_sources import METAL, UNCHECKED, check_metal, metal_keys, metal_programs
@@ -96,6 +97,7 @@ def _examine(path: Path, text: str, macos: MacosCompiler | None, options: Option
     for file, programs in _metal_inside(path):
         findings += check_metal(file, programs)
         steps = [*_metal_step(findings)]
+    findings += check_host_code(path, text)
     located = manifest_above(path)
     source = _source(path, text, located, options)
     registers: tuple[str, ...] = ()
@@ -119,8 +121,10 @@ def _examine(path: Path, text: str, macos: MacosCompiler | None, options: Option
 
 
 def _metal_inside(path: Path) -> Iterator[tuple[Path, list[str]]]:
-    """The Metal programs in string literals of a C++ file and of the headers beside it."""
-    for file in _with_local_includes(path.resolve()):
+    """The Metal programs in string literals of a C++ file, of the headers beside it and of those of its package."""
+    located = manifest_above(path)
+    generated = _generated_headers(*located) if located and path.suffix in CODE else []
+    for file in dict.fromkeys([*_with_local_includes(path.resolve()), *generated]):
         programs = metal_programs(file, file.read_text("utf-8")) if file.suffix not in METAL else []
         if programs:
             yield path if file == path.resolve() else file, programs
@@ -160,10 +164,15 @@ def _key(path: Path, text: str, macos: MacosCompiler | None, options: Options) -
     parts += [file.read_bytes() for file in _with_local_includes(path.resolve())]
     if located := manifest_above(path):
         folder, manifest = located
-        generated = sorted(file for place in manifest.include for file in (folder / place).rglob("*"))
-        parts += [file.read_bytes() for file in generated if file.suffix in _HEADERS]
+        parts += [file.read_bytes() for file in _generated_headers(folder, manifest)]
         parts.append(manifest.to_json())
     return answer_key(path, macos.toolchain.identity, parts)
+
+
+def _generated_headers(folder: Path, manifest: Manifest) -> list[Path]:
+    """The headers that came with a scaffold, in the folders that are searched before all others."""
+    found = sorted(file for place in manifest.include for file in (folder / place).rglob("*"))
+    return [file for file in found if file.suffix in _HEADERS]
 
 
 def _with_local_includes(path: Path) -> list[Path]:

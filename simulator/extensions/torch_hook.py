@@ -173,7 +173,7 @@ def _refuse_missing(sources: Sequence[Path]) -> None:
 def _kept_folder(name: str, sources: Sequence[Path], options: CompileOptions) -> Path:
     """Where an extension is kept: named by all that decides what it becomes, the headers beside its files included."""
     folders = dict.fromkeys([*(source.resolve().parent for source in sources), *options.include])
-    headers = sorted(path for folder in folders for pattern in _HEADERS for path in folder.glob(pattern))
+    headers = sorted(path for folder in folders for pattern in _HEADERS for path in folder.rglob(pattern))
     read = (path.read_bytes() for path in (*sources, *headers))
     key = fingerprint(host_compiler(torch=True).identity, repr(options), *map(str, sources), *read)
     return cache_folder() / "objc" / "extensions" / key / name

@@ -24,17 +24,17 @@ _NAME = re.compile(r"- func: (?P<operator>\w+)")
 # The helpers of structured kernels make their outputs with a function that torch has on macOS only.
 _EMPTY = re.compile(r"at::detail::(empty(?:_strided)?)_mps")
 
-# No two of these files begin alike: the first line keeps the compiler from precompiling their headers for others.
+# The lines up to the first empty one are precompiled once for all such files: no header that a tree changes is in them.
 _REGISTRATIONS = """\
-namespace at {{}}
 #include <ATen/DeviceGuard.h>
 #include <ATen/Tensor.h>
 #include <ATen/native/Resize.h>
+#include <c10/util/ExclusivelyOwned.h>
+#include <torch/library.h>
+
 #include <ATen/ops/as_strided_native.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
-#include <c10/util/ExclusivelyOwned.h>
-#include <torch/library.h>
 {headers}
 
 namespace at {{

@@ -101,6 +101,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "generation",
         "suggestions",
         "conformance",
+        "family_conformance",
         "survey",
         "patch_running",
         "family_survey",

@@ -45,32 +45,40 @@ def test_errors_of_one_type_are_the_same_but_prove_nothing_alone() -> None:
 
 def test_nothing_that_ran_is_no_proof() -> None:
     assert not PatchRun(0, 0, (), ()).same
-    assert not FamilyRow("mode", made="yes", applies="yes", builds="yes").proved
-    assert FamilyRow("mode", made="yes", applies="yes", builds="yes", runs="yes").proved
+    assert not FamilyRow("mode", made="yes", applies="yes", builds="yes", extension="yes").proved
+    assert not FamilyRow("mode", made="yes", applies="yes", builds="yes", runs="yes").proved
+    for extension in ("yes", "no code"):
+        assert FamilyRow("mode", made="yes", applies="yes", builds="yes", extension=extension, runs="yes").proved
 
 
 def test_the_survey_says_how_far_each_family_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answers = iter(
-        [PatchRun(7, 0, (), ()), PatchRun(5, 0, ("logit_, float32 0: result 0 differs",), ()), ScaffoldError("died")]
+        [PatchRun(5, 0, ("logit_, float32 0: result 0 differs",), ()), ScaffoldError("died"), PatchRun(7, 0, (), ())]
     )
 
     def ran(patch: FamilyPatch, folder: Path) -> PatchRun:
-        assert (folder / "aten/src/ATen/native/native_functions.yaml").is_file()
         answer = next(answers)
         if isinstance(answer, ScaffoldError):
             raise answer
         return answer
 
     monkeypatch.setattr(family_survey, "run", ran)
-    logit = list(survey(source_of(None), ["logit", "logit", "logit", "shrink"], tmp_path))
-    assert [row.made for row in logit[:3]] == ["yes"] * 3
-    assert [row.applies for row in logit[:3]] == ["yes"] * 3
-    assert [row.runs for row in logit[:3]] == [
-        "yes",
+    source = source_of(None)
+    rows = list(survey(source, ["logit", "logit", "logit", "shrink"], tmp_path))
+    assert [row.made for row in rows[:3]] == ["yes"] * 3
+    assert [row.applies for row in rows[:3]] == ["yes"] * 3
+    assert [row.extension for row in rows[:3]] == ["no code"] * 3
+    assert [row.runs for row in rows[:3]] == [
         "1 of 6 cases differ, first logit_, float32 0: result 0 differs",
         "died",
+        "yes",
     ]
-    assert [row.proved for row in logit] == [True, False, False, False]
-    assert logit[0].cases == 7
-    assert "nothing to patch" in logit[3].made
-    assert (tmp_path / "logit" / "logit.patch").is_file()
+    assert [row.proved for row in rows] == [False, False, True, False]
+    assert rows[2].cases == 7
+    assert "nothing to patch" in rows[3].made
+    assert (tmp_path / "patches" / "logit" / "logit.patch").is_file()
+    # What was proved is not tried again (there is no fourth answer), unless something changes.
+    assert list(survey(source, ["logit"], tmp_path)) == [rows[2]]
+    monkeypatch.setattr(family_survey, "source_digest", lambda family: "another")
+    monkeypatch.setattr(family_survey, "run", lambda patch, folder: PatchRun(8, 0, (), ()))
+    assert [row.cases for row in survey(source, ["logit"], tmp_path)] == [8]
