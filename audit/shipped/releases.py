@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 
 from ...errors import MpsmithError
+from ...simulator.clang import installed as installed_compiler
 from ...torch_release import public_version
 from ..surface.native_functions import installed_release
 from ..wheel.shipped import cached_library, full_release, shipped_library
@@ -24,7 +25,8 @@ def releases_to_launch(asked: str, say: Callable[[str], None]) -> tuple[str | No
         say: is told what is fetched, and why "auto" does without.
 
     Raises:
-        MpsmithError: a release is unknown or ships no kernels, or its kernels can neither be found nor fetched.
+        MpsmithError: a release is unknown or ships no kernels, its kernels can neither be found nor fetched, or there
+            is no compiler for them.
     """
     if asked == NONE:
         return (None,)
@@ -58,6 +60,7 @@ def _installed(say: Callable[[str], None]) -> str | None:
 
 
 def _fetched(release: str, say: Callable[[str], None]) -> None:
+    installed_compiler()  # without it no kernel would run, and nothing need be fetched
     if cached_library(release) is None:
         say(f"taking the Metal kernels of torch {release} out of its macOS wheel, once (up to 250 MB)")
         shipped_library(release)

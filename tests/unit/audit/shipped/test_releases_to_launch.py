@@ -9,6 +9,7 @@ import pytest
 from mpsmith.audit.shipped import releases
 from mpsmith.audit.wheel.errors import UnreachableError
 from mpsmith.errors import MpsmithError
+from mpsmith.simulator.clang import CompilerMissingError
 
 
 @pytest.fixture
@@ -19,6 +20,7 @@ def fetched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(releases, "installed_release", lambda: "2.13.0+cpu")
     monkeypatch.setattr(releases.sys, "platform", "linux")
     monkeypatch.setattr(releases, "shipped_library", asked.append)
+    monkeypatch.setattr(releases, "installed_compiler", lambda: None)
     return asked
 
 
@@ -54,6 +56,19 @@ def test_without_a_network_auto_says_so_in_a_line_and_goes_on(
     )
     with pytest.raises(UnreachableError):
         releases.releases_to_launch("2.15.0", said.append)
+
+
+def test_without_a_compiler_nothing_is_fetched(fetched: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> None:
+        raise CompilerMissingError("no compiler for Metal source: run pip install 'mpsmith[metal]'")
+
+    monkeypatch.setattr(releases, "installed_compiler", missing)
+    said: list[str] = []
+    assert releases.releases_to_launch("auto", said.append) == (None,)
+    assert "pip install 'mpsmith[metal]'" in said[-1]
+    with pytest.raises(CompilerMissingError):
+        releases.releases_to_launch("2.15.0", said.append)
+    assert fetched == []
 
 
 def test_a_mac_launches_its_own_kernels(fetched: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
