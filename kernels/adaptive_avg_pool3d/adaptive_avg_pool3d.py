@@ -12,7 +12,7 @@ import torch
 from ..runtime.elementwise import FLOATING
 from ..runtime.layout import launch_elements
 from ..runtime.outputs import refuse_internal_overlap, require_dtype, resize_output
-from ..runtime.pooling import check_pooled, geometry3d, has_large_windows
+from ..runtime.pooling import check_pooled, check_pooled_gradient, geometry3d, has_large_windows
 from ..runtime.rows import launch_rows
 from ..runtime.shader import METAL_TYPES, Shader
 
@@ -52,8 +52,12 @@ def adaptive_avg_pool3d_backward(grad_output: torch.Tensor, self: torch.Tensor) 
     """`_adaptive_avg_pool3d_backward`, of the input's shape."""
     check_pooled(grad_output, grad_output.shape[-3:], "adaptive_avg_pool3d_backward")
     _check_dtype(self)
-    if grad_output.dtype != self.dtype:
-        raise RuntimeError(f"expected dtype {self.dtype} for `grad_output` but got dtype {grad_output.dtype}")
+    if grad_output.dim() != self.dim():
+        raise RuntimeError(
+            f"adaptive_avg_pool3d_backward: Expected dimensions {self.dim()} for `gradOutput_` but got dimensions "
+            f"{grad_output.dim()}"
+        )
+    check_pooled_gradient(grad_output, self, grad_output.shape[-3:], None, "adaptive_avg_pool3d_backward")
     gradient = torch.empty(self.shape, dtype=self.dtype, device=self.device)
     if gradient.numel():
         geometry = geometry3d(grad_output, self.shape[-3:], grad_output.shape[-3:])

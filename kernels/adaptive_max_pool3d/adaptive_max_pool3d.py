@@ -9,7 +9,7 @@ import torch
 from ..runtime.elementwise import FLOATING
 from ..runtime.layout import launch_elements
 from ..runtime.outputs import check_outputs, contiguous_twin, finish, is_ready
-from ..runtime.pooling import geometry3d, has_large_windows
+from ..runtime.pooling import check_pooled_gradient, geometry3d, has_large_windows
 from ..runtime.rows import launch_rows
 from ..runtime.shader import METAL_TYPES, Shader
 
@@ -52,15 +52,14 @@ def adaptive_max_pool3d_backward_grad_input(
     if not is_ready(grad_input, self.shape, self.dtype):
         operands, outputs = [grad_output, self, indices], {"grad_input": grad_input}
         check_outputs(_aten.adaptive_max_pool3d_backward.grad_input, operands, outputs, [self.dtype])
+    check_pooled_gradient(grad_output, self, grad_output.shape[-3:], indices, "adaptive_max_pool3d_backward")
     if not grad_input.numel():
         return grad_input
-    gradient = grad_input
-    if not grad_input.is_contiguous():
-        gradient = torch.empty(grad_input.shape, dtype=grad_input.dtype, device=grad_input.device)
+    gradient = contiguous_twin(grad_input)
     geometry = geometry3d(grad_output, self.shape[-3:], grad_output.shape[-3:])
     kernel = _shader.kernel(f"adaptive_max_pool3d_backward_{METAL_TYPES[self.dtype]}", self.device)
     launch_elements(kernel, gradient.numel(), gradient, grad_output.contiguous(), indices.contiguous(), geometry)
-    return grad_input if gradient is grad_input else grad_input.copy_(gradient)
+    return finish(grad_input, gradient)
 
 
 def _check_dtype(x: torch.Tensor) -> None:

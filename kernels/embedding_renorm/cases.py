@@ -14,7 +14,7 @@ from ..verification.inputs import values
 
 def _tables(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
     for columns in (5, 300):
-        for norm in (0.0, 1.0, 2.0, 3.0, math.inf):
+        for norm in (0.0, 1.0, 2.0, 3.0, -1.0, math.inf, -math.inf):
             yield values((6, columns), dtype), torch.tensor([[3, 3, 1], [0, 5, 1]]), 1.5, norm
 
 

@@ -1,6 +1,10 @@
 #include "shared/reduce.metal"
 #include "shared/report.metal"
 
+struct smaller {
+  static float combine(float a, float b) { return is_nan(a) || a < b ? a : b; }
+};
+
 struct larger {
   static float combine(float a, float b) { return is_nan(a) || a > b ? a : b; }
 };
@@ -32,11 +36,14 @@ kernel void embedding_renorm(
   }
   device T* row = weight + (works ? index * g[2] : 0);
   const float limit = p[0], which = p[1];
-  float norm = 0.0f;
+  const bool is_smallest = isinf(which) && which < 0.0f;
+  float norm = is_smallest ? INFINITY : 0.0f;
   if (works) {
     for (long c = thread_index; c < columns; c += threads) {
       const float x = magnitude(row[c * g[3]]);
-      if (isinf(which)) {
+      if (is_smallest) {
+        norm = smaller::combine(norm, x);
+      } else if (isinf(which)) {
         norm = larger::combine(norm, x);
       } else if (which == 2.0f) {
         norm = fma(x, x, norm);
@@ -47,8 +54,9 @@ kernel void embedding_renorm(
       }
     }
   }
-  norm = isinf(which) ? reduce_group<larger>(norm, scratch, thread_index, threads)
-                      : sum_group(norm, scratch, thread_index, threads);
+  norm = is_smallest ? reduce_group<smaller>(norm, scratch, thread_index, threads)
+      : isinf(which) ? reduce_group<larger>(norm, scratch, thread_index, threads)
+                     : sum_group(norm, scratch, thread_index, threads);
   if (which == 2.0f) {
     norm = precise::sqrt(norm);
   } else if (which != 0.0f && which != 1.0f && !isinf(which)) {

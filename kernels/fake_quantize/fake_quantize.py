@@ -34,6 +34,9 @@ def fake_quantize_per_tensor_affine_cachemask_tensor_qparams(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The same with the parameters in tensors of one element on the device, which are not read back."""
     _check_range(quant_min, quant_max)
+    for tensor in (scale, zero_point, fake_quant_enabled):
+        if tensor.numel() == 0:
+            raise RuntimeError("a Tensor with 0 elements cannot be converted to Scalar")
     limits = torch.tensor([quant_min, quant_max], dtype=torch.float32, device=self.device)
     # The zero point and the switch are whole numbers, whatever the dtype is that they come in.
     whole = [tensor.reshape(-1)[:1].to(torch.int32).float() for tensor in (zero_point, fake_quant_enabled)]

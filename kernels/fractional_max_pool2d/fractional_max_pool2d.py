@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import torch
 
+from ..runtime.determinism import alert_not_deterministic
 from ..runtime.elementwise import FLOATING
 from ..runtime.layout import launch_elements
-from ..runtime.outputs import check_outputs, contiguous_twin, finish, is_ready, require_device
+from ..runtime.outputs import check_outputs, contiguous_twin, finish, is_ready
+from ..runtime.pooling import check_fractional_samples, check_pooled_gradient
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -29,7 +31,6 @@ def fractional_max_pool2d_output(
     The places of the windows are computed in float32, whatever the dtype of the samples is.
     """
     _check_dtype(self)
-    require_device(self, {"random_samples": random_samples}, "fractional_max_pool2d")
     shape = (*self.shape[:-2], *output_size)
     if not (is_ready(output, shape, self.dtype) and is_ready(indices, shape, torch.int64)):
         check_outputs(
@@ -38,6 +39,7 @@ def fractional_max_pool2d_output(
             {"output": output, "indices": indices},
             [self.dtype, torch.int64],
         )
+    check_fractional_samples(self, random_samples, 2, "fractional_max_pool2d")
     if not output.numel():
         return output, indices
     values, places = contiguous_twin(output), contiguous_twin(indices)
@@ -46,7 +48,7 @@ def fractional_max_pool2d_output(
     strides = [image_stride, *self.stride()[channel:]]
     geometry = [*self.shape[-2:], *output_size, *kernel_size, self.shape[channel], *strides]
     kernel = _shader.kernel(f"fractional_max_pool2d_{METAL_TYPES[self.dtype]}", self.device)
-    operands = (values, places, self, random_samples.to(self.dtype).contiguous(), [*geometry, values.numel()])
+    operands = (values, places, self, random_samples.contiguous(), [*geometry, values.numel()])
     launch_elements(kernel, values.numel(), *operands)
     return finish(output, values), finish(indices, places)
 
@@ -69,13 +71,15 @@ def fractional_max_pool2d_backward_grad_input(
             {"grad_input": grad_input},
             [self.dtype],
         )
+    check_pooled_gradient(grad_output, self, output_size, indices, "fractional_max_pool2d_backward")
+    alert_not_deterministic("fractional_max_pool2d_backward")  # where windows overlap, atomic additions meet
     is_result = grad_input.dtype == torch.float32 and grad_input.is_contiguous()
     gradient = grad_input if is_result else torch.empty(self.shape, dtype=torch.float32, device=self.device)
     gradient.zero_()
     if grad_output.numel():
         shape = [output_size[0] * output_size[1], self.shape[-2] * self.shape[-1]]
         kernel = _shader.kernel(f"fractional_max_pool2d_backward_{METAL_TYPES[self.dtype]}", self.device)
-        operands = (grad_output.to(self.dtype).contiguous(), indices.contiguous())
+        operands = (grad_output.contiguous(), indices.contiguous())
         launch_elements(kernel, grad_output.numel(), gradient, *operands, [*shape, grad_output.numel()], reports=True)
     return grad_input if is_result else grad_input.copy_(gradient)
 

@@ -7,22 +7,23 @@ from collections.abc import Sequence
 
 import torch
 
+from ..runtime.determinism import alert_not_deterministic
 from ..runtime.elementwise import FLOATING
 from ..runtime.layout import launch_elements
+from ..runtime.operands import require_scalar_type
 from ..runtime.outputs import (
     check_outputs,
     contiguous_twin,
     finish,
     is_ready,
     refuse_internal_overlap,
-    require_device,
     resize_output,
 )
+from ..runtime.pooling import check_fractional_samples, check_pooled_gradient
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
 _aten = torch.ops.aten
-_NAMES = ("time", "height", "width")
 
 
 def fractional_max_pool3d_output(
@@ -45,7 +46,7 @@ def fractional_max_pool3d_output(
         [self.dtype, torch.int64],
     )
     _check_dtype(self)
-    _check_samples(self, random_samples)
+    check_fractional_samples(self, random_samples, 3, "fractional_max_pool3d")
     if not output.numel():
         return output, indices
     values, places = contiguous_twin(output), contiguous_twin(indices)
@@ -69,12 +70,14 @@ def fractional_max_pool3d_backward_grad_input(
 ) -> torch.Tensor:
     """`fractional_max_pool3d_backward.grad_input`; overlapping windows add up in float32."""
     _check_dtype(self)
-    _check_gradient(grad_output, self, output_size, indices)
-    if grad_input.dtype != self.dtype:
-        raise RuntimeError(f"expected scalar type {self.dtype} but found {grad_input.dtype}")
+    if self.dim() not in (4, 5) or grad_output.dim() != self.dim():
+        raise RuntimeError("fractional_max_pool3d_backward_out(): expected grad_output of the dimensions of input")
+    check_pooled_gradient(grad_output, self, output_size, indices, "fractional_max_pool3d_backward_out")
+    require_scalar_type(grad_input, self.dtype)
     if not is_ready(grad_input, self.shape, self.dtype):
         resize_output(grad_input, self.shape)
         refuse_internal_overlap(grad_input)
+    alert_not_deterministic("fractional_max_pool3d_backward")  # where windows overlap, atomic additions meet
     is_result = grad_input.dtype == torch.float32 and grad_input.is_contiguous()
     gradient = grad_input if is_result else torch.empty(self.shape, dtype=torch.float32, device=self.device)
     gradient.zero_()
@@ -103,40 +106,6 @@ def fractional_max_pool3d_backward(
 def _check_dtype(x: torch.Tensor) -> None:
     if x.dtype not in FLOATING:
         raise NotImplementedError(f"fractional_max_pool3d is not implemented for {x.dtype} on mps")
-
-
-def _check_samples(x: torch.Tensor, samples: torch.Tensor) -> None:
-    """The CPU's texts; samples for fewer planes than there are would be read out of bounds."""
-    require_device(x, {"random_samples": samples}, "fractional_max_pool3d")
-    images, channels = (1, x.shape[0]) if x.dim() == 4 else x.shape[:2]
-    if samples.dtype != x.dtype:
-        raise RuntimeError("Expect _random_samples to have the same dtype as input")
-    if samples.dim() != 3:
-        raise RuntimeError(f"Expect _random_samples to have 3 dimensions, got {samples.dim()}")
-    if samples.shape[0] < images:
-        raise RuntimeError("Expect _random_samples.size(0) no less then input batch size.")
-    if samples.shape[1] != channels:
-        raise RuntimeError("Expect _random_samples.size(1) equals to input channel size.")
-    if samples.shape[2] != 3:
-        raise RuntimeError(f"Expect _random_samples.size(2) equals to 3; got {samples.shape[2]}.")
-
-
-def _check_gradient(
-    grad_output: torch.Tensor, x: torch.Tensor, output_size: Sequence[int], indices: torch.Tensor
-) -> None:
-    """What the CPU demands, and that indices and gradients have the planes of the input."""
-    require_device(x, {"grad_output": grad_output, "indices": indices}, "fractional_max_pool3d_backward")
-    if grad_output.dim() != x.dim() or x.dim() not in (4, 5):
-        raise RuntimeError("fractional_max_pool3d_backward_out(): expected grad_output of the dimensions of input")
-    for name, size, wanted in zip(_NAMES, grad_output.shape[-3:], output_size, strict=True):
-        if size != wanted:
-            raise RuntimeError(f"fractional_max_pool3d_backward_out(): gradOutput {name} unexpected")
-    if grad_output.dtype != x.dtype:
-        raise RuntimeError(f"expected scalar type {x.dtype} but found {grad_output.dtype}")
-    if indices.dtype != torch.int64:
-        raise RuntimeError(f"expected scalar type Long but found {indices.dtype}")
-    if grad_output.shape[:-3] != x.shape[:-3] or indices.shape != grad_output.shape:
-        raise RuntimeError("fractional_max_pool3d_backward_out(): expected grad_output and indices for every plane")
 
 
 KERNELS = (

@@ -192,8 +192,21 @@ kernel void ldl_solve(
   device const int* pivot = pivots + ulong(matrix) * ulong(n);
   device T* b = sides + ulong(side) * ulong(n);
 
+  // Pivots that are none of this matrix would lead outside of it.
+  bool are_inside = true;
+  for (int i = int(lane); i < n; i += 32) {
+    are_inside = are_inside && pivot[i] != 0 && pivot[i] >= -n && pivot[i] <= n;
+  }
+  if (!simd_all(are_inside)) {
+    for (int i = int(lane); i < n; i += 32) {
+      b[i] = number<T>(NAN);
+    }
+    return;
+  }
+
+  // What stands first in the order of the steps begins a block of two only where there is room for it.
   for (int k = 0; k < n;) {
-    const int block = pivot[k] > 0 ? 1 : 2, last = k + block - 1;
+    const int block = pivot[k] > 0 || k + 1 == n ? 1 : 2, last = k + block - 1;
     const int other = abs(pivot[k]) - 1;
     if (lane == 0 && other != last) {
       exchange(b[last], b[other]);
@@ -220,7 +233,7 @@ kernel void ldl_solve(
   }
 
   for (int k = n - 1; k >= 0;) {
-    const int block = pivot[k] > 0 ? 1 : 2;
+    const int block = pivot[k] > 0 || k == 0 ? 1 : 2;
     T sum = number<T>(0.0f), sum_before = number<T>(0.0f);
     for (int i = k + 1 + int(lane); i < n; i += 32) {
       const T below = a(i, k);

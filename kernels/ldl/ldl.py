@@ -12,6 +12,7 @@ from ..runtime.shader import METAL_TYPES, Shader
 _shader = Shader(__file__)
 _aten = torch.ops.aten
 _DTYPES = frozenset({torch.float32, torch.complex64})
+_INTEGERS = frozenset({torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8})
 
 
 def linalg_ldl_factor_ex_out(
@@ -62,10 +63,13 @@ def linalg_ldl_solve_out(
 ) -> torch.Tensor:
     """`linalg_ldl_solve.out`: solves for `B`, (..., n, columns), with the factors of `linalg_ldl_factor_ex`.
 
-    Batch dimensions broadcast.
+    Batch dimensions broadcast. `pivots`: of any integer dtype. A matrix of which a pivot lies outside gives NaN, where
+    the CPU, which can read the pivots, raises.
     """
     batch = torch.broadcast_shapes(LD.shape[:-2], B.shape[:-2])  # type: ignore[no-untyped-call]
-    if LD.dim() < 2 or B.dim() < 2 or not is_ready(out, (*batch, *B.shape[-2:]), B.dtype) or LD.dtype != B.dtype:
+    fits = LD.dim() >= 2 and B.dim() >= 2 and LD.dtype == B.dtype and pivots.dtype in _INTEGERS
+    fits = fits and pivots.shape == LD.shape[:-1] and LD.shape[-1] == LD.shape[-2] == B.shape[-2]
+    if not (fits and is_ready(out, (*batch, *B.shape[-2:]), B.dtype)):
         check_outputs(_aten.linalg_ldl_solve.out, [LD, pivots, B], {"out": out}, [B.dtype], hermitian=hermitian)
     _check_dtype(B, "linalg_ldl_solve")
     n, columns = B.shape[-2:]
@@ -73,7 +77,7 @@ def linalg_ldl_solve_out(
         return out
     sides = B.expand(*batch, n, columns).mT.clone(memory_format=torch.contiguous_format)
     factors = LD.mT.expand(*batch, n, n).contiguous()
-    steps = pivots.expand(*batch, n).contiguous()
+    steps = pivots.to(torch.int32).expand(*batch, n).contiguous()
     kernel = _shader.kernel(f"ldl_solve_{_suffix(B.dtype, hermitian)}", B.device)
     operands = (sides, factors, steps, n, columns)
     launch_rows(kernel, sides.numel() // n, SIMD_WIDTH, *operands, arg_casts={3: "int32", 4: "int32"})

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 
 from ..runtime.elementwise import FLOATING
-from ..runtime.loss import MEAN, NONE, reduce_losses
+from ..runtime.loss import MEAN, NONE, check_loss_gradient, reduce_losses
+from ..runtime.operands import require_scalar_type
 from ..runtime.outputs import refuse_internal_overlap, require_device, require_dtype, resize_output
 from ..runtime.rows import launch_rows, row_group
 from ..runtime.shader import METAL_TYPES, Shader
@@ -75,6 +76,9 @@ def multi_margin_loss_backward_grad_input(
 ) -> torch.Tensor:
     """`multi_margin_loss_backward.grad_input`, of the input's shape."""
     rows, classes = _check(self, target, p, weight)
+    require_device(self, {"grad_output": grad_output}, "multi_margin_loss_backward")
+    require_scalar_type(grad_output, self.dtype)
+    check_loss_gradient(grad_output, reduction, rows)
     require_dtype(grad_input, self.dtype, "multi_margin_loss_backward")
     resize_output(grad_input, self.shape)
     refuse_internal_overlap(grad_input)
@@ -91,7 +95,7 @@ def multi_margin_loss_backward_grad_input(
         x,
         chosen,
         weights,
-        grad_output.to(x.dtype).contiguous(),
+        grad_output.contiguous(),
         [float(margin), float(p), 1.0 / rows if reduction == MEAN else 1.0],
         [classes, int(weight is not None), int(reduction == NONE and grad_output.dim() > 0)],
         reports=True,
@@ -132,10 +136,11 @@ def _check(x: torch.Tensor, target: torch.Tensor, p: float, weight: torch.Tensor
             "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch "
             f"size). Expected target size [{rows}], but got {list(target.shape)}. Input has shape {list(x.shape)}."
         )
-    if target.dtype != torch.int64:
-        raise RuntimeError(f"expected scalar type Long but found {target.dtype}")
+    require_scalar_type(target, torch.int64)
     if weight is not None and (weight.dim() > 1 or weight.numel() != classes):
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
+    if weight is not None:
+        require_scalar_type(weight, x.dtype)
     return rows, classes
 
 
@@ -144,7 +149,7 @@ def _operands(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """The operands as the kernels read them; the input stands in for weights that are not given."""
     x = x.contiguous()
-    return x, target.contiguous(), x if weight is None else weight.to(x.dtype).contiguous()
+    return x, target.contiguous(), x if weight is None else weight.contiguous()
 
 
 def fake_gradient(grad_output: torch.Tensor, self: torch.Tensor, *arguments: object, **options: object) -> torch.Tensor:

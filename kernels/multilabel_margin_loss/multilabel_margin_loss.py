@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 
 from ..runtime.elementwise import FLOATING
-from ..runtime.loss import MEAN, NONE, reduce_losses
+from ..runtime.loss import MEAN, NONE, check_loss_gradient, reduce_losses
+from ..runtime.operands import require_scalar_type
 from ..runtime.outputs import refuse_internal_overlap, require_device, require_dtype, resize_output
 from ..runtime.rows import launch_rows, row_group
 from ..runtime.shader import METAL_TYPES, Shader
@@ -68,6 +69,10 @@ def multilabel_margin_loss_backward_grad_input(
     rows, classes = _check(self, target)
     if is_target.shape != target.shape:
         raise RuntimeError(f"inconsistent is_target size: {list(is_target.shape)} for a target of {list(target.shape)}")
+    require_device(self, {"grad_output": grad_output, "is_target": is_target}, "multilabel_margin_loss_backward")
+    require_scalar_type(is_target, self.dtype)
+    require_scalar_type(grad_output, self.dtype)
+    check_loss_gradient(grad_output, reduction, rows)
     require_dtype(grad_input, self.dtype, "multilabel_margin_loss_backward")
     resize_output(grad_input, self.shape)
     refuse_internal_overlap(grad_input)
@@ -84,7 +89,7 @@ def multilabel_margin_loss_backward_grad_input(
         x,
         target.contiguous(),
         is_target.contiguous(),
-        grad_output.to(x.dtype).contiguous(),
+        grad_output.contiguous(),
         1.0 / rows if reduction == MEAN else 1.0,
         [classes, int(reduction == NONE and grad_output.dim() > 0)],
     )
@@ -114,8 +119,7 @@ def _check(x: torch.Tensor, target: torch.Tensor) -> tuple[int, int]:
     fits = target.shape == x.shape if x.dim() == 2 else target.dim() <= 1 and target.numel() == classes
     if not fits:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(x.shape)}")
-    if target.dtype != torch.int64:
-        raise RuntimeError(f"expected scalar type Long but found {target.dtype}")
+    require_scalar_type(target, torch.int64)
     return rows, classes
 
 

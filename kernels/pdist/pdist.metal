@@ -4,7 +4,12 @@
 struct norm_of {
   static float term(float difference, float p) {
     const float x = abs(difference);
-    return p == 2.0f ? x * x : p == 0.0f ? (x != 0.0f ? 1.0f : 0.0f) : p == 1.0f || isinf(p) ? x : precise::pow(x, p);
+    return p == 2.0f            ? x * x
+        : p == 0.0f             ? (is_nan(x)       ? x
+                                       : x != 0.0f ? 1.0f
+                                                   : 0.0f)
+        : p == 1.0f || isinf(p) ? x
+                                : precise::pow(x, p);
   }
   static float combine(float a, float b, float p) { return isinf(p) ? max_of::combine(a, b) : a + b; }
   static float finish(float sum, float p) {
@@ -64,9 +69,10 @@ kernel void pdist_large(
 }
 
 // What one difference and its distance give to the gradient of the first row's element. The distance was rounded to T:
-// the largest difference is the one that rounds to it.
+// the largest difference is the one that rounds to it. A distance that is NaN makes the gradient of its pair NaN, but
+// for p = 0 and, where the elements are equal, p < 1, as on the CPU.
 template <typename T> inline float pair_gradient(float difference, float gradient, float distance, float p) {
-  const float direction = difference > 0.0f ? 1.0f : difference < 0.0f ? -1.0f : 0.0f;
+  const float direction = difference > 0.0f ? 1.0f : difference < 0.0f ? -1.0f : is_nan(difference) ? difference : 0.0f;
   if (p == 0.0f || distance == 0.0f) {
     return 0.0f;
   }
@@ -77,9 +83,13 @@ template <typename T> inline float pair_gradient(float difference, float gradien
     return gradient * difference / distance;
   }
   if (isinf(p)) {
-    return float(T(abs(difference))) == distance ? direction * gradient : 0.0f;
+    const float below = distance - float(T(abs(difference)));  // NaN where both are infinite
+    return is_nan(below) ? below : below == 0.0f ? direction * gradient : 0.0f;
   }
-  return difference == 0.0f ? 0.0f : direction * precise::pow(abs(difference) / distance, p - 1.0f) * gradient;
+  if (difference == 0.0f) {
+    return p > 1.0f && is_nan(distance) ? distance : 0.0f;
+  }
+  return direction * precise::pow(abs(difference) / distance, p - 1.0f) * gradient;
 }
 
 // A thread an element of the input, the grid is (columns, rows): it meets the elements above and below in its column.

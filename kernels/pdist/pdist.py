@@ -6,6 +6,8 @@ import torch
 
 from ...metal_limits import SIMD_WIDTH
 from ..runtime.elementwise import FLOATING
+from ..runtime.operands import require_scalar_type, require_sizes
+from ..runtime.outputs import require_device
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -36,15 +38,21 @@ def pdist_forward(self: torch.Tensor, p: float = 2.0) -> torch.Tensor:
 def pdist_backward(grad: torch.Tensor, self: torch.Tensor, p: float, pdist: torch.Tensor) -> torch.Tensor:
     """`_pdist_backward`, of the shape of `self`; zero where a distance is zero."""
     _check_call(self, p)
-    result = torch.empty(self.shape, dtype=self.dtype, device=self.device)
+    require_device(self, {"grad": grad, "pdist": pdist}, "_pdist_backward")
     rows, columns = self.shape
+    if rows > 1 and columns:
+        pairs = [rows * (rows - 1) // 2]
+        for name, x in (("grad", grad), ("pdist", pdist)):
+            require_scalar_type(x, self.dtype)
+            require_sizes(x, pairs, name)
+    result = torch.empty(self.shape, dtype=self.dtype, device=self.device)
     if rows < 2 or not columns:
         return result.zero_()
     _check_dtype(self)
     kernel = _shader.kernel(f"pdist_backward_{METAL_TYPES[self.dtype]}", self.device)
     kernel(
         result,
-        grad.to(self.dtype).contiguous(),
+        grad.contiguous(),
         self.contiguous(),
         pdist.contiguous(),
         float(p),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from ..runtime.determinism import alert_not_deterministic
 from ..runtime.layout import launch_elements, logical_order
 from ..runtime.outputs import (
     overlaps,
@@ -67,12 +68,17 @@ def put_(self: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumula
             f"{source.numel()}, index.numel() = {index.numel()}"
         )
     refuse_internal_overlap(self)
+    for read in (index, source):
+        refuse_overlap(self, read)
+    if not accumulate or self.dtype.is_floating_point or self.dtype.is_complex:
+        alert_not_deterministic("put_")  # which source stays, and in which order sums are rounded, threads decide
     if index.numel() == 0:
         return self
     if self.numel() == 0:
         raise IndexError("put_(): Expected self to be a non-empty tensor")
-    given = source.clone() if overlaps(self, source) or source is self else source
-    operands = (given.contiguous(), index.contiguous(), logical_order(self), index.numel())
+    # What has gaps may still interleave with what is written: it is read before.
+    given, places = (x.clone() if overlaps(self, x) else x for x in (source, index))
+    operands = (given.contiguous(), places.contiguous(), logical_order(self), index.numel())
     if accumulate:
         kernel = _shader.kernel(f"put_accumulate_{METAL_TYPES[self.dtype]}", self.device)
         memory = self.as_strided((self.untyped_storage().nbytes() // self.element_size(),), (1,), 0)

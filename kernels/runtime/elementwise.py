@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from .layout import layout_of
-from .outputs import check_outputs, overlaps, refuse_internal_overlap, require_castable
+from .outputs import check_outputs, overlaps, refuse_internal_overlap, refuse_partial_overlap, require_castable
 from .shader import METAL_TYPES, Shader
 
 _VECTOR_BYTES = 16
@@ -34,7 +34,7 @@ def elementwise(
         instantiated with. An input may be an output (in place); one that overlaps in another way is copied first.
     `parameters`: numbers that every element sees.
 
-    Raises RuntimeError for an output of which several elements share memory.
+    Raises RuntimeError for an output of which several elements share memory, or that shares some with an input.
     """
     first = outputs[0]
     elements = first.numel()
@@ -42,6 +42,8 @@ def elementwise(
         return
     for output in outputs:
         refuse_internal_overlap(output)
+        for source in inputs:
+            refuse_partial_overlap(output, source)
         inputs = [source.clone() if overlaps(output, source) else source for source in inputs]
     launch_over(shader, name, (*outputs, *inputs), (_by_value(parameters),))
 
@@ -91,7 +93,7 @@ def floating(
     """
     (out,) = outputs.values()
     dtype = out.dtype
-    if dtype not in FLOATING or any(x.dtype != dtype or x.shape != out.shape or x.device != out.device for x in inputs):
+    if dtype not in FLOATING or any(_differs(x, out) for x in inputs):
         dtype = functools.reduce(torch.promote_types, (x.dtype for x in inputs))
         if not dtype.is_floating_point and not dtype.is_complex:
             dtype = torch.get_default_dtype()
@@ -108,6 +110,10 @@ def floating(
         elementwise(shader, name, [result], inputs, parameters)
         out.copy_(result)
     return out
+
+
+def _differs(x: torch.Tensor, out: torch.Tensor) -> bool:
+    return x.dtype != out.dtype or x.shape != out.shape or x.device != out.device
 
 
 def _by_value(parameters: Parameters) -> list[float] | torch.Tensor:

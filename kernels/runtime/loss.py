@@ -21,3 +21,18 @@ def reduce_losses(losses: torch.Tensor, reduction: int, *, keeps_rows: bool, out
         result = losses.mean() if reduction == MEAN else losses.sum()
     resize_output(out, result.shape)
     return out.copy_(result)
+
+
+def check_loss_gradient(grad_output: torch.Tensor, reduction: int, rows: int) -> None:
+    """Raise RuntimeError for a gradient that has not one number for all rows, nor, without reduction, one for each.
+
+    Where the losses were reduced, the kernels read the first number alone.
+    """
+    if reduction == NONE and grad_output.dim() > 0:
+        if grad_output.dim() != 1 or grad_output.shape[0] != rows:
+            raise RuntimeError(
+                f"Expected a tensor of dimension 1 and tensor.size[0] == {rows} but got: dimension "
+                f"{grad_output.dim()} and tensor.size[0] = {grad_output.shape[0]}"
+            )
+    elif grad_output.numel() == 0:
+        raise RuntimeError("Expected a gradient of one element but got an empty one")

@@ -8,6 +8,13 @@ from typing import Any
 
 import torch
 
+from .operands import scalar_type
+
+_OVERLAP = (
+    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+    "location. Please clone() the tensor before performing the operation."
+)
+
 
 def on_meta(value: Any) -> Any:
     """The value with every tensor in it, also in lists, as a tensor of the same shape, strides and dtype on meta."""
@@ -34,6 +41,7 @@ def check_outputs(
     for (name, output), dtype in zip(outputs.items(), dtypes, strict=True):
         if dtype is not None:
             require_dtype(output, dtype, f"{overload._schema.name.removeprefix('aten::')}, {name}")
+    _require_gpu(overload, args, outputs)
     shadows = {name: on_meta(output) for name, output in outputs.items()}
     overload(*map(on_meta, args), **{name: on_meta(value) for name, value in kwargs.items()}, **shadows)
     for name, output in outputs.items():
@@ -45,10 +53,22 @@ def check_outputs(
         refuse_internal_overlap(output)
 
 
+def _require_gpu(overload: Any, args: Sequence[Any], outputs: dict[str, torch.Tensor]) -> None:
+    """Raise RuntimeError for an output on the CPU, which no kernel can write."""
+    device = next((x.device for x in args if isinstance(x, torch.Tensor) and x.device.type != "cpu"), None)
+    for name, output in outputs.items():
+        if device is not None and output.device.type == "cpu":
+            raise RuntimeError(
+                f"Expected all tensors to be on the same device, but found at least two devices, {device} and cpu! "
+                f"(when checking argument {name} of {overload._schema.name.removeprefix('aten::')})"
+            )
+
+
 def is_ready(output: torch.Tensor, shape: Sequence[int], dtype: torch.dtype) -> bool:
-    """Whether an output can be written as it is: of this shape and dtype, its elements apart from each other."""
+    """Whether an output can be written as it is: on a GPU, of this shape and dtype, its elements apart."""
     return (
         output.dtype == dtype
+        and output.device.type != "cpu"
         and tuple(output.shape) == tuple(shape)
         and (output.is_contiguous() or not _shares_memory_within(output))
     )
@@ -96,25 +116,12 @@ def require_dtype(output: torch.Tensor, dtype: torch.dtype, operator: str) -> No
         raise RuntimeError(f"{operator}: Expected out tensor to have dtype {dtype}, but got {output.dtype} instead")
 
 
-_DTYPE_WORDS = {
-    torch.float32: "Float",
-    torch.float16: "Half",
-    torch.bfloat16: "BFloat16",
-    torch.complex64: "ComplexFloat",
-    torch.int64: "Long",
-    torch.int32: "Int",
-    torch.int16: "Short",
-    torch.int8: "Char",
-    torch.uint8: "Byte",
-    torch.bool: "Bool",
-}
-
-
 def require_castable(result: torch.dtype, output: torch.dtype) -> None:
     """Raise RuntimeError, in TensorIterator's words, for an output dtype that cannot hold the result."""
     if not torch.can_cast(result, output):
-        words = [_DTYPE_WORDS.get(dtype, str(dtype)) for dtype in (result, output)]
-        raise RuntimeError(f"result type {words[0]} can't be cast to the desired output type {words[1]}")
+        raise RuntimeError(
+            f"result type {scalar_type(result)} can't be cast to the desired output type {scalar_type(output)}"
+        )
 
 
 def refuse_internal_overlap(written: torch.Tensor) -> None:
@@ -127,18 +134,44 @@ def refuse_internal_overlap(written: torch.Tensor) -> None:
 
 
 def refuse_overlap(written: torch.Tensor, source: torch.Tensor) -> None:
-    """Raise RuntimeError for an output that shares memory with an input that is read in any order."""
+    """Raise RuntimeError for an output that shares memory with an input that is read in any order.
+
+    As in torch, of tensors with gaps nothing is said (`at::get_overlap_status`).
+    """
+    if _share_memory(written, source):
+        raise RuntimeError(_OVERLAP)
+
+
+def refuse_partial_overlap(written: torch.Tensor, source: torch.Tensor) -> None:
+    """Raise RuntimeError for an output that shares some memory with an input but is not the same view of it.
+
+    As in torch, of tensors with gaps nothing is said.
+    """
+    is_same_view = (
+        written.data_ptr() == source.data_ptr()
+        and written.stride() == source.stride()
+        and written.numel() == source.numel()
+    )
+    if not is_same_view and _share_memory(written, source):
+        raise RuntimeError(_OVERLAP)
+
+
+def _share_memory(written: torch.Tensor, source: torch.Tensor) -> bool:
+    """Whether two tensors, both dense, have elements in common."""
     if written.numel() == 0 or source.numel() == 0 or written.device != source.device:
-        return
+        return False
     if written.untyped_storage().data_ptr() != source.untyped_storage().data_ptr():
-        return
+        return False
+    if not (_is_dense(written) and _is_dense(source)):
+        return False
     first, last = _extent(written)
     start, end = _extent(source)
-    if first < end and start < last:
-        raise RuntimeError(
-            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
-            "memory location. Please clone() the tensor before performing the operation."
-        )
+    return first < end and start < last
+
+
+def _is_dense(x: torch.Tensor) -> bool:
+    first, end = _extent(x)
+    return end - first == x.numel() * x.element_size() and not _shares_memory_within(x)
 
 
 def _extent(x: torch.Tensor) -> tuple[int, int]:

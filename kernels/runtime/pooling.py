@@ -6,6 +6,9 @@ from collections.abc import Sequence
 
 import torch
 
+from .operands import require_scalar_type
+from .outputs import require_device
+
 _LARGE_WINDOW = 256
 
 
@@ -41,3 +44,51 @@ def check_pooled(x: torch.Tensor, output_size: Sequence[int], operator: str) -> 
             )
     if x.dim() not in (4, 5):
         raise RuntimeError(f"{operator}(): Expected 4D or 5D tensor, but got {list(x.shape)}")
+
+
+def check_fractional_samples(x: torch.Tensor, samples: torch.Tensor, pooled: int, operator: str) -> None:
+    """Raise RuntimeError with the CPU's texts for random samples that do not fit.
+
+    `x`: (images, channels) or channels, then the `pooled` dimensions. `samples`: (images or more, channels, `pooled`);
+    samples for fewer planes than there are would be read out of bounds.
+    """
+    require_device(x, {"random_samples": samples}, operator)
+    images, channels = (1, x.shape[0]) if x.dim() == pooled + 1 else x.shape[:2]
+    if samples.dtype != x.dtype:
+        raise RuntimeError("Expect _random_samples to have the same dtype as input")
+    if samples.dim() != 3:
+        raise RuntimeError(f"Expect _random_samples to have 3 dimensions, got {samples.dim()}")
+    if samples.shape[0] < images:
+        raise RuntimeError("Expect _random_samples.size(0) no less then input batch size.")
+    if samples.shape[1] != channels:
+        raise RuntimeError("Expect _random_samples.size(1) equals to input channel size.")
+    if samples.shape[2] != pooled:
+        raise RuntimeError(f"Expect _random_samples.size(2) equals to {pooled}; got {samples.shape[2]}.")
+
+
+def check_pooled_gradient(
+    grad_output: torch.Tensor,
+    x: torch.Tensor,
+    output_size: Sequence[int],
+    indices: torch.Tensor | None,
+    operator: str,
+) -> None:
+    """Raise RuntimeError for a gradient, or for positions of maxima, that the input does not give when it is pooled.
+
+    `x`: planes of as many dimensions as `output_size` has. `grad_output`, `indices`: of the planes of `x` and of the
+    output's size, in the dtype of `x` and int64.
+    """
+    require_device(x, {"grad_output": grad_output, "indices": indices}, operator)
+    require_scalar_type(grad_output, x.dtype)
+    pooled = len(output_size)
+    shape = (*x.shape[:-pooled], *output_size)
+    if tuple(grad_output.shape) != shape:
+        raise RuntimeError(
+            f"{operator}(): gradOutput sizes unexpected: {list(grad_output.shape)} where {list(shape)} are expected"
+        )
+    if indices is not None:
+        require_scalar_type(indices, torch.int64)
+        if tuple(indices.shape) != shape:
+            raise RuntimeError(
+                f"{operator}(): indices sizes unexpected: {list(indices.shape)} where {list(shape)} are expected"
+            )

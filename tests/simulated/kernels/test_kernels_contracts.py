@@ -182,11 +182,11 @@ def test_a_dtype_without_a_kernel_is_a_clear_error() -> None:
 
 
 def test_an_input_that_overlaps_the_output_is_read_before_it_is_written() -> None:
-    memory = torch.rand(9)
-    expected = torch.special.ndtri(memory[:8])
+    memory = torch.rand(10)
+    expected = torch.special.ndtri(memory[:8:2])  # with gaps: torch refuses dense ones alone
     m = memory.to("mps")
-    torch.special.ndtri(m[:8], out=m[1:])
-    torch.testing.assert_close(m[1:].cpu(), expected)
+    torch.special.ndtri(m[:8:2], out=m[2::2])
+    torch.testing.assert_close(m[2::2].cpu(), expected)
 
 
 OUT_OF_RANGE: dict[str, tuple[Callable[[torch.Tensor], Any], str]] = {
@@ -357,3 +357,133 @@ def test_the_optimizer_takes_the_fused_kernel() -> None:
 
     for ours, theirs in zip(train("mps", fused=True), train("cpu", foreach=False), strict=True):
         torch.testing.assert_close(ours, theirs)
+
+
+VOLUME = torch.randn(1, 2, 4, 4, 4)
+PLANES = torch.randn(4, 3, 8, 8)
+ROWS, LABELS = torch.randn(4, 5), torch.tensor([[1, 2, -1, 0, 0]] * 4)
+POOLED, PLACES = aten.fractional_max_pool2d(PLANES, [2, 2], [3, 3], torch.rand(4, 3, 2))
+LARGEST, POSITIONS = aten.adaptive_max_pool3d(VOLUME, [2, 2, 2])
+LOSSES, MARKS = aten.multilabel_margin_loss_forward(ROWS, LABELS, 0)
+DISTANCES = torch.pdist(ROWS)
+SYMMETRIC = torch.eye(3)
+
+# What reads another dtype or shape than a tensor has would compute with whatever lies there.
+REFUSED: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "samples of too few images": (aten.fractional_max_pool2d, (PLANES, [2, 2], [3, 3], torch.rand(3, 3, 2))),
+    "samples without images": (aten.fractional_max_pool2d, (PLANES, [2, 2], [3, 3], torch.rand(4, 3))),
+    "samples of other channels": (aten.fractional_max_pool2d, (PLANES, [2, 2], [3, 3], torch.rand(4, 2, 2))),
+    "samples of three dimensions": (aten.fractional_max_pool2d, (PLANES, [2, 2], [3, 3], torch.rand(4, 3, 3))),
+    "samples in half": (aten.fractional_max_pool2d, (PLANES, [2, 2], [3, 3], torch.rand(4, 3, 2).half())),
+    "fractional int32 places": (
+        aten.fractional_max_pool2d_backward,
+        (POOLED, PLANES, [2, 2], [3, 3], PLACES.int()),
+    ),
+    "fractional places of few images": (
+        aten.fractional_max_pool2d_backward,
+        (POOLED, PLANES, [2, 2], [3, 3], PLACES[:2]),
+    ),
+    "fractional half gradient": (
+        aten.fractional_max_pool2d_backward,
+        (POOLED.half(), PLANES, [2, 2], [3, 3], PLACES),
+    ),
+    "largest int32 places": (aten.adaptive_max_pool3d_backward, (LARGEST, VOLUME, POSITIONS.int())),
+    "largest places of one column": (aten.adaptive_max_pool3d_backward, (LARGEST, VOLUME, POSITIONS[..., :1])),
+    "average of four dimensions": (aten._adaptive_avg_pool3d_backward, (LARGEST[0], VOLUME)),
+    "average in half": (aten._adaptive_avg_pool3d_backward, (LARGEST.half(), VOLUME)),
+    "marks in int8": (aten.multilabel_margin_loss_backward, (LOSSES, ROWS, LABELS, 0, MARKS.char())),
+    "one gradient for four rows": (aten.multilabel_margin_loss_backward, (LOSSES[:1], ROWS, LABELS, 0, MARKS)),
+    "gradients in half": (aten.multilabel_margin_loss_backward, (LOSSES.half(), ROWS, LABELS, 0, MARKS)),
+    "weights in int64": (aten.multi_margin_loss, (ROWS, torch.tensor([1, 2, 0, 1]), 1, 1.0, torch.arange(5))),
+    "distances in half": (aten._pdist_backward, (DISTANCES, ROWS, 2.0, DISTANCES.half())),
+    "pivots of floats": (aten.linalg_ldl_solve, (SYMMETRIC, torch.ones(3), torch.ones(3, 1))),
+    "too few pivots": (aten.linalg_ldl_solve, (SYMMETRIC, torch.tensor([1, 2]), torch.ones(3, 1))),
+    "too few sides": (aten.linalg_ldl_solve, (SYMMETRIC, torch.tensor([1, 2, 3]), torch.ones(2, 1))),
+    "a scale without elements": (
+        aten._fake_quantize_per_tensor_affine_cachemask_tensor_qparams,
+        (ROWS, torch.empty(0), torch.zeros(1, dtype=torch.int32), torch.ones(1, dtype=torch.int64), 0, 255),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_a_kernel_would_misread_is_refused_as_on_the_cpu(name: str) -> None:
+    operator, arguments = REFUSED[name]
+    with pytest.raises(RuntimeError) as on_the_cpu:
+        operator(*arguments)
+    with pytest.raises(type(on_the_cpu.value)) as refused:
+        operator(*(a.to("mps") if isinstance(a, torch.Tensor) else a for a in arguments))
+    assert not isinstance(refused.value, metal.MetalRuntimeError)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int16])
+def test_pivots_of_every_integer_dtype_solve(dtype: torch.dtype) -> None:
+    hollow = torch.tensor([[0.0, 1.0, 2.0], [1.0, 0.0, 3.0], [2.0, 3.0, 0.0]])
+    factors, pivots, _ = torch.linalg.ldl_factor_ex(hollow.to("mps"))
+    solved = torch.linalg.ldl_solve(factors, pivots.to(dtype), torch.ones(3, 1, device="mps"))
+    torch.testing.assert_close((hollow @ solved.cpu()), torch.ones(3, 1))
+
+
+@pytest.mark.parametrize("pivots", [[3000, 2, 3], [0, 1, 2], [-4, -4, 3], [-(2**31), 1, 1]])
+def test_pivots_that_lead_outside_of_the_matrix_give_nan(pivots: list[int]) -> None:
+    side = torch.linalg.ldl_solve(SYMMETRIC.to("mps"), on_mps(pivots, torch.int32), torch.ones(3, 2, device="mps"))
+    assert side.isnan().all()
+
+
+def test_pivots_that_contradict_each_other_stay_inside() -> None:
+    for pivots in ([1, 2, -3], [-1, 1, 1], [-1, -1, -1]):
+        torch.linalg.ldl_solve(SYMMETRIC.to("mps"), on_mps(pivots, torch.int32), torch.ones(3, 1, device="mps")).cpu()
+
+
+@pytest.mark.parametrize("order", [math.inf, -math.inf, -1.0])
+def test_rows_are_scaled_by_the_norm_of_any_order(order: float) -> None:
+    table, rows = torch.tensor([[3.0, 4.0], [0.0, 1.0], [-5.0, 2.0]]), torch.tensor([0, 1, 2])
+    expected = aten.embedding_renorm_(table.clone(), rows, 1.0, order)
+    torch.testing.assert_close(aten.embedding_renorm_(table.to("mps"), rows.to("mps"), 1.0, order).cpu(), expected)
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0, 3.0, math.inf])
+def test_a_nan_reaches_every_distance_and_gradient_of_its_row(p: float) -> None:
+    rows = torch.tensor([[math.nan, 1.0, 2.0], [0.0, 1.0, 3.0], [2.0, 0.0, 1.0]])
+    on_both = [rows.clone().requires_grad_(), rows.to("mps").requires_grad_()]
+    distances = [torch.pdist(x, p) for x in on_both]
+    gradients = [torch.autograd.grad(d.sum(), x)[0] for d, x in zip(distances, on_both, strict=True)]
+    for expected, actual in (distances, gradients):
+        torch.testing.assert_close(actual.cpu(), expected, equal_nan=True)
+
+
+def test_outputs_over_a_part_of_an_input_and_on_the_cpu_are_refused() -> None:
+    memory = torch.rand(6, device="mps")
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        torch.special.ndtri(memory[:4], out=memory[1:5])
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        memory.put_(on_mps([1, 2]), memory[2:4])
+    with pytest.raises(RuntimeError, match=r"mps:0 and cpu! \(when checking argument out of special_ndtri"):
+        torch.special.ndtri(memory, out=torch.empty(6))
+
+
+def test_out_of_another_shape_is_resized_to_what_the_inputs_broadcast_to() -> None:
+    out = torch.empty(3, device="mps")
+    with pytest.warns(UserWarning, match="resized"):
+        torch.heaviside(torch.zeros(3, device="mps"), torch.ones(2, 3, device="mps"), out=out)
+    assert out.tolist() == [[1, 1, 1], [1, 1, 1]]
+
+
+@pytest.fixture
+def deterministic() -> Iterator[None]:
+    torch.use_deterministic_algorithms(True)
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+@pytest.mark.usefixtures("deterministic")
+def test_what_is_not_deterministic_says_so_where_that_was_asked_for() -> None:
+    x, place = torch.zeros(4, device="mps"), on_mps([1])
+    with pytest.raises(RuntimeError, match="put_ does not have a deterministic implementation"):
+        x.put_(place, on_mps([1.0]))
+    with pytest.raises(RuntimeError, match="fractional_max_pool2d_backward does not have a deterministic"):
+        aten.fractional_max_pool2d_backward(*(POOLED.to("mps"), PLANES.to("mps"), [2, 2], [3, 3], PLACES.to("mps")))
+    on_mps([1, 2]).put_(on_mps([0]), on_mps([5]), accumulate=True)  # whole numbers add up the same in any order
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    with pytest.warns(UserWarning, match="put_ does not have a deterministic implementation"):
+        x.put_(place, on_mps([1.0]))

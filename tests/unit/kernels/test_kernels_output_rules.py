@@ -14,6 +14,7 @@ from mpsmith.kernels.runtime.outputs import (
     overlaps,
     refuse_internal_overlap,
     refuse_overlap,
+    refuse_partial_overlap,
     require_castable,
     require_device,
     require_dtype,
@@ -25,11 +26,13 @@ SHARED = "refer to a single memory location"
 
 
 def test_an_output_is_ready_when_it_can_be_written_as_it_is() -> None:
-    assert is_ready(torch.empty(2, 3), (2, 3), torch.float32)
-    assert is_ready(torch.empty(3, 2).t(), [2, 3], torch.float32)
-    assert not is_ready(torch.empty(2, 3), (3, 2), torch.float32)
-    assert not is_ready(torch.empty(2, 3), (2, 3), torch.float16)
-    assert not is_ready(torch.empty(1, 3).expand(2, 3), (2, 3), torch.float32)
+    output = torch.empty(2, 3, device="meta")  # for one on a GPU
+    assert is_ready(output, (2, 3), torch.float32)
+    assert is_ready(torch.empty(3, 2, device="meta").t(), [2, 3], torch.float32)
+    assert not is_ready(output, (3, 2), torch.float32)
+    assert not is_ready(output, (2, 3), torch.float16)
+    assert not is_ready(torch.empty(1, 3, device="meta").expand(2, 3), (2, 3), torch.float32)
+    assert not is_ready(torch.empty(2, 3), (2, 3), torch.float32)
 
 
 def test_an_output_of_another_shape_is_resized_with_a_warning_where_it_held_elements() -> None:
@@ -85,15 +88,26 @@ def test_an_output_over_an_input_that_is_read_in_any_order_is_refused() -> None:
         (memory, memory),
         (memory[:5], memory[4:]),
         (memory[4:], memory[:5]),
-        (memory[:5:4], memory[4:]),
         (memory[2:3], memory),
+        (memory.view(2, 5).t(), memory[6:7]),
         (memory.view(torch.int64)[2:3], memory[5:6]),
-        (memory.view(2, 5).t()[1:2], memory[6:7]),
     ):
         with pytest.raises(RuntimeError, match=SHARED):
             refuse_overlap(written, source)
     refuse_overlap(memory.view(torch.int64)[2:3], memory[6:7])
     refuse_overlap(memory.view(torch.int64)[2:3], memory[3:4])
+    refuse_overlap(memory[:5:4], memory[4:])  # of tensors with gaps torch says nothing
+    refuse_overlap(memory[4:], memory[:5:4])
+
+
+def test_an_output_over_a_part_of_an_input_is_refused() -> None:
+    memory = torch.zeros(4, 4)
+    refuse_partial_overlap(memory, memory)
+    refuse_partial_overlap(memory[:2], memory[2:])
+    refuse_partial_overlap(memory[:, :2], memory[:, 1:3])
+    for written, source in ((memory[:3], memory[1:]), (memory, memory.t()), (memory[:2], memory)):
+        with pytest.raises(RuntimeError, match=SHARED):
+            refuse_partial_overlap(written, source)
 
 
 def test_writing_in_place_needs_no_copy_and_a_shifted_view_does() -> None:

@@ -1,0 +1,43 @@
+"""What kernels are given to read: of the dtype and shape that they read it as, with the CPU's texts where it is not.
+
+A kernel takes the bytes of another dtype for its own, and reads what lies behind a tensor that is too short: so every
+tensor that is bound is checked here or converted on purpose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+_SCALAR_TYPES = {
+    torch.float64: "Double",
+    torch.float32: "Float",
+    torch.float16: "Half",
+    torch.bfloat16: "BFloat16",
+    torch.complex128: "ComplexDouble",
+    torch.complex64: "ComplexFloat",
+    torch.int64: "Long",
+    torch.int32: "Int",
+    torch.int16: "Short",
+    torch.int8: "Char",
+    torch.uint8: "Byte",
+    torch.bool: "Bool",
+}
+
+
+def scalar_type(dtype: torch.dtype) -> str:
+    """The name of a dtype in torch's messages: Float, Long."""
+    return _SCALAR_TYPES.get(dtype, str(dtype))
+
+
+def require_scalar_type(x: torch.Tensor, dtype: torch.dtype) -> None:
+    """Raise RuntimeError, in the words of the CPU's accessors, for a tensor of another dtype."""
+    if x.dtype != dtype:
+        raise RuntimeError(f"expected scalar type {scalar_type(dtype)} but found {scalar_type(x.dtype)}")
+
+
+def require_sizes(x: torch.Tensor, sizes: Sequence[int], name: str) -> None:
+    """Raise RuntimeError for a tensor of another shape; `name` is the argument's in torch's messages."""
+    if tuple(x.shape) != tuple(sizes):
+        raise RuntimeError(f"expected sizes {list(sizes)} for `{name}` but got sizes {list(x.shape)}")
