@@ -189,9 +189,31 @@ def _require_size(targets: torch.Tensor, dimension: int, size: int) -> None:
         )
 
 
+def fake_ctc_loss(
+    log_probs: torch.Tensor,
+    targets: torch.Tensor,
+    input_lengths: Sequence[int],
+    target_lengths: Sequence[int],
+    *arguments: object,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """What comes out of `_ctc_loss`: its lengths are numbers, so that nothing of it depends on data."""
+    longest = max(target_lengths) if targets.dim() == 1 else targets.shape[1]
+    steps, items, _ = log_probs.shape
+    return log_probs.new_empty(items), log_probs.new_empty(items, steps, 2 * longest + 1)
+
+
+def fake_ctc_loss_backward(grad: torch.Tensor, log_probs: torch.Tensor, *arguments: object) -> torch.Tensor:
+    """What comes out of `_ctc_loss_backward`."""
+    return log_probs.new_empty(log_probs.shape)
+
+
 KERNELS = (
     ("aten::_ctc_loss", ctc_loss),
     ("aten::_ctc_loss.Tensor", ctc_loss_tensor),
     ("aten::_ctc_loss_backward", ctc_loss_backward),
     ("aten::_ctc_loss_backward.Tensor", ctc_loss_backward_tensor),
+)
+FAKES = (
+    ("aten::_ctc_loss", fake_ctc_loss),
+    ("aten::_ctc_loss_backward", fake_ctc_loss_backward),
 )

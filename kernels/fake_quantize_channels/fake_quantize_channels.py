@@ -328,6 +328,42 @@ def _gradients(
     return dx, partial[0].sum(1), partial[1].sum(1)
 
 
+def fake_result_and_mask(self: torch.Tensor, *arguments: object) -> tuple[torch.Tensor, torch.Tensor]:
+    """What comes out of `fake_quantize_per_channel_affine_cachemask`."""
+    return torch.empty_like(self), torch.empty_like(self, dtype=torch.bool)
+
+
+def fake_result(self: torch.Tensor, *arguments: object) -> torch.Tensor:
+    """What comes out of the learnable ones."""
+    return torch.empty_like(self)
+
+
+def fake_tensor_gradients(
+    grad: torch.Tensor, self: torch.Tensor, scale: torch.Tensor, zero_point: torch.Tensor, *arguments: object
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """What comes out of the backward by tensor; an empty tensor gives back what it was given."""
+    if self.numel() == 0:
+        return self, scale, zero_point
+    sums = [self.new_empty(1, dtype=torch.float32) for _ in range(2)]
+    return torch.empty_like(self, dtype=torch.float32), sums[0], sums[1]
+
+
+def fake_channel_gradients(
+    grad: torch.Tensor,
+    self: torch.Tensor,
+    scale: torch.Tensor,
+    zero_point: torch.Tensor,
+    axis: int,
+    *arguments: object,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """What comes out of the backward by channel."""
+    if self.numel() == 0:
+        return self, scale, zero_point
+    channels = (self.shape[axis],) if self.dim() > 1 else ()
+    dx = torch.empty_like(self.movedim(axis, 0), dtype=torch.float32).movedim(0, axis)
+    return dx, self.new_empty(channels, dtype=torch.float32), self.new_empty(channels, dtype=torch.float32)
+
+
 KERNELS = (
     ("aten::fake_quantize_per_channel_affine_cachemask", fake_quantize_per_channel_affine_cachemask),
     ("aten::_fake_quantize_learnable_per_tensor_affine", fake_quantize_learnable_per_tensor_affine),
@@ -335,4 +371,11 @@ KERNELS = (
     ("aten::_fake_quantize_learnable_per_tensor_affine_backward", fake_quantize_learnable_per_tensor_affine_backward),
     ("aten::_fake_quantize_learnable_per_channel_affine_backward", fake_quantize_learnable_per_channel_affine_backward),
     ("aten::_fused_moving_avg_obs_fq_helper", fused_moving_avg_obs_fq_helper),
+)
+FAKES = (
+    ("aten::fake_quantize_per_channel_affine_cachemask", fake_result_and_mask),
+    ("aten::_fake_quantize_learnable_per_tensor_affine", fake_result),
+    ("aten::_fake_quantize_learnable_per_channel_affine", fake_result),
+    ("aten::_fake_quantize_learnable_per_tensor_affine_backward", fake_tensor_gradients),
+    ("aten::_fake_quantize_learnable_per_channel_affine_backward", fake_channel_gradients),
 )

@@ -55,4 +55,14 @@ def _hash(out: torch.Tensor, x: torch.Tensor, rows: torch.Tensor, columns: torch
     kernel(out, x, *layouts, threads=(group * groups, rows.numel()), group_size=(group, 1))
 
 
+def fake_hash_tensor(
+    self: torch.Tensor, dim: Sequence[int] = (), *, keepdim: bool = False, mode: int = 0
+) -> torch.Tensor:
+    """What comes out of `hash_tensor`."""
+    reduced = {d % max(self.dim(), 1) for d in dim} or set(range(self.dim()))
+    kept = [1 if d in reduced else size for d, size in enumerate(self.shape) if keepdim or d not in reduced]
+    return self.new_empty(kept, dtype=torch.uint64)
+
+
 KERNELS = (("aten::hash_tensor.out", hash_tensor_out),)
+FAKES = (("aten::hash_tensor", fake_hash_tensor),)

@@ -9,6 +9,7 @@ import torch
 # Overloads that torch itself hands to the CPU with a kernel of its own (MPSFallback.mm), so that they look native.
 _ALWAYS_FALL_BACK = frozenset({"aten::embedding_renorm_", "aten::linalg_svd", "aten::linalg_svd.U"})
 
+_META_LINE = re.compile(r"^Meta: (?P<where>.*)$", re.MULTILINE)
 _MPS_LINE = re.compile(r"^MPS: (?P<where>.*)$", re.MULTILINE)
 
 
@@ -27,6 +28,12 @@ def has_mps_kernel(overload: str) -> bool:
 def lacks_fake(overload: str) -> bool:
     """Whether the running torch has the overload and does not say what comes out of it: no kernel for meta tensors."""
     return exists(overload) and not torch._C._dispatch_has_kernel_for_dispatch_key(overload, "Meta")
+
+
+def fake_takes_numbers_alone(overload: str) -> bool:
+    """Whether what torch says of the overload's outputs is compiled code, which knows sizes that are numbers alone."""
+    line = _META_LINE.search(torch._C._dispatch_dump(overload)) if exists(overload) else None
+    return line is not None and "RegisterMeta" in line["where"]
 
 
 def mps_is_available() -> bool:

@@ -33,6 +33,7 @@ _lock = threading.RLock()
 _registered: dict[str, torch.library.Library] = {}
 # Of these, the overloads of operators that compiled code is to call, and the operators.
 _extern: dict[str, str] = {}
+_FAKES_OVERRIDE = "allow_override" in inspect.signature(torch.library.register_fake).parameters
 _TAKES_OVERRIDE = "allow_override" in inspect.signature(torch.library.Library.impl).parameters
 
 
@@ -216,6 +217,8 @@ def _register(kernel: Kernel) -> None:
     for overload, fake in kernel.fakes:
         if dispatcher.lacks_fake(overload):
             library.impl(overload.removeprefix("aten::"), fake, "Meta")  # type: ignore[no-untyped-call]
+        elif _FAKES_OVERRIDE and dispatcher.fake_takes_numbers_alone(overload):
+            torch.library.register_fake(overload, fake, lib=library, allow_override=True)
     _registered[kernel.overload] = library
     if kernel.extern:
         _extern[kernel.overload] = kernel.operator

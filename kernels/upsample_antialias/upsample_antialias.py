@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch._prims_common import suggest_memory_format
 
 from ..runtime.elementwise import FLOATING
 from ..runtime.layout import launch_elements
@@ -74,6 +75,14 @@ def _gather(out: torch.Tensor, source: torch.Tensor, axis: int, filter_name: str
     launch_elements(kernel, out.numel(), out, source, windows, weights, geometry, scale, reach)
 
 
+def fake_grad_input(
+    grad_output: torch.Tensor, output_size: Sequence[int], input_size: Sequence[int], *arguments: object
+) -> torch.Tensor:
+    """What comes out of each backward."""
+    memory_format = suggest_memory_format(grad_output)
+    return grad_output.new_empty(tuple(input_size)).to(memory_format=memory_format)
+
+
 KERNELS = (
     (
         "aten::_upsample_bilinear2d_aa_backward.grad_input",
@@ -88,3 +97,4 @@ KERNELS = (
         _backward("lanczos", _aten._upsample_lanczos2d_aa_backward.grad_input),
     ),
 )
+FAKES = tuple((overload.removesuffix(".grad_input"), fake_grad_input) for overload, _ in KERNELS)

@@ -50,11 +50,16 @@ def inputs(n: int) -> dict[str, Tensor]:
         "cube": normal(1, 2, 6, 6, 6),  # torch compiles pooling with windows that adapt anew for each size
         "image": normal(1, 2, 10, 10),
         "places": torch.rand(1, 2, 2, generator=generator),
+        "samples": torch.rand(1, 2, 3, generator=generator),
+        "scales": torch.tensor([0.11, 0.23, 0.37]),
         "rows": normal(3, n),
         "classes": torch.arange(3),
         "labels": labels,
         "symmetric": matrix + matrix.mT + 9 * torch.eye(n),
         "positions": torch.arange(n - 1),
+        "steps": normal(n, 2, 5),
+        "targets": torch.tensor([[1, 2], [3, 3]]),
+        "segments": torch.tensor([[2, n - 4, 2]] * 3),
     }
 
 
@@ -77,13 +82,24 @@ def everything(x: dict[str, Tensor]) -> dict[str, Any]:
         "adaptive_avg_pool3d": functional.adaptive_avg_pool3d(x["cube"], 2),
         "adaptive_max_pool3d": functional.adaptive_max_pool3d(x["cube"], 2),
         "airy": torch.special.airy_ai(held),
+        "ctc_loss": functional.ctc_loss(x["steps"].log_softmax(-1), x["targets"], (6, 5), (2, 1), reduction="sum"),
         "embedding_renorm": torch.embedding_renorm_(rows.detach().clone(), x["classes"], 1.0, 2.0),
         "extremum": torch.max(held, out=torch.empty((), device=held.device)),
         "fake_quantize": torch.fake_quantize_per_tensor_affine(vector, 0.1, 0, -128, 127),
+        "fake_quantize_channels": (
+            torch.fake_quantize_per_channel_affine(rows.detach(), x["scales"].detach(), x["classes"].int(), 0, -5, 11),
+            torch.ops.aten._fake_quantize_learnable_per_channel_affine(
+                rows, x["scales"], torch.zeros_like(x["scales"]), 0, -5, 11
+            ),
+        ),
         "fractional_max_pool2d": functional.fractional_max_pool2d(x["image"], 2, 3, _random_samples=places),
+        "fractional_max_pool3d": functional.fractional_max_pool3d(
+            x["cube"], 2, 3, _random_samples=x["samples"].detach()
+        ),
         "frexp": torch.frexp(held),
         "fused_adagrad": (parameter, total),
         "glu": torch.ops.aten.glu_jvp(functional.glu(cube, 1), cube, cube, 1),
+        "hash_tensor": torch.hash_tensor(rows.detach(), 1).view(torch.int64),
         "heaviside": torch.heaviside(held, unit.detach()),
         "ldl": torch.linalg.ldl_solve(factors, pivots, x["symmetric"].detach()),
         "logspace": torch.logspace(-3, 3, 7, out=torch.empty(7, device=held.device)),
@@ -97,7 +113,9 @@ def everything(x: dict[str, Tensor]) -> dict[str, Any]:
         "put_take": (torch.take(vector, x["positions"]), held.clone().put_(x["positions"], unit.detach()[1:])),
         "rearrange": torch.channel_shuffle(x["image"], 2),
         "rrelu": functional.rrelu(vector, 0.25, 0.25, training=True),
+        "segment_reduce": torch.segment_reduce(rows, "sum", lengths=x["segments"], axis=1),
         "shrink": functional.softshrink(vector),
+        "upsample_antialias": functional.interpolate(x["image"], (4, 5), mode="bicubic", antialias=True),
     }
 
 
