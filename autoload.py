@@ -13,8 +13,16 @@ def autoload() -> None:
     """Load the simulated device if MPSMITH_SIMULATE asks for it, and `mpsmith.kernels` if MPSMITH_AUTOLOAD is 1.
 
     MPSMITH_SIMULATE is 1 for the coverage of the installed torch, or a profile as `mpsmith audit --profile` takes it.
+    In a program that `mpsmith trace` runs, record what it does on mps.
     Whatever goes wrong is a warning, never an error: torch stops its own import at an exception.
     """
+    if os.environ.get("MPSMITH_TRACE"):
+        try:
+            from mpsmith.tracing.process import begin
+
+            begin()
+        except Exception as error:
+            warnings.warn(f"`mpsmith trace` cannot record this process: {error}", stacklevel=2)
     if os.environ.get("MPSMITH_SIMULATE"):
         try:
             _simulate()

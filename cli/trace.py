@@ -1,19 +1,20 @@
-"""``mpsmith trace``: run a program and say which operators fall back to the CPU in it."""
+"""``mpsmith trace``: run a program and say what falls back to the CPU in it, from which line, and what would help."""
 
 from __future__ import annotations
 
-import os
-import traceback
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..audit.selection import DeviceKind
-from .options import AsJson
+from .options import AsJson, Profile, values_of
 from .printing import print_json, say
 
 if TYPE_CHECKING:
-    from ..audit.trace import Trace
+    from ..tracing.summary import Summary
+    from ..tracing.supervision import Ended
 
 
 def trace(
@@ -25,43 +26,74 @@ def trace(
         bool, typer.Option("-m", help="PROGRAM is the name of a module, as for python -m.", show_default=False)
     ] = False,
     device: Annotated[DeviceKind, typer.Option(help="The real mps device, or the simulated one.")] = DeviceKind.AUTO,
-    profile: Annotated[
-        str | None, typer.Option(help="Simulated device: a torch release whose coverage it has.")
+    profile: Profile = None,
+    with_kernels: Annotated[
+        bool, typer.Option("--with-kernels", help="Run the program again with `import mpsmith.kernels`, and compare.")
+    ] = False,
+    fail_on_fallback: Annotated[
+        bool, typer.Option("--fail-on-fallback", help="End with status 1 where an operator falls back.")
+    ] = False,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option("--allow", metavar="OP", help="This operator or overload may fall back; repeated or by commas."),
     ] = None,
+    perfetto: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a timeline for ui.perfetto.dev.", dir_okay=False)
+    ] = None,
+    counts_only: Annotated[
+        bool, typer.Option("--counts-only", help="Count operators alone, which costs less: no lines, no timeline.")
+    ] = False,
+    github: Annotated[
+        bool,
+        typer.Option("--github", envvar="GITHUB_ACTIONS", help="Print annotations of the lines for GitHub Actions."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run a program with fallbacks allowed and count the operators that ran on the CPU, backward included."""
-    os.environ["PYTORCH_ENABLE_MPS_FALLBACK"] = "1"
-    from ..audit.trace import trace as run_traced
+    """Run a program with fallbacks allowed and say which operators ran on the CPU, where, how often, and what helps.
 
+    The program ends with its own exit code. With --json its output goes to standard error.
+    """
+    from ..tracing import annotations, json_form, supervision, text, timeline
+
+    allowed = values_of(allow, "--allow")
     given = arguments or []
-    own = given[1:] if given[:1] == ["--"] else given
-    traced = run_traced(program, own, device, profile, is_module=module)
+    traced = supervision.Program(program, given[1:] if given[:1] == ["--"] else given, module)
+
+    def run(kernels: bool) -> tuple[Ended, Summary]:
+        output = sys.__stderr__ if as_json else None
+        ended = supervision.run(traced, device, profile, lines=not counts_only, kernels=kernels, output=output)
+        return ended, _summarize(ended, allowed)
+
+    ended, summary = run(kernels=False)
+    after = run(kernels=True)[1] if with_kernels else None
+    if perfetto is not None:
+        timeline.write(perfetto, summary.recording)
     if as_json:
-        print_json({"simulated": traced.simulated, "fallbacks": dict(traced.fallbacks.most_common())})
+        print_json(json_form.to_json(summary) | {"status": ended.status} | _second(after))
     else:
-        print(_as_text(traced))
-    if status := _status(traced.failure):
-        raise typer.Exit(status)
+        text.show(summary)
+        if after is not None:
+            text.show_both(summary, after)
+    if github:
+        for line in annotations.github(summary, failing=fail_on_fallback):
+            say(line) if as_json else print(line)
+    if ended.killed_by:
+        say(f"the program was ended by {ended.killed_by}; this is what was seen until then")
+    judged = after or summary
+    if not ended.status and fail_on_fallback and judged.forbidden:
+        say(f"--fail-on-fallback: {', '.join(judged.forbidden)} fell back")
+        raise typer.Exit(1)
+    if ended.status:
+        raise typer.Exit(ended.status)
 
 
-def _status(end: BaseException | None) -> int:
-    """What the interpreter would print, and end with, after the exception that ended the program."""
-    if isinstance(end, SystemExit):
-        if end.code is None or isinstance(end.code, int):
-            return end.code or 0
-        say(str(end.code))
-        return 1
-    if end is not None:
-        traceback.print_exception(end)
-    return 1 if end else 0
+def _summarize(ended: Ended, allowed: tuple[str, ...]) -> Summary:
+    from ..tracing.summary import finished_kernels, summarize
+
+    return summarize(ended.recording, kernels=finished_kernels(), allowed=allowed)
 
 
-def _as_text(traced: Trace) -> str:
-    from tabulate import tabulate
+def _second(after: Summary | None) -> dict[str, object]:
+    from ..tracing import json_form
 
-    mark = " (SIMULATED mps device)" if traced.simulated else ""
-    if not traced.fallbacks:
-        return f"no operator fell back to the CPU{mark}"
-    rows = traced.fallbacks.most_common()
-    return f"operators that ran on the CPU{mark}:\n" + tabulate(rows, headers=("operator", "calls"))
+    return {} if after is None else {"with_kernels": json_form.to_json(after)}

@@ -23,6 +23,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     # A family's patch says what verifying the family showed.
     "scaffold": ("registry", "audit", "kernels.runtime", "kernels.verification", "simulator"),
     "reports": ("audit", "registry"),
+    # A traced program works on the device that an audit would open; what replaces a fallback, the registry knows.
+    "tracing": ("audit", "registry", "simulator"),
 }
 # The ground floor of the house: what every room may import.
 GROUND = ("near_names", "torch_release", "checkout", "errors", "_version", "cache", "fingerprint", "metal_limits")
@@ -56,7 +58,6 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "reproduction",
         "running",
         "self_test",
-        "trace",
     ),
     # Commands import no other command but for what an audit does afterwards.
     "cli": (
@@ -105,6 +106,22 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "survey",
         "patch_running",
         "family_survey",
+    ),
+    "tracing": (
+        "recording",
+        "journal",
+        "classification",
+        "places",
+        "forward_lines",
+        "recorder",
+        "process",
+        "supervision",
+        "summary",
+        "text",
+        "json_form",
+        "timeline",
+        "annotations",
+        "session",
     ),
     "simulator": ("errors", "apple", "clang", "metal", "air", "device", "objc", "upstream", "extensions", "shipped"),
 }

@@ -1,0 +1,243 @@
+"""What a trace records, beside the simulated device's own counters: nothing missed, nothing invented, lines right."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+import pytest
+import torch
+from torch import nn
+
+import mpsmith
+from mpsmith.simulator.device import loading
+from mpsmith.tracing.recording import Kind, Recording
+from mpsmith.tracing.session import Trace
+
+# Operators without a kernel for mps in the installed release.
+pytestmark = pytest.mark.usefixtures("fallback_enabled", "no_kernels")
+
+
+@pytest.fixture
+def no_kernels() -> Iterator[None]:
+    from mpsmith import kernels
+
+    with kernels.use():
+        yield
+
+
+def line_of(function: Callable[..., object], text: str) -> int:
+    """The line in this file at which a function holds a text."""
+    lines, first = inspect.getsourcelines(function)
+    return first + next(number for number, line in enumerate(lines) if text in line)
+
+
+def counted(recording: Recording, kind: Kind = Kind.fallback) -> Counter[str]:
+    calls: Counter[str] = Counter()
+    for row in recording.rows:
+        if row.kind is kind:
+            calls[row.overload] += row.calls
+    return calls
+
+
+def device_counted() -> dict[str, int]:
+    return {name: calls.fallback for name, calls in loading.counters().items() if calls.fallback}
+
+
+class Pooled(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.ReLU(), nn.FractionalMaxPool3d(2, output_size=2))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.heaviside(self.layers(x).detach(), x[..., :2, :2, :2].detach()) + self.layers(x)  # in forward
+
+
+def train(model: nn.Module, x: torch.Tensor) -> None:
+    loss = model(x).sum()
+    loss.backward()
+    loss.item()
+
+
+def test_forward_and_backward_are_told_by_the_line_and_the_module_of_the_forward() -> None:
+    model = Pooled()
+    x = torch.rand(1, 2, 4, 4, 4, device="mps", requires_grad=True)
+    loading.reset_counters()
+    with mpsmith.trace() as t:
+        for _ in range(3):
+            train(model, x)
+    assert counted(t.recording) == device_counted()
+    assert t.recording.unseen_fallbacks() == {}
+    forward_line = line_of(Pooled, "# in forward")
+    places = {(at.overload, at.backward): (at.place.line, at.place.module, at.calls) for at in t.fallbacks}
+    pool = "aten::fractional_max_pool3d"
+    assert places == {
+        (f"{pool}.output", False): (forward_line, "model.layers.1", 6),
+        (f"{pool}_backward", True): (forward_line, "model.layers.1", 3),
+        ("aten::heaviside.out", False): (forward_line, "model", 3),
+    }
+    assert {at.place.file for at in t.fallbacks} == {__file__}
+    assert [(at.overload, at.place.line, at.calls) for at in t.waits] == [
+        ("aten::_local_scalar_dense", line_of(train, "loss.item()"), 3)
+    ]
+
+
+def test_every_thread_is_seen() -> None:
+    x = torch.ones(3, device="mps")
+
+    def work() -> None:
+        torch.heaviside(x, x)
+
+    loading.reset_counters()
+    with mpsmith.trace() as t:
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert counted(t.recording) == device_counted() == {"aten::heaviside.out": 4}
+    (at,) = t.fallbacks
+    assert at.place.line == line_of(work, "torch.heaviside")
+    assert len({event.thread for event in t.recording.events}) == 4
+
+
+def test_a_thread_older_than_the_trace_is_told_without_a_line() -> None:
+    x = torch.ones(3, device="mps")
+    begun, go_on = threading.Event(), threading.Event()
+
+    def work() -> None:
+        begun.set()
+        go_on.wait()
+        torch.heaviside(x, x)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    begun.wait()
+    with mpsmith.trace() as t:
+        go_on.set()
+        thread.join()
+    assert t.recording.unseen_fallbacks() == {"aten::heaviside.out": 1}
+    assert "aten::heaviside.out fell back once more where no line is known" in str(t)
+
+
+def test_the_bytes_are_those_that_the_fallback_copies() -> None:
+    x, values = torch.ones(10, device="mps"), torch.ones(10, device="mps")
+    with mpsmith.trace() as t:
+        torch.heaviside(x, values)
+        x.put_(torch.tensor([1], device="mps"), values[:1])
+    bytes_of = {at.overload: (at.bytes_to_cpu, at.bytes_to_mps) for at in t.fallbacks}
+    assert bytes_of["aten::heaviside.out"] == (3 * 40, 40)
+    assert bytes_of["aten::put_"] == (40 + 8 + 4, 40)
+
+
+def test_copies_and_prints_are_told_with_their_lines() -> None:
+    x = torch.ones(4, device="mps")
+
+    def waits() -> None:
+        x.cpu()  # copies
+        repr(x)  # prints
+        bool(x[0] > 0)  # asks
+        torch.mps.synchronize()  # waits
+        torch.ones(8).to("mps")  # the other way
+
+    with mpsmith.trace() as t:
+        waits()
+    assert {(at.overload, at.kind, at.place.line) for at in t.waits} == {
+        ("aten::_to_copy", Kind.from_mps, line_of(waits, "# copies")),
+        ("printing a tensor", Kind.synchronisation, line_of(waits, "# prints")),
+        ("aten::is_nonzero" if _asks_by_is_nonzero(t) else "aten::_local_scalar_dense", Kind.synchronisation,
+         line_of(waits, "# asks")),
+        ("torch.mps.synchronize", Kind.synchronisation, line_of(waits, "# waits")),
+    }  # fmt: skip
+    (up,) = [row for row in t.recording.rows if row.kind is Kind.to_mps]
+    assert (up.bytes_to_mps, up.place.line) == (32, line_of(waits, "# the other way"))
+
+
+def _asks_by_is_nonzero(t: Trace) -> bool:
+    return any(at.overload == "aten::is_nonzero" for at in t.waits)
+
+
+def test_results_are_those_without_a_trace_where_autocast_works_inside_a_composite() -> None:
+    library = torch.library.Library("traced", "FRAGMENT")
+    library.define("square(Tensor a) -> Tensor")
+    library.impl("square", lambda a: torch.mm(a, a), "CompositeExplicitAutograd")
+    a = torch.rand(4, 4, device="mps")
+    with torch.autocast("mps"):
+        expected = torch.ops.traced.square(a)
+        with mpsmith.trace():
+            seen = torch.ops.traced.square(a)
+    assert expected.dtype == torch.float16
+    assert seen.dtype == torch.float16
+    assert torch.equal(seen.cpu(), expected.cpu())
+
+
+def test_an_in_place_call_on_a_view_is_told_by_its_own_line_in_backward() -> None:
+    w = torch.rand(2, 6, device="mps", requires_grad=True)
+
+    def forward() -> torch.Tensor:
+        y = w * 1
+        y[:, :2].clamp_(0.5)  # changes a view
+        return y * 2
+
+    with mpsmith.trace() as t:
+        forward().sum().backward()
+    lines = {row.place.line for row in t.recording.rows if row.backward and row.place.line}
+    assert line_of(forward, "# changes a view") in lines
+
+
+def test_a_kernel_that_is_registered_meanwhile_ends_the_fallbacks() -> None:
+    from mpsmith import kernels
+
+    x = torch.ones(4, device="mps")
+    loading.reset_counters()
+    with mpsmith.trace() as t:
+        torch.heaviside(x, x)
+        with kernels.use("aten::heaviside"):
+            torch.heaviside(x, x)
+        torch.heaviside(x, x)
+    assert counted(t.recording) == device_counted() == {"aten::heaviside.out": 2}
+
+
+def test_a_refused_call_is_no_fallback() -> None:
+    loading.set_fallback_enabled(False)
+    x = torch.ones(4, device="mps")
+    with mpsmith.trace() as t, pytest.raises(NotImplementedError):
+        torch.heaviside(x, x)
+    assert not t.fallbacks
+    assert "aten::heaviside.out was refused" in str(t)
+
+
+def test_compiled_code_is_traced_and_stays_compiled() -> None:
+    graphs = []
+
+    def backend(module: torch.fx.GraphModule, inputs: object) -> Callable[..., object]:
+        graphs.append(module)
+        return module.forward
+
+    compiled = torch.compile(lambda x: torch.heaviside(x, x) + 1, backend=backend)
+    x = torch.ones(5, device="mps")
+    with mpsmith.trace() as t:
+        compiled(x)
+    assert len(graphs) == 1
+    assert counted(t.recording) == {"aten::heaviside.out": 1}
+
+
+def test_many_different_shapes_at_a_line_are_counted_together() -> None:
+    with mpsmith.trace() as t:
+        for size in range(1, 41):
+            x = torch.ones(size, device="mps")
+            torch.heaviside(x, x)
+    (at,) = t.fallbacks
+    assert (at.calls, len(at.rows)) == (40, 17)
+    assert at.operands[0] == "others"
+
+
+def test_counting_alone_has_no_lines() -> None:
+    x = torch.ones(3, device="mps")
+    with mpsmith.trace(lines=False) as t:
+        torch.heaviside(x, x)
+    (at,) = t.fallbacks
+    assert (at.overload, at.calls, str(at.place)) == ("aten::heaviside.out", 1, "unknown")
+    assert t.recording.events == []

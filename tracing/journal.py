@@ -1,0 +1,176 @@
+"""Where a process writes down what it sees, so that nothing is lost when it is killed, and memory stays bounded.
+
+Counts and events are mapped files of a fixed size: what is written there outlives the process, however it ends.
+What a row means is a line of JSON, written when the row begins. Without a folder all of it is memory.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import struct
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from .recording import Calls, Event, Kind, Operand, Place, Recording
+
+ROWS = 1 << 15
+EVENTS = 200_000
+
+# The columns of a row of counts.
+CALLS, REFUSED, TO_CPU, TO_MPS, NANOSECONDS = range(5)
+COLUMNS = 5
+# Row 0 holds what belongs to no row: the calls of rows that found no room, and how many events there are.
+OVERFLOW = 0
+DROPPED_CALLS, EVENTS_WRITTEN, EVENTS_DROPPED = range(3)
+
+EVENT = struct.Struct("<qqii")
+_INTEGER = 8
+
+
+class Journal:
+    """The rows, events and facts of one process.
+
+    Not safe against threads by itself: the recorder holds its lock around `new_row`, `count` and `add_event`.
+    """
+
+    def __init__(self, folder: Path | None = None, *, rows: int = ROWS, events: int = EVENTS) -> None:
+        self.process = os.getpid()
+        self._most_rows, self._most_events = rows, events
+        stem = folder / f"{self.process}-{time.monotonic_ns()}" if folder else None
+        self._counts = _map(stem and stem.with_suffix(".counts"), rows * COLUMNS * _INTEGER)
+        self._events = _map(stem and stem.with_suffix(".events"), events * EVENT.size)
+        self.counts = memoryview(self._counts).cast("q")
+        self._lines: list[dict[str, Any]] = []
+        self._file: BinaryIO | None = None
+        if stem:
+            self._file = stem.with_suffix(".jsonl").open("ab", buffering=0)
+        self._next_row = 1
+
+    def new_row(self, overload: str, kind: Kind, backward: bool, place: Place, operands: object) -> int:
+        """Begin a row; `operands` is a list of (dtype, shape) or None. OVERFLOW where there is no room left."""
+        if self._next_row >= self._most_rows:
+            return OVERFLOW
+        row, self._next_row = self._next_row, self._next_row + 1
+        where = [place.file, place.line, place.module, place.library, place.note]
+        self._write(
+            {"row": row, "overload": overload, "kind": kind, "backward": backward, "at": where, "operands": operands}
+        )
+        return row
+
+    def count(self, row: int, nanoseconds: int, to_cpu: int, to_mps: int) -> None:
+        """One more call of a row."""
+        counts = self.counts
+        if row == OVERFLOW:
+            counts[DROPPED_CALLS] += 1
+            return
+        at = row * COLUMNS
+        counts[at] += 1
+        counts[at + NANOSECONDS] += nanoseconds
+        if to_cpu:
+            counts[at + TO_CPU] += to_cpu
+        if to_mps:
+            counts[at + TO_MPS] += to_mps
+
+    def refuse(self, row: int) -> None:
+        """One more call of a row that raised, because falling back is switched off."""
+        if row != OVERFLOW:
+            self.counts[row * COLUMNS + REFUSED] += 1
+
+    def add_event(self, row: int, start: int, duration: int, thread: int) -> None:
+        """One call in time, if there is room for it."""
+        counts = self.counts
+        number = counts[EVENTS_WRITTEN]
+        if number < self._most_events:
+            EVENT.pack_into(self._events, number * EVENT.size, start, duration, row, thread)
+            counts[EVENTS_WRITTEN] = number + 1
+        else:
+            counts[EVENTS_DROPPED] += 1
+
+    def name_thread(self, number: int, name: str) -> None:
+        """What a number in the events stands for."""
+        self._write({"thread": number, "name": name})
+
+    def tell(self, facts: dict[str, Any]) -> None:
+        """Facts about this process; later ones add to earlier ones."""
+        self._write({"facts": facts})
+
+    def recording(self) -> Recording:
+        """What has been written so far."""
+        return _recording(self.process, self._lines, self.counts, self._events)
+
+    def _write(self, line: dict[str, Any]) -> None:
+        if self._file is None:
+            self._lines.append(line)
+        else:
+            self._file.write(json.dumps(line).encode() + b"\n")  # one write: a killed process leaves whole lines
+
+
+def read_folder(folder: Path) -> Recording:
+    """What all processes that wrote into a folder have seen, the first one first."""
+    whole = Recording()
+    for path in sorted(folder.glob("*.jsonl"), key=lambda path: path.stat().st_mtime_ns):
+        lines = list(_lines(path.read_bytes().splitlines()))
+        counts = memoryview(path.with_suffix(".counts").read_bytes()).cast("q")
+        whole.add(_recording(int(path.stem.split("-")[0]), lines, counts, path.with_suffix(".events").read_bytes()))
+    return whole
+
+
+def _lines(texts: Iterable[bytes]) -> Iterable[dict[str, Any]]:
+    for text in texts:
+        try:
+            yield json.loads(text)
+        except ValueError:  # the last line of a process that was killed while it wrote
+            return
+
+
+def _recording(
+    process: int, lines: Iterable[dict[str, Any]], counts: memoryview, events: bytes | mmap.mmap
+) -> Recording:
+    recording = Recording(
+        facts={process: {}}, dropped_calls=counts[DROPPED_CALLS], dropped_events=counts[EVENTS_DROPPED]
+    )
+    position: dict[int, int] = {}
+    for line in lines:
+        if "facts" in line:
+            recording.facts[process] |= line["facts"]
+        elif "thread" in line:
+            recording.threads[process, line["thread"]] = line["name"]
+        else:
+            position[line["row"]] = len(recording.rows)
+            recording.rows.append(_calls(process, line, counts))
+    for number in range(counts[EVENTS_WRITTEN]):
+        start, duration, row, thread = EVENT.unpack_from(events, number * EVENT.size)
+        if row in position:
+            recording.events.append(Event(position[row], start, duration, thread))
+    return recording
+
+
+def _calls(process: int, line: dict[str, Any], counts: memoryview) -> Calls:
+    at = line["row"] * COLUMNS
+    operands = line["operands"]
+    return Calls(
+        overload=line["overload"],
+        kind=Kind(line["kind"]),
+        backward=line["backward"],
+        place=Place(*line["at"]),
+        operands=None if operands is None else tuple(Operand(dtype, tuple(shape)) for dtype, shape in operands),
+        calls=counts[at + CALLS],
+        refused=counts[at + REFUSED],
+        bytes_to_cpu=counts[at + TO_CPU],
+        bytes_to_mps=counts[at + TO_MPS],
+        nanoseconds=counts[at + NANOSECONDS],
+        process=process,
+    )
+
+
+def _map(path: Path | None, size: int) -> mmap.mmap:
+    """A mapping of zeros: of memory, or of a file with all its size on disk, so that no write into it can fail."""
+    if path is None:
+        return mmap.mmap(-1, size)
+    path.write_bytes(bytes(size))
+    with path.open("r+b") as file:
+        return mmap.mmap(file.fileno(), size)

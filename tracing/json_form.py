@@ -1,0 +1,64 @@
+"""A summary as JSON data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .recording import Kind
+from .summary import At, Summary, advice, by_place
+
+
+def to_json(summary: Summary) -> dict[str, Any]:
+    """All that was seen but the single events, which are the timeline's. Times are in nanoseconds of the host."""
+    recording = summary.recording
+    return {
+        "simulated": recording.fact("simulated"),
+        "profile": recording.fact("profile"),
+        "torch": recording.fact("torch"),
+        "imported_torch": bool(recording.facts),
+        "calls": {kind.value: summary.calls(kind) for kind in Kind},
+        "elapsed": summary.elapsed,
+        "fallbacks": [_at(at) for at in summary.fallbacks],
+        "waits": [_at(at) for at in summary.waits],
+        "copies_to_mps": [_at(at) for at in by_place(_rows(summary, Kind.to_mps))],
+        "native": [_at(at) for at in by_place(_rows(summary, Kind.native))],
+        "refused": sorted({row.overload for row in recording.rows if row.refused}),
+        "without_a_line": summary.unseen,
+        "replaced_by_kernels": list(summary.replaced),
+        "without_a_kernel": list(summary.lacking),
+        "forbidden": list(summary.forbidden),
+        "advice": advice(summary),
+        "dropped": {"calls": recording.dropped_calls, "events": recording.dropped_events},
+        "late_variable": recording.fact("late_variable"),
+    }
+
+
+def _rows(summary: Summary, kind: Kind) -> list[Any]:
+    return [row for row in summary.recording.rows if row.kind is kind and row.calls]
+
+
+def _at(at: At) -> dict[str, Any]:
+    place = at.place
+    return {
+        "overload": at.overload,
+        "kind": at.kind.value,
+        "backward": at.backward,
+        "file": place.file,
+        "line": place.line,
+        "module": place.module,
+        "library": place.library,
+        "note": place.note,
+        "calls": at.calls,
+        "bytes_to_cpu": at.bytes_to_cpu,
+        "bytes_to_mps": at.bytes_to_mps,
+        "nanoseconds": at.nanoseconds,
+        "operands": [
+            {
+                "calls": row.calls,
+                "tensors": None
+                if row.operands is None
+                else [{"dtype": operand.dtype, "shape": list(operand.shape)} for operand in row.operands],
+            }
+            for row in sorted(at.rows, key=lambda row: -row.calls)
+        ],
+    }

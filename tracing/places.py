@@ -1,0 +1,153 @@
+"""From a Python stack to the line of the user's source and the path of the module, such as `model.3`.
+
+It looks at frames and hooks into nothing, so the program's modules run as they do without it.
+"""
+
+from __future__ import annotations
+
+import os
+import sysconfig
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import torch
+
+from .recording import Place
+
+_TORCH, _LIBRARY, _USER, _PYTHON = range(1, 5)
+
+_OWN_ROOMS = tuple(str(Path(__file__).parents[1] / room) + os.sep for room in ("tracing", "kernels", "simulator"))
+_TORCH_FOLDER = str(Path(torch.__file__).parent) + os.sep
+_STANDARD_LIBRARY = sysconfig.get_path("stdlib") + os.sep
+_PACKAGES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+
+_CALL_OF_A_MODULE: CodeType = torch.nn.Module._call_impl.__code__
+_PRINTING = str(Path(torch.__file__).parent / "_tensor_str.py")
+# What starts a backward: frames above it belong to whoever asked for gradients, not to the node that runs.
+_ENGINE: CodeType | None = getattr(getattr(torch.autograd.graph, "_engine_run_backward", None), "__code__", None)
+
+UNKNOWN = 0
+
+
+class Places:
+    """The places seen so far; each has a number, and 0 stands for none."""
+
+    def __init__(self) -> None:
+        self.table: list[Place] = [Place()]
+        self._numbers: dict[tuple[int, int, int, int, str, bool], int] = {}
+        self._files: dict[str, int] = {}
+        self._codes: dict[int, CodeType] = {}  # keeps alive what the keys name by id
+        self._paths: dict[int, tuple[weakref.ref[Any], str]] = {}
+
+    def find(self, frame: FrameType | None) -> int:
+        """The number of the place that a stack stands at, from its innermost frame; UNKNOWN below a backward."""
+        files = self._files
+        start, library, user, module, printing = frame, None, None, None, False
+        while frame is not None:
+            code = frame.f_code
+            file = code.co_filename
+            owner = files.get(file) or self._owner(file)
+            if owner == _TORCH:
+                if module is None and code is _CALL_OF_A_MODULE:
+                    module = frame.f_locals["self"]
+                    if user is not None:
+                        break
+                elif code is _ENGINE:
+                    break
+                elif file == _PRINTING:
+                    printing = True
+            elif user is None:
+                if owner == _USER:
+                    user = frame
+                    if module is not None:
+                        break
+                elif owner == _LIBRARY and library is None:
+                    library = frame
+            frame = frame.f_back
+        if user is None and library is None:
+            return UNKNOWN
+        path = self._path(module, start) if module is not None else ""
+        key = (
+            id(library.f_code) if library else 0,
+            library.f_lasti if library else 0,
+            id(user.f_code) if user else 0,
+            user.f_lasti if user else 0,
+            path,
+            printing,
+        )
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = self._new(library, user, path, printing)
+        return number
+
+    def _new(self, library: FrameType | None, user: FrameType | None, path: str, printing: bool) -> int:
+        for frame in (library, user):
+            if frame is not None:
+                self._codes[id(frame.f_code)] = frame.f_code
+        here = user or library
+        place = Place(
+            file=here.f_code.co_filename if here else "",
+            line=here.f_lineno if here else 0,
+            module=path,
+            library=f"{library.f_code.co_filename}:{library.f_lineno}" if user and library else "",
+            note="printing" if printing else "",
+        )
+        self.table.append(place)
+        return len(self.table) - 1
+
+    def _owner(self, file: str) -> int:
+        if file.startswith(_TORCH_FOLDER):
+            owner = _TORCH
+        elif file.startswith(_OWN_ROOMS) or (file.startswith("<frozen") and file.endswith(">")):
+            owner = _PYTHON
+        elif any(part in file for part in _PACKAGES):
+            owner = _LIBRARY
+        elif file.startswith(_STANDARD_LIBRARY):
+            owner = _PYTHON
+        else:
+            owner = _USER
+        self._files[file] = owner
+        return owner
+
+    def _path(self, module: Any, start: FrameType | None) -> str:
+        """The module's name from the outermost module of the stack that holds it: `model.layers.0`."""
+        known = self._paths.get(id(module))
+        if known and known[0]() is module:
+            return known[1]
+        for root, caller in reversed(list(_calls_of_modules(start))):
+            names = {id(part): name for name, part in root.named_modules()}
+            if id(module) in names:
+                first, rest = _name_of(root, caller), names[id(module)]
+                path = f"{first}.{rest}" if rest else first
+                self._paths[id(module)] = (weakref.ref(module), path)
+                return path
+        return type(module).__name__
+
+
+def _calls_of_modules(frame: FrameType | None) -> Iterator[tuple[Any, FrameType | None]]:
+    """The modules being called, the innermost first, each with the frame that called it."""
+    while frame is not None:
+        if frame.f_code is _CALL_OF_A_MODULE:
+            module = frame.f_locals["self"]
+            caller = frame.f_back
+            while caller is not None and caller.f_code.co_filename.startswith(_TORCH_FOLDER):
+                caller = caller.f_back
+            yield module, caller
+        frame = frame.f_back
+
+
+def _name_of(root: Any, caller: FrameType | None) -> str:
+    """What the calling code calls a module: its variable, an attribute of one, or else its class."""
+    if caller is not None:
+        for variables in (caller.f_locals, caller.f_globals):
+            for name, value in list(variables.items()):
+                if value is root:
+                    return name
+        for name, value in list(caller.f_locals.items()):
+            for attribute, held in list(getattr(value, "__dict__", {}).items()):
+                if held is root:
+                    return f"{name}.{attribute}"
+    return type(root).__name__

@@ -1,0 +1,89 @@
+"""`with mpsmith.trace() as t:`: the same in a notebook or a test, for the calls of the block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..audit.selection import DeviceKind
+from . import json_form, text, timeline
+from .journal import Journal
+from .process import Opened
+from .recording import Recording
+from .summary import At, Summary, finished_kernels, summarize
+
+
+class Trace:
+    """What was seen in a block of code, until now while it runs.
+
+    ``print(t)`` or ``t`` at the end of a notebook's cell shows the tables.
+    """
+
+    def __init__(self, opened: Opened, journal: Journal, counted: dict[str, int]) -> None:
+        self._opened = opened
+        self._journal = journal
+        self._counted = counted
+        self._ended: Recording | None = None
+
+    @property
+    def recording(self) -> Recording:
+        """All that was seen, as data."""
+        return self._ended or self._journal.recording()
+
+    @property
+    def summary(self) -> Summary:
+        """The same in order."""
+        return summarize(self.recording, kernels=finished_kernels())
+
+    @property
+    def fallbacks(self) -> Sequence[At]:
+        """What ran on the CPU: an overload at a line each, the longest first."""
+        return self.summary.fallbacks
+
+    @property
+    def waits(self) -> Sequence[At]:
+        """Where the host waited for the GPU without a fallback: `.item()`, `.cpu()`, printing a tensor."""
+        return self.summary.waits
+
+    def forbidden(self, allow: Sequence[str] = ()) -> tuple[str, ...]:
+        """The overloads that fell back, but for those that are allowed: operators or overloads by name."""
+        return summarize(self.recording, allowed=allow).forbidden
+
+    def to_json(self) -> dict[str, Any]:
+        """What `mpsmith trace --json` prints."""
+        return json_form.to_json(self.summary)
+
+    def write_timeline(self, path: str | Path) -> None:
+        """Write a timeline for ui.perfetto.dev."""
+        timeline.write(Path(path), self.recording)
+
+    def __str__(self) -> str:
+        return text.as_text(self.summary)
+
+    __repr__ = __str__
+
+    def _end(self) -> None:
+        now = self._opened.counted_fallbacks()
+        more = {name: calls - self._counted.get(name, 0) for name, calls in now.items()}
+        self._journal.tell({"counted_fallbacks": {name: calls for name, calls in more.items() if calls > 0}})
+        self._ended = self._journal.recording()
+
+
+@contextmanager
+def trace(*, lines: bool = True) -> Iterator[Trace]:
+    """Record what the block does on mps; see `mpsmith.trace`."""
+    opened = Opened.of(DeviceKind.AUTO, None)
+    from .recorder import Recorder
+
+    journal = Journal()
+    journal.tell(opened.facts())
+    seen = Trace(opened, journal, opened.counted_fallbacks())
+    recorder = Recorder(lambda: journal, lines=lines, always_falls_back=opened.always_falls_back)
+    recorder.start()
+    try:
+        yield seen
+    finally:
+        recorder.stop()
+        seen._end()

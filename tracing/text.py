@@ -1,0 +1,215 @@
+"""The tables at the end of a traced program."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from .recording import Kind, Place
+from .summary import At, Summary, advice
+
+# Places and operands of one operator that a table shows; `--json` and `--html` have all.
+SHOWN = 12
+WIDTH_OF_A_FILE = 200
+
+
+def show(summary: Summary, console: Console | None = None) -> None:
+    """Print what fell back, where the host waits, and what helps."""
+    out = console or _console()
+    for line in heading(summary):
+        out.print(escape(line), soft_wrap=True)
+    if summary.fallbacks:
+        out.print(_fallback_table(summary.fallbacks))
+    if summary.waits:
+        out.print(_wait_table(summary.waits))
+    for line in closing(summary):
+        out.print(escape(line), soft_wrap=True)
+
+
+def as_text(summary: Summary) -> str:
+    """What `show` prints."""
+    out = Console(highlight=False, width=WIDTH_OF_A_FILE, file=io.StringIO())
+    show(summary, out)
+    return out.file.getvalue().rstrip()  # type: ignore[attr-defined, no-any-return]
+
+
+def heading(summary: Summary) -> list[str]:
+    """What was seen at all, a line each."""
+    recording = summary.recording
+    lines = []
+    if recording.fact("simulated"):
+        lines.append(
+            f"SIMULATED mps device with the coverage of torch {recording.fact('profile')}: calls and bytes are exact, "
+            "times are this machine's and no GPU's"
+        )
+    if not recording.facts:
+        return [*lines, "the program did not import torch (or its processes were not Python's): nothing was recorded"]
+    total = sum(row.calls for row in recording.rows) + recording.dropped_calls
+    if not total:
+        return [*lines, "the program called nothing on mps"]
+    if not summary.fallbacks and not summary.unseen:
+        lines.append(f"no operator fell back to the CPU in {_number(total)} calls on mps")
+    else:
+        fell_back = summary.calls(Kind.fallback) + sum(summary.unseen.values())
+        lines.append(
+            f"{_number(fell_back)} of {_number(total)} calls on mps fell back to the CPU"
+            + (f", {summary.share:.0%} of the time between the first and the last" if summary.share else "")
+        )
+    return lines
+
+
+def closing(summary: Summary) -> list[str]:
+    """What a reader should know beside the tables, and the sentence that helps."""
+    recording = summary.recording
+    lines = [
+        f"{overload} fell back {_times(calls)} more where no line is known (torch's own printing, a thread older than "
+        "the trace, a library of C++): the device's counters say so"
+        for overload, calls in sorted(summary.unseen.items())
+    ]
+    refused = {row.overload: row for row in recording.rows if row.refused}
+    lines += [f"{overload} was refused: it has no kernel for mps, and falling back is off" for overload in refused]
+    if recording.dropped_calls:
+        lines.append(f"dropped: {_number(recording.dropped_calls)} calls, too many different ones to tell apart")
+    if recording.dropped_events:
+        kept = len(recording.events)
+        later = _number(recording.dropped_events)
+        lines.append(
+            f"the timeline holds the first {_number(kept)} calls, the {later} later ones are in the tables alone"
+        )
+    if place := recording.fact("late_variable"):
+        lines.append(
+            f"{shown_file(place)} sets PYTORCH_ENABLE_MPS_FALLBACK after torch was imported, which has no effect "
+            "without `mpsmith trace`: set it before the program starts"
+        )
+    elif summary.fallbacks and not _allowed_by_user():
+        lines.append(
+            "`mpsmith trace` has set PYTORCH_ENABLE_MPS_FALLBACK=1; without it the first of these calls raises "
+            "NotImplementedError"
+        )
+    if sentence := advice(summary):
+        lines.append(sentence)
+    return lines
+
+
+def _allowed_by_user() -> bool:
+    return os.environ.get("PYTORCH_ENABLE_MPS_FALLBACK", "0") not in ("", "0")
+
+
+def _console() -> Console:
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=WIDTH_OF_A_FILE)
+
+
+def _table(*columns: str, right: Sequence[str] = ()) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in columns:
+        table.add_column(name, justify="right" if name in right else "left", overflow="fold")
+    return table
+
+
+def _fallback_table(fallbacks: Sequence[At]) -> Table:
+    numbers = ("calls", "to CPU", "back", "ms")
+    table = _table("ran on the CPU", "calls", "where", "module", "operands", *numbers[1:], right=numbers)
+    for at in fallbacks[:SHOWN]:
+        table.add_row(
+            escape(at.overload),
+            _number(at.calls),
+            escape(where(at)),
+            escape(at.place.module),
+            escape(_operands(at)),
+            size(at.bytes_to_cpu),
+            size(at.bytes_to_mps),
+            f"{at.nanoseconds / 1e6:.2f}",
+        )
+    _add_rest(table, len(fallbacks))
+    return table
+
+
+def _wait_table(waits: Sequence[At]) -> Table:
+    numbers = ("calls", "to CPU", "ms")
+    table = _table("the host waits for the GPU in", "calls", "where", "module", "to CPU", "ms", right=numbers)
+    for at in waits[:SHOWN]:
+        table.add_row(
+            escape(at.overload),
+            _number(at.calls),
+            escape(where(at)),
+            escape(at.place.module),
+            size(at.bytes_to_cpu) if at.bytes_to_cpu else "",
+            f"{at.nanoseconds / 1e6:.2f}",
+        )
+    _add_rest(table, len(waits))
+    return table
+
+
+def _add_rest(table: Table, rows: int) -> None:
+    if rows > SHOWN:
+        table.add_row(f"... {rows - SHOWN} more: --json or --html")
+
+
+def where(at: At) -> str:
+    """`train.py:12`, and for a backward whose forward that is."""
+    place = shown_place(at.place)
+    return f"backward of {place}" if at.backward and at.place.file else f"backward, {place}" if at.backward else place
+
+
+def shown_place(place: Place) -> str:
+    """The file as short as it is clear, and the line."""
+    return shown_file(str(place)) + (f" ({place.note})" if place.note else "")
+
+
+def shown_file(text: str) -> str:
+    """A path below the current folder without it."""
+    return text.removeprefix(f"{Path.cwd()}{os.sep}")
+
+
+def _operands(at: At) -> str:
+    first, *others = at.operands
+    return first + (f" and {len(others)} other{'s' if len(others) > 1 else ''}" if others else "")
+
+
+def size(number: int) -> str:
+    """Bytes as people read them."""
+    value = float(number)
+    for unit in ("B", "KiB", "MiB"):
+        if value < 1024:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} GiB"
+
+
+def _number(value: int) -> str:
+    return f"{value:,}"
+
+
+def _times(calls: int) -> str:
+    return "once" if calls == 1 else f"{calls:,} times"
+
+
+def show_both(before: Summary, after: Summary, console: Console | None = None) -> None:
+    """Print what fell back without and with `import mpsmith.kernels`, side by side."""
+    out = console or _console()
+    calls = [_calls_by_overload(summary) for summary in (before, after)]
+    table = _table("operator on the CPU", "calls", "with mpsmith.kernels", right=("calls", "with mpsmith.kernels"))
+    for overload in sorted(calls[0] | calls[1], key=lambda name: (-calls[0].get(name, 0), name)):
+        table.add_row(escape(overload), *(_number(found.get(overload, 0)) for found in calls))
+    if table.row_count:
+        out.print()
+        out.print(table)
+    times = [sum(at.nanoseconds for at in summary.fallbacks) / 1e6 for summary in (before, after)]
+    out.print(
+        f"{sum(calls[0].values()):,} calls fell back, {sum(calls[1].values()):,} with mpsmith.kernels; "
+        f"{times[0]:.2f} ms in fallbacks, then {times[1]:.2f} ms"
+    )
+
+
+def _calls_by_overload(summary: Summary) -> dict[str, int]:
+    found = dict(summary.unseen)
+    for at in summary.fallbacks:
+        found[at.overload] = found.get(at.overload, 0) + at.calls
+    return found
