@@ -41,6 +41,7 @@ def blame_for(case: Case, recorder: Recorder, seed: int, label: str, traceable: 
 def _decomposed_is_wrong(case: Case, seed: int, label: str, traceable: Callable[..., Any]) -> bool:
     """Whether the decompositions compute something else on the CPU; what they refuse is no wrong result."""
     torch._dynamo.reset()
+    case = replace(case, same_memory=False)  # as of any compiled call
     decomposed = replace(case, call=torch.compile(traceable, backend=DECOMPOSED))
     cotangents: list[torch.Tensor] = []
     seed_cpu = partial(seed_generators, seed, label)

@@ -13,10 +13,15 @@ from .compare import Difference
 from .execution import Execution
 
 
-def compare_memory(actual: Execution, expected: Execution) -> Difference | None:
-    """Outputs are, or share the memory of, the same arguments and the same other outputs as on the CPU."""
+def compare_memory(actual: Execution, expected: Execution, *, among_outputs: bool = True) -> Difference | None:
+    """Outputs are, or share the memory of, the same arguments as on the CPU, and of the same other outputs.
+
+    Args:
+        actual, expected: the call on the device and on the CPU.
+        among_outputs: whether which outputs share memory with each other counts, too.
+    """
     difference = _compare_with_inputs(actual.outputs, expected.outputs, actual.tensors, expected.tensors)
-    if difference is None and len(expected.outputs) > 1:
+    if difference is None and among_outputs and len(expected.outputs) > 1:
         difference = _compare_with_each_other(actual.outputs, expected.outputs)
     return difference
 

@@ -67,6 +67,16 @@ class TestNotLowered:
         assert found.verdict is CompiledVerdict.REFERENCE_FAILED
 
 
+class TestMemory:
+    def test_a_view_of_an_input_stays_one(self) -> None:
+        found = compiled(lambda x: x.t() if x.device.type == "cpu" else x.t().clone(), torch.randn(3, 4))
+        assert found.verdict is CompiledVerdict.WRONG
+        assert found.reason == "forward: output 0 shares no memory with an input, unlike the CPU's"
+
+    def test_equal_outputs_may_become_one(self) -> None:
+        assert compiled(lambda x: (x + 1, x + 1), torch.randn(3)).verdict is CompiledVerdict.METAL
+
+
 class TestWrong:
     def test_narrow_integers_that_do_not_wrap(self) -> None:
         found = compiled(lambda x: (x + x).to(torch.int16), torch.tensor([128, 3], dtype=torch.uint8))
