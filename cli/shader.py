@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from .options import AsJson
-from .printing import counted, print_json
+from .printing import counted, print_json, say
 
 app = typer.Typer(
     name="shader",
@@ -113,6 +113,46 @@ def run(
         print(preview(index, value))
     for path, _ in outputs:
         print(f"wrote {path}")
+
+
+@app.command()
+def corpus(
+    project: Annotated[
+        list[str] | None, typer.Argument(metavar="[PROJECT]...", help="Only these projects.", show_default=False)
+    ] = None,
+    tree: Annotated[
+        list[str] | None,
+        typer.Option("--tree", metavar="PROJECT=FOLDER", help="A checkout of a project that no index has."),
+    ] = None,
+    fetch: Annotated[bool, typer.Option(help="Download what a package index has.")] = True,
+    output: Annotated[Path | None, typer.Option(help="Write the page of the documentation.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compile the Metal of public projects and print which files are accepted; exit with 1 if one is refused."""
+    from ..simulator.corpus.compiling import Result, compile_project
+    from ..simulator.corpus.fetching import tree_of
+    from ..simulator.corpus.page import page, table
+    from ..simulator.corpus.projects import chosen, parse_trees
+
+    trees = parse_trees(tree or [])
+    results: list[Result] = []
+    missing = []
+    for one in chosen(project or []):
+        folder = trees.get(one.name) or tree_of(one, fetch)
+        if folder is None:
+            missing.append(one)
+            say(f"{one.name}: not here; check out {one.git} at {one.commit} and give --tree {one.name}=FOLDER")
+            continue
+        say(f"{one.name} {one.version}: compiling")
+        results += compile_project(one, folder)
+    if as_json:
+        print_json([asdict(result) for result in results])
+    else:
+        print(table(results))
+    if output:
+        output.write_text(page(results, missing), encoding="utf-8")
+    if any(result.standing == "refused" for result in results):
+        raise typer.Exit(1)
 
 
 def _read(file: Path) -> str:

@@ -19,7 +19,8 @@ from types import ModuleType
 from typing import Any
 
 from ...errors import MpsmithError, one_line
-from ...simulator.metal.library import compile_library
+from ...simulator.metal.includes import embed, include_folders
+from ...simulator.metal.library import compile_program
 from ...simulator.metal.modes import mode_from_environment
 from ..wheel.code_generator import GENERATOR, code_generator
 
@@ -124,6 +125,7 @@ def _compiling_with(include: Path) -> Any:
     """`torch.mps.compile_shader` with another folder of headers."""
 
     def compile_shader(source: str) -> Any:
-        return compile_library(source, mode=mode_from_environment(), device="mps", include=[include])
+        program = embed(source, folders=include_folders(None, [include]))
+        return compile_program(program, mode=mode_from_environment(), device="mps")
 
     return compile_shader

@@ -14,6 +14,8 @@ from ...cache import cache_folder
 from ...fingerprint import fingerprint, fingerprint_of_code
 from ..clang import BuildCache, Clang, CompilerMissingError, InternalCompilerError, installed
 from ..clang.compiler import PLAIN_MESSAGES
+from .function_constants import specialized
+from .includes import ProgramSource
 
 _HERE = Path(__file__).parent
 INCLUDE = _HERE / "include"
@@ -74,22 +76,30 @@ class MetalCompiler:
         self.cache = cache
         self.identity = fingerprint(clang.identity, fingerprint_of_code(*DECIDING_CODE))
 
-    def preprocess(self, source: str) -> tuple[str, str]:
-        """Metal source with macros expanded, and clang's messages.
+    def preprocess(self, program: ProgramSource) -> tuple[str, str]:
+        """Metal source with macros expanded and function constants set, and clang's messages.
 
         The result is empty if there was an error.
+
+        Raises:
+            MetalRuntimeError: a function constant that is given cannot be told from the source.
         """
+        folders = [word for folder in (*program.folders, INCLUDE) for word in ("-I", str(folder))]
         done = self.clang.run(
             *("clang", "-E", "-undef", "-x", "c++", "-std=c++17", "-nostdinc", "-nostdinc++", *_DEFINES),
-            *(*PLAIN_MESSAGES, "-I", str(INCLUDE), "-"),
-            source=source,
+            *(f"-D{name}" for name in program.defines),
+            # A quoted header of text that has no file is looked for in the working folder: in none of the user's.
+            *(*PLAIN_MESSAGES, f"-working-directory={INCLUDE}", *folders, "-"),
+            source=program.text,
         )
-        return (done.stdout if done.succeeded else ""), done.stderr
+        if not done.succeeded:
+            return "", program.name_files(done.stderr)
+        return specialized(program.name_files(done.stdout), program.constants), done.stderr
 
     def check(self, source: str, build: Build, warnings: Sequence[str] = ()) -> str:
         """Clang's messages about rewritten source."""
         done = self.clang.run(
-            *("clang", *self._flags(build), *warnings, "-ferror-limit=20", *PLAIN_MESSAGES),
+            *("clang", *self._flags(build), *warnings, "-ferror-limit=200", *PLAIN_MESSAGES),
             *("-fsyntax-only", "-include-pch", str(self._precompiled(build)), "-"),
             source=source,
         )

@@ -12,7 +12,7 @@ import re
 from .declarations import Function, Program
 from .tokens import Tokens
 
-_OPERATION = re.compile(r"(?:simd|quad|simdgroup)_\w+")
+_OPERATION = re.compile(r"(?:__metal_)?(?:simd|quad|simdgroup)_\w+")
 _LOOPS = frozenset({"for", "while", "do"})
 _BRANCHES = frozenset({"if", "switch"})
 

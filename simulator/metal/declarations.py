@@ -15,6 +15,7 @@ from .tokens import Tokens
 ADDRESS_SPACES = frozenset({"device", "constant", "threadgroup", "thread", "threadgroup_imageblock"})
 _CLASS_WORDS = frozenset({"struct", "class", "union"})
 _NOT_IN_SIGNATURE = frozenset({"inline", "static", "METAL_FUNC", "constexpr", ""})
+_CONSTRUCTOR_WORDS = frozenset({"constexpr", "explicit", "inline", "METAL_FUNC", ""})
 _SWIZZLE = re.compile(r"[xyzw]{2,4}|[rgba]{2,4}")
 
 
@@ -183,6 +184,8 @@ class DeclarationWalk:
     def _statement(self, start: int, head: int, end: int, parameters: int, scope: str, in_class: bool) -> int:
         """A declaration that ends with `;` at `end`: a variable, an alias, a prototype."""
         text = self.tokens.text
+        if in_class and parameters >= 0:
+            self._name_space_of_constructor(head, parameters, end)
         for attribute in self.attributes.get(end, ()):
             if attribute_name(attribute) == "function_constant":
                 self.program.function_constants.append(end)
@@ -211,6 +214,8 @@ class DeclarationWalk:
     ) -> int:
         text, pair = self.tokens.text, self.tokens.pair
         end = pair[body]
+        if in_class:
+            self._name_space_of_constructor(head, parameters, body)
         if self._is_duplicate(start, self._signature_end(parameters, body), scope):
             self.tokens.erase(start, end + 1)
             return end + 1
@@ -243,6 +248,19 @@ class DeclarationWalk:
         while i < body and text[i] != ":":
             i += 1
         return i
+
+    def _name_space_of_constructor(self, head: int, parameters: int, end: int) -> None:
+        """`c() constant`: the space in which an object is made. `constant` is no `const` here, which C++ refuses."""
+        text = self.tokens.text
+        if not _CONSTRUCTOR_WORDS.issuperset(text[head : parameters - 1]):
+            return
+        for i in range(self.tokens.pair[parameters] + 1, end):
+            if text[i] in (":", "=", "{"):
+                return
+            if text[i] in ADDRESS_SPACES and self.drop_duplicates:
+                text[i] = ""
+            elif text[i] == "constant":
+                text[i] = "__global"
 
     # ------------------------------------------------------------------------------------------ duplicates
     def _is_duplicate(self, start: int, end: int, scope: str) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from .errors import MetalRuntimeError
+from .errors import MetalRuntimeError, MetalValueError
 
 _DECLARED = re.compile(
     r"(?P<head>\bconstant\b[^;{}()\[\]]*?\b(?P<name>\w+))\s*\[\[\s*function_constant\((?P<index>[^\]]*?)\)\s*\]\]\s*;"
@@ -20,6 +21,28 @@ class Constant:
     index: int
     name: str
     value: str
+
+
+def constants_of(values: Mapping[int | str, bool | int | float]) -> tuple[Constant, ...]:
+    """Python's values for function constants, by index or by name.
+
+    Raises:
+        MetalValueError: a value is no bool, int or float.
+    """
+    return tuple(
+        Constant(key if isinstance(key, int) else -1, key if isinstance(key, str) else "", _in_metal(key, value))
+        for key, value in values.items()
+    )
+
+
+def _in_metal(key: int | str, value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return repr(value) if math.isfinite(value) else "NAN" if value != value else f"{'-' * (value < 0)}INFINITY"
+    raise MetalValueError(f"the function constant {key!r} is a {type(value).__name__}: give a bool, an int or a float")
 
 
 def specialized(source: str, constants: Sequence[Constant]) -> str:

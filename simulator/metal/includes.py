@@ -1,26 +1,65 @@
-"""`#include` of torch's own Metal headers, embedded as torch does it; line markers keep the place of errors."""
+"""What a program includes: embedded as torch does it, or left to the preprocessor with all that can come from it known.
+
+torch puts each of its headers in place once, whatever the preprocessor would have said: that is what `compile_shader`
+takes. A file of a project that Xcode builds goes through the preprocessor: a header may come twice, or from one of
+two branches.
+"""
 
 from __future__ import annotations
 
 import functools
 import importlib.util
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...fingerprint import fingerprint
+from .function_constants import Constant
+
 PROGRAM = "program_source"
 """What Apple's compiler calls source that comes from a string."""
 
 _INCLUDE = re.compile(r'\s*#\s*include\s*[<"]([^>"]+)[>"]')
+_PLACE = re.compile(r'^(#[ ]\d+[ ]"|)(/[^"\n:]+)(?=[":])', re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class EmbeddedSource:
-    """One text with all headers in it; `lines` has the lines of each file by the name used in its markers."""
+class ProgramSource:
+    """A program with what it includes.
+
+    Attributes:
+        text: the program, with a line marker in front; its headers are in it where torch's embedding put them there.
+        lines: the lines of each file, by the name that messages give it.
+        folders: where the preprocessor looks for headers that are not embedded.
+        defines: macros, as `NAME` or `NAME=VALUE`.
+        paths: the files that the preprocessor may read, each with the name that messages give it.
+        constants: values of function constants.
+    """
 
     text: str
     lines: dict[str, list[str]]
+    folders: tuple[Path, ...] = ()
+    defines: tuple[str, ...] = ()
+    paths: tuple[tuple[str, str], ...] = ()
+    constants: tuple[Constant, ...] = ()
+
+    @functools.cached_property
+    def identity(self) -> str:
+        """Changes with the program, its headers and its macros."""
+        headers = [part for _, name in self.paths for part in (name, *self.lines[name])]
+        constants = [part for c in self.constants for part in (str(c.index), c.name, c.value)]
+        return fingerprint(self.text, *self.defines, "", *constants, "", *headers)
+
+    def name_files(self, preprocessed: str) -> str:
+        """What the preprocessor wrote, its text or its messages, with the names that `paths` has for the files."""
+        names = dict(self.paths)
+
+        def named(place: re.Match[str]) -> str:
+            return place[1] + names.get(os.path.normpath(place[2]), place[2])
+
+        return _PLACE.sub(named, preprocessed) if names else preprocessed
 
 
 @functools.cache
@@ -39,12 +78,41 @@ def include_folders(filename: str | Path | None, more: Sequence[Path] = ()) -> l
     return [*beside, *more, *([torch_folder] if torch_folder else [])]
 
 
-def embed(source: str, name: str = PROGRAM, folders: Sequence[Path] = ()) -> EmbeddedSource:
+# ---------------------------------------------------------------------------------------------- by the preprocessor
+def with_includes(
+    source: str, name: str = PROGRAM, folders: Sequence[Path] = (), defines: Sequence[str] = ()
+) -> ProgramSource:
+    """The program with every file that its includes may reach; the preprocessor decides which of them it takes."""
+    lines = {name: source.split("\n")}
+    absolute = tuple(folder.absolute() for folder in folders)
+    paths: dict[str, str] = {}
+    waiting: list[tuple[str, Path | None]] = [(source, None)] if absolute else []
+    while waiting:
+        text, beside = waiting.pop()
+        for line in text.split("\n"):
+            include = _INCLUDE.match(line)
+            path = _found(include[1], ([beside] if beside else []) + list(absolute)) if include else None
+            if include is None or path is None or path in paths:
+                continue
+            paths[path] = include[1] if include[1] not in lines else path
+            header = Path(path).read_text(encoding="utf-8", errors="replace")
+            lines[paths[path]] = header.split("\n")
+            waiting.append((header, Path(path).parent))
+    marked = f'# 1 "{name}"\n{source}'
+    return ProgramSource(marked, lines, absolute, tuple(defines), tuple(sorted(paths.items())))
+
+
+def _found(include: str, folders: Sequence[Path]) -> str | None:
+    return next((os.path.normpath(p) for folder in folders if (p := folder / include).is_file()), None)
+
+
+# ---------------------------------------------------------------------------------------------- as torch embeds them
+def embed(source: str, name: str = PROGRAM, folders: Sequence[Path] = ()) -> ProgramSource:
     """Replaces each `#include` that is found in `folders` by the file, once; the others stay."""
     lines: dict[str, list[str]] = {}
     parts: list[str] = []
     _embed(source, name, folders, lines, parts)
-    return EmbeddedSource("".join(parts), lines)
+    return ProgramSource("".join(parts), lines)
 
 
 def _embed(source: str, name: str, folders: Sequence[Path], lines: dict[str, list[str]], parts: list[str]) -> None:

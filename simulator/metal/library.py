@@ -7,6 +7,7 @@ import re
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -19,7 +20,8 @@ from .dispatch import GridLaunch, LoadedKernel, load_kernel, runtime_of
 from .entries import FIRST_THREADGROUP_SLOT, EntryPoint
 from .error_buffer import ErrorBuffer
 from .errors import MetalRuntimeError, MetalValueError, UndefinedLanesError
-from .includes import PROGRAM, embed, include_folders
+from .function_constants import constants_of
+from .includes import PROGRAM, ProgramSource, include_folders, with_includes
 from .modes import Mode, current_mode, validate_mode
 from .regions import GUARDED_BYTES, merged_regions
 from .schedules import run_schedules
@@ -28,6 +30,7 @@ from .undefined_lanes import run_with_poison
 from .wrappers import symbol
 
 NO_MEMORY: Mapping[int, Buffer] = MappingProxyType({})
+NO_CONSTANTS: Mapping[int | str, bool | int | float] = MappingProxyType({})
 
 
 class ShaderLibrary:
@@ -315,24 +318,36 @@ def compile_library(
     mode: Mode = "fast",
     filename: str | Path | None = None,
     include: Sequence[Path] = (),
+    defines: Sequence[str] = (),
+    constants: Mapping[int | str, bool | int | float] = NO_CONSTANTS,
     device: Device = "cpu",
-    embed_headers: bool = True,
 ) -> ShaderLibrary:
-    """Compiles Metal source.
+    """Compiles Metal source as a project's own build does: its includes and macros are the preprocessor's.
 
     Args:
         source: the program. `#include` finds the headers of the installed torch, and files beside `filename`.
         mode: how carefully its kernels run; see `checking`.
         filename: where the source comes from, for messages and includes.
         include: more folders for `#include`.
+        defines: macros, as `NAME` or `NAME=VALUE`.
+        constants: values of function constants by index or by name; the others stay undefined.
         device: "cpu" for CPU tensors and numpy arrays, "mps" for tensors of the simulated device.
-        embed_headers: whether `#include`s are followed.
+
+    Raises:
+        MetalSyntaxError: the source does not compile.
+        MetalRuntimeError: a function constant cannot be given this way.
+        CompilerMissingError: there is no compiler on this machine.
+    """
+    program = with_includes(source, str(filename) if filename else PROGRAM, include_folders(filename, include), defines)
+    return compile_program(replace(program, constants=constants_of(constants)), mode=mode, device=device)
+
+
+def compile_program(program: ProgramSource, *, mode: Mode, device: Device) -> ShaderLibrary:
+    """Compiles a program whose includes are decided.
 
     Raises:
         MetalSyntaxError: the source does not compile.
         CompilerMissingError: there is no compiler on this machine.
     """
     compiler = default_compiler()
-    folders = include_folders(filename, include) if embed_headers else []
-    embedded = embed(source, str(filename) if filename else PROGRAM, folders)
-    return ShaderLibrary(translate(embedded, compiler), compiler, validate_mode(mode), device)
+    return ShaderLibrary(translate(program, compiler), compiler, validate_mode(mode), device)

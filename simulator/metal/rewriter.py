@@ -49,6 +49,8 @@ _PLAIN_CAST_TARGETS = frozenset(
     ]
 )
 _TEXTURES = re.compile(r"(?:texture(?:1d|2d|3d|cube)\w*|depth(?:2d|cube)\w*|texture_buffer|sampler)")
+_VECTORS = re.compile(r"(?:bool|u?char|u?short|u?int|u?long|half|float|bfloat)([234])")
+_UNROLL = re.compile(r"^([ \t]*#[ \t]*pragma[ \t]+)(?:unroll\b.*|clang[ \t]+loop[ \t]+unroll_count\b.*)$", re.MULTILINE)
 _OPENCL_WORDS = frozenset(
     [
         "local",
@@ -84,7 +86,8 @@ class Rewritten:
 
 def rewrite(source: str, dialect: Dialect = "host") -> Rewritten:
     """Rewrites preprocessed Metal source."""
-    tokens = Tokens.of(source)
+    # How often a loop is unrolled changes no result, and the preprocessor leaves macros in the number.
+    tokens = Tokens.of(_UNROLL.sub(r"\1unroll", source))
     try:
         tokens, attributes = cut_attributes(tokens)
     except UnbalancedError:  # clang names the bracket
@@ -121,6 +124,8 @@ def _rewrite_words(tokens: Tokens, program: Program, problems: Problems, dialect
         elif token == "static_cast":
             if text[i + 1] == "<" and text[i + 3] == ">" and text[i + 2] not in _PLAIN_CAST_TARGETS:
                 text[i] = "msl_cast"
+        elif first in "bucsilhf" and text[i + 2] == "=" and text[i + 3] == "{" and _VECTORS.fullmatch(token):
+            _fill_up(tokens, i)
         elif token == "kernel":
             text[i] = "inline"  # so that only the kernel asked for is built
         elif token == "double":
@@ -147,6 +152,19 @@ def _rewrite_swizzle(text: list[str], i: int, program: Program) -> None:
     components = ", ".join(_COMPONENTS[c] for c in token)
     kind = "swizzle_reference" if text[i + 1] in _ASSIGNMENTS else "swizzle"
     text[i] = f"template {kind}<{components}>()"
+
+
+def _fill_up(tokens: Tokens, i: int) -> None:
+    """`uint4 v = {1, 2, 3}`: elements that are left out are zero."""
+    text, pair = tokens.text, tokens.pair
+    opening = i + 3
+    j, commas = opening + 1, 0
+    while j < pair[opening]:
+        commas += text[j] == "," and j + 1 < pair[opening]
+        j = pair[j] + 1 if text[j] in ("(", "[", "{") else j + 1
+    if 0 < commas < int(text[i][-1]) - 1:
+        text[opening] = f"metal::msl_filled_up<{text[i]}>("
+        text[pair[opening]] = ")"
 
 
 def _rewrite_short_float_cast(tokens: Tokens, i: int) -> None:

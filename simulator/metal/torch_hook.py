@@ -6,7 +6,8 @@ import os
 from typing import NoReturn
 
 from .errors import MetalRuntimeError
-from .library import ShaderLibrary, compile_library
+from .includes import embed, include_folders
+from .library import ShaderLibrary, compile_program
 from .modes import mode_from_environment
 
 
@@ -16,12 +17,13 @@ def compile_shader(source: str) -> ShaderLibrary:
     Raises:
         MetalSyntaxError: the source does not compile (a SyntaxError, as on a Mac).
     """
-    return compile_library(source, mode=mode_from_environment(), device="mps")
+    program = embed(source, folders=include_folders(None))
+    return compile_program(program, mode=mode_from_environment(), device="mps")
 
 
 def _compile_embedded(source: str) -> ShaderLibrary:
     """`torch._C._mps_compileShader`: torch has embedded its headers already."""
-    return compile_library(source, mode=mode_from_environment(), device="mps", embed_headers=False)
+    return compile_program(embed(source), mode=mode_from_environment(), device="mps")
 
 
 def load_metallib(source: bytes | bytearray | str | os.PathLike[str]) -> NoReturn:

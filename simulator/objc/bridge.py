@@ -8,11 +8,13 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from ..metal.binding import Buffer
-from ..metal.function_constants import Constant, specialized
-from ..metal.library import ShaderLibrary, SimulatedKernel, compile_library
+from ..metal.function_constants import Constant
+from ..metal.includes import ProgramSource, embed
+from ..metal.library import ShaderLibrary, SimulatedKernel, compile_program
 from ..metal.modes import mode_from_environment
 
 _THREADGROUP_SLOTS = 16
@@ -74,7 +76,7 @@ class MetalPrograms(ctypes.Structure):
     )
 
 
-_sources: list[str] = []  # by number, as `_libraries`: of functions with constants, the source that has them
+_programs: list[ProgramSource] = []  # by number, as `_libraries`
 _libraries: list[ShaderLibrary] = []
 _kernels: list[SimulatedKernel] = []
 _kernel_rows: list[Any] = []  # what C++ points into
@@ -98,16 +100,16 @@ def _guarded(function: Callable[..., None]) -> Callable[..., int | None]:
     return call
 
 
-def _add_library(source: str) -> int:
-    # torch embeds its headers before it hands a source to Metal, and others cannot include any.
-    _libraries.append(compile_library(source, mode=mode_from_environment(), device="mps", embed_headers=False))
-    _sources.append(source)
+def _add_library(program: ProgramSource) -> int:
+    _libraries.append(compile_program(program, mode=mode_from_environment(), device="mps"))
+    _programs.append(program)
     return len(_libraries) - 1
 
 
 @_guarded
 def _compile(source: Any, size: int, number: Any) -> None:
-    number[0] = _add_library(ctypes.string_at(source, size).decode())
+    # torch embeds its headers before it hands a source to Metal, and others cannot include any.
+    number[0] = _add_library(embed(ctypes.string_at(source, size).decode()))
 
 
 @_guarded
@@ -117,8 +119,8 @@ def _names(library: int, names: Any) -> None:
 
 @_guarded
 def _specialize(library: int, rows: Any, count: int, number: Any) -> None:
-    constants = [Constant(row.index, row.name.decode(), row.value.decode()) for row in rows[:count]]
-    number[0] = _add_library(specialized(_sources[library], constants))
+    constants = tuple(Constant(row.index, row.name.decode(), row.value.decode()) for row in rows[:count])
+    number[0] = _add_library(replace(_programs[library], constants=constants))
 
 
 @_guarded

@@ -123,7 +123,19 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "annotations",
         "session",
     ),
-    "simulator": ("errors", "apple", "clang", "metal", "air", "device", "objc", "upstream", "extensions", "shipped"),
+    "simulator": (
+        "errors",
+        "apple",
+        "clang",
+        "metal",
+        "corpus",
+        "air",
+        "device",
+        "objc",
+        "upstream",
+        "extensions",
+        "shipped",
+    ),
 }
 
 

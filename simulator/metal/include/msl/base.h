@@ -36,6 +36,13 @@ typedef _Float16 half;
 #define METAL_FUNC inline
 #define METAL_CONST __attribute__((const))
 #define METAL_PURE __attribute__((pure))
+#define assert(condition) ((void)0)  // as in a release build of Metal, which checks none
+#define coherent(scope)              // memory of the host is coherent to all
+
+// What Apple's headers hand to their own functions, and some programs too.
+#define __METAL_FAST_MATH__ 1
+#define __METAL_PRECISE_MATH__ 0
+#define __METAL_MAYBE_FAST_MATH__ 0
 
 #define MSL_SIMD_WIDTH 32u  // kSimdWidth of runtime/runtime.h, SIMD_WIDTH of mpsmith.metal_limits
 

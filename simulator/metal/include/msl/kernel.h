@@ -1,7 +1,7 @@
 // What a kernel's wrapper needs: the position of a thread, and arguments bound by the parameter's own type.
 #pragma once
 #include "atomic.h"
-#include "simdgroup_matrix.h"
+#include "internals.h"
 
 extern "C" {
 // One threadgroup, as the scheduler describes it (runtime/runtime.h has the same layout).
@@ -118,8 +118,9 @@ struct msl_shared_variable {
 #else
 #define MSL_SHARED_END(name)
 #endif
-// A check of the source alone turns this into an assertion about the variables that are declared so far.
+// A check of the source alone turns these into assertions about the variables that are declared so far.
 #define MSL_SHARED_TOTAL(bytes)
+#define MSL_SHARED_TOTAL_OF_TEMPLATE(bytes)
 #define MSL_SHARED static __attribute__((section("msl_shared"), aligned(16)))
 extern "C" {
 struct msl_sections {

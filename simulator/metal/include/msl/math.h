@@ -54,16 +54,18 @@ MSL_FUNCTIONS
 
 // Mixed arithmetic arguments meet in float, as they do in Metal for these functions.
 #define MSL_MIXED(name) \
-  template <MSL_IF_MIXED(A, B)> MSL_INLINE float name(A a, B b) { return name((float)a, (float)b); } \
-  template <class T, int N> MSL_INLINE vec<T, N> name(vec<T, N> a, T b) { return name(a, vec<T, N>(b)); } \
-  template <class T, int N> MSL_INLINE vec<T, N> name(T a, vec<T, N> b) { return name(vec<T, N>(a), b); }
+  template <MSL_IF_MIXED(A, B)> MSL_INLINE float name(A a, B b) { return name((float)a, (float)b); }
 MSL_MIXED(fmin) MSL_MIXED(fmax) MSL_MIXED(pow) MSL_MIXED(powr) MSL_MIXED(fmod) MSL_MIXED(atan2) MSL_MIXED(copysign)
 #undef MSL_MIXED
-template <class T, int N> MSL_INLINE vec<T, N> fmin(vec<T, N> a, int b) { return fmin(a, vec<T, N>(b)); }
-template <class T, int N> MSL_INLINE vec<T, N> fmin(int a, vec<T, N> b) { return fmin(vec<T, N>(a), b); }
-template <class T, int N> MSL_INLINE vec<T, N> fmax(vec<T, N> a, int b) { return fmax(a, vec<T, N>(b)); }
-template <class T, int N> MSL_INLINE vec<T, N> fmax(int a, vec<T, N> b) { return fmax(vec<T, N>(a), b); }
-template <class T, int N> MSL_INLINE vec<T, N> step(T a, vec<T, N> b) { return step(vec<T, N>(a), b); }
+// A scalar beside a vector counts for each of its elements.
+#define MSL_SPREAD_2(name) \
+  template <class A, class B, class V = msl_met<A, B>> MSL_INLINE auto name(A a, B b) { return name(V(a), V(b)); }
+#define MSL_SPREAD_3(name) \
+  template <class A, class B, class C, class V = msl_met<A, B, C>> MSL_INLINE auto name(A a, B b, C c) { \
+    return name(V(a), V(b), V(c)); \
+  }
+MSL_SPREAD_2(pow) MSL_SPREAD_2(powr) MSL_SPREAD_2(atan2) MSL_SPREAD_2(fmod) MSL_SPREAD_2(fmin) MSL_SPREAD_2(fmax)
+MSL_SPREAD_2(copysign) MSL_SPREAD_2(fdim) MSL_SPREAD_2(step) MSL_SPREAD_2(nextafter) MSL_SPREAD_2(divide)
 
 MSL_INLINE float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 MSL_INLINE half fma(half a, half b, half c) { return (half)__builtin_fmaf(a, b, c); }
@@ -73,6 +75,7 @@ template <class T, int N> MSL_INLINE vec<T, N> fma(vec<T, N> a, vec<T, N> b, vec
   return a;
 }
 template <class T> MSL_INLINE T mad(T a, T b, T c) { return a * b + c; }
+MSL_SPREAD_3(fma) MSL_SPREAD_3(mad)
 
 MSL_INLINE float ldexp(float a, int e) { return __builtin_ldexpf(a, e); }
 MSL_INLINE half ldexp(half a, int e) { return (half)__builtin_ldexpf(a, e); }
@@ -89,8 +92,13 @@ template <class T, int N> MSL_INLINE vec<T, N> sincos(vec<T, N> x, MSL_GENERIC v
 MSL_INLINE float mix(float a, float b, float t) { return a + (b - a) * t; }
 MSL_INLINE half mix(half a, half b, half t) { return a + (b - a) * t; }
 template <class T, int N> MSL_INLINE vec<T, N> mix(vec<T, N> a, vec<T, N> b, vec<T, N> t) { return a + (b - a) * t; }
-template <class T, int N> MSL_INLINE vec<T, N> mix(vec<T, N> a, vec<T, N> b, T t) { return a + (b - a) * t; }
 MSL_INLINE float smoothstep(float a, float b, float x) { float t = saturate((x - a) / (b - a)); return t * t * (3 - 2 * t); }
+MSL_INLINE half smoothstep(half a, half b, half x) { half t = saturate((x - a) / (b - a)); return t * t * (3 - 2 * t); }
+template <class T, int N> MSL_INLINE vec<T, N> smoothstep(vec<T, N> a, vec<T, N> b, vec<T, N> x) {
+  for (int i = 0; i < N; i++) x[i] = smoothstep((T)a[i], (T)b[i], (T)x[i]);
+  return x;
+}
+MSL_SPREAD_3(mix) MSL_SPREAD_3(smoothstep)
 
 // ---- relational
 #define MSL_PREDICATE(name, expression) \
@@ -134,12 +142,7 @@ template <class T, int N> MSL_INLINE bool all(vec<T, N> v) {
     for (int i = 0; i < N; i++) a[i] = max((t)a[i], (t)b[i]); \
     return a; \
   } \
-  template <int N> MSL_INLINE vec<t, N> min(vec<t, N> a, t b) { return min(a, vec<t, N>(b)); } \
-  template <int N> MSL_INLINE vec<t, N> max(vec<t, N> a, t b) { return max(a, vec<t, N>(b)); } \
-  template <int N> MSL_INLINE vec<t, N> min(t a, vec<t, N> b) { return min(vec<t, N>(a), b); } \
-  template <int N> MSL_INLINE vec<t, N> max(t a, vec<t, N> b) { return max(vec<t, N>(a), b); } \
-  template <int N> MSL_INLINE vec<t, N> clamp(vec<t, N> x, vec<t, N> lo, vec<t, N> hi) { return min(max(x, lo), hi); } \
-  template <int N> MSL_INLINE vec<t, N> clamp(vec<t, N> x, t lo, t hi) { return min(max(x, lo), hi); }
+  template <int N> MSL_INLINE vec<t, N> clamp(vec<t, N> x, vec<t, N> lo, vec<t, N> hi) { return min(max(x, lo), hi); }
 #define MSL_INTEGER_ORDER(t) MSL_ORDER(t, b < a ? b : a, a < b ? b : a)
 // A NaN gives way to the number, as with fmin and fmax.
 #define MSL_FLOAT_ORDER(t) MSL_ORDER(t, a != a ? b : (b < a ? b : a), a != a ? b : (a < b ? b : a))
@@ -158,16 +161,26 @@ template <MSL_IF_BFLOAT> MSL_INLINE B clamp(B x, B lo, B hi) { return min(max(x,
 template <MSL_IF_BFLOAT> MSL_INLINE B select(B a, B b, bool c) { return c ? b : a; }
 template <int N> MSL_INLINE vec<bfloat, N> min(vec<bfloat, N> a, vec<bfloat, N> b) { return fmin(a, b); }
 template <int N> MSL_INLINE vec<bfloat, N> max(vec<bfloat, N> a, vec<bfloat, N> b) { return fmax(a, b); }
+template <int N> MSL_INLINE vec<bfloat, N> clamp(vec<bfloat, N> x, vec<bfloat, N> lo, vec<bfloat, N> hi) {
+  return min(max(x, lo), hi);
+}
+MSL_SPREAD_2(min) MSL_SPREAD_2(max) MSL_SPREAD_3(clamp)
 template <class T> MSL_INLINE T min3(T a, T b, T c) { return min(min(a, b), c); }
 template <class T> MSL_INLINE T max3(T a, T b, T c) { return max(max(a, b), c); }
 template <class T> MSL_INLINE T fmin3(T a, T b, T c) { return fmin(fmin(a, b), c); }
 template <class T> MSL_INLINE T fmax3(T a, T b, T c) { return fmax(fmax(a, b), c); }
 template <class T> MSL_INLINE T median3(T a, T b, T c) { return max(min(a, b), min(max(a, b), c)); }
+template <class T> MSL_INLINE T fmedian3(T a, T b, T c) { return fmax(fmin(a, b), fmin(fmax(a, b), c)); }
+MSL_SPREAD_3(min3) MSL_SPREAD_3(max3) MSL_SPREAD_3(median3)
+MSL_SPREAD_3(fmin3) MSL_SPREAD_3(fmax3) MSL_SPREAD_3(fmedian3)
 template <class T, int N, class C> MSL_INLINE vec<T, N> select(vec<T, N> a, vec<T, N> b, vec<C, N> c) {
   for (int i = 0; i < N; i++) a[i] = c[i] ? b[i] : a[i];
   return a;
 }
 template <class T, int N> MSL_INLINE vec<T, N> select(vec<T, N> a, vec<T, N> b, bool c) { return c ? b : a; }
+template <class A, class B, class C, class V = msl_met<A, B>> MSL_INLINE auto select(A a, B b, C c) {
+  return select(V(a), V(b), c);
+}
 
 // ---- integers
 #define MSL_SIGNED_ABS(t) constexpr MSL_INLINE t abs(t x) { return x < 0 ? (t)-x : x; }
@@ -336,6 +349,9 @@ MSL_INLINE uint pack_half_to_snorm4x8(half4 v) { return pack_float_to_snorm4x8(f
   using metal::dot; \
   using metal::mix; \
   using metal::smoothstep; \
+  using metal::fmin3; \
+  using metal::fmax3; \
+  using metal::fmedian3; \
   }
 MSL_VARIANT(precise)
 MSL_VARIANT(fast)
@@ -343,4 +359,6 @@ MSL_VARIANT(fast)
 #undef MSL_UNARY
 #undef MSL_BINARY
 #undef MSL_FUNCTIONS
+#undef MSL_SPREAD_2
+#undef MSL_SPREAD_3
 } // namespace metal

@@ -193,6 +193,18 @@ template <class T> MSL_INLINE msl_lanes<T> msl_share(T x, msl_name operation) {
     while (!v.active(first)) first++; \
     return v.lane == first; \
   }
+#define MSL_FILL(name, from_below) \
+  template <class T> MSL_INLINE T simd_shuffle_and_fill_##name(T x, T fill, ushort d, ushort modulo) { \
+    uint k = msl_current_lane & (modulo - 1), first = msl_current_lane & ~(modulo - 1u); \
+    uint from = first | ((from_below ? k - d : k + d) & (modulo - 1)); \
+    bool inside = from_below ? k >= d : k + d < modulo; \
+    auto v = msl_share(x, "simd_shuffle_and_fill_" #name); \
+    T moved = inside ? v[from] : x; \
+    auto filling = msl_share(fill, "simd_shuffle_and_fill_" #name); \
+    return inside ? moved : filling[from]; \
+  }
+MSL_FILL(up, true) MSL_FILL(down, false)
+#undef MSL_FILL
 MSL_LANE_OPERATIONS(simd, MSL_SIMD_WIDTH)
 MSL_LANE_OPERATIONS(quad, 4u)
 #undef MSL_LANE_OPERATIONS

@@ -20,8 +20,6 @@ template <bool c, class A, class B> using conditional_t = typename conditional<c
 template <bool c, class T = void> struct enable_if {};
 template <class T> struct enable_if<true, T> { typedef T type; };
 template <bool c, class T = void> using enable_if_t = typename enable_if<c, T>::type;
-template <class...> struct msl_make_void { typedef void type; };
-template <class... T> using void_t = typename msl_make_void<T...>::type;
 
 template <class A, class B> struct is_same : false_type {};
 template <class A> struct is_same<A, A> : true_type {};
@@ -108,7 +106,6 @@ template <class T> struct is_unsigned : bool_constant<is_integral<T>::value && !
 template <class T> struct is_enum : bool_constant<__is_enum(T)> {};
 template <class T> struct is_class : bool_constant<__is_class(T)> {};
 template <class T> struct is_void : is_same<remove_cv_t<T>, void> {};
-template <class T> struct is_empty : bool_constant<__is_empty(T)> {};
 template <class T> struct is_trivially_copyable : bool_constant<__is_trivially_copyable(T)> {};
 template <class A, class B> struct is_base_of : bool_constant<__is_base_of(A, B)> {};
 template <class A, class B> struct is_convertible : bool_constant<__is_convertible(A, B)> {};
@@ -120,7 +117,7 @@ MSL_TRAIT_VALUE(is_pointer) MSL_TRAIT_VALUE(is_reference) MSL_TRAIT_VALUE(is_arr
 MSL_TRAIT_VALUE(is_volatile) MSL_TRAIT_VALUE(is_vector) MSL_TRAIT_VALUE(is_integral)
 MSL_TRAIT_VALUE(is_floating_point) MSL_TRAIT_VALUE(is_arithmetic) MSL_TRAIT_VALUE(is_scalar)
 MSL_TRAIT_VALUE(is_signed) MSL_TRAIT_VALUE(is_unsigned) MSL_TRAIT_VALUE(is_enum) MSL_TRAIT_VALUE(is_class)
-MSL_TRAIT_VALUE(is_void) MSL_TRAIT_VALUE(is_empty) MSL_TRAIT_VALUE(is_trivially_copyable)
+MSL_TRAIT_VALUE(is_void) MSL_TRAIT_VALUE(is_trivially_copyable)
 #undef MSL_TRAIT_VALUE
 template <class A, class B> MSL_CONSTANT bool is_base_of_v = is_base_of<A, B>::value;
 template <class A, class B> MSL_CONSTANT bool is_convertible_v = is_convertible<A, B>::value;
@@ -159,7 +156,6 @@ template <size_t... I> struct index_sequence {};
 template <class T, T... I> struct integer_sequence {};
 
 template <class T> constexpr remove_reference_t<T>&& move(T&& t) { return static_cast<remove_reference_t<T>&&>(t); }
-template <class T> constexpr T&& forward(remove_reference_t<T>& t) { return static_cast<T&&>(t); }
 template <class T> inline void swap(MSL_GENERIC T& a, MSL_GENERIC T& b) {
   T t = a;
   a = b;
@@ -167,9 +163,11 @@ template <class T> inline void swap(MSL_GENERIC T& a, MSL_GENERIC T& b) {
 }
 
 // ---- limits
-template <class T> struct numeric_limits { MSL_STATIC_CONSTEXPR bool is_specialized = false; };
+// Programs specialise both: the outer one, and the one that Apple's is made of.
+template <class T> struct _numeric_limits_impl { MSL_STATIC_CONSTEXPR bool is_specialized = false; };
+template <class T> struct numeric_limits : _numeric_limits_impl<remove_cv_t<T>> {};
 #define MSL_INTEGER_LIMITS(t, lo, hi, bits, is_signed_) \
-  template <> struct numeric_limits<t> { \
+  template <> struct _numeric_limits_impl<t> { \
     MSL_STATIC_CONSTEXPR bool is_specialized = true; \
     MSL_STATIC_CONSTEXPR bool is_integer = true; \
     MSL_STATIC_CONSTEXPR bool is_exact = true; \
@@ -196,7 +194,7 @@ MSL_INTEGER_LIMITS(long, LONG_MIN, LONG_MAX, 63, true)
 MSL_INTEGER_LIMITS(ulong, 0, ULONG_MAX, 64, false)
 #undef MSL_INTEGER_LIMITS
 #define MSL_FLOAT_LIMITS(t, smallest, largest, eps, bits, denormal, min_exp, max_exp) \
-  template <> struct numeric_limits<t> { \
+  template <> struct _numeric_limits_impl<t> { \
     MSL_STATIC_CONSTEXPR bool is_specialized = true; \
     MSL_STATIC_CONSTEXPR bool is_integer = false; \
     MSL_STATIC_CONSTEXPR bool is_exact = false; \

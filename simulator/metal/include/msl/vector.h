@@ -44,6 +44,34 @@ template <class T, int N> struct msl_parts<packed_vec<T, N>> {
   enum { count = N, is_vector = 1 };
 };
 
+// The vector that scalars and packed vectors meet in, where a function is given one next to them: `fma(v, 2.0f, v)`.
+template <class A> struct msl_meeting {
+  typedef void type;
+  enum { joins = is_scalar<A>::value };
+};
+template <class T, int N> struct msl_meeting<vec<T, N>> {
+  typedef vec<T, N> type;
+  enum { joins = 0 };
+};
+template <class T, int N> struct msl_meeting<packed_vec<T, N>> {
+  typedef vec<T, N> type;
+  enum { joins = 1 };
+};
+template <class... A> struct msl_first_vector { typedef void type; };
+template <class A, class... B> struct msl_first_vector<A, B...> {
+  typedef typename msl_meeting<A>::type own;
+  typedef conditional_t<is_same<own, void>::value, typename msl_first_vector<B...>::type, own> type;
+};
+template <class V, class... A> struct msl_can_meet {
+  enum {
+    value = !is_same<V, void>::value && (msl_meeting<A>::joins || ...) &&
+        ((is_same<V, typename msl_meeting<A>::type>::value || is_scalar<A>::value) && ...)
+  };
+};
+template <class... A>
+using msl_met = enable_if_t<msl_can_meet<typename msl_first_vector<A...>::type, A...>::value,
+                            typename msl_first_vector<A...>::type>;
+
 template <class T, int N> struct msl_storage;
 template <class T> struct msl_storage<T, 2> {
   union {
@@ -180,6 +208,15 @@ private:
   constexpr MSL_INLINE vec(msl_indices<I...>, A a, B b, C... c) : storage(msl_flat_part<T, I>(a, b, c...)...) {}
 };
 
+// `uint4 v = {1, 2, 3}`
+template <class V, class... A> constexpr MSL_INLINE V msl_filled_up(A... a) {
+  typedef typename V::value_type T;
+  constexpr int missing = msl_parts<V>::count - (msl_parts<A>::count + ...);
+  if constexpr (missing == 2) return V(a..., (T)0, (T)0);
+  else if constexpr (missing == 1) return V(a..., (T)0);
+  else return V(a...);
+}
+
 template <class T, int N> struct msl_packed_storage;
 template <class T> struct msl_packed_storage<T, 2> {
   union {
@@ -268,6 +305,7 @@ template <class T, int C, int R> struct matrix {
   MSL_INLINE MSL_GENERIC matrix& operator+=(matrix o) { return *this = *this + o; }
   MSL_INLINE MSL_GENERIC matrix& operator-=(matrix o) { return *this = *this - o; }
   MSL_INLINE MSL_GENERIC matrix& operator*=(T s) { return *this = *this * s; }
+  MSL_INLINE MSL_GENERIC matrix& operator/=(T s) { return *this = *this / s; }
   friend MSL_INLINE matrix operator+(matrix a, matrix b) {
     for (int c = 0; c < C; c++) a.columns[c] += b.columns[c];
     return a;
@@ -281,6 +319,11 @@ template <class T, int C, int R> struct matrix {
     return a;
   }
   friend MSL_INLINE matrix operator*(T s, matrix a) { return a * s; }
+  friend MSL_INLINE matrix operator/(matrix a, T s) {
+    for (int c = 0; c < C; c++) a.columns[c] /= vec<T, R>(s);
+    return a;
+  }
+  MSL_INLINE matrix operator-() const { return *this * (T)-1; }
   friend MSL_INLINE vec<T, R> operator*(matrix m, vec<T, C> v) {
     vec<T, R> r((T)0);
     for (int c = 0; c < C; c++) r += m.columns[c] * v[c];

@@ -1,0 +1,39 @@
+"""Compiles the programs of a project, and says of each whether it was accepted, and if not, why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from ..metal import check
+from .projects import Project
+
+Standing = Literal["accepted", "refused", "not supported"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a program fared: `reason` is its first error, empty where there is none."""
+
+    project: str
+    version: str
+    file: str
+    standing: Standing
+    reason: str
+
+
+def compile_project(project: Project, tree: Path) -> Iterator[Result]:
+    """A result for each program, in the order of their names."""
+    root = tree / project.root
+    for source in project.sources(tree):
+        found = check(
+            source.text, source.file, strict=False, include=project.include_folders(tree), defines=project.define
+        )
+        first = next((d for d in found if d.severity == "error"), None)
+        standing: Standing = "accepted" if first is None else "refused"
+        if first is not None and first.rule == "not-supported":
+            standing = "not supported"
+        reason = "" if first is None else f"{Path(first.file).name}:{first.line}: {first.message}"
+        yield Result(project.name, project.version, str(source.file.relative_to(root)), standing, reason)
