@@ -6,10 +6,7 @@ Processor time, of compilers and linkers too; simulated on the CPU, it says noth
 
 from __future__ import annotations
 
-import resource
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 from unittest import mock
 
@@ -21,6 +18,8 @@ from mpsmith.simulator.objc.building import build_extension
 from mpsmith.simulator.objc.errors import ExtensionError
 from mpsmith.simulator.objc.host_libraries import torch_host_library
 from mpsmith.simulator.objc.loading import load_extension
+
+from ._processor_time import microseconds, processor_seconds
 
 METAL = """
 #include <metal_stdlib>
@@ -79,28 +78,6 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
 """
 
 
-def _processor_seconds(function: Callable[[], object]) -> float:
-    def used() -> float:
-        children = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return children.ru_utime + children.ru_stime + time.process_time()
-
-    start = used()
-    function()
-    return used() - start
-
-
-def _microseconds(function: Callable[[], object], calls: int = 500, runs: int = 7) -> float:
-    """Of one call, in the fastest run, after one that does not count."""
-    function()
-    times = []
-    for _ in range(runs):
-        start = time.thread_time()
-        for _ in range(calls):
-            function()
-        times.append((time.thread_time() - start) / calls)
-    return min(times) * 1e6
-
-
 def main() -> None:
     """Print the times of building and launching, and their ratios."""
     try:
@@ -115,9 +92,9 @@ def main() -> None:
         source = folder / "scale.mm"
         source.write_text(SOURCE % METAL)
         with mock.patch.object(PrecompiledHeaders, "find", return_value=None):
-            cold = _processor_seconds(lambda: build_extension("scale", [source], folder))
+            cold = processor_seconds(lambda: build_extension("scale", [source], folder))
         build_extension("scale", [source], folder)  # precompiles its headers, where nobody has
-        warm = _processor_seconds(lambda: build_extension("scale", [source], folder))
+        warm = processor_seconds(lambda: build_extension("scale", [source], folder))
         loading.load(profile(None))
         metal.install()
         extension = load_extension(folder / next(path.name for path in folder.glob("scale.*.so")))
@@ -130,10 +107,10 @@ def main() -> None:
     def by_compile_shader() -> None:
         shader.scale(torch.empty_like(values), values, 0.5, threads=values.numel())
 
-    usual = _microseconds(by_compile_shader)
+    usual = microseconds(by_compile_shader)
     print(f"launch by compile_shader           {usual:6.1f} us")
     for way in ("by_kernel_function", "by_command_buffer"):
-        took = _microseconds(lambda way=way: getattr(extension, way)(values, 0.5))
+        took = microseconds(lambda way=way: getattr(extension, way)(values, 0.5))
         print(f"launch {way:27} {took:6.1f} us  {took / usual:4.2f} times as long")
 
 

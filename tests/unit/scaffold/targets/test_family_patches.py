@@ -8,6 +8,7 @@ import torch
 from mpsmith.kernels.runtime import catalog
 from mpsmith.kernels.verification.accuracy import Accuracy, ulps
 from mpsmith.scaffold.errors import ScaffoldError
+from mpsmith.scaffold.family_survey import finished_families
 from mpsmith.scaffold.operators.source import Source, source_of
 from mpsmith.scaffold.release_files import files_of
 from mpsmith.scaffold.targets.upstream import family
@@ -82,6 +83,14 @@ def test_a_row_that_is_there_and_what_is_composed_are_left_alone() -> None:
 def test_a_kernel_that_nobody_defines_is_named(host: str | None, message: str) -> None:
     with pytest.raises(ScaffoldError, match=message):
         planned_rows(YAML, ["pdist"], host)
+
+
+def test_every_finished_family_serves_what_the_release_lacks(source: Source, tree: Tree) -> None:
+    for name in finished_families():
+        overloads = family._served(name, source)
+        host = family._host_code(name, family._operators(overloads, source), family._camel(name), tree)
+        rows = planned_rows(tree.native_functions, overloads, host)  # raises where a kernel is missing
+        assert {*rows.kernels, *rows.native, *rows.composed} == set(overloads)
 
 
 def test_a_call_of_a_function_is_no_definition() -> None:

@@ -1,0 +1,161 @@
+#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
+#include <ATen/MemoryOverlap.h>
+#include <ATen/mps/MPSProfiler.h>
+#include <ATen/native/Resize.h>
+#include <ATen/native/mps/OperationUtils.h>
+
+#ifndef AT_PER_OPERATOR_HEADERS
+#include <ATen/Functions.h>
+#include <ATen/NativeFunctions.h>
+#else
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/fractional_max_pool3d_backward_native.h>
+#include <ATen/ops/fractional_max_pool3d_native.h>
+#endif
+
+namespace at::native {
+using namespace mps;
+
+#ifndef PYTORCH_JIT_COMPILE_SHADERS
+static auto& lib = MetalShaderLibrary::getBundledLibrary();
+#else
+#include <ATen/native/mps/FractionalMaxPool3d_metallib.h>
+#endif
+
+namespace {
+
+#include "shared/launch.h"
+
+void check_dtype(const Tensor& input) {
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      supportedFloatingType(input), "fractional_max_pool3d is not implemented for ", input.scalar_type(), " on MPS");
+}
+
+// Samples for fewer planes than there are would be read out of bounds.
+void check_samples(const Tensor& samples, const Tensor& input, int64_t images, int64_t channels) {
+  TORCH_CHECK(samples.scalar_type() == input.scalar_type(), "Expect _random_samples to have the same dtype as input");
+  TORCH_CHECK(samples.dim() == 3, "Expect _random_samples to have 3 dimensions, got ", samples.dim());
+  TORCH_CHECK(samples.size(0) >= images, "Expect _random_samples.size(0) no less then input batch size.");
+  TORCH_CHECK(samples.size(1) == channels, "Expect _random_samples.size(1) equals to input channel size.");
+  TORCH_CHECK(samples.size(2) == 3, "Expect _random_samples.size(2) equals to 3; got ", samples.size(2), ".");
+}
+
+void check_gradient(const Tensor& grad_output, const Tensor& self, IntArrayRef output_size, const Tensor& indices) {
+  TORCH_CHECK(
+      grad_output.dim() == self.dim() && (self.dim() == 4 || self.dim() == 5),
+      "fractional_max_pool3d_backward_out(): expected grad_output of the dimensions of input");
+  constexpr std::array<const char*, 3> names = {"time", "height", "width"};
+  for (const auto d : c10::irange(3)) {
+    TORCH_CHECK(
+        grad_output.size(d - 3) == output_size[d], "fractional_max_pool3d_backward_out(): gradOutput ", names[d],
+        " unexpected");
+  }
+  TORCH_CHECK(
+      grad_output.scalar_type() == self.scalar_type(), "expected scalar type ", self.scalar_type(), " but found ",
+      grad_output.scalar_type());
+  TORCH_CHECK(indices.scalar_type() == kLong, "expected scalar type Long but found ", indices.scalar_type());
+  const auto planes = self.dim() - 3;
+  TORCH_CHECK(
+      grad_output.sizes().slice(0, planes) == self.sizes().slice(0, planes) && indices.sizes() == grad_output.sizes(),
+      "fractional_max_pool3d_backward_out(): expected grad_output and indices for every plane");
+}
+
+} // namespace
+
+TORCH_IMPL_FUNC(fractional_max_pool3d_output_mps)
+(const Tensor& self,
+ int64_t poolSizeT,
+ int64_t poolSizeH,
+ int64_t poolSizeW,
+ int64_t outputT,
+ int64_t outputH,
+ int64_t outputW,
+ const Tensor& random_samples,
+ int64_t numBatch,
+ int64_t numPlanes,
+ int64_t inputT,
+ int64_t inputH,
+ int64_t inputW,
+ const Tensor& output,
+ const Tensor& indices) {
+  check_dtype(self);
+  check_samples(random_samples, self, numBatch, numPlanes);
+  if (output.numel() == 0) {
+    return;
+  }
+  const auto values = output.is_contiguous() ? output : at::empty_like(output, MemoryFormat::Contiguous);
+  const auto places = indices.is_contiguous() ? indices : at::empty_like(indices, MemoryFormat::Contiguous);
+  const auto channel = self.dim() - 4;
+  const std::array<int64_t, 16> geometry = {
+      inputT,
+      inputH,
+      inputW,
+      outputT,
+      outputH,
+      outputW,
+      poolSizeT,
+      poolSizeH,
+      poolSizeW,
+      numPlanes,
+      self.dim() == 5 ? self.stride(0) : 0,
+      self.stride(channel),
+      self.stride(-3),
+      self.stride(-2),
+      self.stride(-1),
+      values.numel()};
+  launch_elements(
+      "fractional_max_pool3d_" + scalarToMetalTypeString(self), values.numel(), values, places, self,
+      random_samples.contiguous(), geometry);
+  if (!values.is_same(output)) {
+    output.copy_(values);
+  }
+  if (!places.is_same(indices)) {
+    indices.copy_(places);
+  }
+}
+
+Tensor& fractional_max_pool3d_backward_grad_input_mps(
+    const Tensor& grad_output,
+    const Tensor& self,
+    IntArrayRef kernel_size,
+    IntArrayRef output_size,
+    const Tensor& indices,
+    Tensor& grad_input) {
+  check_dtype(self);
+  check_gradient(grad_output, self, output_size, indices);
+  TORCH_CHECK(
+      grad_input.scalar_type() == self.scalar_type(), "expected scalar type ", self.scalar_type(), " but found ",
+      grad_input.scalar_type());
+  resize_output(grad_input, self.sizes());
+  assert_no_internal_overlap(grad_input);
+  const bool is_result = grad_input.scalar_type() == kFloat && grad_input.is_contiguous();
+  const auto gradient =
+      is_result ? grad_input : at::empty(self.sizes(), self.options().dtype(kFloat), MemoryFormat::Contiguous);
+  gradient.zero_();
+  if (grad_output.numel() != 0) {
+    const std::array<int64_t, 3> shape = {
+        output_size[0] * output_size[1] * output_size[2], self.size(-3) * self.size(-2) * self.size(-1),
+        grad_output.numel()};
+    launch_elements(
+        "fractional_max_pool3d_backward_" + scalarToMetalTypeString(self), grad_output.numel(), gradient,
+        grad_output.contiguous(), indices.contiguous(), shape, getCurrentMPSStream()->getErrorBuffer());
+  }
+  if (!is_result) {
+    grad_input.copy_(gradient);
+  }
+  return grad_input;
+}
+
+Tensor fractional_max_pool3d_backward_mps(
+    const Tensor& grad_output,
+    const Tensor& self,
+    IntArrayRef kernel_size,
+    IntArrayRef output_size,
+    const Tensor& indices) {
+  auto grad_input = at::empty(self.sizes(), self.options());
+  return fractional_max_pool3d_backward_grad_input_mps(
+      grad_output, self, kernel_size, output_size, indices, grad_input);
+}
+
+} // namespace at::native
