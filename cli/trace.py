@@ -40,6 +40,9 @@ def trace(
     perfetto: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a timeline for ui.perfetto.dev.", dir_okay=False)
     ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write a page with the tables and the timeline.")
+    ] = None,
     counts_only: Annotated[
         bool, typer.Option("--counts-only", help="Count operators alone, which costs less: no lines, no timeline.")
     ] = False,
@@ -53,7 +56,7 @@ def trace(
 
     The program ends with its own exit code. With --json its output goes to standard error.
     """
-    from ..tracing import annotations, json_form, supervision, text, timeline
+    from ..tracing import annotations, json_form, page, supervision, text, timeline
 
     allowed = values_of(allow, "--allow")
     given = arguments or []
@@ -68,6 +71,8 @@ def trace(
     after = run(kernels=True)[1] if with_kernels else None
     if perfetto is not None:
         timeline.write(perfetto, summary.recording)
+    if html is not None:
+        page.write(html, summary, after)
     if as_json:
         print_json(json_form.to_json(summary) | {"status": ended.status} | _second(after))
     else:

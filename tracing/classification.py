@@ -35,7 +35,6 @@ class Conduct:
         autocasts: autocast has a kernel of its own for it, and casts nothing inside it.
         written: positions and names of the arguments that it writes to.
         fresh: positions of its results that are no arguments.
-        registered_as: of an overload that is registered to the fallback: the registration that says so.
         number: what the recorder calls the overload by.
     """
 
@@ -49,14 +48,7 @@ class Conduct:
     autocasts: bool
     written: tuple[tuple[int, str], ...]
     fresh: tuple[int, ...]
-    registered_as: str = ""
     number: int = 0
-
-    def is_outdated(self) -> bool:
-        """Whether an overload that fell back has got a kernel since (`import mpsmith.kernels` in the program)."""
-        if self.registered_as:
-            return registration(self.overload) != self.registered_as
-        return self.falls_back and bool(_has_kernel(self.overload, "MPS"))
 
 
 def conduct_of(operator: Any, always_falls_back: frozenset[str]) -> Conduct:
@@ -66,8 +58,7 @@ def conduct_of(operator: Any, always_falls_back: frozenset[str]) -> Conduct:
     by_name = overload.removeprefix("aten::") in always_falls_back and overload.startswith("aten::")
     native = bool(_has_kernel(overload, "MPS"))
     composite = not native and any(_has_kernel(overload, key) for key in _COMPOSITE_KEYS)
-    registered_as = registration(overload) if by_name and native else ""
-    falls_back = _is_torchs_own(registered_as) if registered_as else not native and not composite
+    falls_back = _is_torchs_own(overload) if by_name and native else not native and not composite
     aliases = [result.alias_info for result in schema.returns]
     return Conduct(
         overload=overload,
@@ -84,16 +75,11 @@ def conduct_of(operator: Any, always_falls_back: frozenset[str]) -> Conduct:
             if argument.alias_info is not None and argument.alias_info.is_write
         ),
         fresh=tuple(position for position, alias in enumerate(aliases) if alias is None),
-        registered_as=registered_as if falls_back else "",
     )
 
 
-def registration(overload: str) -> str:
-    """The line of the dispatcher's dump that says what is registered for mps, "" for nothing."""
+def _is_torchs_own(overload: str) -> bool:
+    """Whether what is registered for mps is of C++; a kernel written in Python replaces the fallback."""
     lines = torch._C._dispatch_dump(overload).splitlines()
-    return next((line for line in lines if line.startswith("MPS: ")), "")
-
-
-def _is_torchs_own(line: str) -> bool:
-    """Whether C++ has registered it. A kernel written in Python replaces the fallback."""
+    line = next((line for line in lines if line.startswith("MPS: ")), "")
     return ".py:" not in line and "/dev/null" not in line

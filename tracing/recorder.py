@@ -55,7 +55,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Records between `start` and `stop`.
 
     `journal` makes the place to write to, at the first call on mps in each process; `lines=False` counts alone:
-    no places, modules, shapes or lines of the forward. `always_falls_back`: see `conduct_of`.
+    no places, modules, shapes, bytes or lines of the forward. `always_falls_back`: see `conduct_of`.
     """
 
     def __init__(
@@ -68,7 +68,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._always_falls_back = always_falls_back
         self._conducts: dict[Any, Conduct] = {}
         self._overloads: dict[str, int] = {}
-        self._registered = 0
+        self.registrations = 0
+        self._registered = (0, 0, 0)
         self._places = Places()
         self._forward_lines = ForwardLines()
         self._rows: dict[tuple[Any, ...], int] = {}
@@ -107,6 +108,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._undo = [
             lambda: _pop(None),
             _follow_threads(self),
+            *(_see_registrations(self, name) for name in ("impl", "_destroy")),
             _see_waiting(self, torch.mps, "synchronize"),
             _see_waiting(self, torch._tensor_str, "_str"),
         ]
@@ -173,14 +175,14 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return result
 
     def _conduct(self, func: Any) -> Conduct:
-        if len(torch.library._impls) != self._registered:  # a kernel has been registered, or taken away
-            self._registered = len(torch.library._impls)
+        known = (self.registrations, len(torch.library._impls), len(sys.modules))  # modules may be of C++
+        if known != self._registered:
+            self._registered = known
             self._conducts.clear()
         conduct = self._conducts.get(func)
-        if conduct is None or (conduct.falls_back and conduct.is_outdated()):
+        if conduct is None:
             conduct = self._conducts[func] = conduct_of(func, self._always_falls_back)
-            self._overloads.setdefault(conduct.overload, len(self._overloads))
-            conduct.number = self._overloads[conduct.overload]
+            conduct.number = self._overloads.setdefault(conduct.overload, len(self._overloads))
         return conduct
 
     def _record(
@@ -196,12 +198,13 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         refused: bool = False,
     ) -> None:
         duration = monotonic_ns() - start
-        to_cpu, to_mps = _copied(conduct, kind, tensors, args, result)
+        to_cpu = to_mps = 0
         node = _current_node()
         thread = self._thread()
         place = UNKNOWN
         operands: tuple[Any, ...] = ()
         if self._lines:
+            to_cpu, to_mps = _copied(conduct, kind, tensors, args, result)
             operands = tuple([(tensor.shape, tensor.dtype) for tensor in tensors])
             place = self._places.find(frame)
             if node is None:
@@ -403,6 +406,21 @@ def _follow_threads(recorder: Recorder) -> Callable[[], None]:
         threading.Thread.start = start  # type: ignore[method-assign]
 
     return undo
+
+
+def _see_registrations(recorder: Recorder, name: str) -> Callable[[], None]:
+    """Let the recorder know when kernels come or go, as at `import mpsmith.kernels`; returns what undoes it."""
+    function = getattr(torch.library.Library, name)
+
+    @functools.wraps(function)
+    def seen(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        finally:
+            recorder.registrations += 1
+
+    setattr(torch.library.Library, name, seen)
+    return lambda: setattr(torch.library.Library, name, function)
 
 
 def _see_waiting(recorder: Recorder, owner: Any, name: str) -> Callable[[], None]:

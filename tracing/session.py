@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..audit.selection import DeviceKind
-from . import json_form, text, timeline
+from . import json_form, page, text, timeline
 from .journal import Journal
 from .process import Opened
 from .recording import Recording
@@ -58,6 +58,10 @@ class Trace:
     def write_timeline(self, path: str | Path) -> None:
         """Write a timeline for ui.perfetto.dev."""
         timeline.write(Path(path), self.recording)
+
+    def write_page(self, path: str | Path) -> None:
+        """Write an HTML page with the tables and the timeline."""
+        page.write(Path(path), self.summary)
 
     def __str__(self) -> str:
         return text.as_text(self.summary)

@@ -140,7 +140,7 @@ def _wait_table(waits: Sequence[At]) -> Table:
             _number(at.calls),
             escape(where(at)),
             escape(at.place.module),
-            size(at.bytes_to_cpu) if at.bytes_to_cpu else "",
+            size(at.bytes_to_cpu),
             f"{at.nanoseconds / 1e6:.2f}",
         )
     _add_rest(table, len(waits))
@@ -174,7 +174,9 @@ def _operands(at: At) -> str:
 
 
 def size(number: int) -> str:
-    """Bytes as people read them."""
+    """Bytes as people read them; nothing for none, which is where they were not counted."""
+    if not number:
+        return ""
     value = float(number)
     for unit in ("B", "KiB", "MiB"):
         if value < 1024:

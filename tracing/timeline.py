@@ -15,7 +15,7 @@ from .recording import Calls, Kind, Recording
 from .text import shown_file
 
 LANES = ("mps work, as issued by the host", "copies", "CPU fallbacks", "synchronisations")
-_LANE = {Kind.native: 0, Kind.to_mps: 1, Kind.from_mps: 1, Kind.fallback: 2, Kind.synchronisation: 3}
+LANE = {Kind.native: 0, Kind.to_mps: 1, Kind.from_mps: 1, Kind.fallback: 2, Kind.synchronisation: 3}
 
 
 def write(path: Path, recording: Recording) -> None:
@@ -45,7 +45,7 @@ def events(recording: Recording) -> Iterator[dict[str, Any]]:
             "name": row.overload,
             "cat": row.kind.value,
             "pid": row.process,
-            "tid": _lane(event.thread, _LANE[row.kind]),
+            "tid": _lane(event.thread, LANE[row.kind]),
             "ts": (event.start - origin) / 1000,
             "dur": event.duration / 1000,
             "args": _arguments(row),

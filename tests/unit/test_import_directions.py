@@ -121,7 +121,9 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "json_form",
         "timeline",
         "annotations",
+        "page",
         "session",
+        "pytest_plugin",
     ),
     "simulator": (
         "errors",

@@ -1,0 +1,50 @@
+"""`pytest --mps-no-fallback` fails tests in which something falls back, and no others."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+TESTS = """
+import pytest
+import torch
+
+def test_native():
+    torch.ones(3, device="mps").add(1)
+
+def test_falls_back():
+    torch.ones(3, device="mps").mode()
+
+@pytest.mark.mps_allow_fallback("aten::mode")
+def test_allowed():
+    torch.ones(3, device="mps").mode()
+
+@pytest.mark.mps_allow_fallback("aten::heaviside")
+def test_another_is_allowed():
+    torch.ones(3, device="mps").mode()
+
+@pytest.mark.mps_allow_fallback
+def test_all_are_allowed():
+    torch.ones(3, device="mps").mode()
+"""
+
+
+def test_only_unmarked_fallbacks_fail(tmp_path: Path) -> None:
+    path = tmp_path / "test_model.py"
+    path.write_text(TESTS)
+    plugin = ["-p", "mpsmith.tracing.pytest_plugin"]  # an installed mpsmith brings it by its entry point
+    command = [sys.executable, "-m", "pytest", *plugin, "--mps-no-fallback", "-q", "-rA", "--strict-markers", str(path)]
+    environment = os.environ | {"PYTORCH_ENABLE_MPS_FALLBACK": "1", "PYTEST_ADDOPTS": "", "MPSMITH_SIMULATE": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path, check=False)
+    results = {line.split("::")[1].split()[0]: line.split()[0] for line in done.stdout.splitlines() if ".py::" in line}
+    assert results == {
+        "test_native": "PASSED",
+        "test_falls_back": "FAILED",
+        "test_allowed": "PASSED",
+        "test_another_is_allowed": "FAILED",
+        "test_all_are_allowed": "PASSED",
+    }, done.stdout
+    line = next(number for number, text in enumerate(TESTS.splitlines(), 1) if "mode()" in text)
+    assert f"  aten::mode at {path}:{line}" in done.stdout

@@ -1,0 +1,178 @@
+"""What is told of a recording: rows by place, the sentence that helps, annotations, the timeline and the page."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from mpsmith.tracing import annotations, json_form, page, text, timeline
+from mpsmith.tracing.recording import Calls, Event, Kind, Operand, Place, Recording
+from mpsmith.tracing.summary import advice, is_allowed, summarize
+
+LINE_7, LINE_9 = Place("/somewhere/train.py", 7, "model.1"), Place("/somewhere/train.py", 9)
+
+
+def calls(overload: str, kind: Kind, place: Place, number: int, backward: bool = False, width: int = 2) -> Calls:
+    operands = (Operand("float32", (width, 3)),)
+    return Calls(overload, kind, backward, place, operands, number, 0, 24 * number, 12 * number, 1000 * number, 1)
+
+
+def recording() -> Recording:
+    rows = [
+        calls("aten::softshrink.out", Kind.fallback, LINE_7, 2),
+        calls("aten::softshrink.out", Kind.fallback, LINE_7, 1, width=5),
+        calls("aten::linalg_foo", Kind.fallback, LINE_9, 4, backward=True),
+        calls("aten::mm", Kind.native, LINE_7, 10),
+        calls("aten::_local_scalar_dense", Kind.synchronisation, LINE_9, 1),
+    ]
+    events = [Event(3, 0, 1000, 1), Event(0, 2000, 4000, 1), Event(4, 7000, 3000, 1)]
+    facts = {1: {"simulated": True, "profile": "2.0.1", "arguments": ["train.py"]}}
+    return Recording(rows, events, {(1, 1): "MainThread"}, facts)
+
+
+def test_calls_are_put_together_by_overload_and_place() -> None:
+    summary = summarize(recording(), kernels=["aten::softshrink"], allowed=["linalg_foo"])
+    assert [(at.overload, at.calls, at.bytes_to_cpu, len(at.operands)) for at in summary.fallbacks] == [
+        ("aten::linalg_foo", 4, 96, 1),
+        ("aten::softshrink.out", 3, 72, 2),
+    ]
+    assert [at.overload for at in summary.waits] == ["aten::_local_scalar_dense"]
+    assert summary.forbidden == ("aten::softshrink.out",)
+    assert (summary.elapsed, summary.share) == (10_000, 0.7)
+
+
+@pytest.mark.parametrize(
+    ("kernels", "sentence"),
+    [
+        (
+            ["aten::softshrink"],
+            "1 of 2 operators that fall back is replaced by `import mpsmith.kernels`; aten::linalg_foo is not: "
+            "`mpsmith scaffold aten::linalg_foo`",
+        ),
+        (
+            ["aten::softshrink", "aten::linalg_foo"],
+            "All 2 operators that fall back are replaced by `import mpsmith.kernels`.",
+        ),
+        (
+            [],
+            "mpsmith has no kernel for aten::linalg_foo, aten::softshrink yet; start one: "
+            "`mpsmith scaffold aten::linalg_foo`, `mpsmith scaffold aten::softshrink`",
+        ),
+    ],
+    ids=["some", "all", "none"],
+)
+def test_the_sentence_says_what_helps(kernels: list[str], sentence: str) -> None:
+    assert advice(summarize(recording(), kernels=kernels)) == sentence
+
+
+def test_an_operator_or_an_overload_is_allowed_by_name() -> None:
+    assert is_allowed("aten::mode.values", ["mode"])
+    assert is_allowed("aten::mode.values", ["aten::mode.values"])
+    assert not is_allowed("aten::mode.values", ["aten::mode.dimname", "mod"])
+
+
+def test_the_tables_name_lines_modules_and_shapes() -> None:
+    shown = text.as_text(summarize(recording(), kernels=["aten::softshrink"]))
+    assert "SIMULATED mps device with the coverage of torch 2.0.1" in shown
+    assert "7 of 18 calls on mps fell back to the CPU, 70% of the time" in shown
+    (row,) = [" ".join(line.split()) for line in shown.splitlines() if line.startswith("aten::softshrink.out")]
+    assert row == "aten::softshrink.out 3 /somewhere/train.py:7 model.1 float32[2, 3] and 1 other 72 B 36 B 0.00"
+    assert "backward of /somewhere/train.py:9" in shown
+
+
+def test_nothing_recorded_is_told_apart_from_nothing_called() -> None:
+    assert "did not import torch" in text.as_text(summarize(Recording()))
+    assert "called nothing on mps" in text.as_text(summarize(Recording(facts={1: {"simulated": False}})))
+
+
+def test_what_was_dropped_or_has_no_line_is_told() -> None:
+    seen = recording()
+    seen.dropped_calls, seen.dropped_events = 5, 6
+    seen.facts[1] |= {"counted_fallbacks": {"aten::mode": 2, "aten::softshrink.out": 3}, "late_variable": "train.py:3"}
+    shown = text.as_text(summarize(seen))
+    assert "dropped: 5 calls" in shown
+    assert "the timeline holds the first 3 calls, the 6 later ones are in the tables alone" in shown
+    assert "aten::mode fell back 2 times more where no line is known" in shown
+    assert "train.py:3 sets PYTORCH_ENABLE_MPS_FALLBACK after torch was imported" in shown
+
+
+def test_annotations_are_what_github_reads() -> None:
+    summary = summarize(recording(), allowed=["softshrink"])
+    assert list(annotations.github(summary, failing=True)) == [
+        "::error file=/somewhere/train.py,line=9,title=mps fallback::aten::linalg_foo ran on the CPU 4 times in its "
+        "backward",
+        "::warning file=/somewhere/train.py,line=7,title=mps fallback::aten::softshrink.out ran on the CPU 3 times",
+    ]
+
+
+def test_the_timeline_has_a_lane_for_each_kind(tmp_path: Path) -> None:
+    timeline.write(tmp_path / "trace.json", recording())
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    lanes = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    placed = [(event["name"], lanes[event["tid"]], event["ts"], event["dur"]) for event in events if event["ph"] == "X"]
+    assert placed == [
+        ("aten::mm", "mps work, as issued by the host", 0, 1),
+        ("aten::softshrink.out", "CPU fallbacks", 2, 4),
+        ("aten::_local_scalar_dense", "synchronisations", 7, 3),
+    ]
+    (fallback,) = [event["args"] for event in events if event.get("cat") == "fallback"]
+    assert fallback == {
+        "where": "/somewhere/train.py:7",
+        "phase": "forward",
+        "module": "model.1",
+        "dtypes": "float32",
+        "shapes": "[2, 3]",
+        "bytes to CPU": 24,
+        "bytes to mps": 12,
+    }
+
+
+class _Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+
+
+def test_the_page_draws_every_call_and_needs_no_network() -> None:
+    tags = _Tags()
+    html = page.render(summarize(recording()), summarize(recording()))
+    tags.feed(html)
+    kinds = [attributes["class"] for tag, attributes in tags.seen if tag == "rect"]
+    assert kinds == ["native", "fallback", "synchronisation"] * 2
+    assert not [attributes for tag, attributes in tags.seen if tag in ("link", "script", "img") or "src" in attributes]
+    assert "SIMULATED" in html
+    assert "With mpsmith.kernels" in html
+
+
+def test_json_has_every_place_and_its_operands() -> None:
+    data = json_form.to_json(summarize(recording()))
+    row = data["fallbacks"][1]
+    assert (row["file"], row["line"], row["module"], row["calls"]) == ("/somewhere/train.py", 7, "model.1", 3)
+    assert row["operands"][0] == {"calls": 2, "tensors": [{"dtype": "float32", "shape": [2, 3]}]}
+    assert data["calls"]["fallback"] == 7
+    assert json.dumps(data)
+
+
+@pytest.mark.network
+def test_perfettos_own_reader_finds_the_calls(tmp_path: Path) -> None:
+    """It downloads its trace processor: run it with `-m network`, where the package `perfetto` is installed."""
+    processor = pytest.importorskip("perfetto.trace_processor")
+    timeline.write(tmp_path / "trace.json", recording())
+    query = (
+        "select slice.name as name, slice.ts as ts, slice.dur as dur, thread.name as lane, "
+        "extract_arg(slice.arg_set_id, 'args.module') as module "
+        "from slice join thread_track on slice.track_id = thread_track.id join thread using (utid) order by slice.ts"
+    )
+    with processor.TraceProcessor(trace=str(tmp_path / "trace.json")) as reader:
+        rows = [(row.name, row.dur, row.lane, row.module) for row in reader.query(query)]
+    assert rows == [
+        ("aten::mm", 1000, "mps work, as issued by the host", "model.1"),
+        ("aten::softshrink.out", 4000, "CPU fallbacks", "model.1"),
+        ("aten::_local_scalar_dense", 3000, "synchronisations", None),
+    ]

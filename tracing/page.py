@@ -1,0 +1,84 @@
+"""The recording as one HTML page that needs no network: the tables, and the timeline as a drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import jinja2
+
+from .recording import Event, Recording
+from .summary import Summary, advice
+from .text import closing, heading, shown_place, size, where
+from .timeline import LANE, LANES
+
+# Calls that the drawing shows, so that a page stays under two megabytes.
+DRAWN = 4000
+WIDTH = 1200.0
+LANE_HEIGHT = 22
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One call in the drawing, in its units."""
+
+    left: float
+    width: float
+    top: int
+    kind: str
+    title: str
+
+
+def write(path: Path, summary: Summary, after: Summary | None = None) -> None:
+    """Write the page; `after` is the same program with `import mpsmith.kernels`. Raises OSError."""
+    path.write_text(render(summary, after), encoding="utf-8")
+
+
+def render(summary: Summary, after: Summary | None = None) -> str:
+    """The page as text."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("mpsmith.tracing"), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    runs = [("This program", summary)] + ([("With mpsmith.kernels", after)] if after else [])
+    return environment.get_template("trace.html.j2").render(
+        runs=[(title, run, bars(run.recording)) for title, run in runs],
+        lanes=LANES,
+        lane_height=LANE_HEIGHT,
+        width=WIDTH,
+        drawn=DRAWN,
+        heading=heading,
+        closing=closing,
+        advice=advice,
+        size=size,
+        where=where,
+        shown_place=shown_place,
+    )
+
+
+def bars(recording: Recording) -> list[Bar]:
+    """The first calls, left to right; a call too short to be seen is half a unit wide."""
+    events = sorted(recording.events, key=lambda event: event.start)[:DRAWN]
+    if not events:
+        return []
+    origin = events[0].start
+    scale = WIDTH / max(1, max(event.start + event.duration for event in events) - origin)
+    return [_bar(recording, event, origin, scale) for event in events]
+
+
+def _bar(recording: Recording, event: Event, origin: int, scale: float) -> Bar:
+    row = recording.rows[event.row]
+    lane = LANE[row.kind]
+    parts: Sequence[str] = (
+        f"{row.overload}, {event.duration / 1000:.1f} µs",
+        shown_place(row.place),
+        row.place.module,
+        " ".join(map(str, row.operands or ())),
+    )
+    return Bar(
+        left=round((event.start - origin) * scale, 2),
+        width=round(max(event.duration * scale, 0.5), 2),
+        top=lane * LANE_HEIGHT,
+        kind=row.kind.name,
+        title="\n".join(part for part in parts if part),
+    )
