@@ -14,6 +14,7 @@ import torch
 
 from ...audit.calls.invocation import SchemaCall, out_arguments
 from ...audit.cases import Case
+from ...audit.judging.transfer import move
 from ...audit.sources.targets import Place, every_other_element, schema_case, transposed
 
 PLACES: tuple[Place, ...] = (transposed, every_other_element)
@@ -29,9 +30,20 @@ def with_given_outputs(case: Case) -> Iterator[Case]:
     fitting, _ = given
     names = out_arguments(case.call.__name__)
     for place in PLACES:
-        if any(place(fitting.kwargs[name]) is not None for name in names):
+        placed = {name: place(fitting.kwargs[name]) for name in names}
+        if any(output is not None for output in placed.values()) and _accepts(fitting, placed):
             call = IntoPlaced(case.call, place)
             yield replace(fitting, call=call, title=f"out= {place.__name__.replace('_', ' ')}")
+
+
+def _accepts(case: Case, placed: dict[str, torch.Tensor | None]) -> bool:
+    """Whether the CPU takes these outputs: `_int_mm` wants contiguous ones."""
+    args, kwargs = move(case.args, case.kwargs, "cpu")
+    try:
+        case.call(*args, **{**kwargs, **{name: output for name, output in placed.items() if output is not None}})
+    except Exception:  # whatever it raises, that is about errors
+        return False
+    return True
 
 
 class IntoPlaced:

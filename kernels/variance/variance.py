@@ -1,0 +1,110 @@
+"""Variance and standard deviation into a given output; without one torch has kernels of its own."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from ..runtime.elementwise import FLOATING
+from ..runtime.layout import logical_order
+from ..runtime.outputs import overlaps, refuse_internal_overlap, require_castable, require_device, resize_output
+from ..runtime.rows import launch_rows, row_group
+from ..runtime.shader import METAL_TYPES, Shader
+
+_shader = Shader(__file__)
+_SHARE = 4096  # elements that one group takes
+_MOST_GROUPS = 1024
+_WORDS_OF_A_SHARE = {False: 3, True: 4}  # of 4 bytes, for real and for complex numbers
+
+
+def _correction_out(name: str, root: bool) -> Callable[..., torch.Tensor]:
+    def correction_out(
+        self: torch.Tensor,
+        dim: Sequence[int] | None = None,
+        *,
+        correction: Any = None,
+        keepdim: bool = False,
+        out: torch.Tensor,
+    ) -> torch.Tensor:
+        """Computed in float32 and cast to the dtype of `out`; of complex numbers it is the sum of both parts'."""
+        _check_dtypes(self, out, name)
+        require_device(self, {"out": out}, name)
+        reduced = _dimensions(self, dim)
+        degrees = 1.0 if correction is None else float(correction)
+        shape = [1 if d in reduced else size for d, size in enumerate(self.shape) if keepdim or d not in reduced]
+        resize_output(out, shape)
+        refuse_internal_overlap(out)
+        if (out.numel() and _length(self, reduced) <= degrees) or not self.numel():
+            warnings.warn(
+                f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
+                "(input numel divided by output numel).",
+                stacklevel=2,
+            )
+        if not self.numel():
+            return out.fill_(torch.nan)
+        direct = out.dtype == torch.float32 and out.is_contiguous() and not overlaps(out, self)
+        result = out if direct else torch.empty(shape, dtype=torch.float32, device=self.device)
+        _launch(result, self, reduced, [degrees, float(root)])
+        return out if direct else out.copy_(result)
+
+    return correction_out
+
+
+def _launch(result: torch.Tensor, x: torch.Tensor, reduced: set[int], correction: list[float]) -> None:
+    rows, columns = x, x
+    for d in sorted(reduced, reverse=True):
+        rows = rows.select(d, 0)
+    for d in reversed([d for d in range(x.dim()) if d not in reduced]):
+        columns = columns.select(d, 0)
+    groups = min(_MOST_GROUPS, -(-columns.numel() // _SHARE))
+    words = rows.numel() * groups * _WORDS_OF_A_SHARE[x.is_complex()] if groups > 1 else 1
+    partial = torch.empty(words, dtype=torch.float32, device=x.device)
+    group = row_group(columns.numel())
+    kernel = _shader.kernel(f"variance_rows_{METAL_TYPES[x.dtype]}", x.device)
+    operands = (result, partial, x, logical_order(rows), logical_order(columns), correction)
+    kernel(*operands, threads=(group * groups, rows.numel()), group_size=(group, 1))
+    if groups > 1:
+        combine = _shader.kernel(f"variance_of_shares_{'float2' if x.is_complex() else 'float'}", x.device)
+        arguments = (result, partial, groups, correction)
+        launch_rows(combine, rows.numel(), row_group(groups), *arguments, arg_casts={2: "int32"})
+
+
+def _dimensions(x: torch.Tensor, dim: Sequence[int] | None) -> set[int]:
+    """The dimensions to reduce, all of them where none is named. Raises what the CPU raises."""
+    places = max(x.dim(), 1)
+    found: set[int] = set()
+    for d in dim or ():
+        if not -places <= d < places:
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [{-places}, {places - 1}], but got {d})"
+            )
+        if d % places in found:
+            raise RuntimeError(f"dim {d % places} appears multiple times in the list of dims")
+        found.add(d % places)
+    return {d for d in found or range(x.dim()) if d < x.dim()}
+
+
+def _length(x: torch.Tensor, reduced: set[int]) -> int:
+    length = 1
+    for d in reduced:
+        length *= x.shape[d]
+    return length
+
+
+def _check_dtypes(x: torch.Tensor, out: torch.Tensor, name: str) -> None:
+    if x.dtype not in FLOATING and not x.is_complex():
+        raise RuntimeError("std and var only support floating point and complex dtypes")
+    require_castable(torch.float32 if x.is_complex() else x.dtype, out.dtype)
+    if x.dtype in FLOATING and out.is_complex():
+        raise NotImplementedError(f"{name} of {x.dtype} into {out.dtype} is not implemented on mps")
+    if x.dtype not in METAL_TYPES:
+        raise NotImplementedError(f"{name} is not implemented for {x.dtype} on mps")
+
+
+KERNELS = (
+    ("aten::std.correction_out", _correction_out("std", root=True)),
+    ("aten::var.correction_out", _correction_out("var", root=False)),
+)
