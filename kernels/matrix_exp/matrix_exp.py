@@ -1,0 +1,154 @@
+"""The exponential of matrices: a Taylor polynomial of the scaled matrix, squared as often as its norm asks for."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from ..runtime.layout import launch_elements
+from ..runtime.outputs import contiguous_twin, finish, refuse_internal_overlap, require_device, require_dtype
+from ..runtime.rows import launch_rows
+from ..runtime.shader import METAL_TYPES, Shader
+
+_shader = Shader(__file__)
+_HALVES = frozenset({torch.float16, torch.bfloat16})
+# The polynomial of degree 16 is off by less than half a unit of float32 for norms up to 2: 2^17 / 17! = 4e-10.
+_LARGEST_NORM = 2.0
+_DEGREE = 16
+# A norm is below 2^128: it is never halved more often.
+_MOST_SQUARES = 128
+# What `square_small` holds in threadgroup memory, its group, and the tile and group of `square_once`.
+_SMALL, _GROUP, _TILE, _SIDE = 32, 256, 32, 16
+
+
+def linalg_matrix_exp(self: torch.Tensor) -> torch.Tensor:
+    """`linalg_matrix_exp` of (..., n, n) in float32 or complex64; halves are rounded once, at the end.
+
+    The norms stay on the device: each matrix of the batch is squared as often as it needs, and nothing is read back.
+    """
+    _check_matrices(self)
+    if self.dtype in _HALVES:
+        return linalg_matrix_exp(self.float()).to(self.dtype)
+    if self.dtype not in (torch.float32, torch.complex64):
+        raise NotImplementedError(f"linalg_matrix_exp is not implemented for {self.dtype} on mps")
+    out = torch.empty(self.shape, dtype=self.dtype, device=self.device)
+    n = self.shape[-1]
+    if not out.numel():
+        return out
+    if n == 1:
+        return out.copy_(self.exp())
+    x = self.reshape(-1, n, n).contiguous()
+    norm = x.abs().sum(-2).amax(-1)
+    # A norm that is not finite makes a result that is not, with or without squares.
+    squares = (norm / _LARGEST_NORM).log2().ceil().nan_to_num(0.0, 0.0, 0.0).clamp(0, _MOST_SQUARES)
+    halved = (squares / 2).floor()  # 2^-128 is not normal
+    x = x * torch.exp2(-halved)[:, None, None] * torch.exp2(halved - squares)[:, None, None]
+    return out.copy_(_squared(_polynomial(x), squares.to(torch.int32)).view(self.shape))
+
+
+def _polynomial(x: torch.Tensor) -> torch.Tensor:
+    """The Taylor polynomial with six products (M. S. Paterson and L. J. Stockmeyer, SIAM J. Computing 2, 1973)."""
+    n = x.shape[-1]
+    powers = torch.empty((5, *x.shape), dtype=x.dtype, device=x.device)
+    powers[0] = torch.eye(n, dtype=x.dtype, device=x.device)
+    powers[1] = x
+    torch.bmm(x, x, out=powers[2])
+    torch.bmm(powers[2], x, out=powers[3])
+    torch.bmm(powers[2], powers[2], out=powers[4])
+    terms = [1 / math.factorial(k) for k in range(_DEGREE + 1)]
+    # Four cubic polynomials, the last with the highest power too: Horner's scheme in the fourth power.
+    rows = [[*terms[4 * i : 4 * i + 4], terms[_DEGREE] if i == 3 else 0.0] for i in range(4)]
+    parts = torch.zeros((4, *x.shape), dtype=x.dtype, device=x.device)
+    _combine(parts, powers, torch.tensor(rows, dtype=x.dtype).to(x.device))
+    total = parts[3]
+    for part in (parts[2], parts[1], parts[0]):
+        total = torch.baddbmm(part, total, powers[4])
+    return total
+
+
+def _squared(x: torch.Tensor, squares: torch.Tensor) -> torch.Tensor:
+    """Each matrix to the power 2^squares."""
+    count, n, _ = x.shape
+    name = METAL_TYPES[x.dtype]
+    if n <= _SMALL:
+        kernel = _shader.kernel(f"square_small_{name}", x.device)
+        launch_rows(kernel, count, _GROUP, x, squares, n, arg_casts={2: "int32"})
+        return x
+    kernel = _shader.kernel(f"square_once_{name}", x.device)
+    pair = (x, x.clone())
+    tiles = -(-n // _TILE) * _SIDE
+    for done in range(_MOST_SQUARES):
+        operands = (pair[(done + 1) % 2], pair[done % 2], squares, [n, done])
+        kernel(*operands, threads=(tiles, tiles, count), group_size=(_SIDE, _SIDE, 1), arg_casts={3: "int32"})
+    return torch.where((squares % 2 == 0)[:, None, None], *pair)
+
+
+def _check_matrices(x: torch.Tensor) -> None:
+    """The CPU's texts."""
+    if x.dim() < 2:
+        raise RuntimeError("linalg.matrix_exp: The input tensor A must have at least 2 dimensions.")
+    rows, columns = x.shape[-2:]
+    if rows != columns:
+        raise RuntimeError(
+            f"linalg.matrix_exp: A must be batches of square matrices, but they are {rows} by {columns} matrices"
+        )
+    if not (x.is_floating_point() or x.is_complex()):
+        raise RuntimeError(f"linalg.matrix_exp: Expected a floating point or complex tensor as input. Got {x.dtype}")
+
+
+def compute_linear_combination_out(
+    input: torch.Tensor, coefficients: torch.Tensor, *, out: torch.Tensor
+) -> torch.Tensor:
+    """`_compute_linear_combination.out`: adds to `out`, (rows, ...), the combinations of `input`, (columns, ...)."""
+    _check_combination(input, coefficients)
+    require_dtype(out, input.dtype, "_compute_linear_combination")
+    require_device(input, {"coefficients": coefficients, "out": out}, "_compute_linear_combination")
+    refuse_internal_overlap(out)
+    wanted = (coefficients.shape[0], *input.shape[1:])
+    for d, (found, size) in enumerate(zip(out.shape, wanted, strict=False)):
+        if found != size:
+            raise RuntimeError(
+                f"The size of tensor a ({found}) must match the size of tensor b ({size}) at non-singleton dimension "
+                f"{d}"
+            )
+    if out.dim() != len(wanted):
+        raise RuntimeError(f"expected an output of shape {list(wanted)}, but got {list(out.shape)}")
+    sums = contiguous_twin(out)
+    if sums is not out:
+        sums.copy_(out)
+    _combine(sums, input[: coefficients.shape[1]].contiguous(), coefficients.contiguous())
+    return finish(out, sums)
+
+
+def compute_linear_combination(input: torch.Tensor, coefficients: torch.Tensor) -> torch.Tensor:
+    """`_compute_linear_combination`: a tensor of the combinations, one for each row of `coefficients`."""
+    _check_combination(input, coefficients)
+    shape = (coefficients.shape[0], *input.shape[1:])
+    out = torch.zeros(shape, dtype=input.dtype, device=input.device)
+    return compute_linear_combination_out(input, coefficients, out=out)
+
+
+def _combine(out: torch.Tensor, x: torch.Tensor, coefficients: torch.Tensor) -> None:
+    """Launch over contiguous tensors; adds to `out`."""
+    kernel = _shader.kernel(f"linear_combination_{METAL_TYPES[x.dtype]}", x.device)
+    rows, columns = coefficients.shape
+    launch_elements(kernel, out.numel(), out, x, coefficients, [rows, columns, out.numel() // rows])
+
+
+def _check_combination(x: torch.Tensor, coefficients: torch.Tensor) -> None:
+    if not x.dim() or not x.numel():
+        raise RuntimeError("Empty tensor not supported")
+    if coefficients.dim() < 2:
+        raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
+    if coefficients.shape[1] > x.shape[0] or coefficients.dtype != x.dtype or not coefficients.numel():
+        raise RuntimeError("_compute_linear_combination: expected a coefficient for each of the inputs, of their dtype")
+    if x.dtype not in METAL_TYPES:
+        raise NotImplementedError(f"_compute_linear_combination is not implemented for {x.dtype} on mps")
+
+
+KERNELS = (
+    ("aten::linalg_matrix_exp", linalg_matrix_exp),
+    ("aten::_compute_linear_combination", compute_linear_combination),
+    ("aten::_compute_linear_combination.out", compute_linear_combination_out),
+)

@@ -1,0 +1,74 @@
+"""The exponential of matrices: errors of the CPU, known results, and which matrices are squared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from mpsmith import kernels
+from mpsmith.simulator import metal
+
+aten = torch.ops.aten
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered() -> Iterator[None]:
+    metal.install()
+    with kernels.use("linalg_matrix_exp", "_compute_linear_combination"):
+        yield
+
+
+ERRORS: dict[str, Callable[[str], Any]] = {
+    "matrix_exp of a vector": lambda d: torch.linalg.matrix_exp(torch.ones(3, device=d)),
+    "matrix_exp, not square": lambda d: torch.linalg.matrix_exp(torch.ones(2, 3, device=d)),
+    "matrix_exp of integers": lambda d: torch.linalg.matrix_exp(torch.ones(2, 2, dtype=torch.int64, device=d)),
+    "combination of nothing": lambda d: aten._compute_linear_combination(
+        torch.ones(0, 2, device=d), torch.ones(3, 0, device=d)
+    ),
+    "combination, out shape": lambda d: aten._compute_linear_combination.out(
+        torch.ones(3, 2, device=d), torch.ones(4, 3, device=d), out=torch.ones(5, 2, device=d)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_what_the_cpu_refuses_is_refused_in_its_words(name: str) -> None:
+    with pytest.raises((RuntimeError, IndexError)) as expected:
+        ERRORS[name]("cpu")
+    with pytest.raises(type(expected.value)) as actual:
+        ERRORS[name]("mps")
+    words = [word for word in str(expected.value).split("\n")[0].split() if word.isalpha()][:5]
+    assert [word for word in str(actual.value).split("\n")[0].split() if word.isalpha()][:5] == words
+
+
+@pytest.mark.parametrize("n", [2, 34])
+def test_each_matrix_of_a_batch_is_squared_as_often_as_its_own_norm_asks_for(n: int) -> None:
+    """Diagonal ones, whose exponentials are known, from norms that are not halved to those that always are."""
+    numbers = torch.tensor([1e-8, 1.0, 2.5, 40.0, 5e4, 1e20, 3e38])
+    x = torch.diag_embed(-numbers[:, None].expand(-1, n)).contiguous()
+    found = torch.linalg.matrix_exp(x.to("mps")).cpu()
+    expected = torch.diag_embed((-numbers.double()).exp()[:, None].expand(-1, n))
+    torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-37)
+
+
+def test_a_rotation_by_a_large_angle_stays_one() -> None:
+    angles = torch.tensor([0.5, 30.0, 200.0])
+    x = torch.zeros(3, 2, 2)
+    x[:, 0, 1], x[:, 1, 0] = -angles, angles
+    found = torch.linalg.matrix_exp(x.to("mps")).cpu()
+    torch.testing.assert_close(found[:, 0, 0], angles.cos(), rtol=0, atol=3e-5)
+    torch.testing.assert_close(found[:, 1, 0], angles.sin(), rtol=0, atol=3e-5)
+
+
+def test_the_gradient_of_a_network_with_an_exponential_needs_no_fallback() -> None:
+    x = torch.randn(3, 3)
+    gradients = []
+    for device in ("cpu", "mps"):
+        weight = x.detach().to(device).requires_grad_()
+        torch.linalg.matrix_exp(weight - weight.mT).square().sum().backward()
+        torch.linalg.matrix_exp(weight).sum().backward()
+        gradients.append(weight.grad.cpu())  # type: ignore[union-attr]
+    torch.testing.assert_close(*gradients)
