@@ -1,7 +1,8 @@
-"""The exponential of matrices: errors of the CPU, known results, and which matrices are squared."""
+"""The exponential of matrices and eigenvalues: errors of the CPU, known results, and which matrices are squared."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,7 +18,8 @@ aten = torch.ops.aten
 @pytest.fixture(scope="module", autouse=True)
 def registered() -> Iterator[None]:
     metal.install()
-    with kernels.use("linalg_matrix_exp", "_compute_linear_combination"):
+    names = ("linalg_matrix_exp", "_compute_linear_combination", "linalg_eig", "_linalg_eigvals", "linalg_eigvals")
+    with kernels.use(*names):
         yield
 
 
@@ -25,6 +27,11 @@ ERRORS: dict[str, Callable[[str], Any]] = {
     "matrix_exp of a vector": lambda d: torch.linalg.matrix_exp(torch.ones(3, device=d)),
     "matrix_exp, not square": lambda d: torch.linalg.matrix_exp(torch.ones(2, 3, device=d)),
     "matrix_exp of integers": lambda d: torch.linalg.matrix_exp(torch.ones(2, 2, dtype=torch.int64, device=d)),
+    "eig of a vector": lambda d: torch.linalg.eig(torch.ones(3, device=d)),
+    "eig, not square": lambda d: torch.linalg.eig(torch.ones(2, 3, device=d)),
+    "eig, out dtype": lambda d: torch.linalg.eig(
+        torch.ones(2, 2, device=d), out=(torch.ones(2, device=d), torch.ones(2, 2, device=d))
+    ),
     "combination of nothing": lambda d: aten._compute_linear_combination(
         torch.ones(0, 2, device=d), torch.ones(3, 0, device=d)
     ),
@@ -72,3 +79,30 @@ def test_the_gradient_of_a_network_with_an_exponential_needs_no_fallback() -> No
         torch.linalg.matrix_exp(weight).sum().backward()
         gradients.append(weight.grad.cpu())  # type: ignore[union-attr]
     torch.testing.assert_close(*gradients)
+
+
+def test_eigenvalues_of_symmetric_real_matrices_are_real() -> None:
+    x = torch.randn(5, 12, 12)
+    x = x + x.mT
+    values, vectors = torch.linalg.eig(x.to("mps"))
+    assert not values.imag.cpu().any()
+    assert not vectors.imag.cpu().any()
+    torch.testing.assert_close(values.real.cpu().sort().values, torch.linalg.eigvalsh(x), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("factor", [1e30, 1e-30])
+def test_eigenvalues_of_huge_and_tiny_matrices_are_scaled(factor: float) -> None:
+    x = torch.tensor([[0.0, 2.0, 0.0], [-2.0, 0.0, 0.0], [0.0, 0.0, 3.0]])
+    values = torch.linalg.eigvals((x * factor).to("mps")).cpu() / factor
+    found = sorted(values.tolist(), key=lambda value: value.imag)
+    torch.testing.assert_close(torch.tensor(found), torch.tensor([-2j, 3, 2j], dtype=torch.complex64))
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf])
+def test_a_number_that_is_not_finite_is_reported(number: float) -> None:
+    x = torch.eye(3)
+    x[1, 2] = number
+    with pytest.raises(RuntimeError, match="input tensor should not contain infs or NaNs"):
+        torch.linalg.eig(x)
+    with pytest.raises(RuntimeError, match="input tensor should not contain infs or NaNs"):
+        torch.linalg.eigvals(x.to("mps")).cpu()

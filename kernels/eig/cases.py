@@ -1,0 +1,121 @@
+"""What verifies the family."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from ...audit.cases import Case
+from ..verification.calls import KernelCall
+from ..verification.inputs import values
+
+_EIG, _EIGVALS = ("aten::linalg_eig",), ("aten::_linalg_eigvals", "aten::linalg_eigvals")
+# The residual and the imaginary parts that are allowed, in units of the last place of the norm and by row.
+_UNITS = 4.0
+_EPSILON = torch.finfo(torch.float32).eps
+_DTYPES = (torch.float32, torch.complex64)
+
+
+def _matrices(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    for shape in ((1, 1), (2, 2), (2, 3, 5, 5), (0, 0), (2, 0, 3, 3), (9, 9), (20, 20), (4, 2, 2)):
+        yield (values(shape, dtype, 1.0),)
+    yield (torch.zeros(3, 3, dtype=dtype),)
+    yield (torch.eye(4, dtype=dtype),)
+    yield (torch.ones(5, 5, dtype=dtype),)
+    yield (values((4, 4), dtype) * 1e25,)
+    yield (values((4, 4), dtype) * 1e-25,)
+    yield (torch.tensor([[0.0, 1.0], [-1.0, 0.0]]).to(dtype),)
+    yield (torch.roll(torch.eye(8), 1, 0).to(dtype),)  # a cycle: without other shifts nothing converges
+    yield (torch.triu(values((6, 6), dtype)),)
+
+
+def _defective(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    """Fewer vectors than eigenvalues, or nearly so."""
+    yield ((torch.diag(torch.ones(5), 1) + 2 * torch.eye(6)).to(dtype),)
+    companion = torch.zeros(4, 4)
+    companion[0] = torch.tensor([4.0, -6.0, 4.0, -1.0])
+    companion[1:, :3] = torch.eye(3)
+    yield (companion.to(dtype),)
+    yield ((torch.diag(torch.ones(11), 1) + torch.diag(torch.arange(12.0))).to(dtype) * 100,)
+    graded = 10.0 ** -torch.arange(6.0)
+    yield ((graded[:, None] * values((6, 6), torch.float32)).to(dtype),)
+
+
+def _eig(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Whether A V = V diag(w) holds to rounding, with vectors of length one whose largest element is real or all is."""
+    w, v = torch.linalg.eig(x)
+    return _defining(x.cpu(), w.cpu(), v.cpu(), x.device)
+
+
+def _into(x: torch.Tensor, w: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    torch.linalg.eig(x, out=(w, v))
+    found = _defining(x.cpu(), w.cpu(), v.cpu(), x.device)
+    w.zero_()  # what a call leaves of its arguments is compared, and their order is open
+    v.zero_()
+    return found
+
+
+def _defining(x: torch.Tensor, w: torch.Tensor, v: torch.Tensor, device: torch.device) -> tuple[torch.Tensor, ...]:
+    wide = torch.complex128
+    x, w, v = x.to(wide), w.to(wide), v.to(wide)
+    n = x.shape[-1]
+    if not x.numel():
+        return torch.tensor(w.shape, device=device), torch.tensor(v.shape, device=device)
+    norm = torch.linalg.matrix_norm(x)
+    limit = _UNITS * n * _EPSILON * norm + 1e-37
+    residual = (x @ v - v * w[..., None, :]).abs().amax((-2, -1))
+    trace = (x.diagonal(dim1=-2, dim2=-1).sum(-1) - w.sum(-1)).abs()
+    lengths = (torch.linalg.vector_norm(v, dim=-2) - 1).abs().amax(-1)
+    answers = residual <= limit, trace <= limit * n, lengths <= 8 * _EPSILON
+    return tuple(answer.to(device) for answer in answers)
+
+
+def _eigvals(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Whether the sums of the first powers of the eigenvalues are the traces of the powers of the matrix."""
+    return _power_sums(x.cpu(), torch.linalg.eigvals(x).cpu(), x.device)
+
+
+def _eigvals_into(x: torch.Tensor, out: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    torch.linalg.eigvals(x, out=out)
+    found = _power_sums(x.cpu(), out.cpu(), x.device)
+    out.zero_()
+    return found
+
+
+def _power_sums(x: torch.Tensor, w: torch.Tensor, device: torch.device) -> tuple[torch.Tensor, ...]:
+    x, w = x.to(torch.complex128), w.to(torch.complex128)
+    n = x.shape[-1]
+    if not x.numel():
+        return (torch.tensor(w.shape, device=device),)
+    norm = torch.linalg.matrix_norm(x)
+    answers, power = [], x
+    for k in (1, 2, 3):
+        off = (power.diagonal(dim1=-2, dim2=-1).sum(-1) - (w**k).sum(-1)).abs()
+        answers.append((off <= k * _UNITS * n * _EPSILON * norm**k + 1e-37).to(device))
+        power = power @ x
+    return tuple(answers)
+
+
+def _with_outputs(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    yield values((2, 5, 5), dtype), torch.zeros(2, 5).to(torch.complex64), torch.zeros(2, 5, 5).to(torch.complex64)
+
+
+def _with_values(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    for x, w, _ in _with_outputs(dtype):
+        yield x, w
+
+
+CASES = (
+    KernelCall("linalg.eig", _EIG, _eig, _matrices, _DTYPES),
+    KernelCall("linalg.eig", _EIG, _eig, _defective, _DTYPES, variant="defective"),
+    KernelCall("linalg.eig", _EIG, _into, _with_outputs, _DTYPES, variant="out", expands=False),
+    KernelCall("linalg.eigvals", _EIGVALS, _eigvals, _matrices, _DTYPES),
+    KernelCall("linalg.eigvals", _EIGVALS, _eigvals_into, _with_values, _DTYPES, variant="out", expands=False),
+)
+
+
+def undefined(case: Case) -> str:
+    """Why a remembered call has no result to compare with."""
+    return "eigenvalues come in any order, and vectors may be turned"

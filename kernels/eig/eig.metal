@@ -1,0 +1,320 @@
+#include "shared/field.metal"
+#include "shared/reduce.metal"
+#include "shared/report.metal"
+
+// Eigenvalues of general matrices: Householder reflections to Hessenberg form, then the QR algorithm with Wilkinson's
+// shift (G. H. Golub and C. F. Van Loan, Matrix Computations, chapter 7), in complex numbers whatever the matrix was. A
+// group a matrix; row-major, so that threads that each take a column read neighbouring memory.
+
+constant float UNIT = 0x1p-23f;
+// Nothing, beside a matrix whose largest element is about one, and its square, which is far from underflow.
+constant float NOTHING = 1e-15f;
+constant float NOTHING_SQUARED = 1e-30f;
+// Sweeps for one eigenvalue; after each tenth the shift is an arbitrary one, which breaks a cycle.
+constant int MOST_SWEEPS = 40;
+constant int PATIENCE = 15;
+
+struct largest {
+  static int combine(int a, int b) { return max(a, b); }
+};
+
+struct matrix_of {
+  device float2* start;
+  int n;
+
+  device float2& operator()(int i, int j) const { return start[ulong(i) * ulong(n) + ulong(j)]; }
+};
+
+inline float squared(float2 a) { return a.x * a.x + a.y * a.y; }
+
+inline float2 complex_root(float2 a) {
+  const float size = modulus(a);
+  if (size == 0.0f) {
+    return float2(0.0f, 0.0f);
+  }
+  const float large = precise::sqrt(0.5f * (size + abs(a.x)));
+  const float small = a.y / (2.0f * large);
+  return a.x >= 0.0f ? float2(large, small) : float2(abs(small), a.y < 0.0f ? -large : large);
+}
+
+// Reflects below the diagonal of each column in turn; `v` holds the reflector.
+inline void to_hessenberg(
+    matrix_of h, matrix_of q, device float2* v, threadgroup float* scratch, uint thread_index, uint threads) {
+  const int n = h.n;
+  for (int k = 0; k + 2 < n; ++k) {
+    threadgroup_barrier(mem_flags::mem_device);
+    float below = 0.0f;
+    for (int i = k + 2 + int(thread_index); i < n; i += int(threads)) {
+      below += squared(h(i, k));
+    }
+    below = sum_group(below, scratch, thread_index, threads);
+    if (below <= NOTHING_SQUARED) {
+      for (int i = k + 2 + int(thread_index); i < n; i += int(threads)) {
+        h(i, k) = float2(0.0f, 0.0f);
+      }
+      continue;
+    }
+    const float2 head = h(k + 1, k);
+    const float head_size = modulus(head), norm = precise::sqrt(below + squared(head));
+    const float2 direction = head_size == 0.0f ? float2(1.0f, 0.0f) : head / head_size;
+    const float2 first = head + direction * norm;
+    const float factor = 2.0f / (below + squared(first));
+    for (int i = k + 1 + int(thread_index); i < n; i += int(threads)) {
+      v[i] = i == k + 1 ? first : h(i, k);
+    }
+    threadgroup_barrier(mem_flags::mem_device);
+    for (int j = k + int(thread_index); j < n; j += int(threads)) {
+      float2 sum = float2(0.0f, 0.0f);
+      for (int i = k + 1; i < n; ++i) {
+        sum += times(conjugate(v[i]), h(i, j));
+      }
+      sum *= factor;
+      for (int i = k + 1; i < n; ++i) {
+        h(i, j) -= times(v[i], sum);
+      }
+    }
+    threadgroup_barrier(mem_flags::mem_device);
+    const int rows = q.start == nullptr ? n : 2 * n;
+    for (int r = int(thread_index); r < rows; r += int(threads)) {
+      device float2* row = r < n ? &h(r, 0) : &q(r - n, 0);
+      float2 sum = float2(0.0f, 0.0f);
+      for (int j = k + 1; j < n; ++j) {
+        sum += times(row[j], v[j]);
+      }
+      sum *= factor;
+      for (int j = k + 1; j < n; ++j) {
+        row[j] -= times(sum, conjugate(v[j]));
+      }
+    }
+    threadgroup_barrier(mem_flags::mem_device);
+    for (int i = k + 2 + int(thread_index); i < n; i += int(threads)) {
+      h(i, k) = float2(0.0f, 0.0f);
+    }
+  }
+  threadgroup_barrier(mem_flags::mem_device);
+}
+
+// The eigenvalue of the last block of two that is nearer to the last element.
+inline float2 wilkinson_shift(matrix_of h, int last) {
+  const float2 a = h(last - 1, last - 1), d = h(last, last);
+  const float2 product = times(h(last - 1, last), h(last, last - 1));
+  const float2 half_gap = 0.5f * (a - d);
+  float2 root = complex_root(times(half_gap, half_gap) + product);
+  if (half_gap.x * root.x + half_gap.y * root.y < 0.0f) {
+    root = -root;
+  }
+  const float2 far = half_gap + root;
+  return size_of(far) < NOTHING ? d : d - over(product, far);
+}
+
+// One QR step with a shift on rows and columns first to last. The rotations come one after another, each from the column
+// that it starts in; every thread turns its own columns. Then every thread turns its own rows, by all of them.
+inline void sweep(
+    matrix_of h,
+    matrix_of q,
+    device float4* rotations,
+    int first,
+    int last,
+    float2 shift,
+    uint thread_index,
+    uint threads) {
+  const int n = h.n;
+  const bool whole = q.start != nullptr;
+  const int end = whole ? n : last + 1;
+  for (int k = first + int(thread_index); k <= last; k += int(threads)) {
+    h(k, k) -= shift;
+  }
+  threadgroup_barrier(mem_flags::mem_device);
+  for (int k = first; k < last; ++k) {
+    const float2 x = h(k, k), y = h(k + 1, k);
+    const float size = precise::sqrt(squared(x) + squared(y));
+    // The rotation (c, s; -s*, c*) with c = x* / size and s = y* / size makes (size, 0) of (x, y).
+    const float2 c = size < NOTHING ? float2(1.0f, 0.0f) : conjugate(x) / size;
+    const float2 s = size < NOTHING ? float2(0.0f, 0.0f) : conjugate(y) / size;
+    threadgroup_barrier(mem_flags::mem_device);
+    for (int j = k + int(thread_index); j < end; j += int(threads)) {
+      const float2 upper = h(k, j), lower = h(k + 1, j);
+      h(k, j) = times(c, upper) + times(s, lower);
+      h(k + 1, j) = j == k ? float2(0.0f, 0.0f) : times(conjugate(c), lower) - times(conjugate(s), upper);
+    }
+    if (thread_index == 0) {
+      rotations[k] = float4(c, s);
+    }
+    threadgroup_barrier(mem_flags::mem_device);
+  }
+  const int begin = whole ? 0 : first, rows = whole ? last + 1 + n : last + 1;
+  for (int r = begin + int(thread_index); r < rows; r += int(threads)) {
+    const bool of_h = r <= last;
+    device float2* row = of_h ? &h(r, 0) : &q(r - last - 1, 0);
+    for (int k = of_h ? max(first, r - 1) : first; k < last; ++k) {
+      const float2 c = rotations[k].xy, s = rotations[k].zw;
+      const float2 left = row[k], right = row[k + 1];
+      row[k] = times(conjugate(c), left) + times(conjugate(s), right);
+      row[k + 1] = times(c, right) - times(s, left);
+    }
+  }
+  threadgroup_barrier(mem_flags::mem_device);
+  for (int k = first + int(thread_index); k <= last; k += int(threads)) {
+    h(k, k) += shift;
+  }
+  threadgroup_barrier(mem_flags::mem_device);
+}
+
+// The first row of the block that ends in `last` and hangs together: the element left of its diagonal is as good as zero
+// beside its neighbours, or below `slack` units in the last place: where eigenvalues
+// are rounding themselves nothing else converges.
+inline int first_of_block(
+    matrix_of h, int last, float norm, float slack, threadgroup int* scratch, uint thread_index, uint threads) {
+  int found = 0;
+  for (int k = 1 + int(thread_index); k <= last; k += int(threads)) {
+    float around = size_of(h(k, k)) + size_of(h(k - 1, k - 1));
+    around = around == 0.0f ? norm : around;
+    if (size_of(h(k, k - 1)) <= UNIT * max(0.5f * around, slack)) {
+      found = k;
+    }
+  }
+  return reduce_group<largest>(found, scratch, thread_index, threads);
+}
+
+// The Schur form: `h` becomes upper triangular. With `q`, of which the caller has made the identity, all of it, and q times
+// h times the conjugate transpose of q is the matrix as it was; without, its diagonal alone is meant.
+kernel void schur(
+    device float2* matrices [[buffer(0)]],
+    device float2* vectors [[buffer(1)]],
+    device float2* reflectors [[buffer(2)]],
+    device float4* rotations [[buffer(3)]],
+    constant int* shape [[buffer(4)]],
+    REPORT_BUFFER(5) uint2 group [[threadgroup_position_in_grid]],
+    uint2 in_group [[thread_position_in_threadgroup]],
+    uint2 group_size [[threads_per_threadgroup]]) {
+  threadgroup float scratch[256];
+  threadgroup int places[256];
+  const int n = shape[0];
+  const uint thread_index = in_group.x, threads = group_size.x;
+  const ulong start = ulong(group.y) * ulong(n) * ulong(n), line = ulong(group.y) * ulong(n);
+  const matrix_of h = {matrices + start, n};
+  const matrix_of q = {shape[1] != 0 ? vectors + start : nullptr, n};
+  float total = 0.0f;
+  for (int e = int(thread_index); e < n * n; e += int(threads)) {
+    total += squared(h.start[e]);
+  }
+  total = sum_group(total, scratch, thread_index, threads);
+  if (!isfinite(total)) {
+    for (int e = int(thread_index); e < n * n; e += int(threads)) {
+      h.start[e] = float2(NAN, NAN);
+    }
+    if (thread_index == 0) {
+      REPORT("torch.linalg.eig: input tensor should not contain infs or NaNs.");
+    }
+    return;
+  }
+  const float norm = precise::sqrt(total);
+  to_hessenberg(h, q, reflectors + line, scratch, thread_index, threads);
+  int last = n - 1, sweeps = 0;
+  while (last > 0) {
+    // What rounding leaves in every sweep is as large as the matrix says; it is waited for less and less strictly.
+    const float slack = norm * float(max(0, sweeps - PATIENCE));
+    const int first = first_of_block(h, last, norm, slack, places, thread_index, threads);
+    if (first == last || sweeps == MOST_SWEEPS) {
+      if (first != last && thread_index == 0) {
+        REPORT("linalg.eig: The algorithm failed to converge");
+      }
+      --last;
+      sweeps = 0;
+      continue;
+    }
+    ++sweeps;
+    float2 shift = wilkinson_shift(h, last);
+    if (sweeps % 10 == 0) {
+      shift = h(last, last) + float2(0.75f * size_of(h(last, last - 1)), 0.0f);
+    }
+    threadgroup_barrier(mem_flags::mem_device);
+    sweep(h, q, rotations + line, first, last, shift, thread_index, threads);
+  }
+}
+
+// Eigenvectors of upper triangular matrices, a thread an eigenvalue; where two of them agree the vectors nearly do.
+kernel void triangular_vectors(
+    device float2* out [[buffer(0)]],
+    device const float2* matrices [[buffer(1)]],
+    constant int& n [[buffer(2)]],
+    uint2 position [[thread_position_in_grid]]) {
+  const int i = int(position.x);
+  const ulong start = ulong(position.y) * ulong(n) * ulong(n);
+  if (i >= n) {
+    return;
+  }
+  device float2* x = out + start + ulong(i);
+  device const float2* t = matrices + start;
+  const float2 value = t[ulong(i) * ulong(n) + ulong(i)];
+  float largest_diagonal = 0.0f;
+  for (int k = 0; k <= i; ++k) {
+    largest_diagonal = max(largest_diagonal, size_of(t[ulong(k) * ulong(n) + ulong(k)]));
+  }
+  for (int k = n - 1; k > i; --k) {
+    x[ulong(k) * ulong(n)] = float2(0.0f, 0.0f);
+  }
+  x[ulong(i) * ulong(n)] = float2(1.0f, 0.0f);
+  for (int k = i - 1; k >= 0; --k) {
+    device const float2* row = t + ulong(k) * ulong(n);
+    float2 sum = float2(0.0f, 0.0f);
+    float size = 0.0f;
+    for (int j = k + 1; j <= i; ++j) {
+      sum += times(row[j], x[ulong(j) * ulong(n)]);
+      size = max(size, size_of(row[j]));
+    }
+    float2 gap = value - row[k];
+    const float least = max(UNIT * max(largest_diagonal, size), 1e-30f);
+    gap = size_of(gap) < least ? float2(least, 0.0f) : gap;
+    float2 found = over(sum, gap);
+    const float found_size = size_of(found);
+    if (found_size > 1e10f) {
+      for (int j = k + 1; j <= i; ++j) {
+        x[ulong(j) * ulong(n)] /= found_size;
+      }
+      found /= found_size;
+    }
+    x[ulong(k) * ulong(n)] = found;
+  }
+}
+
+// Vectors of length one whose largest element is real, as LAPACK makes them. Of a real matrix eigenvalues whose imaginary
+// part is rounding alone become real, and their vectors too. shape: n, whether the matrices were real.
+kernel void unit_vectors(
+    device float2* vectors [[buffer(0)]],
+    device float2* values [[buffer(1)]],
+    device const float* tolerances [[buffer(2)]],
+    constant int* shape [[buffer(3)]],
+    uint2 position [[thread_position_in_grid]]) {
+  const int n = shape[0], i = int(position.x);
+  if (i >= n) {
+    return;
+  }
+  device float2* x = vectors + ulong(position.y) * ulong(n) * ulong(n) + ulong(i);
+  const float2 value = values[ulong(position.y) * ulong(n) + ulong(i)];
+  const bool becomes_real = shape[1] != 0 && abs(value.y) <= tolerances[position.y];
+  float2 peak = float2(0.0f, 0.0f);
+  float peak_size = 0.0f;
+  for (int k = 0; k < n; ++k) {
+    const float size = modulus(x[ulong(k) * ulong(n)]);
+    if (size > peak_size) {
+      peak_size = size;
+      peak = x[ulong(k) * ulong(n)];
+    }
+  }
+  const float2 turn = conjugate(peak / peak_size);
+  float total = 0.0f;
+  for (int k = 0; k < n; ++k) {
+    const float2 turned = times(x[ulong(k) * ulong(n)] / peak_size, turn);
+    const float2 kept = becomes_real ? float2(turned.x, 0.0f) : turned;
+    x[ulong(k) * ulong(n)] = kept;
+    total += squared(kept);
+  }
+  const float scale = 1.0f / precise::sqrt(total);
+  for (int k = 0; k < n; ++k) {
+    x[ulong(k) * ulong(n)] *= scale;
+  }
+  if (becomes_real) {
+    values[ulong(position.y) * ulong(n) + ulong(i)] = float2(value.x, 0.0f);
+  }
+}

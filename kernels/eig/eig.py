@@ -1,0 +1,138 @@
+"""Eigenvalues and eigenvectors of general matrices, real and complex; a group of threads a matrix."""
+
+from __future__ import annotations
+
+import torch
+
+from ..runtime.outputs import refuse_internal_overlap, require_device, resize_output
+from ..runtime.rows import launch_rows, row_group
+from ..runtime.shader import Shader
+
+_shader = Shader(__file__)
+_DTYPES = frozenset({torch.float32, torch.complex64})
+# Imaginary parts of a real matrix's eigenvalues up to so many units of its norm, a row, are rounding.
+_UNITS_OF_ROUNDING = 2.0
+_EPSILON = torch.finfo(torch.float32).eps
+
+
+def linalg_eig(self: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """`linalg_eig` of (..., n, n): complex64 eigenvalues in any order, and vectors of length one in columns."""
+    _check_matrices(self, "linalg.eig")
+    if not self.numel():
+        return _empty(self, self.shape[:-1]), _empty(self, self.shape)
+    form, vectors = _schur(self, with_vectors=True)
+    batch, n, _ = form.shape
+    triangular = torch.empty_like(form)
+    kernel = _shader.kernel("triangular_vectors", self.device)
+    group = row_group(n)
+    threads = -(-n // group) * group, batch
+    kernel(triangular, form, n, threads=threads, group_size=(group, 1), arg_casts={2: "int32"})
+    values = _diagonal(form) * _scale(self)[:, None]
+    found = torch.bmm(vectors, triangular)
+    operands = (found, values, _tolerances(self), [n, int(not self.is_complex())])
+    kernel = _shader.kernel("unit_vectors", self.device)
+    kernel(*operands, threads=threads, group_size=(group, 1), arg_casts={3: "int32"})
+    return values.view(self.shape[:-1]), found.view(self.shape)
+
+
+def linalg_eig_out(
+    self: torch.Tensor, *, eigenvalues: torch.Tensor, eigenvectors: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """`linalg_eig.out`."""
+    _check_matrices(self, "linalg.eig")
+    _prepare(self, {"eigenvalues": eigenvalues, "eigenvectors": eigenvectors})
+    resize_output(eigenvalues, self.shape[:-1])
+    resize_output(eigenvectors, self.shape)
+    values, vectors = linalg_eig(self)
+    return eigenvalues.copy_(values), eigenvectors.copy_(vectors)
+
+
+def linalg_eigvals(self: torch.Tensor) -> torch.Tensor:
+    """`_linalg_eigvals`: the eigenvalues alone."""
+    _check_matrices(self, "linalg.eigvals")
+    if not self.numel():
+        return _empty(self, self.shape[:-1])
+    values = _diagonal(_schur(self, with_vectors=False)[0]) * _scale(self)[:, None]
+    if not self.is_complex():
+        parts = torch.view_as_real(values)
+        is_real = parts[..., 1].abs() <= _tolerances(self)[:, None]
+        parts[..., 1].masked_fill_(is_real, 0.0)
+    return values.view(self.shape[:-1])
+
+
+def linalg_eigvals_out(self: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+    """`linalg_eigvals.out`."""
+    _check_matrices(self, "linalg.eigvals")
+    _prepare(self, {"eigenvalues": out})
+    resize_output(out, self.shape[:-1])
+    return out.copy_(linalg_eigvals(self))
+
+
+def _schur(x: torch.Tensor, *, with_vectors: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    """Upper triangular matrices, over `_scale`, and the unitary ones that lead to them; else the diagonals alone."""
+    n = x.shape[-1]
+    form = (x.reshape(-1, n, n) / _scale(x)[:, None, None]).to(torch.complex64).contiguous()
+    batch = form.shape[0]
+    vectors = form.new_zeros(form.shape if with_vectors else (1,))
+    if with_vectors:
+        vectors.diagonal(dim1=-2, dim2=-1).fill_(1.0)
+    reflectors = form.new_empty((batch, n))
+    rotations = form.new_empty((batch, n, 2))
+    operands = (form, vectors, reflectors, rotations, [n, int(with_vectors)])
+    kernel = _shader.kernel("schur", x.device)
+    launch_rows(kernel, batch, row_group(2 * n), *operands, arg_casts={4: "int32"}, reports=True)
+    return form, vectors
+
+
+def _scale(x: torch.Tensor) -> torch.Tensor:
+    """A power of two for each matrix, near its largest element, so that no square overflows or vanishes."""
+    peak = x.abs().amax((-2, -1)).reshape(-1)
+    return peak.log2().floor().nan_to_num(0.0, 0.0, 0.0).clamp(-125, 126).exp2()
+
+
+def _diagonal(form: torch.Tensor) -> torch.Tensor:
+    return form.diagonal(dim1=-2, dim2=-1).clone(memory_format=torch.contiguous_format)
+
+
+def _tolerances(x: torch.Tensor) -> torch.Tensor:
+    """How large the rounding of each matrix's eigenvalues is."""
+    n = x.shape[-1]
+    scale = _scale(x)
+    scaled = x.abs().reshape(-1, n, n) / scale[:, None, None]
+    return scaled.square().sum((-2, -1)).sqrt() * scale * (_UNITS_OF_ROUNDING * n * _EPSILON)
+
+
+def _empty(x: torch.Tensor, shape: torch.Size) -> torch.Tensor:
+    return torch.empty(shape, dtype=torch.complex64, device=x.device)
+
+
+def _check_matrices(x: torch.Tensor, name: str) -> None:
+    """The CPU's texts."""
+    if x.dim() < 2:
+        raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
+    rows, columns = x.shape[-2:]
+    if rows != columns:
+        raise RuntimeError(f"{name}: A must be batches of square matrices, but they are {rows} by {columns} matrices")
+    if not (x.is_floating_point() or x.is_complex()):
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {x.dtype}")
+    if x.dtype not in _DTYPES:
+        raise NotImplementedError(f"{name} is not implemented for {x.dtype} on mps")
+
+
+def _prepare(x: torch.Tensor, outputs: dict[str, torch.Tensor]) -> None:
+    require_device(x, dict(outputs), "linalg.eig")
+    for name, output in outputs.items():
+        if output.dtype != torch.complex64:
+            raise RuntimeError(
+                f"torch.linalg.eig: Expected {name} to be safely castable from torch.complex64 dtype, "
+                f"but got {name} with dtype {output.dtype}"
+            )
+        refuse_internal_overlap(output)
+
+
+KERNELS = (
+    ("aten::linalg_eig", linalg_eig),
+    ("aten::linalg_eig.out", linalg_eig_out),
+    ("aten::_linalg_eigvals", linalg_eigvals),
+    ("aten::linalg_eigvals.out", linalg_eigvals_out),
+)
