@@ -27,8 +27,8 @@ _File = Annotated[Path, typer.Argument(metavar="FILE.metal", help="Metal source.
 def check(
     file: _File,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Also compile with real address spaces; pointers must name theirs.")
-    ] = False,
+        bool, typer.Option(help="Also compile with real address spaces; pointers must name theirs.")
+    ] = True,
     include: _Include = None,
     as_json: AsJson = False,
 ) -> None:

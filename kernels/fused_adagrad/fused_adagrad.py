@@ -50,12 +50,15 @@ def fused_adagrad_(
 
 
 def _number(value: float | torch.Tensor, name: str) -> float | torch.Tensor:
-    """A float by value, or a float32 tensor whose first element the kernel reads."""
+    """A float by value, or a float32 tensor of the device whose first element the kernel reads.
+
+    Of a 0-dim CPU tensor torch would pass what its storage begins with: a view such as `steps[3]` goes by value.
+    """
     if not isinstance(value, torch.Tensor):
         return float(value)
     if value.numel() != 1:
         raise RuntimeError(f"_fused_adagrad_: {name} must have one element, not {value.numel()}")
-    return value.reshape(()).to(torch.float32)
+    return float(value) if value.device.type == "cpu" else value.reshape(()).to(torch.float32)
 
 
 def _check(parameter: torch.Tensor, gradient: torch.Tensor, total: torch.Tensor) -> None:

@@ -39,7 +39,7 @@ def metal_programs(path: Path, text: str) -> list[str]:
 def check_metal(path: Path, programs: Iterable[str]) -> list[Diagnostic]:
     """What is wrong with the programs of a file, at its lines; a note where there is no compiler to say so."""
     try:
-        return [_of_metal(diagnostic) for program in programs for diagnostic in check(program, path)]
+        return [_of_metal(diagnostic) for program in programs for diagnostic in check(program, path, strict=True)]
     except CompilerMissingError as error:
         return [Diagnostic(str(path), 0, 0, "note", f"the Metal source was not checked: {error}", UNCHECKED)]
 
@@ -47,7 +47,7 @@ def check_metal(path: Path, programs: Iterable[str]) -> list[Diagnostic]:
 def metal_keys(path: Path, programs: Iterable[str]) -> list[str]:
     """What the findings about these programs hang on."""
     try:
-        return [check_key(program, path) for program in programs]
+        return [check_key(program, path, strict=True) for program in programs]
     except CompilerMissingError:
         return [UNCHECKED]
 

@@ -6,6 +6,7 @@ list is typed by its first element; `arg_casts` narrows scalars and lists.
 
 from __future__ import annotations
 
+import ctypes
 import struct
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -145,17 +146,21 @@ def inline(data: bytes, index: int) -> Buffer:
     Raises:
         MetalRuntimeError: it is larger than what Metal takes this way.
     """
-    import ctypes
-
     if len(data) > MAX_INLINE_BYTES:
         raise MetalRuntimeError(
             f"argument {index} takes {len(data)} bytes; Metal passes at most {MAX_INLINE_BYTES} bytes by value: "
             "use a tensor"
         )
-    memory = ctypes.create_string_buffer(len(data) + _ALIGNMENT)
+    buffer = threadgroup_memory(len(data))
+    ctypes.memmove(buffer.address, data, len(data))
+    return buffer
+
+
+def threadgroup_memory(size: int) -> Buffer:
+    """Aligned memory of that many bytes, such as an argument `[[threadgroup(n)]]` points to."""
+    memory = ctypes.create_string_buffer(size + _ALIGNMENT)
     address = -(-ctypes.addressof(memory) // _ALIGNMENT) * _ALIGNMENT
-    ctypes.memmove(address, data, len(data))
-    return Buffer(address, address, len(data), memory)
+    return Buffer(address, address, size, memory)
 
 
 def _bind_list(argument: Sequence[Any], index: int, arg_casts: ArgCasts, device: Device) -> Buffer:
@@ -186,8 +191,9 @@ def _bind_tensor(tensor: torch.Tensor, index: int, device: Device, tight: bool) 
         if tensor.dim() != 0:
             raise MetalRuntimeError(f"Passed CPU tensor to MPS op (argument {index} of shape {tuple(tensor.shape)})")
         narrowed = {torch.float64: torch.float32, torch.complex128: torch.complex64}.get(tensor.dtype, tensor.dtype)
-        data = bytes(tensor.detach().to(narrowed).reshape(1).view(torch.uint8).tolist())
-        return inline(data, index)
+        # torch passes what the storage begins with, whatever the tensor's offset; what it converts has its own storage.
+        first = torch.as_strided(tensor.detach().to(narrowed), (1,), (1,), 0)
+        return inline(bytes(first.view(torch.uint8).tolist()), index)
     if place != device:
         raise MetalRuntimeError(f"argument {index} is on {place}, and the kernel runs on {device}")
     if tensor.layout is not torch.strided:

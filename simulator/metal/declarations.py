@@ -21,12 +21,16 @@ _SWIZZLE = re.compile(r"[xyzw]{2,4}|[rgba]{2,4}")
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a kernel: its tokens' range, its name and the one attribute that binds it (or "")."""
+    """A parameter of a kernel: its tokens' range, its name and the one attribute that binds it (or "").
+
+    `optional`: a function constant decides whether it is there.
+    """
 
     begin: int
     end: int
     name: str
     attribute: str
+    optional: bool
 
 
 @dataclass(frozen=True)
@@ -325,7 +329,8 @@ class DeclarationWalk:
             found = [a for i in range(begin, end + 1) for a in self.attributes.get(i, ())]
             binding = [a for a in found if attribute_name(a) not in ("function_constant", "maybe_unused")]
             names = [t for t in self.tokens.text[begin:end] if t.isidentifier()]
-            yield Parameter(begin, end, names[-1] if names else "", binding[0] if binding else "")
+            optional = any(attribute_name(a) == "function_constant" for a in found)
+            yield Parameter(begin, end, names[-1] if names else "", binding[0] if binding else "", optional)
 
     def _instantiation(self, start: int, scope: str) -> int:
         text, pair = self.tokens.text, self.tokens.pair

@@ -95,6 +95,7 @@ def _arguments(parameters: tuple[Parameter, ...], kernel: str, problems: Problem
     """Binds parameters: what has no attribute takes the next free buffer index."""
     taken = {index for p in parameters if (index := buffer_index(p)) is not None}
     next_free = 0
+    bound: dict[int, Parameter] = {}
     for parameter in parameters:
         attribute = attribute_name(parameter.attribute)
         place = parameter.end
@@ -134,5 +135,12 @@ def _arguments(parameters: tuple[Parameter, ...], kernel: str, problems: Problem
                 "too-many-buffers",
                 f"kernel '{kernel}' binds '{parameter.name}' to buffer {index}: "
                 f"Metal has buffers 0 to {MAX_BUFFERS - 1}",
+            )
+        other = bound.setdefault(index, parameter)
+        if other is not parameter and not (other.optional and parameter.optional):
+            problems.add(
+                place,
+                "one-buffer-twice",
+                f"kernel '{kernel}' binds '{other.name}' and '{parameter.name}' to buffer {index}",
             )
         yield KernelArgument("buffer", index, "", parameter.name)

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from ...fingerprint import fingerprint
 from ...metal_limits import MAX_BUFFERS, MAX_THREADGROUP_MEMORY, SIMD_WIDTH
 from .binding import ArgCasts, Buffer, Device, bind
+from .binding import threadgroup_memory as memory_of_threadgroup
 from .compiler import Build, MetalCompiler, default_compiler
 from .dispatch import GridLaunch, LoadedKernel, load_kernel, runtime_of
 from .entries import FIRST_THREADGROUP_SLOT, EntryPoint
@@ -30,6 +31,7 @@ from .undefined_lanes import run_with_poison
 from .wrappers import symbol
 
 NO_MEMORY: Mapping[int, Buffer] = MappingProxyType({})
+NO_LENGTHS: Mapping[int, int] = MappingProxyType({})
 NO_CONSTANTS: Mapping[int | str, bool | int | float] = MappingProxyType({})
 
 
@@ -108,6 +110,7 @@ class SimulatedKernel:
         group_size: int | Sequence[int] | None = None,
         arg_casts: ArgCasts = None,
         error_buf_idx: int | None = None,
+        threadgroup_lengths: Mapping[int, int] = NO_LENGTHS,
     ) -> None:
         """Runs the kernel and waits for it.
 
@@ -118,6 +121,7 @@ class SimulatedKernel:
             group_size: threads of a threadgroup, in as many dimensions as `threads`.
             arg_casts: "fp16", "bf16", "int32", "int16", "int8" or "uint8" for all numbers, or a cast by index.
             error_buf_idx: the buffer through which TORCH_REPORT_ERROR reports.
+            threadgroup_lengths: bytes of `[[threadgroup(n)]]` arguments by their index, which torch's own cannot set.
 
         Raises:
             MetalRuntimeError: arguments do not fit, or the kernel did something that a GPU would not forgive.
@@ -131,7 +135,7 @@ class SimulatedKernel:
         if errors is not None and error_buf_idx is not None:
             buffers[error_buf_idx] = errors.buffer
         grid, group = _grid(args, threads, group_size, self._device, self._entry.max_threads)
-        self.launch(grid, group, buffers)
+        self.launch(grid, group, buffers, {i: memory_of_threadgroup(n) for i, n in threadgroup_lengths.items()})
         if errors is not None:
             errors.raise_first()
 
@@ -159,6 +163,11 @@ class SimulatedKernel:
         """
         mode = current_mode(self._mode)
         kernel = self._load("checked" if mode == "checked" else "fast")
+        taken = self.static_thread_group_memory_length + sum(m.size for m in threadgroup_memory.values())
+        if taken > MAX_THREADGROUP_MEMORY:
+            raise MetalRuntimeError(
+                self._explain([f"{taken} bytes of threadgroup memory; the limit is {MAX_THREADGROUP_MEMORY}"])
+            )
         slots = {FIRST_THREADGROUP_SLOT + index: memory for index, memory in threadgroup_memory.items()}
         self._check_buffers(kernel, buffers, slots)
         if 0 in grid:

@@ -11,14 +11,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ..metal.binding import Buffer
+from ..metal.binding import Buffer, threadgroup_memory
 from ..metal.function_constants import Constant
 from ..metal.includes import ProgramSource, embed
 from ..metal.library import ShaderLibrary, SimulatedKernel, compile_program
 from ..metal.modes import mode_from_environment
 
 _THREADGROUP_SLOTS = 16
-_ALIGNMENT = 32
 _U64 = ctypes.c_uint64
 _counted = [0]
 _TEXT = ctypes.c_void_p  # an address: the bytes are kept in _answers
@@ -145,7 +144,7 @@ def _kernel(library: int, name: bytes, facts: Any) -> None:
 def _launch(number: int, launch: Any) -> None:
     given = launch[0]
     buffers = {b.index: Buffer(b.address, b.base, b.size, None) for b in given.bindings[: given.binding_count]}
-    memory = {slot: _threadgroup_memory(size) for slot, size in enumerate(given.threadgroup_bytes) if size}
+    memory = {slot: threadgroup_memory(size) for slot, size in enumerate(given.threadgroup_bytes) if size}
     _kernels[number].launch(tuple(given.grid), tuple(given.group), buffers, memory)
     _counted[0] += 1
 
@@ -153,12 +152,6 @@ def _launch(number: int, launch: Any) -> None:
 def launches() -> int:
     """How many kernels were launched in this process so far."""
     return _counted[0]
-
-
-def _threadgroup_memory(size: int) -> Buffer:
-    memory = ctypes.create_string_buffer(size + _ALIGNMENT)
-    address = -(-ctypes.addressof(memory) // _ALIGNMENT) * _ALIGNMENT
-    return Buffer(address, address, size, memory)
 
 
 PROGRAMS = MetalPrograms(

@@ -321,6 +321,15 @@ def test_special_functions_against_many_digits(name: str, low: float, high: floa
     assert (error <= 1e-6 * expected.abs() + 1e-9 * (name != "airy_ai"))[smooth].all()
 
 
+def test_steps_on_the_cpu_may_be_views() -> None:
+    """torch passes a 0-dim CPU tensor without its storage offset: a step would be another parameter's."""
+    steps = torch.tensor([1.0, 2.0, 9.0])
+    parameters = [on_mps([1.0]) for _ in steps]
+    lists = (parameters, [on_mps([1.0]) for _ in steps], [on_mps([0.0]) for _ in steps], list(steps.unbind()))
+    torch._fused_adagrad_(*lists, lr=1.0, lr_decay=1.0, weight_decay=0.0, eps=0.0, maximize=False)
+    torch.testing.assert_close(torch.cat(parameters).cpu(), 1 - 1 / steps)
+
+
 def test_found_inf_skips_and_grad_scale_unscales() -> None:
     def step(found_inf: float) -> list[torch.Tensor]:
         lists = [[on_mps([1.0, 2.0])], [on_mps([4.0, -8.0])], [on_mps([1.0, 1.0])], [on_mps(1.0)]]

@@ -93,7 +93,7 @@ def test_an_unchanged_file_is_answered_from_the_cache(tmp_path: Path) -> None:
 
 
 def test_without_a_compiler_nothing_is_called_ok(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(*_: object) -> None:
+    def missing(*_: object, **__: object) -> None:
         raise CompilerMissingError("no compiler here")
 
     monkeypatch.setattr(metal_sources, "check", missing)

@@ -31,9 +31,17 @@ def write(folder: Path, source: str) -> str:
 
 def test_check_of_a_correct_program(tmp_path: Path) -> None:
     file = write(tmp_path, AXPY)
-    result = typed(app, "check", file, "--strict")
+    result = typed(app, "check", file)
     assert result.exit_code == 0
     assert result.output == f"{file}: 0 errors, 0 warnings\n"
+
+
+def test_check_takes_address_spaces_for_real_unless_told_not_to(tmp_path: Path) -> None:
+    file = write(tmp_path, "kernel void k(device float* x) { thread float* wrong = x; wrong[0] = 1; }")
+    result = typed(app, "check", file)
+    assert result.exit_code == 1
+    assert "[address-space]" in result.output
+    assert typed(app, "check", file, "--no-strict").exit_code == 0
 
 
 def test_check_prints_the_line_and_exits_with_1(tmp_path: Path) -> None:

@@ -34,8 +34,8 @@ def file(tmp_path: Path) -> Path:
 def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every program that the shader checker is asked about; it finds nothing wrong with any."""
     programs: list[str] = []
-    monkeypatch.setattr(metal_sources, "check_key", lambda program, _: program)
-    monkeypatch.setattr(metal_sources, "check", lambda program, _: programs.append(program) or [])
+    monkeypatch.setattr(metal_sources, "check_key", lambda program, _, strict: program)
+    monkeypatch.setattr(metal_sources, "check", lambda program, _, strict: programs.append(program) or [])
     return programs
 
 
@@ -44,7 +44,7 @@ def checked(file: Path) -> Answer:
     return answer
 
 
-def without_compiler(*_: object) -> list[object]:
+def without_compiler(*_: object, **__: object) -> list[object]:
     raise CompilerMissingError("no compiler here")
 
 
@@ -76,6 +76,13 @@ def test_what_a_program_includes_is_part_of_it(tmp_path: Path) -> None:
     before = metal_sources.metal_keys(file, [file.read_text()])
     header.write_text("constant double factor = 2.0;\n")
     assert metal_sources.metal_keys(file, [file.read_text()]) != before
+
+
+def test_address_spaces_are_real_in_a_check(file: Path) -> None:
+    pytest.importorskip("ziglang")
+    file.write_text("kernel void k(device float* x) { thread float* wrong = x; wrong[0] = 1; }\n")
+    (finding,) = metal_sources.check_metal(file, metal_sources.metal_programs(file, file.read_text()))
+    assert (finding.line, finding.severity, finding.rule) == (1, "error", "metal: address-space")
 
 
 @pytest.mark.parametrize("judge", JUDGES)

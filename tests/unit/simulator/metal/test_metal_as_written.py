@@ -214,3 +214,42 @@ def test_function_constants_take_values_by_index_and_by_name() -> None:
     assert values(CONSTANTS, constants={"stride": 3, 1: False, "scale": 0.5}) == [-1.5] * 4
     with pytest.raises(MetalValueError, match="the function constant 'stride' is a str"):
         metal.compile(CONSTANTS, constants={"stride": "3"})  # type: ignore[dict-item]
+
+
+STAGED = (
+    PREAMBLE
+    + """kernel void k(device float* o, threadgroup float* kept [[threadgroup(0)]], uint i [[thread_position_in_grid]],
+              threadgroup float* more [[threadgroup(1)]]) {
+  kept[i] = o[i]; more[i] = 10;
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  o[i] = kept[3 - i] + more[i];
+}
+"""
+)
+
+
+def test_threadgroup_arguments_take_their_length_at_launch() -> None:
+    out = np.arange(4, dtype=np.float32)
+    k = metal.compile(STAGED, mode="schedules").k
+    k(out, threads=4, threadgroup_lengths={0: 16, 1: 16})
+    assert out.tolist() == [13, 12, 11, 10]
+    with pytest.raises(MetalRuntimeError, match=r"\[\[threadgroup\(1\)\]\] needs a length"):
+        k(out, threads=4, threadgroup_lengths={0: 16})
+    with pytest.raises(MetalRuntimeError, match="32784 bytes of threadgroup memory; the limit is 32768"):
+        k(out, threads=4, threadgroup_lengths={0: 16, 1: 32768})
+
+
+# ---------------------------------------------------------------------------------------------- what Metal refuses
+def test_two_parameters_at_one_buffer_are_refused_unless_a_constant_chooses() -> None:
+    twice = "kernel void k(device float* o [[buffer(0)]], device float* p [[buffer(0)]]) { o[0] = 1; p[0] = 2; }"
+    (found,) = metal.check(twice)
+    assert (found.line, found.rule) == (1, "one-buffer-twice")
+    assert found.message == "kernel 'k' binds 'o' and 'p' to buffer 0"
+    with pytest.raises(SyntaxError, match="'o' and 'p' to buffer 0"):
+        metal.compile(twice)
+    one_of_two = (
+        "constant bool a [[function_constant(0)]];\nconstant bool b = !a;\n"
+        "kernel void k(device float* o [[buffer(0), function_constant(a)]],"
+        " device int* p [[buffer(0), function_constant(b)]]) {}"
+    )
+    assert metal.check(PREAMBLE + one_of_two) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 import numpy as np
@@ -241,6 +242,10 @@ kernel void k(device int* a, constant int* index, device c10::metal::ErrorMessag
 def test_0_dimensional_cpu_tensor_is_a_number_on_the_device() -> None:
     bound = bind(torch.tensor(2.5, dtype=torch.float64), 1, None, "mps", tight=False)
     assert bound.available == 4  # double does not exist there: torch narrows it
+    # As torch has it, a view passes what its storage begins with; what torch narrows is a tensor of its own.
+    steps = torch.tensor([7.0, 8.0, 9.0])
+    for view, passed in ((steps[2], 7.0), (steps.double()[2], 9.0)):
+        assert ctypes.c_float.from_address(bind(view, 1, None, "mps", tight=False).address).value == passed
     with pytest.raises(RuntimeError, match="Passed CPU tensor to MPS op"):
         bind(torch.zeros(3), 1, None, "mps", tight=False)
 
