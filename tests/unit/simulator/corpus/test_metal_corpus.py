@@ -149,4 +149,6 @@ def test_a_package_of_the_index_is_fetched_and_accepted() -> None:
     (project,) = chosen(["mps-bitsandbytes"])
     folder = tree_of(project, fetch=True)
     assert folder is not None
-    assert {r.standing for r in compile_project(project, folder)} == {"accepted"}
+    refused = {r.file: r.reason for r in compile_project(project, folder) if r.standing != "accepted"}
+    # Its own fault: Metal's frexp takes a reference, and the file passes a pointer.
+    assert refused == {"fp8_matmul.metal": "fp8_matmul.metal:69: no matching function for call to 'frexp'"}
