@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, wraps
 from pathlib import Path
@@ -17,10 +17,7 @@ from typing import Any
 
 import torch
 
-from ..audit.calls.examples import examples_of
-from ..audit.calls.examples.operands import Example
-from ..audit.calls.invocation import SchemaCall, arguments_of, out_arguments, overload_of
-from ..audit.calls.memory import Memory
+from ..audit.calls.invocation import SchemaCall
 from ..audit.cases import Case, make_cases
 from ..audit.group import GroupKey
 from ..audit.judging.acceptance import judged
@@ -35,9 +32,10 @@ from ..audit.sources.special_values import SpecialValueSource
 from ..audit.surface.profiles import profile
 from ..audit.tree import leaves, map_leaves
 from ..simulator.device import loading
+from .operators.known_calls import DTYPES as DTYPES
+from .operators.known_calls import known_calls
 
 NOT_WRITTEN = "is not written yet"
-DTYPES = ("float32", "float16", "bfloat16")
 SEED = 20230524
 
 # How many calls have to work before a kernel counts as written.
@@ -242,7 +240,7 @@ class Subject:
         """
         cases = []
         for name in (overload,) if overload else self.overloads:
-            calls = _known_calls(f"aten::{name}")
+            calls = known_calls(f"aten::{name}")
             fitting = [(args, kwargs) for own, args, kwargs in calls if own == dtype]
             if not any(own in DTYPES for own, _, _ in calls):
                 fitting = [(args, kwargs) for _, args, kwargs in calls]
@@ -344,56 +342,6 @@ def _sources() -> dict[str, Any]:
 @cache
 def _groups(source: str) -> tuple[GroupKey, ...]:
     return tuple(_sources()[source].groups())
-
-
-@cache
-def _memory() -> Memory:
-    return Memory.load()
-
-
-def _known_calls(name: str) -> list[tuple[str, tuple[Any, ...], dict[str, Any]]]:
-    """Calls of an overload, each with its dtype: those remembered, else those written by hand for its operator."""
-    known = _memory().overloads.get(name)
-    if known and known.calls:
-        return [
-            (dtype, *arguments_of(call, dtype))
-            for dtype in dict.fromkeys([*known.dtypes, *(call["dtype"] for call in known.calls)])
-            for call in known.accepted(dtype)
-        ]
-    return [made for example in _examples(name) for made in _in_dtypes(name, example.args, example.kwargs)]
-
-
-def _examples(name: str) -> Iterator[Example]:
-    """The examples of an overload, or of the operator's functional form, whose results then make its outputs."""
-    outs = out_arguments(name)
-    functional = name.partition(".")[0] if outs else name
-    for example in examples_of(functional):
-        if not outs:
-            yield example
-            continue
-        result = overload_of(functional)(*example.args, **example.kwargs)
-        results = result if isinstance(result, tuple) else (result,)
-        made = {out: torch.empty_like(value) for out, value in zip(outs, results, strict=True)}
-        yield Example(example.args, example.kwargs | made)
-
-
-def _in_dtypes(
-    name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
-    """The call in each of DTYPES that the CPU accepts, if it is one in float32; else in its own dtype."""
-    tensors = [leaf for leaf in leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
-    own = str(tensors[0].dtype).removeprefix("torch.")
-    for dtype in DTYPES if own == "float32" else (own,):
-
-        def changed(leaf: object, dtype: str = dtype) -> object:
-            if own == "float32" and isinstance(leaf, torch.Tensor) and leaf.dtype == torch.float32:
-                return leaf.to(getattr(torch, dtype))
-            return leaf
-
-        made = map_leaves(changed, (args, kwargs))
-        with suppress(RuntimeError, NotImplementedError):
-            overload_of(name)(*made[0], **made[1])
-            yield dtype, *made
 
 
 def _first_of_each(keys: Iterable[GroupKey]) -> list[GroupKey]:

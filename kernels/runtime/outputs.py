@@ -88,11 +88,21 @@ def resize_output(output: torch.Tensor, shape: Sequence[int]) -> None:
     output.resize_(tuple(shape))
 
 
-def contiguous_twin(output: torch.Tensor) -> torch.Tensor:
-    """The output itself where it is contiguous, else contiguous memory of its shape: for `finish` to copy from."""
-    if output.is_contiguous():
+def contiguous_twin(output: torch.Tensor, dtype: torch.dtype | None = None) -> torch.Tensor:
+    """The output itself where it is contiguous, else contiguous memory of its shape: for `finish` to copy from.
+
+    `dtype`: the result's, where torch casts it to the output's.
+    """
+    if output.is_contiguous() and dtype in (None, output.dtype):
         return output
-    return torch.empty(output.shape, dtype=output.dtype, device=output.device)
+    return torch.empty(output.shape, dtype=dtype or output.dtype, device=output.device)
+
+
+def empty_results(overload: Any, args: Sequence[Any], device: torch.device, **kwargs: Any) -> list[torch.Tensor]:
+    """What a functional overload returns, without values: shapes and dtypes are those that its meta kernel gives."""
+    results = overload(*map(on_meta, args), **{name: on_meta(value) for name, value in kwargs.items()})
+    shadows = results if isinstance(results, tuple | list) else [results]
+    return [torch.empty(shadow.shape, dtype=shadow.dtype, device=device) for shadow in shadows]
 
 
 def finish(output: torch.Tensor, twin: torch.Tensor) -> torch.Tensor:

@@ -13,7 +13,9 @@ from ..manifest import Manifest
 from ..operators.gap import require_gap, require_no_kernel
 from ..operators.kinds import Choice, KernelKind, kind_of
 from ..operators.model import OperatorModel
+from ..operators.observing import observations_of
 from ..operators.opinfos import opinfos_for
+from ..operators.references import references_of
 from ..operators.source import Source
 from ..release_files import files_of
 from ..targets import Generated, KernelTarget, Request, extension, shader, stable
@@ -80,7 +82,8 @@ def prepare(
         destination.require_own(operator, target)
     opinfos = opinfos_for(operator.name)
     choice = Choice(kind, "your choice") if kind else kind_of(operator, opinfos.kind)
-    generated = _generate(Request(operator, choice.kind, opinfos.names), target, destination)
+    request = Request(operator, choice.kind, opinfos.names, observations_of(operator), references_of(operator))
+    generated = _generate(request, target, destination)
     manifest = Manifest(
         operator.full_name,
         target.value,

@@ -10,8 +10,9 @@ from torchgen.api.types import DispatcherSignature
 from torchgen.model import BaseTy, BaseType, ListType, OptionalType, Type
 
 from ..operators.model import OverloadModel
-from .cxx_host import CxxHost
-from .launch import BoundBuffer, Result
+from ..operators.observation import FOLLOWS
+from .cxx_host import CxxHost, holds_scalar
+from .launch import BoundBuffer
 from .signatures import Signature, SignatureParameter
 
 # Argument types that torch's pybind11 casters know.
@@ -21,6 +22,18 @@ _BINDABLE = frozenset(
         *(BaseTy.Device, BaseTy.Layout, BaseTy.MemoryFormat, BaseTy.Generator),
     )
 )
+_SCALAR_TYPES = {
+    "bool": "kBool",
+    "int64": "kLong",
+    "int32": "kInt",
+    "int16": "kShort",
+    "int8": "kChar",
+    "uint8": "kByte",
+    "uint32": "kUInt32",
+    "uint64": "kUInt64",
+    "complex64": "kComplexFloat",
+    "float32": "kFloat",
+}
 
 
 @dataclass(frozen=True)
@@ -37,21 +50,48 @@ class AtenHost(CxxHost):
         """Whether pybind11 can pass every argument."""
         return all(_is_bindable(argument.type) for argument in self.launch.overload.arguments)
 
-    def allocated(self, result: Result) -> str:
-        """How a result is allocated: like the first input, for the author to change."""
-        dtype = ".dtype(at::kLong)" if result.metal == "long" else ""
-        if self.launch.inputs:
-            first = self.launch.inputs[0].name
-            return f"at::empty({first}.sizes(), {first}.options(){dtype})"
-        return f"at::empty({{0}}, at::TensorOptions().device(at::kMPS){dtype})"
+    tensor = "at::Tensor"
+
+    def empty(self, shape: str, like: str, element: str) -> str:
+        """A new tensor on the device of `like`, of its dtype or of the one that is named."""
+        options = f"{like}.options()" if like else "at::TensorOptions().device(at::kMPS)"
+        return f"at::empty({shape}, {options}{'' if element == FOLLOWS else f'.dtype(at::{_SCALAR_TYPES[element]})'})"
+
+    def contiguous(self, tensor: str) -> str:
+        """A tensor with its elements behind each other."""
+        return f"{tensor}.contiguous()"
+
+    def expanded(self, tensor: str, shape: str) -> str:
+        """A contiguous tensor of that shape."""
+        return f"{tensor}.expand({shape or self._spread_shape}).contiguous()"
+
+    def resize(self, tensor: str, shape: str) -> str:
+        """The statement that gives an output its shape."""
+        return f"at::native::resize_output({tensor}, {shape});"
+
+    def copied(self, target: str, source: str) -> str:
+        """The statement that copies values, unless they are there."""
+        if source == f"{target}_dense":
+            return f"if (!{source}.is_same({target})) {{ {target}.copy_({source}); }}"
+        return f"{target}.copy_({source});"
+
+    def broadcast(self, shapes: list[str]) -> str:
+        """The shape that tensors broadcast to."""
+        found = shapes[0] if shapes else "{}"
+        for shape in shapes[1:]:
+            found = f"at::infer_size({found}, {shape})"
+        return found
+
+    @property
+    def _spread_shape(self) -> str:
+        return self.broadcast([f"{buffer.name}.sizes()" for buffer in self.launch.spread])
 
     def number(self, buffer: BoundBuffer) -> str:
         """A number as the shader takes it."""
         name = self.launch.argument(buffer)
-        type_ = self.launch.type_of(name)
-        if isinstance(type_, BaseType) and type_.name is BaseTy.Scalar:
-            return f"{name}.to<float>()"
-        return super().number(buffer)
+        if not holds_scalar(self.launch.type_of(name)):
+            return super().number(buffer)
+        return f"{name}.has_value() ? {name}->to<float>() : 0.0f" if buffer.optional else f"{name}.to<float>()"
 
     @property
     def returned(self) -> str:

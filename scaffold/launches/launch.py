@@ -6,18 +6,24 @@ What is said of it here holds in every language; how its host side is written st
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from torchgen.model import Argument, BaseTy, BaseType, Type
+from torchgen.model import Argument, BaseTy, BaseType, ListType, OptionalType, Type
 
 from ...metal_limits import MAX_BUFFERS
 from ..operators.kinds import KernelKind
-from ..operators.model import OverloadModel, is_optional_tensor
+from ..operators.model import OverloadModel, base_types, is_optional_tensor
+from ..operators.observation import FOLLOWS, Observation
+from .elements import METAL_ELEMENTS, element_by_name
 
 # The last buffer is the number of threads.
 MOST_BUFFERS = MAX_BUFFERS - 1
 # Kinds whose threads work on a row each, and are told how long it is.
 ROW_KINDS = (KernelKind.REDUCTION, KernelKind.SCAN, KernelKind.SORT)
+# What a kind that works by rows needs on the host alone: it puts the rows behind each other and shapes the results.
+_OF_ROWS = ("dim", "keepdim")
 
 _NUMBERS = {
     BaseTy.int: ("long", "int64_t"),
@@ -26,25 +32,37 @@ _NUMBERS = {
     BaseTy.float: ("float", "float"),
     BaseTy.Scalar: ("float", "float"),
 }
-_INDEX_NAMES = ("indices", "index", "mode_indices", "counts", "pivots", "info")
 
 
 @dataclass(frozen=True)
 class BoundBuffer:
     """One `[[buffer(n)]]`.
 
-    `name` is the argument's or result's name; `metal` the type of the shader's parameter, without qualifiers;
-    `host` the C++ type that a number is converted to, empty for tensors.
+    Attributes:
+        name: the argument's or result's name, or one made from it.
+        metal: the type of the shader's parameter, without qualifiers.
+        written: whether the kernel writes it.
+        host: the C++ type that a number is converted to, empty for tensors.
+        many: whether it is a list: how many there are, then each.
+        says: what it says of the argument `of`: `sizes` of a tensor, `given` of an optional one; empty for its value.
+        of: the argument that `says` is about.
+        optional: whether the argument may be left out.
     """
 
     name: str
     metal: str
     written: bool = False
     host: str = ""
+    many: bool = False
+    says: str = ""
+    of: str = ""
+    optional: bool = False
 
     @property
     def declaration(self) -> str:
         """The shader's parameter, without its attribute."""
+        if self.many:
+            return f"constant {self.metal}* {self.name}"
         if self.host:
             return f"constant {self.metal}& {self.name}"
         return f"device {'' if self.written else 'const '}{self.metal}* {self.name}"
@@ -55,10 +73,19 @@ ROW_LENGTH = BoundBuffer("row_length", "long", host="int64_t")
 
 @dataclass(frozen=True)
 class Result:
-    """A tensor that the functional form allocates; `metal` is its element type in the shader."""
+    """A tensor that the functional form allocates.
+
+    Attributes:
+        name: what the host calls it.
+        metal: its element type in the shader.
+        element: FOLLOWS, or the dtype's name.
+        shape: the rule that gives its shape, as of an `ObservedTensor`; empty where none is known.
+    """
 
     name: str
     metal: str
+    element: str = FOLLOWS
+    shape: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,7 +97,9 @@ class Launch:
         kind: which body it starts from.
         bound: the tensors and numbers of the schema that are bound, outputs first.
         results: the tensors that the host allocates, for a functional form.
-        left: arguments that are bound by hand where they are needed: optional tensors, lists, generators.
+        left: arguments that are bound by hand where they are needed: lists of tensors, generators, words.
+        observation: what calls on the CPU showed; None where there are none.
+        reference: what torch says of how the operator computes, a line each.
     """
 
     overload: OverloadModel
@@ -78,6 +107,8 @@ class Launch:
     bound: tuple[BoundBuffer, ...]
     results: tuple[Result, ...]
     left: tuple[str, ...]
+    observation: Observation | None = None
+    reference: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
@@ -107,7 +138,7 @@ class Launch:
     @property
     def numbers(self) -> tuple[BoundBuffer, ...]:
         """The buffers that are numbers."""
-        return tuple(buffer for buffer in self.bound if buffer.host)
+        return tuple(buffer for buffer in self.bound if buffer.host and not buffer.many and not buffer.says)
 
     @property
     def inputs(self) -> tuple[BoundBuffer, ...]:
@@ -120,6 +151,19 @@ class Launch:
         return tuple(buffer for buffer in self.tensors if buffer.written)
 
     @property
+    def read(self) -> tuple[BoundBuffer, ...]:
+        """The tensors whose values count: the inputs, and what an in-place or mutable form writes into."""
+        outs = {_metal_name(output.name) for output in self.overload.outputs}
+        made = {result.name for result in self.results}
+        return tuple(b for b in self.tensors if not b.written or (b.name not in outs and b.name not in made))
+
+    @property
+    def source(self) -> BoundBuffer | None:
+        """The tensor whose dtype the kernel computes in: the first that is read and follows it."""
+        always = [buffer for buffer in self.read if not buffer.optional]
+        return next((buffer for buffer in always if buffer.metal == "T"), always[0] if always else None)
+
+    @property
     def by_rows(self) -> bool:
         """Whether a thread works on a row."""
         return self.kind in ROW_KINDS
@@ -129,10 +173,67 @@ class Launch:
         """What the shader declares, the length of a row included where the kind works by rows."""
         return (*self.bound, ROW_LENGTH) if self.by_rows else self.bound
 
+    @cached_property
+    def row_dim(self) -> str:
+        """The argument that says which dimensions make a row; empty where there is none, and for other kinds."""
+        return "dim" if self.by_rows and self.inputs and _has_dims(self.overload) else ""
+
+    @property
+    def in_rows(self) -> tuple[str, ...]:
+        """The tensors that the host lays out by rows, results included."""
+        if not self.row_dim:
+            return ()
+        same = self.observation.like_first if self.observation else frozenset({self.inputs[0].name})
+        named = [b.name for b in self.inputs if not b.optional and self.argument(b) in same]
+        return (*(named or [self.inputs[0].name]), *(b.name for b in self.outputs if self._is_like_first(b)))
+
+    @property
+    def a_thread_a_row(self) -> bool:
+        """Whether a thread writes a row, or what a row is reduced to; else it writes an element of the output."""
+        return bool(self.row_dim) or (any(self._is_like_first(b) for b in self.outputs) and self.by_rows)
+
+    @property
+    def is_one_row(self) -> bool:
+        """Whether all of the first input is one row: it has no dim to choose, and the result is one number."""
+        rules = [self.shape_of(buffer) for buffer in self.outputs]
+        return self.by_rows and not self.row_dim and bool(rules) and all(rule == "one" for rule in rules)
+
+    @property
+    def spread(self) -> tuple[BoundBuffer, ...]:
+        """The inputs of an elementwise kind that have the output's shape, or are broadcast to it."""
+        if not self.kind.elementwise:
+            return ()
+        seen = self.observation
+        if seen is None or any(result.shape == "broadcast" for result in seen.results):
+            return tuple(buffer for buffer in self.read if not buffer.optional)
+        return tuple(b for b in self.read if not b.optional and self.argument(b) in seen.like_first)
+
+    def element_of(self, buffer: BoundBuffer) -> str:
+        """FOLLOWS, or the name of the dtype of a tensor."""
+        names = {metal: name for name, metal in METAL_ELEMENTS.items()}
+        return FOLLOWS if buffer.metal == "T" else names.get(buffer.metal, FOLLOWS)
+
+    def shape_of(self, buffer: BoundBuffer) -> str:
+        """The rule that gives a written tensor its shape; empty where none is known."""
+        seen = self.observation
+        places = [written.name for written in self.outputs]
+        if seen is None or buffer.name not in places or places.index(buffer.name) >= len(seen.results):
+            return ""
+        return seen.results[places.index(buffer.name)].shape
+
+    def _is_like_first(self, buffer: BoundBuffer) -> bool:
+        if self.form == "in-place":
+            return True
+        rule = self.shape_of(buffer)
+        like = rule.removeprefix("like ")
+        first = self.observation.like_first if self.observation else frozenset()
+        return rule.startswith("like ") and like in first
+
     @property
     def first_tensor(self) -> str:
         """The tensor whose dtype chooses the instantiation; empty where there is none."""
-        tensors = [buffer for buffer in self.tensors if buffer.metal == "T"] or list(self.tensors)
+        always = [buffer for buffer in self.tensors if not buffer.optional]
+        tensors = [buffer for buffer in always if buffer.metal == "T"] or always
         return tensors[0].name if tensors else ""
 
     @property
@@ -140,7 +241,8 @@ class Launch:
         """The tensors of which the host checks the device: those that are always there."""
         results = {result.name for result in self.results}
         names = {argument.name for argument in self.overload.arguments}
-        return [buffer.name for buffer in self.tensors if buffer.name not in results and buffer.name in names]
+        always = [buffer.name for buffer in self.tensors if not buffer.optional]
+        return [name for name in always if name not in results and name in names]
 
     @property
     def returned(self) -> list[str]:
@@ -164,7 +266,13 @@ class Launch:
     @property
     def is_elementwise_out(self) -> bool:
         """Whether the host gives the one output the shape that the inputs broadcast to."""
-        return self.kind.elementwise and self.form == "out" and len(self.outputs) == 1 and bool(self.inputs)
+        return (
+            self.kind.elementwise
+            and self.form == "out"
+            and len(self.outputs) == 1
+            and bool(self.inputs)
+            and len(self.spread) == len(self.read)
+        )
 
     @property
     def is_floating_elementwise(self) -> bool:
@@ -175,62 +283,118 @@ class Launch:
             and not self.left
             and len(self.outputs) == 1
             and len(self.inputs) in (1, 2)
+            and len(self.spread) == len(self.read)
             and all(buffer.metal == "T" for buffer in self.tensors)
+            and not any(buffer.many or buffer.says or buffer.optional for buffer in self.bound)
         )
 
     def argument(self, buffer: BoundBuffer) -> str:
         """The argument's own name, which the buffer's may extend where Metal keeps the word for itself."""
         names = {argument.name for argument in self.overload.arguments}
-        return buffer.name if buffer.name in names else buffer.name.removesuffix("_")
+        name = buffer.of or buffer.name
+        return name if name in names else name.removesuffix("_")
 
     def type_of(self, argument: str) -> Type | None:
         """The type of an argument by its name; None for what is no argument, such as a result."""
         return next((own.type for own in self.overload.arguments if own.name == argument), None)
 
 
-def launch_of(overload: OverloadModel, kind: KernelKind) -> Launch:
-    """What the kernel of an overload binds."""
+def launch_of(overload: OverloadModel, kind: KernelKind, observation: Observation | None = None) -> Launch:
+    """What the kernel of an overload binds: outputs, inputs, numbers, then what says more of them."""
     written = {argument.name for argument in overload.written}
-    results = _results(overload)
+    results = _results(overload, observation)
     outputs = [BoundBuffer(result.name, result.metal, written=True) for result in results]
     inputs: list[BoundBuffer] = []
     numbers: list[BoundBuffer] = []
+    given: list[BoundBuffer] = []
     left: list[str] = []
+    by_rows = kind in ROW_KINDS and _has_dims(overload)
     for argument in overload.arguments:
-        type_ = argument.type
-        if isinstance(type_, BaseType) and type_.name is BaseTy.Tensor:
+        inner = argument.type.elem if isinstance(argument.type, OptionalType) else argument.type
+        name, is_optional = _metal_name(argument.name), isinstance(argument.type, OptionalType)
+        if by_rows and argument.name in _OF_ROWS:
+            continue  # the host's alone
+        if is_optional_tensor(argument) or (isinstance(inner, BaseType) and inner.name is BaseTy.Tensor):
+            metal = _metal_element(argument, observation, [output.name for output in overload.outputs])
             target = outputs if argument.name in written else inputs
-            target.append(BoundBuffer(_metal_name(argument.name), _element(argument), written=argument.name in written))
-        elif isinstance(type_, BaseType) and type_.name in _NUMBERS:
-            metal, host = _NUMBERS[type_.name]
-            numbers.append(BoundBuffer(_metal_name(argument.name), metal, host=host))
-        elif not isinstance(type_, BaseType) or is_optional_tensor(argument) or type_.name is not BaseTy.Tensor:
+            target.append(BoundBuffer(name, metal, written=argument.name in written, optional=is_optional))
+        elif number := _number(inner):
+            metal, host, many = number
+            numbers.append(BoundBuffer(name, metal, host=host, many=many, optional=is_optional))
+        elif not (isinstance(inner, BaseType) and inner.name is BaseTy.ScalarType):
             left.append(argument.name)
-    bound = tuple([*outputs, *inputs, *numbers][:MOST_BUFFERS])
-    return Launch(overload, kind, bound, tuple(results), tuple(left))
+            continue
+        else:
+            continue  # a dtype shapes the results, and is the host's alone
+        if is_optional:
+            given.append(BoundBuffer(f"has_{argument.name}", "long", host="int64_t", says="given", of=argument.name))
+    bare = Launch(overload, kind, (*outputs, *inputs), tuple(results), tuple(left), observation)
+    sizes = [
+        BoundBuffer(f"{buffer.name}_sizes", "long", host="int64_t", many=True, says="sizes", of=buffer.name)
+        for buffer in _sized(bare)
+    ]
+    bound = tuple([*outputs, *inputs, *numbers, *given, *sizes][:MOST_BUFFERS])
+    return Launch(overload, kind, bound, tuple(results), tuple(left), observation)
 
 
-def _results(overload: OverloadModel) -> list[Result]:
+def _sized(launch: Launch) -> list[BoundBuffer]:
+    """The tensors whose sizes the kernel is told: those neither spread over the output nor laid out by rows."""
+    arranged = {*launch.in_rows, *(buffer.name for buffer in launch.spread)}
+    whole = [buffer for buffer in launch.inputs if buffer.name not in arranged]
+    whole += [buffer for buffer in launch.read if buffer.written and buffer.name not in arranged]
+    if launch.kind.elementwise:
+        return [*launch.spread[:1], *whole] if whole else []
+    if launch.by_rows:
+        return whole
+    return list(dict.fromkeys([*(buffer for buffer in launch.outputs if buffer.name not in arranged), *whole]))
+
+
+def _has_dims(overload: OverloadModel) -> bool:
+    """Whether an argument `dim` chooses one dimension, or some."""
+    return any(
+        argument.name == "dim" and base in (BaseTy.int, BaseTy.SymInt)
+        for argument in overload.inputs
+        for base in base_types(argument.type)
+    )
+
+
+def _number(kind: Type) -> tuple[str, str, bool] | None:
+    """The Metal type, the C++ type, and whether it is a list; None for what is no number."""
+    inner = kind.elem if isinstance(kind, ListType) else kind
+    if not isinstance(inner, BaseType) or inner.name not in _NUMBERS:
+        return None
+    if isinstance(kind, ListType) and _NUMBERS[inner.name][1] != "int64_t":
+        return None
+    return (*_NUMBERS[inner.name], isinstance(kind, ListType))
+
+
+def _results(overload: OverloadModel, observation: Observation | None) -> list[Result]:
     if overload.form not in ("functional", "mutable"):
         return []
     types = [returned.type for returned in overload.returns]
     if not all(isinstance(type_, BaseType) and type_.name is BaseTy.Tensor for type_ in types):
         return []
-    fresh = [returned for returned in overload.returns if returned.annotation is None]
+    fresh = [place for place, returned in enumerate(overload.returns) if returned.annotation is None]
     taken = {argument.name for argument in overload.arguments}
     results = []
-    for number, returned in enumerate(fresh):
-        name = returned.name or ("result" if len(fresh) == 1 else f"result{number}")
-        results.append(Result(_metal_name(f"{name}_" if name in taken else name), "long" if _is_index(name) else "T"))
+    for number, place in enumerate(fresh):
+        name = overload.returns[place].name or ("result" if len(fresh) == 1 else f"result{number}")
+        seen = observation.results[place] if observation and place < len(observation.results) else None
+        element = seen.element if seen else element_by_name(name)
+        metal = METAL_ELEMENTS.get(element, "T")
+        own = _metal_name(f"{name}_" if name in taken else name)
+        results.append(Result(own, metal, element if metal != "T" else FOLLOWS, seen.shape if seen else ""))
     return results
 
 
-def _element(argument: Argument) -> str:
-    return "long" if _is_index(argument.name) else "T"
-
-
-def _is_index(name: str) -> bool:
-    return name in _INDEX_NAMES or name.endswith("indices")
+def _metal_element(argument: Argument, observation: Observation | None, outs: Sequence[str]) -> str:
+    """The element type of an argument in the shader: as it was seen, else as its name says."""
+    element = element_by_name(argument.name)
+    if observation is not None and argument.name in outs and outs.index(argument.name) < len(observation.results):
+        element = observation.results[outs.index(argument.name)].element
+    elif observation is not None:
+        element = observation.inputs.get(argument.name, element)
+    return METAL_ELEMENTS.get(element, "T")
 
 
 # Words that C++ or Metal keep for themselves; torchgen leaves them alone, since C++ code never sees some of them.

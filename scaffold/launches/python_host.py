@@ -8,7 +8,8 @@ from functools import cached_property
 from torchgen.model import Argument, BaseTy, BaseType, ListType, OptionalType, Type
 
 from ..operators.model import OverloadModel
-from .launch import ROW_LENGTH, Launch, Result
+from ..operators.observation import FOLLOWS
+from .launch import ROW_LENGTH, BoundBuffer, Launch, Result
 from .signatures import Signature, SignatureParameter
 
 _PYTHON = {
@@ -36,6 +37,9 @@ _DEFAULTS = {
     "float": "torch.float",
     "strided": "torch.strided",
 }
+# Of the kernels' runtime: the functions of `outputs` and of `row_layout` that a host may need.
+_OUTPUT_FUNCTIONS = ("check_outputs", "contiguous_twin", "empty_results", "finish")
+_ROW_FUNCTIONS = ("from_rows", "reduced_shape", "rows_of", "sizes_of")
 
 
 @dataclass(frozen=True)
@@ -76,32 +80,177 @@ class PythonHost:
         return [f"float({self.launch.argument(buffer)})" for buffer in self.launch.numbers] or ["0.0"]
 
     @property
-    def row_length(self) -> str:
-        """The expression for the length of a row; empty for kinds that do not work by rows."""
-        if not self.launch.by_rows:
-            return ""
-        if not self.launch.inputs:
-            return "1"
-        name = self.launch.inputs[0].name
-        return f"{name}.shape[-1] if {name}.dim() else 1"
+    def runtime(self) -> dict[str, list[str]]:
+        """What the function needs of the runtime's modules, by module."""
+        text = "\n".join([*self.prepared, *self.finished, *self.bound])
+        known = {
+            "outputs": ("check_outputs", "contiguous_twin", "empty_results", "finish"),
+            "row_layout": _ROW_FUNCTIONS,
+        }
+        found = {module: [name for name in names if f"{name}(" in text] for module, names in known.items()}
+        return {module: names for module, names in found.items() if names}
 
-    def allocated(self, result: Result) -> str:
-        """How a result is allocated: like the first input, for the author to change."""
-        dtype = ", dtype=torch.int64" if result.metal == "long" else ""
-        if self.launch.inputs:
-            return f"torch.empty_like({self.launch.inputs[0].name}{dtype})"
-        return f'torch.empty(0, device="mps"{dtype})'
+    @cached_property
+    def prepared(self) -> list[str]:
+        """The lines before the launch: outputs get their shapes, inputs their layout."""
+        launch = self.launch
+        return [*self._shaped(), *(self._dense(buffer) for buffer in launch.inputs), *self._written(), *self._threads()]
+
+    @property
+    def finished(self) -> list[str]:
+        """The lines after the launch: what was written goes where it belongs."""
+        lines = []
+        results = {result.name for result in self.launch.results}
+        for buffer in self.launch.outputs:
+            if buffer.name in self.launch.in_rows:
+                dims = self.launch.row_dim
+                lines.append(f"{buffer.name}.copy_(from_rows({buffer.name}_dense, {buffer.name}.shape, {dims}))")
+            elif buffer.name not in results:
+                lines.append(f"finish({buffer.name}, {buffer.name}_dense)")
+        return lines
+
+    @property
+    def threads(self) -> str:
+        """The expression for the number of threads."""
+        launch = self.launch
+        if launch.row_dim:
+            return f"{launch.inputs[0].name}_dense.shape[0]"
+        if launch.a_thread_a_row:
+            return f"{launch.outputs[0].name}.numel() // row_length if row_length else 0"
+        return f"{(launch.outputs or launch.tensors)[0].name}.numel()"
+
+    @property
+    def chosen_by(self) -> str:
+        """The tensor whose dtype chooses the instantiation."""
+        source = self.launch.source
+        if source is None or (source.metal != "T" and self.launch.first_tensor):
+            return self.launch.first_tensor
+        return f"{source.name}_dense"
 
     @property
     def bound(self) -> list[str]:
         """The expressions that are bound, in the order of the buffers."""
-        words = []
-        for buffer in self.launch.buffers:
-            if not buffer.host or buffer == ROW_LENGTH:
-                words.append(buffer.name)
-            else:
-                words.append(f"{'float' if buffer.host == 'float' else 'int'}({self.launch.argument(buffer)})")
-        return words
+        return [self._bound(buffer) for buffer in self.launch.buffers]
+
+    def _bound(self, buffer: BoundBuffer) -> str:
+        argument = self.launch.argument(buffer)
+        if buffer == ROW_LENGTH:
+            return buffer.name
+        if not buffer.host:
+            return buffer.name if self._is_bare(buffer) else f"{buffer.name}_dense"
+        if buffer.says == "given":
+            return f"int({argument} is not None)"
+        if buffer.says == "sizes":
+            tensor = self._tensor(buffer.of)
+            return f"sizes_of({argument}_dense)" if tensor.optional else f"sizes_of({buffer.of})"
+        if buffer.many:
+            return f"sizes_of({argument}{' or ()' if buffer.optional else ''})"
+        number = "float" if buffer.host == "float" else "int"
+        return f"{number}({argument}{' or 0' if buffer.optional else ''})"
+
+    def _tensor(self, name: str) -> BoundBuffer:
+        return next(buffer for buffer in self.launch.tensors if buffer.name == name)
+
+    def _is_bare(self, buffer: BoundBuffer) -> bool:
+        """Whether a tensor is bound as it is: one that the function has just made."""
+        made = {result.name for result in self.launch.results}
+        return buffer.name in made and buffer.name not in self.launch.in_rows
+
+    def _shaped(self) -> list[str]:
+        """Given outputs get the shape of the result."""
+        launch = self.launch
+        observation = launch.observation
+        if launch.form != "out" or observation is None or not observation.has_meta:
+            return []
+        positional = {argument.name for argument in launch.overload.schema.arguments.flat_positional}
+        words = [argument.name for argument in launch.overload.inputs if argument.name in positional]
+        named = [f"{a.name}={a.name}" for a in launch.overload.inputs if a.name not in positional]
+        outputs = ", ".join(f'"{argument.name}": {argument.name}' for argument in launch.overload.outputs)
+        elements = [launch.element_of(buffer) for buffer in launch.outputs]
+        dtypes = ", ".join("None" if element == FOLLOWS else f"torch.{element}" for element in elements)
+        parts = [f"torch.ops.aten.{self.overload}", f"[{', '.join(words)}]", f"{{{outputs}}}", f"[{dtypes}]", *named]
+        return [f"check_outputs({', '.join(parts)})"]
+
+    def _dense(self, buffer: BoundBuffer) -> str:
+        """An input as the kernel reads it."""
+        launch = self.launch
+        name = buffer.name
+        if buffer.optional:
+            stand_in = f"{launch.source.name}_dense" if launch.source else "None"
+            return f"{name}_dense = {stand_in} if {name} is None else {name}.contiguous()"
+        if name in launch.in_rows:
+            return f"{name}_dense = rows_of({name}, {launch.row_dim})"
+        if len(launch.spread) > 1 and buffer in launch.spread:
+            shape = f"{launch.outputs[0].name}.shape" if launch.form == "out" else self._broadcast
+            return f"{name}_dense = {name}.expand({shape}).contiguous()"
+        return f"{name}_dense = {name}.contiguous()"
+
+    @property
+    def _broadcast(self) -> str:
+        return f"torch.broadcast_shapes({', '.join(f'{buffer.name}.shape' for buffer in self.launch.spread)})"
+
+    def _written(self) -> list[str]:
+        """What the kernel writes: results that are allocated here, and given tensors as the kernel can write them."""
+        launch = self.launch
+        lines = self._allocations()
+        results = {result.name for result in launch.results}
+        first = launch.inputs[0].name if launch.inputs else ""
+        for buffer in launch.outputs:
+            name = buffer.name
+            if name in launch.in_rows:
+                dtype = "" if buffer.metal == "T" else f", dtype={name}.dtype"
+                lines.append(f"{name}_dense = torch.empty_like({first}_dense{dtype})")
+            elif name not in results and buffer in launch.read:
+                lines.append(f"{name}_dense = {name}.contiguous()")
+            elif name not in results:
+                cast = f", {launch.source.name}.dtype" if buffer.metal == "T" and launch.source else ""
+                lines.append(f"{name}_dense = contiguous_twin({name}{cast})")
+        return lines
+
+    def _allocations(self) -> list[str]:
+        launch = self.launch
+        rules = {result.shape for result in launch.results}
+        if launch.results and "" in rules and launch.observation and launch.observation.has_meta and launch.source:
+            positional = {argument.name for argument in launch.overload.schema.arguments.flat_positional}
+            words = [a.name for a in launch.overload.arguments if a.name in positional]
+            named = [f"{a.name}={a.name}" for a in launch.overload.arguments if a.name not in positional]
+            call = [f"torch.ops.aten.{self.overload}", f"[{', '.join(words)}]", f"{launch.source.name}.device", *named]
+            comma = "," if len(launch.results) == 1 else ""
+            return [f"{', '.join(r.name for r in launch.results)}{comma} = empty_results({', '.join(call)})"]
+        return [f"{result.name} = {self._allocated(result)}" for result in launch.results]
+
+    def _allocated(self, result: Result) -> str:
+        """How a result is allocated."""
+        source = self.launch.source
+        dtype = f"torch.{result.element}" if result.element != FOLLOWS else f"{source.name}.dtype" if source else ""
+        if source is None:
+            return f'torch.empty(0, device="mps"{f", dtype={dtype}" if dtype else ""})'
+        shape = {
+            "reduced": f"reduced_shape({source.name}, dim{', keepdim' if self._has('keepdim') else ''})",
+            "broadcast": self._broadcast,
+            "one": "()",
+        }.get(result.shape, f"{result.shape.removeprefix('like ') or source.name}.shape")
+        return f"torch.empty({shape}, dtype={dtype}, device={source.name}.device)"
+
+    def _has(self, name: str) -> bool:
+        return any(argument.name == name for argument in self.launch.overload.arguments)
+
+    def _threads(self) -> list[str]:
+        launch = self.launch
+        lines = []
+        if launch.by_rows:
+            lines.append(f"row_length = {self._row_length}")
+        return [*lines, f"threads = {self.threads}"] if launch.first_tensor else lines
+
+    @property
+    def _row_length(self) -> str:
+        launch = self.launch
+        if not launch.inputs:
+            return "1"
+        name = launch.inputs[0].name
+        if launch.row_dim:
+            return f"{name}_dense.shape[1]"
+        return f"{name}.numel()" if launch.is_one_row else f"{name}.shape[-1] if {name}.dim() else 1"
 
     @property
     def returned(self) -> str:

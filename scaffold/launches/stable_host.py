@@ -10,8 +10,8 @@ from torchgen.model import BaseTy, BaseType, ListType, OptionalType, Type
 
 from ..errors import InexpressibleError
 from ..operators.model import OverloadModel
+from ..operators.observation import FOLLOWS
 from .cxx_host import CxxHost
-from .launch import Result
 from .python_host import PythonHost
 from .signatures import Signature, SignatureParameter
 
@@ -29,6 +29,18 @@ _STABLE = {
     BaseTy.Device: "torch::stable::Device",
     BaseTy.Scalar: "double",
     BaseTy.Generator: "torch::stable::Generator",
+}
+_NAMES = {
+    "bool": "Bool",
+    "int64": "Long",
+    "int32": "Int",
+    "int16": "Short",
+    "int8": "Char",
+    "uint8": "Byte",
+    "uint32": "UInt32",
+    "uint64": "UInt64",
+    "complex64": "ComplexFloat",
+    "float32": "Float",
 }
 # What a type needs to be passed: before these releases the shim cannot convert it.
 STABLE_SINCE = (2, 10)
@@ -52,15 +64,38 @@ class StableHost(CxxHost):
         """Whether a Scalar is in the schema: the stable shim has none, so that Python passes a float in its place."""
         return any(_holds(argument.type, BaseTy.Scalar) for argument in self.launch.overload.arguments)
 
-    def allocated(self, result: Result) -> str:
-        """How a result is allocated: like the first input, for the author to change."""
-        device = "torch::stable::Device(torch::headeronly::DeviceType::MPS)"
-        if not self.launch.inputs:
-            return f"torch::stable::empty({{0}}, std::nullopt, std::nullopt, {device})"
-        first = self.launch.inputs[0].name
-        if result.metal == "long":
-            return f"torch::stable::new_empty({first}, {first}.sizes(), torch::headeronly::ScalarType::Long)"
-        return f"torch::stable::empty_like({first})"
+    def empty(self, shape: str, like: str, element: str) -> str:
+        """A new tensor on the device of `like`, of its dtype or of the one that is named."""
+        if not like:
+            device = "torch::stable::Device(torch::headeronly::DeviceType::MPS)"
+            return f"torch::stable::empty({shape}, std::nullopt, std::nullopt, {device})"
+        dtype = f"{like}.scalar_type()" if element == FOLLOWS else f"torch::headeronly::ScalarType::{_NAMES[element]}"
+        return f"torch::stable::new_empty({like}, {shape}, {dtype})"
+
+    def contiguous(self, tensor: str) -> str:
+        """A tensor with its elements behind each other."""
+        return f"torch::stable::contiguous({tensor})"
+
+    def expanded(self, tensor: str, shape: str) -> str:
+        """A contiguous tensor of that shape."""
+        output = self.launch.outputs[0].name
+        return f"stable_support::expanded({tensor}, {'shape' if self.launch.is_elementwise_out else shape}, {output})"
+
+    def resize(self, tensor: str, shape: str) -> str:
+        """The statement that gives an output its shape."""
+        return f"stable_support::resize({tensor}, stable_support::vector_of({shape}));"
+
+    def copied(self, target: str, source: str) -> str:
+        """The statement that copies values, unless they are there."""
+        if source == f"{target}_dense":
+            copied = f"torch::stable::copy_(const_cast<Tensor&>({target}), {source});"
+            return f"if ({source}.get() != {target}.get()) {{ {copied} }}"
+        return f"torch::stable::copy_(const_cast<Tensor&>({target}), {source});"
+
+    def broadcast(self, shapes: list[str]) -> str:
+        """The shape that tensors broadcast to."""
+        names = ", ".join(buffer.name for buffer in self.launch.spread)
+        return f"stable_support::broadcast_shape({self.launch.spread[0].name}, {{{names}}})"
 
     @property
     def returned(self) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from ..launches.launch import Launch, launch_of
 from ..operators.kinds import KernelKind
 from ..operators.model import OperatorModel, OverloadModel
+from ..operators.observation import Observation
 
 
 class KernelTarget(str, Enum):
@@ -27,11 +29,15 @@ class Request:
         operator: the operator.
         kind: the kind of kernel.
         opinfos: the names of torch's OpInfos that test it.
+        observations: what calls of its overloads showed on the CPU, by the overload's name.
+        references: what torch says of how each computes, by the overload's name.
     """
 
     operator: OperatorModel
     kind: KernelKind
     opinfos: tuple[str, ...] = ()
+    observations: Mapping[str, Observation] = field(default_factory=dict)
+    references: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def family(self) -> list[str]:
@@ -41,7 +47,11 @@ class Request:
     @property
     def launches(self) -> list[Launch]:
         """The launches of the overloads that get a kernel."""
-        return [launch_of(overload, self.kind) for overload in self.operator.kernels]
+        launches = []
+        for overload in self.operator.kernels:
+            launch = launch_of(overload, self.kind, self.observations.get(overload.name))
+            launches.append(replace(launch, reference=self.references.get(overload.name, ())))
+        return launches
 
     @property
     def package(self) -> str:

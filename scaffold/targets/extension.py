@@ -14,7 +14,7 @@ def generate(request: Request) -> Generated:
         "operator": request.operator,
         "kind": request.kind,
         "launches": request.launches,
-        "hosts": [AtenHost(launch) for launch in request.launches],
+        "hosts": [AtenHost(launch, "mps_support::") for launch in request.launches],
         "package": request.package,
         "base": request.base,
         "target": "extension",

@@ -21,12 +21,17 @@ def generate(request: Request, *, in_package: bool = False) -> Generated:
     runtime = "..runtime" if in_package else _RUNTIME
     names = (["METAL_TYPES"] if len(floating) < len(hosts) else []) + ["Shader"]
     imports = [f"from {runtime}.elementwise import floating"] if floating else []
+    needed = [host.runtime for host in hosts if host.launch not in floating]
+    for module in ("outputs", "row_layout"):
+        functions = sorted({name for modules in needed for name in modules.get(module, ())})
+        if functions:
+            imports.append(f"from {runtime}.{module} import {', '.join(functions)}")
     values = {
         "operator": request.operator,
         "kind": request.kind,
         "launches": request.launches,
         "hosts": hosts,
-        "imports": [*imports, f"from {runtime}.shader import {', '.join(names)}"],
+        "imports": sorted([*imports, f"from {runtime}.shader import {', '.join(names)}"]),
         "uses_sequence": any("Sequence[" in " ".join([*host.parameters, host.signature.returns]) for host in hosts),
     }
     stem = request.operator.stem

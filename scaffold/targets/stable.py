@@ -10,7 +10,7 @@ from .testing import files_of_tests
 
 def generate(request: Request) -> Generated:
     """The package. Raises InexpressibleError when the stable interface cannot pass an argument."""
-    hosts = [StableHost(launch) for launch in request.launches]
+    hosts = [StableHost(launch, "stable_support::") for launch in request.launches]
     for host in hosts:
         _ = host.signature  # raises for what cannot be passed, before anything is rendered
     major, minor = stable_since([launch.overload for launch in request.launches])

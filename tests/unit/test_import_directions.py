@@ -104,6 +104,8 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "conformance",
         "family_conformance",
         "survey",
+        "reference_body",
+        "review",
         "patch_running",
         "family_survey",
     ),

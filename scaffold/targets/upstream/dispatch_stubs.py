@@ -76,6 +76,8 @@ def stub_of(request: Request, rows: Mapping[str, Mapping[str, str]], include: Pa
     """
     if len(rows) != 1 or not request.kind.elementwise:
         return None
+    if any(len(launch.outputs) != 1 for launch in request.launches):
+        return None  # the kernels that torch generates from a functor have one result
     (by_key,) = rows.values()
     shared = by_key.get("CPU") is not None and by_key.get("CPU") == by_key.get("CUDA")
     return stub_for(request.operator.name, include) if shared else None

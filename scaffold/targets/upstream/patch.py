@@ -19,6 +19,7 @@ from .dispatch_stubs import stub_of
 from .expected_failures import without_entries
 from .git_patch import added, changed
 from .native_code import native_code
+from .value_tests import value_calls
 from .yaml_rows import entries_of, mps_kernels, rows_by_overload, with_mps_rows
 
 TREE_YAML = "aten/src/ATen/native/native_functions.yaml"
@@ -61,6 +62,11 @@ def generate(request: Request, tree: Tree, existing: Callable[[str], str | None]
     yaml_text = with_mps_rows(tree.native_functions, kernels)
     native = native_code(operator, entries_of(yaml_text, request.family), tree.tags, kernels)
     inputs = [buffer.name for buffer in request.launches[0].inputs]
+    natives = [
+        (AtenHost(launch, shaped=native.heads[launch.name].structured), native.heads[launch.name])
+        for launch in request.launches
+    ]
+    lines = "\n".join(line for host, _ in natives for line in [*host.prepared, *host.bound, *host.finished])
     values = {
         "operator": operator,
         "kind": request.kind,
@@ -69,7 +75,9 @@ def generate(request: Request, tree: Tree, existing: Callable[[str], str | None]
         "stub": stub,
         "executes": stub.helper(inputs) if stub else "",
         "registers": stub.functor(inputs, operator.stem) if stub else None,
-        "natives": [(AtenHost(launch), native.heads[launch.name]) for launch in request.launches],
+        "natives": natives,
+        "calls": value_calls([launch.overload for launch in request.launches]),
+        "needs_rows": any(f"{name}(" in lines for name in ("list_of", "rows_of", "from_rows", "reduced_shape")),
     }
     new_files = {
         f"aten/src/ATen/native/mps/operations/{operator.camel}.mm": render("upstream/kernel.mm.j2", **values),

@@ -15,6 +15,7 @@ from mpsmith.scaffold.launches.python_host import PythonHost
 from mpsmith.scaffold.launches.stable_host import StableHost, stable_since
 from mpsmith.scaffold.operators.kinds import KernelKind
 from mpsmith.scaffold.operators.model import OverloadModel
+from mpsmith.scaffold.operators.observation import Observation, ObservedTensor
 
 
 def overload(schema: str) -> OverloadModel:
@@ -65,13 +66,11 @@ def test_outputs_are_bound_first_then_inputs_then_numbers() -> None:
 
 
 def test_results_of_a_functional_form_are_bound_as_outputs_and_indices_are_long() -> None:
-    assert MODE.results == (Result("values", "T"), Result("indices", "long"))
+    assert MODE.results == (Result("values", "T"), Result("indices", "long", "int64"))
     assert MODE.buffers == (
         BoundBuffer("values", "T", written=True),
         BoundBuffer("indices", "long", written=True),
         BoundBuffer("self", "T"),
-        BoundBuffer("dim", "long", host="int64_t"),
-        BoundBuffer("keepdim", "long", host="int64_t"),
         BoundBuffer("row_length", "long", host="int64_t"),
     )
     assert (MODE.id, MODE.name, MODE.form) == ("mode", "mode", "functional")
@@ -115,13 +114,96 @@ def test_numbers_are_bound_as_metal_takes_them(type_: str, metal: str, host: str
     assert launch(f"demo(Tensor self, {type_} x) -> Tensor").numbers == (BoundBuffer("x", metal, host=host),)
 
 
-@pytest.mark.parametrize(
-    "type_", ["Tensor?", "Tensor[]", "int[]", "float?", "Generator?", "Generator", "str", "Device"]
-)
+@pytest.mark.parametrize("type_", ["Tensor[]", "float[]", "Scalar[]", "Generator?", "Generator", "str", "Device"])
 def test_what_has_no_buffer_is_left_to_the_author(type_: str) -> None:
     found = launch(f"demo(Tensor self, {type_} x) -> Tensor")
     assert found.left == ("x",)
     assert [buffer.name for buffer in found.bound] == ["result", "self"]
+
+
+@pytest.mark.parametrize(
+    ("type_", "declared"),
+    [
+        ("Tensor?", ["device const T* x", "constant long& has_x"]),
+        ("float?", ["constant float& x", "constant long& has_x"]),
+        ("int[]", ["constant long* x"]),
+        ("int[]?", ["constant long* x", "constant long& has_x"]),
+        ("ScalarType?", []),
+    ],
+)
+def test_what_may_be_left_out_says_whether_it_is_there_and_lists_say_how_many(type_: str, declared: list[str]) -> None:
+    found = launch(f"demo(Tensor self, {type_} x) -> Tensor")
+    assert found.left == ()
+    assert [b.declaration for b in found.bound if b.name.endswith("x")] == declared
+
+
+def test_what_is_neither_a_row_nor_an_element_brings_its_sizes() -> None:
+    found = launch("demo(Tensor self, int[2] kernel_size) -> Tensor", KernelKind.POOLING)
+    assert [buffer.declaration for buffer in found.bound] == [
+        *("device T* result", "device const T* self", "constant long* kernel_size"),
+        *("constant long* result_sizes", "constant long* self_sizes"),
+    ]
+
+
+# ---- what was observed
+
+FREXP = launch_of(
+    overload("frexp.out(Tensor self, *, Tensor(a!) mantissa, Tensor(b!) exponent) -> (Tensor(a!), Tensor(b!))"),
+    KernelKind.UNARY,
+    Observation(
+        {"self": "T"},
+        frozenset({"self"}),
+        (ObservedTensor("T", "like self"), ObservedTensor("int32", "like self")),
+        has_meta=True,
+    ),
+)
+SOFTMAX = launch_of(
+    overload("demo(Tensor self, Tensor mask, int? dim=None) -> Tensor"),
+    KernelKind.REDUCTION,
+    Observation(
+        {"self": "T", "mask": "bool"}, frozenset({"self", "mask"}), (ObservedTensor("T", "like self"),), has_meta=True
+    ),
+)
+MODE_SEEN = launch_of(
+    overload("mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"),
+    KernelKind.SORT,
+    Observation(
+        {"self": "T"},
+        frozenset({"self"}),
+        (ObservedTensor("T", "reduced"), ObservedTensor("int64", "reduced")),
+        has_meta=True,
+    ),
+)
+
+
+def test_each_output_has_the_dtype_that_was_seen() -> None:
+    assert [buffer.declaration for buffer in FREXP.outputs] == ["device T* mantissa", "device int* exponent"]
+    assert "[None, torch.int32]" in PythonHost(FREXP).prepared[0]
+
+
+def test_masks_are_bool_and_laid_out_by_rows_with_what_they_mask() -> None:
+    assert [buffer.metal for buffer in SOFTMAX.inputs] == ["T", "bool"]
+    assert SOFTMAX.in_rows == ("self", "mask", "result")
+    assert PythonHost(SOFTMAX).threads == "self_dense.shape[0]"
+    assert PythonHost(SOFTMAX).finished == ["result.copy_(from_rows(result_dense, result.shape, dim))"]
+    assert AtenHost(SOFTMAX).threads == "self_dense.size(0)"
+
+
+def test_reduced_results_have_the_reduced_shape_and_a_thread_for_each_row() -> None:
+    assert PythonHost(MODE_SEEN).prepared == [
+        "self_dense = rows_of(self, dim)",
+        "values = torch.empty(reduced_shape(self, dim, keepdim), dtype=self.dtype, device=self.device)",
+        "indices = torch.empty(reduced_shape(self, dim, keepdim), dtype=torch.int64, device=self.device)",
+        "row_length = self_dense.shape[1]",
+        "threads = self_dense.shape[0]",
+    ]
+    shape = "s::reduced_shape(self, s::dims(dim), keepdim)"
+    line = f"at::Tensor indices = at::empty({shape}, self.options().dtype(at::kLong));"
+    assert AtenHost(MODE_SEEN, "s::").prepared[1] == line
+
+
+def test_an_in_place_form_reads_what_it_writes() -> None:
+    assert [buffer.name for buffer in IN_PLACE.spread] == ["self"]
 
 
 def test_words_that_metal_keeps_get_an_underscore() -> None:
@@ -248,8 +330,8 @@ def test_types_and_defaults_in_python(declared: str, written: str) -> None:
 
 
 def test_what_python_binds_and_returns() -> None:
-    assert PythonHost(OUT).bound == ["out", "self", "other", "float(a)", "int(b)"]
-    assert PythonHost(MODE).bound == ["values", "indices", "self", "int(dim)", "int(keepdim)", "row_length"]
+    assert PythonHost(OUT).bound == ["out_dense", "self_dense", "other_dense", "float(a)", "int(b)"]
+    assert PythonHost(MODE).bound == ["values", "indices", "self_dense", "row_length"]
     assert PythonHost(MAKES).bound == ["result", "int(n)", "float(half)"]
     assert PythonHost(MODE).returned == "values, indices"
     assert PythonHost(launch("demo(Tensor self) -> (Tensor, int)")).returned == "(), ()"
@@ -265,20 +347,21 @@ def test_what_python_binds_and_returns() -> None:
 def test_the_length_of_a_row_is_that_of_the_first_inputs_last_dimension() -> None:
     two = launch("demo(Tensor first, Tensor second) -> Tensor", KernelKind.REDUCTION)
     none = launch("demo(int n) -> Tensor", KernelKind.REDUCTION)
-    assert PythonHost(two).row_length == "first.shape[-1] if first.dim() else 1"
-    assert AtenHost(two).row_length == StableHost(two).row_length == "first.dim() ? first.size(-1) : 1"
-    assert PythonHost(none).row_length == AtenHost(none).row_length == "1"
-    assert PythonHost(OUT).row_length == AtenHost(OUT).row_length == ""
+    assert "row_length = first.shape[-1] if first.dim() else 1" in PythonHost(two).prepared
+    for host in (AtenHost(two), StableHost(two)):
+        assert "const int64_t row_length = first.dim() ? first.size(-1) : 1;" in host.prepared
+    assert "row_length = 1" in PythonHost(none).prepared
+    assert not any("row_length" in line for line in PythonHost(OUT).prepared)
 
 
 def test_results_are_allocated_like_the_first_input_with_their_dtype() -> None:
     two = launch("demo(Tensor first, Tensor second) -> (Tensor values, Tensor indices)")
     values, indices = two.results
-    assert PythonHost(two).allocated(values) == "torch.empty_like(first)"
-    assert PythonHost(two).allocated(indices) == "torch.empty_like(first, dtype=torch.int64)"
+    assert "values = torch.empty(first.shape, dtype=first.dtype, device=first.device)" in PythonHost(two).prepared
+    assert "indices = torch.empty(first.shape, dtype=torch.int64, device=first.device)" in PythonHost(two).prepared
     assert AtenHost(two).allocated(values) == "at::empty(first.sizes(), first.options())"
     assert AtenHost(two).allocated(indices) == "at::empty(first.sizes(), first.options().dtype(at::kLong))"
-    assert StableHost(two).allocated(values) == "torch::stable::empty_like(first)"
+    assert StableHost(two).allocated(values) == "torch::stable::new_empty(first, first.sizes(), first.scalar_type())"
     assert StableHost(two).allocated(indices) == (
         "torch::stable::new_empty(first, first.sizes(), torch::headeronly::ScalarType::Long)"
     )
@@ -286,11 +369,8 @@ def test_results_are_allocated_like_the_first_input_with_their_dtype() -> None:
 
 def test_without_an_input_a_result_is_empty_on_the_device() -> None:
     (result,) = MAKES.results
-    index = Result("indices", "long")
-    assert PythonHost(MAKES).allocated(result) == 'torch.empty(0, device="mps")'
-    assert PythonHost(MAKES).allocated(index) == 'torch.empty(0, device="mps", dtype=torch.int64)'
+    assert 'result = torch.empty(0, device="mps")' in PythonHost(MAKES).prepared
     assert AtenHost(MAKES).allocated(result) == "at::empty({0}, at::TensorOptions().device(at::kMPS))"
-    assert AtenHost(MAKES).allocated(index) == ("at::empty({0}, at::TensorOptions().device(at::kMPS).dtype(at::kLong))")
     assert StableHost(MAKES).allocated(result) == (
         "torch::stable::empty({0}, std::nullopt, std::nullopt, "
         "torch::stable::Device(torch::headeronly::DeviceType::MPS))"
@@ -301,7 +381,8 @@ def test_without_an_input_a_result_is_empty_on_the_device() -> None:
 
 
 def test_a_thread_for_each_element_of_the_first_output() -> None:
-    assert AtenHost(MODE).threads == "values_dense.numel()"
+    assert AtenHost(OUT).threads == "out_dense.numel()"
+    assert AtenHost(MODE).threads == "self_dense.size(0)"
     assert AtenHost(launch("demo(Tensor self, Tensor other) -> int")).threads == "self_dense.numel()"
 
 
@@ -309,7 +390,7 @@ def test_what_cxx_binds() -> None:
     assert AtenHost(OUT).bound == [
         *("out_dense", "self_dense", "other_dense", "static_cast<float>(a)", "static_cast<int64_t>(b)")
     ]
-    assert AtenHost(MODE).bound[3:] == ["static_cast<int64_t>(dim)", "static_cast<int64_t>(keepdim)", "row_length"]
+    assert AtenHost(MODE).bound[3:] == ["row_length"]
     assert AtenHost(IN_PLACE).bound == ["self_dense", "value.to<float>()"]
     assert StableHost(IN_PLACE).bound == ["self_dense", "static_cast<float>(value)"]
     assert AtenHost(MAKES).bound[2] == "static_cast<float>(half)"

@@ -17,6 +17,7 @@ import pytest
 from mpsmith.audit.surface import native_functions
 from mpsmith.scaffold.operators import source as operators
 from mpsmith.scaffold.operators.kinds import KernelKind, kind_of
+from mpsmith.scaffold.operators.observing import observations_of
 from mpsmith.scaffold.operators.source import Source
 from mpsmith.scaffold.release_files import files_of
 from mpsmith.scaffold.targets import KernelTarget, Request, extension, shader, stable
@@ -54,7 +55,7 @@ def source() -> Source:
 def generated(source: Source, target: KernelTarget, kind: KernelKind) -> dict[str, str]:
     """The generated files that are compared, by their names without folders."""
     operator = source.serving(source.operator(OPERATORS[kind]))
-    request = Request(operator, kind, (operator.stem,))
+    request = Request(operator, kind, (operator.stem,), observations_of(operator))
     if target is KernelTarget.SHADER:
         files = shader.generate(request).files
     elif target is KernelTarget.EXTENSION:

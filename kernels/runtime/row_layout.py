@@ -1,0 +1,51 @@
+"""Rows: the values along some dimensions of a tensor, laid out behind each other for kernels that work by rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+
+Dims = int | Sequence[int] | None
+
+
+def rows_of(tensor: torch.Tensor, dims: Dims) -> torch.Tensor:
+    """A contiguous tensor of two dimensions: a row for each place in the other dimensions. No dims are all of them."""
+    others, inside = _split(tensor.dim(), dims)
+    shape = [math.prod(tensor.shape[dim] for dim in part) for part in (others, inside)]
+    return tensor.permute(*others, *inside).reshape(shape).contiguous() if tensor.dim() else tensor.reshape(1, 1)
+
+
+def from_rows(rows: torch.Tensor, shape: Sequence[int], dims: Dims) -> torch.Tensor:
+    """Rows as `rows_of` lays them out, back in a tensor of this shape."""
+    others, inside = _split(len(shape), dims)
+    order = [*others, *inside]
+    places = [order.index(dim) for dim in range(len(shape))]
+    return rows.reshape([shape[dim] for dim in order]).permute(places)
+
+
+def reduced_shape(tensor: torch.Tensor, dims: Dims, keepdim: bool = False) -> list[int]:
+    """The shape that is left when each row becomes one value."""
+    others, _ = _split(tensor.dim(), dims)
+    if keepdim:
+        return [size if dim in others else 1 for dim, size in enumerate(tensor.shape)]
+    return [tensor.shape[dim] for dim in others]
+
+
+def sizes_of(values: torch.Tensor | Sequence[int]) -> list[int]:
+    """How many there are, then each: a list as a shader reads it, which is never empty."""
+    sizes = values.shape if isinstance(values, torch.Tensor) else values
+    return [len(sizes), *(int(size) for size in sizes)]
+
+
+def _split(count: int, dims: Dims) -> tuple[list[int], list[int]]:
+    """The other dimensions and those inside a row, in order."""
+    named = [dims] if isinstance(dims, int) else list(dims or range(count))
+    most = max(count, 1)
+    for dim in named:
+        if not -most <= dim < most:
+            bounds = f"[{-most}, {most - 1}]"
+            raise IndexError(f"Dimension out of range (expected to be in range of {bounds}, but got {dim})")
+    inside = sorted({dim % count for dim in named}) if count else []
+    return [dim for dim in range(count) if dim not in inside], inside

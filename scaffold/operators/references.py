@@ -1,0 +1,94 @@
+"""What torch itself says of how an operator computes: its decomposition, traced for one call. Imports torch.
+
+Made when a kernel is scaffolded, from the torch that is installed: the author translates instead of guessing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ...audit.calls.invocation import out_arguments, overload_of
+from .known_calls import known_calls
+from .model import OperatorModel, OverloadModel
+
+_MOST_LINES = 40
+
+
+def references_of(operator: OperatorModel) -> dict[str, tuple[str, ...]]:
+    """The lines to translate for each overload of an operator that gets a kernel."""
+    return {overload.name: reference_of(overload) for overload in operator.kernels}
+
+
+def reference_of(overload: OverloadModel) -> tuple[str, ...]:
+    """The steps of the decomposition, one a line; where torch has none, which of its functions to read."""
+    steps = _traced(overload)
+    if steps:
+        shown = steps[:_MOST_LINES]
+        rest = [f"and {len(steps) - len(shown)} steps more"] if len(steps) > len(shown) else []
+        return ("torch's own decomposition, traced for one call:", *(f"  {step}" for step in shown), *rest)
+    rows = overload.function.dispatch
+    kernels = [f"{key}: {rows[key]}" for key in ("CPU", "CUDA") if key in rows]
+    where = f"; its kernels in aten/src/ATen/native are {', '.join(kernels)}" if kernels else ""
+    return (f"torch has no decomposition of it{where}.",)
+
+
+def _traced(overload: OverloadModel) -> list[str]:
+    from torch._decomp import decomposition_table
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    try:
+        functional = _functional(overload)
+        if functional not in decomposition_table:
+            return []
+        name = functional._name
+        _, args, kwargs = next(call for call in known_calls(name) if call[0] == "float32")
+        names = [argument.name for argument in functional._schema.arguments]
+        arguments = dict(zip(names, args, strict=False)) | kwargs
+        tensors = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
+
+        def call(*given: torch.Tensor) -> Any:
+            return functional(**arguments | dict(zip(tensors, given, strict=True)))
+
+        graph = make_fx(call, decomposition_table={functional: decomposition_table[functional]})(
+            *tensors.values()
+        ).graph
+    except Exception:  # tracing runs any of torch's Python; what cannot be traced is read in its sources
+        return []
+    inputs = iter(tensors)
+    words: dict[Any, str] = {}
+    lines = []
+    for node in graph.nodes:
+        if node.op == "placeholder":
+            words[node] = next(inputs)
+        elif node.op == "call_function":
+            words[node] = node.name
+            given = [*(_word(a, words) for a in node.args), *(f"{k}={_word(v, words)}" for k, v in node.kwargs.items())]
+            lines.append(f"{node.name} = {str(node.target).removeprefix('aten.')}({', '.join(given)})")
+        elif node.op == "output":
+            lines.append(f"return {_word(node.args[0], words)}")
+    return [] if any(functional._name.removeprefix("aten::") in line for line in lines[:1]) else lines
+
+
+def _functional(overload: OverloadModel) -> Any:
+    """The overload itself, or the one that returns what an out form writes."""
+    own = overload_of(f"aten::{overload.name}")
+    if not out_arguments(f"aten::{overload.name}"):
+        return own
+    packet = getattr(torch.ops.aten, overload.function.operator)
+    wanted = [argument.name for argument in own._schema.arguments if not argument.is_out]
+    for name in packet.overloads():
+        one = getattr(packet, name)
+        if [argument.name for argument in one._schema.arguments] == wanted:
+            return one
+    return own
+
+
+def _word(value: Any, words: dict[Any, str]) -> str:
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(_word(one, words) for one in value)}]"
+    try:
+        return words.get(value, str(value))
+    except TypeError:  # what cannot be looked up is no node
+        return str(value)

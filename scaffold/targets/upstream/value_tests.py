@@ -1,0 +1,64 @@
+"""The calls with which an upstream test compares mps with the CPU: known ones, written out as Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...operators.model import OverloadModel
+
+_MOST_ELEMENTS = 128
+_MOST_CALLS = 3
+
+
+def value_calls(overloads: Sequence[OverloadModel]) -> list[str]:
+    """Calls in float32 as expressions of `device`; of an out form its outputs are empty ones. None where none is small.
+
+    Imports torch.
+    """
+    from ...operators.known_calls import known_calls
+
+    calls = []
+    for overload in overloads:
+        known = [call[1:] for call in known_calls(f"aten::{overload.name}") if call[0] == "float32"]
+        known.sort(key=_dimensions, reverse=True)
+        written = [text for args, kwargs in known if (text := _written(overload, args, kwargs))]
+        calls += written[:_MOST_CALLS]
+    return calls
+
+
+def _dimensions(call: tuple[Sequence[Any], dict[str, Any]]) -> int:
+    """How many dimensions the largest input has: what goes wrong with layouts needs two."""
+    args, kwargs = call
+    return max((getattr(value, "ndim", 0) for value in [*args, *kwargs.values()]), default=0)
+
+
+def _written(overload: OverloadModel, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
+    outputs = {argument.name for argument in overload.outputs}
+    words = [_word(value) for value in args]
+    words += [f"{name}={_word(value, is_output=name in outputs)}" for name, value in kwargs.items()]
+    if any("?" in word for word in words):
+        return ""
+    return f"torch.ops.aten.{overload.function.operator}.{overload.overload}({', '.join(words)})"
+
+
+def _word(value: Any, *, is_output: bool = False) -> str:
+    """A value as Python; with a question mark where it cannot be written."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        if is_output:
+            return f"torch.empty(0, dtype={value.dtype}, device=device)"
+        if value.layout is not torch.strided or value.numel() > _MOST_ELEMENTS or value.is_complex():
+            return "?"
+        return f"torch.tensor({_rounded(value.tolist())}, dtype={value.dtype}, device=device)"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_word(one) for one in value)}]"
+    return repr(value) if value is None or isinstance(value, bool | int | float) else "?"
+
+
+def _rounded(value: Any) -> Any:
+    """Numbers short enough to read."""
+    if isinstance(value, list):
+        return [_rounded(one) for one in value]
+    return round(value, 3) if isinstance(value, float) else value

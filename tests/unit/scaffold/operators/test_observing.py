@@ -1,0 +1,56 @@
+"""What is seen of an operator on the CPU, and what its decomposition says."""
+
+from __future__ import annotations
+
+from mpsmith.scaffold.operators.observation import ObservedTensor
+from mpsmith.scaffold.operators.observing import observed
+from mpsmith.scaffold.operators.references import reference_of
+from mpsmith.scaffold.operators.source import source_of
+from mpsmith.scaffold.targets.upstream.value_tests import value_calls
+
+
+class TestObserved:
+    def test_each_output_has_its_own_dtype(self) -> None:
+        seen = observed("frexp.Tensor_out")
+        assert seen is not None
+        assert seen.results == (ObservedTensor("T", "like self"), ObservedTensor("int32", "like self"))
+        assert seen.has_meta
+
+    def test_shapes_are_reduced_by_dim_and_keepdim(self) -> None:
+        seen = observed("mode")
+        assert seen is not None
+        assert seen.results == (ObservedTensor("T", "reduced"), ObservedTensor("int64", "reduced"))
+
+    def test_indices_and_what_shares_the_first_shape(self) -> None:
+        seen = observed("take")
+        assert seen is not None
+        assert seen.inputs == {"self": "T", "index": "int64"}
+        assert seen.results == (ObservedTensor("T", "like index"),)
+
+    def test_an_overload_of_another_torch_is_not_seen(self) -> None:
+        assert observed("no_such_operator.out") is None
+
+
+class TestReferences:
+    def test_a_decomposition_is_traced_step_by_step(self) -> None:
+        (overload,) = source_of(None).operator("heaviside").kernels
+        head, *steps = reference_of(overload)
+        assert head == "torch's own decomposition, traced for one call:"
+        assert any("where" in step for step in steps)
+        assert steps[-1].startswith("  return ")
+
+    def test_what_has_none_names_the_kernels_to_read(self) -> None:
+        (overload,) = source_of(None).operator("mode").kernels
+        assert reference_of(overload) == (
+            "torch has no decomposition of it; its kernels in aten/src/ATen/native are CPU: mode, CUDA: mode.",
+        )
+
+
+class TestValueCalls:
+    def test_calls_are_python_and_of_two_dimensions_where_there_are_any(self) -> None:
+        (overload,) = source_of(None).operator("mode").kernels
+        calls = value_calls([overload])
+        assert calls
+        for call in calls:
+            assert len(eval(f"lambda device: {call}", {"torch": __import__("torch")})("cpu")) == 2
+        assert "torch.tensor([[" in calls[0]
