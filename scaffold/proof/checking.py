@@ -13,16 +13,18 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from ...simulator.clang import Diagnostic
+from ...simulator.clang import CompilerMissingError, Diagnostic
 from ..errors import ScaffoldError
 from ..manifest import Manifest, manifest_above
 from .answers import Answer, answer_key, keep, kept_answer
 from .host_code import check_host_code
+from .host_launches import check_encoders, check_launches, kernel_parameters
 from .mach_object import MachObject
 from .macos_compiler import CompilationUnit, MacosCompiler
-from .metal_sources import METAL, UNCHECKED, check_metal, metal_keys, metal_programs
+from .metal_sources import METAL, UNCHECKED, check_metal, kernel_names, metal_keys, metal_programs
 from .patches import check_patch
 from .registrations import check_registrations, known_overloads, read_registrations
+from .signatures import signature_assertions
 from .toolchain import Toolchain, find
 
 CODE = (".mm", ".cpp")
@@ -99,7 +101,11 @@ def _examine(path: Path, text: str, macos: MacosCompiler | None, options: Option
         steps = [*_metal_step(findings)]
     findings += check_host_code(path, text)
     located = manifest_above(path)
+    findings += _against_metal(path, text)
     source = _source(path, text, located, options)
+    asserted = signature_assertions(path, text, _known(macos.toolchain))
+    if asserted:
+        source = replace(source, behind=asserted, include=(path.resolve().parent, *source.include))
     registers: tuple[str, ...] = ()
     with tempfile.TemporaryDirectory(prefix="mpsmith-check-") as temporary:
         folder = Path(temporary)
@@ -128,6 +134,20 @@ def _metal_inside(path: Path) -> Iterator[tuple[Path, list[str]]]:
         programs = metal_programs(file, file.read_text("utf-8")) if file.suffix not in METAL else []
         if programs:
             yield path if file == path.resolve() else file, programs
+
+
+def _against_metal(path: Path, text: str) -> list[Diagnostic]:
+    """What the host code and the Metal source that it launches say of each other."""
+    files = _with_local_includes(path.resolve())
+    texts = {path if file == path.resolve() else file: file.read_text("utf-8", "replace") for file in files}
+    findings = [finding for file, own in texts.items() for finding in check_encoders(file, own)]
+    embedded = list(_metal_inside(path))
+    programs = [program for _, listed in embedded for program in listed]
+    try:
+        names = {name for file, listed in embedded for program in listed for name in kernel_names(program, file)}
+    except CompilerMissingError:
+        return findings
+    return [*findings, *check_launches(path, text, names, kernel_parameters(programs))]
 
 
 def _metal_step(findings: Sequence[Diagnostic]) -> tuple[str, ...]:

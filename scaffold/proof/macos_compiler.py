@@ -63,13 +63,23 @@ _STANDARD_LIBRARY = re.compile(
 
 @dataclass(frozen=True)
 class CompilationUnit:
-    """A file to compile. `arc`: with automatic reference counting; `include`: folders searched before all others."""
+    """A file to compile.
+
+    Attributes:
+        path: where it stands.
+        text: its text.
+        arc: whether with automatic reference counting.
+        include: folders searched before all others.
+        definitions: preprocessor definitions.
+        behind: lines that are compiled behind it: what is to hold of it.
+    """
 
     path: Path
     text: str
     arc: bool
     include: tuple[Path, ...] = ()
     definitions: tuple[str, ...] = ()
+    behind: str = ""
 
 
 @dataclass(frozen=True)
@@ -94,7 +104,8 @@ class MacosCompiler:
         header = self._headers.find(source.text, flags, source.include) if self._precompile else None
         uses = ["-include-pch", str(header)] if header else []
         target = folder / "object.o"
-        done = self.toolchain.clang.run("clang", *flags, *uses, *_warnings(), "-c", str(source.path), "-o", str(target))
+        place = _with_lines_behind(source, folder) if source.behind else source.path
+        done = self.toolchain.clang.run("clang", *flags, *uses, *_warnings(), "-c", str(place), "-o", str(target))
         findings = tuple(findings_in(done.stderr))
         if not done.succeeded:
             return Compiled(None, findings or (_unexplained(source.path, done.stderr),))
@@ -243,3 +254,10 @@ def demangled(symbol: str) -> str:
     demangle.restype = ctypes.c_char_p
     result = demangle(name.encode(), None, None, ctypes.byref(ctypes.c_int()))
     return result.decode("utf-8", "replace") if result else name
+
+
+def _with_lines_behind(source: CompilationUnit, folder: Path) -> Path:
+    """A copy of the file with those lines, whose messages name the file itself."""
+    place = folder / source.path.name
+    place.write_text(f'#line 1 "{source.path}"\n{source.text}\n{source.behind}', "utf-8")
+    return place

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ...simulator.clang import CompilerMissingError, Diagnostic
-from ...simulator.metal import check, check_key
+from ...simulator.metal import MetalSyntaxError, check, check_key
+from ...simulator.metal import compile as compile_metal
 
 METAL = (".metal",)
 # The rule of the note that stands where there is no shader checker.
@@ -42,6 +43,17 @@ def check_metal(path: Path, programs: Iterable[str]) -> list[Diagnostic]:
         return [_of_metal(diagnostic) for program in programs for diagnostic in check(program, path, strict=True)]
     except CompilerMissingError as error:
         return [Diagnostic(str(path), 0, 0, "note", f"the Metal source was not checked: {error}", UNCHECKED)]
+
+
+def kernel_names(program: str, path: Path) -> frozenset[str]:
+    """The kernels that a program can be asked for; none where it does not compile, which is said elsewhere.
+
+    Raises CompilerMissingError where there is no compiler.
+    """
+    try:
+        return frozenset(dir(compile_metal(program, filename=path)))
+    except MetalSyntaxError:
+        return frozenset()
 
 
 def metal_keys(path: Path, programs: Iterable[str]) -> list[str]:

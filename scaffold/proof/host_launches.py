@@ -1,0 +1,210 @@
+"""Host code against the Metal source that it launches: names of kernels, bound arguments, encoders.
+
+What a compiler of either side cannot see, since a string stands between them. Only what is written in plain sight is
+judged: a call of `launch` or of `getKernelFunction` with a literal name, numbers that are converted in place, tensors
+that carry the name of a parameter. What is computed elsewhere is left alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...near_names import near
+from ...simulator.clang import Diagnostic
+
+RULE = "launch"
+# The types for which generated host code builds a kernel's name.
+_TYPES = ("float", "half", "bfloat")
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_KERNEL = re.compile(r"\bkernel\s+void\s+(?P<name>\w+)\s*\(")
+_PARAMETER = re.compile(r"^(?P<type>.*?)(?P<name>\w+)\s*(?:\[\[\s*(?P<attribute>\w+)[^\]]*\]\])?$", re.DOTALL)
+_LAUNCH = re.compile(r"\blaunch\s*\(")
+_NAME = re.compile(
+    r'"(?P<stem>\w+)"\s*(?P<typed>\+\s*(?:mps_support::|stable_support::)?(?:metal_type|scalarToMetalTypeString)\b)?'
+)
+_ASKED = re.compile(r'\bgetKernelFunction\s*\(\s*(?=")')
+_LITERAL_FUNCTION = re.compile(r'newFunctionWithName:\s*@"(?P<name>\w+)"')
+_DENSE = re.compile(r"^(?P<name>\w+)_dense$")
+
+
+@dataclass(frozen=True)
+class KernelParameter:
+    """A parameter of a kernel that a buffer is bound to: its type without qualifiers, its name."""
+
+    name: str
+    type: str
+    is_pointer: bool
+    is_constant: bool
+
+
+def kernel_parameters(programs: Sequence[str]) -> dict[str, list[KernelParameter]]:
+    """The buffers of each kernel function that is written in these programs, templates included, by its name."""
+    found = {}
+    for program in programs:
+        text = _COMMENT.sub(lambda match: "\n" * match[0].count("\n"), program)
+        for kernel in _KERNEL.finditer(text):
+            words = [_PARAMETER.match(" ".join(part.split())) for part in _arguments(text, kernel.end() - 1)]
+            bound = [word for word in words if word and word["attribute"] in ("buffer", None)]
+            found[kernel["name"]] = [_parameter(word) for word in bound]
+    return found
+
+
+def _parameter(match: re.Match[str]) -> KernelParameter:
+    declared = match["type"]
+    bare = re.sub(r"\b(device|constant|const|threadgroup|thread|coherent)\b|[*&\s]", " ", declared)
+    return KernelParameter(match["name"], " ".join(bare.split()), "*" in declared, "constant" in declared)
+
+
+def check_launches(
+    path: Path, text: str, names: Collection[str], parameters: Mapping[str, Sequence[KernelParameter]]
+) -> list[Diagnostic]:
+    """Findings about the launches of one file.
+
+    `names`: the kernels that the Metal programs of the file can be asked for; `parameters`: those of each kernel
+    function. Without names nothing is said of any: the source may stand elsewhere.
+    """
+    if not names:
+        return []
+    code = _COMMENT.sub(_blank, text)
+    findings = []
+    for match in _LITERAL_FUNCTION.finditer(code):
+        findings += _unknown(path, code, match.start(), [match["name"]], names)
+    for place, stem, is_typed, arguments in _launches(code):
+        wanted = [f"{stem}{word}" for word in _TYPES] if is_typed else [stem]
+        unknown = _unknown(path, code, place, wanted, names)
+        findings += unknown
+        kernel = stem.rstrip("_") if is_typed else stem
+        declared = parameters.get(kernel)
+        if declared is not None and arguments is not None and not unknown:
+            findings += [
+                _error(path, code, place, f"{kernel}: {problem}") for problem in _problems(arguments, declared)
+            ]
+    return findings
+
+
+def check_encoders(path: Path, text: str) -> list[Diagnostic]:
+    """Findings about encoders: one that is torch's own must stay open, and what is encoded has to be dispatched."""
+    code = _COMMENT.sub(_blank, text)
+    findings = []
+    for match in re.finditer(r"\[\s*(?P<encoder>\w+)\s+endEncoding\s*\]", code):
+        if re.search(r"\bcommandEncoder\s*\(\s*\)", code) and not re.search(r"\bcomputeCommandEncoder\b", code):
+            message = "endEncoding on the encoder that torch has open: its next operation encodes into an ended one"
+            findings.append(_error(path, code, match.start(), message))
+    prepared = re.search(r"\bsetComputePipelineState:", code)
+    if prepared and not re.search(r"\bdispatchThread(s|groups)\b", code):
+        message = "a pipeline is set and nothing is dispatched: the kernel never runs"
+        findings.append(_error(path, code, prepared.start(), message))
+    for start in re.finditer(r"\bstartEncoding\s*\(", code):
+        if not re.search(r"\bdispatch\s*\(|\bdispatchThread", code[start.end() :]):
+            message = "encoding starts and nothing is dispatched: the kernel never runs"
+            findings.append(_error(path, code, start.start(), message))
+    return findings
+
+
+def _launches(code: str) -> Iterator[tuple[int, str, bool, list[str] | None]]:
+    """Where a kernel is launched, the literal of its name, whether a type is put behind it, and what is bound."""
+    for match in _LAUNCH.finditer(code):
+        arguments = [argument.strip() for argument in _arguments(code, match.end() - 1)]
+        name = _NAME.match(arguments[1]) if len(arguments) > 2 else None
+        if name:
+            yield match.start(), name["stem"], bool(name["typed"]), [*arguments[3:], "static_cast<int64_t>(threads)"]
+    for match in _ASKED.finditer(code):
+        name = _NAME.match(code, match.end())
+        if name:
+            yield match.start(), name["stem"], bool(name["typed"]), _set_arguments(code[match.end() :])
+
+
+def _set_arguments(rest: str) -> list[str] | None:
+    """What `kernel->setArg(n, ...)` binds before the next kernel; None where an index is computed."""
+    end = rest.find("getKernelFunction")
+    bound: dict[int, str] = {}
+    part = rest[:end] if end >= 0 else rest
+    for match in re.finditer(r"->setArg\s*\(", part):
+        index, *values = _arguments(part, match.end() - 1)
+        if not index.strip().isdigit() or len(values) != 1:
+            return None
+        bound[int(index)] = values[0].strip()
+    return [bound[index] for index in sorted(bound)] if bound and sorted(bound) == list(range(len(bound))) else None
+
+
+def _problems(arguments: Sequence[str], declared: Sequence[KernelParameter]) -> Iterator[str]:
+    if len(arguments) != len(declared):
+        yield f"{len(arguments)} arguments are bound, and the kernel has {len(declared)} buffers"
+        return
+    known = {parameter.name for parameter in declared}
+    for index, (argument, parameter) in enumerate(zip(arguments, declared, strict=True)):
+        where = f"buffer {index}, {parameter.name}"
+        dense = _DENSE.match(argument)
+        if dense and not (parameter.is_pointer and not parameter.is_constant):
+            yield f"{where}, is a number, and the tensor {argument} is bound"
+        elif dense and dense["name"] in known and dense["name"] != parameter.name:
+            yield f"{where}, is bound to {argument}, which belongs to the parameter {dense['name']}"
+        number = _number(argument)
+        if number and parameter.is_pointer:
+            yield f"{where}, points to memory, and the number {argument} is bound"
+        elif number and parameter.type in _SIZES and number not in _SIZES[parameter.type]:
+            yield f"{where}, is {parameter.type}, and {argument} is {number}"
+
+
+# What the host may bind to a number of Metal: as many bytes, of the same kind.
+_SIZES = {
+    "long": ("int64_t", "uint64_t"),
+    "ulong": ("int64_t", "uint64_t"),
+    "int": ("int32_t", "uint32_t", "int"),
+    "uint": ("int32_t", "uint32_t", "int"),
+    "float": ("float",),
+}
+
+
+def _number(argument: str) -> str:
+    """The C++ type of a number that says its own; empty for what does not."""
+    if match := re.match(r"^static_cast<(?P<type>\w+)>\(", argument):
+        return match["type"]
+    if argument == "row_length":
+        return "int64_t"
+    return "float" if re.search(r"(\.|->)to<float>\(\)|^float\(|\df$", argument) else ""
+
+
+def _unknown(path: Path, code: str, place: int, wanted: Sequence[str], names: Collection[str]) -> list[Diagnostic]:
+    missing = [name for name in wanted if name not in names]
+    if not missing:
+        return []
+    message = f"the Metal source has no kernel {', '.join(missing)}{near(missing[0], names)}"
+    return [_error(path, code, place, message)]
+
+
+def _error(path: Path, code: str, place: int, message: str) -> Diagnostic:
+    return Diagnostic(str(path), code.count("\n", 0, place) + 1, 0, "error", message, RULE)
+
+
+def _blank(match: re.Match[str]) -> str:
+    return "\n" * match[0].count("\n")
+
+
+def _arguments(text: str, opening: int) -> list[str]:
+    """The texts between the commas of a bracket that opens there; empty where it does not close."""
+    parts: list[str] = []
+    depth, start = 0, opening + 1
+    for place in range(opening, len(text)):
+        letter = text[place]
+        if letter in "([{":
+            depth += 1
+        elif letter in ")]}":
+            depth -= 1
+            if depth == 0:
+                last = text[start:place]
+                return [*parts, last] if last.strip() or parts else []
+        elif letter == "," and depth == 1 and not _inside_template(text[start:place]):
+            parts.append(text[start:place])
+            start = place + 1
+    return []
+
+
+def _inside_template(part: str) -> bool:
+    """Whether a comma stands in template arguments: `std::pair<a, b>`, not `a < b, c`."""
+    opened = re.search(r"\w<[\w:\s*&,]*$", part)
+    return opened is not None

@@ -1,0 +1,45 @@
+"""Assertions that each registered kernel has the signature of its schema, for those that a file does not assert itself.
+
+What `TORCH_FN` registers is called with the arguments of the schema, whatever the function takes: another signature is
+refused at load time at best. Nothing but the compiler knows both, so that it is asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from pathlib import Path
+
+_BLOCK = re.compile(
+    r"\bTORCH_LIBRARY_IMPL\s*\(\s*aten\s*,\s*\w+\s*,\s*\w+\s*\)\s*\{(?P<body>.*?)^\}", re.DOTALL | re.MULTILINE
+)
+_REGISTERED = re.compile(
+    r'\.impl\s*\(\s*"(?:aten::)?(?P<name>[\w.]+)"\s*,\s*(?:TORCH_FN\s*\(\s*|&)(?P<function>\w+)\s*\)'
+)
+
+
+def signature_assertions(path: Path, text: str, known: Collection[str]) -> str:
+    """The lines to compile behind a file; empty where there is nothing to add.
+
+    `known`: the overloads that there are; others have no schema to compare with, and are a finding of their own.
+    """
+    if re.search(r"^\s*namespace\b", text, re.MULTILINE):
+        return ""  # the end of the file cannot name what stands inside of one
+    lines = []
+    for block in _BLOCK.finditer(text):
+        for match in _REGISTERED.finditer(block["body"]):
+            name, function = match["name"], match["function"]
+            identifier = name.replace(".", "_")
+            own = re.search(rf"decltype\(\s*&?{function}\s*\)[^;]*at::_ops::{identifier}::schema", text)
+            if own or name not in known:
+                continue
+            base = re.sub(r"(?<=[^_])_$", "", name.partition(".")[0])
+            line = text.count("\n", 0, block.start("body") + match.start()) + 1
+            lines += [
+                f"#include <ATen/ops/{base}_ops.h>",
+                f'#line {line} "{path}"',
+                f"static_assert(std::is_same_v<decltype({function}), "
+                f"c10::fn_remove_symint<at::_ops::{identifier}::schema>::type>, "
+                f'"{function} has another signature than aten::{name}");',
+            ]
+    return "".join(f"{line}\n" for line in ["#include <ATen/core/boxing/KernelFunction.h>", *lines]) if lines else ""

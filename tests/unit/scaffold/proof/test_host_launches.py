@@ -1,0 +1,182 @@
+"""Mistakes between host code and the Metal source that it launches: each is told, at its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mpsmith.scaffold.proof.host_launches import check_encoders, check_launches, kernel_parameters
+from mpsmith.scaffold.proof.signatures import signature_assertions
+
+METAL = """
+#include <metal_stdlib>
+using namespace metal;
+template <typename T>
+kernel void mode(
+    device T* values [[buffer(0)]],
+    device long* indices [[buffer(1)]],
+    device const T* self [[buffer(2)]],
+    constant long& row_length [[buffer(3)]],
+    constant float& scale [[buffer(4)]],
+    constant ulong& threads [[buffer(5)]],
+    uint thread_index [[thread_position_in_grid]]) {
+}
+"""
+NAMES = {"mode_float", "mode_half", "mode_bfloat"}
+HOST = """
+at::Tensor mode_mps() {
+  // launch(library(), "commented_" + metal_type(x), 1);
+  launch(
+      library(),
+      "mode_" + metal_type(self_dense.scalar_type()),
+      self_dense.size(0),
+      values_dense,
+      indices_dense,
+      self_dense,
+      row_length,
+      static_cast<float>(scale));
+}
+"""
+UPSTREAM = """
+  auto kernel = lib.getKernelFunction("mode_" + scalarToMetalTypeString(self_dense));
+  kernel->runCommandBlock([&] {
+    kernel->startEncoding();
+    kernel->setArg(0, values_dense);
+    kernel->setArg(1, indices_dense);
+    kernel->setArg(2, self_dense);
+    kernel->setArg(3, row_length);
+    kernel->setArg(4, static_cast<float>(scale));
+    kernel->setArg(5, threads);
+    kernel->dispatch(threads);
+  });
+"""
+SUPPORT = """
+void launch() {
+  const auto encode = [&](id<MTLComputeCommandEncoder> encoder) {
+    [encoder setComputePipelineState:pipeline];
+    [encoder dispatchThreads:MTLSizeMake(threads, 1, 1) threadsPerThreadgroup:MTLSizeMake(group, 1, 1)];
+  };
+  encode(stream->commandEncoder());
+}
+"""
+
+
+def said(host: str, metal: str = METAL, names: set[str] = NAMES) -> list[str]:
+    found = check_launches(Path("a.mm"), host, names, kernel_parameters([metal]))
+    return [f"{one.line}: {one.message}" for one in found]
+
+
+class TestLaunches:
+    @pytest.mark.parametrize("host", [HOST, UPSTREAM])
+    def test_what_fits_is_not_spoken_of(self, host: str) -> None:
+        assert said(host) == []
+
+    def test_a_shader_that_is_not_in_the_source(self) -> None:
+        (finding,) = said(HOST.replace('"mode_"', '"mod_"'))
+        assert finding.startswith("4: the Metal source has no kernel mod_float, mod_half, mod_bfloat")
+
+    def test_a_host_name_that_was_changed_or_a_dtype_that_is_not_instantiated(self) -> None:
+        (finding,) = said(HOST, names={"mode_float", "mode_half", "mode_bfloat16"})
+        assert "has no kernel mode_bfloat" in finding
+
+    def test_a_function_asked_for_by_a_literal(self) -> None:
+        assert "no kernel modus" in said('[library newFunctionWithName:@"modus"];')[0]
+
+    @pytest.mark.parametrize(
+        ("old", "new", "message"),
+        [
+            ("      self_dense,\n      row_length", "      row_length", "5 arguments are bound, and the kernel has 6"),
+            ("      row_length,", "      1.0f,", "buffer 3, row_length, is long, and 1.0f is float"),
+            ("static_cast<float>(scale)", "static_cast<int64_t>(scale)", "buffer 4, scale, is float"),
+            ("static_cast<float>(scale)", "static_cast<double>(scale)", "buffer 4, scale, is float"),
+            (
+                "      values_dense,\n      indices_dense,",
+                "      indices_dense,\n      values_dense,",
+                "buffer 0, values, is bound to indices_dense, which belongs to the parameter indices",
+            ),
+            ("      row_length,", "      self_dense,", "buffer 3, row_length, is a number, and the tensor self_dense"),
+            (
+                "      self_dense,\n      row",
+                "      static_cast<int64_t>(3),\n      row",
+                "buffer 2, self, points to memory",
+            ),
+        ],
+    )
+    def test_what_is_bound_against_the_kernels_parameters(self, old: str, new: str, message: str) -> None:
+        assert old in HOST
+        findings = said(HOST.replace(old, new))
+        assert findings
+        assert message in findings[0]
+
+    def test_buffers_swapped_in_metal(self) -> None:
+        swapped = METAL.replace("device T* values [[buffer(0)]]", "device const T* self [[buffer(0)]]").replace(
+            "device const T* self [[buffer(2)]]", "device T* values [[buffer(2)]]"
+        )
+        assert any("buffer 0, self, is bound to values_dense" in one for one in said(HOST, swapped))
+
+    @pytest.mark.parametrize(
+        ("old", "new", "message"),
+        [
+            ("setArg(0, values_dense)", "setArg(0, self_dense)", "buffer 0, values, is bound to self_dense"),
+            ("    kernel->setArg(5, threads);\n", "", "5 arguments are bound, and the kernel has 6"),
+            ("static_cast<float>(scale)", "static_cast<int64_t>(scale)", "buffer 4, scale, is float"),
+        ],
+    )
+    def test_the_same_in_torchs_own_way(self, old: str, new: str, message: str) -> None:
+        assert message in said(UPSTREAM.replace(old, new))[0]
+
+    def test_nothing_is_said_without_the_metal_source(self) -> None:
+        assert said(HOST.replace('"mode_"', '"mod_"'), names=set()) == []
+
+
+class TestEncoders:
+    def test_what_is_dispatched_on_torchs_encoder_is_right(self) -> None:
+        assert check_encoders(Path("a.h"), SUPPORT) == []
+        assert check_encoders(Path("a.mm"), UPSTREAM) == []
+
+    def test_a_dispatch_that_is_missing(self) -> None:
+        without = "".join(line for line in SUPPORT.splitlines(keepends=True) if "dispatchThreads" not in line)
+        (finding,) = check_encoders(Path("a.h"), without)
+        assert (finding.line, "nothing is dispatched" in finding.message) == (4, True)
+        (finding,) = check_encoders(Path("a.mm"), UPSTREAM.replace("kernel->dispatch(threads);", ""))
+        assert "nothing is dispatched" in finding.message
+
+    def test_the_encoder_that_torch_has_open_is_not_ended(self) -> None:
+        ended = SUPPORT.replace("group, 1, 1)];", "group, 1, 1)];\n    [encoder endEncoding];")
+        (finding,) = check_encoders(Path("a.h"), ended)
+        assert (finding.line, "that torch has open" in finding.message) == (6, True)
+
+    def test_an_encoder_of_ones_own_is_ended(self) -> None:
+        own = "id e = [buffer computeCommandEncoder]; [e setComputePipelineState:p];"
+        assert check_encoders(Path("a.mm"), f"{own} [e dispatchThreads:a]; [e endEncoding];") == []
+
+
+class TestSignatures:
+    HOST = 'TORCH_LIBRARY_IMPL(aten, MPS, m) {\n  m.impl("mode", TORCH_FN(mode_mps));\n}\n'
+    OWN = "static_assert(std::is_same_v<decltype(mode_mps), c10::fn_remove_symint<at::_ops::mode::schema>::type>);\n"
+    KNOWN = frozenset({"mode", "mode.values", "put_"})
+
+    def asserted(self, text: str) -> str:
+        return signature_assertions(Path("a.mm"), text, self.KNOWN)
+
+    def test_a_file_that_asserts_it_itself_needs_no_more(self) -> None:
+        assert self.asserted(self.OWN + self.HOST) == ""
+
+    def test_where_the_assertion_was_deleted_it_is_made_at_the_line_of_the_registration(self) -> None:
+        text = self.asserted(self.HOST)
+        assert '#line 2 "a.mm"\nstatic_assert(std::is_same_v<decltype(mode_mps)' in text
+        assert "at::_ops::mode::schema" in text
+
+    def test_a_second_registration_has_an_assertion_of_its_own(self) -> None:
+        second = self.HOST.replace("}\n", '  m.impl("mode.values", TORCH_FN(mode_mps));\n}\n')
+        text = self.asserted(self.OWN + second)
+        assert text.count("static_assert") == 1
+        assert "at::_ops::mode_values::schema" in text
+
+    def test_in_place_forms_stand_in_the_header_of_their_base(self) -> None:
+        assert "#include <ATen/ops/put_ops.h>" in self.asserted(self.HOST.replace('"mode"', '"put_"'))
+
+    def test_what_does_not_exist_or_cannot_be_named_is_left_alone(self) -> None:
+        assert self.asserted(self.HOST.replace('"mode"', '"modus"')) == ""
+        assert self.asserted(f"namespace mine {{\n{self.HOST}}}\n") == ""
