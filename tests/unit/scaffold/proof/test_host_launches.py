@@ -25,7 +25,7 @@ kernel void mode(
 """
 NAMES = {"mode_float", "mode_half", "mode_bfloat"}
 HOST = """
-at::Tensor mode_mps() {
+using mps_support::launch; at::Tensor mode_mps() {
   // launch(library(), "commented_" + metal_type(x), 1);
   launch(
       library(),
@@ -125,6 +125,11 @@ class TestLaunches:
     )
     def test_the_same_in_torchs_own_way(self, old: str, new: str, message: str) -> None:
         assert message in said(UPSTREAM.replace(old, new))[0]
+
+    def test_torchs_own_host_code_may_have_fewer_types_and_a_launch_of_ones_own_is_left_alone(self) -> None:
+        assert said(UPSTREAM, names={"mode_long"}) == []
+        assert said(UPSTREAM, names={"modus_long"})
+        assert said(HOST.replace("using mps_support::launch;", "").replace('"mode_"', '"mod_"')) == []
 
     def test_nothing_is_said_without_the_metal_source(self) -> None:
         assert said(HOST.replace('"mode_"', '"mod_"'), names=set()) == []
