@@ -3,12 +3,16 @@
 IEEE 754 gives it for arithmetic, the square root and roundings, and annex F of the C standard for the elementary
 functions; what moves elements about keeps them. An activation that multiplies its input with a positive number keeps
 the input's sign. A maximum of zeros of both signs may be either, as may a sum of many, and what PyTorch composes
-(`remainder`, `sign`) has the sign that falls out.
+(`remainder`, `sign`) has the sign that falls out; what chooses among elements keeps the sign that all its zeros have.
 """
 
 from __future__ import annotations
 
+import torch
+from torch import Tensor
+
 from ..cases import Case
+from ..tree import leaves
 from .operator_name import operator_name
 
 ARITHMETIC = (
@@ -22,9 +26,24 @@ FUNCTIONS = (
 )
 MOVES = "cat clone concat concatenate contiguous flip gather index_select masked_select repeat roll stack take where"
 
+CHOICES = (
+    "amax amin aminmax cummax cummin fmax fmin kthvalue max maximum median min minimum mode msort nanmedian sort topk"
+)
+
+_CHOICES = frozenset(CHOICES.split())
 HAVE_SIGNED_ZEROS = frozenset(" ".join((ARITHMETIC, ROUNDINGS, FUNCTIONS, MOVES)).split())
 
 
 def has_signed_zeros(case: Case) -> bool:
     """Whether the case is a call of such an operator."""
-    return operator_name(case) in HAVE_SIGNED_ZEROS
+    name = operator_name(case)
+    return name in HAVE_SIGNED_ZEROS or (name in _CHOICES and _zeros_are_alike(case))
+
+
+def _zeros_are_alike(case: Case) -> bool:
+    """Whether the zeros in all real floating tensors of the case have one sign."""
+    signs: set[bool] = set()
+    for leaf in leaves((case.args, case.kwargs)):
+        if isinstance(leaf, Tensor) and leaf.dtype.is_floating_point and leaf.layout is torch.strided:
+            signs.update(torch.signbit(leaf.detach()[leaf.detach() == 0]).tolist())
+    return len(signs) == 1

@@ -41,7 +41,7 @@ class Effects:
             SIZE: {name: partial(resized, shape_of=shape_of) for name, shape_of in SIZES.items()},
             VALUES: special_values(getattr(torch, dtype)),
             LAYOUT: {name: partial(first_relaid, layout=layout) for name, layout in LAYOUTS.items()},
-            OTHER_LAYOUTS: {name: partial(others_relaid, layout=layout) for name, layout in LAYOUTS_OF_OTHERS.items()},
+            OTHER_LAYOUTS: {name: partial(others_relaid, layout=layout) for name, layout in OTHERS_IN_FORMS.items()},
             GRADIENT: GRADIENTS,
             FORM: {
                 IN_PLACE: partial(called_in_place, in_place=op.inplace_variant),
@@ -107,6 +107,7 @@ LAYOUTS: dict[str, layouts.Layout] = {
     "channels last": layouts.channels_last,
 }
 LAYOUTS_OF_OTHERS = {name: LAYOUTS[name] for name in ("transposed", "offset", "expanded")}
+OTHERS_IN_FORMS = {**LAYOUTS_OF_OTHERS, "conjugated": layouts.conjugate_view}
 
 
 def first_relaid(case: Case, layout: layouts.Layout) -> Case | None:

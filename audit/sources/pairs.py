@@ -42,6 +42,8 @@ from .unsafe_values import excluded
 # So many samples of a group are varied: a representative one, and others for their flags. Samplers of elementwise
 # operators may have one dimension alone: they get one of these shapes, in which every layout is told from others.
 SHAPES = ((2, 3, 4, 5), (4, 5), (3, 2, 5, 4), (2, 4, 3, 5))
+# Forms that write come in more dimensions too than a kernel may have counted with.
+MANY_DIMENSIONS = (2, 3, 2, 2, 3, 2)
 MOST_BASES = len(SHAPES)
 
 FLOATING = ("float32", "float16", "bfloat16", "complex64")
@@ -72,7 +74,8 @@ class PairSource(CaseSource):
         if not bases or bases[0].uninitialised:
             return
         if takes_any_shape(op):
-            bases = [raised(case, SHAPES[place]) for place, case in enumerate(bases)]
+            shapes = (*SHAPES[: len(bases)], MANY_DIMENSIONS)
+            bases = [raised(case, shape) for case, shape in zip((*bases, bases[0]), shapes, strict=True)]
         effects = Effects(op, key.dtype)
         seen: set[Levels] = set()
         for row in chain.from_iterable(covering_array(each, EXCLUDED) for each in models_of(op, self._family(base))):
@@ -125,6 +128,13 @@ LAYOUTS_OF_FORMS = ("transposed", "stepped")
 STRIDES_OF_WEIGHTS_IGNORED = frozenset({"native_group_norm"})
 
 
+def others_of_forms(op: Any, dtypes: tuple[str, ...]) -> tuple[str, ...]:
+    """The layouts of all tensors but the first in forms that write; complex ones come conjugated too."""
+    if op.name in STRIDES_OF_WEIGHTS_IGNORED:
+        return (PLAIN,)
+    return (PLAIN, "transposed", *(("conjugated",) if "complex64" in dtypes else ()))
+
+
 def models_of(op: Any, dtypes: tuple[str, ...]) -> Iterator[Factors]:
     """The factors of an operator over the dtypes of one kind: called as it is, then in its other forms."""
     floating = dtypes[0] in FLOATING
@@ -143,5 +153,9 @@ def models_of(op: Any, dtypes: tuple[str, ...]) -> Iterator[Factors]:
     yield tuple(factors.items())
     forms = (*((IN_PLACE,) if op.inplace_variant is not None else ()), *((OUT,) if takes_out(op) else ()))
     if forms:
-        fewer = {BASE: ("0", "1"), LAYOUT: (PLAIN, *LAYOUTS_OF_FORMS), OTHER_LAYOUTS: factors[OTHER_LAYOUTS][:2]}
+        fewer = {
+            BASE: ("0", "-1" if regular else "1"),
+            LAYOUT: (PLAIN, *LAYOUTS_OF_FORMS),
+            OTHER_LAYOUTS: others_of_forms(op, dtypes),
+        }
         yield tuple((factors | fewer | {GRADIENT: (PLAIN,), FORM: forms}).items())

@@ -40,8 +40,8 @@ class ValuePlan:
 PLANS: dict[str, ValuePlan] = {
     "float32": ValuePlan(
         (
-            *("nan", "infinities", "signed zeros", "denormals", "largest finite", "nan in whole rows"),
-            *("one infinity", "negative infinity in whole rows", "zeros", "all equal"),
+            *("nan", "infinities", "signed zeros", "negative zeros", "denormals", "largest finite"),
+            *("nan in whole rows", "one infinity", "negative infinity in whole rows", "zeros", "all equal"),
         ),
         ("nan middle", "nan first", "nan last", "zeros"),
         ("nan", "nan middle"),

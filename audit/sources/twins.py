@@ -21,7 +21,7 @@ from ..group import GroupKey
 from ..judging.transfer import move
 from ..selection import Samples
 from .dimensions import Axis, Dimensions, changed_tensors, results_of, stretched
-from .layouts import Layout, conjugate_view, expanded, negative_view, offset, stepped, transposed
+from .layouts import Layout, conjugate_view, expanded, negative_view, offset, padded_rows, stepped, transposed
 from .mixed_dtypes import each_as_scalar_tensor, each_in_others
 from .one_tensor import strided_positions, tensors_of, with_tensors
 from .schema import SchemaSource
@@ -78,17 +78,17 @@ class Variety:
 
 VARIETY: dict[str, Variety] = {
     "float32": Variety(
-        ValuePlan(("nan", "infinities", "signed zeros", "largest finite"), ("nan middle",)),
-        (transposed, stepped, offset, expanded, negative_view),
+        ValuePlan(("nan", "infinities", "signed zeros", "negative zeros", "largest finite"), ("nan middle",)),
+        (transposed, stepped, offset, expanded, negative_view, padded_rows),
         sizes=(ROWS, LONG),
         mixed=True,
         near_zero=True,
     ),
-    "float16": Variety(ValuePlan(("nan", "infinities", "signed zeros")), (stepped,)),
+    "float16": Variety(ValuePlan(("nan", "infinities", "signed zeros")), (stepped,), sizes=(ROWS,)),
     "bfloat16": Variety(ValuePlan(("nan",)), (transposed, expanded), sizes=(ROWS,)),
     "int64": Variety(
         ValuePlan(("extreme integers", "negative", "beyond 2^24", "beyond 2^53", "zeros"), ("beyond 2^53",)),
-        (transposed, stepped, offset, expanded),
+        (transposed, stepped, offset, expanded, padded_rows),
         sizes=(ROWS,),
         mixed=True,
     ),
@@ -145,6 +145,7 @@ class TwinSource(CaseSource):
         of_dtype = [case for case in plain if any(tensor.dtype is dtype for tensor in tensors_of(case))]
         for found in filled(of_dtype or plain):
             case = found if is_any_of(key.operator, OF_THEIR_SIZES) else grown(found)
+            case = in_all_directions(case)
             resizes = not is_any_of(key.operator, NOT_RESIZED) and contiguous_results(case)
             for number, varied in enumerate(variations(key, case)):
                 sure = replace(varied, differentiable=False, errors_count=True, elementwise=False)
@@ -243,6 +244,42 @@ def grown(case: Case) -> Case:
         if results_on_cpu(made) is not None:
             return made
     return case
+
+
+def in_all_directions(case: Case) -> Case:
+    """The call with every second number negative, and complex ones turned, where the CPU has numbers for that too.
+
+    Remembered values are mostly positive, and the imaginary parts zero: a wrong sign or angle would not show.
+    """
+    before = results_on_cpu(case)
+    turned = {i: _turned(tensor) for i, tensor in enumerate(tensors_of(case)) if _points_one_way(tensor)}
+    if not turned or before is None:
+        return case
+    made = with_tensors(case, turned, case.title)
+    after = results_on_cpu(made)
+    return made if after is not None and _undefined(after) <= _undefined(before) else case
+
+
+def _points_one_way(tensor: Tensor) -> bool:
+    if not (tensor.is_floating_point() or tensor.is_complex()) or tensor.layout is not torch.strided:
+        return False
+    values = torch.view_as_real(tensor.detach().resolve_conj()).double() if tensor.is_complex() else tensor.detach()
+    return bool((values >= 0).all()) and tensor.numel() > 1
+
+
+def _turned(tensor: Tensor) -> Tensor:
+    """Every second element negative; every third complex one with its parts exchanged, so that it is imaginary."""
+    flat = tensor.detach().clone(memory_format=torch.contiguous_format).flatten()
+    if flat.is_complex():
+        flat[::3] *= 1j
+        flat[1::3] *= 1 + 0.5j
+    flat[1::2] *= -1
+    return flat.view(tensor.shape)
+
+
+def _undefined(results: Sequence[Tensor]) -> int:
+    """How many elements are NaN."""
+    return sum(int(result.isnan().sum()) for result in results)
 
 
 def variations(key: GroupKey, case: Case) -> Iterator[Case]:

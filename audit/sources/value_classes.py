@@ -123,6 +123,7 @@ def _floating(dtype: torch.dtype) -> list[ValueClass]:
         ValueClass("nan", sprinkled(math.nan)),
         ValueClass("infinities", sprinkled(math.inf, -math.inf)),
         ValueClass("signed zeros", sprinkled(0.0, -0.0)),
+        ValueClass("signed zeros", filled(-0.0), "negative zeros"),
         ValueClass("denormals", sprinkled(small, -small)),
         ValueClass("largest finite", sprinkled(limits.max, limits.min)),
         *(ValueClass("nan", at(place, math.nan), f"nan {place}") for place in ("first", "middle", "last")),

@@ -11,8 +11,9 @@ import torch
 
 from ..runtime.elementwise import FLOATING
 from ..runtime.layout import launch_elements
+from ..runtime.operands import require_scalar_type
 from ..runtime.outputs import refuse_internal_overlap, require_dtype, resize_output
-from ..runtime.pooling import check_pooled, check_pooled_gradient, geometry3d, has_large_windows
+from ..runtime.pooling import check_pooled, geometry3d, has_large_windows
 from ..runtime.rows import launch_rows
 from ..runtime.shader import METAL_TYPES, Shader
 
@@ -57,7 +58,14 @@ def adaptive_avg_pool3d_backward(grad_output: torch.Tensor, self: torch.Tensor) 
             f"adaptive_avg_pool3d_backward: Expected dimensions {self.dim()} for `gradOutput_` but got dimensions "
             f"{grad_output.dim()}"
         )
-    check_pooled_gradient(grad_output, self, grad_output.shape[-3:], None, "adaptive_avg_pool3d_backward")
+    require_scalar_type(grad_output, self.dtype)
+    planes = self.shape[:-3]
+    if any(given < needed for given, needed in zip(grad_output.shape, planes, strict=False)):
+        raise RuntimeError(
+            f"adaptive_avg_pool3d_backward: expected `gradOutput_` of {list(planes)} planes or more but got sizes "
+            f"{list(grad_output.shape)}"
+        )
+    grad_output = grad_output[tuple(map(slice, planes))]  # of more planes the CPU leaves the others alone
     gradient = torch.empty(self.shape, dtype=self.dtype, device=self.device)
     if gradient.numel():
         geometry = geometry3d(grad_output, self.shape[-3:], grad_output.shape[-3:])

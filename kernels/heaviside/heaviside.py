@@ -15,7 +15,9 @@ def heaviside_out(self: torch.Tensor, values: torch.Tensor, *, out: torch.Tensor
     """`heaviside.out` for every real dtype of mps; the three tensors have one dtype, as torch demands."""
     if not self.dtype == values.dtype == out.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
-    if not out.shape == self.shape == values.shape or out.device.type == "cpu" or self.dtype.is_complex:
+    same = values.shape == self.shape or values.dim() == 0
+    shape = self.shape if same else torch.broadcast_shapes(self.shape, values.shape)  # type: ignore[no-untyped-call]
+    if out.shape != shape or out.device.type == "cpu" or self.dtype.is_complex:
         check_outputs(torch.ops.aten.heaviside.out, [self, values], {"out": out}, [self.dtype])
     # An operand without dimensions may be on the CPU, as for any binary operator.
     operands = [

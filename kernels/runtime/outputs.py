@@ -192,7 +192,7 @@ def _extent(x: torch.Tensor) -> tuple[int, int]:
 
 
 def _shares_memory_within(x: torch.Tensor) -> bool:
-    return any(size > 1 and stride == 0 for size, stride in zip(x.shape, x.stride(), strict=True))
+    return x.numel() > 0 and any(size > 1 and stride == 0 for size, stride in zip(x.shape, x.stride(), strict=True))
 
 
 def overlaps(output: torch.Tensor, source: torch.Tensor) -> bool:

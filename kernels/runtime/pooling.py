@@ -70,10 +70,10 @@ def check_pooled_gradient(
     grad_output: torch.Tensor,
     x: torch.Tensor,
     output_size: Sequence[int],
-    indices: torch.Tensor | None,
+    indices: torch.Tensor,
     operator: str,
 ) -> None:
-    """Raise RuntimeError for a gradient, or for positions of maxima, that the input does not give when it is pooled.
+    """Raise RuntimeError for a gradient or for positions of maxima that the input does not give when it is pooled.
 
     `x`: planes of as many dimensions as `output_size` has. `grad_output`, `indices`: of the planes of `x` and of the
     output's size, in the dtype of `x` and int64.
@@ -86,9 +86,8 @@ def check_pooled_gradient(
         raise RuntimeError(
             f"{operator}(): gradOutput sizes unexpected: {list(grad_output.shape)} where {list(shape)} are expected"
         )
-    if indices is not None:
-        require_scalar_type(indices, torch.int64)
-        if tuple(indices.shape) != shape:
-            raise RuntimeError(
-                f"{operator}(): indices sizes unexpected: {list(indices.shape)} where {list(shape)} are expected"
-            )
+    require_scalar_type(indices, torch.int64)
+    if tuple(indices.shape) != shape:
+        raise RuntimeError(
+            f"{operator}(): indices sizes unexpected: {list(indices.shape)} where {list(shape)} are expected"
+        )

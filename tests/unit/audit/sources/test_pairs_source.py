@@ -178,3 +178,10 @@ def test_in_place_writes_into_the_layout_that_is_there() -> None:
     assert same
     assert first.stride() == (1, 2)
     assert result.tolist() == first.tolist() == [[2.0] * 3] * 2
+
+
+def test_forms_that_write_come_in_many_dimensions_and_conjugated() -> None:
+    written = [case for case in cases("hypot", "float32") if "out=" in case.title or "in place" in case.title]
+    assert {case.args[0].dim() for case in written} == {4, 6}
+    products = [case for case in cases("add", "complex64") if "out=" in case.title or "in place" in case.title]
+    assert any("others conjugated" in case.title and case.args[1].is_conj() for case in products)

@@ -125,3 +125,23 @@ def test_one_element_with_dimensions_and_without() -> None:
     assert cases["5 dimensions"].args[1].dim() == 5
     mixed = next(case for title, case in cases.items() if title.startswith("no dimension, "))
     assert len({tensor.dtype for tensor in mixed.args[:3]}) == 2
+
+
+def test_remembered_numbers_point_in_all_directions() -> None:
+    turned = made("angle.out", "complex64")["2,050 in the first dimension"].args[0]
+    assert (turned.imag != 0).any()
+    assert (turned.angle() > 0).any()
+    assert (turned.angle() < 0).any()
+    signed = made("angle.out")["2,050 in the first dimension"].args[0]
+    assert (signed < 0).any()
+    assert (signed > 0).any()
+
+
+def test_numbers_for_which_there_is_no_result_stay_as_they_were() -> None:
+    assert (made("sqrt.out")["2,050 in the first dimension"].args[0] >= 0).all()
+
+
+def test_rows_with_gaps_between_them() -> None:
+    padded = made("gcd_", "int64")["tensor 0 padded rows"].args[0]
+    assert padded.stride(-1) == 1
+    assert not padded.is_contiguous()
