@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict
+from enum import Enum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .kernels_on_nvidia import bench_on_nvidia, open_nvidia_under_mps, require_nvidia
 from .options import AsJson, Profile, RegistryFolder
 from .printing import print_json
 
@@ -19,6 +22,14 @@ if TYPE_CHECKING:
     from ..kernels.verification.verify import FamilyResult
     from ..simulator.device.coverage_profile import CoverageProfile
 
+
+class Place(str, Enum):
+    """Where Metal source runs on a machine that is no Mac."""
+
+    HOST = "host"
+    NVIDIA = "nvidia"
+
+
 app = typer.Typer(name="kernels", help="The kernels that replace fallbacks on mps.", no_args_is_help=True)
 
 Operators = Annotated[
@@ -28,6 +39,11 @@ Operators = Annotated[
 Shipped = Annotated[
     str | None,
     typer.Option("--shipped", metavar="RELEASE", help="Compare with the kernels that this release of torch ships."),
+]
+
+On = Annotated[
+    Place,
+    typer.Option("--on", help="Where Metal runs if this is no Mac: host, or nvidia for an NVIDIA GPU of this machine."),
 ]
 
 _FAILURES_SHOWN = 5
@@ -80,16 +96,22 @@ def verify(
     ] = True,
     registry: RegistryFolder = None,
     shipped: Shipped = None,
+    on: On = Place.HOST,
     as_json: AsJson = False,
 ) -> None:
     """Hand kernels to the auditor's judge in every dtype and layout, with gradients; exits 1 on a failure.
 
     On the simulated device the evidence says so, and no kernel is called verified. With --shipped, the same cases go
-    through the kernels that a release of torch ships for these operators, and both are compared with float64.
+    through the kernels that a release of torch ships for these operators, and both are compared with float64. With
+    --on nvidia the kernels run on that GPU, on copies of the simulated device's tensors; nothing is recorded.
     """
     os.environ["MPSMITH_KERNELS"] = "off"
     os.environ.setdefault("MPSMITH_METAL_MODE", mode)
+    if on is Place.NVIDIA:
+        require_nvidia()
     simulated = _open_device(profile, lacking=profile is None)
+    gpu = open_nvidia_under_mps(simulated) if on is Place.NVIDIA else ""
+    record = record and not gpu  # the registry knows the simulated device and the real one
     from ..kernels.verification.evidence import record as record_evidence
     from ..registry.folder import registry_folder
     from ..registry.problems import shown
@@ -100,9 +122,12 @@ def verify(
     if as_json:
         compared_json = {"shipped": [asdict(each) for each in compared]} if shipped else {}
         families = [_result_json(result) for result in results]
-        print_json({"simulated": simulated, "families": families, **compared_json})
+        on_gpu = {"nvidia": gpu} if gpu else {}
+        print_json({"simulated": simulated, **on_gpu, "families": families, **compared_json})
     else:
         _print_results(results, simulated)
+        if gpu:
+            typer.echo(f"the kernels ran on {gpu} (NVIDIA, not Apple)")
         if shipped:
             typer.echo(_beside_table(compared, shipped))
         if record:
@@ -115,12 +140,23 @@ def verify(
 @app.command()
 def bench(
     operators: Operators = None,
-    elements: Annotated[int, typer.Option(min=1, help="Elements of the largest tensor.")] = 2**20,
+    elements: Annotated[
+        int | None, typer.Option(min=1, help="Elements of the largest tensor; 2^20 by default.")
+    ] = None,
     profile: Profile = None,
     shipped: Shipped = None,
+    on: On = Place.HOST,
+    report: Annotated[Path | None, typer.Option(help="With --on nvidia: a folder for a page and a picture.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Time kernels, what answers without them (fallback or torch's own), and the CPU, side by side."""
+    """Time kernels, what answers without them (fallback or torch's own), and the CPU, side by side.
+
+    With --on nvidia: our kernels beside torch's own CUDA operators and a copy, from 2^10 to 2^28 elements, in three
+    dtypes, contiguous and strided.
+    """
+    if on is Place.NVIDIA:
+        return bench_on_nvidia(_families(operators), elements, report, as_json)
+    elements = elements or 2**20
     os.environ["MPSMITH_KERNELS"] = "off"
     os.environ.setdefault("PYTORCH_ENABLE_MPS_FALLBACK", "1")  # torch reads it while it is imported
     simulated = _open_device(profile, lacking=profile is None)

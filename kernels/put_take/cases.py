@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from ...audit.cases import Case
 from ..verification.calls import REAL, KernelCall
 from ..verification.inputs import integers, values
 
@@ -32,6 +33,17 @@ def _taken(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
         x = values(shape, dtype)
         yield x, integers((3, 4), -x.numel(), x.numel())
     yield x, integers((0,), 0, 1)
+
+
+def undefined(case: Case) -> str:
+    """Why a remembered call has no result to compare with, or ""."""
+    accumulate = bool(case.args[3]) if len(case.args) > 3 else bool(case.kwargs.get("accumulate", False))
+    if len(case.args) < 3 or accumulate:
+        return ""
+    x, indices = case.args[:2]
+    places = indices.remainder(max(x.numel(), 1))
+    repeats = places.unique().numel() < places.numel()
+    return "of several values for one place any may win" if repeats else ""
 
 
 CASES = (

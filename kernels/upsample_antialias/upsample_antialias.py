@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 from torch._prims_common import suggest_memory_format
@@ -21,8 +20,8 @@ _HEIGHT, _WIDTH = 2, 3
 _SUPPORT = {"linear": 1.0, "cubic": 2.0, "lanczos": 3.0}
 
 
-def _backward(filter_name: str, overload: Any) -> Callable[..., torch.Tensor]:
-    """The function for one filter; `overload` checks its arguments on meta."""
+def _backward(filter_name: str, operator: str) -> Callable[..., torch.Tensor]:
+    """The function for one filter; the operator's overload checks its arguments on meta. Older torch may lack it."""
 
     def grad_input_of(
         grad_output: torch.Tensor,
@@ -35,6 +34,7 @@ def _backward(filter_name: str, overload: Any) -> Callable[..., torch.Tensor]:
         grad_input: torch.Tensor,
     ) -> torch.Tensor:
         """The gradient of the input, summed in float32; each element of it gathers, so that it is deterministic."""
+        overload = getattr(_aten, operator).grad_input
         arguments = [grad_output, output_size, input_size, align_corners, scales_h, scales_w]
         check_outputs(overload, arguments, {"grad_input": grad_input}, [grad_output.dtype])
         require_device(grad_output, {"grad_input": grad_input}, overload._schema.name)
@@ -84,17 +84,8 @@ def fake_grad_input(
 
 
 KERNELS = (
-    (
-        "aten::_upsample_bilinear2d_aa_backward.grad_input",
-        _backward("linear", _aten._upsample_bilinear2d_aa_backward.grad_input),
-    ),
-    (
-        "aten::_upsample_bicubic2d_aa_backward.grad_input",
-        _backward("cubic", _aten._upsample_bicubic2d_aa_backward.grad_input),
-    ),
-    (
-        "aten::_upsample_lanczos2d_aa_backward.grad_input",
-        _backward("lanczos", _aten._upsample_lanczos2d_aa_backward.grad_input),
-    ),
+    ("aten::_upsample_bilinear2d_aa_backward.grad_input", _backward("linear", "_upsample_bilinear2d_aa_backward")),
+    ("aten::_upsample_bicubic2d_aa_backward.grad_input", _backward("cubic", "_upsample_bicubic2d_aa_backward")),
+    ("aten::_upsample_lanczos2d_aa_backward.grad_input", _backward("lanczos", "_upsample_lanczos2d_aa_backward")),
 )
 FAKES = tuple((overload.removesuffix(".grad_input"), fake_grad_input) for overload, _ in KERNELS)

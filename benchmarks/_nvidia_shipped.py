@@ -1,0 +1,196 @@
+"""Kernels that a release of torch ships to Macs, repeated on an NVIDIA GPU and compared with the host's run.
+
+python -m benchmarks._nvidia_shipped record RELEASE FILE [SECONDS]   needs no GPU: runs samples of many operators
+python -m benchmarks._nvidia_shipped replay FILE [JSON]              on a machine with the GPU
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+_LIMIT_BYTES = 1 << 18
+_RECORDINGS_OF_A_KERNEL = 1
+_SAMPLES = 4
+_PROCESSES = 8
+# Of results that are floats: beyond this many units in the last place, and this much of the largest value, it is wrong.
+_ULPS = 64
+_OF_LARGEST = 1e-5
+_FLOATS = {"float": "float32", "half": "float16", "bfloat": "bfloat16"}
+
+
+def main() -> None:
+    command, *rest = sys.argv[1:]
+    if command == "record":
+        record(rest[0], Path(rest[1]), float(rest[2]) if len(rest) > 2 else 600.0)
+    else:
+        replay_all(Path(rest[0]), Path(rest[1]) if len(rest) > 1 else None)
+
+
+def record(release: str, target: Path, seconds: float) -> None:
+    """Run operators through the shipped kernels on the host; keep a launch of each kernel and its PTX."""
+    import os
+
+    os.environ["PYTORCH_ENABLE_MPS_FALLBACK"] = "1"
+    os.environ["MPSMITH_KERNELS"] = "off"
+    from mpsmith.audit.running.device import open_device
+    from mpsmith.audit.selection import DeviceKind
+    from mpsmith.audit.shipped.computing import put_under_device
+    from mpsmith.audit.wheel.shipped import shipped_library
+    from mpsmith.errors import MpsmithError
+    from mpsmith.simulator.air.library import AirKernel
+    from mpsmith.simulator.clang import installed
+    from mpsmith.simulator.nvidia.air_compiler import AirPtxCompiler
+    from mpsmith.simulator.nvidia.compiler import PtxCompiler
+    from mpsmith.simulator.nvidia.program import default_cache
+    from mpsmith.simulator.nvidia.recording import Recording, recorded
+
+    open_device(DeviceKind.SIMULATED, release)
+    compiler = AirPtxCompiler(PtxCompiler(installed()), default_cache())
+    kept: list[tuple[Recording, object]] = []
+    refused: dict[str, str] = {}
+    counts: Counter[str] = Counter()
+
+    def keep(recording: Recording, kernel: AirKernel) -> None:
+        counts[recording.kernel] += 1
+        try:
+            kept.append((recording, compiler.code(kernel._bitcode, recording.kernel)))
+        except MpsmithError as error:
+            refused[recording.kernel] = str(error)
+
+    def save() -> None:
+        target.write_bytes(pickle.dumps({"release": release, "recordings": kept, "refused": refused}))
+
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory() as scratch:
+        put_under_device(shipped_library(release), release, Path(scratch))
+        with recorded(keep, lambda name: counts[name] < _RECORDINGS_OF_A_KERNEL, _LIMIT_BYTES):
+            for number, run in enumerate(_samples()):
+                run()
+                if number % 200 == 0:
+                    save()
+                    print(f"{number} calls, {len(kept)} kernels, {len(refused)} refused", flush=True)
+                if time.monotonic() - begin > seconds:
+                    break
+    save()
+    print(f"{len(kept)} kernels recorded, {len(refused)} refused, {target.stat().st_size:,} bytes")
+
+
+def _samples() -> Iterator[Any]:
+    """Calls of OpInfo samples on mps, a dtype after the other, so that a cut run still has every operator."""
+    import random
+
+    import torch
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    dtypes = [torch.float32, torch.float16, torch.bfloat16, torch.int32, torch.int64, torch.bool, torch.complex64]
+    dtypes += [torch.uint8, torch.int16, torch.int8]
+    operators = list(op_db)
+    random.Random(7).shuffle(operators)
+    for dtype in dtypes:
+        for operator in operators:
+            if dtype not in operator.supported_dtypes("cpu"):
+                continue
+            try:
+                samples = list(zip(range(_SAMPLES), operator.sample_inputs("cpu", dtype), strict=False))
+            except Exception:  # a sample function that needs what is not here
+                continue
+            for _, sample in samples:
+                yield lambda operator=operator, sample=sample: _called(operator, sample)
+
+
+def _called(operator: Any, sample: Any) -> None:
+    import torch
+
+    def moved(value: Any) -> Any:
+        return value.to("mps") if isinstance(value, torch.Tensor) and value.dtype is not torch.float64 else value
+
+    try:
+        there = sample.transform(moved)
+        operator(there.input, *there.args, **there.kwargs)
+    except Exception:  # what the call does on mps is the audit's business
+        return
+
+
+def replay_all(source: Path, report: Path | None) -> None:
+    """Repeat every recording on the GPU and count what comes out right."""
+    from mpsmith.simulator.nvidia import default_driver
+
+    content = pickle.loads(source.read_bytes())
+    recordings = content["recordings"]
+    shares = [recordings[i::_PROCESSES] for i in range(_PROCESSES)]
+    with ProcessPoolExecutor(_PROCESSES, mp_context=get_context("spawn")) as pool:
+        outcomes = [row for rows in pool.map(_replayed, shares) for row in rows]
+    counts = Counter(outcome for _, outcome, _ in outcomes)
+    counts["not translated"] = len(content["refused"])
+    gpu = default_driver().name
+    print(f"torch {content['release']} on {gpu} (NVIDIA, not Apple): {dict(counts)}")
+    for name, outcome, detail in sorted(outcomes):
+        if outcome in ("wrong", "failed"):
+            print(f"  {name}: {outcome}, {detail}")
+    if report is not None:
+        told = {"release": content["release"], "gpu": gpu, "counts": counts, "refused": content["refused"]}
+        report.write_text(json.dumps({**told, "kernels": sorted(outcomes)}, indent=1))
+
+
+def _replayed(share: list[Any]) -> list[tuple[str, str, str]]:
+    from mpsmith.simulator.nvidia import NvidiaError, default_driver
+    from mpsmith.simulator.nvidia.recording import replay
+
+    rows = []
+    for recording, code in share:
+        try:
+            results = replay(default_driver(), code, recording)
+        except NvidiaError as error:
+            rows.append((recording.kernel, "failed", str(error)[:200]))
+            continue
+        rows.append((recording.kernel, *_compared(recording, results)))
+    return rows
+
+
+def _compared(recording: Any, results: list[bytes]) -> tuple[str, str]:
+    """The outcome, and by how much the worst element differs."""
+    worst = ("the same bits", "")
+    for region, found in zip(recording.regions, results, strict=True):
+        if region.after is None or region.after == found:
+            continue
+        outcome, detail = _difference(region.type_name, region.after, found)
+        if outcome == "wrong":
+            return outcome, detail
+        worst = (outcome, detail)
+    return worst
+
+
+def _difference(type_name: str, expected: bytes, found: bytes) -> tuple[str, str]:
+    import torch
+
+    scalar = type_name.rstrip("234")
+    if scalar not in _FLOATS or len(expected) % (2 if scalar != "float" else 4):
+        different = sum(a != b for a, b in zip(expected, found, strict=True))
+        return "wrong", f"{different} of {len(expected)} bytes of {type_name}"
+    dtype = getattr(torch, _FLOATS[scalar])
+    a, b = (torch.frombuffer(bytearray(data), dtype=dtype).double() for data in (expected, found))
+    same = (a == b) | (a.isnan() & b.isnan())
+    both = a.isfinite() & b.isfinite()
+    off = ~same
+    limits = torch.finfo(dtype)
+    unit = torch.exp2(a.abs().clamp(min=limits.smallest_normal).log2().floor()) * limits.eps
+    ulps = torch.where(both, (a - b).abs() / unit, torch.inf)[off]
+    largest = a[both].abs().max().item() if bool(both.any()) else 0.0
+    absolute = torch.where(both, (a - b).abs(), torch.inf)[off]
+    bad = (ulps > _ULPS) & (absolute > max(_OF_LARGEST, limits.eps * 4) * largest)
+    detail = f"{int(off.sum())} of {a.numel()} differ, at most {ulps.max().item():.0f} ulp, {absolute.max().item():.2g}"
+    return ("wrong" if bool(bad.any()) else "within rounding"), detail
+
+
+if __name__ == "__main__":
+    main()

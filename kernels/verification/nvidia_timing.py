@@ -1,0 +1,240 @@
+"""Times our kernels on an NVIDIA GPU beside torch's own CUDA operators and a copy of as many bytes, in one run.
+
+A family's workload is called once with CUDA tensors. The operators of which the family has kernels are caught in the
+dispatcher; each is timed as torch's operator and as our function, called with the same arguments and the same outputs.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from ...audit.tree import leaves, map_leaves
+from ...errors import one_line
+from ..runtime import catalog
+from .timing import workload_of
+from .workload import Workload
+
+DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+SIZES = tuple(2**power for power in (10, 16, 20, 24, 26, 28))
+LAYOUTS = ("contiguous", "strided")
+
+_WARM_UPS = 3
+_ROUNDS = 5
+_ROUND_MILLISECONDS = 4.0
+_MOST_CALLS = 100
+
+
+@dataclass(frozen=True)
+class NvidiaTiming:
+    """One operator in one dtype, size and layout; times are medians in microseconds.
+
+    Attributes:
+        family: the kernel's folder.
+        overload: what was timed, `aten::softshrink.out`.
+        dtype: of the floating inputs.
+        layout: "contiguous", or "strided": every second element of the innermost dimension.
+        elements: of the largest tensor, about.
+        bytes: of all tensors that the call takes and gives, each once.
+        kernel: our kernel.
+        cuda: torch's own operator; None where it has none for these arguments.
+        copy: a copy that reads and writes as many bytes in all.
+        replayed: whether the GPU replayed the calls from a graph, so that no Python is in the times.
+        problem: why there is no time, or "".
+    """
+
+    family: str
+    overload: str
+    dtype: str
+    layout: str
+    elements: int
+    bytes: int
+    kernel: float | None
+    cuda: float | None
+    copy: float | None
+    replayed: bool
+    problem: str = ""
+
+    @property
+    def of_copy(self) -> float | None:
+        """The fraction of the copy's bandwidth that our kernel reaches."""
+        return self.copy / self.kernel if self.copy and self.kernel else None
+
+    @property
+    def against_cuda(self) -> float | None:
+        """How many times as fast as torch's operator our kernel is."""
+        return self.cuda / self.kernel if self.cuda and self.kernel else None
+
+
+@dataclass(frozen=True)
+class _Call:
+    """An operator as it was called, and our function for it."""
+
+    overload: str
+    operator: Callable[..., Any]
+    function: Callable[..., Any]
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any]
+
+
+def measure_on_nvidia(
+    family: str,
+    sizes: Sequence[int] = SIZES,
+    dtypes: Sequence[torch.dtype] = DTYPES,
+    layouts: Sequence[str] = LAYOUTS,
+) -> Iterator[NvidiaTiming]:
+    """Time the workload of a family on the GPU, in every size, dtype and layout.
+
+    Raises MpsmithError for a family without a workload.
+    """
+    work = workload_of(family)
+    for elements in sizes:
+        for dtype in dtypes:
+            for layout in layouts:
+                yield _measured(family, work, elements, dtype, layout)
+
+
+def _measured(family: str, work: Workload, elements: int, dtype: torch.dtype, layout: str) -> NvidiaTiming:
+    name = str(dtype).removeprefix("torch.")
+
+    def without(problem: str, overload: str = work.operator, size: int = 0) -> NvidiaTiming:
+        return NvidiaTiming(family, overload, name, layout, elements, size, None, None, None, False, problem)
+
+    try:
+        torch.manual_seed(0)
+        arguments = map_leaves(_moved(dtype, layout == "strided"), work.arguments(elements))
+        call = _caught(family, work, arguments)
+        if call is None:
+            return without("torch answers this call on CUDA by another operator")
+        size = _bytes(call)
+        kernel, replayed = _microseconds(lambda: call.function(*call.args, **call.kwargs))
+        copy = _copy_microseconds(size)
+        try:
+            cuda = _microseconds(lambda: call.operator(*call.args, **call.kwargs))[0]
+        except (NotImplementedError, RuntimeError):
+            cuda = None
+        return NvidiaTiming(family, call.overload, name, layout, elements, size, kernel, cuda, copy, replayed)
+    except torch.OutOfMemoryError:
+        return without("the GPU has too little memory")
+    except (NotImplementedError, RuntimeError, ValueError) as error:
+        return without(one_line(error, 160))
+    finally:
+        torch.cuda.empty_cache()
+
+
+def _moved(dtype: torch.dtype, strided: bool) -> Callable[[Any], Any]:
+    """Puts a leaf of the arguments on the GPU, floats in `dtype`, where asked for with gaps between its elements."""
+
+    def moved(leaf: Any) -> Any:
+        if not isinstance(leaf, torch.Tensor):
+            return leaf
+        there = leaf.to("cuda", dtype if leaf.dtype is torch.float32 and leaf.dim() else leaf.dtype)
+        if not strided or there.dim() == 0:
+            return there
+        wide = torch.empty((*there.shape[:-1], 2 * there.shape[-1]), dtype=there.dtype, device="cuda")
+        return wide[..., ::2].copy_(there)
+
+    return moved
+
+
+class _Catch(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Notes the first call of an operator of the family, or of one whose out= form is."""
+
+    def __init__(self, functions: Mapping[str, Callable[..., Any]]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._functions = functions
+        self.call: _Call | None = None
+
+    def __torch_dispatch__(self, operator: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        result = operator(*args, **kwargs)
+        if self.call is None:
+            self.call = self._ours(operator, args, kwargs, result)
+        return result
+
+    def _ours(self, operator: Any, args: Any, kwargs: Any, result: Any) -> _Call | None:
+        # The form with outputs is preferred: it times the kernel without the allocator.
+        outputs = [leaf for leaf in leaves(result) if isinstance(leaf, torch.Tensor)]
+        for overload in operator._overloadpacket.overloads():
+            form = getattr(operator._overloadpacket, overload)
+            name = form._schema.name + (f".{overload}" if overload != "default" else "")
+            written = [argument.name for argument in form._schema.arguments if argument.is_out]
+            plain = len(form._schema.arguments) - len(written)
+            is_out_form = written and len(written) == len(outputs) and plain == len(operator._schema.arguments)
+            if name in self._functions and is_out_form and not operator._schema.is_mutable:
+                given = {**kwargs, **dict(zip(written, outputs, strict=True))}
+                return _Call(name, form, self._functions[name], args, given)
+        name = str(operator._schema.name) + (
+            f".{operator._overloadname}" if operator._overloadname != "default" else ""
+        )
+        if name in self._functions:
+            return _Call(name, operator, self._functions[name], args, kwargs)
+        return None
+
+
+def _caught(family: str, work: Workload, arguments: Any) -> _Call | None:
+    functions = {kernel.overload: kernel.function for kernel in catalog.family(family)}
+    with torch.no_grad(), _Catch(functions) as catch:
+        work.call(*arguments)
+    return catch.call  # type: ignore[no-any-return]
+
+
+def _bytes(call: _Call) -> int:
+    """Of the tensors that go in and come out; what a call allocates for its results counts as well."""
+    result = call.function(*call.args, **call.kwargs)
+    tensors = {
+        (leaf.data_ptr(), leaf.shape): leaf.numel() * leaf.element_size()
+        for leaf in leaves((call.args, dict(call.kwargs), result))
+        if isinstance(leaf, torch.Tensor) and leaf.is_cuda
+    }
+    return sum(tensors.values())
+
+
+def _copy_microseconds(size: int) -> float:
+    """A copy of contiguous memory that moves so many bytes in all: half of them read, half written."""
+    source = torch.empty(max(size // 8, 1), dtype=torch.float32, device="cuda")
+    target = torch.empty_like(source)
+    return _microseconds(lambda: target.copy_(source))[0]
+
+
+def _microseconds(call: Callable[[], Any]) -> tuple[float, bool]:
+    """The median over rounds of calls, and whether they were replayed from a graph."""
+    for _ in range(_WARM_UPS):
+        call()
+    torch.cuda.synchronize()
+    once = _elapsed(call, 1)
+    calls = max(1, min(_MOST_CALLS, int(_ROUND_MILLISECONDS / max(once, 1e-3))))
+    graph = _graph(call, calls)
+    run, each = (graph.replay, 1) if graph is not None else (call, calls)
+    run()
+    rounds = [_elapsed(run, each) / calls * 1e3 for _ in range(_ROUNDS)]
+    return statistics.median(rounds), graph is not None
+
+
+def _elapsed(call: Callable[[], Any], calls: int) -> float:
+    """Milliseconds on the GPU's own clock."""
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
+    begin.record()
+    for _ in range(calls):
+        call()
+    end.record()
+    end.synchronize()
+    return float(begin.elapsed_time(end))
+
+
+def _graph(call: Callable[[], Any], calls: int) -> Any:
+    """A graph of so many calls, or None for a call that waits for the GPU, which no graph can hold."""
+    graph = torch.cuda.CUDAGraph()
+    try:
+        with torch.cuda.graph(graph):
+            for _ in range(calls):
+                call()
+    except RuntimeError:
+        torch.cuda.synchronize()
+        return None
+    return graph

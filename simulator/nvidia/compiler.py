@@ -1,0 +1,146 @@
+"""Compiles C++ that was Metal, and LLVM assembly that was AIR, to PTX with the clang of the ziglang wheel."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...errors import one_line
+from ...fingerprint import fingerprint
+from ..clang import Clang, CompilerLimitError, Limits, ToolRun
+from ..clang.compiler import PLAIN_MESSAGES
+from ..metal.compiler import INCLUDE as METAL_INCLUDE
+from .errors import PtxError
+from .libdevice import libdevice
+
+INCLUDE = Path(__file__).parent / "include"
+DEFAULT_ARCHITECTURE = "sm_90"
+"""What PTX is made for where no GPU says otherwise; a driver compiles it for any newer one."""
+
+# The version of PTX that each architecture needs at least: older drivers take it, too.
+_PTX_VERSIONS = {"sm_70": 63, "sm_75": 63, "sm_80": 70, "sm_86": 71, "sm_89": 78, "sm_90": 78}
+_LIMITS = Limits(seconds=120, memory=4 << 30)
+_FLAGS = (
+    *("-x", "cuda", "--cuda-device-only", "-nocudainc", "-nocudalib", "-nostdinc", "-nostdinc++", "-std=c++17"),
+    *("-O2", "-fno-exceptions", "-fno-rtti", "-Wno-everything"),
+    # As on the host: each operation is rounded, overflow wraps, casts to integers saturate.
+    *("-ffp-contract=off", "-fno-strict-aliasing", "-fno-math-errno"),
+    *("-fwrapv", "-fno-strict-float-cast-overflow", "-fno-strict-return", "-fno-finite-loops"),
+)
+_UNRESOLVED = re.compile(r"^\.extern \.func\s+(?:\([^)]*\)\s+)?(\w+)", re.MULTILINE)
+# LLVM 22 writes a comparison that ptxas and the driver refuse.
+_REFUSED = re.compile(r"\b(setp\.\w+)\.ftz\.bf16")
+
+
+def architecture_of(capability: tuple[int, int]) -> str:
+    """The newest architecture that clang knows here and a GPU of this compute capability runs.
+
+    Raises:
+        PtxError: the GPU is older than all of them.
+    """
+    known = sorted(tuple(divmod(int(name[3:]), 10)) for name in _PTX_VERSIONS)
+    fitting = [each for each in known if each <= capability]
+    if not fitting:
+        least = ".".join(map(str, known[0]))
+        raise PtxError(f"a GPU of compute capability {capability[0]}.{capability[1]} is too old: it takes {least}")
+    major, minor = fitting[-1]
+    return f"sm_{major}{minor}"
+
+
+@dataclass(frozen=True)
+class PtxCompiler:
+    """Makes PTX for one architecture."""
+
+    clang: Clang
+    architecture: str = DEFAULT_ARCHITECTURE
+    limits: Limits = _LIMITS
+
+    @functools.cached_property
+    def identity(self) -> str:
+        """Changes with the compiler and with NVIDIA's mathematics."""
+        mathematics = self._mathematics
+        size = mathematics.stat().st_size if mathematics else 0
+        return fingerprint(self.clang.identity, str(size))
+
+    def from_metal(self, unit: str) -> str:
+        """PTX of a unit of C++ as `entry_point.unit` writes it.
+
+        Raises:
+            PtxError: clang refuses it, it takes too long, or it needs mathematics that is not installed.
+        """
+        done = self._run(
+            *("clang", *_FLAGS, f"--cuda-gpu-arch={self.architecture}", *self._ptx_version("-Xclang")),
+            *self._linked("-Xclang"),
+            *("-I", str(INCLUDE), "-I", str(METAL_INCLUDE), *PLAIN_MESSAGES, "-S", "-o", "-", "-"),
+            source=unit,
+        )
+        return self._checked(done)
+
+    def from_assembly(self, module: str, linked: Sequence[Path]) -> str:
+        """PTX of a module of LLVM assembly and of the bitcode that it calls.
+
+        Raises:
+            PtxError: as `from_metal`.
+        """
+        done = self._run(
+            *("clang", "-cc1", *self.cc1_target, *self._ptx_version(), "-O3", "-vectorize-slp", "-S"),
+            "-Wno-override-module",
+            *(word for path in linked for word in ("-mlink-builtin-bitcode", str(path))),
+            *self._linked(),
+            *("-x", "ir", "-", "-o", "-"),
+            source=module,
+        )
+        return self._checked(done)
+
+    @property
+    def cc1_target(self) -> tuple[str, ...]:
+        """The flags by which clang's front end is told of the GPU."""
+        return "-triple", "nvptx64-nvidia-cuda", "-target-cpu", self.architecture
+
+    @functools.cached_property
+    def _mathematics(self) -> Path | None:
+        return libdevice()
+
+    def _linked(self, *passed: str) -> tuple[str, ...]:
+        path = self._mathematics
+        return (*passed, "-mlink-builtin-bitcode", *passed, str(path)) if path else ()
+
+    def _ptx_version(self, *passed: str) -> tuple[str, ...]:
+        return *passed, "-target-feature", *passed, f"+ptx{_PTX_VERSIONS[self.architecture]}"
+
+    def _run(self, *arguments: str, source: str) -> ToolRun:
+        try:
+            return self.clang.run(*arguments, source=source, limits=self.limits)
+        except CompilerLimitError as error:
+            raise PtxError(str(error)) from None
+
+    def _checked(self, done: ToolRun) -> str:
+        if not done.succeeded:
+            lines = [line for line in done.stderr.splitlines() if "error" in line.lower()]
+            reason = lines[0] if lines else done.stderr or "it needs more memory than it is given"
+            raise PtxError(f"clang refuses it: {one_line(ValueError(reason), 300)}")
+        missing = sorted(set(_UNRESOLVED.findall(done.stdout)))
+        if missing and self._mathematics is None and all(name.startswith("__nv_") for name in missing):
+            raise PtxError(
+                f"it needs NVIDIA's mathematics ({', '.join(missing)}): run pip install 'mpsmith[nvidia]', or name "
+                "libdevice.10.bc in MPSMITH_LIBDEVICE"
+            )
+        if missing:
+            raise PtxError(f"it needs {', '.join(missing)}, for which the GPU has no code")
+        return _REFUSED.sub(r"\1.bf16", done.stdout)
+
+
+def architecture_from_environment() -> str | None:
+    """`MPSMITH_NVIDIA_ARCH`, such as sm_80, for PTX that is made on another machine; None where it is not set.
+
+    Raises:
+        PtxError: clang knows no such architecture here.
+    """
+    named = os.environ.get("MPSMITH_NVIDIA_ARCH")
+    if named and named not in _PTX_VERSIONS:
+        raise PtxError(f"MPSMITH_NVIDIA_ARCH={named} is no architecture: use {', '.join(_PTX_VERSIONS)}")
+    return named or None

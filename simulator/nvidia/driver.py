@@ -1,0 +1,207 @@
+"""The CUDA driver by ctypes: memory, modules, launches. No CUDA toolkit, no nvcc, no NVRTC."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import NoNvidiaDriverError, NvidiaError, NvidiaTimeoutError
+
+TIMEOUT_VARIABLE = "MPSMITH_NVIDIA_TIMEOUT"
+_TIMEOUT_SECONDS = 60.0
+_SPIN_SECONDS = 0.002
+_PAUSE_SECONDS = 0.0002
+_LIBRARY = "libcuda.so.1"
+_LOG_BYTES = 4096
+
+_SUCCESS, _OUT_OF_MEMORY, _NOT_READY = 0, 2, 600
+# After these the context is of no more use: every later call fails as well.
+_STICKY = frozenset({700, 702, 714, 715, 716, 717, 718, 719})
+_CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76
+_MAX_THREADS_OF_FUNCTION = 0
+_JIT_MAX_REGISTERS, _JIT_ERROR_LOG, _JIT_ERROR_LOG_BYTES = 0, 5, 6
+_REGISTERS_OF_A_GROUP = 65536
+
+Size = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Function:
+    """A kernel that the driver has loaded, and the threads that a group of it may have with the registers it takes."""
+
+    handle: ctypes.c_void_p
+    max_threads: int
+
+
+class Driver:
+    """One GPU of this machine, through the context that torch uses as well; `library` is the driver's."""
+
+    def __init__(self, library: Any = None, ordinal: int = 0) -> None:
+        self._library = library or _installed()
+        self._timeout = _timeout_from_environment()
+        self._lost = ""
+        self._call("cuInit", 0)
+        count = ctypes.c_int()
+        self._call("cuDeviceGetCount", ctypes.byref(count))
+        if count.value <= ordinal:
+            raise NoNvidiaDriverError(f"the NVIDIA driver sees {count.value} GPUs; --on nvidia needs one")
+        self._device = ctypes.c_int()
+        self._call("cuDeviceGet", ctypes.byref(self._device), ordinal)
+        self._context = ctypes.c_void_p()
+        self._call("cuDevicePrimaryCtxRetain", ctypes.byref(self._context), self._device)
+        self.enter()
+
+    def enter(self) -> None:
+        """Makes the GPU's context that of this thread; every thread that calls the driver needs it once."""
+        self._call("cuCtxSetCurrent", self._context)
+
+    @functools.cached_property
+    def name(self) -> str:
+        """What NVIDIA calls the GPU."""
+        text = ctypes.create_string_buffer(100)
+        self._call("cuDeviceGetName", text, len(text), self._device)
+        return text.value.decode()
+
+    @functools.cached_property
+    def capability(self) -> tuple[int, int]:
+        """The GPU's compute capability, such as (9, 0)."""
+        return self._attribute(_CAPABILITY_MAJOR), self._attribute(_CAPABILITY_MINOR)
+
+    def load(self, ptx: str, entry: str, threads: int = 0) -> Function:
+        """A kernel of a module of PTX, which the driver compiles; `threads`: it must take groups of so many.
+
+        Raises:
+            NvidiaError: the driver refuses the PTX.
+        """
+        module, function, limit = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
+        log = ctypes.create_string_buffer(_LOG_BYTES)
+        options = {_JIT_ERROR_LOG: ctypes.addressof(log), _JIT_ERROR_LOG_BYTES: len(log)}
+        if threads:
+            options[_JIT_MAX_REGISTERS] = _REGISTERS_OF_A_GROUP // threads // 8 * 8
+        keys = (ctypes.c_int * len(options))(*options)
+        values = (ctypes.c_void_p * len(options))(*options.values())
+        try:
+            self._call("cuModuleLoadDataEx", ctypes.byref(module), ptx.encode() + b"\0", len(options), keys, values)
+        except NvidiaError as error:
+            said = " ".join(log.value.decode(errors="replace").split())
+            raise NvidiaError(f"{error}: {said}" if said else str(error)) from None
+        self._call("cuModuleGetFunction", ctypes.byref(function), module, entry.encode())
+        self._call("cuFuncGetAttribute", ctypes.byref(limit), _MAX_THREADS_OF_FUNCTION, function)
+        return Function(function, limit.value)
+
+    def launch(self, function: Function, groups: Size, group: Size, shared: int, stream: int, values: bytes) -> None:
+        """Starts a kernel; `values` are its parameters as they stand in memory."""
+        data = ctypes.create_string_buffer(values, len(values))
+        size = ctypes.c_size_t(len(values))
+        extra = (ctypes.c_void_p * 5)(1, ctypes.addressof(data), 2, ctypes.addressof(size), None)
+        self._call("cuLaunchKernel", function.handle, *groups, *group, shared, ctypes.c_void_p(stream), None, extra)
+
+    def wait(self, stream: int = 0) -> None:
+        """Waits for what runs on a stream.
+
+        Raises:
+            NvidiaTimeoutError: it takes longer than MPSMITH_NVIDIA_TIMEOUT seconds.
+            NvidiaError: a kernel did something that the GPU does not forgive.
+        """
+        begin = time.monotonic()
+        while True:
+            result = self._ask("cuStreamQuery", ctypes.c_void_p(stream))
+            if result != _NOT_READY:
+                return self._check("a kernel", result)
+            waited = time.monotonic() - begin
+            if waited > self._timeout:
+                self._lost = f"a kernel did not end within {self._timeout:g} s ({TIMEOUT_VARIABLE})"
+                raise NvidiaTimeoutError(f"{self._lost}; start another process to use the GPU again")
+            if waited > _SPIN_SECONDS:
+                time.sleep(_PAUSE_SECONDS)
+
+    def allocate(self, size: int) -> int:
+        """The address of so many bytes of the GPU's memory.
+
+        Raises:
+            NvidiaError: there are not so many left.
+        """
+        address = ctypes.c_uint64()
+        result = self._ask("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(max(size, 1)))
+        if result == _OUT_OF_MEMORY:
+            raise NvidiaError(f"the GPU has no {size:,} bytes left; free tensors or take smaller ones")
+        self._check("cuMemAlloc", result)
+        return address.value
+
+    def free(self, address: int) -> None:
+        """Gives memory back."""
+        self._ask("cuMemFree_v2", ctypes.c_uint64(address))
+
+    def upload(self, address: int, source: int, size: int) -> None:
+        """Copies from the host's address `source`; it is there when this returns."""
+        if size:
+            self._call("cuMemcpyHtoD_v2", ctypes.c_uint64(address), ctypes.c_void_p(source), ctypes.c_size_t(size))
+
+    def download(self, target: int, address: int, size: int) -> None:
+        """Copies to the host's address `target`; it is there when this returns."""
+        if size:
+            self._call("cuMemcpyDtoH_v2", ctypes.c_void_p(target), ctypes.c_uint64(address), ctypes.c_size_t(size))
+
+    def _attribute(self, which: int) -> int:
+        value = ctypes.c_int()
+        self._call("cuDeviceGetAttribute", ctypes.byref(value), which, self._device)
+        return value.value
+
+    def _ask(self, function: str, *arguments: object) -> int:
+        if self._lost:
+            raise NvidiaTimeoutError(f"{self._lost}; start another process to use the GPU again")
+        return int(getattr(self._library, function)(*arguments))
+
+    def _call(self, function: str, *arguments: object) -> None:
+        self._check(function, self._ask(function, *arguments))
+
+    def _check(self, what: str, result: int) -> None:
+        if result == _SUCCESS:
+            return
+        text = ctypes.c_char_p()
+        self._library.cuGetErrorString(result, ctypes.byref(text))
+        said = (text.value or b"unknown error").decode()
+        if what == "cuInit":
+            raise NoNvidiaDriverError(f"the NVIDIA driver does not start: {said} ({result})")
+        again = "; start another process to use the GPU again" if result in _STICKY else ""
+        raise NvidiaError(f"NVIDIA driver, {what}: {said} ({result}){again}")
+
+
+def _installed() -> ctypes.CDLL:
+    try:
+        return ctypes.CDLL(_LIBRARY)
+    except OSError:
+        raise NoNvidiaDriverError(
+            f"no NVIDIA driver on this machine ({_LIBRARY} is missing): --on nvidia needs one and a GPU"
+        ) from None
+
+
+def _timeout_from_environment() -> float:
+    text = os.environ.get(TIMEOUT_VARIABLE)
+    if text is None:
+        return _TIMEOUT_SECONDS
+    try:
+        return float(text)
+    except ValueError:
+        raise NvidiaError(f"{TIMEOUT_VARIABLE} must be a number of seconds, not {text!r}") from None
+
+
+@functools.cache
+def default_driver() -> Driver:
+    """The first GPU.
+
+    Raises:
+        NoNvidiaDriverError: there is no driver, or no GPU.
+    """
+    return Driver()
+
+
+def parameters(*parts: Sequence[int]) -> bytes:
+    """Addresses (8 bytes each) and then numbers (4 bytes each) as a kernel's parameters stand in memory."""
+    addresses, numbers = parts
+    return b"".join(a.to_bytes(8, "little") for a in addresses) + b"".join(n.to_bytes(4, "little") for n in numbers)

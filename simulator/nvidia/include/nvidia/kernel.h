@@ -1,0 +1,131 @@
+// What a kernel's entry point on an NVIDIA GPU needs: where a thread is, and arguments of the parameter's own type.
+#pragma once
+#include "atomic.h"
+#include "matrix.h"
+
+extern "C" {
+// One launch (simulator/nvidia/launching.py has the same layout). Metal cuts threadgroups at the edge of the grid; where
+// that shows, each kind of edge is a launch of its own, whose groups begin behind `first_group`.
+struct nvidia_launch {
+  uint grid[3];         // threads in all
+  uint full_group[3];   // threads of a group that is not cut off
+  uint groups[3];       // of the whole grid
+  uint first_group[3];  // of this launch
+};
+}
+
+namespace metal {
+// One thread of a group. Groups of an edge are launched with the threads that they have, or end in threads that return
+// at once: then nobody asks for the size of the group.
+struct nvidia_thread {
+  const nvidia_launch& launch;
+  static MSL_INLINE uint3 place() {
+    return uint3(__nvvm_read_ptx_sreg_tid_x(), __nvvm_read_ptx_sreg_tid_y(), __nvvm_read_ptx_sreg_tid_z());
+  }
+  static MSL_INLINE uint3 size() {
+    return uint3(__nvvm_read_ptx_sreg_ntid_x(), __nvvm_read_ptx_sreg_ntid_y(), __nvvm_read_ptx_sreg_ntid_z());
+  }
+  static MSL_INLINE uint3 triple(const uint* v) { return uint3(v[0], v[1], v[2]); }
+  static MSL_INLINE uint product(uint3 v) { return v.x * v.y * v.z; }
+  static MSL_INLINE uint simdgroups(uint threads) { return (threads + MSL_SIMD_WIDTH - 1) / MSL_SIMD_WIDTH; }
+  MSL_INLINE bool outside() const {
+    uint3 at = thread_position_in_grid();
+    return at.x >= launch.grid[0] || at.y >= launch.grid[1] || at.z >= launch.grid[2];
+  }
+
+  MSL_INLINE uint3 threadgroup_position_in_grid() const {
+    return triple(launch.first_group) +
+        uint3(__nvvm_read_ptx_sreg_ctaid_x(), __nvvm_read_ptx_sreg_ctaid_y(), __nvvm_read_ptx_sreg_ctaid_z());
+  }
+  MSL_INLINE uint3 thread_position_in_grid() const {
+    return threadgroup_position_in_grid() * triple(launch.full_group) + place();
+  }
+  MSL_INLINE uint3 thread_position_in_threadgroup() const { return place(); }
+  MSL_INLINE uint3 threads_per_threadgroup() const { return size(); }
+  MSL_INLINE uint3 dispatch_threads_per_threadgroup() const { return triple(launch.full_group); }
+  MSL_INLINE uint3 threadgroups_per_grid() const { return triple(launch.groups); }
+  MSL_INLINE uint3 threads_per_grid() const { return triple(launch.grid); }
+  MSL_INLINE uint3 grid_size() const { return triple(launch.grid); }
+  MSL_INLINE uint3 grid_origin() const { return uint3(0u); }
+  MSL_INLINE uint thread_index_in_threadgroup() const {
+    return place().x + size().x * (place().y + size().y * place().z);
+  }
+  MSL_INLINE uint thread_index_in_simdgroup() const { return nvidia_lane(); }
+  MSL_INLINE uint simdgroup_index_in_threadgroup() const { return thread_index_in_threadgroup() / MSL_SIMD_WIDTH; }
+  MSL_INLINE uint simdgroups_per_threadgroup() const { return simdgroups(product(size())); }
+  MSL_INLINE uint dispatch_simdgroups_per_threadgroup() const {
+    return simdgroups(product(dispatch_threads_per_threadgroup()));
+  }
+  MSL_INLINE uint threads_per_simdgroup() const { return MSL_SIMD_WIDTH; }
+  MSL_INLINE uint thread_execution_width() const { return MSL_SIMD_WIDTH; }
+  MSL_INLINE uint quadgroup_index_in_threadgroup() const { return thread_index_in_threadgroup() / 4; }
+  MSL_INLINE uint thread_index_in_quadgroup() const { return thread_index_in_threadgroup() % 4; }
+  MSL_INLINE uint quadgroups_per_threadgroup() const { return (product(size()) + 3) / 4; }
+  MSL_INLINE uint dispatch_quadgroups_per_threadgroup() const {
+    return (product(dispatch_threads_per_threadgroup()) + 3) / 4;
+  }
+};
+
+template <int I, class F> struct msl_argument;
+template <int I, class R, class A, class... B> struct msl_argument<I, R(A, B...)> {
+  typedef typename msl_argument<I - 1, R(B...)>::type type;
+};
+template <class R, class A, class... B> struct msl_argument<0, R(A, B...)> { typedef A type; };
+
+// What the launch is told about a buffer: the bytes that a reference needs (0 for a pointer), and whether it is written.
+template <class P> struct nvidia_binding {
+  static_assert(
+      sizeof(P) == 0,
+      "a kernel parameter must be a buffer (pointer or reference) or have an attribute such "
+      "as [[thread_position_in_grid]]");
+};
+template <class T> struct nvidia_binding<T*> {
+  static MSL_INLINE T* bind(void* address) { return (T*)address; }
+  static constexpr uint size = 0, writable = !is_const<T>::value;
+};
+template <class T> struct nvidia_binding<T&> {
+  static MSL_INLINE T& bind(void* address) { return *(T*)address; }
+  static constexpr uint size = sizeof(T), writable = !is_const<T>::value;
+};
+
+template <class P> MSL_INLINE P msl_builtin(uint v) {
+  static_assert(is_scalar<P>::value, "this attribute needs a scalar parameter: uint or ushort");
+  return (P)v;
+}
+template <class P> MSL_INLINE P msl_builtin(uint3 v) {
+  typedef msl_parts<remove_cv_t<P>> parts;
+  typedef typename parts::scalar S;
+  if constexpr ((int)parts::count == 1) return (P)v.x;
+  else if constexpr ((int)parts::count == 2) return P((S)v.x, (S)v.y);
+  else return P((S)v.x, (S)v.y, (S)v.z);
+}
+} // namespace metal
+
+#define MSL_SHARED static __attribute__((shared))
+#define MSL_SHARED_END(name)
+#define MSL_SHARED_TOTAL(bytes)
+
+// Names that MSL programs use without `metal::` even where they do not say `using namespace metal`.
+#define MSL_GLOBAL_NAMES(t) \
+  using metal::t##2; \
+  using metal::t##3; \
+  using metal::t##4; \
+  using metal::packed_##t##2; \
+  using metal::packed_##t##3; \
+  using metal::packed_##t##4;
+MSL_EACH_SCALAR(MSL_GLOBAL_NAMES)
+#undef MSL_GLOBAL_NAMES
+using metal::as_type;
+using metal::bool2;
+using metal::bool3;
+using metal::bool4;
+using metal::mem_flags;
+using metal::msl_c_cast;
+using metal::msl_cast;
+using metal::vec;
+#define MSL_GLOBAL_NAMES(t) \
+  using metal::t##2x2; \
+  using metal::t##3x3; \
+  using metal::t##4x4;
+MSL_GLOBAL_NAMES(float) MSL_GLOBAL_NAMES(half)
+#undef MSL_GLOBAL_NAMES

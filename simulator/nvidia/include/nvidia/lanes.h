@@ -1,0 +1,212 @@
+// metal_compute, metal_simdgroup and metal_quadgroup on an NVIDIA GPU, whose warps are Metal's SIMD groups.
+//
+// Lanes that a branch parted meet again behind it: the statements and functions in which lanes communicate hold an
+// msl_region (simulator/metal/convergence.py puts them there), and whoever leaves one waits for all that entered it.
+// So the lanes that reach an operation together are those that Metal means, and each operation names them in its mask.
+#pragma once
+#include "mathematics.h"
+#include "msl/math.h"
+
+#define MSL_LANE_INLINE inline __attribute__((always_inline, nodebug, convergent))
+
+MSL_LANE_INLINE uint nvidia_active() { return __nvvm_activemask(); }
+MSL_LANE_INLINE uint nvidia_lane() { return __nvvm_read_ptx_sreg_laneid(); }
+#define msl_current_lane nvidia_lane()
+
+struct msl_region {
+  uint entered;
+  MSL_LANE_INLINE msl_region() : entered(nvidia_active()) {}
+  MSL_LANE_INLINE ~msl_region() { __nvvm_bar_warp_sync(entered); }
+};
+
+namespace metal {
+enum class mem_flags : uint {
+  mem_none = 0,
+  mem_device = 1,
+  mem_threadgroup = 2,
+  mem_texture = 4,
+  mem_threadgroup_imageblock = 8,
+  mem_object_data = 16,
+  mem_device_and_threadgroup = 3
+};
+MSL_INLINE constexpr mem_flags operator|(mem_flags a, mem_flags b) { return (mem_flags)((uint)a | (uint)b); }
+MSL_INLINE constexpr mem_flags operator&(mem_flags a, mem_flags b) { return (mem_flags)((uint)a & (uint)b); }
+enum memory_order {
+  memory_order_relaxed = 0,
+  memory_order_acquire = 2,
+  memory_order_release = 3,
+  memory_order_acq_rel = 4,
+  memory_order_seq_cst = 5
+};
+enum thread_scope {
+  thread_scope_thread,
+  thread_scope_simdgroup,
+  thread_scope_threadgroup,
+  thread_scope_device,
+};
+
+// bar.sync orders the group's accesses to device memory as well, whatever the flags ask for.
+MSL_LANE_INLINE void threadgroup_barrier(mem_flags) { __syncthreads(); }
+MSL_LANE_INLINE void threadgroup_barrier(mem_flags, thread_scope) { __syncthreads(); }
+MSL_LANE_INLINE void simdgroup_barrier(mem_flags) { __nvvm_bar_warp_sync(nvidia_active()); }
+MSL_LANE_INLINE void simdgroup_barrier(mem_flags f, thread_scope) { simdgroup_barrier(f); }
+MSL_LANE_INLINE void atomic_thread_fence(mem_flags, memory_order, thread_scope = thread_scope_device) {
+  __nvvm_membar_gl();
+}
+
+// What the lanes of a set hold of one value. Every lane of the set must ask, and ask alike.
+template <class T> struct msl_lanes {
+  T mine;
+  uint mask, lane;
+  MSL_LANE_INLINE T operator[](uint from) const {
+    constexpr uint kWords = (sizeof(T) + 3) / 4;
+    uint words[kWords] = {};
+    __builtin_memcpy(words, &mine, sizeof(T));
+    for (uint i = 0; i < kWords; i++) words[i] = __nvvm_shfl_sync_idx_i32(mask, words[i], from & 31, 31);
+    T value;
+    __builtin_memcpy(&value, words, sizeof(T));
+    return value;
+  }
+  // What an inactive lane holds is undefined; on Apple silicon it reads as zero.
+  MSL_LANE_INLINE T or_zero(uint from) const {
+    T value = (*this)[from];
+    return active(from) ? value : T{};
+  }
+  MSL_LANE_INLINE bool active(uint i) const { return i < MSL_SIMD_WIDTH && (mask >> i & 1); }
+  template <class F> MSL_LANE_INLINE T fold(uint width, F f) const {
+    if (mask == ~0u) {
+      msl_lanes v = *this;
+      for (uint step = width / 2; step; step /= 2) v.mine = f(v.mine, v[lane ^ step]);
+      return v.mine;
+    }
+    uint begin = lane & ~(width - 1);
+    T result = mine;
+    bool any = false;
+    for (uint i = 0; i < width; i++) {
+      T other = (*this)[begin + i];
+      if (active(begin + i)) result = any ? f(result, other) : other, any = true;
+    }
+    return result;
+  }
+};
+template <class T> MSL_LANE_INLINE msl_lanes<T> msl_share(T x) { return {x, nvidia_active(), nvidia_lane()}; }
+
+#define MSL_FOLD(prefix, W, name, expression) \
+  template <class T> MSL_LANE_INLINE T prefix##_##name(T x) { \
+    return msl_share(x).fold(W, [](T a, T b) __attribute__((always_inline)) { return (T)(expression); }); \
+  }
+#define MSL_SCAN(prefix, W, name, start, last, expression) \
+  template <class T> MSL_LANE_INLINE T prefix##_prefix_##name(T x) { \
+    auto v = msl_share(x); \
+    T a = (T)(start); \
+    for (uint i = 0; i < W; i++) { \
+      uint from = (v.lane & ~(W - 1)) + i; \
+      T b = v[from]; \
+      if (from last v.lane && v.active(from)) a = (T)(expression); \
+    } \
+    return a; \
+  }
+#define MSL_LANE_OPERATIONS(prefix, W) \
+  MSL_FOLD(prefix, W, sum, a + b) \
+  MSL_FOLD(prefix, W, product, a* b) \
+  MSL_FOLD(prefix, W, min, min(a, b)) \
+  MSL_FOLD(prefix, W, max, max(a, b)) \
+  MSL_FOLD(prefix, W, and, a& b) \
+  MSL_FOLD(prefix, W, or, a | b) \
+  MSL_FOLD(prefix, W, xor, a ^ b) \
+  MSL_SCAN(prefix, W, inclusive_sum, 0, <=, a + b) \
+  MSL_SCAN(prefix, W, exclusive_sum, 0, <, a + b) \
+  MSL_SCAN(prefix, W, inclusive_product, 1, <=, a * b) \
+  MSL_SCAN(prefix, W, exclusive_product, 1, <, a * b) \
+  template <class T> MSL_LANE_INLINE T prefix##_shuffle(T x, ushort from) { \
+    auto v = msl_share(x); \
+    return v.or_zero((v.lane & ~(W - 1)) | (from & (W - 1))); \
+  } \
+  template <class T> MSL_LANE_INLINE T prefix##_broadcast(T x, ushort from) { return prefix##_shuffle(x, from); } \
+  template <class T> MSL_LANE_INLINE T prefix##_broadcast_first(T x) { \
+    auto v = msl_share(x); \
+    uint begin = v.lane & ~(W - 1); \
+    return v[begin + __builtin_ctz(v.mask >> begin)]; \
+  } \
+  template <class T> MSL_LANE_INLINE T prefix##_shuffle_up(T x, ushort d) { \
+    auto v = msl_share(x); \
+    T other = v.or_zero(v.lane - d); \
+    return (v.lane & (W - 1)) >= d ? other : x; \
+  } \
+  template <class T> MSL_LANE_INLINE T prefix##_shuffle_down(T x, ushort d) { \
+    auto v = msl_share(x); \
+    T other = v.or_zero(v.lane + d); \
+    return (v.lane & (W - 1)) + d < W ? other : x; \
+  } \
+  template <class T> MSL_LANE_INLINE T prefix##_shuffle_xor(T x, ushort d) { \
+    auto v = msl_share(x); \
+    return v.or_zero((v.lane ^ d) & (MSL_SIMD_WIDTH - 1)); \
+  } \
+  template <class T> MSL_LANE_INLINE T prefix##_shuffle_rotate_up(T x, ushort d) { \
+    auto v = msl_share(x); \
+    return v.or_zero((v.lane & ~(W - 1)) | ((v.lane - d) & (W - 1))); \
+  } \
+  template <class T> MSL_LANE_INLINE T prefix##_shuffle_rotate_down(T x, ushort d) { \
+    auto v = msl_share(x); \
+    return v.or_zero((v.lane & ~(W - 1)) | ((v.lane + d) & (W - 1))); \
+  } \
+  template <class T> MSL_LANE_INLINE T prefix##_shuffle_and_fill_up(T x, T fill, ushort d) { \
+    uint k = nvidia_lane() & (W - 1), from = (nvidia_lane() & ~(W - 1)) | ((k - d) & (W - 1)); \
+    T up = msl_share(x).or_zero(from), filling = msl_share(fill).or_zero(from); \
+    return k >= d ? up : filling; \
+  } \
+  template <class T> MSL_LANE_INLINE T prefix##_shuffle_and_fill_down(T x, T fill, ushort d) { \
+    uint k = nvidia_lane() & (W - 1), from = (nvidia_lane() & ~(W - 1)) | ((k + d) & (W - 1)); \
+    T down = msl_share(x).or_zero(from), filling = msl_share(fill).or_zero(from); \
+    return k + d < W ? down : filling; \
+  } \
+  MSL_LANE_INLINE bool prefix##_all(bool b) { return prefix##_and((uint)b) != 0; } \
+  MSL_LANE_INLINE bool prefix##_any(bool b) { return prefix##_or((uint)b) != 0; } \
+  MSL_LANE_INLINE bool prefix##_is_first() { \
+    uint lane = nvidia_lane(), begin = lane & ~(W - 1); \
+    return lane == begin + __builtin_ctz(nvidia_active() >> begin); \
+  }
+MSL_LANE_OPERATIONS(simd, MSL_SIMD_WIDTH)
+MSL_LANE_OPERATIONS(quad, 4u)
+#undef MSL_LANE_OPERATIONS
+#undef MSL_FOLD
+#undef MSL_SCAN
+
+struct simd_vote {
+  typedef ulong vote_t;
+  ulong votes;
+  uint active;
+  simd_vote() = default;
+  explicit simd_vote(ulong v) : votes(v), active(0xffffffffu) {}
+  explicit operator vote_t() const { return votes; }
+  bool all() const { return (uint)votes == active; }
+  bool any() const { return votes != 0; }
+};
+MSL_LANE_INLINE simd_vote simd_ballot(bool b) {
+  simd_vote r;
+  r.active = nvidia_active();
+  r.votes = __nvvm_vote_ballot_sync(r.active, b);
+  return r;
+}
+MSL_LANE_INLINE simd_vote simd_active_threads_mask() { return simd_ballot(true); }
+MSL_INLINE bool simd_is_helper_thread() { return false; }
+
+// torch cannot set function constants, so none is ever defined.
+#define is_function_constant_defined(x) false
+
+template <class T> struct uniform {
+  T value;
+  uniform() = default;
+  constexpr uniform(T x) : value(x) {}
+  constexpr operator T() const { return value; }
+};
+template <class T> constexpr MSL_INLINE uniform<T> make_uniform(T x) { return uniform<T>(x); }
+
+struct os_log {
+  template <class A, class B> constexpr os_log(A, B) {}
+  template <class... A> void log(A...) const {}
+  template <class... A> void log_debug(A...) const {}
+  template <class... A> void log_info(A...) const {}
+  template <class... A> void log_error(A...) const {}
+};
+} // namespace metal

@@ -1,0 +1,213 @@
+"""Shader libraries and kernels of an NVIDIA GPU with the calling convention of `torch.mps.compile_shader`."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Literal, cast
+
+from ...metal_limits import MAX_BUFFERS, MAX_THREADGROUP_MEMORY, SIMD_WIDTH
+from ..metal.binding import ArgCasts, Buffer, bind
+from ..metal.binding import Device as BoundDevice
+from ..metal.error_buffer import ErrorBuffer
+from ..metal.errors import MetalRuntimeError
+from ..metal.includes import PROGRAM, embed, include_folders
+from ..metal.library import _grid
+from .compiler import DEFAULT_ARCHITECTURE, architecture_from_environment, architecture_of
+from .driver import Driver, Function, Size, default_driver, parameters
+from .entry_point import ENTRY
+from .launching import launches
+from .memory import Addresses, Constants, copies
+from .program import Code, Program, default_cache
+
+Device = Literal["cpu", "mps", "cuda"]
+"""Where tensors are: on the host, where kernels run on copies of them, or on the GPU."""
+
+# Where the caller leaves the size of a group open and nobody can see it: enough groups for every multiprocessor.
+_GROUP = 256
+
+
+class NvidiaLibrary:
+    """The kernels of one Metal program, as attributes; `dir()` lists them. They are built on first use."""
+
+    def __init__(self, program: Program, driver: Driver, device: Device) -> None:
+        self._program = program
+        self._driver = driver
+        self._device = device
+        self._constants = Constants(driver)
+        self._kernels: dict[str, NvidiaKernel] = {}
+
+    def __getattr__(self, name: str) -> NvidiaKernel:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name not in self._kernels:
+            try:
+                code = self._program.code(name)
+            except KeyError:
+                raise MetalRuntimeError(f"Failed to create function state object for: {name}") from None
+            self._kernels[name] = NvidiaKernel(code, self._driver, self._device, self._constants)
+        return self._kernels[name]
+
+    def __dir__(self) -> list[str]:
+        return list(self._program.kernels)
+
+    def __repr__(self) -> str:
+        return f"<Metal library of {len(self._program.kernels)} kernels on {self._driver.name} (NVIDIA)>"
+
+
+class NvidiaKernel:
+    """One kernel, loaded by the driver when it is first launched."""
+
+    def __init__(self, code: Code, driver: Driver, device: Device, constants: Constants) -> None:
+        if code.shared > MAX_THREADGROUP_MEMORY:
+            raise MetalRuntimeError(
+                f"Failed to created pipeline state object, error: kernel '{code.name}' ({code.place}) uses "
+                f"{code.shared} bytes of threadgroup memory; the limit is {MAX_THREADGROUP_MEMORY}"
+            )
+        self._code = code
+        self._driver = driver
+        self._device = device
+        self._constants = constants
+        self._functions: dict[int, Function] = {}
+        self._loading = threading.Lock()
+
+    @property
+    def max_threads_per_threadgroup(self) -> int:
+        """The largest threadgroup: 1,024 threads, or what the kernel declares."""
+        return self._code.max_threads
+
+    @property
+    def thread_execution_width(self) -> int:
+        """Threads in a SIMD group: those of a warp."""
+        return SIMD_WIDTH
+
+    @property
+    def static_thread_group_memory_length(self) -> int:
+        """Bytes of threadgroup memory that the kernel declares, each variable rounded up to 16."""
+        return self._code.shared
+
+    def __repr__(self) -> str:
+        return f"<Metal kernel {self._code.name} on {self._driver.name} (NVIDIA)>"
+
+    def __call__(
+        self,
+        *args: object,
+        threads: int | Sequence[int] | None = None,
+        group_size: int | Sequence[int] | None = None,
+        arg_casts: ArgCasts = None,
+        error_buf_idx: int | None = None,
+    ) -> None:
+        """Runs the kernel; with tensors of the GPU it only starts, on torch's current stream.
+
+        Args:
+            args: argument i is buffer i: a tensor, a number, or a list of numbers or tensors.
+            threads: how many threads in all, in one to three dimensions; by default one for each element of the first
+                tensor.
+            group_size: threads of a threadgroup, in as many dimensions as `threads`.
+            arg_casts: "fp16", "bf16", "int32", "int16", "int8" or "uint8" for all numbers, or a cast by index.
+            error_buf_idx: the buffer through which TORCH_REPORT_ERROR reports; the kernel is waited for.
+
+        Raises:
+            MetalRuntimeError: arguments do not fit.
+            NvidiaError: the kernel did something that a GPU does not forgive.
+            MetalValueError: the threadgroup is too large.
+        """
+        device = cast(BoundDevice, self._device)
+        buffers = {i: bind(a, i, arg_casts, device, tight=False) for i, a in enumerate(args)}
+        errors = ErrorBuffer() if error_buf_idx is not None else None
+        if errors is not None and error_buf_idx is not None:
+            buffers[error_buf_idx] = errors.buffer
+        grid, group = _grid(args, threads, group_size, device, self._code.max_threads)
+        if group_size is None and not self._code.waits:
+            group = (min(group[0], _GROUP), *group[1:])
+        self._check_buffers(buffers)
+        if 0 not in grid:
+            if self._device == "cuda":
+                self._run_in_place(grid, group, buffers, error_buf_idx)
+            else:
+                self._run_on_copies(grid, group, buffers)
+        if errors is not None:
+            errors.raise_first()
+
+    # ------------------------------------------------------------------------------------------ running
+    def _run_on_copies(self, grid: Size, group: Size, buffers: Mapping[int, Buffer]) -> None:
+        written = {slot for slot, writes in zip(self._code.slots, self._code.writable, strict=True) if writes}
+        with copies(self._driver, buffers, written) as addresses:
+            self._start(grid, group, addresses, stream=0)
+            self._driver.wait()
+
+    def _run_in_place(self, grid: Size, group: Size, buffers: Mapping[int, Buffer], errors: int | None) -> None:
+        stream = _current_stream()
+        addresses = {index: self._on_gpu(buffer) for index, buffer in buffers.items() if index != errors}
+        if errors is None:
+            return self._start(grid, group, addresses, stream)
+        with copies(self._driver, {errors: buffers[errors]}, {errors}) as copied:
+            self._start(grid, group, {**addresses, **copied}, stream)
+            self._driver.wait(stream)
+
+    def _on_gpu(self, buffer: Buffer) -> int:
+        owner = buffer.owner
+        return buffer.address if hasattr(owner, "untyped_storage") else self._constants.address(buffer)
+
+    def _start(self, grid: Size, group: Size, addresses: Addresses, stream: int) -> None:
+        function = self._function(group[0] * group[1] * group[2])
+        pointers = [addresses.get(slot, 0) for slot in self._code.slots]
+        for launch in launches(grid, group, cut=self._code.waits):
+            values = parameters(pointers, launch.numbers)
+            self._driver.launch(function, launch.groups, launch.group, 0, stream, values)
+
+    def _function(self, threads: int) -> Function:
+        """The loaded kernel, with few enough registers for a group of so many threads."""
+        with self._loading:
+            plain = self._functions.get(0) or self._driver.load(self._code.ptx, ENTRY)
+            self._functions[0] = plain
+            if threads <= plain.max_threads:
+                return plain
+            narrow = self._functions.get(1) or self._driver.load(self._code.ptx, ENTRY, self._code.max_threads)
+            self._functions[1] = narrow
+            return narrow
+
+    def _check_buffers(self, buffers: Mapping[int, Buffer]) -> None:
+        code = self._code
+        if any(index >= MAX_BUFFERS for index in buffers):
+            raise MetalRuntimeError(self._about(f"{max(buffers) + 1} arguments; Metal has {MAX_BUFFERS} buffers"))
+        for slot, name, size in zip(code.slots, code.names, code.sizes, strict=True):
+            buffer = buffers.get(slot)
+            if buffer is None and size:
+                raise MetalRuntimeError(self._about(f"argument {slot} ('{name}') is not passed"))
+            if buffer is not None and size > buffer.available:
+                holds = f"argument {slot} ('{name}') holds {buffer.available} bytes, and the kernel reads {size}"
+                raise MetalRuntimeError(self._about(holds))
+
+    def _about(self, text: str) -> str:
+        return f"Metal kernel '{self._code.name}' ({self._code.place}) on NVIDIA: {text}"
+
+
+def _current_stream() -> int:
+    """That of torch, where kernels on its CUDA tensors are to run."""
+    return int(sys.modules["torch"].cuda.current_stream().cuda_stream)
+
+
+def compile_library(source: str, *, device: Device = "cuda", embed_headers: bool = True) -> NvidiaLibrary:
+    """Compiles Metal source for the first NVIDIA GPU.
+
+    Args:
+        source: the program. `#include` finds the headers of the installed torch.
+        device: "cuda" for tensors of the GPU; "cpu" or "mps" for tensors of the host, which are copied there and back.
+        embed_headers: whether `#include`s are followed.
+
+    Raises:
+        MetalSyntaxError: the source does not compile.
+        NoNvidiaDriverError: this machine has no NVIDIA GPU.
+        CompilerMissingError: the PTX is not in the cache, and there is no compiler.
+    """
+    driver = default_driver()
+    return NvidiaLibrary(program_of(source, architecture_of(driver.capability), embed_headers), driver, device)
+
+
+def program_of(source: str, architecture: str | None = None, embed_headers: bool = True) -> Program:
+    """A Metal program for an architecture: the one given, that of MPSMITH_NVIDIA_ARCH, or sm_90. Needs no GPU."""
+    chosen = architecture_from_environment() or architecture or DEFAULT_ARCHITECTURE
+    embedded = embed(source, PROGRAM, include_folders(None) if embed_headers else [])
+    return Program(embedded, chosen, default_cache())

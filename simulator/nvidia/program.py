@@ -1,0 +1,160 @@
+"""A Metal program as PTX, a kernel at a time, kept in the cache.
+
+What is kept is found again without the compiler: PTX that one machine made runs on another that has the GPU alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ...cache import cache_folder
+from ...fingerprint import fingerprint, fingerprint_of_code
+from ..clang import BuildCache, CompilerMissingError, locate
+from ..metal.compiler import default_compiler
+from ..metal.includes import EmbeddedSource
+from ..metal.translation import Translation, translate
+from .compiler import PtxCompiler
+from .entry_point import buffer_table, unit
+from .errors import PtxError
+
+_DECIDING_CODE = (
+    *(f"simulator.nvidia.{name}" for name in ("compiler", "entry_point", "program", "include")),
+    *("simulator.metal", "metal_limits"),
+)
+_CACHE_DAYS = 90
+# Where threads wait for each other or read each other's registers, the size of a group shows.
+WAITS = re.compile(r"\b(?:bar(?:rier)?\.|shfl\.|vote\.|activemask|%laneid|%ntid)")
+_SHARED = re.compile(r"^\s*(?:\.\w+ )*\.shared (?:\.align \d+ )?\.[bfsu](\d+) [\w$]+(?:\[(\d+)\])?;", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Code:
+    """One kernel as the driver takes it.
+
+    Attributes:
+        name: of the kernel in the program.
+        ptx: its text, for one architecture.
+        slots: the buffer index of each parameter, in their order.
+        names: of the parameters at these indices.
+        sizes: bytes that a reference at these indices reads, 0 for a pointer.
+        writable: whether the kernel may write there.
+        waits: whether the size of a threadgroup shows: threads wait for each other, or ask for it.
+        max_threads: of a threadgroup.
+        shared: bytes of threadgroup memory that it declares.
+        place: file and line of the kernel.
+        compiler: what made it.
+    """
+
+    name: str
+    ptx: str
+    slots: tuple[int, ...]
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+    writable: tuple[bool, ...]
+    waits: bool
+    max_threads: int
+    shared: int
+    place: str
+    compiler: str
+
+
+class Program:
+    """The kernels of one Metal program for one architecture."""
+
+    def __init__(self, embedded: EmbeddedSource, architecture: str, cache: BuildCache) -> None:
+        self._embedded = embedded
+        self._architecture = architecture
+        self._cache = cache
+        self._key = fingerprint(fingerprint_of_code(*_DECIDING_CODE), architecture, embedded.text)
+
+    @functools.cached_property
+    def kernels(self) -> tuple[str, ...]:
+        """Their names.
+
+        Raises:
+            MetalSyntaxError: the program does not compile.
+            CompilerMissingError: it is not in the cache, and there is no compiler.
+        """
+        kept = self._kept(self._key)
+        if kept is not None:
+            return tuple(kept["kernels"])
+        names = list(self._translation.kernels)
+        self._keep(self._key, {"kernels": names, "compiler": self._compiler.identity})
+        return tuple(names)
+
+    def code(self, name: str) -> Code:
+        """The PTX of a kernel.
+
+        Raises:
+            KeyError: the program has no such kernel.
+            PtxError: it cannot be made into PTX.
+            CompilerMissingError: it is not in the cache, and there is no compiler.
+        """
+        if name not in self.kernels:
+            raise KeyError(name)
+        key = fingerprint(self._key, "kernel", name)
+        kept = self._kept(key)
+        if kept is not None:
+            lists = {field: tuple(kept[field]) for field in ("slots", "names", "sizes", "writable")}
+            return Code(**{**kept, **lists})
+        code = self._compiled(name)
+        self._keep(key, asdict(code))
+        return code
+
+    def _compiled(self, name: str) -> Code:
+        kernel = self._translation.kernels[name]
+        place = f"{kernel.location.file}:{kernel.location.line}"
+        try:
+            ptx = self._compiler.from_metal(unit(self._translation.body, kernel))
+        except PtxError as error:
+            raise PtxError(f"Metal kernel '{name}' ({place}): {error}") from None
+        table = buffer_table(ptx)
+        buffers = [argument for argument in kernel.arguments if argument.kind == "buffer"]
+        return Code(
+            name=name,
+            ptx=ptx,
+            slots=tuple(argument.index for argument in buffers),
+            names=tuple(argument.name for argument in buffers),
+            sizes=tuple(table[argument.index][0] for argument in buffers),
+            writable=tuple(table[argument.index][1] for argument in buffers),
+            waits=WAITS.search(ptx) is not None,
+            max_threads=kernel.max_threads,
+            shared=sum(-(-int(bits) // 8 * int(count or 1) // 16) * 16 for bits, count in _SHARED.findall(ptx)),
+            place=place,
+            compiler=self._compiler.identity,
+        )
+
+    @functools.cached_property
+    def _translation(self) -> Translation:
+        return translate(self._embedded, default_compiler())
+
+    @functools.cached_property
+    def _compiler(self) -> PtxCompiler:
+        return PtxCompiler(default_compiler().clang, self._architecture)
+
+    def _kept(self, key: str) -> dict[str, Any] | None:
+        """What is kept under the key, unless another compiler than the installed one made it."""
+        found = self._cache.find(key, ".json")
+        if found is None:
+            if locate() is None:
+                raise CompilerMissingError(
+                    "a Metal program that is not in the cache of PTX, and no compiler: run pip install 'mpsmith[metal]'"
+                )
+            return None
+        kept: dict[str, Any] = json.loads(found[1])
+        return kept if locate() is None or kept["compiler"] == self._compiler.identity else None
+
+    def _keep(self, key: str, content: dict[str, Any]) -> None:
+        self._cache.store(key, ".json", json.dumps(content).encode())
+
+
+@functools.cache
+def default_cache() -> BuildCache:
+    """The user's cache of PTX."""
+    cache = BuildCache(cache_folder() / "nvidia")
+    cache.discard_old(_CACHE_DAYS)
+    return cache

@@ -1,0 +1,215 @@
+"""Launches of shipped kernels on the host, written down so that an NVIDIA GPU can repeat them and be compared.
+
+A recording holds all that a launch reads, and what the host's run of the same AIR left in the memory that it may write.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from ...metal_limits import MAX_THREADGROUP_MEMORY
+from ..air.binding import BoundArguments, bind
+from ..air.library import AirKernel
+from ..air.signature import KernelSignature
+from ..metal.binding import Buffer
+from ..metal.regions import merged_regions
+from .air_compiler import AirCode
+from .driver import Driver, Function, Size, parameters
+from .entry_point import ENTRY
+from .errors import NvidiaError
+from .launching import launches
+
+_SHARED_ALIGNMENT = 16
+
+
+@dataclass(frozen=True)
+class Region:
+    """Memory of one launch.
+
+    Attributes:
+        before: its bytes when the launch began.
+        after: what the host's run left there; None where the kernel may not write.
+        type_name: of its elements, as Metal calls it.
+    """
+
+    before: bytes
+    after: bytes | None
+    type_name: str
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """An address in a region that points into another: it is to be that of the copy on the GPU."""
+
+    region: int
+    offset: int
+    target: int
+    inside: int
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One launch: `places` says for each buffer index in which region, and where in it, the buffer begins."""
+
+    kernel: str
+    grid: Size
+    group: Size
+    threadgroup_memory: tuple[int, ...]
+    regions: tuple[Region, ...]
+    places: Mapping[int, tuple[int, int]]
+    pointers: tuple[Pointer, ...]
+
+
+@contextmanager
+def recorded(keep: Callable[[Recording, AirKernel], None], wanted: Callable[[str], bool], limit: int) -> Iterator[None]:
+    """Inside, launches of the shipped kernels that are `wanted`, with at most `limit` bytes of memory, go to `keep`."""
+    original = AirKernel.prepare
+
+    @functools.wraps(original)
+    def prepare(
+        self: AirKernel,
+        arguments: Mapping[str, object],
+        threads: Sequence[int],
+        group: Sequence[int],
+        threadgroup_memory: Sequence[int] = (),
+    ) -> Callable[[], None]:
+        run = original(self, arguments, threads, group, threadgroup_memory)
+        if not wanted(self.signature.name):
+            return run
+        bound = bind(self.signature, arguments)
+
+        def run_and_record() -> None:
+            memory = _Memory(self.signature, bound)
+            if memory.size > limit:
+                return run()
+            before = memory.snapshot()
+            run()
+            x, y, z = [*threads, 1, 1][:3]
+            group_x, group_y, group_z = [*group, 1, 1][:3]
+            grid, size = (x, y, z), (group_x, group_y, group_z)
+            keep(memory.recording(grid, size, tuple(threadgroup_memory), before), self)
+
+        return run_and_record
+
+    AirKernel.prepare = prepare  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        AirKernel.prepare = original  # type: ignore[method-assign]
+
+
+class _Memory:
+    """What a launch has bound: regions of the host's memory, and where in them its buffers begin."""
+
+    def __init__(self, signature: KernelSignature, bound: BoundArguments) -> None:
+        self._signature = signature
+        self._bound = bound
+        behind = dict(enumerate(bound.pointed_at, start=1 + max(bound.buffers, default=0)))
+        written = {argument.index for argument in signature.buffers if argument.writable} | set(behind)
+        self._regions = merged_regions({**bound.buffers, **behind}, written)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all regions."""
+        return sum(size for _, size, _, _ in self._regions)
+
+    def snapshot(self) -> list[bytes]:
+        """What the regions hold now."""
+        return [ctypes.string_at(begin, size) for begin, size, _, _ in self._regions]
+
+    def recording(self, grid: Size, group: Size, threadgroup_memory: tuple[int, ...], before: list[bytes]) -> Recording:
+        """The launch that has just run."""
+        types = {argument.index: argument.type_name for argument in self._signature.buffers}
+        regions = tuple(
+            Region(old, new if writable else None, types.get(self._typed(begin, size, first), ""))
+            for (begin, size, first, writable), old, new in zip(self._regions, before, self.snapshot(), strict=True)
+        )
+        places = {index: self._place(buffer.address) for index, buffer in self._bound.buffers.items()}
+        pointers = tuple(self._pointers(places))
+        name = self._signature.name
+        return Recording(name, grid, group, threadgroup_memory, regions, places, pointers)
+
+    def _typed(self, begin: int, size: int, first: int) -> int:
+        """The index of a buffer that is written in a region, or its first."""
+        writable = {argument.index for argument in self._signature.buffers if argument.writable}
+        inside = (i for i, b in self._bound.buffers.items() if begin <= b.address <= begin + size and i in writable)
+        return next(inside, first)
+
+    def _place(self, address: int) -> tuple[int, int]:
+        for inclusive in (0, 1):
+            for number, (begin, size, _, _) in enumerate(self._regions):
+                if begin <= address < begin + size + inclusive:
+                    return number, address - begin
+        raise NvidiaError("a buffer lies in no region")
+
+    def _pointers(self, places: Mapping[int, tuple[int, int]]) -> Iterator[Pointer]:
+        targets = {buffer.address: self._place(buffer.address) for buffer in self._bound.pointed_at}
+        for index, buffer in self._bound.buffers.items() if targets else ():
+            if _is_inline(buffer):
+                region, start = places[index]
+                for offset in range(0, buffer.available - 7, 8):
+                    address = int.from_bytes(ctypes.string_at(buffer.address + offset, 8), "little")
+                    if address in targets:
+                        yield Pointer(region, start + offset, *targets[address])
+
+
+def _is_inline(buffer: Buffer) -> bool:
+    return not hasattr(buffer.owner, "untyped_storage")
+
+
+def replay(driver: Driver, code: AirCode, recording: Recording) -> list[bytes]:
+    """What the regions of a recording hold after the same launch on the GPU.
+
+    Raises:
+        NvidiaError: the driver refuses the PTX or the launch, or the kernel does what a GPU does not forgive.
+    """
+    threads = recording.group[0] * recording.group[1] * recording.group[2]
+    function = driver.load(code.ptx, ENTRY)
+    if threads > function.max_threads:
+        function = driver.load(code.ptx, ENTRY, code.max_threads)
+    addresses = [driver.allocate(len(region.before)) for region in recording.regions]
+    try:
+        for number, (region, address) in enumerate(zip(recording.regions, addresses, strict=True)):
+            data = bytearray(region.before)
+            for pointer in recording.pointers:
+                if pointer.region == number:
+                    there = addresses[pointer.target] + pointer.inside
+                    data[pointer.offset : pointer.offset + 8] = there.to_bytes(8, "little")
+            _upload(driver, address, bytes(data))
+        _launch(driver, function, code, recording, addresses)
+        driver.wait()
+        return [
+            _download(driver, address, len(r.before)) for r, address in zip(recording.regions, addresses, strict=True)
+        ]
+    finally:
+        for address in addresses:
+            driver.free(address)
+
+
+def _launch(driver: Driver, function: Function, code: AirCode, recording: Recording, addresses: Sequence[int]) -> None:
+    lengths = [-(-size // _SHARED_ALIGNMENT) * _SHARED_ALIGNMENT for size in recording.threadgroup_memory]
+    if sum(lengths) > MAX_THREADGROUP_MEMORY:
+        raise NvidiaError(f"{sum(lengths)} bytes of threadgroup memory; the limit is {MAX_THREADGROUP_MEMORY}")
+    starts = [sum(lengths[:number]) for number in range(len(lengths))]
+    order = [sorted(code.threadgroup_slots).index(slot) for slot in code.threadgroup_slots]
+    places = (recording.places.get(slot) for slot in code.slots)
+    pointers = [addresses[place[0]] + place[1] if place else 0 for place in places]
+    for launch in launches(recording.grid, recording.group, cut=code.waits):
+        values = parameters(pointers, [*launch.numbers, *(starts[i] for i in order)])
+        driver.launch(function, launch.groups, launch.group, sum(lengths), 0, values)
+
+
+def _upload(driver: Driver, address: int, data: bytes) -> None:
+    memory: Any = ctypes.create_string_buffer(data, len(data))
+    driver.upload(address, ctypes.addressof(memory), len(data))
+
+
+def _download(driver: Driver, address: int, size: int) -> bytes:
+    memory: Any = ctypes.create_string_buffer(max(size, 1))
+    driver.download(ctypes.addressof(memory), address, size)
+    return bytes(memory.raw[:size])
