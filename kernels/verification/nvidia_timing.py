@@ -28,6 +28,7 @@ _WARM_UPS = 3
 _ROUNDS = 5
 _ROUND_MILLISECONDS = 4.0
 _MOST_CALLS = 100
+_SLOWEST_MICROSECONDS = 50_000.0
 
 
 @dataclass(frozen=True)
@@ -88,26 +89,38 @@ def measure_on_nvidia(
     dtypes: Sequence[torch.dtype] = DTYPES,
     layouts: Sequence[str] = LAYOUTS,
 ) -> Iterator[NvidiaTiming]:
-    """Time the workload of a family on the GPU, in every size, dtype and layout.
+    """Time the workload of a family on the GPU, in every size, dtype and layout; larger sizes only while it is quick.
 
     Raises MpsmithError for a family without a workload.
     """
     work = workload_of(family)
     for elements in sizes:
+        torch.manual_seed(0)
+        arguments = map_leaves(_on_gpu, work.arguments(elements))
+        slowest = 0.0
         for dtype in dtypes:
             for layout in layouts:
-                yield _measured(family, work, elements, dtype, layout)
+                timing = _measured(family, work, arguments, elements, dtype, layout)
+                slowest = max(slowest, timing.kernel or 0.0)
+                yield timing
+        if slowest > _SLOWEST_MICROSECONDS:
+            return
 
 
-def _measured(family: str, work: Workload, elements: int, dtype: torch.dtype, layout: str) -> NvidiaTiming:
+def _on_gpu(leaf: Any) -> Any:
+    return leaf.to("cuda") if isinstance(leaf, torch.Tensor) else leaf
+
+
+def _measured(
+    family: str, work: Workload, given: Sequence[Any], elements: int, dtype: torch.dtype, layout: str
+) -> NvidiaTiming:
     name = str(dtype).removeprefix("torch.")
 
     def without(problem: str, overload: str = work.operator, size: int = 0) -> NvidiaTiming:
         return NvidiaTiming(family, overload, name, layout, elements, size, None, None, None, False, problem)
 
     try:
-        torch.manual_seed(0)
-        arguments = map_leaves(_moved(dtype, layout == "strided"), work.arguments(elements))
+        arguments = map_leaves(_as(dtype, layout == "strided"), given)
         call = _caught(family, work, arguments)
         if call is None:
             return without("torch answers this call on CUDA by another operator")
@@ -127,19 +140,19 @@ def _measured(family: str, work: Workload, elements: int, dtype: torch.dtype, la
         torch.cuda.empty_cache()
 
 
-def _moved(dtype: torch.dtype, strided: bool) -> Callable[[Any], Any]:
-    """Puts a leaf of the arguments on the GPU, floats in `dtype`, where asked for with gaps between its elements."""
+def _as(dtype: torch.dtype, strided: bool) -> Callable[[Any], Any]:
+    """Gives a leaf of the arguments the dtype, where it holds floats, and where asked for gaps between its elements."""
 
-    def moved(leaf: Any) -> Any:
+    def converted(leaf: Any) -> Any:
         if not isinstance(leaf, torch.Tensor):
             return leaf
-        there = leaf.to("cuda", dtype if leaf.dtype is torch.float32 and leaf.dim() else leaf.dtype)
+        there = leaf.to(dtype) if leaf.dtype is torch.float32 and leaf.dim() else leaf
         if not strided or there.dim() == 0:
             return there
         wide = torch.empty((*there.shape[:-1], 2 * there.shape[-1]), dtype=there.dtype, device="cuda")
         return wide[..., ::2].copy_(there)
 
-    return moved
+    return converted
 
 
 class _Catch(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -205,9 +218,7 @@ def _copy_microseconds(size: int) -> float:
 def _microseconds(call: Callable[[], Any]) -> tuple[float, bool]:
     """The median over rounds of calls, and whether they were replayed from a graph."""
     for _ in range(_WARM_UPS):
-        call()
-    torch.cuda.synchronize()
-    once = _elapsed(call, 1)
+        once = _elapsed(call, 1)
     calls = max(1, min(_MOST_CALLS, int(_ROUND_MILLISECONDS / max(once, 1e-3))))
     graph = _graph(call, calls)
     run, each = (graph.replay, 1) if graph is not None else (call, calls)

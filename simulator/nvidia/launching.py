@@ -2,7 +2,7 @@
 
 Metal cuts the groups at the edge of a grid. Where that shows, because threads wait for each other or ask for the size
 of their group, every kind of edge becomes a launch of its own: up to eight. Else one launch does, whose threads outside
-of the grid return at once.
+of the grid return at once. What has more groups than a launch may have becomes several.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .driver import Size
+
+# A launch of the driver's has at most so many groups in each dimension; Metal has no such limit.
+_MOST_GROUPS = (2**31 - 1, 65535, 65535)
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,8 @@ class Launch:
 def launches(grid: Size, group: Size, cut: bool) -> Iterator[Launch]:
     """The launches for `grid` threads in groups of `group`; `cut`: groups at the edge have only the threads there."""
     groups = tuple(-(-threads // size) for threads, size in zip(grid, group, strict=True))
-    parts = [list(_parts(threads, size, cut)) for threads, size in zip(grid, group, strict=True)]
+    most = zip(grid, group, _MOST_GROUPS, strict=True)
+    parts = [list(_within(_parts(threads, size, cut), limit)) for threads, size, limit in most]
     for x, y, z in itertools.product(*parts):
         first = (x.first, y.first, z.first)
         yield Launch((x.count, y.count, z.count), (x.threads, y.threads, z.threads), (*grid, *group, *groups, *first))
@@ -53,3 +57,10 @@ def _parts(threads: int, size: int, cut: bool) -> Iterator[_Part]:
         yield _Part(0, whole, size)
     if rest:
         yield _Part(whole, 1, rest)
+
+
+def _within(parts: Iterator[_Part], limit: int) -> Iterator[_Part]:
+    """The same groups in parts of at most `limit`."""
+    for part in parts:
+        for begin in range(0, part.count, limit):
+            yield _Part(part.first + begin, min(limit, part.count - begin), part.threads)

@@ -39,3 +39,12 @@ class TestGrids:
 
     def test_one_launch_does_where_the_size_of_a_group_does_not_show(self) -> None:
         assert len(list(launches((10, 7, 1), (4, 4, 1), cut=False))) == 1
+
+    def test_more_groups_than_a_launch_may_have_are_several_launches(self) -> None:
+        found = list(launches((256, 200_000, 1), (256, 1, 1), cut=True))
+        assert [(each.groups[1], each.numbers[10]) for each in found] == [
+            (65535, 0),
+            (65535, 65535),
+            (65535, 131070),
+            (3395, 196605),
+        ]
