@@ -163,11 +163,18 @@ def _compared(recording: Any, results: list[bytes]) -> tuple[str, str]:
     for region, found in zip(recording.regions, results, strict=True):
         if region.after is None or region.after == found:
             continue
-        outcome, detail = _difference(region.type_name, region.after, found)
+        outcome, detail = _difference(_element(region.type_name, recording.kernel), region.after, found)
         if outcome == "wrong":
             return outcome, detail
         worst = (outcome, detail)
     return worst
+
+
+def _element(type_name: str, kernel: str) -> str:
+    """The type of a region's elements; where AIR names none (void, decltype) the first that the kernel's name has."""
+    if type_name != "void" and "(" not in type_name:
+        return type_name
+    return next((word for word in kernel.split("_") if word in _FLOATS), type_name)
 
 
 def _difference(type_name: str, expected: bytes, found: bytes) -> tuple[str, str]:

@@ -16,6 +16,7 @@ Addresses = Mapping[int, int]
 """On the GPU, by buffer index."""
 
 _ALIGNMENT = 256
+_WORD = 4
 _ARENA_BYTES = 8 << 20
 
 
@@ -55,8 +56,8 @@ class Constants:
 def copies(driver: Driver, buffers: Mapping[int, Buffer], written: Iterable[int]) -> Iterator[Addresses]:
     """Inside, the host's memory of these buffers has a copy on the GPU; what was written comes back at the end.
 
-    Each copy is an allocation of exactly its size, so that compute-sanitizer sees every access beyond it. Buffers that
-    overlap share one. A list of tensors is a buffer of their addresses, which become those of copies.
+    Each copy is an allocation of its size in whole words, so that compute-sanitizer sees an access beyond it. Buffers
+    that overlap share one. A list of tensors is a buffer of their addresses, which become those of copies.
     """
     lists = {index: pointees for index, buffer in buffers.items() if (pointees := _pointees(buffer))}
     behind = dict(enumerate(itertools.chain(*lists.values()), start=1 + max(buffers, default=0)))
@@ -66,7 +67,8 @@ def copies(driver: Driver, buffers: Mapping[int, Buffer], written: Iterable[int]
     try:
         # Whatever a kernel finds behind a pointer it may write.
         for begin, size, _, writable in merged_regions({**plain, **behind}, {*written, *behind}):
-            placed.append(_Copy(begin, size, driver.allocate(size), writable))
+            # In whole words: Metal adds to a narrow element by exchanging the 32 bits that it stands in.
+            placed.append(_Copy(begin, size, driver.allocate(-(-size // _WORD) * _WORD), writable))
             driver.upload(placed[-1].address, begin, size)
         addresses = {index: _translated(placed, buffer.address) for index, buffer in plain.items()}
         for index, pointees in lists.items():
