@@ -52,15 +52,15 @@ def record(release: str, target: Path, seconds: float) -> None:
     from mpsmith.simulator.nvidia.air_compiler import AirPtxCompiler
     from mpsmith.simulator.nvidia.compiler import PtxCompiler
     from mpsmith.simulator.nvidia.program import default_cache
-    from mpsmith.simulator.nvidia.recording import Recording, recorded
+    from mpsmith.simulator.nvidia.recording import RecordedLaunch, recorded
 
     open_device(DeviceKind.SIMULATED, release)
     compiler = AirPtxCompiler(PtxCompiler(installed()), default_cache())
-    kept: list[tuple[Recording, object]] = []
+    kept: list[tuple[RecordedLaunch, object]] = []
     refused: dict[str, str] = {}
     counts: Counter[str] = Counter()
 
-    def keep(recording: Recording, kernel: AirKernel) -> None:
+    def keep(recording: RecordedLaunch, kernel: AirKernel) -> None:
         counts[recording.kernel] += 1
         try:
             kept.append((recording, compiler.code(kernel._bitcode, recording.kernel)))

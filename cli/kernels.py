@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..simulator.device.coverage_profile import CoverageProfile
 
 
-class Place(str, Enum):
+class MetalHost(str, Enum):
     """Where Metal source runs on a machine that is no Mac."""
 
     HOST = "host"
@@ -42,7 +42,7 @@ Shipped = Annotated[
 ]
 
 On = Annotated[
-    Place,
+    MetalHost,
     typer.Option("--on", help="Where Metal runs if this is no Mac: host, or nvidia for an NVIDIA GPU of this machine."),
 ]
 
@@ -96,7 +96,7 @@ def verify(
     ] = True,
     registry: RegistryFolder = None,
     shipped: Shipped = None,
-    on: On = Place.HOST,
+    on: On = MetalHost.HOST,
     as_json: AsJson = False,
 ) -> None:
     """Hand kernels to the auditor's judge in every dtype and layout, with gradients; exits 1 on a failure.
@@ -107,10 +107,10 @@ def verify(
     """
     os.environ["MPSMITH_KERNELS"] = "off"
     os.environ.setdefault("MPSMITH_METAL_MODE", mode)
-    if on is Place.NVIDIA:
+    if on is MetalHost.NVIDIA:
         require_nvidia()
     simulated = _open_device(profile, lacking=profile is None)
-    gpu = open_nvidia_under_mps(simulated) if on is Place.NVIDIA else ""
+    gpu = open_nvidia_under_mps(simulated) if on is MetalHost.NVIDIA else ""
     record = record and not gpu  # the registry knows the simulated device and the real one
     from ..kernels.verification.evidence import record as record_evidence
     from ..registry.folder import registry_folder
@@ -145,7 +145,7 @@ def bench(
     ] = None,
     profile: Profile = None,
     shipped: Shipped = None,
-    on: On = Place.HOST,
+    on: On = MetalHost.HOST,
     report: Annotated[Path | None, typer.Option(help="With --on nvidia: a folder for a page and a picture.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -154,7 +154,7 @@ def bench(
     With --on nvidia: our kernels beside torch's own CUDA operators and a copy, from 2^10 to 2^28 elements, in three
     dtypes, contiguous and strided.
     """
-    if on is Place.NVIDIA:
+    if on is MetalHost.NVIDIA:
         return bench_on_nvidia(_families(operators), elements, report, as_json)
     elements = elements or 2**20
     os.environ["MPSMITH_KERNELS"] = "off"

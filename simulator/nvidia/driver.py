@@ -31,7 +31,7 @@ Size = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
-class Function:
+class LoadedFunction:
     """A kernel that the driver has loaded, and the threads that a group of it may have with the registers it takes."""
 
     handle: ctypes.c_void_p
@@ -72,7 +72,7 @@ class Driver:
         """The GPU's compute capability, such as (9, 0)."""
         return self._attribute(_CAPABILITY_MAJOR), self._attribute(_CAPABILITY_MINOR)
 
-    def load(self, ptx: str, entry: str, threads: int = 0) -> Function:
+    def load(self, ptx: str, entry: str, threads: int = 0) -> LoadedFunction:
         """A kernel of a module of PTX, which the driver compiles; `threads`: it must take groups of so many.
 
         Raises:
@@ -92,9 +92,11 @@ class Driver:
             raise NvidiaError(f"{error}: {said}" if said else str(error)) from None
         self._call("cuModuleGetFunction", ctypes.byref(function), module, entry.encode())
         self._call("cuFuncGetAttribute", ctypes.byref(limit), _MAX_THREADS_OF_FUNCTION, function)
-        return Function(function, limit.value)
+        return LoadedFunction(function, limit.value)
 
-    def launch(self, function: Function, groups: Size, group: Size, shared: int, stream: int, values: bytes) -> None:
+    def launch(
+        self, function: LoadedFunction, groups: Size, group: Size, shared: int, stream: int, values: bytes
+    ) -> None:
         """Starts a kernel; `values` are its parameters as they stand in memory."""
         data = ctypes.create_string_buffer(values, len(values))
         size = ctypes.c_size_t(len(values))

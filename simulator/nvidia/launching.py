@@ -18,7 +18,7 @@ _MOST_GROUPS = (2**31 - 1, 65535, 65535)
 
 
 @dataclass(frozen=True)
-class Launch:
+class DriverLaunch:
     """One launch of the driver's: its groups, the threads of each, and which groups of the grid they are.
 
     `numbers` is `struct nvidia_launch` of include/nvidia/kernel.h.
@@ -29,14 +29,16 @@ class Launch:
     numbers: tuple[int, ...]
 
 
-def launches(grid: Size, group: Size, cut: bool) -> Iterator[Launch]:
+def launches(grid: Size, group: Size, cut: bool) -> Iterator[DriverLaunch]:
     """The launches for `grid` threads in groups of `group`; `cut`: groups at the edge have only the threads there."""
     groups = tuple(-(-threads // size) for threads, size in zip(grid, group, strict=True))
     most = zip(grid, group, _MOST_GROUPS, strict=True)
     parts = [list(_within(_parts(threads, size, cut), limit)) for threads, size, limit in most]
     for x, y, z in itertools.product(*parts):
         first = (x.first, y.first, z.first)
-        yield Launch((x.count, y.count, z.count), (x.threads, y.threads, z.threads), (*grid, *group, *groups, *first))
+        yield DriverLaunch(
+            (x.count, y.count, z.count), (x.threads, y.threads, z.threads), (*grid, *group, *groups, *first)
+        )
 
 
 @dataclass(frozen=True)

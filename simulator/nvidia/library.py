@@ -15,11 +15,11 @@ from ..metal.errors import MetalRuntimeError
 from ..metal.includes import PROGRAM, embed, include_folders
 from ..metal.library import _grid
 from .compiler import DEFAULT_ARCHITECTURE, architecture_from_environment, architecture_of
-from .driver import Driver, Function, Size, default_driver, parameters
+from .driver import Driver, LoadedFunction, Size, default_driver, parameters
 from .entry_point import ENTRY
 from .launching import launches
 from .memory import Addresses, Constants, copies
-from .program import Code, Program, default_cache
+from .program import Code, PtxProgram, default_cache
 
 Device = Literal["cpu", "mps", "cuda"]
 """Where tensors are: on the host, where kernels run on copies of them, or on the GPU."""
@@ -31,7 +31,7 @@ _GROUP = 256
 class NvidiaLibrary:
     """The kernels of one Metal program, as attributes; `dir()` lists them. They are built on first use."""
 
-    def __init__(self, program: Program, driver: Driver, device: Device) -> None:
+    def __init__(self, program: PtxProgram, driver: Driver, device: Device) -> None:
         self._program = program
         self._driver = driver
         self._device = device
@@ -69,7 +69,7 @@ class NvidiaKernel:
         self._driver = driver
         self._device = device
         self._constants = constants
-        self._functions: dict[int, Function] = {}
+        self._functions: dict[int, LoadedFunction] = {}
         self._loading = threading.Lock()
 
     @property
@@ -157,7 +157,7 @@ class NvidiaKernel:
             values = parameters(pointers, launch.numbers)
             self._driver.launch(function, launch.groups, launch.group, 0, stream, values)
 
-    def _function(self, threads: int) -> Function:
+    def _function(self, threads: int) -> LoadedFunction:
         """The loaded kernel, with few enough registers for a group of so many threads."""
         with self._loading:
             plain = self._functions.get(0) or self._driver.load(self._code.ptx, ENTRY)
@@ -206,8 +206,8 @@ def compile_library(source: str, *, device: Device = "cuda", embed_headers: bool
     return NvidiaLibrary(program_of(source, architecture_of(driver.capability), embed_headers), driver, device)
 
 
-def program_of(source: str, architecture: str | None = None, embed_headers: bool = True) -> Program:
+def program_of(source: str, architecture: str | None = None, embed_headers: bool = True) -> PtxProgram:
     """A Metal program for an architecture: the one given, that of MPSMITH_NVIDIA_ARCH, or sm_90. Needs no GPU."""
     chosen = architecture_from_environment() or architecture or DEFAULT_ARCHITECTURE
     embedded = embed(source, PROGRAM, include_folders(None) if embed_headers else [])
-    return Program(embedded, chosen, default_cache())
+    return PtxProgram(embedded, chosen, default_cache())

@@ -62,7 +62,7 @@ class Code:
     compiler: str
 
 
-class Program:
+class PtxProgram:
     """The kernels of one Metal program for one architecture."""
 
     def __init__(self, embedded: EmbeddedSource, architecture: str, cache: BuildCache) -> None:

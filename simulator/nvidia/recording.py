@@ -19,7 +19,7 @@ from ..air.signature import KernelSignature
 from ..metal.binding import Buffer
 from ..metal.regions import merged_regions
 from .air_compiler import AirCode
-from .driver import Driver, Function, Size, parameters
+from .driver import Driver, LoadedFunction, Size, parameters
 from .entry_point import ENTRY
 from .errors import NvidiaError
 from .launching import launches
@@ -28,7 +28,7 @@ _SHARED_ALIGNMENT = 16
 
 
 @dataclass(frozen=True)
-class Region:
+class RecordedRegion:
     """Memory of one launch.
 
     Attributes:
@@ -53,20 +53,22 @@ class Pointer:
 
 
 @dataclass(frozen=True)
-class Recording:
+class RecordedLaunch:
     """One launch: `places` says for each buffer index in which region, and where in it, the buffer begins."""
 
     kernel: str
     grid: Size
     group: Size
     threadgroup_memory: tuple[int, ...]
-    regions: tuple[Region, ...]
+    regions: tuple[RecordedRegion, ...]
     places: Mapping[int, tuple[int, int]]
     pointers: tuple[Pointer, ...]
 
 
 @contextmanager
-def recorded(keep: Callable[[Recording, AirKernel], None], wanted: Callable[[str], bool], limit: int) -> Iterator[None]:
+def recorded(
+    keep: Callable[[RecordedLaunch, AirKernel], None], wanted: Callable[[str], bool], limit: int
+) -> Iterator[None]:
     """Inside, launches of the shipped kernels that are `wanted`, with at most `limit` bytes of memory, go to `keep`."""
     original = AirKernel.prepare
 
@@ -122,17 +124,19 @@ class _Memory:
         """What the regions hold now."""
         return [ctypes.string_at(begin, size) for begin, size, _, _ in self._regions]
 
-    def recording(self, grid: Size, group: Size, threadgroup_memory: tuple[int, ...], before: list[bytes]) -> Recording:
+    def recording(
+        self, grid: Size, group: Size, threadgroup_memory: tuple[int, ...], before: list[bytes]
+    ) -> RecordedLaunch:
         """The launch that has just run."""
         types = {argument.index: argument.type_name for argument in self._signature.buffers}
         regions = tuple(
-            Region(old, new if writable else None, types.get(self._typed(begin, size, first), ""))
+            RecordedRegion(old, new if writable else None, types.get(self._typed(begin, size, first), ""))
             for (begin, size, first, writable), old, new in zip(self._regions, before, self.snapshot(), strict=True)
         )
         places = {index: self._place(buffer.address) for index, buffer in self._bound.buffers.items()}
         pointers = tuple(self._pointers(places))
         name = self._signature.name
-        return Recording(name, grid, group, threadgroup_memory, regions, places, pointers)
+        return RecordedLaunch(name, grid, group, threadgroup_memory, regions, places, pointers)
 
     def _typed(self, begin: int, size: int, first: int) -> int:
         """The index of a buffer that is written in a region, or its first."""
@@ -162,7 +166,7 @@ def _is_inline(buffer: Buffer) -> bool:
     return not hasattr(buffer.owner, "untyped_storage")
 
 
-def replay(driver: Driver, code: AirCode, recording: Recording) -> list[bytes]:
+def replay(driver: Driver, code: AirCode, recording: RecordedLaunch) -> list[bytes]:
     """What the regions of a recording hold after the same launch on the GPU.
 
     Raises:
@@ -191,7 +195,9 @@ def replay(driver: Driver, code: AirCode, recording: Recording) -> list[bytes]:
             driver.free(address)
 
 
-def _launch(driver: Driver, function: Function, code: AirCode, recording: Recording, addresses: Sequence[int]) -> None:
+def _launch(
+    driver: Driver, function: LoadedFunction, code: AirCode, recording: RecordedLaunch, addresses: Sequence[int]
+) -> None:
     lengths = [-(-size // _SHARED_ALIGNMENT) * _SHARED_ALIGNMENT for size in recording.threadgroup_memory]
     if sum(lengths) > MAX_THREADGROUP_MEMORY:
         raise NvidiaError(f"{sum(lengths)} bytes of threadgroup memory; the limit is {MAX_THREADGROUP_MEMORY}")

@@ -16,7 +16,7 @@ from mpsmith.simulator.nvidia import Driver, NvidiaLibrary, compiler, program
 from mpsmith.simulator.nvidia.compiler import PtxCompiler, architecture_of
 from mpsmith.simulator.nvidia.errors import PtxError
 from mpsmith.simulator.nvidia.libdevice import assembler
-from mpsmith.simulator.nvidia.program import Code, Program
+from mpsmith.simulator.nvidia.program import Code, PtxProgram
 from support.fake_cuda import FakeCuda
 
 SOURCE = """
@@ -54,17 +54,17 @@ kernel void large(device float* x, uint i [[thread_index_in_threadgroup]]) {
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    return Program(embed(SOURCE), "sm_90", BuildCache(tmp_path_factory.mktemp("ptx")))
+def built(tmp_path_factory: pytest.TempPathFactory) -> PtxProgram:
+    return PtxProgram(embed(SOURCE), "sm_90", BuildCache(tmp_path_factory.mktemp("ptx")))
 
 
 @pytest.fixture(scope="module")
-def codes(built: Program) -> dict[str, Code]:
+def codes(built: PtxProgram) -> dict[str, Code]:
     return {name: built.code(name) for name in ("scaled", "total", "counted", "large")}
 
 
 class TestPtx:
-    def test_the_kernels_of_a_program_are_listed(self, built: Program) -> None:
+    def test_the_kernels_of_a_program_are_listed(self, built: PtxProgram) -> None:
         assert built.kernels == ("scaled", "total", "counted", "transcendental", "large")
 
     def test_what_a_launch_binds_is_known(self, codes: dict[str, Code]) -> None:
@@ -100,28 +100,28 @@ class TestPtx:
 
     def test_mathematics_that_is_not_installed_is_named(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setattr(compiler, "libdevice", lambda: None)
-        lacking = Program(embed(SOURCE), "sm_90", BuildCache(tmp_path))
+        lacking = PtxProgram(embed(SOURCE), "sm_90", BuildCache(tmp_path))
         with pytest.raises(PtxError, match=r"'transcendental' \(program_source:\d+\): .*__nv_expf.*mpsmith\[nvidia\]"):
             lacking.code("transcendental")
 
-    def test_another_name_is_no_kernel(self, built: Program) -> None:
+    def test_another_name_is_no_kernel(self, built: PtxProgram) -> None:
         with pytest.raises(KeyError):
             built.code("absent")
 
     def test_kept_ptx_needs_no_compiler(
-        self, built: Program, codes: dict[str, Code], monkeypatch: pytest.MonkeyPatch
+        self, built: PtxProgram, codes: dict[str, Code], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(program, "locate", lambda: None)
-        alone = Program(embed(SOURCE), "sm_90", built._cache)
+        alone = PtxProgram(embed(SOURCE), "sm_90", built._cache)
         assert alone.code("total") == codes["total"]
         with pytest.raises(CompilerMissingError, match="not in the cache of PTX"):
-            Program(embed("kernel void f() {}"), "sm_90", built._cache).code("f")
+            PtxProgram(embed("kernel void f() {}"), "sm_90", built._cache).code("f")
 
     def test_ptx_of_another_compiler_is_made_anew(
-        self, built: Program, codes: dict[str, Code], monkeypatch: pytest.MonkeyPatch
+        self, built: PtxProgram, codes: dict[str, Code], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(PtxCompiler, "identity", "another")
-        assert Program(embed(SOURCE), "sm_90", built._cache).code("scaled").compiler == "another"
+        assert PtxProgram(embed(SOURCE), "sm_90", built._cache).code("scaled").compiler == "another"
 
 
 class TestArchitectures:
@@ -143,7 +143,7 @@ class TestArchitectures:
 class TestNvidiaCalls:
     """Kernels on a driver whose launches are Python: what they are given is what a GPU would be."""
 
-    def test_arguments_and_grid_reach_the_gpu(self, built: Program) -> None:
+    def test_arguments_and_grid_reach_the_gpu(self, built: PtxProgram) -> None:
         seen: list[tuple[list[int], tuple[int, ...], tuple[int, ...]]] = []
 
         def kernel(values: bytes, groups: tuple[int, ...], group: tuple[int, ...]) -> None:
@@ -162,26 +162,26 @@ class TestNvidiaCalls:
         assert torch.equal(out, 2.0 * x.float())
         assert seen == [([300, 1, 1, 256, 1, 1, 2, 1, 1, 0, 0, 0], (2, 1, 1), (256, 1, 1))]
 
-    def test_a_group_that_waits_is_cut_at_the_edge(self, built: Program) -> None:
+    def test_a_group_that_waits_is_cut_at_the_edge(self, built: PtxProgram) -> None:
         groups: list[tuple[int, int]] = []
         cuda = FakeCuda(lambda values, count, group: groups.append((count[0], group[0])))
         library = NvidiaLibrary(built, Driver(cuda), "cpu")
         library.total(torch.zeros(1), torch.zeros(70), threads=70, group_size=32)
         assert groups == [(2, 32), (1, 6)]
 
-    def test_a_kernel_that_takes_many_registers_is_loaded_with_fewer(self, built: Program) -> None:
+    def test_a_kernel_that_takes_many_registers_is_loaded_with_fewer(self, built: PtxProgram) -> None:
         cuda = FakeCuda()
         cuda.max_threads = 512
         library = NvidiaLibrary(built, Driver(cuda), "cpu")
         library.scaled(torch.zeros(8), 2.0, torch.zeros(8, dtype=torch.half), threads=1024, group_size=1024)
         assert [options.get(0) for _, options in cuda.loaded] == [None, 64]
 
-    def test_too_much_memory_of_the_threadgroup_is_refused(self, built: Program) -> None:
+    def test_too_much_memory_of_the_threadgroup_is_refused(self, built: PtxProgram) -> None:
         library = NvidiaLibrary(built, Driver(FakeCuda()), "cpu")
         with pytest.raises(MetalRuntimeError, match=r"'large'.*uses 36000 bytes of threadgroup memory"):
             _ = library.large
 
-    def test_arguments_that_do_not_fit_are_named(self, built: Program) -> None:
+    def test_arguments_that_do_not_fit_are_named(self, built: PtxProgram) -> None:
         library = NvidiaLibrary(built, Driver(FakeCuda()), "cpu")
         with pytest.raises(MetalRuntimeError, match=r"argument 1 \('factor'\) is not passed"):
             library.scaled(torch.zeros(4), threads=4)
