@@ -209,5 +209,5 @@ def compile_library(source: str, *, device: Device = "cuda", embed_headers: bool
 def program_of(source: str, architecture: str | None = None, embed_headers: bool = True) -> PtxProgram:
     """A Metal program for an architecture: the one given, that of MPSMITH_NVIDIA_ARCH, or sm_90. Needs no GPU."""
     chosen = architecture_from_environment() or architecture or DEFAULT_ARCHITECTURE
-    embedded = embed(source, PROGRAM, include_folders(None) if embed_headers else [])
-    return PtxProgram(embedded, chosen, default_cache())
+    source_of_program = embed(source, PROGRAM, include_folders(None) if embed_headers else [])
+    return PtxProgram(source_of_program, chosen, default_cache())

@@ -15,7 +15,7 @@ from ...cache import cache_folder
 from ...fingerprint import fingerprint, fingerprint_of_code
 from ..clang import BuildCache, CompilerMissingError, locate
 from ..metal.compiler import default_compiler
-from ..metal.includes import EmbeddedSource
+from ..metal.includes import ProgramSource
 from ..metal.translation import Translation, translate
 from .compiler import PtxCompiler
 from .entry_point import buffer_table, unit
@@ -65,11 +65,11 @@ class Code:
 class PtxProgram:
     """The kernels of one Metal program for one architecture."""
 
-    def __init__(self, embedded: EmbeddedSource, architecture: str, cache: BuildCache) -> None:
-        self._embedded = embedded
+    def __init__(self, source: ProgramSource, architecture: str, cache: BuildCache) -> None:
+        self._source = source
         self._architecture = architecture
         self._cache = cache
-        self._key = fingerprint(fingerprint_of_code(*_DECIDING_CODE), architecture, embedded.text)
+        self._key = fingerprint(fingerprint_of_code(*_DECIDING_CODE), architecture, source.identity)
 
     @functools.cached_property
     def kernels(self) -> tuple[str, ...]:
@@ -130,7 +130,7 @@ class PtxProgram:
 
     @functools.cached_property
     def _translation(self) -> Translation:
-        return translate(self._embedded, default_compiler())
+        return translate(self._source, default_compiler())
 
     @functools.cached_property
     def _compiler(self) -> PtxCompiler:

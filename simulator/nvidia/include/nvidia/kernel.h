@@ -104,6 +104,7 @@ template <class P> MSL_INLINE P msl_builtin(uint3 v) {
 #define MSL_SHARED static __attribute__((shared))
 #define MSL_SHARED_END(name)
 #define MSL_SHARED_TOTAL(bytes)
+#define MSL_SHARED_TOTAL_OF_TEMPLATE(bytes)
 
 // Names that MSL programs use without `metal::` even where they do not say `using namespace metal`.
 #define MSL_GLOBAL_NAMES(t) \

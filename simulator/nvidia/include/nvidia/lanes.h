@@ -172,6 +172,17 @@ MSL_LANE_OPERATIONS(quad, 4u)
 #undef MSL_FOLD
 #undef MSL_SCAN
 
+#define MSL_FILL(name, from_below) \
+  template <class T> MSL_LANE_INLINE T simd_shuffle_and_fill_##name(T x, T fill, ushort d, ushort modulo) { \
+    uint k = nvidia_lane() & (modulo - 1u), first = nvidia_lane() & ~(modulo - 1u); \
+    uint from = first | ((from_below ? k - d : k + d) & (modulo - 1u)); \
+    T moved = msl_share(x).or_zero(from), filling = msl_share(fill).or_zero(from); \
+    return (from_below ? k >= d : k + d < modulo) ? moved : filling; \
+  }
+MSL_FILL(up, true)
+MSL_FILL(down, false)
+#undef MSL_FILL
+
 struct simd_vote {
   typedef ulong vote_t;
   ulong votes;
