@@ -17,6 +17,7 @@ from .arguments import Argument, Found, compare_arguments, compare_cotangents
 from .compare import Agreement, Difference, NoReference, Reference, compare
 from .distributions import compare_draws
 from .execution import Execution
+from .factorizations import is_another_factorization
 from .memory import compare_memory, compare_strides
 from .reference import WideArgument, WideGradient, WideOutput, WideRuns
 from .signed_zeros import has_signed_zeros
@@ -25,6 +26,7 @@ from .unspecified import is_unspecified_factor
 
 # What is forgiven where values differ.
 EQUAL_ELEMENTS = "other indices of equal elements"
+OTHER_PHASES = "vectors of other phases, or another basis of those that belong to equal values"
 UNSPECIFIED = "what is left of a factor that does not exist"
 
 
@@ -148,6 +150,8 @@ class Comparison:
         """Why an output may have other values than the CPU's; "" where it may not."""
         if names_equal_elements(self._case, mine.outputs[position], cpus.outputs[position]):
             return EQUAL_ELEMENTS
+        if cpus.outputs[position].dim() > 1 and is_another_factorization(self._case, mine.outputs, cpus.outputs):
+            return OTHER_PHASES
         return UNSPECIFIED if is_unspecified_factor(self._case, position, mine.outputs, cpus.outputs) else ""
 
     def _gradient(self, position: int, actual: Tensor | None, expected: Tensor | None) -> Found:

@@ -41,3 +41,9 @@ def require_sizes(x: torch.Tensor, sizes: Sequence[int], name: str) -> None:
     """Raise RuntimeError for a tensor of another shape; `name` is the argument's in torch's messages."""
     if tuple(x.shape) != tuple(sizes):
         raise RuntimeError(f"expected sizes {list(sizes)} for `{name}` but got sizes {list(x.shape)}")
+
+
+def require_lapack_dtype(x: torch.Tensor, kernel: str) -> None:
+    """Raise NotImplementedError in the CPU's words, which name its `kernel`, for a dtype that LAPACK does not have."""
+    if x.dtype not in (torch.float32, torch.complex64):
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_type(x.dtype)}'")

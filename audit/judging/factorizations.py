@@ -1,0 +1,108 @@
+"""Factors that are determined only up to phases, or up to a basis of what equal values share: eigenvectors and such.
+
+An eigenvector may be multiplied with any number of modulus 1, and where eigenvalues are equal any orthonormal basis of
+their vectors will do; algorithms and devices choose differently. So vectors that are not the CPU's are held to what
+defines them: the factors multiply to the matrix, and their columns are orthonormal, as closely as LAPACK's own tests
+ask for (the norm of the difference, divided by size, norm and unit roundoff, is small), or as the CPU's factors do.
+The values among the factors are compared as any output is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..cases import Case
+from .operator_name import operator_name
+
+# The norm of a difference, in units of size times norm times unit of the last place. LAPACK's tests allow 30 of half.
+RESIDUAL = 4.0
+# Of what the CPU's own factors miss.
+SLACK = 2.0
+
+# How far factors are from what defines them, matrix by matrix; nothing where outputs are no such factors.
+Defects = Callable[[Case, Tensor, Sequence[Tensor]], list[Tensor]]
+
+
+def is_another_factorization(case: Case, mine: Sequence[Any], cpus: Sequence[Any]) -> bool:
+    """Whether the outputs of a case factorize its matrix as well as the CPU's do, whatever their phases.
+
+    Args:
+        case: the case; its first argument is the matrix.
+        mine, cpus: the outputs of both devices.
+    """
+    known = DEFECTS.get(operator_name(case).removeprefix("_"))
+    named = (case.kwargs[name] for name in ("A", "self", "input") if name in case.kwargs)
+    matrix: Any = next(iter(case.args), next(named, None))
+    if known is None or not isinstance(matrix, Tensor) or not _are_tensors_of_one_shape(mine, cpus):
+        return False
+    count, defects = known
+    ours, theirs = ([_wide(each) for each in outputs] for outputs in (mine, cpus))
+    if len(ours) == 0 or len(ours) % count:
+        return False
+    unit = RESIDUAL * max(matrix.shape[-2:]) * torch.finfo(matrix.dtype).eps
+    for start in range(0, len(ours), count):  # a call with out= gives its outputs twice
+        own, reference = (defects(case, _wide(matrix), each[start : start + count]) for each in (ours, theirs))
+        # A comparison with NaN is false: no NaN is forgiven here.
+        if not own or not all(
+            bool((x <= (SLACK * y).clamp(min=unit)).all()) for x, y in zip(own, reference, strict=True)
+        ):
+            return False
+    return True
+
+
+def _are_tensors_of_one_shape(mine: Sequence[Any], cpus: Sequence[Any]) -> bool:
+    both = zip(mine, cpus, strict=False)
+    same = all(isinstance(x, Tensor) and isinstance(y, Tensor) and x.shape == y.shape for x, y in both)
+    return same and len(mine) == len(cpus)
+
+
+def _of_eigenvectors(case: Case, matrix: Tensor, factors: Sequence[Tensor]) -> list[Tensor]:
+    if factors[1].shape != matrix.shape:
+        return []
+    values, vectors = factors
+    uplo = case.kwargs.get("UPLO", case.args[1] if len(case.args) > 1 else "L")
+    half = matrix.tril(-1) if str(uplo).upper() == "L" else matrix.triu(1)
+    diagonal = torch.diagonal(matrix, dim1=-2, dim2=-1)
+    hermitian = half + half.mH + torch.diag_embed(diagonal.real if matrix.is_complex() else diagonal)
+    return [_relative(hermitian @ vectors - vectors * values.unsqueeze(-2), hermitian), _skewness(vectors)]
+
+
+def _of_singular_vectors(case: Case, matrix: Tensor, factors: Sequence[Tensor]) -> list[Tensor]:
+    if factors[0].shape[:-1] != matrix.shape[:-1]:
+        return []
+    left, values, right = factors
+    if operator_name(case) == "svd":
+        right = right.mH
+    rank = values.shape[-1]
+    product = (left[..., :rank] * values.unsqueeze(-2)) @ right[..., :rank, :]
+    return [_relative(product - matrix, matrix), _skewness(left), _skewness(right.mH)]
+
+
+# By the operator's name, how many factors it returns, and what measures them.
+DEFECTS: dict[str, tuple[int, Defects]] = {
+    "linalg_eigh": (2, _of_eigenvectors),
+    "linalg_svd": (3, _of_singular_vectors),
+    "svd": (3, _of_singular_vectors),
+}
+
+
+def _relative(difference: Tensor, whole: Tensor) -> Tensor:
+    """The norm of each matrix of differences, beside the norm of what they are differences from."""
+    tiny = torch.finfo(torch.float64).tiny
+    relative: Tensor = torch.linalg.matrix_norm(difference) / torch.linalg.matrix_norm(whole).clamp(min=tiny)
+    return relative
+
+
+def _skewness(columns: Tensor) -> Tensor:
+    """How far each matrix of columns is from orthonormal."""
+    unit = torch.eye(columns.shape[-1], dtype=columns.dtype)
+    norm: Tensor = torch.linalg.matrix_norm(columns.mH @ columns - unit)
+    return norm
+
+
+def _wide(x: Tensor) -> Tensor:
+    return x.detach().cpu().resolve_conj().to(torch.complex128 if x.is_complex() else torch.float64)

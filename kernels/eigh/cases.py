@@ -1,0 +1,58 @@
+"""What verifies the family."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from ..verification.calls import KernelCall
+from ..verification.inputs import values
+
+_DTYPES = (torch.float32, torch.complex64)
+
+
+def _matrices(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    """Of which one triangle is read; what is above or below it is no mirror of it."""
+    for shape in ((1, 1), (2, 2), (5, 5), (2, 3, 12, 12), (31, 31), (50, 50), (0, 0), (2, 0, 0), (0, 3, 3)):
+        yield values(shape, dtype), "L"
+    yield values((2, 7, 7), dtype), "U"
+    yield values((52, 52), dtype), "U"
+
+
+def _particular(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    """Repeated eigenvalues, few of them not zero, and some that are far from others."""
+    yield torch.zeros(4, 4, dtype=dtype), "L"
+    yield torch.ones(2, 9, 9, dtype=dtype), "L"
+    yield torch.eye(6, dtype=dtype) * 3, "U"
+    narrow = values((10, 2), dtype)
+    yield narrow @ narrow.mH, "L"
+    long = values((60, 3), dtype)
+    yield long @ long.mH, "L"
+    basis = torch.linalg.qr(values((8, 8), dtype)).Q
+    for diagonal in ([1, 1, 1, 2, 2, -1, -1, 0], [1e30, 1e29, 2e29, 3e29, 1e28, 5e29, 0, 1e29]):
+        yield (basis * torch.tensor(diagonal)) @ basis.mH, "L"
+    yield values((6, 6), dtype) * 1e-30, "L"
+
+
+def _separate(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    """With eigenvalues that are apart from each other."""
+    for shape in ((4, 4), (2, 5, 5), (50, 50)):
+        basis = torch.linalg.qr(values(shape, dtype)).Q
+        yield (basis * torch.arange(1, shape[-1] + 1)) @ basis.mH, "L"
+
+
+def _function_of(a: torch.Tensor, uplo: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """What is the same whatever the phases of eigenvectors: eigenvalues, and a function of the matrix."""
+    w, v = torch.linalg.eigh(a, UPLO=uplo)
+    return w, (v * torch.tanh(w).unsqueeze(-2)) @ v.mH
+
+
+_OPERATOR = ("aten::_linalg_eigh",)
+CASES = (
+    KernelCall("linalg.eigh", _OPERATOR, torch.linalg.eigh, _matrices, _DTYPES),
+    KernelCall("linalg.eigh", _OPERATOR, torch.linalg.eigh, _particular, _DTYPES, variant="particular"),
+    KernelCall("linalg.eigvalsh", _OPERATOR, torch.linalg.eigvalsh, _matrices, _DTYPES, gradients=(0,)),
+    KernelCall("linalg.eigh", _OPERATOR, _function_of, _separate, _DTYPES, variant="function_of", gradients=(0,)),
+)

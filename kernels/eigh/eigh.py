@@ -1,0 +1,120 @@
+"""Eigenvalues and eigenvectors of symmetric and Hermitian matrices by Jacobi's method; float32, complex64."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from ..runtime.operands import require_lapack_dtype
+from ..runtime.outputs import check_outputs, is_ready
+from ..runtime.rows import MOST_THREADS, launch_rows, row_group
+from ..runtime.shader import METAL_TYPES, MetalKernel, Shader
+
+_shader = Shader(__file__)
+_aten = torch.ops.aten
+# Rows that a group has room for: ROOM of the Metal source.
+_ROOM = {torch.float32: 48, torch.complex64: 32}
+# Launches are made before it is known how many sweeps it takes: 6 to 9 of blocks, and those that follow do nothing.
+_SWEEPS = 16
+
+
+def linalg_eigh_eigenvalues(
+    A: torch.Tensor,  # noqa: N803
+    UPLO: str = "L",  # noqa: N803
+    compute_v: bool = True,
+    *,
+    eigenvalues: torch.Tensor,
+    eigenvectors: torch.Tensor,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """`_linalg_eigh.eigenvalues`: of `A`, (..., n, n), the triangle `UPLO` is read; eigenvalues ascend.
+
+    Raises torch.linalg.LinAlgError for a matrix with a NaN, as the CPU does; for this one read-back a call.
+    """
+    real = A.dtype.to_real()
+    square = A.dim() > 1 and A.shape[-1] == A.shape[-2]
+    ready = square and is_ready(eigenvalues, A.shape[:-1], real)
+    if not (ready and is_ready(eigenvectors, A.shape if compute_v else (0,), A.dtype)) or UPLO not in ("L", "U"):
+        outputs = {"eigenvalues": eigenvalues, "eigenvectors": eigenvectors}
+        check_outputs(_aten._linalg_eigh.eigenvalues, [A, UPLO, compute_v], outputs, [real, A.dtype])
+    if A.numel() == 0:
+        return eigenvalues, eigenvectors
+    require_lapack_dtype(A, "linalg_eigh_cpu")
+    n = A.shape[-1]
+    matrices = A.contiguous()
+    in_place = eigenvalues.is_contiguous() and (not compute_v or eigenvectors.mT.is_contiguous())
+    values = eigenvalues if in_place else torch.empty(A.shape[:-1], dtype=real, device=A.device)
+    vectors = eigenvectors.mT if in_place and compute_v else torch.empty_like(matrices if compute_v else matrices[:0])
+    infos = torch.empty(A.shape[:-2], dtype=torch.int32, device=A.device)
+    solve = _solve_small if n <= _ROOM[A.dtype] else _solve_large
+    solve(matrices, values, vectors, infos, upper=UPLO.upper() == "U", with_vectors=compute_v)
+    torch._linalg_check_errors(infos, "linalg.eigh", is_matrix=A.dim() == 2)
+    if not in_place:
+        eigenvalues.copy_(values)
+        if compute_v:
+            eigenvectors.copy_(vectors.mT)
+    return eigenvalues, eigenvectors
+
+
+def _solve_small(
+    matrices: torch.Tensor,
+    values: torch.Tensor,
+    vectors: torch.Tensor,
+    infos: torch.Tensor,
+    *,
+    upper: bool,
+    with_vectors: bool,
+) -> None:
+    """One launch, a group a matrix; rows of `vectors` become eigenvectors."""
+    n = matrices.shape[-1]
+    kernel = _kernel("eigh_small", matrices)
+    operands = (matrices, values, vectors, infos, n, int(upper), int(with_vectors))
+    launch_rows(kernel, infos.numel(), row_group(n * n // 4), *operands, arg_casts=_int32(operands))
+
+
+def _solve_large(
+    matrices: torch.Tensor,
+    values: torch.Tensor,
+    vectors: torch.Tensor,
+    infos: torch.Tensor,
+    *,
+    upper: bool,
+    with_vectors: bool,
+) -> None:
+    """Two launches a round of meetings of blocks, each over the whole of all matrices."""
+    n, room, batch = matrices.shape[-1], _ROOM[matrices.dtype], infos.numel()
+    blocks = -(-n // (room // 2))
+    blocks += blocks % 2
+    pairs = blocks // 2
+    work, unordered = torch.empty_like(matrices), torch.empty_like(vectors)
+    outlines = torch.empty(batch, 3, dtype=values.dtype, device=values.device)
+    lows = torch.zeros(batch, n, dtype=values.dtype, device=values.device)
+    busy = torch.zeros(batch, _SWEEPS, dtype=torch.int32, device=values.device)
+    moved = torch.empty(batch, pairs, dtype=torch.int32, device=values.device)
+    together = torch.empty(batch, pairs, room, room, dtype=matrices.dtype, device=values.device)
+
+    def launch(name: str, groups: int, threads: int, *operands: object) -> None:
+        launch_rows(_kernel(name, matrices), groups, threads, *operands, arg_casts=_int32(operands))
+
+    launch("eigh_outline", batch, MOST_THREADS, matrices, outlines, n, int(upper))
+    options = (n, int(upper), int(with_vectors))
+    launch("eigh_begin", batch * n, row_group(n), matrices, outlines, work, unordered, *options)
+    tiles = pairs * (pairs - 1) // 2 + (pairs * -(-n // room) if with_vectors else 0)
+    for sweep in range(_SWEEPS):
+        for turn in range(blocks - 1):
+            place = (n, blocks, turn, sweep, _SWEEPS)
+            launch("eigh_meet", batch * pairs, MOST_THREADS, work, lows, together, busy, moved, outlines, *place)
+            launch("eigh_apply", batch * tiles, MOST_THREADS, work, unordered, together, busy, moved, *place, tiles)
+    results = (values, vectors, infos, n, _SWEEPS, int(with_vectors))
+    launch("eigh_finish", batch * n, row_group(n), work, unordered, outlines, busy, *results)
+
+
+def _kernel(name: str, matrices: torch.Tensor) -> MetalKernel:
+    return _shader.kernel(f"{name}_{METAL_TYPES[matrices.dtype]}", matrices.device)
+
+
+def _int32(operands: Sequence[object]) -> dict[int, str]:
+    return {at: "int32" for at, operand in enumerate(operands) if isinstance(operand, int)}
+
+
+KERNELS = (("aten::_linalg_eigh.eigenvalues", linalg_eigh_eigenvalues),)

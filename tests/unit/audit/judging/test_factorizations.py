@@ -1,0 +1,82 @@
+"""Vectors are the CPU's up to what leaves them undetermined; factors that do not multiply to the matrix are wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from mpsmith.audit.cases import Case
+from mpsmith.audit.judging.factorizations import is_another_factorization
+
+MATRIX = torch.randn(2, 6, 6, generator=torch.Generator().manual_seed(1))
+SYMMETRIC = MATRIX + MATRIX.mT
+HERMITIAN = torch.complex(SYMMETRIC, MATRIX - MATRIX.mT)
+TURN = torch.polar(torch.ones(6), torch.arange(6.0))
+
+
+def other_phases(vectors: Tensor) -> Tensor:
+    return vectors * (TURN if vectors.is_complex() else TURN.real.sign())
+
+
+class TestEigenvectors:
+    @pytest.mark.parametrize("matrix", [SYMMETRIC, HERMITIAN])
+    @pytest.mark.parametrize("uplo", ["L", "U"])
+    def test_of_other_phases(self, matrix: Tensor, uplo: str) -> None:
+        values, vectors = torch.linalg.eigh(matrix, uplo)
+        case = Case(torch.linalg.eigh, (matrix,), {"UPLO": uplo})
+        assert is_another_factorization(case, [values, other_phases(vectors)], [values, vectors])
+
+    def test_only_one_triangle_counts(self) -> None:
+        values, vectors = torch.linalg.eigh(MATRIX, "U")
+        outputs = [values, -vectors], [values, vectors]
+        assert is_another_factorization(Case(torch.linalg.eigh, (MATRIX, "U")), *outputs)
+        assert not is_another_factorization(Case(torch.linalg.eigh, (MATRIX, "L")), [values, -vectors], [values, TURN])
+
+    def test_given_outputs_that_are_returned_twice(self) -> None:
+        values, vectors = torch.linalg.eigh(SYMMETRIC)
+        case, cpus = Case(torch.linalg.eigh, (SYMMETRIC,)), [values, vectors]
+        assert is_another_factorization(case, [values, -vectors] * 2, cpus * 2)
+        assert not is_another_factorization(case, [values, -vectors, values, vectors + 1], cpus * 2)
+
+    def test_another_basis_of_what_equal_values_share(self) -> None:
+        matrix = torch.eye(6)
+        values, vectors = torch.linalg.eigh(matrix)
+        other = torch.linalg.qr(MATRIX[0]).Q
+        assert is_another_factorization(Case(torch.linalg.eigh, (matrix,)), [values, other], [values, vectors])
+
+    @pytest.mark.parametrize("factor", [1.001, torch.nan])
+    def test_vectors_that_are_not_of_length_1(self, factor: float) -> None:
+        values, vectors = torch.linalg.eigh(SYMMETRIC)
+        wrong = [values, vectors * factor]
+        assert not is_another_factorization(Case(torch.linalg.eigh, (SYMMETRIC,)), wrong, [values, vectors])
+
+    def test_vectors_of_other_values(self) -> None:
+        values, vectors = torch.linalg.eigh(SYMMETRIC)
+        wrong = [values, vectors.flip(-1)]
+        assert not is_another_factorization(Case(torch.linalg.eigh, (SYMMETRIC,)), wrong, [values, vectors])
+
+
+class TestSingularVectors:
+    @pytest.mark.parametrize("matrix", [MATRIX, MATRIX[:, :, :4], HERMITIAN[:, :4]])
+    @pytest.mark.parametrize("full", [False, True])
+    def test_of_other_phases(self, matrix: Tensor, full: bool) -> None:
+        left, values, right = torch.linalg.svd(matrix, full_matrices=full)
+        case, cpus = Case(torch.linalg.svd, (matrix, full)), [left, values, right]
+        assert is_another_factorization(case, [-left, values, -right], cpus)
+        assert not is_another_factorization(case, [-left, values, right], cpus)
+
+    def test_svd_returns_the_right_ones_in_columns(self) -> None:
+        left, values, right = torch.svd(HERMITIAN)
+        case = Case(torch.svd, (HERMITIAN,))
+        other = [other_phases(left), values, other_phases(right)]
+        assert is_another_factorization(case, other, [left, values, right])
+        assert not is_another_factorization(case, [left, values, other_phases(right)], [left, values, right])
+
+
+@pytest.mark.parametrize("call", [torch.linalg.qr, torch.linalg.cholesky_ex])
+def test_factors_that_are_determined(call: Any) -> None:
+    q, r = torch.linalg.qr(SYMMETRIC)
+    assert not is_another_factorization(Case(call, (SYMMETRIC,)), [-q, -r], [q, r])
