@@ -1,0 +1,166 @@
+"""QR factorization into Householder's reflectors, and products with the Q that they are; float32, complex64."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from ...metal_limits import SIMD_WIDTH
+from ..runtime.operands import require_lapack_dtype
+from ..runtime.outputs import (
+    check_outputs,
+    on_meta,
+    refuse_internal_overlap,
+    require_device,
+    resize_output,
+)
+from ..runtime.rows import MOST_THREADS, launch_rows
+from ..runtime.shader import METAL_TYPES, Shader
+
+_shader = Shader(__file__)
+_aten = torch.ops.aten
+# One group makes so many reflectors, and applies them to each other, before all groups apply them to what is behind.
+_PANEL = 32
+# A matrix with so few reflectors is left to one group from beginning to end.
+_ALONE = 64
+
+
+def geqrf(self: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """`geqrf`: R, below it the reflectors that make Q, (..., m, n), in Fortran's order, and tau, (..., min(m, n))."""
+    if self.dim() < 2:
+        raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
+    require_lapack_dtype(self, "geqrf_cpu")
+    columns = self.mT.clone(memory_format=torch.contiguous_format)
+    taus = torch.empty(*self.shape[:-2], min(self.shape[-2:]), dtype=self.dtype, device=self.device)
+    factorize(columns, taus)
+    return columns.mT, taus
+
+
+def geqrf_a(self: torch.Tensor, *, a: torch.Tensor, tau: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """`geqrf.a`: outputs may have any dtype that the result can be cast to."""
+    if self.dim() < 2:
+        raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
+    require_device(self, {"a": a, "tau": tau}, "torch.geqrf")
+    for name, output in (("a", a), ("tau", tau)):
+        _require_castable(self, name, output)
+    factors, taus = geqrf(self)
+    for output, result in ((a, factors), (tau, taus)):
+        if output.shape != result.shape and output.numel() == 0:
+            output.resize_(result.shape).as_strided_(result.shape, result.stride())
+        resize_output(output, result.shape)
+        refuse_internal_overlap(output)
+        output.copy_(result)
+    return a, tau
+
+
+def ormqr(
+    self: torch.Tensor, input2: torch.Tensor, input3: torch.Tensor, left: bool = True, transpose: bool = False
+) -> torch.Tensor:
+    """`ormqr`: the product of `input3` and the Q of `self` and `input2`, as they come from geqrf."""
+    shape = _aten.ormqr(*map(on_meta, (self, input2, input3)), left, transpose).shape
+    require_lapack_dtype(self, "ormqr_cpu")
+    result = torch.empty(*shape[:-2], shape[-1], shape[-2], dtype=self.dtype, device=self.device).mT
+    return ormqr_out(self, input2, input3, left, transpose, out=result)
+
+
+def ormqr_out(
+    self: torch.Tensor,
+    input2: torch.Tensor,
+    input3: torch.Tensor,
+    left: bool = True,
+    transpose: bool = False,
+    *,
+    out: torch.Tensor,
+) -> torch.Tensor:
+    """`ormqr.out`."""
+    operands = {"tau": input2, "other": input3, "result": out}
+    require_device(self, operands, "torch.ormqr")
+    if out.dtype != self.dtype:
+        words = [str(dtype).removeprefix("torch.") for dtype in (self.dtype, out.dtype)]
+        raise RuntimeError(
+            "torch.ormqr: Expected input and result to have the same dtype, but input has dtype "
+            f"{words[0]} and result has dtype {words[1]}"
+        )
+    check_outputs(_aten.ormqr.out, [self, input2, input3, left, transpose], {"out": out}, [None])
+    require_lapack_dtype(self, "ormqr_cpu")
+    if out.numel() == 0:
+        return out
+    # Q from the right is its adjoint from the left of the adjoint.
+    columns = (input3.mT if left else input3.conj()).clone(memory_format=torch.contiguous_format)
+    adjoint = transpose if left else not transpose
+    apply_reflectors(columns, self.mT.contiguous(), input2.contiguous(), adjoint=adjoint)
+    return out.copy_(columns.mT if left else columns.conj())
+
+
+def factorize(columns: torch.Tensor, taus: torch.Tensor) -> None:
+    """Make reflectors of matrices whose columns are the rows of `columns`, (..., n, m), contiguous, in place."""
+    n, m = columns.shape[-2:]
+    reflectors, batch = min(m, n), columns.numel() // max(m * n, 1)
+    if reflectors == 0 or batch == 0:
+        return
+    width = reflectors if reflectors <= _ALONE else _PANEL
+    kernel = _shader.kernel(f"qr_panel_{METAL_TYPES[columns.dtype]}", columns.device)
+    for first in range(0, reflectors, width):
+        last = min(first + width, reflectors)
+        alone = width == reflectors and n <= 2 * _ALONE
+        operands = (columns, taus, m, n, first, last, n if alone else last)
+        launch_rows(kernel, batch, MOST_THREADS, *operands, arg_casts=_int32(operands))
+        if last < n and not alone:
+            _reflect(columns, columns, taus, skipped=last, first=first, last=last, adjoint=True)
+
+
+def apply_reflectors(columns: torch.Tensor, factors: torch.Tensor, taus: torch.Tensor, *, adjoint: bool) -> None:
+    """Replace C by Q C, or by the adjoint of Q times C, in place.
+
+    `columns`: the columns of C as rows, (..., c, m), contiguous; `factors`: those that `factorize` left, (..., n, m).
+    """
+    _reflect(columns, factors, taus, skipped=0, first=0, last=taus.shape[-1], adjoint=adjoint)
+
+
+def _reflect(
+    columns: torch.Tensor,
+    factors: torch.Tensor,
+    taus: torch.Tensor,
+    *,
+    skipped: int,
+    first: int,
+    last: int,
+    adjoint: bool,
+) -> None:
+    targets, m = columns.shape[-2:]
+    groups = (columns.numel() // max(m * targets, 1)) * (targets - skipped)
+    if groups == 0:
+        return
+    kernel = _shader.kernel(f"qr_reflect_{METAL_TYPES[columns.dtype]}", columns.device)
+    sizes = (m, targets, skipped, factors.shape[-2], taus.shape[-1], first, last, int(adjoint))
+    operands = (columns, factors, taus, *sizes)
+    launch_rows(kernel, groups, SIMD_WIDTH, *operands, arg_casts=_int32(operands))
+
+
+def _require_castable(x: torch.Tensor, name: str, output: torch.Tensor) -> None:
+    if not torch.can_cast(x.dtype, output.dtype):
+        words = [str(dtype).removeprefix("torch.") for dtype in (x.dtype, output.dtype)]
+        raise RuntimeError(
+            f"torch.geqrf: Expected {name} to be safely castable from {words[0]} dtype, but got {name} with dtype "
+            f"{words[1]}"
+        )
+
+
+def _int32(operands: Sequence[object]) -> dict[int, str]:
+    return {at: "int32" for at, operand in enumerate(operands) if isinstance(operand, int)}
+
+
+def _fake_geqrf(self: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    *batch, m, n = self.shape
+    return self.new_empty((*batch, n, m)).mT, self.new_empty((*batch, min(m, n)))
+
+
+FAKES = (("aten::geqrf", _fake_geqrf),)
+
+KERNELS = (
+    ("aten::geqrf", geqrf),
+    ("aten::geqrf.a", geqrf_a),
+    ("aten::ormqr", ormqr),
+    ("aten::ormqr.out", ormqr_out),
+)
