@@ -74,8 +74,7 @@ def ormqr_out(
     out: torch.Tensor,
 ) -> torch.Tensor:
     """`ormqr.out`."""
-    operands = {"tau": input2, "other": input3, "result": out}
-    require_device(self, operands, "torch.ormqr")
+    require_device(self, {"tau": input2, "other": input3, "result": out}, "torch.ormqr")
     if out.dtype != self.dtype:
         words = [str(dtype).removeprefix("torch.") for dtype in (self.dtype, out.dtype)]
         raise RuntimeError(
