@@ -1,13 +1,8 @@
-#include "shared/jacobi.metal"
+#include "shared/jacobi_blocks.metal"
 
 // Eigenvalues and eigenvectors of Hermitian matrices. A small matrix is solved by one group in threadgroup memory. A large
 // one is cut into blocks of columns: a group diagonalizes what two blocks have in common, and others apply that to the
 // rest of the matrix (block Jacobi).
-
-// Rows of the matrix that one group has room for, twice, beside what else it needs.
-template <typename T> struct room {};
-template <> struct room<float> { static constant constexpr int value = 48; };
-template <> struct room<float2> { static constant constexpr int value = 32; };
 
 // An element of a Hermitian matrix of which one triangle is read, the upper or the lower one.
 template <typename T> inline T hermitian_element(device const T* a, int i, int j, int n, bool upper) {
@@ -165,23 +160,6 @@ kernel void eigh_begin(
   }
 }
 
-// The rows that two blocks have: place i among them is row rows(i) of the matrix.
-struct both_blocks {
-  int first;
-  int second;
-  int width;  // of each block, but for those at the end of the matrix
-  int n;
-
-  int of_first() const { return clamp(n - first * width, 0, width); }
-  int size() const { return of_first() + clamp(n - second * width, 0, width); }
-  ulong row(int i) const { return ulong(i < of_first() ? first * width + i : second * width + (i - of_first())); }
-};
-
-inline both_blocks blocks_of(int k, int round, int blocks, int width, int n) {
-  const meeting at = meeting_of(k, round, blocks);
-  return both_blocks{at.first, at.second, width, n};
-}
-
 // A group two blocks that meet in this round: diagonalizes what they have in common in `work`, and writes what all the
 // rotations together add to the identity. `busy` has an int a sweep: zero where the sweep found nothing to turn.
 template <typename T>
@@ -250,40 +228,6 @@ kernel void eigh_meet(
   }
 }
 
-// Adds a b, or conj(a)^T b, to c, in threadgroup memory; c may be one of them.
-template <typename T, bool ADJOINT, int ROOM>
-inline void add_product(
-    threadgroup const T* a,
-    threadgroup const T* b,
-    threadgroup T* c,
-    int rows,
-    int inner,
-    int columns,
-    uint thread_index,
-    uint threads) {
-  constexpr int MOST = (ROOM * ROOM + 255) / 256;
-  T kept[MOST];
-  for (int m = 0; m < MOST; ++m) {
-    const int e = int(thread_index) + m * int(threads);
-    if (e < rows * columns) {
-      const int i = e / columns, j = e % columns;
-      T sum = number<T>(0.0f);
-      for (int t = 0; t < inner; ++t) {
-        sum += times(ADJOINT ? conjugate(a[t * ROOM + i]) : a[i * ROOM + t], b[t * ROOM + j]);
-      }
-      kept[m] = sum;
-    }
-  }
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  for (int m = 0; m < MOST; ++m) {
-    const int e = int(thread_index) + m * int(threads);
-    if (e < rows * columns) {
-      c[e / columns * ROOM + e % columns] += kept[m];
-    }
-  }
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-}
-
 // A group of 256 threads a tile: first those of `work` where two meetings k < l cross, then those of the vectors.
 template <typename T>
 kernel void eigh_apply(
@@ -312,36 +256,37 @@ kernel void eigh_apply(
   }
   device const int* moves = moved + matrix * ulong(pairs);
   device const T* rotations = together + matrix * ulong(pairs) * ROOM * ROOM;
-  const bool crosses = number_of_tile < crossings;
-  const int strip = number_of_tile - crossings;
-  const int k = crosses ? number_of_tile % pairs : strip % pairs;
-  const int l = crosses ? (k + 1 + number_of_tile / pairs) % pairs : k;
+  if (number_of_tile >= crossings) {
+    const int strip = number_of_tile - crossings, k = strip % pairs, start = strip / pairs * ROOM;
+    if (moves[k] != 0) {
+      const both_blocks rows = blocks_of(k, round, blocks, ROOM / 2, n);
+      turn_strip<T, ROOM>(
+          vectors + matrix * ulong(n) * ulong(n), rotations + k * ROOM * ROOM, tile, turn, rows, start,
+          min(ROOM, n - start), thread_index, threads);
+    }
+    return;
+  }
+  const int k = number_of_tile % pairs, l = (k + 1 + number_of_tile / pairs) % pairs;
   if (moves[k] == 0 && moves[l] == 0) {
     return;
   }
   const both_blocks left = blocks_of(k, round, blocks, ROOM / 2, n), right = blocks_of(l, round, blocks, ROOM / 2, n);
-  const int start = strip / pairs * ROOM;  // of the vectors' elements
-  const int rows = left.size(), columns = crosses ? right.size() : min(ROOM, n - start);
-  device T* to = (crosses ? work : vectors) + matrix * ulong(n) * ulong(n);
-
-  // Rows of `work`, or of the vectors, become those of conj(I + turn)^T tile, or of (I + turn)^T tile.
+  const int rows = left.size(), columns = right.size();
+  device T* to = work + matrix * ulong(n) * ulong(n);
   for (int e = int(thread_index); e < rows * columns; e += int(threads)) {
     const int i = e / columns, j = e % columns;
-    tile[i * ROOM + j] = to[left.row(i) * ulong(n) + (crosses ? right.row(j) : ulong(start + j))];
+    tile[i * ROOM + j] = to[left.row(i) * ulong(n) + right.row(j)];
   }
   if (moves[k] != 0) {
     for (int e = int(thread_index); e < rows * rows; e += int(threads)) {
-      const int i = e / rows, j = e % rows;
-      const T x = rotations[k * ROOM * ROOM + i * ROOM + j];
-      turn[i * ROOM + j] = crosses ? x : conjugate(x);
+      turn[e / rows * ROOM + e % rows] = rotations[k * ROOM * ROOM + e / rows * ROOM + e % rows];
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
     add_product<T, true, ROOM>(turn, tile, tile, rows, rows, columns, thread_index, threads);
   }
-  if (crosses && moves[l] != 0) {
+  if (moves[l] != 0) {
     for (int e = int(thread_index); e < columns * columns; e += int(threads)) {
-      const int i = e / columns, j = e % columns;
-      turn[i * ROOM + j] = rotations[l * ROOM * ROOM + i * ROOM + j];
+      turn[e / columns * ROOM + e % columns] = rotations[l * ROOM * ROOM + e / columns * ROOM + e % columns];
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
     add_product<T, false, ROOM>(tile, turn, tile, rows, columns, columns, thread_index, threads);
@@ -349,10 +294,8 @@ kernel void eigh_apply(
   for (int e = int(thread_index); e < rows * columns; e += int(threads)) {
     const int i = e / columns, j = e % columns;
     const T x = tile[i * ROOM + j];
-    to[left.row(i) * ulong(n) + (crosses ? right.row(j) : ulong(start + j))] = x;
-    if (crosses) {
-      to[right.row(j) * ulong(n) + left.row(i)] = conjugate(x);
-    }
+    to[left.row(i) * ulong(n) + right.row(j)] = x;
+    to[right.row(j) * ulong(n) + left.row(i)] = conjugate(x);
   }
 }
 

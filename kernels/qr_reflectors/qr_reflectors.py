@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 
 from ...metal_limits import SIMD_WIDTH
-from ..runtime.operands import require_lapack_dtype
+from ..runtime.operands import require_lapack_dtype, scalar_type
 from ..runtime.outputs import (
     check_outputs,
     on_meta,
@@ -76,12 +76,14 @@ def ormqr_out(
     """`ormqr.out`."""
     require_device(self, {"tau": input2, "other": input3, "result": out}, "torch.ormqr")
     if out.dtype != self.dtype:
-        words = [str(dtype).removeprefix("torch.") for dtype in (self.dtype, out.dtype)]
         raise RuntimeError(
-            "torch.ormqr: Expected input and result to have the same dtype, but input has dtype "
-            f"{words[0]} and result has dtype {words[1]}"
+            "torch.ormqr: Expected input and result to have the same dtype, but input has dtype"
+            f"{scalar_type(self.dtype)} and result has dtype {scalar_type(out.dtype)}"
         )
     check_outputs(_aten.ormqr.out, [self, input2, input3, left, transpose], {"out": out}, [None])
+    side = -2 if left else -1
+    if input2.shape[-1] != min(input3.shape[side], self.shape[-1]):
+        raise RuntimeError(f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])")
     require_lapack_dtype(self, "ormqr_cpu")
     if out.numel() == 0:
         return out
@@ -139,10 +141,9 @@ def _reflect(
 
 def _require_castable(x: torch.Tensor, name: str, output: torch.Tensor) -> None:
     if not torch.can_cast(x.dtype, output.dtype):
-        words = [str(dtype).removeprefix("torch.") for dtype in (x.dtype, output.dtype)]
         raise RuntimeError(
-            f"torch.geqrf: Expected {name} to be safely castable from {words[0]} dtype, but got {name} with dtype "
-            f"{words[1]}"
+            f"torch.geqrf: Expected {name} to be safely castable from {scalar_type(x.dtype)} dtype, but got {name} "
+            f"with dtype {scalar_type(output.dtype)}"
         )
 
 

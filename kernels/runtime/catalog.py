@@ -36,6 +36,7 @@ class Kernel:
         function: takes and returns what the overload's schema says, with the same defaults.
         applies: for an operator that torch has a kernel for: whether this function answers a call instead of it, from
             the call's arguments; None where it answers all calls of an operator that has none.
+        composite: whether it is made of other operators, and so has its gradient from them.
         extern: whether compiled code calls it, since Inductor's own for the operator fails.
         fakes: overloads of which torch does not say what comes out of them, and functions that do.
     """
@@ -44,6 +45,7 @@ class Kernel:
     family: str
     function: Callable[..., Any]
     applies: Callable[..., bool] | None = None
+    composite: bool = False
     extern: bool = False
     fakes: tuple[tuple[str, Callable[..., Any]], ...] = ()
 
@@ -81,14 +83,17 @@ def family(name: str) -> tuple[Kernel, ...]:
     """The kernels of one family, in the order of its table.
 
     A module's KERNELS has rows of an overload and its function. OVERRIDES, where there is one, has rows of an overload
-    that torch has a kernel for, the function, and `applies`. EXTERN names operators that compiled code calls, FAKES has
-    rows of an overload and what says what comes out of it.
+    that torch has a kernel for, the function, and `applies`. COMPOSITES has rows of an overload that torch makes of
+    others on other devices, and a function that does the same. EXTERN names operators that compiled code calls, FAKES
+    has rows of an overload and what says what comes out of it.
     Raises UnknownKernelError for a name that is no family.
     """
     module = importlib.import_module(f"{_PACKAGE}.{folder_of(name).name}.{name}")
     rows = tuple(Kernel(overload, name, function) for overload, function in module.KERNELS)
     overrides = getattr(module, "OVERRIDES", ())
     rows += tuple(Kernel(overload, name, function, applies) for overload, function, applies in overrides)
+    composites = getattr(module, "COMPOSITES", ())
+    rows += tuple(Kernel(overload, name, function, composite=True) for overload, function in composites)
     extern, fakes = frozenset(getattr(module, "EXTERN", ())), tuple(getattr(module, "FAKES", ()))
     return tuple(replace(kernel, extern=kernel.operator in extern, fakes=fakes) for kernel in rows)
 

@@ -25,6 +25,11 @@ def has_mps_kernel(overload: str) -> bool:
     return overload not in _ALWAYS_FALL_BACK or not _is_fallback(overload)
 
 
+def is_left_alone(overload: str) -> bool:
+    """Whether nothing is registered for mps: what torch makes of other operators on every device works then."""
+    return not torch._C._dispatch_has_kernel_for_dispatch_key(overload, "MPS")
+
+
 def lacks_fake(overload: str) -> bool:
     """Whether the running torch has the overload and does not say what comes out of it: no kernel for meta tensors."""
     return exists(overload) and not torch._C._dispatch_has_kernel_for_dispatch_key(overload, "Meta")

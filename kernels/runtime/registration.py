@@ -184,6 +184,7 @@ def _state(kernel: Kernel, complete: set[str] | None = None) -> State:
     if not dispatcher.exists(kernel.overload):
         return State.not_in_torch
     native = dispatcher.has_mps_kernel(kernel.overload)
+    native = native or (kernel.composite and dispatcher.is_left_alone(kernel.overload))
     if kernel.applies is None and native:
         return State.native
     if kernel.applies is not None and not hasattr(torch.library, "get_kernel"):
@@ -214,6 +215,11 @@ def _register(kernel: Kernel) -> None:
         library.impl(  # type: ignore[no-untyped-call]
             kernel.overload.removeprefix("aten::"), function, "MPS", **options
         )
+        if kernel.composite:
+            # torch's own hand-over to the CPU hides the operators below from autograd.
+            library.impl(  # type: ignore[no-untyped-call]
+                kernel.overload.removeprefix("aten::"), function, "AutogradMPS", **options
+            )
     for overload, fake in kernel.fakes:
         if dispatcher.lacks_fake(overload):
             library.impl(overload.removeprefix("aten::"), fake, "Meta")  # type: ignore[no-untyped-call]

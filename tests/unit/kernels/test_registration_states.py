@@ -17,6 +17,7 @@ from mpsmith.kernels.runtime.registration import State
 PLAIN = Kernel("aten::plain", "plain", lambda x: f"plain {x}")
 OUT = Kernel("aten::plain.out", "plain", lambda x: f"out {x}")
 OVERRIDE = Kernel("aten::over", "over", lambda x: f"over {x}", lambda x: x > 0)
+COMPOSITE = Kernel("aten::whole", "plain", lambda x: f"whole {x}", composite=True)
 UNFINISHED = Kernel("aten::draft", "draft", lambda x: x)
 TAKES_OVERRIDE = registration._TAKES_OVERRIDE
 KERNELS = (PLAIN, OUT, OVERRIDE, UNFINISHED)
@@ -293,6 +294,22 @@ def test_the_warning_points_at_who_imports_the_package(world: World, monkeypatch
         package()
     assert caught[0].filename == __file__
     assert caught[0].lineno != package.__code__.co_firstlineno + 1, "the package itself"
+
+
+# ---- composites
+
+
+@pytest.mark.parametrize(
+    ("left_alone", "answered", "keys"), [(True, (), []), (False, ("aten::whole",), ["MPS", "AutogradMPS"])]
+)
+def test_what_torch_makes_of_other_operators_is_ours_only_where_it_goes_to_the_cpu(
+    world: World, monkeypatch: pytest.MonkeyPatch, left_alone: bool, answered: tuple[str, ...], keys: list[str]
+) -> None:
+    world.exist.add("aten::whole")
+    monkeypatch.setattr(registration, "named", lambda names: (COMPOSITE,))
+    monkeypatch.setattr(dispatcher, "is_left_alone", lambda overload: left_alone)
+    assert registration.enable("whole") == answered
+    assert [(name, key) for name, key, _ in world.impls] == [("whole", key) for key in keys]
 
 
 # ---- the dispatcher

@@ -40,6 +40,7 @@ class TestEigenvectors:
         case, cpus = Case(torch.linalg.eigh, (SYMMETRIC,)), [values, vectors]
         assert is_another_factorization(case, [values, -vectors] * 2, cpus * 2)
         assert not is_another_factorization(case, [values, -vectors, values, vectors + 1], cpus * 2)
+        assert is_another_factorization(case, [values, -vectors, True], [*cpus, True])
 
     def test_another_basis_of_what_equal_values_share(self) -> None:
         matrix = torch.eye(6)

@@ -1,0 +1,364 @@
+#include "shared/jacobi_blocks.metal"
+
+// Singular values and vectors by one-sided Jacobi (Hestenes): columns are turned until all are orthogonal to each other.
+// Then their lengths are the singular values, their directions the left vectors, and the rotations together the right
+// ones. Matrices are square and column-major; blocks of columns meet, and what turns them is found in their products.
+
+// Columns shorter than this, beside largest elements near 1, are zero: their directions are rounding errors.
+constant float NO_LENGTH = 0x1p-48f;
+constant float NOT_A_NUMBER = NAN;
+
+// Which products of columns are as good as zero, beside their lengths.
+struct beside_lengths {
+  float tolerance;
+
+  bool matters(float size, float first, float second) const {
+    const float shortest = NO_LENGTH * NO_LENGTH;
+    return first > shortest && second > shortest && size > tolerance * precise::sqrt(first) * precise::sqrt(second);
+  }
+};
+
+// A group a matrix of so many elements: the largest, NaN where there is one, and the power of two to scale with.
+template <typename T>
+kernel void svd_outline(
+    device const T* matrices [[buffer(0)]],
+    device float* outlines [[buffer(1)]],
+    constant int& elements [[buffer(2)]],
+    uint2 group [[threadgroup_position_in_grid]],
+    uint thread_index [[thread_index_in_threadgroup]],
+    uint2 group_size [[threads_per_threadgroup]]) {
+  threadgroup float scratch[256];
+  device const T* source = matrices + ulong(group.y) * ulong(elements);
+  float largest = 0.0f;
+  for (int e = int(thread_index); e < elements; e += int(group_size.x)) {
+    largest = max_of::combine(largest, size_of(source[e]));
+  }
+  largest = reduce_group<max_of>(largest, scratch, thread_index, group_size.x);
+  if (thread_index == 0) {
+    outlines[ulong(group.y) * 2] = largest;
+    outlines[ulong(group.y) * 2 + 1] = isfinite(largest) ? scale_for(largest) : 1.0f;
+  }
+}
+
+// A group a column: scales it, and begins with the identity as rotations.
+template <typename T>
+kernel void svd_begin(
+    device T* work [[buffer(0)]],
+    device T* turns [[buffer(1)]],
+    device const float* outlines [[buffer(2)]],
+    constant int& n [[buffer(3)]],
+    constant int& with_vectors [[buffer(4)]],
+    uint2 group [[threadgroup_position_in_grid]],
+    uint thread_index [[thread_index_in_threadgroup]],
+    uint2 group_size [[threads_per_threadgroup]]) {
+  const ulong matrix = group.y / uint(n), start = ulong(group.y) * ulong(n);
+  const int column = int(group.y % uint(n));
+  const bool finite = isfinite(outlines[matrix * 2]);
+  const float scale = outlines[matrix * 2 + 1];
+  for (int i = int(thread_index); i < n; i += int(group_size.x)) {
+    work[start + ulong(i)] = finite ? work[start + ulong(i)] * scale : number<T>(0.0f);
+    if (with_vectors) {
+      turns[start + ulong(i)] = number<T>(i == column ? 1.0f : 0.0f);
+    }
+  }
+}
+
+// A group of 256 threads two blocks that meet in this round: finds what makes their columns orthogonal, and writes what
+// all the rotations together add to the identity. `busy` has an int a sweep: zero where nothing was to be turned.
+template <typename T>
+kernel void svd_meet(
+    device const T* work [[buffer(0)]],
+    device T* together [[buffer(1)]],
+    device int* busy [[buffer(2)]],
+    device int* moved [[buffer(3)]],
+    constant int& n [[buffer(4)]],
+    constant int& blocks [[buffer(5)]],
+    constant int& round [[buffer(6)]],
+    constant int& sweep [[buffer(7)]],
+    constant int& sweeps [[buffer(8)]],
+    uint2 group [[threadgroup_position_in_grid]],
+    uint thread_index [[thread_index_in_threadgroup]],
+    uint2 group_size [[threads_per_threadgroup]]) {
+  constexpr int ROOM = room<T>::value;
+  constexpr int MOST = (ROOM * ROOM + 255) / 256;
+  threadgroup T a[ROOM * ROOM], v[ROOM * ROOM];
+  threadgroup float low[ROOM];
+  threadgroup rotation<T> turned[ROOM / 2];
+  threadgroup int turning;
+  const uint threads = group_size.x;
+  const int pairs = blocks / 2;
+  const ulong matrix = group.y / uint(pairs);
+  const int k = int(group.y % uint(pairs));
+  device int* mine = busy + matrix * ulong(sweeps);
+  if (sweep > 0 && mine[sweep - 1] == 0) {
+    return;
+  }
+  device const T* whole = work + matrix * ulong(n) * ulong(n);
+  const both_blocks columns = blocks_of(k, round, blocks, ROOM / 2, n);
+  const int size = columns.size(), count = (size + 1) / 2 * 2;
+
+  // The products of all columns, from ROOM of their elements at a time.
+  T sums[MOST];
+  for (int m = 0; m < MOST; ++m) {
+    sums[m] = number<T>(0.0f);
+  }
+  for (int start = 0; start < n; start += ROOM) {
+    const int length = min(ROOM, n - start);
+    for (int e = int(thread_index); e < size * length; e += int(threads)) {
+      const int j = e / length, i = e % length;
+      a[j * ROOM + i] = whole[columns.row(j) * ulong(n) + ulong(start + i)];
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (int m = 0; m < MOST; ++m) {
+      const int e = int(thread_index) + m * int(threads), i = e / count, j = e % count;
+      if (i <= j && j < size) {
+        T sum = number<T>(0.0f);
+        for (int t = 0; t < length; ++t) {
+          sum += times(conjugate(a[i * ROOM + t]), a[j * ROOM + t]);
+        }
+        sums[m] += sum;
+      }
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+  }
+  for (int m = 0; m < MOST; ++m) {
+    const int e = int(thread_index) + m * int(threads), i = e / count, j = e % count;
+    if (i <= j && j < count) {
+      a[i * ROOM + j] = i == j ? real_only(sums[m]) : sums[m];
+      a[j * ROOM + i] = i == j ? real_only(sums[m]) : conjugate(sums[m]);
+    }
+  }
+  for (int e = int(thread_index); e < count * count; e += int(threads)) {
+    v[e / count * ROOM + e % count] = number<T>(0.0f);
+  }
+  for (int i = int(thread_index); i < count; i += int(threads)) {
+    low[i] = 0.0f;
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  // Products of n elements are known to about sqrt(n) units in the last place; the last sweep finds out whether the
+  // columns are orthogonal at all.
+  const float unit = 0x1p-24f * max(4.0f, precise::sqrt(float(n)));
+  const beside_lengths rule = {sweep == sweeps - 1 ? 16.0f * unit : unit};
+  bool any = false;
+  diagonalize(a, v, low, turned, &turning, count, size, ROOM, rule, MOST_SWEEPS, any, thread_index, threads);
+  if (thread_index == 0) {
+    moved[group.y] = any ? 1 : 0;
+    if (any) {
+      mine[sweep] = 1;
+    }
+  }
+  device T* rotations = together + ulong(group.y) * ROOM * ROOM;
+  for (int e = int(thread_index); any && e < size * size; e += int(threads)) {
+    rotations[e / size * ROOM + e % size] = v[e / size * ROOM + e % size];
+  }
+}
+
+// A group of 256 threads a strip: ROOM rows of the columns of one meeting, in `work` first, then in the rotations.
+template <typename T>
+kernel void svd_apply(
+    device T* work [[buffer(0)]],
+    device T* turns [[buffer(1)]],
+    device const T* together [[buffer(2)]],
+    device const int* busy [[buffer(3)]],
+    device const int* moved [[buffer(4)]],
+    constant int& n [[buffer(5)]],
+    constant int& blocks [[buffer(6)]],
+    constant int& round [[buffer(7)]],
+    constant int& sweep [[buffer(8)]],
+    constant int& sweeps [[buffer(9)]],
+    constant int& strips [[buffer(10)]],
+    uint2 group [[threadgroup_position_in_grid]],
+    uint thread_index [[thread_index_in_threadgroup]],
+    uint2 group_size [[threads_per_threadgroup]]) {
+  constexpr int ROOM = room<T>::value;
+  threadgroup T tile[ROOM * ROOM], turn[ROOM * ROOM];
+  const int pairs = blocks / 2, high = (n + ROOM - 1) / ROOM;
+  const ulong matrix = group.y / uint(strips);
+  const int strip = int(group.y % uint(strips)), k = strip % pairs, place = strip / pairs;
+  if (busy[matrix * ulong(sweeps) + ulong(sweep)] == 0 || moved[matrix * ulong(pairs) + ulong(k)] == 0) {
+    return;
+  }
+  const both_blocks columns = blocks_of(k, round, blocks, ROOM / 2, n);
+  device T* to = (place < high ? work : turns) + matrix * ulong(n) * ulong(n);
+  const int start = place % high * ROOM;
+  device const T* rotations = together + (matrix * ulong(pairs) + ulong(k)) * ROOM * ROOM;
+  turn_strip<T, ROOM>(to, rotations, tile, turn, columns, start, min(ROOM, n - start), thread_index, group_size.x);
+}
+
+// A SIMD group a column: its length.
+template <typename T>
+kernel void svd_lengths(
+    device const T* work [[buffer(0)]],
+    device float* lengths [[buffer(1)]],
+    constant int& n [[buffer(2)]],
+    uint2 group [[threadgroup_position_in_grid]],
+    uint lane [[thread_index_in_simdgroup]]) {
+  device const T* column = work + ulong(group.y) * ulong(n);
+  float largest = 0.0f;
+  for (int i = int(lane); i < n; i += 32) {
+    largest = max(largest, size_of(column[i]));
+  }
+  const float scale = scale_for(simd_max(largest));
+  float squares = 0.0f;
+  for (int i = int(lane); i < n; i += 32) {
+    const float size = modulus(column[i] * scale);
+    squares = fma(size, size, squares);
+  }
+  squares = simd_sum(squares);
+  if (lane == 0) {
+    lengths[group.y] = precise::sqrt(squares) / scale;
+  }
+}
+
+// A group a column: finds its place among the lengths, which descend, and brings its vectors there.
+template <typename T>
+kernel void svd_finish(
+    device const T* work [[buffer(0)]],
+    device const T* turns [[buffer(1)]],
+    device const float* lengths [[buffer(2)]],
+    device const float* outlines [[buffer(3)]],
+    device const int* busy [[buffer(4)]],
+    device T* left [[buffer(5)]],
+    device float* values [[buffer(6)]],
+    device T* right [[buffer(7)]],
+    device int* infos [[buffer(8)]],
+    constant int& n [[buffer(9)]],
+    constant int& sweeps [[buffer(10)]],
+    constant int& with_vectors [[buffer(11)]],
+    uint2 group [[threadgroup_position_in_grid]],
+    uint thread_index [[thread_index_in_threadgroup]],
+    uint2 group_size [[threads_per_threadgroup]]) {
+  threadgroup float scratch[32];
+  const ulong matrix = group.y / uint(n), from = ulong(group.y) * ulong(n);
+  const int j = int(group.y % uint(n));
+  const uint threads = group_size.x;
+  const bool finite = isfinite(outlines[matrix * 2]);
+  const float length = lengths[group.y];
+  float before = 0.0f;
+  for (int i = int(thread_index); i < n; i += int(threads)) {
+    const float other = lengths[matrix * ulong(n) + ulong(i)];
+    before += other > length || (other == length && i < j) ? 1.0f : 0.0f;
+  }
+  const ulong rank = ulong(sum_group(before, scratch, thread_index, threads));
+  if (thread_index == 0) {
+    values[matrix * ulong(n) + rank] = finite ? length / outlines[matrix * 2 + 1] : NOT_A_NUMBER;
+    if (j == 0) {
+      // What LAPACK's drivers say of an argument with a NaN.
+      const bool more = busy[matrix * ulong(sweeps) + ulong(sweeps - 1)] != 0;
+      infos[matrix] = is_nan(outlines[matrix * 2]) ? -4 : more ? n - 1 : 0;
+    }
+  }
+  const ulong to = (matrix * ulong(n) + rank) * ulong(n);
+  for (int i = int(thread_index); with_vectors && i < n; i += int(threads)) {
+    const T direction = length < NO_LENGTH ? number<T>(0.0f) : work[from + ulong(i)] / length;
+    left[to + ulong(i)] = finite ? direction : number<T>(NOT_A_NUMBER);
+    right[to + ulong(i)] = finite ? turns[from + ulong(i)] : number<T>(NOT_A_NUMBER);
+  }
+}
+
+// The smallest number of several, and where it is.
+struct valley {
+  float value;
+  int index;
+};
+struct lowest {
+  static valley combine(valley a, valley b) {
+    return a.value < b.value || (a.value == b.value && a.index < b.index) ? a : b;
+  }
+};
+
+// A group a matrix: left vectors of singular values that are zero, which come last, orthogonal to all others. Each
+// begins with the axis that the vectors before it have least of; two projections make it orthogonal to them.
+template <typename T>
+kernel void svd_complete(
+    device T* left [[buffer(0)]],
+    device T* products [[buffer(1)]],
+    device const float* values [[buffer(2)]],
+    device const float* outlines [[buffer(3)]],
+    constant int& n [[buffer(4)]],
+    uint2 group [[threadgroup_position_in_grid]],
+    uint thread_index [[thread_index_in_threadgroup]],
+    uint2 group_size [[threads_per_threadgroup]]) {
+  threadgroup valley scratch[256];
+  threadgroup float sums[32];
+  const ulong matrix = group.y;
+  const int threads = int(group_size.x), first = int(thread_index), lane = first % 32;
+  device const float* value = values + matrix * ulong(n);
+  device T* vectors = left + matrix * ulong(n) * ulong(n);
+  device T* product = products + matrix * ulong(n);
+  if (!isfinite(outlines[matrix * 2])) {
+    return;
+  }
+  for (int j = 0; j < n; ++j) {
+    if (value[j] * outlines[matrix * 2 + 1] >= NO_LENGTH) {
+      continue;
+    }
+    valley least = {2.0f * float(n), n};
+    for (int i = first; i < n; i += threads) {
+      float share = 0.0f;
+      for (int k = 0; k < j; ++k) {
+        const float size = modulus(vectors[ulong(k) * ulong(n) + ulong(i)]);
+        share = fma(size, size, share);
+      }
+      least = lowest::combine(least, valley{share, i});
+    }
+    least = reduce_group<lowest>(least, scratch, thread_index, group_size.x);
+    device T* vector = vectors + ulong(j) * ulong(n);
+    for (int i = first; i < n; i += threads) {
+      vector[i] = number<T>(i == least.index ? 1.0f : 0.0f);
+    }
+    threadgroup_barrier(mem_flags::mem_device);
+    for (int repeat = 0; repeat < 2; ++repeat) {
+      for (int k = first / 32; k < j; k += threads / 32) {
+        T sum = number<T>(0.0f);
+        for (int i = lane; i < n; i += 32) {
+          sum += times(conjugate(vectors[ulong(k) * ulong(n) + ulong(i)]), vector[i]);
+        }
+        sum = simd_total(sum);
+        if (lane == 0) {
+          product[k] = sum;
+        }
+      }
+      threadgroup_barrier(mem_flags::mem_device);
+      for (int i = first; i < n; i += threads) {
+        T x = vector[i];
+        for (int k = 0; k < j; ++k) {
+          x -= times(vectors[ulong(k) * ulong(n) + ulong(i)], product[k]);
+        }
+        vector[i] = x;
+      }
+      threadgroup_barrier(mem_flags::mem_device);
+    }
+    float squares = 0.0f;
+    for (int i = first; i < n; i += threads) {
+      const float size = modulus(vector[i]);
+      squares = fma(size, size, squares);
+    }
+    const float length = precise::sqrt(sum_group(squares, sums, thread_index, group_size.x));
+    for (int i = first; i < n; i += threads) {
+      vector[i] = vector[i] / length;
+    }
+    threadgroup_barrier(mem_flags::mem_device);
+  }
+}
+
+#define SVD(T) \
+  template [[host_name("svd_outline_" #T)]] kernel void svd_outline<T>( \
+      device const T*, device float*, constant int&, uint2, uint, uint2); \
+  template [[host_name("svd_begin_" #T)]] kernel void svd_begin<T>( \
+      device T*, device T*, device const float*, constant int&, constant int&, uint2, uint, uint2); \
+  template [[host_name("svd_meet_" #T)]] kernel void svd_meet<T>( \
+      device const T*, device T*, device int*, device int*, constant int&, constant int&, constant int&, \
+      constant int&, constant int&, uint2, uint, uint2); \
+  template [[host_name("svd_apply_" #T)]] kernel void svd_apply<T>( \
+      device T*, device T*, device const T*, device const int*, device const int*, constant int&, constant int&, \
+      constant int&, constant int&, constant int&, constant int&, uint2, uint, uint2); \
+  template [[host_name("svd_lengths_" #T)]] kernel void svd_lengths<T>( \
+      device const T*, device float*, constant int&, uint2, uint); \
+  template [[host_name("svd_finish_" #T)]] kernel void svd_finish<T>( \
+      device const T*, device const T*, device const float*, device const float*, device const int*, device T*, \
+      device float*, device T*, device int*, constant int&, constant int&, constant int&, uint2, uint, uint2); \
+  template [[host_name("svd_complete_" #T)]] kernel void svd_complete<T>( \
+      device T*, device T*, device const float*, device const float*, constant int&, uint2, uint, uint2);
+SVD(float)
+SVD(float2)

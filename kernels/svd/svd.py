@@ -1,0 +1,162 @@
+"""Singular values and vectors by one-sided Jacobi; float32, complex64."""
+
+from __future__ import annotations
+
+import torch
+
+from ...metal_limits import SIMD_WIDTH
+from ..qr_reflectors.qr_reflectors import apply_reflectors, factorize
+from ..runtime.operands import require_lapack_dtype
+from ..runtime.outputs import check_outputs, is_ready
+from ..runtime.rows import MOST_THREADS, launch_rows, row_group
+from ..runtime.shader import METAL_TYPES, Shader
+from .least_squares import linalg_lstsq_out
+
+_shader = Shader(__file__)
+_aten = torch.ops.aten
+# Columns that a group has room for: ROOM of the Metal source.
+_ROOM = {torch.float32: 48, torch.complex64: 32}
+# Launches are made before it is known how many sweeps it takes; those that follow the last one needed do nothing.
+_SWEEPS = 20
+
+
+def linalg_svd_u(
+    A: torch.Tensor,  # noqa: N803
+    full_matrices: bool = False,
+    compute_uv: bool = True,
+    *,
+    driver: str | None = None,
+    U: torch.Tensor,  # noqa: N803
+    S: torch.Tensor,  # noqa: N803
+    Vh: torch.Tensor,  # noqa: N803
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """`_linalg_svd.U`: `A`, (..., m, n), is U diag(S) Vh; singular values descend.
+
+    Raises torch.linalg.LinAlgError for a matrix with a NaN, as the CPU does; for this one read-back a call.
+    """
+    m, n = A.shape[-2:] if A.dim() > 1 else (0, 0)
+    k, real = min(m, n), A.dtype.to_real()
+    batch = A.shape[:-2]
+    left = (*batch, m, m if full_matrices else k) if compute_uv else (0,)
+    right = (*batch, n if full_matrices else k, n) if compute_uv else (0,)
+    ready = is_ready(S, (*batch, k), real) and is_ready(U, left, A.dtype) and is_ready(Vh, right, A.dtype)
+    if not ready or A.dim() < 2:
+        outputs, dtypes = {"U": U, "S": S, "Vh": Vh}, [A.dtype, real, A.dtype]
+        check_outputs(_aten._linalg_svd.U, [A, full_matrices, compute_uv], outputs, dtypes, driver=driver)
+    if driver is not None:
+        raise RuntimeError(
+            "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."
+        )
+    if A.numel() == 0:
+        for factor in (U, Vh) if compute_uv and full_matrices else ():
+            factor.copy_(torch.eye(factor.shape[-1], dtype=A.dtype, device=A.device).expand(factor.shape))
+        return U, S, Vh
+    require_lapack_dtype(A, "linalg_svd_cpu")
+    tall = m >= n
+    columns, values, rows, infos = _decompose(A if tall else A.mH, full_matrices, compute_uv)
+    S.copy_(values)
+    torch._linalg_check_errors(infos, "linalg.svd", is_matrix=A.dim() == 2)
+    if compute_uv:
+        first, second = (columns, rows) if tall else (rows, columns)
+        U.copy_(first.mT)
+        Vh.copy_(second.conj())
+    return U, S, Vh
+
+
+def linalg_svd(
+    A: torch.Tensor,  # noqa: N803
+    full_matrices: bool = True,
+    *,
+    driver: str | None = None,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """`linalg_svd`, which torch made of `_linalg_svd` and then handed to the CPU."""
+    result: tuple[torch.Tensor, torch.Tensor, torch.Tensor] = _aten._linalg_svd(A, full_matrices, True, driver=driver)
+    return result
+
+
+def linalg_svd_out(
+    A: torch.Tensor,  # noqa: N803
+    full_matrices: bool = True,
+    *,
+    driver: str | None = None,
+    U: torch.Tensor,  # noqa: N803
+    S: torch.Tensor,  # noqa: N803
+    Vh: torch.Tensor,  # noqa: N803
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """`linalg_svd.U`."""
+    _aten._linalg_svd.U(A, full_matrices, True, driver=driver, U=U, S=S, Vh=Vh)
+    return U, S, Vh
+
+
+def _decompose(
+    tall: torch.Tensor, full: bool, with_vectors: bool
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Left vectors as rows, singular values, right vectors as rows, and LAPACK's info of (..., m, n), m >= n.
+
+    A matrix of more rows than columns is factorized into Q and R first: R is square, and Q completes its left vectors.
+    """
+    *batch, m, n = tall.shape
+    columns = tall.mT.clone(memory_format=torch.contiguous_format).resolve_conj()
+    outlines = torch.empty(*batch, 2, dtype=tall.dtype.to_real(), device=tall.device)
+    _launch("svd_outline", columns, outlines.numel() // 2, MOST_THREADS, columns, outlines, m * n)
+    if m == n:
+        return _decompose_square(columns, outlines, with_vectors)
+    taus = torch.empty(*batch, n, dtype=tall.dtype, device=tall.device)
+    factorize(columns, taus)
+    square = columns[..., :n].tril()
+    left, values, right, infos = _decompose_square(square, outlines, with_vectors)
+    if not with_vectors:
+        return left, values, right, infos
+    whole = torch.zeros(*batch, m if full else n, m, dtype=tall.dtype, device=tall.device)
+    whole[..., :n, :n].copy_(left)
+    if full:
+        torch.diagonal(whole, dim1=-2, dim2=-1)[..., n:].fill_(1)
+    apply_reflectors(whole, columns, taus, adjoint=False)
+    return whole, values, right, infos
+
+
+def _decompose_square(
+    work: torch.Tensor, outlines: torch.Tensor, with_vectors: bool
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The same of square matrices, whose columns are the rows of `work`; it is overwritten."""
+    n, room, batch = work.shape[-1], _ROOM[work.dtype], outlines.numel() // 2
+    blocks = max(2, -(-n // (room // 2)))
+    blocks += blocks % 2
+    pairs = blocks // 2
+    turns, left, right = (torch.empty_like(work if with_vectors else work[..., :0]) for _ in range(3))
+    values, lengths = (torch.empty(work.shape[:-1], dtype=outlines.dtype, device=work.device) for _ in range(2))
+    infos = torch.empty(work.shape[:-2], dtype=torch.int32, device=work.device)
+    busy = torch.zeros(batch, _SWEEPS, dtype=torch.int32, device=work.device)
+    moved = torch.empty(batch, pairs, dtype=torch.int32, device=work.device)
+    together = torch.empty(batch, pairs, room, room, dtype=work.dtype, device=work.device)
+    strips = pairs * -(-n // room) * (2 if with_vectors else 1)
+    _launch("svd_begin", work, batch * n, row_group(n), work, turns, outlines, n, int(with_vectors))
+    for sweep in range(_SWEEPS):
+        for turn in range(blocks - 1):
+            place = (n, blocks, turn, sweep, _SWEEPS)
+            _launch("svd_meet", work, batch * pairs, MOST_THREADS, work, together, busy, moved, *place)
+            rotated = (work, turns, together, busy, moved)
+            _launch("svd_apply", work, batch * strips, MOST_THREADS, *rotated, *place, strips)
+    _launch("svd_lengths", work, batch * n, SIMD_WIDTH, work, lengths, n)
+    found = (work, turns, lengths, outlines, busy, left, values, right, infos)
+    _launch("svd_finish", work, batch * n, row_group(n), *found, n, _SWEEPS, int(with_vectors))
+    if with_vectors:
+        products = torch.empty_like(work[..., 0])
+        _launch("svd_complete", work, batch, row_group(n), left, products, values, outlines, n)
+    return left, values, right, infos
+
+
+def _launch(name: str, matrices: torch.Tensor, groups: int, threads: int, *operands: object) -> None:
+    kernel = _shader.kernel(f"{name}_{METAL_TYPES[matrices.dtype]}", matrices.device)
+    casts = {at: "int32" for at, operand in enumerate(operands) if isinstance(operand, int)}
+    launch_rows(kernel, groups, threads, *operands, arg_casts=casts)
+
+
+KERNELS = (
+    ("aten::_linalg_svd.U", linalg_svd_u),
+    ("aten::linalg_lstsq.out", linalg_lstsq_out),
+)
+COMPOSITES = (
+    ("aten::linalg_svd", linalg_svd),
+    ("aten::linalg_svd.U", linalg_svd_out),
+)
