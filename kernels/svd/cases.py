@@ -75,12 +75,13 @@ def _solved_to(a: torch.Tensor, b: torch.Tensor, rcond: float, driver: str) -> t
 
 
 _OPERATOR = ("aten::_linalg_svd",)
+_BOTH = (*_OPERATOR, "aten::linalg_svd")
 CASES = (
-    KernelCall("linalg.svd", _OPERATOR, torch.linalg.svd, _matrices, _DTYPES),
-    KernelCall("linalg.svd", _OPERATOR, torch.linalg.svd, _particular, _DTYPES, variant="particular"),
+    KernelCall("linalg.svd", _BOTH, torch.linalg.svd, _matrices, _DTYPES),
+    KernelCall("linalg.svd", _BOTH, torch.linalg.svd, _particular, _DTYPES, variant="particular"),
     KernelCall("linalg.svdvals", _OPERATOR, _values_of, _matrices, _DTYPES, gradients=(0,)),
     KernelCall(
-        "linalg.svd", _OPERATOR, _function_of, _separate, _DTYPES, variant="function_of", gradients=(0,), expands=False
+        "linalg.svd", _BOTH, _function_of, _separate, _DTYPES, variant="function_of", gradients=(0,), expands=False
     ),
     KernelCall("linalg.lstsq", ("aten::linalg_lstsq",), _solved, _systems, _DTYPES, expands=False),
     KernelCall(
