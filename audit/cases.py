@@ -59,8 +59,8 @@ class Case:
             strides of the output.
         distribution: the outputs are many draws whose distribution is to be that of the CPU's.
         cotangent_layout: puts what the outputs' gradients are multiplied with into another memory layout.
-        same_memory: whether outputs share memory with each other, and are leaves of autograd, where the CPU's are; with
-            inputs they share it in any case.
+        same_memory: whether outputs share memory with each other, are an input itself, and are leaves of autograd,
+            where the CPU's are; views of inputs they are in any case.
         written: the call as a program writes it ("torch.where"), where it is one plain call and no source of OpInfos.
         values: the class of special values that was put into the inputs ("nan", "beyond 2^24"), or "plain".
         form: how the operator is called ("in place", "out= transposed", "autocast float16"), or "plain".

@@ -65,7 +65,7 @@ class Comparison:
             largest = max(largest, agreement)
         difference = (
             _compare_containers(actual.returned, expected.returned)
-            or compare_memory(actual, expected, among_outputs=self._case.same_memory)
+            or compare_memory(actual, expected, self._case.same_memory)
             or compare_strides(self._case, actual, expected)
         )
         if difference is not None:

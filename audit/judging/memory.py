@@ -13,21 +13,22 @@ from .compare import Difference
 from .execution import Execution
 
 
-def compare_memory(actual: Execution, expected: Execution, *, among_outputs: bool = True) -> Difference | None:
-    """Outputs are, or share the memory of, the same arguments as on the CPU, and of the same other outputs.
+def compare_memory(actual: Execution, expected: Execution, exactly: bool = True) -> Difference | None:
+    """Outputs share the memory of the same arguments as on the CPU, along the same strides, and of the same others.
 
     Args:
         actual, expected: the call on the device and on the CPU.
-        among_outputs: whether which outputs share memory with each other counts, too.
+        exactly: whether it counts which outputs share memory with each other, and which are an input itself.
     """
-    difference = _compare_with_inputs(actual.outputs, expected.outputs, actual.tensors, expected.tensors)
-    if difference is None and among_outputs and len(expected.outputs) > 1:
+    inputs = actual.tensors, expected.tensors
+    difference = _compare_with_inputs(actual.outputs, expected.outputs, *inputs, exactly=exactly)
+    if difference is None and exactly and len(expected.outputs) > 1:
         difference = _compare_with_each_other(actual.outputs, expected.outputs)
     return difference
 
 
 def _compare_with_inputs(
-    outputs: list[Any], cpu_outputs: list[Any], mine: list[Tensor], cpus: list[Tensor]
+    outputs: list[Any], cpu_outputs: list[Any], mine: list[Tensor], cpus: list[Tensor], *, exactly: bool
 ) -> Difference | None:
     my_storages, cpu_storages = _storages(mine), _storages(cpus)
     my_inputs, cpu_inputs = _positions(mine), _positions(cpus)
@@ -47,7 +48,7 @@ def _compare_with_inputs(
             offsets = f"{output.storage_offset()}, not {cpu_output.storage_offset()}"
             return Difference(f"output {position}, a view, begins at element {offsets}")
         is_input, is_cpu_input = my_inputs.get(id(output)), cpu_inputs.get(id(cpu_output))
-        if is_input != is_cpu_input:
+        if exactly and is_input != is_cpu_input:
             what = "is not input" if is_input is None else "is input"
             at = is_cpu_input if is_input is None else is_input
             return Difference(f"output {position} {what} {at} itself, unlike the CPU's")

@@ -40,6 +40,7 @@ from .compiled import (
     with_own_sources,
 )
 from .death import at_risk, begin, keep_words
+from .known_outcomes import KnownOutcomes, known_outcomes
 from .look_budget import LookBudget
 from .upstream_source import UpstreamKernels, put_upstream
 
@@ -121,6 +122,7 @@ class _Worker:
     store: Store
     shipped: AuditedKernels | None
     upstream: UpstreamKernels | None
+    known: KnownOutcomes | None = None
     frozen: set[str] = field(default_factory=set)
     looking: LookBudget = field(default_factory=LookBudget)
     moving: LookBudget = field(default_factory=LookBudget)
@@ -155,7 +157,7 @@ def _prepare(options: WorkerOptions) -> _Worker:
 
     from ..calls.references import register as register_references
     from ..sources import case_sources
-    from .device import open_device
+    from .device import environment, open_device
 
     torch.set_num_threads(1)
     device = open_device(options.settings.device, options.settings.profile)
@@ -173,7 +175,8 @@ def _prepare(options: WorkerOptions) -> _Worker:
     store = Store.open_to_add(options.store)
     keep_words(options.scratch)
     _limit_memory(options.settings.memory_limit)
-    return _Worker(options, sources, device, store, shipped, upstream)
+    known = known_outcomes(options.settings, environment(device)) if options.settings.compiled is not None else None
+    return _Worker(options, sources, device, store, shipped, upstream, known)
 
 
 def _put_shipped(options: WorkerOptions, device: AuditedDevice) -> AuditedKernels | None:
@@ -463,7 +466,10 @@ def _run_compiled(worker: _Worker, task: Task, cases: list[tuple[int, Case]], ma
         _announce(marker, position, worker.options.settings.timeout)
         inputs = described(case)
         reached_device = partial(_mark, marker, position, ON_DEVICE)
-        found = judged_compiled(worker.device, task.key, position, case, worker.options.settings.seed, reached_device)
+        seed = worker.options.settings.seed
+        judge = partial(judged_compiled, worker.device, task.key, position, case, seed, reached_device)
+        known = worker.known
+        found = judge() if known is None else known.outcome_of(task.key.label_of(position), judge)
         worker.store.add_compiled(task.group, position, found)
         worker.store.add_case(task.group, position, found.outcome, inputs)
     return len(cases)

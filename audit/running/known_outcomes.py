@@ -1,0 +1,102 @@
+"""What compiled calls showed before, kept under everything that decides it: an audit that was run once is quick again.
+
+The key of a case is its name in the audit and a fingerprint of what its verdict is a function of: the sources of the
+auditor and of the simulator, torch's files, the code generator, seed, profile, processor and environment variables.
+Only the simulated device answers the same each time; what a Mac showed is asked of it again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from ...cache import cache_folder
+from ...fingerprint import fingerprint, fingerprint_of_code
+from ...simulator.clang.cache import BuildCache
+from ..compiled.verdicts import CompiledOutcome, CompiledVerdict
+from ..selection import Settings
+
+DAYS = 30
+SUFFIX = ".json"
+# Their sources, and data, decide about inputs and verdicts.
+CODE = ("audit", "simulator")
+# Where torch decides what is generated, and what the generated code is compared with.
+TORCH_PARTS = ("_decomp", "_dynamo", "_functorch", "_inductor", "_prims", "_refs", "_subclasses", "include/c10", "lib")
+VARIABLES = ("MPSMITH_METAL", "PYTORCH_", "TORCH")
+# What the machine was short of may be there the next time.
+NOT_KEPT = frozenset(
+    {CompiledVerdict.CRASH, CompiledVerdict.TIMEOUT, CompiledVerdict.REFERENCE_FAILED, CompiledVerdict.SKIPPED}
+)
+
+
+class KnownOutcomes:
+    """Outcomes of compiled calls by the names of their cases.
+
+    Args:
+        folder: where they are.
+        decided_by: a fingerprint of what else they depend on.
+    """
+
+    def __init__(self, folder: Path, decided_by: str) -> None:
+        self._kept = BuildCache(folder)
+        self._decided_by = decided_by
+
+    def outcome_of(self, label: str, judge: Callable[[], CompiledOutcome]) -> CompiledOutcome:
+        """What is known of a case, or what `judge` says of it now."""
+        key = fingerprint(self._decided_by, label)
+        known = self._kept.find(key, SUFFIX)
+        if known is not None:
+            with contextlib.suppress(ValueError):
+                return _adapter().validate_python(json.loads(known[1]))
+        found = judge()
+        if found.verdict not in NOT_KEPT:
+            with contextlib.suppress(OSError):  # a full disk costs the next audit time, and this one nothing
+                self._kept.store(key, SUFFIX, _as_json(found))
+        return found
+
+
+def known_outcomes(settings: Settings, environment: Mapping[str, Any]) -> KnownOutcomes | None:
+    """What is known for an audit with these settings; None where a case may show something else each time.
+
+    Args:
+        environment: of the audit, as its store has it.
+    """
+    if not environment["simulated"] or settings.faults or settings.imports:
+        return None
+    chosen = (settings.seed, settings.samples.value, settings.codegen, settings.refuse_dtypes_of, settings.large)
+    variables = {name: value for name, value in os.environ.items() if name.startswith(VARIABLES)}
+    depends_on = json.dumps([chosen, dict(environment), variables], sort_keys=True, default=str)
+    folder = cache_folder() / "compiled"
+    known = KnownOutcomes(folder, fingerprint(depends_on, fingerprint_of_code(*CODE), _torch_files()))
+    with contextlib.suppress(OSError):
+        BuildCache(folder).discard_old(DAYS)
+    return known
+
+
+def _torch_files() -> str:
+    """A fingerprint of names, sizes and times of torch's files: somebody may work on the generator itself."""
+    import torch
+
+    root = Path(torch.__file__).parent
+    files = sorted(path for part in TORCH_PARTS for path in (root / part).rglob("*") if path.suffix != ".pyc")
+    stats = [(str(path.relative_to(root)), path.stat()) for path in files if path.is_file()]
+    return fingerprint(*(f"{name} {stat.st_size} {stat.st_mtime_ns}" for name, stat in stats))
+
+
+def _as_json(found: CompiledOutcome) -> bytes:
+    """The outcome, with the source of what is wrong alone; pydantic's own JSON knows no infinite errors."""
+    kept = replace(found, source="") if found.verdict.is_right else found
+    return json.dumps(_adapter().dump_python(kept, mode="json")).encode()
+
+
+@cache
+def _adapter() -> TypeAdapter[CompiledOutcome]:
+    return TypeAdapter(CompiledOutcome)

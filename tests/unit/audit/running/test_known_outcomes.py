@@ -1,0 +1,107 @@
+"""Outcomes of compiled calls are known again where all that decides them is the same, and asked for where not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mpsmith.audit.compiled.verdicts import Blame, CompiledOutcome, CompiledVerdict
+from mpsmith.audit.running.known_outcomes import KnownOutcomes, known_outcomes
+from mpsmith.audit.selection import Settings
+from mpsmith.audit.verdicts import CaseVerdict, Outcome
+
+WRONG = CompiledOutcome(
+    CompiledVerdict.WRONG,
+    Outcome(CaseVerdict.WRONG, "backward", "1 of 3", ("aten::mode",), max_error=float("inf"), seconds=0.5),
+    aten=("aten::mm",),
+    kernels=2,
+    graphs=1,
+    breaks=("a call",),
+    reason="backward: 1 of 3",
+    line="x",
+    blame=Blame.INDUCTOR,
+    source="kernel void f() {}",
+)
+LABEL = "opinfo:sin:float32:0:compiled"
+ENVIRONMENT = {"simulated": True, "torch": "2.13.0", "profile": "2.13.0"}
+
+
+class Judging:
+    """Says the same each time, and counts how often it was asked."""
+
+    def __init__(self, found: CompiledOutcome = WRONG) -> None:
+        self.found = found
+        self.asked = 0
+
+    def __call__(self) -> CompiledOutcome:
+        self.asked += 1
+        return self.found
+
+
+def test_an_outcome_is_known_by_the_next_audit(tmp_path: Path) -> None:
+    judging = Judging()
+    assert KnownOutcomes(tmp_path, "a").outcome_of(LABEL, judging) == WRONG
+    assert KnownOutcomes(tmp_path, "a").outcome_of(LABEL, judging) == WRONG
+    assert judging.asked == 1
+
+
+@pytest.mark.parametrize(("decided_by", "label"), [("b", LABEL), ("a", "opinfo:sin:float32:1:compiled")])
+def test_another_case_or_other_code_is_not_known(decided_by: str, label: str, tmp_path: Path) -> None:
+    judging = Judging()
+    KnownOutcomes(tmp_path, "a").outcome_of(LABEL, judging)
+    KnownOutcomes(tmp_path, decided_by).outcome_of(label, judging)
+    assert judging.asked == 2
+
+
+@pytest.mark.parametrize("verdict", [CompiledVerdict.CRASH, CompiledVerdict.TIMEOUT, CompiledVerdict.REFERENCE_FAILED])
+def test_what_may_end_otherwise_is_asked_again(verdict: CompiledVerdict, tmp_path: Path) -> None:
+    judging = Judging(replace(WRONG, verdict=verdict))
+    for _ in range(2):
+        KnownOutcomes(tmp_path, "a").outcome_of(LABEL, judging)
+    assert judging.asked == 2
+
+
+def test_the_source_of_what_is_right_is_not_kept(tmp_path: Path) -> None:
+    right = replace(WRONG, verdict=CompiledVerdict.METAL)
+    for expected in (right, replace(right, source="")):
+        assert KnownOutcomes(tmp_path, "a").outcome_of(LABEL, Judging(right)) == expected
+
+
+def test_a_damaged_entry_and_a_folder_that_refuses_cost_time_alone(tmp_path: Path) -> None:
+    judging = Judging()
+    KnownOutcomes(tmp_path, "a").outcome_of(LABEL, judging)
+    (entry,) = tmp_path.rglob("*.json")
+    entry.write_text("{}")
+    assert KnownOutcomes(tmp_path, "a").outcome_of(LABEL, judging) == WRONG
+    (tmp_path / "file").touch()
+    assert KnownOutcomes(tmp_path / "file", "a").outcome_of(LABEL, judging) == WRONG
+    assert judging.asked == 3
+
+
+def test_what_decides_is_part_of_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MPSMITH_CACHE", str(tmp_path))
+    judging, plain = Judging(), Settings()
+    others = [
+        (plain, ENVIRONMENT),
+        (replace(plain, seed=1), ENVIRONMENT),
+        (replace(plain, codegen="2.15.0"), ENVIRONMENT),
+        (plain, {**ENVIRONMENT, "torch": "2.14.0"}),
+    ]
+    for settings, environment in (*others, *others):
+        known = known_outcomes(settings, environment)
+        assert known is not None
+        known.outcome_of(LABEL, judging)
+    assert judging.asked == len(others)
+    monkeypatch.setenv("TORCHINDUCTOR_EXAMPLE", "1")
+    known = known_outcomes(plain, ENVIRONMENT)
+    assert known is not None
+    known.outcome_of(LABEL, judging)
+    assert judging.asked == len(others) + 1
+
+
+def test_a_mac_and_code_that_is_not_ours_are_always_asked() -> None:
+    assert known_outcomes(Settings(), {**ENVIRONMENT, "simulated": False}) is None
+    assert known_outcomes(Settings(imports=("theirs",)), ENVIRONMENT) is None
+    assert known_outcomes(Settings(faults=("a fault",)), ENVIRONMENT) is None
