@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -181,8 +182,7 @@ def _ready_to_compile() -> Iterator[None]:
 @contextmanager
 def _without_timing_guards() -> Iterator[None]:
     """Without Dynamo's measurement of its guards, which empties the processor's caches first: 25 ms for each graph."""
-    import torch._dynamo.guards as guards
-
+    guards: Any = importlib.import_module("torch._dynamo.guards")
     measuring = getattr(guards, "profile_guard_manager", None)
     if measuring is None:
         yield

@@ -53,8 +53,10 @@ def reason_of(error: BaseException) -> str:
     if verdict is CompiledVerdict.REJECTED and (refused := _refusal(error)):
         return refused[0]
     cause = _of_inductor(error) if verdict is CompiledVerdict.NOT_LOWERED else error
-    text = _joined(_without_hints(str(cause)))
     name = type(cause).__name__
+    if name == "CppCompileError" and (found := _FIRST_ERROR.search(str(cause))):
+        return f"{name}: {_joined(found['message'])}"  # what the host's compiler says, behind pages of its options
+    text = _joined(_without_hints(str(cause)))
     if text:
         return f"{name}: {text}"
     frames = traceback.extract_tb(cause.__traceback__)

@@ -234,6 +234,58 @@ inputs = [torch.tensor([1.0, 5.0])]
         CompiledVerdict.WRONG,
         (Report(f"{_PULL}189291", "adds an erfc that does not cancel"),),
     ),
+    Defect(
+        "U20",
+        "what is added to memory after a reduction is added once for each thread",
+        """
+def program(x, index):
+    return torch.zeros(3, device=x.device).index_put_((index,), x.sum(1), accumulate=True)
+
+
+inputs = [torch.ones(2, 40), torch.tensor([0, 1])]
+""",
+        "Every thread of the threadgroup has the sum, and every thread adds it with `atomic_add`; a plain store is left"
+        " to the first thread. The backward of multi_margin_loss is such a kernel.",
+        Certainty.LOGIC,
+        CompiledVerdict.WRONG,
+    ),
+    Defect(
+        "U21",
+        "multilabel_margin_loss counts the first class once for each place behind the labels",
+        """
+def program(x, target):
+    return torch.nn.functional.multilabel_margin_loss(x, target)
+
+
+inputs = [torch.tensor([[0.5, 0.0]]), torch.tensor([[1, -1]])]
+""",
+        "Places from the first -1 on become class 0 so that they can be gathered, and still take part in the sum. That"
+        " is torch's decomposition, the same for every device.",
+        Certainty.LOGIC,
+        CompiledVerdict.WRONG,
+        (
+            Report(f"{_ISSUE}141017", "the same with the back end aot_eager"),
+            Report(f"{_PULL}189552", "mends the decomposition, which an overlay does not have"),
+        ),
+    ),
+    Defect(
+        "U22",
+        "with cpp_wrapper the host code does not compile",
+        """
+@torch.compiler.disable
+def program(x):
+    if x.device.type == "cpu":
+        return torch.sin(x)
+    return torch.compile(torch.sin, options={"cpp_wrapper": True})(x)
+
+
+inputs = [torch.ones(4)]
+""",
+        "The host code calls get_mps_lib_0_handle(), which is generated for AOTInductor alone.",
+        Certainty.LOGIC,
+        CompiledVerdict.NOT_LOWERED,
+        compiles_itself=True,
+    ),
 )
 
 UNDEFINED = (

@@ -45,6 +45,17 @@ class TestVerdictOfException:
         assert verdict_of_exception(error) is CompiledVerdict.NOT_LOWERED
         assert reason_of(error) == "NotImplementedError in cosh"
 
+    def test_the_host_s_compiler_refuses_in_one_line(self) -> None:
+        class CppCompileError(RuntimeError):
+            pass
+
+        said = (
+            "C++ compile error\n\nCommand:\ng++ -D USE_MPS\n\nOutput:\nmain.cpp:7:3: error: 'handle' was not declared\n"
+        )
+        error = _inductor_error(CppCompileError(said))
+        assert verdict_of_exception(error) is CompiledVerdict.NOT_LOWERED
+        assert reason_of(error) == "CppCompileError: 'handle' was not declared"
+
     def test_a_cause_counts_as_the_exception_itself(self) -> None:
         error = RuntimeError("of the back end")
         error.__cause__ = SyntaxError(REFUSED)
