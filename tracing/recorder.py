@@ -45,6 +45,8 @@ _LIVE_IN_KERNELS = (
     _AUTOCAST_MPS,
     _AUTOCAST_CPU,
 )
+# What a Parameter has for __torch_dispatch__: torch names it among the types, but it handles no call itself.
+_NOTHING_OF_ITS_OWN = torch._C._disabled_torch_dispatch_impl
 # Kinds as numbers, which are quick to compare and to look up.
 KINDS = tuple(Kind)
 FALLBACK, NATIVE, TO_MPS, FROM_MPS, SYNCHRONISATION = range(len(KINDS))
@@ -142,7 +144,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Run the call as it would have run, and record it where it is one on mps."""
         if kwargs is None:
             kwargs = _NO_ARGUMENTS
-        if types and not all(tensor_type is torch.Tensor for tensor_type in types):
+        if types and not all(tensor_type.__torch_dispatch__ is _NOTHING_OF_ITS_OWN for tensor_type in types):
             return NotImplemented  # the subclass first; the calls that it makes come here
         tensors = _tensors(args, kwargs)
         on_mps = is_complex = False

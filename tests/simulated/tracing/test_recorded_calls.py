@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import threading
 from collections import Counter
@@ -241,3 +242,12 @@ def test_counting_alone_has_no_lines() -> None:
     (at,) = t.fallbacks
     assert (at.overload, at.calls, str(at.place)) == ("aten::heaviside.out", 1, "unknown")
     assert t.recording.events == []
+
+
+def test_parameters_can_be_copied_and_their_data_taken() -> None:
+    model = nn.Linear(2, 2).to("mps")
+    with mpsmith.trace():
+        twin = copy.deepcopy(model)
+        model.weight.data.fill_(0)
+    assert torch.equal(twin.bias.cpu(), model.bias.cpu())
+    assert not torch.equal(twin.weight.cpu(), model.weight.cpu())
