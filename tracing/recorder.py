@@ -110,6 +110,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._undo = [
             lambda: _pop(None),
             _follow_threads(self),
+            _keep_the_way_of_ctc_loss(),
             *(_see_registrations(self, name) for name in ("impl", "_destroy")),
             _see_waiting(self, torch.mps, "synchronize"),
             _see_waiting(self, torch._tensor_str, "_str"),
@@ -406,6 +407,28 @@ def _follow_threads(recorder: Recorder) -> Callable[[], None]:
 
     def undo() -> None:
         threading.Thread.start = start  # type: ignore[method-assign]
+
+    return undo
+
+
+def _keep_the_way_of_ctc_loss() -> Callable[[], None]:
+    """Let ctc_loss call what it calls without a mode; returns what undoes it.
+
+    Where any mode is there, torch takes another way for lengths in tensors, which fails where they are on the CPU.
+    Without one it reads the lengths, as is done here.
+    """
+    function = torch.ctc_loss
+
+    @functools.wraps(function)
+    def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, *args: Any, **kw: Any) -> Any:
+        if isinstance(input_lengths, torch.Tensor) and not torch.compiler.is_compiling():
+            input_lengths, target_lengths = input_lengths.tolist(), target_lengths.tolist()
+        return function(log_probs, targets, input_lengths, target_lengths, *args, **kw)
+
+    torch.ctc_loss = ctc_loss
+
+    def undo() -> None:
+        torch.ctc_loss = function
 
     return undo
 

@@ -251,3 +251,18 @@ def test_parameters_can_be_copied_and_their_data_taken() -> None:
         model.weight.data.fill_(0)
     assert torch.equal(twin.bias.cpu(), model.bias.cpu())
     assert not torch.equal(twin.weight.cpu(), model.weight.cpu())
+
+
+def test_ctc_loss_goes_the_way_that_it_goes_without_a_trace() -> None:
+    log_probs = torch.randn(10, 2, 5).log_softmax(2).to("mps")
+    targets, lengths = torch.tensor([[1, 2], [3, 4]]), (torch.tensor([10, 10]), torch.tensor([2, 2]))
+
+    def loss() -> torch.Tensor:
+        return nn.functional.ctc_loss(log_probs, targets, *lengths)
+
+    expected = loss()
+    loading.reset_counters()
+    with mpsmith.trace() as t:
+        seen = loss()
+    assert counted(t.recording) == device_counted() == {"aten::_ctc_loss": 1}
+    assert torch.equal(seen.cpu(), expected.cpu())
