@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from ..runtime.rows import launch_rows, row_group
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
+_HALVES = frozenset({torch.float16, torch.bfloat16})
 _SHARE = 4096  # elements that one group takes
 _MOST_GROUPS = 1024
 _WORDS_OF_A_SHARE = {False: 3, True: 4}  # of 4 bytes, for real and for complex numbers
@@ -35,6 +37,7 @@ def _correction_out(name: str, root: bool) -> Callable[..., torch.Tensor]:
         reduced = _dimensions(self, dim)
         degrees = 1.0 if correction is None else float(correction)
         shape = [1 if d in reduced else size for d, size in enumerate(self.shape) if keepdim or d not in reduced]
+        _check_number_of_results(self, out, math.prod(shape), name)
         resize_output(out, shape)
         refuse_internal_overlap(out)
         if (out.numel() and _length(self, reduced) <= degrees) or not self.numel():
@@ -94,12 +97,19 @@ def _length(x: torch.Tensor, reduced: set[int]) -> int:
     return length
 
 
+def _check_number_of_results(x: torch.Tensor, out: torch.Tensor, results: int, name: str) -> None:
+    """What the CPU refuses by how many results there are: one of halves in a wider dtype, several in a complex one."""
+    if results == 1:
+        if x.numel() and x.dtype in _HALVES and out.dtype not in _HALVES:
+            raise RuntimeError(f"std_var_all: Unsupported dtype {str(x.dtype).removeprefix('torch.')}")
+    elif out.is_complex() and not x.is_complex():
+        raise NotImplementedError(f"{name} of {x.dtype} into complex outputs is not implemented on mps")
+
+
 def _check_dtypes(x: torch.Tensor, out: torch.Tensor, name: str) -> None:
     if x.dtype not in FLOATING and not x.is_complex():
         raise RuntimeError("std and var only support floating point and complex dtypes")
     require_castable(torch.float32 if x.is_complex() else x.dtype, out.dtype)
-    if x.dtype in FLOATING and out.is_complex():
-        raise NotImplementedError(f"{name} of {x.dtype} into {out.dtype} is not implemented on mps")
     if x.dtype not in METAL_TYPES:
         raise NotImplementedError(f"{name} is not implemented for {x.dtype} on mps")
 

@@ -25,6 +25,8 @@ DTYPES = (torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32
 CALLS = 2  # of each overload and dtype
 # The CPU's kernel writes its noise and result without a look at their shapes, and crashes.
 UNCHECKED_ON_CPU = {"aten::rrelu_with_noise.out"}
+# The CPU's kernel takes the memory of an output for that of the inputs' dtype, and writes beyond a narrower one.
+DTYPE_UNCHECKED_ON_CPU = {"aten::_compute_linear_combination.out"}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -79,7 +81,7 @@ def test_every_out_form_is_tried() -> None:
     assert all(list(calls(overload)) for overload in OVERLOADS)
 
 
-@pytest.mark.parametrize("overload", OVERLOADS)
+@pytest.mark.parametrize("overload", [name for name in OVERLOADS if name not in DTYPE_UNCHECKED_ON_CPU])
 def test_an_output_of_another_dtype_is_refused_or_filled_as_on_the_cpu(overload: str) -> None:
     for args, kwargs in calls(overload):
         for which in out_arguments(overload):
