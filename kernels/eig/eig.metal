@@ -60,7 +60,7 @@ inline void to_hessenberg(
     const float2 first = head + direction * norm;
     const float factor = 2.0f / (below + squared(first));
     for (int i = k + 1 + int(thread_index); i < n; i += int(threads)) {
-      v[i] = i == k + 1 ? first : h(i, k);
+      v[i] = i == k + 1 ? first : float2(h(i, k));
     }
     threadgroup_barrier(mem_flags::mem_device);
     for (int j = k + int(thread_index); j < n; j += int(threads)) {
