@@ -24,6 +24,9 @@ FUNCTORS = {
     "softshrink": (
         "    const float x = float(self);\n    return T(x > lambd ? x - lambd : x < -lambd ? x + lambd : x * 0.0f);\n"
     ),
+    "softshrink_backward": (
+        "    const float x = float(self);\n    return x >= -lambd && x <= lambd ? T(0.0f) : grad_output;\n"
+    ),
 }
 _UNWRITTEN = re.compile(r"    return T\(float\(\w+\)\);\n")
 # Operators of finished families.
