@@ -236,7 +236,8 @@ class Subject:
     def _remembered(self, dtype: str, overload: str | None = None) -> list[Case]:
         """Calls of the overloads that the CPU is known to accept.
 
-        An operator that takes none of DTYPES is called with its own, whatever is asked for.
+        An operator that takes none of DTYPES is called with its own, whatever is asked for; one that the CPU does not
+        take in this dtype, with another of them.
         """
         cases = []
         for name in (overload,) if overload else self.overloads:
@@ -244,6 +245,9 @@ class Subject:
             fitting = [(args, kwargs) for own, args, kwargs in calls if own == dtype]
             if not any(own in DTYPES for own, _, _ in calls):
                 fitting = [(args, kwargs) for _, args, kwargs in calls]
+            elif not fitting:  # nothing to compare with in this dtype: the CPU refuses it
+                first = next(own for own, _, _ in calls if own in DTYPES)
+                fitting = [(args, kwargs) for own, args, kwargs in calls if own == first]
             written = SchemaCall(f"aten::{name}")
             cases += [Case(written, args, kwargs, title=f"a call of aten::{name}") for args, kwargs in fitting]
         return cases

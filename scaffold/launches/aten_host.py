@@ -63,7 +63,7 @@ class AtenHost(CxxHost):
 
     def expanded(self, tensor: str, shape: str) -> str:
         """A contiguous tensor of that shape."""
-        return f"{tensor}.expand({shape or self._spread_shape}).contiguous()"
+        return f"{tensor}.expand({shape}).contiguous()"
 
     def resize(self, tensor: str, shape: str) -> str:
         """The statement that gives an output its shape."""
@@ -81,10 +81,6 @@ class AtenHost(CxxHost):
         for shape in shapes[1:]:
             found = f"at::infer_size({found}, {shape})"
         return found
-
-    @property
-    def _spread_shape(self) -> str:
-        return self.broadcast([f"{buffer.name}.sizes()" for buffer in self.launch.spread])
 
     def number(self, buffer: BoundBuffer) -> str:
         """A number as the shader takes it."""

@@ -135,9 +135,8 @@ class CxxHost:
             return f"{argument}.has_value() ? {self.contiguous(f'(*{argument})')} : {stand_in}"
         if name in launch.in_rows:
             return f"{self.support}rows_of({name}, {self._dims})"
-        if launch.is_elementwise_out or (len(launch.spread) > 1 and buffer in launch.spread):
-            shape = f"{launch.outputs[0].name}.sizes()" if launch.outputs else ""
-            return self.expanded(name, shape)
+        if launch.outputs and (launch.is_elementwise_out or (len(launch.spread) > 1 and buffer in launch.spread)):
+            return self.expanded(name, f"{launch.outputs[0].name}.sizes()")
         return self.contiguous(name)
 
     def _written(self, buffer: BoundBuffer) -> str:
