@@ -108,5 +108,6 @@ def _statement_end(tokens: Tokens, i: int) -> int:
     if text[i] == "do":
         return pair[_statement_end(tokens, i + 1) + 2] + 1
     while not text[i].startswith(";"):
-        i = pair[i] + 1 if text[i][:1] in ("(", "[", "{") else i + 1
+        # A literal such as 2.0h stands rewritten with a bracket in front, which is no pair of the source.
+        i = pair[i] + 1 if i in pair and text[i][:1] in ("(", "[", "{") else i + 1
     return i

@@ -43,6 +43,18 @@ def test_half_and_bfloat_literals() -> None:
     assert per_thread("sizeof(1.5h) == 2 && sizeof(1.5bf) == 2 && 2h == half(2.0) && 1e1h == 10.0h", np.int32).all()
 
 
+def test_half_literals_in_a_branch_without_braces_that_lanes_share() -> None:
+    out = np.zeros(32, np.float32)
+    run(
+        "kernel void k(device float* out, uint i [[thread_position_in_grid]]) {"
+        " half v = half(i); if (i < 2) v = simd_sum(v) * 2.0h + half((1.5bf)); out[i] = float(v); }",
+        out,
+        threads=32,
+        group_size=32,
+    )
+    assert out.tolist() == [3.5, 3.5, *range(2, 32)]
+
+
 def test_half_rounds_after_each_operation() -> None:
     x = np.array([0.1, 0.2, 1000.5, 3.14159, 65000], np.float16)
     found = per_thread("x[i] * x[i] + x[i]", np.float16, 5, x=x)
