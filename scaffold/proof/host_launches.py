@@ -33,7 +33,7 @@ _DENSE = re.compile(r"^(?P<name>\w+)_dense$")
 
 
 @dataclass(frozen=True)
-class KernelParameter:
+class DeclaredBuffer:
     """A parameter of a kernel that a buffer is bound to: its type without qualifiers, its name."""
 
     name: str
@@ -42,7 +42,7 @@ class KernelParameter:
     is_constant: bool
 
 
-def kernel_parameters(programs: Sequence[str]) -> dict[str, list[KernelParameter]]:
+def kernel_parameters(programs: Sequence[str]) -> dict[str, list[DeclaredBuffer]]:
     """The buffers of each kernel function that is written in these programs, templates included, by its name."""
     found = {}
     for program in programs:
@@ -54,14 +54,14 @@ def kernel_parameters(programs: Sequence[str]) -> dict[str, list[KernelParameter
     return found
 
 
-def _parameter(match: re.Match[str]) -> KernelParameter:
+def _parameter(match: re.Match[str]) -> DeclaredBuffer:
     declared = match["type"]
     bare = re.sub(r"\b(device|constant|const|threadgroup|thread|coherent)\b|[*&\s]", " ", declared)
-    return KernelParameter(match["name"], " ".join(bare.split()), "*" in declared, "constant" in declared)
+    return DeclaredBuffer(match["name"], " ".join(bare.split()), "*" in declared, "constant" in declared)
 
 
 def check_launches(
-    path: Path, text: str, names: Collection[str], parameters: Mapping[str, Sequence[KernelParameter]]
+    path: Path, text: str, names: Collection[str], parameters: Mapping[str, Sequence[DeclaredBuffer]]
 ) -> list[Diagnostic]:
     """Findings about the launches of one file.
 
@@ -135,7 +135,7 @@ def _set_arguments(rest: str) -> list[str] | None:
     return [bound[index] for index in sorted(bound)] if bound and sorted(bound) == list(range(len(bound))) else None
 
 
-def _problems(arguments: Sequence[str], declared: Sequence[KernelParameter]) -> Iterator[str]:
+def _problems(arguments: Sequence[str], declared: Sequence[DeclaredBuffer]) -> Iterator[str]:
     if len(arguments) != len(declared):
         yield f"{len(arguments)} arguments are bound, and the kernel has {len(declared)} buffers"
         return

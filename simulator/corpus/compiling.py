@@ -14,7 +14,7 @@ Standing = Literal["accepted", "refused", "not supported"]
 
 
 @dataclass(frozen=True)
-class Result:
+class FileStanding:
     """How a program fared: `reason` is its first error, empty where there is none."""
 
     project: str
@@ -24,7 +24,7 @@ class Result:
     reason: str
 
 
-def compile_project(project: Project, tree: Path) -> Iterator[Result]:
+def compile_project(project: Project, tree: Path) -> Iterator[FileStanding]:
     """A result for each program, in the order of their names."""
     root = tree / project.root
     for source in project.sources(tree):
@@ -36,4 +36,4 @@ def compile_project(project: Project, tree: Path) -> Iterator[Result]:
         if first is not None and first.rule == "not-supported":
             standing = "not supported"
         reason = "" if first is None else f"{Path(first.file).name}:{first.line}: {first.message}"
-        yield Result(project.name, project.version, str(source.file.relative_to(root)), standing, reason)
+        yield FileStanding(project.name, project.version, str(source.file.relative_to(root)), standing, reason)

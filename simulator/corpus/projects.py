@@ -14,7 +14,7 @@ _LIST = Path(__file__).parent / "projects.yaml"
 
 
 @dataclass(frozen=True)
-class Source:
+class CorpusFile:
     """One program of a project: the file, and its text with what the project's build puts in front."""
 
     file: Path
@@ -60,13 +60,13 @@ class Project:
         """Folders for `#include`, in a tree of the project."""
         return [tree / self.root / folder for folder in self.include]
 
-    def sources(self, tree: Path) -> Iterator[Source]:
+    def sources(self, tree: Path) -> Iterator[CorpusFile]:
         """The programs in a tree of the project, by name."""
         root = tree / self.root
         left_out = {file for glob in (*self.without, *self.before) for file in root.glob(glob)}
         before = [_marked(root / name) for name in self.before]
         for file in sorted({file for glob in self.files for file in root.glob(glob)} - left_out):
-            yield Source(file, "".join([*before, _marked(file) if before else _read(file)]))
+            yield CorpusFile(file, "".join([*before, _marked(file) if before else _read(file)]))
 
 
 def _read(file: Path) -> str:
