@@ -26,7 +26,7 @@ from ..errors import MpsmithError
 from .generation.generate import Scaffold, prepare
 from .generation.writing import write
 from .launches.launch import Launch, launch_of
-from .operators.observing import observations_of
+from .operators.observing_apart import observations_of
 from .operators.source import Source, source_of
 from .reference_body import ASPECTS, Findings, FunctorBody, ReferenceBody
 from .targets import KernelTarget

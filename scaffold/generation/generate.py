@@ -13,7 +13,7 @@ from ..manifest import Manifest
 from ..operators.gap import require_gap, require_no_kernel
 from ..operators.kinds import Choice, KernelKind, kind_of
 from ..operators.model import OperatorModel
-from ..operators.observing import observations_of
+from ..operators.observing_apart import observations_of
 from ..operators.opinfos import opinfos_for
 from ..operators.references import references_of
 from ..operators.source import Source

@@ -15,7 +15,6 @@ import torch
 from ...audit.calls.invocation import overload_of
 from ...audit.tree import map_leaves
 from .known_calls import DTYPES, KnownCall, known_calls
-from .model import OperatorModel
 from .observation import FOLLOWS, Observation, ObservedTensor
 
 _ENOUGH_CALLS = 12
@@ -50,12 +49,6 @@ def observed(name: str) -> Observation | None:
         ),
         has_meta=all(_answers_on_meta(overload, call) for call in main[:2]),
     )
-
-
-def observations_of(operator: OperatorModel) -> dict[str, Observation]:
-    """What is seen of each overload of an operator that gets a kernel."""
-    found = {overload.name: observed(overload.name) for overload in operator.kernels}
-    return {name: observation for name, observation in found.items() if observation is not None}
 
 
 @dataclass(frozen=True)
@@ -131,6 +124,8 @@ def _reduced(one: _Seen) -> Sequence[int] | None:
 
 
 def _broadcast(one: _Seen) -> Sequence[int] | None:
+    if not one.inputs:
+        return None
     try:
         return tuple(torch.broadcast_tensors(*one.inputs.values())[0].shape)  # type: ignore[no-untyped-call]
     except RuntimeError:

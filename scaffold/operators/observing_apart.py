@@ -1,0 +1,43 @@
+"""Observes operators in a process of its own: given arguments that were made up, some CPU kernels end the process."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import multiprocessing
+from concurrent.futures import TimeoutError as TookTooLong
+
+from pebble import ProcessExpired, ProcessPool
+
+from .model import OperatorModel
+from .observation import Observation
+from .observing import observed
+
+_SECONDS = 120.0
+
+
+def observations_of(operator: OperatorModel) -> dict[str, Observation]:
+    """What is seen of each overload of an operator that gets a kernel; nothing where that ends the process or hangs."""
+    found = {overload.name: _observed_apart(overload.name) for overload in operator.kernels}
+    return {name: observation for name, observation in found.items() if observation is not None}
+
+
+def _observed_apart(name: str) -> Observation | None:
+    try:
+        observation: Observation | None = _pool().schedule(observed, args=[name], timeout=_SECONDS).result()
+    except (ProcessExpired, TookTooLong):
+        return None
+    return observation
+
+
+@functools.cache
+def _pool() -> ProcessPool:
+    """One process for all operators of this one, which is replaced when it dies."""
+    pool = ProcessPool(max_workers=1, context=multiprocessing.get_context("spawn"))
+
+    def end() -> None:
+        pool.stop()
+        pool.join()
+
+    atexit.register(end)
+    return pool
