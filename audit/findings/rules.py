@@ -213,6 +213,16 @@ TORCH = (
         ("_pdist_*", "multi_margin_loss_*", "multilabel_margin_loss_*"),
     ),
     ExplainingRule(
+        "fallback-resizes-in-rows",
+        "where torch falls back, an empty out= is resized to rows; the CPU's kernel gives it the strides of its input",
+        WRONG,
+        r"^output \d+, a view, has stride \([\d, ]+\), not \([\d, ]+\)$",
+        ("heaviside.out", "special_legendre_polynomial_p.out", "special_laguerre_polynomial_l.out"),
+        sources=("schema twins",),
+        inputs=r"out= resized: ",
+        without_kernel=True,
+    ),
+    ExplainingRule(
         "expanded-target-refused",
         "PyTorch forbids to write into memory that several elements share; a CPU kernel that does not look takes it",
         WRONG,

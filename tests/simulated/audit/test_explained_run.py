@@ -79,6 +79,7 @@ SHOWN_BY_MIXED_DTYPES = {
 }
 SHOWN_BY_COMPLEX_DTYPES = {"linear-second-derivative": "nn.functional.linear"}
 SHOWN_BY_PAIRS = {"addr-in-place-resizes": "addr"}
+SHOWN_BY_TWINS = {"fallback-resizes-in-rows": "heaviside.out"}
 SHOWN_BY_A_MAC = {"order-that-nobody-asked-for"}
 
 
@@ -116,6 +117,7 @@ def test_every_rule_about_torch_is_shown_here() -> None:
         | set(SHOWN_BY_MIXED_DTYPES)
         | set(SHOWN_BY_COMPLEX_DTYPES)
         | set(SHOWN_BY_PAIRS)
+        | set(SHOWN_BY_TWINS)
         | {SHOWN_BY_FULL_SAMPLES}
         | SHOWN_BY_A_MAC
     )
@@ -138,9 +140,10 @@ def test_the_forms_of_bytes_are_for_full_samples(tmp_path: Path) -> None:
         (SHOWN_BY_LAYOUTS, ("schema targets", "schema tensor layouts"), ("float32", "float16", "uint8")),
         (SHOWN_BY_MIXED_DTYPES, ("mixed dtypes", "schema mixed dtypes"), ("float32", "bool")),
         (SHOWN_BY_COMPLEX_DTYPES, ("forms",), ("complex64",)),
+        (SHOWN_BY_TWINS, ("schema twins",), ("float32", "float16")),
         (SHOWN_BY_PAIRS, ("pairs",), ("float32", "uint8")),
     ],
-    ids=["opinfos", "schemas", "arguments", "draws", "layouts", "mixed dtypes", "complex dtypes", "pairs"],
+    ids=["opinfos", "schemas", "arguments", "draws", "layouts", "mixed dtypes", "complex dtypes", "twins", "pairs"],
 )
 def test_operators_with_rules_have_nothing_unexplained(
     tmp_path: Path, shown: dict[str, str], sources: tuple[str, ...], dtypes: tuple[str, ...]

@@ -190,6 +190,17 @@ TABLE = (
         ("_pdist_forward", "multi_margin_loss_backward.grad_input", "multilabel_margin_loss_forward.output"),
     ),
     Explained(
+        "fallback-resizes-in-rows",
+        V.WRONG,
+        ("output 0, a view, has stride (12, 4, 1), not (1, 2, 6)",),
+        ("heaviside.out", "special_legendre_polynomial_p.out", "special_laguerre_polynomial_l.out"),
+        fixed={
+            "source": ("schema twins", "schema"),
+            "inputs": ("tensor 0 transposed, out= resized: (x)", "tensor 0 transposed: (x)"),
+            "fallbacks": (("mine::op",), ("aten::op",)),
+        },
+    ),
+    Explained(
         "expanded-target-refused",
         V.WRONG,
         ("raises RuntimeError: unsupported operation: more than one element of the written-to tensor refers to a",),
