@@ -2,6 +2,7 @@
 #pragma once
 #include "atomic.h"
 #include "internals.h"
+#include "parameters.h"
 
 extern "C" {
 // One threadgroup, as the scheduler describes it (runtime/runtime.h has the same layout).
@@ -56,12 +57,6 @@ struct msl_thread {
   uint dispatch_quadgroups_per_threadgroup() const { return (full_count() + 3) / 4; }
 };
 
-template <int I, class F> struct msl_argument;
-template <int I, class R, class A, class... B> struct msl_argument<I, R(A, B...)> {
-  typedef typename msl_argument<I - 1, R(B...)>::type type;
-};
-template <class R, class A, class... B> struct msl_argument<0, R(A, B...)> { typedef A type; };
-
 template <class P> struct msl_binding {
   static_assert(sizeof(P) == 0, "a kernel parameter must be a buffer (pointer or reference) or have an attribute such "
                                 "as [[thread_position_in_grid]]");
@@ -87,17 +82,6 @@ template <class T> struct msl_binding<T&> {
   }
 };
 
-template <class P> MSL_INLINE P msl_builtin(uint v) {
-  static_assert(is_scalar<P>::value, "this attribute needs a scalar parameter: uint or ushort");
-  return (P)v;
-}
-template <class P> MSL_INLINE P msl_builtin(uint3 v) {
-  typedef msl_parts<remove_cv_t<P>> parts;
-  typedef typename parts::scalar S;
-  if constexpr ((int)parts::count == 1) return (P)v.x;
-  else if constexpr ((int)parts::count == 2) return P((S)v.x, (S)v.y);
-  else return P((S)v.x, (S)v.y, (S)v.z);
-}
 } // namespace metal
 
 // A `threadgroup` variable of a kernel is one object for all threads of the group. Groups run one after another, so a

@@ -5,6 +5,8 @@
 // the active set.
 #pragma once
 #include "math.h"
+#include "memory_order.h"
+#include "uniform.h"
 
 extern "C" {
 struct msl_exchange_t {
@@ -39,31 +41,6 @@ struct msl_region {
 };
 
 namespace metal {
-enum class mem_flags : uint {
-  mem_none = 0,
-  mem_device = 1,
-  mem_threadgroup = 2,
-  mem_texture = 4,
-  mem_threadgroup_imageblock = 8,
-  mem_object_data = 16,
-  mem_device_and_threadgroup = 3
-};
-MSL_INLINE constexpr mem_flags operator|(mem_flags a, mem_flags b) { return (mem_flags)((uint)a | (uint)b); }
-MSL_INLINE constexpr mem_flags operator&(mem_flags a, mem_flags b) { return (mem_flags)((uint)a & (uint)b); }
-enum MSL_NAME(memory_order) {
-  MSL_NAME(memory_order_relaxed) = 0,
-  MSL_NAME(memory_order_acquire) = 2,
-  MSL_NAME(memory_order_release) = 3,
-  MSL_NAME(memory_order_acq_rel) = 4,
-  MSL_NAME(memory_order_seq_cst) = 5
-};
-enum thread_scope {
-  thread_scope_thread,
-  thread_scope_simdgroup,
-  thread_scope_threadgroup,
-  thread_scope_device,
-};
-
 MSL_INLINE void threadgroup_barrier(mem_flags f) { msl_threadgroup_barrier((uint)f); }
 MSL_INLINE void threadgroup_barrier(mem_flags f, thread_scope) { msl_threadgroup_barrier((uint)f); }
 MSL_INLINE void simdgroup_barrier(mem_flags f) { msl_simdgroup_barrier((uint)f); }
@@ -231,24 +208,4 @@ MSL_INLINE simd_vote simd_ballot(bool b) {
   return r;
 }
 MSL_INLINE simd_vote simd_active_threads_mask() { return simd_ballot(true); }
-MSL_INLINE bool simd_is_helper_thread() { return false; }
-
-// torch cannot set function constants, so none is ever defined.
-#define is_function_constant_defined(x) false
-
-template <class T> struct uniform {
-  T value;
-  uniform() = default;
-  constexpr uniform(T x) : value(x) {}
-  constexpr operator T() const { return value; }
-};
-template <class T> constexpr MSL_INLINE uniform<T> make_uniform(T x) { return uniform<T>(x); }
-
-struct os_log {
-  template <class A, class B> constexpr os_log(A, B) {}
-  template <class... A> void log(A...) const {}
-  template <class... A> void log_debug(A...) const {}
-  template <class... A> void log_info(A...) const {}
-  template <class... A> void log_error(A...) const {}
-};
 } // namespace metal

@@ -2,6 +2,7 @@
 #pragma once
 #include "atomic.h"
 #include "matrix.h"
+#include "msl/parameters.h"
 
 extern "C" {
 // One launch (simulator/nvidia/launching.py has the same layout). Metal cuts threadgroups at the edge of the grid; where
@@ -66,12 +67,6 @@ struct nvidia_thread {
   }
 };
 
-template <int I, class F> struct msl_argument;
-template <int I, class R, class A, class... B> struct msl_argument<I, R(A, B...)> {
-  typedef typename msl_argument<I - 1, R(B...)>::type type;
-};
-template <class R, class A, class... B> struct msl_argument<0, R(A, B...)> { typedef A type; };
-
 // What the launch is told about a buffer: the bytes that a reference needs (0 for a pointer), and whether it is written.
 template <class P> struct nvidia_binding {
   static_assert(
@@ -88,17 +83,6 @@ template <class T> struct nvidia_binding<T&> {
   static constexpr uint size = sizeof(T), writable = !is_const<T>::value;
 };
 
-template <class P> MSL_INLINE P msl_builtin(uint v) {
-  static_assert(is_scalar<P>::value, "this attribute needs a scalar parameter: uint or ushort");
-  return (P)v;
-}
-template <class P> MSL_INLINE P msl_builtin(uint3 v) {
-  typedef msl_parts<remove_cv_t<P>> parts;
-  typedef typename parts::scalar S;
-  if constexpr ((int)parts::count == 1) return (P)v.x;
-  else if constexpr ((int)parts::count == 2) return P((S)v.x, (S)v.y);
-  else return P((S)v.x, (S)v.y, (S)v.z);
-}
 } // namespace metal
 
 #define MSL_SHARED static __attribute__((shared))

@@ -6,6 +6,8 @@
 #pragma once
 #include "mathematics.h"
 #include "msl/math.h"
+#include "msl/memory_order.h"
+#include "msl/uniform.h"
 
 #define MSL_LANE_INLINE inline __attribute__((always_inline, nodebug, convergent))
 
@@ -20,31 +22,6 @@ struct msl_region {
 };
 
 namespace metal {
-enum class mem_flags : uint {
-  mem_none = 0,
-  mem_device = 1,
-  mem_threadgroup = 2,
-  mem_texture = 4,
-  mem_threadgroup_imageblock = 8,
-  mem_object_data = 16,
-  mem_device_and_threadgroup = 3
-};
-MSL_INLINE constexpr mem_flags operator|(mem_flags a, mem_flags b) { return (mem_flags)((uint)a | (uint)b); }
-MSL_INLINE constexpr mem_flags operator&(mem_flags a, mem_flags b) { return (mem_flags)((uint)a & (uint)b); }
-enum memory_order {
-  memory_order_relaxed = 0,
-  memory_order_acquire = 2,
-  memory_order_release = 3,
-  memory_order_acq_rel = 4,
-  memory_order_seq_cst = 5
-};
-enum thread_scope {
-  thread_scope_thread,
-  thread_scope_simdgroup,
-  thread_scope_threadgroup,
-  thread_scope_device,
-};
-
 // bar.sync orders the group's accesses to device memory as well, whatever the flags ask for.
 MSL_LANE_INLINE void threadgroup_barrier(mem_flags) { __syncthreads(); }
 MSL_LANE_INLINE void threadgroup_barrier(mem_flags, thread_scope) { __syncthreads(); }
@@ -200,24 +177,4 @@ MSL_LANE_INLINE simd_vote simd_ballot(bool b) {
   return r;
 }
 MSL_LANE_INLINE simd_vote simd_active_threads_mask() { return simd_ballot(true); }
-MSL_INLINE bool simd_is_helper_thread() { return false; }
-
-// torch cannot set function constants, so none is ever defined.
-#define is_function_constant_defined(x) false
-
-template <class T> struct uniform {
-  T value;
-  uniform() = default;
-  constexpr uniform(T x) : value(x) {}
-  constexpr operator T() const { return value; }
-};
-template <class T> constexpr MSL_INLINE uniform<T> make_uniform(T x) { return uniform<T>(x); }
-
-struct os_log {
-  template <class A, class B> constexpr os_log(A, B) {}
-  template <class... A> void log(A...) const {}
-  template <class... A> void log_debug(A...) const {}
-  template <class... A> void log_info(A...) const {}
-  template <class... A> void log_error(A...) const {}
-};
 } // namespace metal
