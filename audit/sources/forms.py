@@ -181,11 +181,12 @@ def deterministic(operator: Call) -> Call:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         before = torch.are_deterministic_algorithms_enabled()
+        warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
         torch.use_deterministic_algorithms(True)
         try:
             return operator(*args, **kwargs)
         finally:
-            torch.use_deterministic_algorithms(before)
+            torch.use_deterministic_algorithms(before, warn_only=warn_only)
 
     return call
 

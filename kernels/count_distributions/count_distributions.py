@@ -6,7 +6,7 @@ import torch
 
 from ..runtime.elementwise import FLOATING
 from ..runtime.layout import launch_elements
-from ..runtime.outputs import require_device
+from ..runtime.operands import require_device
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import torch
 
-from ..runtime.outputs import require_device
+from ..runtime.operands import require_device
 from ..runtime.rows import launch_rows, row_group
 from ..runtime.shader import Shader
 

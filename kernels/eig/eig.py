@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from ..runtime.outputs import refuse_internal_overlap, require_device, resize_output
+from ..runtime.operands import require_device
+from ..runtime.outputs import refuse_internal_overlap, resize_output
 from ..runtime.rows import launch_rows, row_group
 from ..runtime.shader import Shader
 

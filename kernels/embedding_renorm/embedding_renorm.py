@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 
 from ..runtime.elementwise import FLOATING
-from ..runtime.outputs import refuse_internal_overlap, require_device
+from ..runtime.operands import require_device
+from ..runtime.outputs import refuse_internal_overlap
 from ..runtime.rows import launch_rows, row_group
 from ..runtime.shader import METAL_TYPES, Shader
 

@@ -8,7 +8,7 @@ import torch
 
 from ..runtime.elementwise import FLOATING
 from ..runtime.layout import layout_of
-from ..runtime.outputs import require_device
+from ..runtime.operands import require_device, require_scalar_type
 from ..runtime.rows import row_group
 from ..runtime.shader import METAL_TYPES, Shader, reporting
 
@@ -151,8 +151,7 @@ def fused_moving_avg_obs_fq_helper(
             raise NotImplementedError(f"{name} is not implemented for {self.dtype} on mps")
         return self.clone(), torch.ones_like(self, dtype=torch.bool)
     for tensor in (running_min, running_max):
-        if tensor.dtype != torch.float32:
-            raise RuntimeError(f"expected scalar type Float but found {tensor.dtype}")
+        require_scalar_type(tensor, torch.float32)
     channels = _prepare_state(self, list(state.values()), ch_axis, per_row_fake_quant)
     _check_range(quant_min, quant_max)
     limits = _limits(self, channels, observes)

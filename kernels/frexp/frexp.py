@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 
 from ..runtime.elementwise import FLOATING, launch_over
-from ..runtime.outputs import overlaps, refuse_internal_overlap, require_device, resize_output
+from ..runtime.operands import require_device
+from ..runtime.outputs import overlaps, refuse_internal_overlap, resize_output
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)

@@ -8,7 +8,7 @@ import torch
 
 from ..runtime.elementwise import FLOATING
 from ..runtime.layout import layout_of
-from ..runtime.outputs import require_device
+from ..runtime.operands import require_device
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)

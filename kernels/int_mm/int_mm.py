@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from ..runtime.outputs import require_device
+from ..runtime.operands import require_device
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)

@@ -7,7 +7,8 @@ import math
 import torch
 
 from ..runtime.layout import launch_elements
-from ..runtime.outputs import contiguous_twin, finish, refuse_internal_overlap, require_device, require_dtype
+from ..runtime.operands import require_device
+from ..runtime.outputs import contiguous_twin, finish, refuse_internal_overlap, require_dtype
 from ..runtime.rows import launch_rows
 from ..runtime.shader import METAL_TYPES, Shader
 

@@ -6,8 +6,8 @@ import torch
 
 from ..runtime.elementwise import FLOATING
 from ..runtime.loss import MEAN, NONE, check_loss_gradient, reduce_losses
-from ..runtime.operands import require_scalar_type
-from ..runtime.outputs import refuse_internal_overlap, require_device, require_dtype, resize_output
+from ..runtime.operands import require_device, require_scalar_type
+from ..runtime.outputs import refuse_internal_overlap, require_dtype, resize_output
 from ..runtime.rows import launch_rows, row_group
 from ..runtime.shader import METAL_TYPES, Shader
 

@@ -6,8 +6,7 @@ import torch
 
 from ...metal_limits import SIMD_WIDTH
 from ..runtime.elementwise import FLOATING
-from ..runtime.operands import require_scalar_type, require_sizes
-from ..runtime.outputs import require_device
+from ..runtime.operands import require_device, require_scalar_type, require_sizes
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -40,14 +39,12 @@ def pdist_backward(grad: torch.Tensor, self: torch.Tensor, p: float, pdist: torc
     _check_call(self, p)
     require_device(self, {"grad": grad, "pdist": pdist}, "_pdist_backward")
     rows, columns = self.shape
-    if rows > 1 and columns:
-        pairs = [rows * (rows - 1) // 2]
-        for name, x in (("grad", grad), ("pdist", pdist)):
-            require_scalar_type(x, self.dtype)
-            require_sizes(x, pairs, name)
     result = torch.empty(self.shape, dtype=self.dtype, device=self.device)
     if rows < 2 or not columns:
         return result.zero_()
+    for name, x in (("grad", grad), ("pdist", pdist)):
+        require_scalar_type(x, self.dtype)
+        require_sizes(x, [rows * (rows - 1) // 2], name)
     _check_dtype(self)
     kernel = _shader.kernel(f"pdist_backward_{METAL_TYPES[self.dtype]}", self.device)
     kernel(

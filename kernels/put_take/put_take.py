@@ -6,14 +6,8 @@ import torch
 
 from ..runtime.determinism import alert_not_deterministic
 from ..runtime.layout import launch_elements, logical_order
-from ..runtime.outputs import (
-    overlaps,
-    refuse_internal_overlap,
-    refuse_overlap,
-    require_device,
-    require_dtype,
-    resize_output,
-)
+from ..runtime.operands import require_device
+from ..runtime.outputs import overlaps, refuse_internal_overlap, refuse_overlap, require_dtype, resize_output
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)

@@ -7,14 +7,8 @@ from collections.abc import Sequence
 import torch
 
 from ...metal_limits import SIMD_WIDTH
-from ..runtime.operands import require_lapack_dtype, scalar_type
-from ..runtime.outputs import (
-    check_outputs,
-    on_meta,
-    refuse_internal_overlap,
-    require_device,
-    resize_output,
-)
+from ..runtime.operands import require_device, require_lapack_dtype, scalar_type
+from ..runtime.outputs import check_outputs, on_meta, refuse_internal_overlap, resize_output
 from ..runtime.rows import MOST_THREADS, launch_rows
 from ..runtime.shader import METAL_TYPES, Shader
 

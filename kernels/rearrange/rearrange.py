@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 
 from ..runtime.layout import layout_of
-from ..runtime.outputs import overlaps, refuse_internal_overlap, require_device, resize_output
+from ..runtime.operands import require_device
+from ..runtime.outputs import overlaps, refuse_internal_overlap, resize_output
 from ..runtime.shader import Shader
 
 _shader = Shader(__file__)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from .layout import layout_of
-from .outputs import check_outputs, overlaps, refuse_internal_overlap, refuse_partial_overlap, require_castable
+from .outputs import apart_from, check_outputs, refuse_internal_overlap, require_castable
 from .shader import METAL_TYPES, Shader
 
 _VECTOR_BYTES = 16
@@ -42,9 +42,7 @@ def elementwise(
         return
     for output in outputs:
         refuse_internal_overlap(output)
-        for source in inputs:
-            refuse_partial_overlap(output, source)
-        inputs = [source.clone() if overlaps(output, source) else source for source in inputs]
+        inputs = [apart_from(output, source) for source in inputs]
     launch_over(shader, name, (*outputs, *inputs), (_by_value(parameters),))
 
 

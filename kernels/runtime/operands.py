@@ -31,6 +31,16 @@ def scalar_type(dtype: torch.dtype) -> str:
     return _SCALAR_TYPES.get(dtype, str(dtype))
 
 
+def require_device(x: torch.Tensor, others: dict[str, torch.Tensor | None], operator: str) -> None:
+    """Raise RuntimeError unless all tensors are on the device of `x`; `others` are named for the message."""
+    for name, other in others.items():
+        if other is not None and other.device != x.device:
+            raise RuntimeError(
+                f"Expected all tensors to be on the same device, but found at least two devices, {x.device} and "
+                f"{other.device}! (when checking argument {name} of {operator})"
+            )
+
+
 def require_scalar_type(x: torch.Tensor, dtype: torch.dtype) -> None:
     """Raise RuntimeError, in the words of the CPU's accessors, for a tensor of another dtype."""
     if x.dtype != dtype:

@@ -110,16 +110,6 @@ def finish(output: torch.Tensor, twin: torch.Tensor) -> torch.Tensor:
     return output if twin is output else output.copy_(twin)
 
 
-def require_device(x: torch.Tensor, others: dict[str, torch.Tensor | None], operator: str) -> None:
-    """Raise RuntimeError unless all tensors are on the device of `x`; `others` are named for the message."""
-    for name, other in others.items():
-        if other is not None and other.device != x.device:
-            raise RuntimeError(
-                f"Expected all tensors to be on the same device, but found at least two devices, {x.device} and "
-                f"{other.device}! (when checking argument {name} of {operator})"
-            )
-
-
 def require_dtype(output: torch.Tensor, dtype: torch.dtype, operator: str) -> None:
     """Raise RuntimeError unless the output has the dtype of the result."""
     if output.dtype != dtype:
@@ -164,6 +154,17 @@ def refuse_partial_overlap(written: torch.Tensor, source: torch.Tensor) -> None:
     )
     if not is_same_view and _share_memory(written, source):
         raise RuntimeError(_OVERLAP)
+
+
+def apart_from(output: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
+    """What to read instead of `source` while `output` is written element by element: a copy where they overlap.
+
+    Raises RuntimeError for an overlap that torch refuses.
+    """
+    if not overlaps(output, source):
+        return source
+    refuse_partial_overlap(output, source)
+    return source.clone()
 
 
 def _share_memory(written: torch.Tensor, source: torch.Tensor) -> bool:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
-from .operands import require_scalar_type
-from .outputs import require_device
+from .operands import require_device, require_scalar_type
 
 _LARGE_WINDOW = 256
 

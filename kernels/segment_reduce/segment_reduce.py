@@ -7,7 +7,7 @@ import math
 import torch
 
 from ..runtime.elementwise import FLOATING
-from ..runtime.outputs import require_device
+from ..runtime.operands import require_device, require_scalar_type
 from ..runtime.shader import METAL_TYPES, Shader, reporting
 
 _shader = Shader(__file__)
@@ -68,8 +68,7 @@ def segment_reduce_backward(
     geometry = _geometry(data, borders, axis, reduce, checked=False)
     require_device(data, {"grad": grad, "output": output}, "_segment_reduce_backward")
     for tensor in (grad, output):
-        if tensor.dtype != data.dtype:
-            raise RuntimeError(f"expected scalar type {data.dtype} but found {tensor.dtype}")
+        require_scalar_type(tensor, data.dtype)
     count = math.prod(data.shape[:axis]) * geometry[0] * geometry[2]
     if min(grad.numel(), output.numel()) < count:
         raise RuntimeError(f"_segment_reduce_backward: expected grad and output to have {count} elements")

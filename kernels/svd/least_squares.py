@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from ..runtime.operands import scalar_type
-from ..runtime.outputs import refuse_internal_overlap, require_device, resize_output
+from ..runtime.operands import require_device, scalar_type
+from ..runtime.outputs import refuse_internal_overlap, resize_output
 
 _aten = torch.ops.aten
 _NAME = "torch.linalg.lstsq"

@@ -10,7 +10,8 @@ from torch._prims_common import suggest_memory_format
 
 from ..runtime.elementwise import FLOATING
 from ..runtime.layout import launch_elements
-from ..runtime.outputs import check_outputs, require_device
+from ..runtime.operands import require_device
+from ..runtime.outputs import check_outputs
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)

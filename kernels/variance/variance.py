@@ -11,7 +11,8 @@ import torch
 
 from ..runtime.elementwise import FLOATING
 from ..runtime.layout import logical_order
-from ..runtime.outputs import overlaps, refuse_internal_overlap, require_castable, require_device, resize_output
+from ..runtime.operands import require_device
+from ..runtime.outputs import overlaps, refuse_internal_overlap, require_castable, resize_output
 from ..runtime.rows import launch_rows, row_group
 from ..runtime.shader import METAL_TYPES, Shader
 

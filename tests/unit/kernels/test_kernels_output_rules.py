@@ -7,6 +7,7 @@ import warnings
 import pytest
 import torch
 
+from mpsmith.kernels.runtime.operands import require_device
 from mpsmith.kernels.runtime.outputs import (
     check_outputs,
     is_ready,
@@ -16,7 +17,6 @@ from mpsmith.kernels.runtime.outputs import (
     refuse_overlap,
     refuse_partial_overlap,
     require_castable,
-    require_device,
     require_dtype,
     resize_output,
 )
