@@ -26,6 +26,8 @@ def _describe(value: Any) -> str:
         else:
             inner = ", ".join(map(_describe, value))
         return brackets[0] + inner + brackets[1]
+    if isinstance(value, torch.Generator):  # its own text is an address, another one in every process
+        return f"Generator({str(value.device.type)!r})"
     if callable(value):
         return getattr(value, "__name__", type(value).__name__)
     return repr(value)

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from ..judging.execution import Execution
     from ..judging.judge import Trial
     from ..launches import LaunchesByOverload
-    from ..shipped.computing import GroupComputing
+    from ..shipped.computing import Drained, GroupComputing
     from ..shipped.found_results import FoundResult
     from ..shipped.kernels import AuditedKernels
     from .device import AuditedDevice
@@ -399,6 +399,11 @@ def _choose_cases(worker: _Worker, key: GroupKey) -> Chosen:
     return chosen
 
 
+def _note_launches(into: LaunchesByOverload, drained: Drained, _trial: object) -> None:
+    """Keep what a case launched until now: how often a call is repeated to see a leak depends on the time it takes."""
+    into.update(drained())
+
+
 def _open_cases(worker: _Worker, task: Task, cases: dict[int, Case]) -> list[tuple[int, Case]]:
     """The cases of the task that the store does not hold yet."""
     recorded = worker.store.positions(task.group)
@@ -440,8 +445,10 @@ def _run_cases(
         inputs = described(case)
         reached_device = partial(_mark, marker, position, ON_DEVICE)
         with computing.of_case(position) as drained, worker.upstream.of_case() if worker.upstream else nullcontext():
-            outcome = _judged(worker, case, f"{task.key.label}:{position}", witness=traced, on_device=reached_device)
-            launches = drained()
+            launches: LaunchesByOverload = {}
+            executed_here = partial(_note_launches, launches, drained)
+            observers = {"witness": traced, "on_device": reached_device, "on_executed": executed_here}
+            outcome = _judged(worker, case, f"{task.key.label}:{position}", **observers)
             grade = grade_of_case(launches, outcome) if launches else None
             if worker.upstream and grade is None:
                 grade = worker.upstream.grade(outcome)

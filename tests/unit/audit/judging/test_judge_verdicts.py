@@ -217,6 +217,18 @@ def test_a_result_of_fresh_memory_says_nothing_of_the_device(played: Any) -> Non
     assert not torch.are_deterministic_algorithms_enabled()
 
 
+def test_a_result_made_of_nothing_is_looked_at_even_where_both_agree(played: Any) -> None:
+    def fresh(x: Tensor) -> Tensor:
+        return torch.empty(1) if torch.are_deterministic_algorithms_enabled() else torch.zeros(1)
+
+    agreeing = played.does(fresh, fresh)
+    assert played.judge(Case(agreeing, (torch.ones(0, 3),))).message == judge.UNDEFINED
+    assert played.judge(Case(agreeing, (torch.ones(1, 3),))).verdict is CaseVerdict.PASSED
+    uninitialised = Case(agreeing, (torch.ones(0, 3),), uninitialised="its values are undefined")
+    assert played.judge(uninitialised).verdict is CaseVerdict.PASSED
+    assert played.judge(Case(played.does(torch.sum, torch.sum), (torch.ones(0, 3),))).verdict is CaseVerdict.PASSED
+
+
 @pytest.mark.parametrize("before", [(False, False), (True, False), (True, True)])
 def test_looking_for_fresh_memory_leaves_torchs_settings_as_they_were(before: tuple[bool, bool], played: Any) -> None:
     enabled, warn_only = before
@@ -328,6 +340,20 @@ def test_the_caller_is_told_before_the_device_runs_and_afterwards_sees_both_runs
 
     judge.judge(Case(call, (ones(),)), played, 0, "x", on_device=lambda: order.append("told"), on_executed=look)
     assert order[:4] == ["cpu", "told", "device", "looked"]
+
+
+def test_what_is_repeated_to_see_a_leak_comes_after_the_look(played: Any) -> None:
+    calls: list[str] = []
+
+    def leaking(x: Tensor) -> Tensor:
+        if played.turn:
+            calls.append("device")
+            played.memory += 8
+        return -x
+
+    judge.judge(Case(leaking, (ones(),)), played, 0, "x", on_executed=lambda trial: calls.append("looked"))
+    assert calls[:2] == ["device", "looked"]
+    assert set(calls[2:]) == {"device"}
 
 
 def test_what_went_through_the_cpu_unannounced_counts_as_a_fallback(played: Any) -> None:

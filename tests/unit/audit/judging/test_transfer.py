@@ -109,6 +109,10 @@ def test_description_names_what_matters() -> None:
     assert text == "(float32[12, 4](stride (1, 12)), [float32[2]], 0.5, 'mean')"
 
 
+def test_the_description_of_a_generator_is_the_same_in_every_process() -> None:
+    assert describe((torch.Generator(),)) == "(Generator('cpu'))"
+
+
 @given(st.text(max_size=400))
 def test_descriptions_are_short(text: str) -> None:
     assert len(describe(text)) <= 240
