@@ -3,6 +3,17 @@
 #include <metal_stdlib>
 using namespace metal;
 
+// Four numbers of a counter under a key.
+inline uint4 philox_block(uint4 counter, uint2 key) {
+  for (int round = 0; round < 10; ++round) {
+    const uint high0 = mulhi(0xD2511F53u, counter.x), low0 = 0xD2511F53u * counter.x;
+    const uint high1 = mulhi(0xCD9E8D57u, counter.z), low1 = 0xCD9E8D57u * counter.z;
+    counter = uint4(high1 ^ counter.y ^ key.x, low1, high0 ^ counter.w ^ key.y, low0);
+    key += uint2(0x9E3779B9u, 0xBB67AE85u);
+  }
+  return counter;
+}
+
 struct philox {
   uint4 counter;
   uint2 key;
@@ -18,7 +29,7 @@ struct philox {
 
   uint next() {
     if (taken == 4) {
-      block = generate();
+      block = philox_block(counter, key);
       counter.x += 1;
       taken = 0;
     }
@@ -27,16 +38,4 @@ struct philox {
 
   // In (0, 1), neither end: a multiple of 2^-23, and a half of that.
   float uniform() { return (float(next() >> 9) + 0.5f) * 0x1p-23f; }
-
-  uint4 generate() const {
-    uint4 c = counter;
-    uint2 k = key;
-    for (int round = 0; round < 10; ++round) {
-      const uint high0 = mulhi(0xD2511F53u, c.x), low0 = 0xD2511F53u * c.x;
-      const uint high1 = mulhi(0xCD9E8D57u, c.z), low1 = 0xCD9E8D57u * c.z;
-      c = uint4(high1 ^ c.y ^ k.x, low1, high0 ^ c.w ^ k.y, low0);
-      k += uint2(0x9E3779B9u, 0xBB67AE85u);
-    }
-    return c;
-  }
 };

@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
 
 from mpsmith import autoload
 from mpsmith.audit.selection import DTYPES, Samples
@@ -18,15 +17,14 @@ from mpsmith.kernels.runtime import catalog, dispatcher
 from mpsmith.kernels.runtime.catalog import Kernel, UnknownKernelError
 from mpsmith.kernels.runtime.shader import assembled, sources
 from mpsmith.kernels.verification.source import KernelSource, calls_of
+from support.later_schemas import schema_of
 
 KERNELS = catalog.all_kernels()
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.overload)
 def test_a_function_has_the_parameters_and_defaults_of_its_overload(kernel: Kernel) -> None:
-    assert dispatcher.exists(kernel.overload)
-    name, _, variant = kernel.overload.partition(".")
-    schema = torch._C._get_schema(name, variant)
+    schema = schema_of(kernel.overload)
     parameters = inspect.signature(kernel.function).parameters
     assert list(parameters) == [argument.name for argument in schema.arguments]
     for argument in schema.arguments:
@@ -47,7 +45,8 @@ def test_no_overload_has_two_kernels() -> None:
 @pytest.mark.parametrize("family", catalog.families())
 def test_every_operator_is_verified_by_a_call_of_its_family(family: str) -> None:
     verified = {operator for call in calls_of(family) for operator in call.operators}
-    assert {kernel.operator for kernel in catalog.family(family)} == verified
+    kernels = catalog.family(family)
+    assert {kernel.operator for kernel in kernels if dispatcher.exists(kernel.overload)} == verified
 
 
 def test_a_family_is_whatever_folder_has_a_module_of_its_name() -> None:
