@@ -153,7 +153,7 @@ def _draw(out: torch.Tensor, key: torch.Tensor, name: str, limits: Sequence[floa
     apart = out.shape[: out.dim() - shared]
     keys = key.view(torch.int64)
     if key.dim() > 1:
-        keys = keys[(..., *[0] * shared, slice(None))].expand(*apart, 2)
+        keys = keys.flatten(len(apart), -1).expand(*apart, 2)
     elements = math.prod(out.shape[len(apart) :])
     each = _BLOCK_BYTES // max(4, out.element_size())
     sizes = [math.prod(apart), elements, -(-elements // each)]

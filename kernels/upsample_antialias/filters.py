@@ -1,0 +1,72 @@
+"""Windows and weights of antialiased resampling of bytes, as the CPU rounds them: on the host, in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+import torch
+
+# How far the filters of the Metal source reach.
+SUPPORT = {"linear": 1.0, "cubic": 2.0, "lanczos": 3.0}
+# Products of a byte and a weight of 16 bits are summed in 32.
+_MOST_PRECISION = 22
+_LARGEST_WEIGHT = 1 << 15
+
+
+class ByteWeights(NamedTuple):
+    """Which bytes make up each output along one axis.
+
+    Attributes:
+        windows: int32, for each output where its window starts, and how many inputs it has.
+        weights: int32, a row for each output.
+        precision: a weight of one is 2^precision.
+    """
+
+    windows: torch.Tensor
+    weights: torch.Tensor
+    precision: int
+
+
+@lru_cache(maxsize=64)
+def byte_weights(name: str, inputs: int, outputs: int, scale: float, device: torch.device) -> ByteWeights:
+    """The table of one axis, on the device; images come in few sizes, so it is kept."""
+    stretch = max(scale, 1.0)
+    reach = SUPPORT[name] * stretch
+    centers = scale * (torch.arange(outputs, dtype=torch.float64) + 0.5)
+    starts = (centers - reach + 0.5).trunc().clamp(min=0)
+    counts = (centers + reach + 0.5).trunc().clamp(max=inputs) - starts
+    steps = torch.arange(int(counts.max()), dtype=torch.float64)
+    weights = _FILTERS[name]((steps + (starts - centers + 0.5).unsqueeze(1)) / stretch)
+    weights = weights.where(steps < counts.unsqueeze(1), 0.0)
+    totals = weights.sum(1, keepdim=True)
+    weights = torch.where(totals == 0.0, weights, weights / totals)
+    precision = _precision(float(weights.max()))
+    whole = (weights * 2**precision + torch.where(weights < 0, -0.5, 0.5)).trunc()
+    windows = torch.stack([starts, counts], 1)
+    return ByteWeights(windows.int().to(device), whole.int().to(device), precision)
+
+
+def _precision(largest: float) -> int:
+    """The most bits that a weight of 16 bits leaves behind the point."""
+    fits = (p for p in range(_MOST_PRECISION) if int(0.5 + largest * (1 << (p + 1))) >= _LARGEST_WEIGHT)
+    return next(fits, _MOST_PRECISION)
+
+
+def _linear(x: torch.Tensor) -> torch.Tensor:
+    return (1.0 - x.abs()).clamp(min=0.0)
+
+
+def _cubic(x: torch.Tensor) -> torch.Tensor:
+    a, x = -0.5, x.abs()
+    near, far = ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0, (((x - 5.0) * x + 8.0) * x - 4.0) * a
+    return torch.where(x < 1.0, near, far.where(x < 2.0, 0.0))
+
+
+def _lanczos(x: torch.Tensor) -> torch.Tensor:
+    product: torch.Tensor = torch.special.sinc(x) * torch.special.sinc(x / 3.0)
+    return product.where((x >= -3.0) & (x < 3.0), 0.0)
+
+
+_FILTERS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {"linear": _linear, "cubic": _cubic, "lanczos": _lanczos}
