@@ -131,9 +131,13 @@ def _results(family: str, overloads: list[str], device: str) -> Iterator[tuple[s
     """What each case gives, by its name: tensors on the CPU, or the type of the error."""
     import torch
 
-    from ..kernels.verification.source import calls_of, cases_of
+    from ..audit.cases import Case
+    from ..kernels.verification.source import calls_of, cases_of, refused_calls
 
     operators = {f"aten::{overload.partition('.')[0]}" for overload in overloads}
+    for refused in refused_calls(family):
+        case = Case(refused.call, refused.arguments)
+        yield f"refused: {refused.title}", _result(case, device)
     for call in calls_of(family):
         if operators.isdisjoint(call.operators):
             continue

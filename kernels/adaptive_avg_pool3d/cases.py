@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ..verification.calls import KernelCall
+from ..verification.calls import KernelCall, RefusedCall
 from ..verification.inputs import values
 
 _functional = torch.nn.functional
@@ -50,3 +50,10 @@ CASES = (
         gradients=(0,),
     ),
 )
+
+
+def refused() -> Iterator[RefusedCall]:
+    """Gradients that do not fit."""
+    x, gradient = values((1, 2, 4, 4, 4), torch.float32), values((1, 2, 2, 2, 2), torch.float32)
+    for title, given in (("average of four dimensions", gradient[0]), ("average in half", gradient.half())):
+        yield RefusedCall(title, torch.ops.aten._adaptive_avg_pool3d_backward, (given, x))

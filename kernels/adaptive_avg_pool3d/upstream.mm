@@ -27,6 +27,7 @@ static auto& lib = MetalShaderLibrary::getBundledLibrary();
 namespace {
 
 #include "shared/launch.h"
+#include "shared/operands.h"
 #include "shared/pooling.h"
 
 void check_pooled(const Tensor& input, IntArrayRef output_size, const char* name) {
@@ -49,6 +50,18 @@ void check_output(const Tensor& out, const Tensor& self, const char* name) {
   TORCH_CHECK(
       out.scalar_type() == self.scalar_type(), name, ": Expected out tensor to have dtype ", self.scalar_type(),
       ", but got ", out.scalar_type(), " instead");
+}
+
+// Of a gradient for more planes than the input has, the CPU leaves the others alone.
+Tensor of_the_planes(const Tensor& grad_output, const Tensor& self) {
+  Tensor given = grad_output;
+  for (const auto d : c10::irange(self.dim() - 3)) {
+    TORCH_CHECK(
+        given.size(d) >= self.size(d), "adaptive_avg_pool3d_backward: expected `gradOutput_` of ",
+        self.sizes().slice(0, self.dim() - 3), " planes or more but got sizes ", grad_output.sizes());
+    given = given.narrow(d, 0, self.size(d));
+  }
+  return given;
 }
 
 } // namespace
@@ -89,13 +102,15 @@ Tensor _adaptive_avg_pool3d_backward_mps(const Tensor& grad_output, const Tensor
   check_pooled(grad_output, outputs, "adaptive_avg_pool3d_backward");
   check_dtype(self);
   TORCH_CHECK(
-      grad_output.scalar_type() == self.scalar_type(), "expected dtype ", self.scalar_type(),
-      " for `grad_output` but got dtype ", grad_output.scalar_type());
+      grad_output.dim() == self.dim(), "adaptive_avg_pool3d_backward: Expected dimensions ", self.dim(),
+      " for `gradOutput_` but got dimensions ", grad_output.dim());
+  require_scalar_type(grad_output, self.scalar_type());
+  const auto given = of_the_planes(grad_output, self);
   auto gradient = at::empty(self.sizes(), self.options(), MemoryFormat::Contiguous);
   if (gradient.numel() != 0) {
-    const auto geometry = pooling_geometry(grad_output, self.sizes().slice(self.dim() - 3), outputs);
+    const auto geometry = pooling_geometry(given, self.sizes().slice(self.dim() - 3), outputs);
     const auto name = "adaptive_avg_pool3d_backward_" + scalarToMetalTypeString(self);
-    launch_elements(name, gradient.numel(), gradient, grad_output, geometry);
+    launch_elements(name, gradient.numel(), gradient, given, geometry);
   }
   return gradient;
 }

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ..verification.calls import KernelCall
+from ..verification.calls import KernelCall, RefusedCall
 from ..verification.inputs import values
 
 
@@ -32,3 +32,12 @@ CASES = (
         gradients=(0,),
     ),
 )
+
+
+def refused() -> Iterator[RefusedCall]:
+    """Places of maxima that do not fit."""
+    aten = torch.ops.aten
+    x = values((1, 2, 4, 4, 4), torch.float32)
+    y, places = aten.adaptive_max_pool3d(x, [2, 2, 2])
+    for title, indices in (("largest int32 places", places.int()), ("largest places of one column", places[..., :1])):
+        yield RefusedCall(title, aten.adaptive_max_pool3d_backward, (y, x, indices))

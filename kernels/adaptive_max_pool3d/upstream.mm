@@ -23,6 +23,8 @@ static auto& lib = MetalShaderLibrary::getBundledLibrary();
 namespace {
 
 #include "shared/launch.h"
+#include "shared/operands.h"
+#include "shared/pooled_gradient.h"
 #include "shared/pooling.h"
 
 void check_dtype(const Tensor& input) {
@@ -65,12 +67,13 @@ TORCH_IMPL_FUNC(adaptive_max_pool3d_backward_grad_input_mps)
   TORCH_CHECK(
       grad_output.scalar_type() == self.scalar_type(), "expected dtype ", self.scalar_type(),
       " for `grad_output` but got dtype ", grad_output.scalar_type());
+  const auto outputs = grad_output.sizes().slice(grad_output.dim() - 3);
+  check_pooled_gradient(grad_output, self, outputs, indices, "adaptive_max_pool3d_backward");
   if (grad_input.numel() == 0) {
     return;
   }
   const auto gradient = contiguous_like(grad_input);
-  const auto geometry = pooling_geometry(
-      grad_output, self.sizes().slice(self.dim() - 3), grad_output.sizes().slice(grad_output.dim() - 3));
+  const auto geometry = pooling_geometry(grad_output, self.sizes().slice(self.dim() - 3), outputs);
   launch_elements(
       "adaptive_max_pool3d_backward_" + scalarToMetalTypeString(self), gradient.numel(), gradient,
       grad_output.contiguous(), indices.contiguous(), geometry);

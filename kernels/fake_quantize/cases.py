@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ..verification.calls import KernelCall
+from ..verification.calls import KernelCall, RefusedCall
 from ..verification.inputs import SHAPES, one_tensor, values
 
 _aten = torch.ops.aten
@@ -47,3 +47,10 @@ CASES = (
         gradients=(0,),
     ),
 )
+
+
+def refused() -> Iterator[RefusedCall]:
+    """Parameters that are not there."""
+    parameters = torch.empty(0), torch.zeros(1, dtype=torch.int32), torch.ones(1, dtype=torch.int64)
+    overload = _aten._fake_quantize_per_tensor_affine_cachemask_tensor_qparams
+    yield RefusedCall("a scale without elements", overload, (values((4, 5), torch.float32), *parameters, 0, 255))

@@ -67,7 +67,10 @@ void fake_quant_tensor_qparams_kernel(
     const Tensor& fake_quant_enabled,
     int64_t quant_min,
     int64_t quant_max) {
-  const auto first = [](const Tensor& x) { return x.reshape(-1).narrow(0, 0, 1); };
+  const auto first = [](const Tensor& x) {
+    TORCH_CHECK(x.numel() != 0, "a Tensor with 0 elements cannot be converted to Scalar");
+    return x.reshape(-1).narrow(0, 0, 1);
+  };
   // The zero point and the switch are whole numbers, whatever the dtype is that they come in.
   const auto whole = [&](const Tensor& x) { return first(x).to(kInt).to(kFloat); };
   auto limits = at::empty({2}, input.options().dtype(kFloat));

@@ -7,8 +7,10 @@ from typing import Any
 
 import torch
 
-from ..verification.calls import KernelCall
+from ..verification.calls import KernelCall, RefusedCall
 from ..verification.inputs import values
+
+_aten = torch.ops.aten
 
 
 def _images(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
@@ -31,3 +33,23 @@ CASES = (
         gradients=(0,),
     ),
 )
+
+
+def refused() -> Iterator[RefusedCall]:
+    """Samples, gradients and places of maxima that do not fit."""
+    x, window, size = values((4, 3, 8, 8), torch.float32), [2, 2], [3, 3]
+    for title, samples in (
+        ("samples of too few images", torch.zeros(3, 3, 2)),
+        ("samples without images", torch.zeros(4, 3)),
+        ("samples of other channels", torch.zeros(4, 2, 2)),
+        ("samples of three dimensions", torch.zeros(4, 3, 3)),
+        ("samples in half", torch.zeros(4, 3, 2).half()),
+    ):
+        yield RefusedCall(title, _aten.fractional_max_pool2d, (x, window, size, samples))
+    y, places = _aten.fractional_max_pool2d(x, window, size, torch.zeros(4, 3, 2))
+    for title, gradient, indices in (
+        ("fractional int32 places", y, places.int()),
+        ("fractional places of few images", y, places[:2]),
+        ("fractional half gradient", y.half(), places),
+    ):
+        yield RefusedCall(title, _aten.fractional_max_pool2d_backward, (gradient, x, window, size, indices))

@@ -23,7 +23,10 @@ static auto& lib = MetalShaderLibrary::getBundledLibrary();
 
 namespace {
 
+#include "shared/fractional.h"
 #include "shared/launch.h"
+#include "shared/operands.h"
+#include "shared/pooled_gradient.h"
 
 void check_dtype(const Tensor& input) {
   TORCH_CHECK_NOT_IMPLEMENTED(
@@ -40,6 +43,7 @@ TORCH_IMPL_FUNC(fractional_max_pool2d_output_mps)
  const Tensor& output,
  const Tensor& indices) {
   check_dtype(self);
+  check_samples(random_samples, self, 2);
   if (output.numel() == 0) {
     return;
   }
@@ -52,7 +56,7 @@ TORCH_IMPL_FUNC(fractional_max_pool2d_output_mps)
       self.stride(channel), self.stride(-2), self.stride(-1),    values.numel()};
   launch_elements(
       "fractional_max_pool2d_" + scalarToMetalTypeString(self), values.numel(), values, places, self,
-      random_samples.to(self.scalar_type()).contiguous(), geometry);
+      random_samples.contiguous(), geometry);
   if (!values.is_same(output)) {
     output.copy_(values);
   }
@@ -69,6 +73,8 @@ TORCH_IMPL_FUNC(fractional_max_pool2d_backward_grad_input_mps)
  const Tensor& indices,
  const Tensor& grad_input) {
   check_dtype(self);
+  check_pooled_gradient(grad_output, self, output_size, indices, "fractional_max_pool2d_backward");
+  globalContext().alertNotDeterministic("fractional_max_pool2d_backward"); // atomic additions
   const bool is_result = grad_input.scalar_type() == kFloat && grad_input.is_contiguous();
   const auto gradient =
       is_result ? grad_input : at::empty(self.sizes(), self.options().dtype(kFloat), MemoryFormat::Contiguous);
@@ -78,8 +84,7 @@ TORCH_IMPL_FUNC(fractional_max_pool2d_backward_grad_input_mps)
         output_size[0] * output_size[1], self.size(-2) * self.size(-1), grad_output.numel()};
     launch_elements(
         "fractional_max_pool2d_backward_" + scalarToMetalTypeString(self), grad_output.numel(), gradient,
-        grad_output.to(self.scalar_type()).contiguous(), indices.contiguous(), shape,
-        getCurrentMPSStream()->getErrorBuffer());
+        grad_output.contiguous(), indices.contiguous(), shape, getCurrentMPSStream()->getErrorBuffer());
   }
   if (!is_result) {
     grad_input.copy_(gradient);

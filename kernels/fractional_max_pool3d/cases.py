@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ..verification.calls import KernelCall
+from ..verification.calls import KernelCall, RefusedCall
 from ..verification.inputs import values
 
 
@@ -53,3 +53,21 @@ CASES = (
         expands=False,
     ),
 )
+
+
+def refused() -> Iterator[RefusedCall]:
+    """Samples, gradients and places of maxima that do not fit."""
+    aten = torch.ops.aten
+    x, window, size = values((2, 3, 6, 6, 6), torch.float32), [2, 2, 2], [3, 3, 3]
+    for title, samples in (
+        ("samples of one volume for two", torch.zeros(1, 3, 3)),
+        ("samples of two dimensions", torch.zeros(2, 3, 2)),
+        ("samples of volumes in half", torch.zeros(2, 3, 3).half()),
+    ):
+        yield RefusedCall(title, aten.fractional_max_pool3d, (x, window, size, samples))
+    y, places = aten.fractional_max_pool3d(x, window, size, torch.zeros(2, 3, 3))
+    for title, gradient, indices in (
+        ("fractional int32 places in volumes", y, places.int()),
+        ("gradient of another depth", y[:, :, :2], places),
+    ):
+        yield RefusedCall(title, aten.fractional_max_pool3d_backward, (gradient, x, window, size, indices))

@@ -25,40 +25,14 @@ static auto& lib = MetalShaderLibrary::getBundledLibrary();
 
 namespace {
 
+#include "shared/fractional.h"
 #include "shared/launch.h"
+#include "shared/operands.h"
+#include "shared/pooled_gradient.h"
 
 void check_dtype(const Tensor& input) {
   TORCH_CHECK_NOT_IMPLEMENTED(
       supportedFloatingType(input), "fractional_max_pool3d is not implemented for ", input.scalar_type(), " on MPS");
-}
-
-// Samples for fewer planes than there are would be read out of bounds.
-void check_samples(const Tensor& samples, const Tensor& input, int64_t images, int64_t channels) {
-  TORCH_CHECK(samples.scalar_type() == input.scalar_type(), "Expect _random_samples to have the same dtype as input");
-  TORCH_CHECK(samples.dim() == 3, "Expect _random_samples to have 3 dimensions, got ", samples.dim());
-  TORCH_CHECK(samples.size(0) >= images, "Expect _random_samples.size(0) no less then input batch size.");
-  TORCH_CHECK(samples.size(1) == channels, "Expect _random_samples.size(1) equals to input channel size.");
-  TORCH_CHECK(samples.size(2) == 3, "Expect _random_samples.size(2) equals to 3; got ", samples.size(2), ".");
-}
-
-void check_gradient(const Tensor& grad_output, const Tensor& self, IntArrayRef output_size, const Tensor& indices) {
-  TORCH_CHECK(
-      grad_output.dim() == self.dim() && (self.dim() == 4 || self.dim() == 5),
-      "fractional_max_pool3d_backward_out(): expected grad_output of the dimensions of input");
-  constexpr std::array<const char*, 3> names = {"time", "height", "width"};
-  for (const auto d : c10::irange(3)) {
-    TORCH_CHECK(
-        grad_output.size(d - 3) == output_size[d], "fractional_max_pool3d_backward_out(): gradOutput ", names[d],
-        " unexpected");
-  }
-  TORCH_CHECK(
-      grad_output.scalar_type() == self.scalar_type(), "expected scalar type ", self.scalar_type(), " but found ",
-      grad_output.scalar_type());
-  TORCH_CHECK(indices.scalar_type() == kLong, "expected scalar type Long but found ", indices.scalar_type());
-  const auto planes = self.dim() - 3;
-  TORCH_CHECK(
-      grad_output.sizes().slice(0, planes) == self.sizes().slice(0, planes) && indices.sizes() == grad_output.sizes(),
-      "fractional_max_pool3d_backward_out(): expected grad_output and indices for every plane");
 }
 
 } // namespace
@@ -80,7 +54,7 @@ TORCH_IMPL_FUNC(fractional_max_pool3d_output_mps)
  const Tensor& output,
  const Tensor& indices) {
   check_dtype(self);
-  check_samples(random_samples, self, numBatch, numPlanes);
+  check_samples(random_samples, self, 3);
   if (output.numel() == 0) {
     return;
   }
@@ -123,10 +97,12 @@ Tensor& fractional_max_pool3d_backward_grad_input_mps(
     const Tensor& indices,
     Tensor& grad_input) {
   check_dtype(self);
-  check_gradient(grad_output, self, output_size, indices);
   TORCH_CHECK(
-      grad_input.scalar_type() == self.scalar_type(), "expected scalar type ", self.scalar_type(), " but found ",
-      grad_input.scalar_type());
+      grad_output.dim() == self.dim() && (self.dim() == 4 || self.dim() == 5),
+      "fractional_max_pool3d_backward_out(): expected grad_output of the dimensions of input");
+  check_pooled_gradient(grad_output, self, output_size, indices, "fractional_max_pool3d_backward_out");
+  globalContext().alertNotDeterministic("fractional_max_pool3d_backward"); // atomic additions
+  require_scalar_type(grad_input, self.scalar_type());
   resize_output(grad_input, self.sizes());
   assert_no_internal_overlap(grad_input);
   const bool is_result = grad_input.scalar_type() == kFloat && grad_input.is_contiguous();

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ..verification.calls import KernelCall
+from ..verification.calls import KernelCall, RefusedCall
 from ..verification.inputs import values
 
 
@@ -41,3 +41,13 @@ CASES = (
         expands=False,
     ),
 )
+
+
+def refused() -> Iterator[RefusedCall]:
+    """Pivots and right-hand sides that do not fit."""
+    for title, pivots, side in (
+        ("pivots of floats", torch.ones(3), torch.ones(3, 1)),
+        ("too few pivots", torch.tensor([1, 2]), torch.ones(3, 1)),
+        ("too few sides", torch.tensor([1, 2, 3]), torch.ones(2, 1)),
+    ):
+        yield RefusedCall(title, torch.ops.aten.linalg_ldl_solve, (torch.eye(3), pivots, side))

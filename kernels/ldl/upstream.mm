@@ -59,7 +59,7 @@ void ldl_solve_kernel(const Tensor& LD, const Tensor& pivots, const Tensor& resu
   const auto sides = result.mT().clone(MemoryFormat::Contiguous);
   launch_rows(
       "ldl_solve_" + suffix, sides.numel() / n, 32, sides, LD.mT().expand(of_matrices).contiguous(),
-      pivots.expand(of_pivots).contiguous(), static_cast<int>(n), static_cast<int>(columns));
+      pivots.to(kInt).expand(of_pivots).contiguous(), static_cast<int>(n), static_cast<int>(columns));
   result.copy_(sides.mT());
 }
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ..verification.calls import KernelCall
+from ..verification.calls import KernelCall, RefusedCall
 from ..verification.inputs import integers, rounded_once, values
 
 
@@ -34,3 +34,9 @@ CASES = (
         gradients=(0,),
     ),
 )
+
+
+def refused() -> Iterator[RefusedCall]:
+    """Weights of another dtype."""
+    arguments = (values((4, 5), torch.float32), torch.tensor([1, 2, 0, 1]), 1, 1.0, torch.arange(5))
+    yield RefusedCall("weights in int64", torch.ops.aten.multi_margin_loss, arguments)

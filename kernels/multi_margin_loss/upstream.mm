@@ -28,6 +28,8 @@ namespace {
 
 #include "shared/launch.h"
 #include "shared/loss.h"
+#include "shared/loss_gradient.h"
+#include "shared/operands.h"
 
 struct MarginOperands {
   int64_t rows;
@@ -51,15 +53,16 @@ MarginOperands checked(
       target.dim() <= 1 && target.numel() == rows,
       "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). ",
       "Expected target size [", rows, "], but got ", target.sizes(), ". Input has shape ", self.sizes(), ".");
-  TORCH_CHECK(target.scalar_type() == kLong, "expected scalar type Long but found ", target.scalar_type());
+  require_scalar_type(target, kLong);
   const bool weighted = weight.has_value() && weight->defined();
   TORCH_CHECK(
       !weighted || (weight->dim() <= 1 && weight->numel() == classes), "inconsistent weight size, expected ", classes,
       " but got ", weighted ? weight->sizes() : IntArrayRef{});
+  if (weighted) {
+    require_scalar_type(*weight, self.scalar_type());
+  }
   const auto input = self.contiguous();
-  return {
-      rows,         classes, input, target.contiguous(), weighted ? weight->to(self.scalar_type()).contiguous() : input,
-      p.to<float>()};
+  return {rows, classes, input, target.contiguous(), weighted ? weight->contiguous() : input, p.to<float>()};
 }
 
 bool is_given(const std::optional<Tensor>& weight) { return weight.has_value() && weight->defined(); }
@@ -108,6 +111,8 @@ Tensor& multi_margin_loss_backward_grad_input_mps(
     int64_t reduction,
     Tensor& grad_input) {
   const auto of = checked(self, target, p, weight, "multi_margin_loss_backward");
+  require_scalar_type(grad_output, self.scalar_type());
+  check_loss_gradient(grad_output, reduction, of.rows);
   require_dtype(grad_input, self.scalar_type(), "multi_margin_loss_backward");
   resize_output(grad_input, self.sizes());
   assert_no_internal_overlap(grad_input);
@@ -120,8 +125,7 @@ Tensor& multi_margin_loss_backward_grad_input_mps(
       of.classes, is_given(weight), reduction == Reduction::None && grad_output.dim() > 0};
   launch_rows(
       "multi_margin_loss_backward_" + scalarToMetalTypeString(self), of.rows, row_group(of.classes), gradient, of.input,
-      of.target, of.weight, grad_output.to(self.scalar_type()).contiguous(), numbers, shape,
-      getCurrentMPSStream()->getErrorBuffer());
+      of.target, of.weight, grad_output.contiguous(), numbers, shape, getCurrentMPSStream()->getErrorBuffer());
   return gradient.is_same(grad_input) ? grad_input : grad_input.copy_(gradient);
 }
 

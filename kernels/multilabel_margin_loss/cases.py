@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ..verification.calls import KernelCall
+from ..verification.calls import KernelCall, RefusedCall
 from ..verification.inputs import rounded_once, values
 
 
@@ -35,3 +35,16 @@ CASES = (
         gradients=(0,),
     ),
 )
+
+
+def refused() -> Iterator[RefusedCall]:
+    """Marks and gradients that do not fit."""
+    aten = torch.ops.aten
+    rows, labels = values((4, 5), torch.float32), torch.tensor([[1, 2, -1, 0, 0]] * 4)
+    losses, marks = aten.multilabel_margin_loss_forward(rows, labels, 0)
+    for title, gradient, found in (
+        ("marks in int8", losses, marks.char()),
+        ("one gradient for four rows", losses[:1], marks),
+        ("gradients in half", losses.half(), marks),
+    ):
+        yield RefusedCall(title, aten.multilabel_margin_loss_backward, (gradient, rows, labels, 0, found))

@@ -29,6 +29,8 @@ namespace {
 
 #include "shared/launch.h"
 #include "shared/loss.h"
+#include "shared/loss_gradient.h"
+#include "shared/operands.h"
 
 // Rows and classes.
 std::pair<int64_t, int64_t> checked(const Tensor& self, const Tensor& target, const char* name) {
@@ -40,7 +42,7 @@ std::pair<int64_t, int64_t> checked(const Tensor& self, const Tensor& target, co
   const auto classes = self.dim() == 2 ? self.size(1) : self.numel();
   const bool fits = self.dim() == 2 ? target.sizes() == self.sizes() : target.dim() <= 1 && target.numel() == classes;
   TORCH_CHECK(fits, "inconsistent target size: ", target.sizes(), " for input of size: ", self.sizes());
-  TORCH_CHECK(target.scalar_type() == kLong, "expected scalar type Long but found ", target.scalar_type());
+  require_scalar_type(target, kLong);
   return {rows, classes};
 }
 
@@ -86,6 +88,9 @@ Tensor& multilabel_margin_loss_backward_grad_input_mps(
   TORCH_CHECK(
       is_target.sizes() == target.sizes(), "inconsistent is_target size: ", is_target.sizes(), " for a target of ",
       target.sizes());
+  require_scalar_type(is_target, self.scalar_type());
+  require_scalar_type(grad_output, self.scalar_type());
+  check_loss_gradient(grad_output, reduction, rows);
   require_dtype(grad_input, self.scalar_type(), "multilabel_margin_loss_backward");
   resize_output(grad_input, self.sizes());
   assert_no_internal_overlap(grad_input);
@@ -98,7 +103,7 @@ Tensor& multilabel_margin_loss_backward_grad_input_mps(
   const std::array<int64_t, 2> shape = {classes, reduction == Reduction::None && grad_output.dim() > 0};
   launch_rows(
       "multilabel_margin_loss_backward_" + scalarToMetalTypeString(self), rows, row_group(classes), gradient, input,
-      target.contiguous(), is_target.contiguous(), grad_output.to(self.scalar_type()).contiguous(), share, shape);
+      target.contiguous(), is_target.contiguous(), grad_output.contiguous(), share, shape);
   return gradient.is_same(grad_input) ? grad_input : grad_input.copy_(gradient);
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ..verification.calls import KernelCall
+from ..verification.calls import KernelCall, RefusedCall
 from ..verification.inputs import rounded_once, values
 
 
@@ -28,3 +28,10 @@ CASES = (
         gradients=(0,),
     ),
 )
+
+
+def refused() -> Iterator[RefusedCall]:
+    """Distances of another dtype."""
+    rows = values((4, 5), torch.float32)
+    distances = torch.pdist(rows)
+    yield RefusedCall("distances in half", torch.ops.aten._pdist_backward, (distances, rows, 2.0, distances.half()))

@@ -22,28 +22,14 @@ static auto& lib = MetalShaderLibrary::getBundledLibrary();
 
 namespace {
 
+#include "shared/grid.h"
+#include "shared/operands.h"
+
 constexpr int64_t long_row = 64; // from here on a SIMD group computes a pair
 
 void check(const Tensor& self, double p) {
   TORCH_CHECK(self.dim() == 2, "pdist only supports 2D tensors, got: ", self.dim(), "D");
   TORCH_CHECK(p >= 0, "pdist only supports non-negative p values");
-}
-
-template <typename... Args>
-void launch(const std::string& name, MTLSize threads, MTLSize group, const Args&... args) {
-  @autoreleasepool {
-    auto stream = getCurrentMPSStream();
-    auto state = lib.getPipelineStateForFunc(name);
-    auto bind = [&](id<MTLComputeCommandEncoder> encoder) { mtl_setArgs(encoder, args...); };
-    dispatch_sync_with_rethrow(stream->queue(), ^() {
-      auto encoder = stream->commandEncoder();
-      getMPSProfiler().beginProfileKernel(state, name, false);
-      [encoder setComputePipelineState:state];
-      bind(encoder);
-      [encoder dispatchThreads:threads threadsPerThreadgroup:group];
-      getMPSProfiler().endProfileKernel(state);
-    });
-  }
 }
 
 } // namespace
@@ -63,11 +49,11 @@ Tensor _pdist_forward_mps(const Tensor& self, double p) {
   const auto suffix = scalarToMetalTypeString(self);
   const std::array<int64_t, 2> shape = {rows, columns};
   if (columns >= long_row) {
-    launch(
+    launch_grid(
         "pdist_large_" + suffix, MTLSizeMake(rows * 32, rows, 1), MTLSizeMake(32, 1, 1), out, self.contiguous(), p,
         shape);
   } else {
-    launch("pdist_" + suffix, MTLSizeMake(rows, rows, 1), MTLSizeMake(32, 8, 1), out, self.contiguous(), p, shape);
+    launch_grid("pdist_" + suffix, MTLSizeMake(rows, rows, 1), MTLSizeMake(32, 8, 1), out, self.contiguous(), p, shape);
   }
   return out;
 }
@@ -79,12 +65,16 @@ Tensor _pdist_backward_mps(const Tensor& grad, const Tensor& self, double p, con
   if (rows < 2 || columns == 0) {
     return result.zero_();
   }
+  const int64_t pairs = rows * (rows - 1) / 2;
+  require_scalar_type(grad, self.scalar_type());
+  require_sizes(grad, pairs, "grad");
+  require_scalar_type(pdist, self.scalar_type());
+  require_sizes(pdist, pairs, "pdist");
   TORCH_CHECK_NOT_IMPLEMENTED(
       supportedFloatingType(self), "pdist is not implemented for ", self.scalar_type(), " on MPS");
-  launch(
+  launch_grid(
       "pdist_backward_" + scalarToMetalTypeString(self), MTLSizeMake(columns, rows, 1), MTLSizeMake(32, 8, 1), result,
-      grad.to(self.scalar_type()).contiguous(), self.contiguous(), pdist.contiguous(), p,
-      std::array<int64_t, 2>{rows, columns});
+      grad.contiguous(), self.contiguous(), pdist.contiguous(), p, std::array<int64_t, 2>{rows, columns});
   return result;
 }
 

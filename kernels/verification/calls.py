@@ -65,3 +65,18 @@ class KernelCall:
                 elementwise=self.elementwise,
                 distribution=self.distribution,
             )
+
+
+@dataclass(frozen=True)
+class RefusedCall:
+    """A call that the CPU refuses, where a kernel without a check of its own would compute with whatever lies there.
+
+    Attributes:
+        title: what is wrong with it, in words.
+        call: called with the arguments, on the CPU and on mps.
+        arguments: its positional arguments, tensors on the CPU.
+    """
+
+    title: str
+    call: Callable[..., Any]
+    arguments: tuple[Any, ...]

@@ -18,7 +18,7 @@ from ...audit.sources.schema import SchemaSource
 from ...audit.sources.sizes import SizePlan, in_every_size
 from ...audit.sources.special_values import SPRINKLED, with_special_values
 from ..runtime import catalog
-from .calls import KernelCall
+from .calls import KernelCall, RefusedCall
 from .given_outputs import with_given_outputs
 
 # Every kernel runs on the host, thread after thread: one long dimension is enough.
@@ -33,6 +33,14 @@ def calls_of(family: str) -> tuple[KernelCall, ...]:
     """
     module = catalog.part_of(family, "cases")
     return () if module is None else tuple(module.CASES)
+
+
+def refused_calls(family: str) -> tuple[RefusedCall, ...]:
+    """What the function `refused` of the family's `cases.py` yields, where it has one.
+
+    Raises UnknownKernelError for a name that is no family.
+    """
+    return tuple(getattr(catalog.part_of(family, "cases"), "refused", tuple)())
 
 
 def cases_of(call: KernelCall, dtype: torch.dtype, layouts: Sequence[Layout] = LAYOUTS) -> Iterator[Case]:

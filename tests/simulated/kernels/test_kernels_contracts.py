@@ -18,6 +18,8 @@ from mpsmith.kernels.multi_margin_loss import multi_margin_loss
 from mpsmith.kernels.put_take import put_take
 from mpsmith.kernels.runtime import catalog, shader
 from mpsmith.kernels.runtime.layout import Layout
+from mpsmith.kernels.verification.calls import RefusedCall
+from mpsmith.kernels.verification.source import refused_calls
 from mpsmith.simulator import metal
 
 aten = torch.ops.aten
@@ -368,61 +370,21 @@ def test_the_optimizer_takes_the_fused_kernel() -> None:
         torch.testing.assert_close(ours, theirs)
 
 
-VOLUME = torch.randn(1, 2, 4, 4, 4)
 PLANES = torch.randn(4, 3, 8, 8)
-ROWS, LABELS = torch.randn(4, 5), torch.tensor([[1, 2, -1, 0, 0]] * 4)
 POOLED, PLACES = aten.fractional_max_pool2d(PLANES, [2, 2], [3, 3], torch.rand(4, 3, 2))
-LARGEST, POSITIONS = aten.adaptive_max_pool3d(VOLUME, [2, 2, 2])
-LOSSES, MARKS = aten.multilabel_margin_loss_forward(ROWS, LABELS, 0)
-DISTANCES = torch.pdist(ROWS)
 SYMMETRIC = torch.eye(3)
 
 # What reads another dtype or shape than a tensor has would compute with whatever lies there.
-REFUSED: dict[str, tuple[Any, tuple[Any, ...]]] = {
-    "samples of too few images": (aten.fractional_max_pool2d, (PLANES, [2, 2], [3, 3], torch.rand(3, 3, 2))),
-    "samples without images": (aten.fractional_max_pool2d, (PLANES, [2, 2], [3, 3], torch.rand(4, 3))),
-    "samples of other channels": (aten.fractional_max_pool2d, (PLANES, [2, 2], [3, 3], torch.rand(4, 2, 2))),
-    "samples of three dimensions": (aten.fractional_max_pool2d, (PLANES, [2, 2], [3, 3], torch.rand(4, 3, 3))),
-    "samples in half": (aten.fractional_max_pool2d, (PLANES, [2, 2], [3, 3], torch.rand(4, 3, 2).half())),
-    "fractional int32 places": (
-        aten.fractional_max_pool2d_backward,
-        (POOLED, PLANES, [2, 2], [3, 3], PLACES.int()),
-    ),
-    "fractional places of few images": (
-        aten.fractional_max_pool2d_backward,
-        (POOLED, PLANES, [2, 2], [3, 3], PLACES[:2]),
-    ),
-    "fractional half gradient": (
-        aten.fractional_max_pool2d_backward,
-        (POOLED.half(), PLANES, [2, 2], [3, 3], PLACES),
-    ),
-    "largest int32 places": (aten.adaptive_max_pool3d_backward, (LARGEST, VOLUME, POSITIONS.int())),
-    "largest places of one column": (aten.adaptive_max_pool3d_backward, (LARGEST, VOLUME, POSITIONS[..., :1])),
-    "average of four dimensions": (aten._adaptive_avg_pool3d_backward, (LARGEST[0], VOLUME)),
-    "average in half": (aten._adaptive_avg_pool3d_backward, (LARGEST.half(), VOLUME)),
-    "marks in int8": (aten.multilabel_margin_loss_backward, (LOSSES, ROWS, LABELS, 0, MARKS.char())),
-    "one gradient for four rows": (aten.multilabel_margin_loss_backward, (LOSSES[:1], ROWS, LABELS, 0, MARKS)),
-    "gradients in half": (aten.multilabel_margin_loss_backward, (LOSSES.half(), ROWS, LABELS, 0, MARKS)),
-    "weights in int64": (aten.multi_margin_loss, (ROWS, torch.tensor([1, 2, 0, 1]), 1, 1.0, torch.arange(5))),
-    "distances in half": (aten._pdist_backward, (DISTANCES, ROWS, 2.0, DISTANCES.half())),
-    "pivots of floats": (aten.linalg_ldl_solve, (SYMMETRIC, torch.ones(3), torch.ones(3, 1))),
-    "too few pivots": (aten.linalg_ldl_solve, (SYMMETRIC, torch.tensor([1, 2]), torch.ones(3, 1))),
-    "too few sides": (aten.linalg_ldl_solve, (SYMMETRIC, torch.tensor([1, 2, 3]), torch.ones(2, 1))),
-    "a scale without elements": (
-        aten._fake_quantize_per_tensor_affine_cachemask_tensor_qparams,
-        (ROWS, torch.empty(0), torch.zeros(1, dtype=torch.int32), torch.ones(1, dtype=torch.int64), 0, 255),
-    ),
-}
+REFUSED = [one for family in catalog.families() for one in refused_calls(family)]
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_a_kernel_would_misread_is_refused_as_on_the_cpu(name: str) -> None:
-    operator, arguments = REFUSED[name]
+@pytest.mark.parametrize("refused", REFUSED, ids=lambda refused: refused.title)
+def test_what_a_kernel_would_misread_is_refused_as_on_the_cpu(refused: RefusedCall) -> None:
     with pytest.raises(RuntimeError) as on_the_cpu:
-        operator(*arguments)
-    with pytest.raises(type(on_the_cpu.value)) as refused:
-        operator(*(a.to("mps") if isinstance(a, torch.Tensor) else a for a in arguments))
-    assert not isinstance(refused.value, metal.MetalRuntimeError)
+        refused.call(*refused.arguments)
+    with pytest.raises(type(on_the_cpu.value)) as here:
+        refused.call(*(a.to("mps") if isinstance(a, torch.Tensor) else a for a in refused.arguments))
+    assert not isinstance(here.value, metal.MetalRuntimeError)
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int16])
