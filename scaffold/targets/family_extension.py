@@ -54,7 +54,7 @@ def generate(patch: FamilyPatch, tags: Path, include: Path) -> Generated:
     files = {
         f"src/{camel}.mm": patch.generated.files[f"tree/{patch.host}"],
         "src/extension.mm": render("family_extension/extension.mm.j2", **values),
-        **{f"{INCLUDE}/{place}": text for place, text in yaml.headers(include).items()},
+        **{f"{INCLUDE}/{place}": text for place, text in yaml.headers(include, overloads).items()},
         f"{INCLUDE}/ATen/native/mps/{camel}_metallib.h": shader_library(
             metal, f"{camel}.metal", include_folders(None, [include])
         ),

@@ -88,6 +88,11 @@ class MpsYaml:
     def _index(self) -> BackendIndex:
         return self._parsed.backend_indices[DispatchKey.MPS]
 
+    def _index_of(self, overloads: Collection[str]) -> BackendIndex:
+        """The rows of some overloads."""
+        rows = {name: metadata for name, metadata in self._index.index.items() if str(name) in overloads}
+        return replace(self._index, index=rows)
+
     @cached_property
     def _groups(self) -> tuple[Group, ...]:
         return tuple(get_grouped_native_functions(self._parsed.native_functions))
@@ -105,14 +110,17 @@ class MpsYaml:
                 found.append(MpsKernel(str(function.func.name), row.kernel, shared, _base(function)))
         return tuple(found)
 
-    def headers(self, include: Path) -> dict[str, str]:
-        """The native headers of all operators that have rows, by their path below the include folder.
+    def headers(self, include: Path, overloads: Collection[str] | None = None) -> dict[str, str]:
+        """The native headers of the overloads that have rows, by their path below the include folder.
 
         Each goes on to torch's own, which is in the folder `include` and was generated without mps.
+        `overloads`: those to declare, where the headers meet a torch for macOS, which declares the other kernels of mps
+            itself; None for all.
         """
+        index = self._index if overloads is None else self._index_of(overloads)
         by_base: dict[str, list[str]] = {}
         for group in self._groups:
-            lines = compute_native_function_declaration(group, self._index)
+            lines = compute_native_function_declaration(group, index)
             first = next(iter(group.functions())) if isinstance(group, NativeFunctionsGroup) else group
             by_base.setdefault(_base(first), []).extend(line for line in lines if line)
         texts = {}
@@ -130,12 +138,7 @@ class MpsYaml:
 
     def registrations(self, overloads: Collection[str]) -> str:
         """C++ that registers the kernels of some overloads, structured ones with all their forms."""
-        wanted = {
-            name: metadata
-            for name, metadata in self._index.index.items()
-            if str(name) in overloads  # the other kernels of mps stay as they are
-        }
-        index = replace(self._index, index=wanted)
+        index = self._index_of(overloads)  # the other kernels of mps stay as they are
         groups = [group for group in self._groups if _has_kernel(group, index)]
         bases = sorted({_base(next(iter(_functions(group)))) for group in groups})
         definitions = _generated(index, Target.ANONYMOUS_DEFINITION, groups)

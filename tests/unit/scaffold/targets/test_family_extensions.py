@@ -46,6 +46,12 @@ def test_one_file_registers_every_overload_and_is_the_module(mode: FamilyScaffol
     assert " mode_values_mps(" in declarations
 
 
+def test_kernels_that_torch_declares_itself_are_left_to_it(source: Source, tmp_path: Path) -> None:
+    declarations = text_of(prepare_extension(source, "variance", out=tmp_path), "src/include/ATen/ops/std_native.h")
+    assert " std_correction_out_mps(" in declarations
+    assert " std_mps(" not in declarations
+
+
 def test_its_tests_run_the_family_s_cases_without_the_kernels_in_python(mode: FamilyScaffold) -> None:
     assert 'FamilySubject("mode", mode_mps.OVERLOADS)' in text_of(mode, "tests/test_mode.py")
     assert 'os.environ["MPSMITH_KERNELS"] = "off"' in text_of(mode, "tests/conftest.py")
