@@ -57,7 +57,10 @@ def terminal_lines(summary: CompiledSummary, eager: Mapping[str, str]) -> list[s
         if names:
             lines.append(f"  {text}: {_some(names)}")
     for finding in summary.findings[:LINES_OF_TERMINAL]:
-        blame = f" ({finding.blame.value})" if finding.blame else ""
+        said = [finding.blame.value] if finding.blame else []
+        if finding.error is not None:
+            said.append(f"{finding.error:.3g} times the tolerance")
+        blame = f" ({', '.join(said)})" if said else ""
         lines.append(f"  {finding.verdict.value}{blame}: {finding.example}: {_cut(finding.reason)}")
     left = len(summary.findings) - LINES_OF_TERMINAL
     if left > 0:
@@ -90,7 +93,7 @@ def markdown(summary: CompiledSummary, eager: Mapping[str, str]) -> str:
     blocks.append(
         _table(
             "Findings",
-            ("verdict", "operator", "dtypes", "blame", "reason", "case", "cases"),
+            ("verdict", "operator", "dtypes", "blame", "times the tolerance", "reason", "case", "cases"),
             [_finding_row(each) for each in summary.findings],
         )
     )
@@ -149,6 +152,7 @@ def _finding_row(finding: CompiledFinding) -> tuple[object, ...]:
         f"`{finding.operator}`",
         ", ".join(finding.dtypes) + (" (symbolic sizes only)" if finding.dynamic_only else ""),
         finding.blame.value if finding.blame else "",
+        "" if finding.error is None else f"{finding.error:.3g}",
         escaped(_cut(finding.reason)) + line,
         f"`{finding.example}`",
         finding.cases,

@@ -19,7 +19,7 @@ from ..tree import leaves
 from ..verdicts import CaseVerdict, Outcome
 from .blame import blame_for
 from .lowering import Lowering, watching
-from .refusals import reason_of, refused_line, verdict_of_exception
+from .refusals import fault_of_this_machine, reason_of, refused_line, verdict_of_exception
 from .verdicts import CompiledOutcome, CompiledVerdict, of_uncompiled
 
 if TYPE_CHECKING:
@@ -50,12 +50,16 @@ def compiled_call(
         checked: whether a right result is run again where the simulator checks every access, if threads meet in it.
         on_device: told when the CPU has run and the compiled call comes next.
         on_graph: told when the code of a graph is complete; what it raises ends the call.
+
+    Raises what says nothing of the call: OSError where the disk is full, MpsmithError where the compiler fails.
     """
     if case.skipped:
         return CompiledOutcome(CompiledVerdict.SKIPPED, Outcome(CaseVerdict.SKIPPED, message=case.skipped))
     call = CompiledCall(case, dynamic=dynamic)
     with watching(on_graph) as lowering, _ready_to_compile():
         outcome = _tried(call.case, recorder, seed, label, on_device)
+        if call.raised is not None and (fault := fault_of_this_machine(call.raised)):
+            raise fault
         found = _found(lowering, call, outcome)
         if checked and found.verdict.lowered and lowering.threads_meet:
             found = _checked(found, call.case, recorder, seed, label)

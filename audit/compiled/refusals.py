@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import traceback
 from collections.abc import Iterator
 
+from ...simulator.clang import CompilerLimitError, CompilerMissingError, InternalCompilerError
 from ...simulator.metal import MetalSyntaxError
 from .verdicts import CompiledVerdict
 
@@ -25,6 +27,20 @@ def verdict_of_exception(error: BaseException) -> CompiledVerdict:
     if any(isinstance(each, (InductorError, BackendCompilerFailed)) for each in chain):
         return CompiledVerdict.NOT_LOWERED
     return CompiledVerdict.ERROR
+
+
+def fault_of_this_machine(error: BaseException) -> BaseException | None:
+    """What in an exception of a compiled call says nothing of the call: a disk that is full, a compiler that fails."""
+    return next(filter(_is_of_this_machine, chain_of(error)), None)
+
+
+def _is_of_this_machine(error: BaseException) -> bool:
+    if isinstance(error, OSError):
+        return error.errno in _OUT_OF_ROOM
+    return isinstance(error, (CompilerMissingError, CompilerLimitError, InternalCompilerError))
+
+
+_OUT_OF_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.EIO})
 
 
 def _is_of_metal(error: BaseException) -> bool:

@@ -2,13 +2,12 @@
 
 Reductions of sizes around a SIMD group, a threadgroup and beyond, over each dimension; integers beyond 32 bits and all
 negative; two operators on narrow integers, whose middle must wrap; transposed and offset inputs; more buffers than
-Metal has; NaN and infinities; inputs and buffers that are written; random numbers; control that depends on data.
+Metal has; NaN and infinities; inputs and buffers that are written. `programs` has what is more than a call or two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -18,37 +17,13 @@ from torch.nn import functional
 from ..cases import Case, CaseSource
 from ..group import GroupKey
 from ..selection import Samples
+from .programs import PROGRAMS
+from .situation import FLOATING, Situation, numbers, one
 
-FLOATING = ("float32", "float16", "bfloat16")
 NARROW = ("int8", "uint8", "int16", "int32")
 INTEGERS = ("int64", *NARROW)
 # Around a SIMD group of 32, a threadgroup of 1,024, and what takes more than one pass.
 REDUCED_SIZES = (31, 33, 40, 1025, 3000)
-
-Inputs = Callable[[torch.dtype], Iterable[tuple[Any, ...]]]
-
-
-@dataclass(frozen=True)
-class Situation:
-    """One row of the table.
-
-    Attributes:
-        operator: what the calls are about, as reports name it.
-        variant: what is particular about them.
-        call: the call.
-        inputs: makes the positional arguments of each case for a dtype.
-        dtypes: the dtypes to make them in.
-        differentiable: whether gradients are compared too.
-        refused: whether the CPU refuses the call, as the compiled one must.
-    """
-
-    operator: str
-    variant: str
-    call: Callable[..., Any]
-    inputs: Inputs
-    dtypes: tuple[str, ...]
-    differentiable: bool = False
-    refused: bool = False
 
 
 class SituationSource(CaseSource):
@@ -76,6 +51,7 @@ class SituationSource(CaseSource):
                 args,
                 differentiable=situation.differentiable,
                 errors_count=situation.refused,
+                distribution=situation.distribution,
                 title=situation.variant,
             )
 
@@ -87,23 +63,16 @@ def _wanting_gradient(value: Any) -> Any:
 # ---- inputs
 
 
-def _numbers(dtype: torch.dtype, *shape: int) -> Tensor:
-    """Numbers of both signs, or of all an unsigned dtype has; near 1 where they are floating, so that products stay."""
-    if dtype.is_floating_point:
-        return (torch.randn(*shape) * 0.1 + 1).to(dtype)
-    return torch.randint(0 if dtype is torch.uint8 else -99, 100, shape).to(dtype)
-
-
 def _to_reduce(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
     for size in REDUCED_SIZES:
-        yield _numbers(dtype, 3, size), 1
-        yield _numbers(dtype, size, 3), 0
+        yield numbers(dtype, 3, size), 1
+        yield numbers(dtype, size, 3), 0
 
 
 def _to_reduce_whole(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
     for size in REDUCED_SIZES:
-        yield (_numbers(dtype, size),)
-    yield (_numbers(dtype, 30, 5, 40).permute(2, 0, 1),)
+        yield (numbers(dtype, size),)
+    yield (numbers(dtype, 30, 5, 40).permute(2, 0, 1),)
 
 
 def _negative(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
@@ -122,8 +91,8 @@ def _at_the_ends(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 
 def _transposed(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
     for rows, columns in ((4, 6), (50, 40)):
-        yield (_numbers(dtype, rows, columns).t(),)
-        yield (_numbers(dtype, rows + 1, columns)[1:, 1:],)
+        yield (numbers(dtype, rows, columns).t(),)
+        yield (numbers(dtype, rows + 1, columns)[1:, 1:],)
 
 
 def _special(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
@@ -140,7 +109,7 @@ def _special_rows(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 
 
 def _many(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    yield tuple(_numbers(dtype, 8) for _ in range(40))
+    yield tuple(numbers(dtype, 8) for _ in range(40))
 
 
 def _batch(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
@@ -154,13 +123,9 @@ def _to_normalize(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
         yield (torch.randn(3, size).to(dtype),)
 
 
-def _one(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    yield (_numbers(dtype, 5, 7),)
-
-
 def _two(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    divisor = _numbers(dtype, 5, 7)
-    yield _numbers(dtype, 5, 7) - 1, torch.where(divisor == 0, torch.ones_like(divisor), divisor)
+    divisor = numbers(dtype, 5, 7)
+    yield numbers(dtype, 5, 7) - 1, torch.where(divisor == 0, torch.ones_like(divisor), divisor)
 
 
 def _parameter(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
@@ -168,11 +133,11 @@ def _parameter(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 
 
 def _indexed(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    yield _numbers(dtype, 10, 3), torch.tensor([1, -1, 5, 5])
+    yield numbers(dtype, 10, 3), torch.tensor([1, -1, 5, 5])
 
 
 def _out_of_range(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    yield _numbers(dtype, 10, 3), torch.tensor([1, 2, 10])
+    yield numbers(dtype, 10, 3), torch.tensor([1, 2, 10])
 
 
 # ---- calls: functions of their own, so that a program can show each by its source
@@ -198,14 +163,6 @@ def _in_place(x: Tensor) -> Tensor:
 def _momentum_step(parameter: Tensor, gradient: Tensor, moment: Tensor) -> None:
     moment.mul_(0.9).add_(gradient, alpha=0.1)
     parameter.sub_(moment, alpha=0.01)
-
-
-def _dropped(x: Tensor) -> Tensor:
-    return functional.dropout(x, 0.5) + torch.rand_like(x)
-
-
-def _by_sum(x: Tensor) -> Tensor:
-    return x + 1 if x.sum() > 0 else x - 1
 
 
 def _nonzero_times(x: Tensor) -> Tensor:
@@ -312,14 +269,12 @@ SITUATIONS: tuple[Situation, ...] = (
     Situation("neg", "then compared", _negated_and_compared, _at_the_ends, NARROW),
     Situation("bitwise_left_shift", "then divided", _shifted_and_halved, _at_the_ends, NARROW),
     Situation("add", "40 inputs", _sum_of_all, _many, ("float32", "int64")),
-    Situation("add", "40 outputs", _forty, _one, ("float32",)),
+    Situation("add", "40 outputs", _forty, one, ("float32",)),
     Situation("nn.functional.batch_norm", "running statistics", _train, _batch, ("float32", "float16")),
-    Situation("mul_", "mutates its input", _in_place, _one, ("float32", "int64")),
+    Situation("mul_", "mutates its input", _in_place, one, ("float32", "int64")),
     Situation("sub_", "a step with momentum", _momentum_step, _parameter, FLOATING),
     Situation("nn.functional.layer_norm", "sizes", _normalized, _to_normalize, FLOATING, differentiable=True),
-    Situation("nn.functional.dropout", "random", _dropped, _one, ("float32",)),
-    Situation("add", "control by data", _by_sum, _one, ("float32", "int64")),
-    Situation("index", "size by data", _nonzero_times, _one, ("float32",)),
+    Situation("index", "size by data", _nonzero_times, one, ("float32",)),
     Situation("index", "negative and repeated", _indexing, _indexed, ("float32", "int64")),
     Situation("index", "out of range", _indexing, _out_of_range, ("float32",), refused=True),
     Situation("remainder", "signs", torch.remainder, _two, ("float32", "int64", "int32")),
@@ -329,4 +284,5 @@ SITUATIONS: tuple[Situation, ...] = (
     Situation("copysign", "plain", torch.copysign, _two, ("float32",)),
     Situation("nextafter", "plain", torch.nextafter, _two, ("float32",)),
     Situation("logical_xor", "plain", torch.logical_xor, _two, ("float32", "int64")),
+    *PROGRAMS,
 )

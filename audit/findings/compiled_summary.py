@@ -27,6 +27,14 @@ NO_FINDING = frozenset(
     }
 )
 
+# An error in units of the tolerance below which a result is wrong in its last digits only.
+LAST_DIGITS = 100.0
+# Names that are paths: of torch's modules, and of what whole programs do.
+_PATHS = (
+    *("nn.", "linalg.", "fft.", "special.", "sparse.", "masked.", "signal.", "torch.", "ops."),
+    *("networks.", "optim.", "control."),
+)
+
 
 @dataclass(frozen=True)
 class CompiledFinding:
@@ -44,6 +52,7 @@ class CompiledFinding:
         cases: how many there are.
         dynamic_only: whether it shows only where sizes are symbols.
         source: the generated Metal of the example.
+        error: the largest error of the cases in units of the tolerance; None where none was measured.
     """
 
     operator: str
@@ -57,6 +66,7 @@ class CompiledFinding:
     cases: int
     dynamic_only: bool
     source: str = ""
+    error: float | None = None
 
 
 @dataclass(frozen=True)
@@ -134,7 +144,7 @@ def summarize_compiled(store: Store, run: Run) -> CompiledSummary:
             by_operator.setdefault(operator_of(case.group.operator), []).append(case)
     operators = tuple(_operator(name, cases) for name, cases in sorted(by_operator.items()))
     findings = [finding for name, cases in by_operator.items() for finding in _findings(name, cases)]
-    findings.sort(key=lambda each: (SEVERITY.index(each.verdict), each.operator, each.example))
+    findings.sort(key=_worst_first)
     return CompiledSummary(run, operators, tuple(findings), counts)
 
 
@@ -143,7 +153,7 @@ def operator_of(group: str) -> str:
 
     "add.Tensor" and "add_" of the schemas are "add"; "nn.functional.gelu" and "linalg.svd" keep OpInfo's names.
     """
-    if group.startswith(("nn.", "linalg.", "fft.", "special.", "sparse.", "masked.", "signal.", "torch.", "ops.")):
+    if group.startswith(_PATHS):
         return group
     name, _, _ = group.partition(".")
     return name if name.endswith("__") else name.removesuffix("_")
@@ -191,6 +201,12 @@ def _what_it_shows(case: StoredCompiledCase) -> tuple[object, ...]:
     return found.verdict, re.sub(r"\d+", "0", found.reason.partition(": data race")[0][:80])
 
 
+def _worst_first(finding: CompiledFinding) -> tuple[object, ...]:
+    """By verdict; what is wrong by more than its last digits, or was not measured, before what is not."""
+    last_digits = finding.error is not None and finding.error < LAST_DIGITS
+    return SEVERITY.index(finding.verdict), last_digits, finding.operator, finding.example
+
+
 def _finding(name: str, cases: list[StoredCompiledCase]) -> CompiledFinding:
     first = min(cases, key=lambda case: (case.group.mode == DYNAMIC, len(case.inputs)))
     return CompiledFinding(
@@ -205,4 +221,7 @@ def _finding(name: str, cases: list[StoredCompiledCase]) -> CompiledFinding:
         len(cases),
         all(case.group.mode == DYNAMIC for case in cases),
         first.found.source,
+        max((case.found.outcome.max_error for case in cases if case.found.outcome.max_error is not None), default=None)
+        if first.found.verdict is CompiledVerdict.WRONG
+        else None,
     )

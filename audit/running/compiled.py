@@ -32,6 +32,14 @@ def compiled_sources() -> dict[str, CaseSource]:
     return {SituationSource.name: SituationSource()}
 
 
+def require_compiler(device: AuditedDevice) -> None:
+    """Raise CompilerMissingError where no compiler is there for generated Metal: every case would say the same."""
+    from ...simulator.clang import installed
+
+    if device.simulated:
+        installed()
+
+
 def lay_over_codegen(release: str) -> None:
     """Lay the code generator of a release over the installed one, for the rest of this process.
 

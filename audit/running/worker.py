@@ -37,6 +37,7 @@ from .compiled import (
     compiled_sources,
     judged_compiled,
     lay_over_codegen,
+    require_compiler,
     with_own_sources,
 )
 from .death import at_risk, begin, keep_words
@@ -168,6 +169,7 @@ def _prepare(options: WorkerOptions) -> _Worker:
     _refuse(options.settings.refuse_dtypes_of, device)
     sources = case_sources(options.settings.imports)
     if options.settings.compiled is not None:
+        require_compiler(device)
         sources |= compiled_sources()
     if options.settings.codegen is not None:
         lay_over_codegen(options.settings.codegen)

@@ -73,6 +73,14 @@ class TestMemory:
         assert found.verdict is CompiledVerdict.WRONG
         assert found.reason == "forward: output 0 shares no memory with an input, unlike the CPU's"
 
+    def test_an_input_that_is_handed_through_may_be_copied(self) -> None:
+        found = compiled(lambda x: x if x.device.type == "cpu" else x.clone(), torch.randn(3, 4))
+        assert found.verdict is CompiledVerdict.METAL
+
+    def test_an_input_that_was_written_is_handed_through_itself(self) -> None:
+        found = compiled(lambda x: x.add_(1) if x.device.type == "cpu" else x.add_(1).clone(), torch.randn(3, 4))
+        assert found.reason == "forward: output 0 shares no memory with an input, unlike the CPU's"
+
     def test_equal_outputs_may_become_one(self) -> None:
         assert compiled(lambda x: (x + 1, x + 1), torch.randn(3)).verdict is CompiledVerdict.METAL
 

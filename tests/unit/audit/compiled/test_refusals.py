@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from mpsmith.audit.compiled.refusals import reason_of, refused_line, verdict_of_exception
+import errno
+
+from mpsmith.audit.compiled.refusals import fault_of_this_machine, reason_of, refused_line, verdict_of_exception
 from mpsmith.audit.compiled.verdicts import CompiledVerdict
+from mpsmith.simulator.clang import InternalCompilerError
 
 SOURCE = "kernel void f() { auto t = metal::sign(x); }"
 REFUSED = (
@@ -65,3 +68,16 @@ class TestVerdictOfException:
 def test_hints_are_no_reason() -> None:
     error = RuntimeError("sizes differ\nSet TORCHDYNAMO_VERBOSE=1 for the internal stack trace")
     assert reason_of(error) == "RuntimeError: sizes differ"
+
+
+class TestFaultOfThisMachine:
+    def test_a_full_disk_says_nothing_of_the_call(self) -> None:
+        full = OSError(errno.ENOSPC, "No space left on device")
+        assert fault_of_this_machine(_inductor_error(full)) is full
+
+    def test_a_compiler_that_fails_says_nothing_of_the_call(self) -> None:
+        failed = InternalCompilerError("the linker failed")
+        assert fault_of_this_machine(_inductor_error(failed)) is failed
+
+    def test_source_that_dynamo_does_not_find_is_no_fault_of_the_machine(self) -> None:
+        assert fault_of_this_machine(_inductor_error(OSError("could not get source code"))) is None

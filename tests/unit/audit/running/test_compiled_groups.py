@@ -7,9 +7,19 @@ import pytest
 from mpsmith.audit.cases import Case
 from mpsmith.audit.compiled.verdicts import CompiledOutcome, CompiledVerdict
 from mpsmith.audit.group import COMPILED, DYNAMIC
-from mpsmith.audit.running.compiled import SOURCES, ShownAlike, compiled_groups, compiled_sources, with_own_sources
+from mpsmith.audit.judging.fallbacks import CounterRecorder
+from mpsmith.audit.running.compiled import (
+    SOURCES,
+    ShownAlike,
+    compiled_groups,
+    compiled_sources,
+    require_compiler,
+    with_own_sources,
+)
+from mpsmith.audit.running.device import AuditedDevice
 from mpsmith.audit.selection import Settings, Shapes
 from mpsmith.audit.verdicts import CaseVerdict, Outcome
+from mpsmith.simulator.clang import CompilerMissingError
 from support.stores import opinfo
 
 
@@ -32,6 +42,14 @@ def test_the_lane_is_recorded_where_it_is_asked_for() -> None:
     assert Settings.from_recorded(settings.recorded()).compiled is Shapes.BOTH
     assert "compiled" not in Settings().recorded()
     assert Settings.from_recorded(Settings().recorded()).compiled is None
+
+
+def test_without_a_compiler_no_case_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each case would be refused, and none for a reason of its own."""
+    monkeypatch.setattr("mpsmith.simulator.clang.compiler.locate", lambda: None)
+    with pytest.raises(CompilerMissingError, match="pip install"):
+        require_compiler(AuditedDevice(simulated=True, profile="2.13.0", recorder=CounterRecorder()))
+    require_compiler(AuditedDevice(simulated=False, profile=None, recorder=CounterRecorder()))
 
 
 class TestShownAlike:

@@ -1,0 +1,51 @@
+"""One row of a table of calls that torch.compile is asked about, and the inputs that many rows share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+FLOATING = ("float32", "float16", "bfloat16")
+
+Inputs = Callable[[torch.dtype], Iterable[tuple[Any, ...]]]
+
+
+@dataclass(frozen=True)
+class Situation:
+    """One row of a table.
+
+    Attributes:
+        operator: what the calls are about, as reports name it.
+        variant: what is particular about them.
+        call: the call.
+        inputs: makes the positional arguments of each case for a dtype.
+        dtypes: the dtypes to make them in.
+        differentiable: whether gradients are compared too.
+        refused: whether the CPU refuses the call, as the compiled one must.
+        distribution: whether the results are many draws, whose distribution is to be the CPU's.
+    """
+
+    operator: str
+    variant: str
+    call: Callable[..., Any]
+    inputs: Inputs
+    dtypes: tuple[str, ...]
+    differentiable: bool = False
+    refused: bool = False
+    distribution: bool = False
+
+
+def numbers(dtype: torch.dtype, *shape: int) -> Tensor:
+    """Numbers of both signs, or of all an unsigned dtype has; near 1 where they are floating, so that products stay."""
+    if dtype.is_floating_point:
+        return (torch.randn(*shape) * 0.1 + 1).to(dtype)
+    return torch.randint(0 if dtype is torch.uint8 else -99, 100, shape).to(dtype)
+
+
+def one(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    """One small matrix."""
+    yield (numbers(dtype, 5, 7),)
