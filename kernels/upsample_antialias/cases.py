@@ -7,16 +7,11 @@ from typing import Any
 
 import torch
 
-from ...audit.cases import Case
 from ..verification.calls import KernelCall
-from ..verification.inputs import integers, rounded_once, values
+from ..verification.inputs import rounded_once, values
 
 _aten = torch.ops.aten
-_NAMES = tuple(
-    name
-    for name in (f"_upsample_{kind}2d_aa_backward" for kind in ("bilinear", "bicubic", "lanczos"))
-    if hasattr(_aten, name)  # older torch has no lanczos
-)
+_NAMES = tuple(f"_upsample_{name}2d_aa_backward" for name in ("bilinear", "bicubic", "lanczos"))
 # Sizes of gradients, inputs, whether corners are aligned, and given scales.
 _SIZES: tuple[tuple[Any, ...], ...] = (
     ((2, 3, 4, 5), (9, 13), False, None, None),
@@ -43,67 +38,4 @@ def _backward(name: str) -> Callable[..., Any]:
     return call
 
 
-def _bytes(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    """Images of bytes; some of the extremes alone, beyond which sums are cut off."""
-    for shape, outputs, align, *scales in (
-        ((2, 3, 9, 13), (4, 5), False, None, None),
-        ((1, 2, 5, 6), (17, 11), False, None, None),
-        ((1, 1, 8, 8), (8, 3), True, None, None),
-        ((2, 1, 8, 8), (8, 8), False, 2.0, 0.5),
-        ((1, 2, 4, 6), (8, 3), False, 2.1, 0.55),
-        ((1, 1, 70, 90), (3, 5), False, None, None),
-        ((0, 2, 4, 6), (8, 3), False, None, None),
-    ):
-        for low, step in ((0, 1), (0, 255)):
-            yield integers(shape, low, 256 // step).mul(step).to(dtype), outputs, align, *scales
-
-
-def _images(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    for shape, inputs, align, *scales in _SIZES:
-        yield values((*shape[:2], *inputs), dtype), shape[2:], align, *scales
-
-
-def _forward(name: str) -> Callable[..., Any]:
-    overload = getattr(_aten, name).default
-
-    def call(x: torch.Tensor, *arguments: Any) -> Any:
-        return overload(x, *arguments)
-
-    return call
-
-
-def _into(name: str) -> Callable[..., Any]:
-    """The out= form; on mps into memory of another order, which the CPU's kernel of bytes does not keep to."""
-    operator = getattr(_aten, name)
-
-    def call(x: torch.Tensor, size: tuple[int, int], *arguments: Any) -> Any:
-        if x.device.type == "cpu":
-            return operator.default(x, size, *arguments)
-        turned = torch.empty((*x.shape[:2], *reversed(size)), dtype=x.dtype, device=x.device)
-        return operator.out(x, size, *arguments, out=turned.mT).contiguous()
-
-    return call
-
-
-def undefined(case: Case) -> str:
-    """Why a remembered call has no result to compare with, or ""."""
-    given = [x for x in case.kwargs.values() if isinstance(x, torch.Tensor)]
-    if any(x.dtype is torch.uint8 for x in given):
-        return "the CPU writes bytes beyond outputs that are not contiguous"
-    return ""
-
-
-_LANCZOS = "_upsample_lanczos2d_aa"
-_BYTES = tuple(
-    KernelCall(name, (f"aten::{name}",), form(name), _bytes, (torch.uint8,), variant=variant)
-    for name in ("_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa", _LANCZOS)
-    for variant, form in (("bytes", _forward), ("bytes into", _into))
-    if hasattr(_aten, name)
-)
-_FLOATS = tuple(
-    KernelCall(name, (f"aten::{name}", f"aten::{name}_backward"), rounded_once(_forward(name)), _images, gradients=(0,))
-    for name in (_LANCZOS,)
-    if hasattr(_aten, name)
-)
-_BACKWARD = tuple(KernelCall(name, (f"aten::{name}",), rounded_once(_backward(name)), _gradients) for name in _NAMES)
-CASES = _BYTES + _FLOATS + _BACKWARD
+CASES = tuple(KernelCall(name, (f"aten::{name}",), rounded_once(_backward(name)), _gradients) for name in _NAMES)

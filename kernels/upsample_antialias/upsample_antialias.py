@@ -1,8 +1,4 @@
-"""Antialiased resampling and its backwards: two passes, along the width and along the height.
-
-Torch has forward kernels of two filters for floats on mps; those of bytes and of Lanczos' filter are here, exact for
-bytes.
-"""
+"""The backwards of antialiased resampling: two passes, along the width and along the height."""
 
 from __future__ import annotations
 
@@ -17,63 +13,12 @@ from ..runtime.layout import launch_elements
 from ..runtime.operands import require_device
 from ..runtime.outputs import check_outputs
 from ..runtime.shader import METAL_TYPES, Shader
-from .filters import SUPPORT, byte_weights
 
 _shader = Shader(__file__)
 _aten = torch.ops.aten
 _HEIGHT, _WIDTH = 2, 3
-
-
-def _into(filter_name: str, operator: str) -> Callable[..., torch.Tensor]:
-    """The forward of one filter into a given output."""
-
-    def out_of(
-        self: torch.Tensor,
-        output_size: Sequence[int],
-        align_corners: bool,
-        scales_h: float | None = None,
-        scales_w: float | None = None,
-        *,
-        out: torch.Tensor,
-    ) -> torch.Tensor:
-        """Floats are summed in float32; bytes with the CPU's weights, to the same bytes."""
-        arguments = [self, output_size, align_corners, scales_h, scales_w]
-        check_outputs(getattr(_aten, operator).out, arguments, {"out": out}, [self.dtype])
-        require_device(self, {"out": out}, operator)
-        if self.dtype not in FLOATING and self.dtype != torch.uint8:
-            raise NotImplementedError(f"{operator} is not implemented for {self.dtype} on mps")
-        if out.numel():
-            scales = [
-                _scale(before, after, align_corners, given)
-                for before, after, given in zip(self.shape[2:], output_size, (scales_h, scales_w), strict=True)
-            ]
-            resample = _resample_bytes if self.dtype == torch.uint8 else _resample
-            resample(out, self, filter_name, scales)
-        return out
-
-    return out_of
-
-
-def _new(filter_name: str, operator: str) -> Callable[..., torch.Tensor]:
-    """The forward of one filter, of the input's memory format."""
-    into = _into(filter_name, operator)
-
-    def new(
-        self: torch.Tensor,
-        output_size: Sequence[int],
-        align_corners: bool,
-        scales_h: float | None = None,
-        scales_w: float | None = None,
-    ) -> torch.Tensor:
-        out = fake_output(self, output_size) if self.dim() == 4 else self.new_empty(0)
-        return into(self, output_size, align_corners, scales_h, scales_w, out=out)
-
-    return new
-
-
-def is_of_bytes(self: torch.Tensor, *arguments: object, **options: object) -> bool:
-    """Whether torch's own kernel on mps refuses the dtype."""
-    return self.dtype == torch.uint8
+# The filters of the Metal source, and how far they reach.
+_SUPPORT = {"linear": 1.0, "cubic": 2.0, "lanczos": 3.0}
 
 
 def _backward(filter_name: str, operator: str) -> Callable[..., torch.Tensor]:
@@ -117,52 +62,15 @@ def _scale(before: int, after: int, align_corners: bool, given: float | None) ->
     return 1.0 / given if given is not None and given > 0.0 else before / after
 
 
-def _resample(out: torch.Tensor, source: torch.Tensor, filter_name: str, scales: Sequence[float]) -> None:
-    middle = torch.empty((*source.shape[:3], out.shape[3]), dtype=torch.float32, device=out.device)
-    for target, given, axis in ((middle, source, _WIDTH), (out, middle, _HEIGHT)):
-        scale = scales[axis - _HEIGHT]
-        outputs, inputs = target.shape[axis], given.shape[axis]
-        windows, weights, room = _tables(filter_name, outputs, inputs, scale, out.device)
-        geometry = [*target.shape, *target.stride(), *given.stride(), axis, room]
-        kernel = _shader.kernel(f"forward_{METAL_TYPES[given.dtype]}_{METAL_TYPES[target.dtype]}", out.device)
-        launch_elements(kernel, target.numel(), target, given, windows, weights, geometry)
-
-
-def _resample_bytes(out: torch.Tensor, source: torch.Tensor, filter_name: str, scales: Sequence[float]) -> None:
-    """An axis that keeps its size is left alone, as on the CPU."""
-    axes = [axis for axis in (_WIDTH, _HEIGHT) if source.shape[axis] != out.shape[axis]]
-    if not axes:
-        out.copy_(source)
-    for axis in axes:
-        shape = list(source.shape)
-        shape[axis] = out.shape[axis]
-        target = out if axis == axes[-1] else torch.empty(shape, dtype=torch.uint8, device=out.device)
-        inputs, outputs = source.shape[axis], out.shape[axis]
-        table = byte_weights(filter_name, inputs, outputs, scales[axis - _HEIGHT], out.device)
-        room = table.weights.shape[1]
-        geometry = [*target.shape, *target.stride(), *source.stride(), axis, room, table.precision]
-        kernel = _shader.kernel("antialias_bytes", out.device)
-        launch_elements(kernel, target.numel(), target, source, table.windows, table.weights, geometry)
-        source = target
-
-
-def _tables(
-    filter_name: str, outputs: int, inputs: int, scale: float, device: torch.device
-) -> tuple[torch.Tensor, torch.Tensor, int]:
-    """For each output its window and its weights, and for how many weights there is room."""
-    room = 2 * math.ceil(SUPPORT[filter_name] * max(scale, 1.0)) + 1
-    windows = torch.empty((outputs, 2), dtype=torch.int32, device=device)
-    weights = torch.empty((outputs, room), dtype=torch.float32, device=device)
-    table = _shader.kernel(f"weights_{filter_name}", device)
-    table(windows, weights, [outputs, inputs, room], scale, threads=outputs)
-    return windows, weights, room
-
-
 def _gather(out: torch.Tensor, source: torch.Tensor, axis: int, filter_name: str, scale: float) -> None:
     """Undo the resampling of one axis: from the gradients along it to those of the larger or smaller `out`."""
     outputs, inputs = source.shape[axis], out.shape[axis]
-    reach = SUPPORT[filter_name] * max(scale, 1.0)
-    windows, weights, room = _tables(filter_name, outputs, inputs, scale, out.device)
+    reach = _SUPPORT[filter_name] * max(scale, 1.0)
+    room = 2 * math.ceil(reach) + 1
+    windows = torch.empty((outputs, 2), dtype=torch.int32, device=out.device)
+    weights = torch.empty((outputs, room), dtype=torch.float32, device=out.device)
+    table = _shader.kernel(f"weights_{filter_name}", out.device)
+    table(windows, weights, [outputs, inputs, room], scale, threads=outputs)
     geometry = [*out.shape, *out.stride(), *source.stride(), axis, outputs, room]
     kernel = _shader.kernel(f"backward_{METAL_TYPES[source.dtype]}_{METAL_TYPES[out.dtype]}", out.device)
     launch_elements(kernel, out.numel(), out, source, windows, weights, geometry, scale, reach)
@@ -176,28 +84,9 @@ def fake_grad_input(
     return grad_output.new_empty(tuple(input_size)).to(memory_format=memory_format)
 
 
-def fake_output(self: torch.Tensor, output_size: Sequence[int], *arguments: object) -> torch.Tensor:
-    """What comes out of each forward."""
-    memory_format = suggest_memory_format(self)
-    return self.new_empty((*self.shape[:2], *output_size)).to(memory_format=memory_format)
-
-
-_LANCZOS = "_upsample_lanczos2d_aa"
 KERNELS = (
-    (f"aten::{_LANCZOS}.out", _into("lanczos", _LANCZOS)),
     ("aten::_upsample_bilinear2d_aa_backward.grad_input", _backward("linear", "_upsample_bilinear2d_aa_backward")),
     ("aten::_upsample_bicubic2d_aa_backward.grad_input", _backward("cubic", "_upsample_bicubic2d_aa_backward")),
     ("aten::_upsample_lanczos2d_aa_backward.grad_input", _backward("lanczos", "_upsample_lanczos2d_aa_backward")),
 )
-OVERRIDES = tuple(
-    row
-    for filter_name, operator in (("linear", "_upsample_bilinear2d_aa"), ("cubic", "_upsample_bicubic2d_aa"))
-    for row in (
-        (f"aten::{operator}", _new(filter_name, operator), is_of_bytes),
-        (f"aten::{operator}.out", _into(filter_name, operator), is_of_bytes),
-    )
-)
-FAKES = (
-    *((overload.removesuffix(".grad_input"), fake_grad_input) for overload, _ in KERNELS[1:]),
-    (f"aten::{_LANCZOS}", fake_output),
-)
+FAKES = tuple((overload.removesuffix(".grad_input"), fake_grad_input) for overload, _ in KERNELS)
