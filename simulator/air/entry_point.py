@@ -62,7 +62,7 @@ def entry_point(name: str, parameters: Sequence[str], signature: KernelSignature
     before = "\n".join(f"  {line}" for each in passed for line in each.before)
     each_thread = "\n".join(f"  {line}" for each in passed for line in each.each)
     operands = ", ".join(f"{kind} {each.operand}" for kind, each in zip(parameters, passed, strict=True))
-    table = [f"[4 x i32] [i32 {b.index}, i32 {b.size}, i32 {b.size}, i32 {int(b.writable)}]" for b in signature.buffers]
+    table = [f"[4 x i32] [i32 {b.index}, i32 {b.size}, i32 0, i32 {int(b.writable)}]" for b in signature.buffers]
     rows = f"[{len(table)} x [4 x i32]]"
     text = f"""
 @__start_msl_shared = extern_weak hidden global i8

@@ -284,9 +284,7 @@ class AirKernel:
         guards = {
             index: buffer
             for index, buffer in buffers.items()
-            # To the checker, a region is memory of the device: other barriers would count for it.
-            if not (mode == "checked" and index in shared)
-            and not any(begin < buffer.base + buffer.size and buffer.base < end for begin, end in in_place)
+            if not any(begin < buffer.base + buffer.size and buffer.base < end for begin, end in in_place)
         }
         regions = merged_regions(guards, written) if guarded else []
         flushing = self.signature.flush_denormals

@@ -8,7 +8,7 @@ from .check import check, check_key
 from .errors import MetalRuntimeError, MetalSyntaxError, MetalValueError, UndefinedLanesError
 from .library import ShaderLibrary, SimulatedKernel
 from .library import compile_library as compile
-from .modes import Mode, checking
+from .modes import Mode, checking, subnormals
 from .torch_hook import install
 
 __all__ = [
@@ -26,4 +26,5 @@ __all__ = [
     "checking",
     "compile",
     "install",
+    "subnormals",
 ]

@@ -10,10 +10,11 @@ import ctypes
 import struct
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...metal_limits import MAX_INLINE_BYTES
+from .element_types import Numbers, numbers_of_dtype, numbers_of_value
 from .errors import MetalRuntimeError
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ class Buffer:
     base: int
     size: int
     owner: object  # keeps the memory alive
+    numbers: Numbers = ""  # what the caller's dtype says of them
+    by_value: bool = False
 
     @property
     def available(self) -> int:
@@ -124,10 +127,8 @@ def bind(argument: object, index: int, arg_casts: ArgCasts, device: Device, tigh
     torch = sys.modules.get("torch")  # a tensor cannot exist before torch is imported
     if torch is not None and isinstance(argument, torch.Tensor):
         return _bind_tensor(argument, index, device, tight)
-    if isinstance(argument, int):
-        return inline(_pack([argument], True, cast_for(arg_casts, index)), index)
-    if isinstance(argument, float):
-        return inline(_pack([argument], False, cast_for(arg_casts, index)), index)
+    if isinstance(argument, int | float):
+        return _bind_numbers([argument], isinstance(argument, int), index, arg_casts)
     if isinstance(argument, list | tuple):
         return _bind_list(argument, index, arg_casts, device)
     numpy = sys.modules.get("numpy")
@@ -138,6 +139,11 @@ def bind(argument: object, index: int, arg_casts: ArgCasts, device: Device, tigh
 
 def _describe(argument: object) -> str:
     return "None" if argument is None else f"a {type(argument).__name__}"
+
+
+def _bind_numbers(values: Sequence[int] | Sequence[float], is_integer: bool, index: int, arg_casts: ArgCasts) -> Buffer:
+    cast = cast_for(arg_casts, index)
+    return replace(inline(_pack(values, is_integer, cast), index), numbers=numbers_of_value(is_integer, cast))
 
 
 def inline(data: bytes, index: int) -> Buffer:
@@ -153,7 +159,7 @@ def inline(data: bytes, index: int) -> Buffer:
         )
     buffer = threadgroup_memory(len(data))
     ctypes.memmove(buffer.address, data, len(data))
-    return buffer
+    return replace(buffer, by_value=True)
 
 
 def threadgroup_memory(size: int) -> Buffer:
@@ -171,11 +177,11 @@ def _bind_list(argument: Sequence[Any], index: int, arg_casts: ArgCasts, device:
     if isinstance(first, int):
         if not all(isinstance(v, int) for v in argument):
             raise MetalRuntimeError(f"argument {index}: a list that starts with an int must hold ints alone")
-        return inline(_pack(argument, True, cast_for(arg_casts, index)), index)
+        return _bind_numbers(argument, True, index, arg_casts)
     if isinstance(first, float):
         if not all(isinstance(v, int | float) for v in argument):
             raise MetalRuntimeError(f"argument {index}: a list that starts with a float must hold numbers alone")
-        return inline(_pack(argument, False, cast_for(arg_casts, index)), index)
+        return _bind_numbers(argument, False, index, arg_casts)
     if torch is not None and isinstance(first, torch.Tensor):
         bound = [_bind_tensor(t, index, device, tight=False) for t in argument]
         pointers = inline(struct.pack(f"<{len(bound)}Q", *(b.address for b in bound)), index)
@@ -193,7 +199,7 @@ def _bind_tensor(tensor: torch.Tensor, index: int, device: Device, tight: bool) 
         narrowed = {torch.float64: torch.float32, torch.complex128: torch.complex64}.get(tensor.dtype, tensor.dtype)
         # torch passes what the storage begins with, whatever the tensor's offset; what it converts has its own storage.
         first = torch.as_strided(tensor.detach().to(narrowed), (1,), (1,), 0)
-        return inline(bytes(first.view(torch.uint8).tolist()), index)
+        return replace(inline(bytes(first.view(torch.uint8).tolist()), index), numbers=numbers_of_dtype(narrowed))
     if place != device:
         raise MetalRuntimeError(f"argument {index} is on {place}, and the kernel runs on {device}")
     if tensor.layout is not torch.strided:
@@ -201,14 +207,15 @@ def _bind_tensor(tensor: torch.Tensor, index: int, device: Device, tight: bool) 
     storage = tensor.untyped_storage()
     base, size = storage.data_ptr(), storage.nbytes()
     offset = int(tensor.storage_offset()) * tensor.element_size()
+    numbers = numbers_of_dtype(tensor.dtype)
     if tight:
         last = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True)) if tensor.numel() else -1
-        return Buffer(base + offset, base + offset, (last + 1) * tensor.element_size(), tensor)
-    return Buffer(base + offset, base, size, tensor)
+        return Buffer(base + offset, base + offset, (last + 1) * tensor.element_size(), tensor, numbers)
+    return Buffer(base + offset, base, size, tensor, numbers)
 
 
 def _bind_array(array: np.ndarray[Any, Any], index: int) -> Buffer:
     if not array.flags.c_contiguous or not array.flags.writeable:
         raise MetalRuntimeError(f"argument {index}: a numpy array must be contiguous and writable")
     address = array.ctypes.data
-    return Buffer(address, address, array.nbytes, array)
+    return Buffer(address, address, array.nbytes, array, numbers_of_dtype(array.dtype))

@@ -12,6 +12,8 @@ from typing import Literal
 
 from ..clang import CompilerMissingError
 from .compiler import MetalCompiler
+from .element_types import PARAMETER_NUMBERS, Numbers
+from .entries import FIRST_THREADGROUP_SLOT
 from .line_table import LineTable
 
 Order = Literal["forward", "reverse", "random"]
@@ -31,6 +33,7 @@ class Region(ctypes.Structure):
         ("guarded", ctypes.c_uint64),
         ("argument", ctypes.c_uint32),
         ("writable", ctypes.c_uint32),
+        ("threadgroup", ctypes.c_uint32),
     )
 
 
@@ -61,6 +64,7 @@ class _Dispatch(ctypes.Structure):
         ("message", ctypes.c_void_p),
         ("message_size", ctypes.c_uint64),
         ("flush_denormals", ctypes.c_uint32),
+        ("refuse_unwritten", ctypes.c_uint32),
         ("error_count", ctypes.c_uint32),
         ("place_count", ctypes.c_uint32),
         ("places", ctypes.c_uint64 * 16),
@@ -74,7 +78,7 @@ class _ParameterRow(ctypes.Structure):
     _fields_ = (
         ("index", ctypes.c_uint32),
         ("size", ctypes.c_uint32),
-        ("element", ctypes.c_uint32),
+        ("numbers", ctypes.c_uint32),
         ("writable", ctypes.c_uint32),
     )
 
@@ -90,11 +94,11 @@ class _Sections(ctypes.Structure):
 
 @dataclass(frozen=True)
 class KernelParameter:
-    """What a kernel needs at a buffer index: bytes for a reference (0: a pointer), and whether it writes."""
+    """What a kernel needs at a buffer index: bytes for a reference (0: a pointer), which numbers, whether it writes."""
 
     index: int
     size: int
-    element: int
+    numbers: Numbers
     writable: bool
 
 
@@ -129,8 +133,8 @@ def load_kernel(path: str, content: bytes, symbol: str, checked: bool) -> Loaded
     table.restype = ctypes.POINTER(_ParameterRow)
     rows = table(ctypes.byref(count))
     parameters = {
-        rows[i].index: KernelParameter(rows[i].index, rows[i].size, rows[i].element, bool(rows[i].writable))
-        for i in range(count.value)
+        row.index: KernelParameter(row.index, row.size, PARAMETER_NUMBERS[row.numbers], bool(row.writable))
+        for row in rows[: count.value]
     }
     sections = _Sections()
     getattr(library, f"msl_sections_{symbol}")(ctypes.byref(sections))
@@ -164,6 +168,7 @@ class GridLaunch:
     seed: int = 0
     one_by_one: bool = False
     flush_denormals: bool = False
+    refuse_unwritten: bool = False  # checked builds: a load of threadgroup memory that nothing wrote is an error
     inactive_fill: int = 0  # each byte of what an inactive lane of a SIMD group holds
 
 
@@ -212,7 +217,9 @@ class Runtime:
     def _run(self, kernel: LoadedKernel, launch: GridLaunch) -> RunReport:
         addresses = (ctypes.c_uint64 * len(launch.addresses))(*launch.addresses)
         count = len(launch.regions)
-        regions = (Region * max(count, 1))(*(Region(a, n, 0, index, w) for a, n, index, w in launch.regions))
+        regions = (Region * max(count, 1))(
+            *(Region(a, n, 0, index, w, index >= FIRST_THREADGROUP_SLOT) for a, n, index, w in launch.regions)
+        )
         call = _Dispatch(
             kernel=kernel.address,
             grid=launch.grid,
@@ -233,6 +240,7 @@ class Runtime:
             message=ctypes.addressof(self._message),
             message_size=_MESSAGE_BYTES,
             flush_denormals=launch.flush_denormals,
+            refuse_unwritten=launch.refuse_unwritten,
             inactive_fill=launch.inactive_fill,
         )
         with self._lock:

@@ -18,12 +18,13 @@ from .binding import ArgCasts, Buffer, Device, bind
 from .binding import threadgroup_memory as memory_of_threadgroup
 from .compiler import Build, MetalCompiler, default_compiler
 from .dispatch import GridLaunch, LoadedKernel, load_kernel, runtime_of
+from .element_types import mistaken
 from .entries import FIRST_THREADGROUP_SLOT, EntryPoint
 from .error_buffer import ErrorBuffer
 from .errors import MetalRuntimeError, MetalValueError, UndefinedLanesError
 from .function_constants import constants_of
 from .includes import PROGRAM, ProgramSource, include_folders, with_includes
-from .modes import Mode, current_mode, validate_mode
+from .modes import Mode, current_mode, flushes_subnormals, validate_mode
 from .regions import GUARDED_BYTES, merged_regions
 from .schedules import run_schedules
 from .translation import Translation, translate
@@ -175,9 +176,15 @@ class SimulatedKernel:
         bound = {**buffers, **slots}
         addresses = [bound[i].address if i in bound else 0 for i in range(max([MAX_BUFFERS - 1, *slots]) + 1)]
         guarded = mode != "fast" or sum(b.size for b in bound.values()) <= GUARDED_BYTES
-        written = {index for index, parameter in kernel.parameters.items() if parameter.writable}
+        # What is left in threadgroup memory when a group ends is nobody's result.
+        written = {i for i, parameter in kernel.parameters.items() if parameter.writable and i not in slots}
         regions = merged_regions(bound, written) if guarded else []
-        launch = GridLaunch(grid, group, addresses, regions, one_by_one=mode != "fast")
+        launch = GridLaunch(
+            *(grid, group, addresses, regions),
+            one_by_one=mode != "fast",
+            flush_denormals=flushes_subnormals(mode),
+            refuse_unwritten=mode == "checked",
+        )
         if mode == "schedules":
             self._run_schedules(kernel, launch)
         elif kernel.reads_lanes:
@@ -232,7 +239,7 @@ class SimulatedKernel:
             raise UndefinedLanesError(self._explain([f"relies on undefined lanes: {reliance}"]))
 
     def _explain(self, messages: list[str]) -> str:
-        names = {a.index: a.name for a in self._entry.arguments if a.kind == "buffer"}
+        names = {a.slot: a.name for a in self._entry.arguments if a.kind != "builtin"}
 
         def with_name(match: re.Match[str]) -> str:
             name = names.get(int(match[1]))
@@ -264,6 +271,8 @@ class SimulatedKernel:
                         [f"argument {index} holds {buffer.available} bytes, and the kernel reads {parameter.size}"]
                     )
                 )
+            if why := mistaken(buffer.numbers, buffer.by_value, parameter.numbers):
+                raise MetalRuntimeError(self._explain([f"argument {index} {why}"]))
 
 
 def _dimensions(value: int | Sequence[int] | None, name: str) -> list[int] | None:

@@ -1,4 +1,4 @@
-"""How carefully kernels run: `fast`, `schedules` or `checked`."""
+"""How carefully kernels run: `fast`, `schedules` or `checked`; and whether subnormal numbers count."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from .errors import MetalValueError
 
 Mode = Literal["fast", "schedules", "checked"]
 
+Subnormals = Literal["keep", "flush"]
+
 _current: ContextVar[Mode | None] = ContextVar("mpsmith_metal_mode", default=None)
+_subnormals: ContextVar[Subnormals | None] = ContextVar("mpsmith_metal_subnormals", default=None)
 
 
 def validate_mode(mode: str) -> Mode:
@@ -31,9 +34,11 @@ def checking(mode: Mode) -> Iterator[None]:
     """Kernels called inside run in this mode, whatever their library was compiled for.
 
     * `fast`: one forward run; small buffers are guarded.
-    * `schedules`: threads forward, in reverse and in a random order must agree bit for bit.
+    * `schedules`: threads forward, in reverse and in a random order must agree bit for bit; subnormal numbers are
+      flushed, as Apple GPUs do.
     * `checked`: every load and store is checked for bounds and (in buffers of up to 4 MiB) races, every barrier for
-      divergence, and results that hang on inactive lanes are an UndefinedLanesError.
+      divergence, threadgroup memory for loads of what nothing wrote, and results that hang on inactive lanes are an
+      UndefinedLanesError.
     """
     token = _current.set(validate_mode(mode))
     try:
@@ -50,3 +55,31 @@ def current_mode(library_mode: Mode) -> Mode:
 def mode_from_environment() -> Mode:
     """`MPSMITH_METAL_MODE`, or `fast`."""
     return validate_mode(os.environ.get("MPSMITH_METAL_MODE", "fast"))
+
+
+@contextlib.contextmanager
+def subnormals(treatment: Subnormals) -> Iterator[None]:
+    """Kernels called inside count float32 and bfloat numbers below 2^-126 as zero ("flush"), or not ("keep")."""
+    token = _subnormals.set(_validate_subnormals(treatment))
+    try:
+        yield
+    finally:
+        _subnormals.reset(token)
+
+
+def flushes_subnormals(mode: Mode) -> bool:
+    """Whether the innermost `subnormals` says so, or `MPSMITH_METAL_SUBNORMALS`, or else the mode.
+
+    Raises:
+        MetalValueError: the variable says neither "keep" nor "flush".
+    """
+    chosen = _subnormals.get() or os.environ.get("MPSMITH_METAL_SUBNORMALS", "")
+    if chosen:
+        return _validate_subnormals(chosen) == "flush"
+    return mode == "schedules"
+
+
+def _validate_subnormals(treatment: str) -> Subnormals:
+    if treatment not in get_args(Subnormals):
+        raise MetalValueError(f"{treatment!r} is nothing to do with subnormal numbers: use keep or flush")
+    return cast(Subnormals, treatment)

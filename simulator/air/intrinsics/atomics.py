@@ -5,6 +5,9 @@ from __future__ import annotations
 from .body import Body
 from .operation import Operation
 
+_USES = {"load": 1, "store": 2, "xchg": 2}
+"""What the checker is told: 1 for a load, 2 for a store, 3 for both; what an exchange returns is mostly dropped."""
+
 
 def atomic(body: Body, operation: Operation) -> str:
     """`air.atomic.SPACE.WHAT`: returns what was there before; the memory order does not matter here."""
@@ -31,7 +34,7 @@ def _tell(body: Body, operation: Operation, what: str) -> None:
     """Tells the scheduler's checker of the access."""
     kind = operation.returns if what == "load" else operation.types[2 if what == "cmpxchg" else 1]
     size = 8 if kind == "i64" else 4
-    body.run("msl_atomic_access", ("ptr", "%a0"), ("i32", str(size)), ("i1", str(what != "load").lower()))
+    body.run("msl_atomic_access", ("ptr", "%a0"), ("i32", str(size)), ("i32", str(_USES.get(what, 3))))
 
 
 def _compare_and_exchange(body: Body, operation: Operation) -> str:

@@ -5,7 +5,11 @@
 // the right mem_flags within a threadgroup, a simdgroup_barrier within a SIMD group; nothing orders two threadgroups.
 // Two stores of equal bytes are no race: whoever comes last, the same is there. A hook runs before its store, so what a
 // store does to bytes that another item stored is looked at when the next hook runs.
-#include "runtime.h"
+#include "checker.h"
+
+#include "errors.h"
+#include "fibers.h"
+#include "guard.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -29,8 +33,7 @@ struct Memory {
   const uint8_t* base;
   uint64_t size;
   Record* records;
-  const char* kind; // "argument" or "threadgroup variable"
-  const char* name;
+  const char* name; // of a threadgroup variable; null for an argument
   uint32_t argument;
   bool shared;
 };
@@ -59,6 +62,18 @@ struct StoreOverStore {
 };
 static StoreOverStore s_unsettled;
 
+// A load of threadgroup memory that nothing had written. If another item writes there before the next barrier, it is
+// a race, and told as one; so it waits until then.
+struct UnwrittenLoad {
+  const Memory* memory; // null: it turned out to be a race
+  uint64_t offset;
+  uint32_t size;
+  uint32_t item;
+  uint64_t instruction;
+};
+static UnwrittenLoad s_unwritten[kMaxMessages];
+static uint32_t s_unwritten_count;
+
 static void add_memory(const uint8_t* base, uint64_t size, const char* name, uint32_t argument, bool shared) {
   if (s_memory_count == kMaxRegions + kMaxVariables) return;
   Memory& m = s_memory[s_memory_count++];
@@ -77,9 +92,10 @@ void checker_begin(Dispatch* d) {
   s_kernel_base = dladdr((void*)d->kernel, &kernel) ? (uint64_t)kernel.dli_fbase : 0;
   s_memory_count = 0;
   s_turn = 0;
+  s_unwritten_count = 0;
   s_device_epoch = s_shared_epoch = 1;
   for (uint32_t k = 0; k < d->region_count; k++)
-    add_memory(d->regions[k].guarded, d->regions[k].size, nullptr, d->regions[k].argument, false);
+    add_memory(d->regions[k].guarded, d->regions[k].size, nullptr, d->regions[k].argument, d->regions[k].threadgroup);
   for (uint64_t k = 0; k < d->variable_count; k++)
     if (d->variables[k].address)
       add_memory(d->variables[k].address, d->variables[k].size, d->variables[k].name, 0, true);
@@ -87,17 +103,23 @@ void checker_begin(Dispatch* d) {
   s_shared_end = d->shared + d->shared_size;
 }
 static void settle_store();
-void checker_group_end() { settle_store(); }
+static void settle_loads(uint32_t first_item, uint32_t end_item);
+void checker_group_end() {
+  settle_store();
+  settle_loads(0, kMaxThreads);
+}
 void checker_group_begin() {
   s_turn++;
   s_device_epoch++;
   s_shared_epoch++;
 }
 void checker_threadgroup_barrier(uint32_t flags) {
+  settle_loads(0, kMaxThreads);
   if (flags & 1) s_device_epoch++;
   if (flags & 2) s_shared_epoch++;
 }
 void checker_simdgroup_barrier(uint32_t simdgroup, uint32_t flags) {
+  settle_loads(simdgroup * kSimdWidth, (simdgroup + 1) * kSimdWidth);
   if (flags & 1) s_device_simd_epoch[simdgroup]++;
   if (flags & 2) s_shared_simd_epoch[simdgroup]++;
 }
@@ -109,8 +131,14 @@ void checker_end() {
 }
 
 static void name_memory(char* buffer, size_t size, const Memory& m) {
-  if (m.shared) snprintf(buffer, size, "threadgroup variable '%s'", m.name);
+  if (m.name) snprintf(buffer, size, "threadgroup variable '%s'", m.name);
   else snprintf(buffer, size, "argument %u", m.argument);
+}
+
+static Memory* memory_at(const uint8_t* p) {
+  for (uint32_t k = 0; k < s_memory_count; k++)
+    if (p >= s_memory[k].base && p < s_memory[k].base + s_memory[k].size) return &s_memory[k];
+  return nullptr;
 }
 
 static bool conflict(const Access& before, const Access& now, bool shared) {
@@ -127,6 +155,10 @@ static void report_race(
     const Access& before,
     const char* now_kind,
     const Access& now) {
+  for (uint32_t k = 0; k < s_unwritten_count; k++) {
+    UnwrittenLoad& load = s_unwritten[k];
+    if (load.memory == &m && offset - load.offset < load.size) load.memory = nullptr;
+  }
   char where[96], who[160];
   name_memory(where, sizeof where, m);
   describe_item(who, sizeof who, now.item);
@@ -158,19 +190,56 @@ static void settle_store() {
   }
 }
 
-static void check(const uint8_t* p, uint32_t size, bool write, bool atomic, void* instruction) {
+// Whether nothing in the threadgroup wrote the byte. A few stores come to no hook (those of 32 bytes): they leave other
+// bytes behind than those of before the group.
+static bool is_unwritten(const Memory& m, uint64_t offset) {
+  const Record& r = m.records[offset];
+  return r.write.group != s_turn && r.atomic.group != s_turn && m.base[offset] == unwritten_byte(offset);
+}
+static bool all_unwritten(const Memory& m, uint64_t begin, uint64_t end) {
+  for (uint64_t i = begin; i < end; i++)
+    if (!is_unwritten(m, i)) return false;
+  return true;
+}
+static void check_written(const Memory& m, uint64_t offset, uint32_t size, bool copy) {
+  if (!g_dispatch->refuse_unwritten || !m.shared || !m.records) return;
+  // A structure that is copied whole may have padding, and a vector elements that nobody asks for.
+  uint32_t part = copy || size < 4 ? size : 4;
+  uint64_t begin = offset, end = offset + size;
+  while (begin < end && !all_unwritten(m, begin, begin + part)) begin += part;
+  if (begin >= end || s_unwritten_count == kMaxMessages) return;
+  for (uint32_t k = 0; k < s_unwritten_count; k++)
+    if (s_unwritten[k].instruction == g_instruction) return;
+  s_unwritten[s_unwritten_count++] = {&m, offset, size, g_item, g_instruction};
+}
+static void settle_loads(uint32_t first_item, uint32_t end_item) {
+  uint32_t kept = 0;
+  for (uint32_t k = 0; k < s_unwritten_count; k++) {
+    const UnwrittenLoad load = s_unwritten[k];
+    if (load.item < first_item || load.item >= end_item) {
+      s_unwritten[kept++] = load;
+      continue;
+    }
+    if (!load.memory) continue;
+    char where[96], who[160];
+    name_memory(where, sizeof where, *load.memory);
+    describe_item(who, sizeof who, load.item);
+    g_instruction = load.instruction;
+    report(
+        "load of %u bytes at byte %lu of %s, which nothing in the threadgroup wrote, by %s", load.size,
+        (unsigned long)load.offset, where, who);
+  }
+  s_unwritten_count = kept;
+}
+
+enum Use : uint32_t { kLoads = 1, kStores = 2, kCopies = 4 }; // same values as in include/msl/atomic.h
+static void check(const uint8_t* p, uint32_t size, uint32_t use, bool atomic, void* instruction) {
+  bool write = use & kStores;
   if (!s_running) return;
   settle_store();
   if (is_fiber_stack(p)) return;
   g_instruction = (uint64_t)instruction - 1; // a return address lies behind the call
-  Memory* m = nullptr;
-  for (uint32_t k = 0; k < s_memory_count; k++) {
-    Memory& candidate = s_memory[k];
-    if (p >= candidate.base && p < candidate.base + candidate.size) {
-      m = &candidate;
-      break;
-    }
-  }
+  Memory* m = memory_at(p);
   char who[160];
   if (!m) {
     if (p >= s_shared_begin && p < s_shared_end) {
@@ -207,6 +276,7 @@ static void check(const uint8_t* p, uint32_t size, bool write, bool atomic, void
       m->shared ? s_shared_simd_epoch[simdgroup] : s_device_simd_epoch[simdgroup],
       (uint32_t)(g_instruction - s_kernel_base)};
   if (!m->records) return;
+  if (use & kLoads && !(use & kCopies)) check_written(*m, offset, size, false);
   const char* kind = atomic ? "an atomic access" : write ? "a store" : "a load";
   bool plain_store = write && !atomic, over_store = false;
   for (uint32_t i = 0; i < size; i++) {
@@ -253,10 +323,33 @@ static void check(const uint8_t* p, uint32_t size, bool write, bool atomic, void
 
 #define HOOK extern "C" __attribute__((visibility("default")))
 #define HOOKS(n) \
-  HOOK void __sanitizer_cov_load##n(const uint8_t* p) { check(p, n, false, false, __builtin_return_address(0)); } \
-  HOOK void __sanitizer_cov_store##n(const uint8_t* p) { check(p, n, true, false, __builtin_return_address(0)); }
+  HOOK void __sanitizer_cov_load##n(const uint8_t* p) { check(p, n, kLoads, false, __builtin_return_address(0)); } \
+  HOOK void __sanitizer_cov_store##n(const uint8_t* p) { check(p, n, kStores, false, __builtin_return_address(0)); }
 HOOKS(1) HOOKS(2) HOOKS(4) HOOKS(8) HOOKS(16) HOOK void __sanitizer_cov_trace_pc_guard(void*) {}
 HOOK void __sanitizer_cov_trace_pc_guard_init(void*, void*) {}
+// Copies of whole structs, in pieces that a record of accesses takes.
+static void check_range(const void* begin, size_t size, uint32_t use, void* instruction) {
+  const uint8_t* p = (const uint8_t*)begin;
+  for (size_t i = 0; i < size; i += kLargestAccess)
+    check(p + i, size - i < kLargestAccess ? size - i : kLargestAccess, use | kCopies, false, instruction);
+  const Memory* m = use & kLoads && s_running ? memory_at(p) : nullptr;
+  if (m) check_written(*m, p - m->base, size, true);
+}
+HOOK void* __tsan_memmove(void* to, const void* from, size_t size) {
+  check_range(from, size, kLoads, __builtin_return_address(0));
+  check_range(to, size, kStores, __builtin_return_address(0));
+  return memmove(to, from, size);
+}
+HOOK void* __tsan_memcpy(void* to, const void* from, size_t size) {
+  check_range(from, size, kLoads, __builtin_return_address(0));
+  check_range(to, size, kStores, __builtin_return_address(0));
+  return memmove(to, from, size);
+}
+HOOK void* __tsan_memset(void* to, int byte, size_t size) {
+  check_range(to, size, kStores, __builtin_return_address(0));
+  return memset(to, byte, size);
+}
+HOOK void __tsan_init() {}
 // Notes where a kernel reads an inactive lane; whether anything hangs on it, other fills show (undefined_lanes.py).
 HOOK void msl_inactive_read(const char* operation) {
   Dispatch& d = *g_dispatch;
@@ -265,11 +358,11 @@ HOOK void msl_inactive_read(const char* operation) {
     if (d.lane_reads[k].place == place) return;
   if (d.lane_read_count < kMaxLaneReads) d.lane_reads[d.lane_read_count++] = {place, operation};
 }
-HOOK void msl_atomic_access(const uint8_t* p, uint32_t size, bool write) {
+HOOK void msl_atomic_access(const uint8_t* p, uint32_t size, uint32_t use) {
   g_instruction = (uint64_t)__builtin_return_address(0) - 1;
   if (p && (uintptr_t)p % size) {
     char who[160];
     report("misaligned atomic access of %u bytes by %s", size, describe_item(who, sizeof who, g_item));
   }
-  check(p, size, write, true, __builtin_return_address(0));
+  check(p, size, use, true, __builtin_return_address(0));
 }

@@ -2,7 +2,10 @@
 //
 // The end of a copy lies against an inaccessible page, so that one element too far faults. In front of a copy, and in
 // the few bytes that alignment leaves behind it, a pattern shows stray writes.
-#include "runtime.h"
+#include "guard.h"
+
+#include "errors.h"
+#include "fibers.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// What the parts of the runtime share: the dispatch that Python hands over, the items of a threadgroup, the errors.
+// What the parts of the runtime share: the dispatch that Python hands over, and the item that runs.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -6,6 +6,9 @@
 enum Order : uint32_t { kForward = 0, kReverse = 1, kRandom = 2 };
 // The first two are limits of Apple GPUs: MAX_THREADS_PER_THREADGROUP and SIMD_WIDTH of mpsmith.metal_limits.
 enum : uint32_t { kMaxThreads = 1024, kSimdWidth = 32, kMaxRegions = 64, kMaxMessages = 16, kMaxLaneReads = 8 };
+
+// Threadgroup memory that nothing has written: NaN to every float type, and no number that programs like.
+static inline uint8_t unwritten_byte(uint64_t offset) { return offset & 1 ? 0xFF : 0xA5; }
 
 // Same layout as msl_group in include/msl/kernel.h.
 struct Group {
@@ -25,6 +28,7 @@ struct Region {
   uint8_t* guarded;    // set by the runtime: a copy between guard pages
   uint32_t argument;   // the first argument that is bound to it, for messages
   uint32_t writable;
+  uint32_t threadgroup;  // each threadgroup has its own; what one leaves there, no other sees
 };
 
 struct SharedVariable {
@@ -60,6 +64,7 @@ struct Dispatch {
   char* message;         // receives the errors, one a line
   uint64_t message_size;
   uint32_t flush_denormals;  // subnormal floats count as zero, as arguments and as results
+  uint32_t refuse_unwritten;  // checked: reading threadgroup memory that nothing wrote is an error
   uint32_t error_count;
   uint32_t place_count;
   uint64_t places[kMaxMessages];   // for each message, the instruction in the kernel's library, or 0
@@ -72,29 +77,3 @@ extern Dispatch* g_dispatch;
 extern Group g_group;
 extern uint32_t g_item;          // index of the running item in its group
 extern bool g_item_known;        // false inside a vectorised row
-
-// The instruction that the next messages are about; 0 where it is not known.
-extern uint64_t g_instruction;
-// Adds a line to the message; the first few are kept, all are counted.
-void report(const char* format, ...) __attribute__((format(printf, 1, 2)));
-// " by thread (x, y, z) of threadgroup (x, y, z)", written into `buffer`.
-const char* describe_item(char* buffer, size_t size, uint32_t item);
-// Leaves the dispatch for good: nothing of the kernel runs any more.
-[[noreturn]] void abandon();
-
-// guard.cpp
-void guard_enter(Dispatch* d);   // copies the regions and turns faults into errors
-void guard_leave(Dispatch* d);
-// The region in whose surroundings the address lies, or null.
-const Region* nearest_region(const uint8_t* address);
-void report_out_of_bounds(const char* access, const Region& region, const uint8_t* address);
-bool is_fiber_stack(const void* address);
-bool is_fiber_guard_page(const void* address);
-
-// checker.cpp
-void checker_begin(Dispatch* d);
-void checker_group_end();
-void checker_group_begin();
-void checker_threadgroup_barrier(uint32_t flags);
-void checker_simdgroup_barrier(uint32_t simdgroup, uint32_t flags);
-void checker_end();

@@ -4,14 +4,12 @@
 // and only when one waits does another fiber go on with the rest. A waiting item hands over straight to the next one:
 // one stack switch for each wait. A SIMD group runs until all its lanes wait; then the lanes that wait at one call
 // site take part in that exchange together, the lowest address first, which is how diverged lanes meet again.
-#include "runtime.h"
-#include "stack_switch.h"
+#include "checker.h"
+#include "errors.h"
+#include "fibers.h"
+#include "guard.h"
 
-#include <dlfcn.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 struct Exchange {  // same layout as msl_exchange_t in include/msl/sync.h
   uint32_t mask, folded;
@@ -34,10 +32,6 @@ struct SimdGroup {
   Exchange exchange;
 };
 
-Dispatch* g_dispatch;
-Group g_group;
-uint32_t g_item;
-bool g_item_known;
 extern "C" __attribute__((visibility("default"))) uint32_t msl_current_lane = 0;
 
 static Item s_items[kMaxThreads + 1];
@@ -49,90 +43,6 @@ static uint32_t s_thread_count;
 static uint64_t s_group_count, s_group_turn;
 static uint64_t s_random;
 static bool s_shuffled;  // lanes do not run in their own order
-
-// ---------------------------------------------------------------------------------------------------- fibers
-// An odd number of cache lines apart, so that the tops of the stacks do not all fall into the same cache sets.
-static const size_t kStackSpacing = 256 * 1024 + 4096 + 3 * 64;
-static const size_t kStackSize = (kStackSpacing & ~(size_t)4095) - 4096;
-static char* s_stacks;
-static void* s_idle[kMaxThreads + 1];
-static uint32_t s_idle_count, s_stack_count;
-static void* s_main_stack;
-static char* s_guard_pages[kMaxThreads + 1];
-
-static void fiber_main();
-
-static char* stack_bottom(uint32_t k) {
-  return (char*)(((uintptr_t)s_stacks + k * kStackSpacing + 4095) & ~(uintptr_t)4095);
-}
-static void* prime_stack(uint32_t k) {
-  uintptr_t top = ((uintptr_t)s_stacks + k * kStackSpacing + kStackSize) & ~(uintptr_t)63;
-  return prime(top, fiber_main);
-}
-static void* take_fiber() {
-  if (s_idle_count) return s_idle[--s_idle_count];
-  if (!s_stacks) {
-    void* m = mmap(
-        nullptr, kStackSpacing * (kMaxThreads + 2), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-        -1, 0);
-    s_stacks = (char*)m;
-  }
-  uint32_t k = s_stack_count++;
-  s_guard_pages[k] = stack_bottom(k);
-  mprotect(s_guard_pages[k], 4096, PROT_NONE);
-  return prime_stack(k);
-}
-bool is_fiber_stack(const void* p) {
-  return s_stacks && (const char*)p >= s_stacks && (const char*)p < s_stacks + kStackSpacing * (kMaxThreads + 2);
-}
-bool is_fiber_guard_page(const void* p) {
-  for (uint32_t k = 0; k < s_stack_count; k++)
-    if ((const char*)p >= s_guard_pages[k] && (const char*)p < s_guard_pages[k] + 4096) return true;
-  return false;
-}
-// After an abandoned dispatch the stacks hold half-run items: start them all afresh.
-static void reset_fibers() {
-  s_idle_count = 0;
-  for (uint32_t k = 0; k < s_stack_count; k++) s_idle[s_idle_count++] = prime_stack(k);
-}
-
-// ---------------------------------------------------------------------------------------------------- errors
-uint64_t g_instruction;
-// g_instruction relative to where the kernel's library is loaded; 0 if it lies elsewhere.
-static uint64_t place_in_kernel() {
-  Dl_info kernel, instruction;
-  if (!g_instruction || !dladdr((void*)g_dispatch->kernel, &kernel) || !dladdr((void*)g_instruction, &instruction) ||
-      kernel.dli_fbase != instruction.dli_fbase)
-    return 0;
-  return g_instruction - (uint64_t)kernel.dli_fbase;
-}
-void report(const char* format, ...) {
-  Dispatch* d = g_dispatch;
-  if (d->error_count++ >= kMaxMessages) return;
-  size_t used = strlen(d->message);
-  if (used + 2 >= d->message_size) return;
-  d->places[d->place_count++] = place_in_kernel();
-  if (used) d->message[used++] = '\n';
-  va_list list;
-  va_start(list, format);
-  vsnprintf(d->message + used, d->message_size - used, format, list);
-  va_end(list);
-}
-const char* describe_item(char* buffer, size_t size, uint32_t item) {
-  const Group& g = g_group;
-  if (g_item_known)
-    snprintf(
-        buffer, size, "thread (%u, %u, %u) of threadgroup (%u, %u, %u)", item % g.threads[0],
-        item / g.threads[0] % g.threads[1], item / g.threads[0] / g.threads[1], g.position[0], g.position[1],
-        g.position[2]);
-  else snprintf(buffer, size, "a thread of threadgroup (%u, %u, %u)", g.position[0], g.position[1], g.position[2]);
-  return buffer;
-}
-void abandon() {
-  static void* lost;
-  switch_stack(&lost, s_main_stack, nullptr);
-  __builtin_unreachable();
-}
 
 // ---------------------------------------------------------------------------------------------------- order
 static uint32_t random_below(uint32_t n) {  // xorshift64*
@@ -184,6 +94,16 @@ static void activate(uint32_t simdgroup) {
   s_active = simdgroup;
   s_current = s_simdgroups + simdgroup;
 }
+static void poison(uint8_t* memory, uint64_t size) {
+  for (uint64_t i = 0; i < size; i++) memory[i] = unwritten_byte(i);
+}
+// So that a missing write shows.
+static void poison_threadgroup_memory() {
+  const Dispatch& d = *g_dispatch;
+  poison(d.shared, d.shared_size);
+  for (uint32_t k = 0; k < d.region_count; k++)
+    if (d.regions[k].threadgroup) poison(d.regions[k].guarded, d.regions[k].size);
+}
 static bool begin_group() {
   if (g_dispatch->checked) checker_group_end();
   if (s_group_turn == s_group_count) return false;
@@ -199,7 +119,7 @@ static bool begin_group() {
     g.threads[i] = rest < d.group[i] ? rest : d.group[i];
     s_thread_count *= g.threads[i];
   }
-  if (d.shared_size) memset(d.shared, 0xFF, d.shared_size);  // NaN to every float type: a missing write shows
+  poison_threadgroup_memory();
   if (d.checked) checker_group_begin();
   if (!d.blocking) return true;
   s_simdgroup_count = (s_thread_count + kSimdWidth - 1) / kSimdWidth;
@@ -368,11 +288,11 @@ static void fiber_main() {
         uint32_t bit = 1u << g_item % kSimdWidth;
         if (s.fresh & bit) continue;
         s.ready &= ~bit;
-        switch_stack(&s_idle[s_idle_count++], s_items[g_item].stack, &s.exchange);
+        rest_fiber(s_items[g_item].stack, &s.exchange);
         continue;
       }
     }
-    switch_stack(&s_idle[s_idle_count++], s_main_stack, nullptr);
+    rest_last_fiber();
   }
 }
 
@@ -473,9 +393,8 @@ extern "C" __attribute__((visibility("default"))) void msl_dispatch(Dispatch* d)
   if (d->blocking) start = begin_group() && advance();
   FloatMode mode = float_mode();
   if (d->flush_denormals) set_float_mode(flushing(mode));
-  if (start) switch_stack(&s_main_stack, take_fiber(), nullptr);
+  if (start) run_fibers(fiber_main);
   set_float_mode(mode);  // after a fault, too: the handler leaves the processor's default behind
-  if (s_idle_count != s_stack_count) reset_fibers();
   if (d->checked) checker_end();
   guard_leave(d);
 }

@@ -4,12 +4,13 @@
 #include "sync.h"
 
 #ifdef MSL_CHECKED
-extern "C" void msl_atomic_access(MSL_GENERIC const volatile void* address, uint size, bool write);
+enum msl_use : uint { msl_loads = 1, msl_stores = 2 };  // enum Use of runtime/checker.cpp
+extern "C" void msl_atomic_access(MSL_GENERIC const volatile void* address, uint size, uint use);
 #define MSL_ATOMIC static __attribute__((noinline, no_sanitize("coverage")))
-#define MSL_NOTE(write) msl_atomic_access(&p->value, sizeof(p->value), write)
+#define MSL_NOTE(use) msl_atomic_access(&p->value, sizeof(p->value), use)
 #else
 #define MSL_ATOMIC MSL_INLINE
-#define MSL_NOTE(write)
+#define MSL_NOTE(use)
 #endif
 // A kernel with this section uses atomic read-modify-write, so its result may depend on the order of the threads.
 #define MSL_ORDER_MATTERS static __attribute__((section("msl_atomic_note"), used, retain)) char note
@@ -30,25 +31,25 @@ typedef atomic<float> MSL_NAME(atomic_float);
   template <class T> \
   MSL_ATOMIC T atomic_fetch_##name##_explicit(volatile SPACE atomic<T>* p, remove_cv_t<T> x, MSL_NAME(memory_order)) { \
     MSL_ORDER_MATTERS; \
-    MSL_NOTE(true); \
+    MSL_NOTE(msl_loads | msl_stores); \
     T old = p->value; \
     p->value = (T)(expression); \
     return old; \
   }
 #define MSL_ATOMICS(SPACE) \
   template <class T> MSL_ATOMIC T atomic_load_explicit(volatile const SPACE atomic<T>* p, MSL_NAME(memory_order)) { \
-    MSL_NOTE(false); \
+    MSL_NOTE(msl_loads); \
     return p->value; \
   } \
   template <class T> \
   MSL_ATOMIC void atomic_store_explicit(volatile SPACE atomic<T>* p, remove_cv_t<T> x, MSL_NAME(memory_order)) { \
-    MSL_NOTE(true); \
+    MSL_NOTE(msl_stores); \
     p->value = x; \
   } \
   template <class T> \
   MSL_ATOMIC T atomic_exchange_explicit(volatile SPACE atomic<T>* p, remove_cv_t<T> x, MSL_NAME(memory_order)) { \
     MSL_ORDER_MATTERS; \
-    MSL_NOTE(true); \
+    MSL_NOTE(msl_stores); \
     T old = p->value; \
     p->value = x; \
     return old; \
@@ -57,7 +58,7 @@ typedef atomic<float> MSL_NAME(atomic_float);
   MSL_ATOMIC bool atomic_compare_exchange_weak_explicit(volatile SPACE atomic<T>* p, thread remove_cv_t<T>* expected, \
       remove_cv_t<T> desired, MSL_NAME(memory_order), MSL_NAME(memory_order)) { \
     MSL_ORDER_MATTERS; \
-    MSL_NOTE(true); \
+    MSL_NOTE(msl_loads | msl_stores); \
     T old = p->value; \
     /* bits decide, so that a NaN equals itself and +0 differs from -0 */ \
     bool same = __builtin_memcmp(&old, expected, sizeof(T)) == 0; \

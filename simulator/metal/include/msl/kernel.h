@@ -18,7 +18,7 @@ struct msl_group {
 struct msl_parameter {
   uint index;
   uint size;      // bytes that a reference needs; 0 for a pointer
-  uint element;   // size of what it points at
+  uint numbers;   // what numbers it points at (PARAMETER_NUMBERS in element_types.py)
   uint writable;
 };
 }
@@ -57,6 +57,17 @@ struct msl_thread {
   uint dispatch_quadgroups_per_threadgroup() const { return (full_count() + 3) / 4; }
 };
 
+template <class T> struct msl_numbers {  // single bytes may be those of anything
+  MSL_STATIC_CONSTEXPR uint value = is_integral<T>::value && sizeof(T) > 1 ? 4 : 0;
+};
+template <> struct msl_numbers<half> { MSL_STATIC_CONSTEXPR uint value = 1; };
+template <> struct msl_numbers<bfloat> { MSL_STATIC_CONSTEXPR uint value = 2; };
+template <> struct msl_numbers<float> { MSL_STATIC_CONSTEXPR uint value = 3; };
+// Of a parameter that points at T: a vector has those of its elements.
+template <class T> constexpr uint msl_numbers_of() {
+  return msl_numbers<remove_cv_t<typename msl_parts<remove_cv_t<T>>::scalar>>::value;
+}
+
 template <class P> struct msl_binding {
   static_assert(sizeof(P) == 0, "a kernel parameter must be a buffer (pointer or reference) or have an attribute such "
                                 "as [[thread_position_in_grid]]");
@@ -64,21 +75,21 @@ template <class P> struct msl_binding {
 template <class T> struct msl_binding<T*> {
   static MSL_INLINE T* bind(ulong address) { return (T*)address; }
   static constexpr msl_parameter describe(uint index) {
-    return msl_parameter{index, 0, sizeof(T), !is_const<T>::value};
+    return msl_parameter{index, 0, msl_numbers_of<T>(), !is_const<T>::value};
   }
 };
 template <> struct msl_binding<void*> {
   static MSL_INLINE void* bind(ulong address) { return (void*)address; }
-  static constexpr msl_parameter describe(uint index) { return msl_parameter{index, 0, 1, 1}; }
+  static constexpr msl_parameter describe(uint index) { return msl_parameter{index, 0, 0, 1}; }
 };
 template <> struct msl_binding<const void*> {
   static MSL_INLINE const void* bind(ulong address) { return (const void*)address; }
-  static constexpr msl_parameter describe(uint index) { return msl_parameter{index, 0, 1, 0}; }
+  static constexpr msl_parameter describe(uint index) { return msl_parameter{index, 0, 0, 0}; }
 };
 template <class T> struct msl_binding<T&> {
   static MSL_INLINE T& bind(ulong address) { return *(T*)address; }
   static constexpr msl_parameter describe(uint index) {
-    return msl_parameter{index, sizeof(T), sizeof(T), !is_const<T>::value};
+    return msl_parameter{index, sizeof(T), msl_numbers_of<T>(), !is_const<T>::value};
   }
 };
 

@@ -314,7 +314,7 @@ def test_prefill_attention_with_simdgroup_matrices(dtype: str, name: str, causal
     scale = torch.tensor([size**-0.5, 1.0]).view(torch.int32).tolist()
     parameters = [1, heads, size, length, length, 1, *scale, *strides * 4]
     kernel(prefill(), f"prefill_attention_{name}_bq32_bk32_bd64_wm4_wn1_hm0_dc{int(causal)}_mask{name}")(
-        *(q, k, v, out, parameters, [0, 0, 0, 0], torch.zeros(1)),
+        *(q, k, v, out, parameters, [0, 0, 0, 0], torch.zeros(1, dtype=q.dtype)),
         threads=(128 * -(-length // 32), heads, 1),
         group_size=(128, 1, 1),
         arg_casts={4: "int32", 5: "int32"},

@@ -1,0 +1,10 @@
+// The `checked` mode: what it is told of a dispatch beside the loads and stores themselves.
+#pragma once
+#include "runtime.h"
+
+void checker_begin(Dispatch* d);
+void checker_group_end();
+void checker_group_begin();
+void checker_threadgroup_barrier(uint32_t flags);
+void checker_simdgroup_barrier(uint32_t simdgroup, uint32_t flags);
+void checker_end();
