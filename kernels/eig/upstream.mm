@@ -1,0 +1,154 @@
+#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
+#include <ATen/MemoryOverlap.h>
+#include <ATen/mps/MPSProfiler.h>
+#include <ATen/native/Resize.h>
+#include <ATen/native/mps/OperationUtils.h>
+
+#ifndef AT_PER_OPERATOR_HEADERS
+#include <ATen/Functions.h>
+#include <ATen/NativeFunctions.h>
+#else
+#include <ATen/ops/_linalg_eigvals_native.h>
+#include <ATen/ops/bmm.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/linalg_eig_native.h>
+#include <ATen/ops/linalg_eigvals_native.h>
+#include <ATen/ops/view_as_real.h>
+#include <ATen/ops/zeros.h>
+#endif
+
+namespace at::native {
+using namespace mps;
+
+#ifndef PYTORCH_JIT_COMPILE_SHADERS
+static auto& lib = MetalShaderLibrary::getBundledLibrary();
+#else
+#include <ATen/native/mps/Eig_metallib.h>
+#endif
+
+namespace {
+
+#include "shared/grid.h"
+#include "shared/launch.h"
+
+// Imaginary parts of a real matrix's eigenvalues up to so many units of its norm, a row, are rounding.
+constexpr double units_of_rounding = 2.0;
+
+void check_matrices(const Tensor& self, const char* name) {
+  TORCH_CHECK(self.dim() >= 2, name, ": The input tensor A must have at least 2 dimensions.");
+  TORCH_CHECK(
+      self.size(-2) == self.size(-1), name, ": A must be batches of square matrices, but they are ", self.size(-2),
+      " by ", self.size(-1), " matrices");
+  TORCH_CHECK(
+      self.is_floating_point() || self.is_complex(), name,
+      ": Expected a floating point or complex tensor as input. Got ", self.scalar_type());
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      self.scalar_type() == kFloat || self.scalar_type() == kComplexFloat, name, " is not implemented for ",
+      self.scalar_type(), " on MPS");
+}
+
+void check_output(const Tensor& out, const char* name) {
+  TORCH_CHECK(
+      out.scalar_type() == kComplexFloat, "torch.linalg.eig: Expected ", name,
+      " to be safely castable from ComplexFloat dtype, but got ", name, " with dtype ", out.scalar_type());
+  assert_no_internal_overlap(out);
+}
+
+IntArrayRef of_values(const Tensor& self) { return self.sizes().slice(0, self.dim() - 1); }
+
+Tensor over_matrices(const Tensor& numbers) { return numbers.view({-1, 1, 1}); }
+
+// A power of two for each matrix, near its largest element, so that no square overflows or vanishes.
+Tensor scale_of(const Tensor& self) {
+  const auto peak = self.abs().amax({-2, -1}).reshape({-1});
+  return peak.log2().floor().nan_to_num(0.0, 0.0, 0.0).clamp(-125, 126).exp2();
+}
+
+// How large the rounding of each matrix's eigenvalues is.
+Tensor tolerances_of(const Tensor& self) {
+  const auto n = self.size(-1);
+  const auto scale = scale_of(self);
+  const auto scaled = self.abs().reshape({-1, n, n}).div(over_matrices(scale));
+  const auto norm = scaled.square().sum(IntArrayRef{-2, -1}).sqrt().mul(scale);
+  return norm.mul(units_of_rounding * static_cast<double>(n) * std::numeric_limits<float>::epsilon());
+}
+
+// Upper triangular matrices, over their scale, and the unitary ones that lead to them; else the diagonals alone.
+std::pair<Tensor, Tensor> schur(const Tensor& self, bool with_vectors) {
+  const auto n = self.size(-1);
+  const auto form = self.reshape({-1, n, n}).div(over_matrices(scale_of(self))).to(kComplexFloat).contiguous();
+  const auto batch = form.size(0);
+  const auto vectors = with_vectors ? at::zeros({batch, n, n}, form.options()) : at::zeros({1}, form.options());
+  if (with_vectors) {
+    vectors.diagonal(0, -2, -1).fill_(1.0);
+  }
+  const auto reflectors = at::empty({batch, n}, form.options());
+  const auto rotations = at::empty({batch, n, 2}, form.options());
+  launch_rows(
+      "schur", batch, row_group(2 * n), form, vectors, reflectors, rotations,
+      std::array<int, 2>{static_cast<int>(n), with_vectors}, getCurrentMPSStream()->getErrorBuffer());
+  return {form, vectors};
+}
+
+Tensor values_of(const Tensor& self, const Tensor& form) {
+  return form.diagonal(0, -2, -1).clone(MemoryFormat::Contiguous).mul(scale_of(self).unsqueeze(-1));
+}
+
+} // namespace
+
+// Eigenvalues in any order, and vectors of length one in columns.
+std::tuple<Tensor, Tensor> linalg_eig_mps(const Tensor& self) {
+  check_matrices(self, "linalg.eig");
+  const auto of_results = self.options().dtype(kComplexFloat);
+  if (self.numel() == 0) {
+    return {at::empty(of_values(self), of_results), at::empty(self.sizes(), of_results)};
+  }
+  const auto [form, vectors] = schur(self, /*with_vectors=*/true);
+  const auto batch = form.size(0), n = form.size(-1);
+  const auto triangular = at::empty_like(form);
+  const auto group = row_group(n);
+  const auto threads = MTLSizeMake((n + group - 1) / group * group, batch, 1);
+  launch_grid("triangular_vectors", threads, MTLSizeMake(group, 1, 1), triangular, form, static_cast<int>(n));
+  const auto values = values_of(self, form);
+  const auto found = at::bmm(vectors, triangular);
+  launch_grid(
+      "unit_vectors", threads, MTLSizeMake(group, 1, 1), found, values, tolerances_of(self),
+      std::array<int, 2>{static_cast<int>(n), !self.is_complex()});
+  return {values.view(of_values(self)), found.view(self.sizes())};
+}
+
+std::tuple<Tensor&, Tensor&> linalg_eig_out_mps(const Tensor& self, Tensor& eigenvalues, Tensor& eigenvectors) {
+  check_matrices(self, "linalg.eig");
+  check_output(eigenvalues, "eigenvalues");
+  check_output(eigenvectors, "eigenvectors");
+  const auto [values, vectors] = linalg_eig_mps(self);
+  resize_output(eigenvalues, values.sizes());
+  resize_output(eigenvectors, vectors.sizes());
+  eigenvalues.copy_(values);
+  eigenvectors.copy_(vectors);
+  return {eigenvalues, eigenvectors};
+}
+
+Tensor _linalg_eigvals_mps(const Tensor& self) {
+  check_matrices(self, "linalg.eigvals");
+  if (self.numel() == 0) {
+    return at::empty(of_values(self), self.options().dtype(kComplexFloat));
+  }
+  const auto values = values_of(self, schur(self, /*with_vectors=*/false).first);
+  if (!self.is_complex()) {
+    const auto imaginary = at::view_as_real(values).select(-1, 1);
+    imaginary.masked_fill_(imaginary.abs().le(tolerances_of(self).unsqueeze(-1)), 0.0);
+  }
+  return values.view(of_values(self));
+}
+
+Tensor& linalg_eigvals_out_mps(const Tensor& self, Tensor& out) {
+  check_matrices(self, "linalg.eigvals");
+  check_output(out, "eigenvalues");
+  const auto values = _linalg_eigvals_mps(self);
+  resize_output(out, values.sizes());
+  return out.copy_(values);
+}
+
+} // namespace at::native
