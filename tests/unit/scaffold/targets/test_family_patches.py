@@ -87,7 +87,7 @@ def test_a_kernel_that_nobody_defines_is_named(host: str | None, message: str) -
 
 # Their host code in upstream's idiom is still to be written: a patch of theirs is refused with its name. torch's own
 # C++ hands linalg_svd of mps to the CPU, which rows and new files alone do not change.
-WITHOUT_HOST_CODE = {"stateless_random", "svd", "upsample_antialias_forward"}
+WITHOUT_HOST_CODE = {"scaled_mm", "stateless_random", "svd", "upsample_antialias_forward"}
 
 
 def test_every_finished_family_serves_what_the_release_lacks(source: Source, tree: Tree) -> None:

@@ -1,0 +1,186 @@
+"""Products of matrices of 8-bit floats, summed in float32 and scaled by one number or by row and column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from ..runtime.operands import require_device
+from ..runtime.outputs import refuse_internal_overlap, refuse_overlap, resize_output
+from ..runtime.shader import METAL_TYPES, Shader
+
+_shader = Shader(__file__)
+_TILE, _SIDE = 64, 16
+_FORMATS = {
+    torch.float8_e4m3fn: "e4m3fn",
+    torch.float8_e5m2: "e5m2",
+    torch.float8_e4m3fnuz: "e4m3fnuz",
+    torch.float8_e5m2fnuz: "e5m2fnuz",
+}
+_RESULTS = {
+    **{dtype: METAL_TYPES[dtype] for dtype in (torch.float32, torch.float16, torch.bfloat16)},
+    torch.float8_e4m3fn: "e4m3fn",
+    torch.float8_e5m2: "e5m2",
+}
+# Of torch.nn.functional.ScalingType, what the CPU takes.
+_TENSORWISE, _ROWWISE = 0, 1
+
+
+def scaled_mm_out(
+    self: torch.Tensor,
+    mat2: torch.Tensor,
+    scale_a: torch.Tensor,
+    scale_b: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    scale_result: torch.Tensor | None = None,
+    out_dtype: torch.dtype | None = None,
+    use_fast_accum: bool = False,
+    *,
+    out: torch.Tensor,
+) -> torch.Tensor:
+    """`_scaled_mm.out`: `scale_result` divides results of 8 bits alone, as on the CPU."""
+    _check_operands(self, mat2, bias)
+    if out_dtype not in (None, out.dtype):
+        raise ValueError("out_dtype must match output matrix type")
+    _check_scales(self, mat2, scale_a, scale_b)
+    given = {"mat2": mat2, "scale_a": scale_a, "scale_b": scale_b, "bias": bias, "scale_result": scale_result}
+    require_device(self, {**given, "out": out}, "_scaled_mm")
+    formats = _FORMATS[self.dtype], _FORMATS[mat2.dtype]
+    if out.dtype not in _RESULTS or (formats[0] != formats[1] and any(name.endswith("uz") for name in formats)):
+        dtypes = f"{self.dtype} and {mat2.dtype} into {out.dtype}"
+        raise NotImplementedError(f"_scaled_mm is not implemented for {dtypes} on mps")
+    for source in (self, mat2, scale_a, scale_b):
+        refuse_overlap(out, source)
+    resize_output(out, (self.shape[0], mat2.shape[1]))
+    refuse_internal_overlap(out)
+    if out.numel():
+        # Metal has no such type: kernels take the bytes.
+        bytes_of = [x.view(torch.uint8) if x.dtype.itemsize == 1 else x for x in (out, self, mat2)]
+        divides = scale_result is not None and out.dtype in _FORMATS
+        addends = torch.zeros(1, device=out.device) if bias is None else bias.reshape(-1).to(torch.float32)
+        divisor = scale_result.to(torch.float32) if divides and scale_result is not None else _one(out.device)
+        rows, columns = out.shape
+        steps = [int(scale.numel() > 1) for scale in (scale_a, scale_b)]
+        strides = [step for x in (self, mat2, out) for step in x.stride()]
+        sizes = [rows, columns, self.shape[1], *strides, *steps, int(bias is not None)]
+        kernel = _shader.kernel(f"scaled_mm_{'_'.join(formats)}_{_RESULTS[out.dtype]}", out.device)
+        threads = [-(-size // _TILE) * _SIDE for size in (columns, rows)]
+        scales = (scale_a.contiguous(), scale_b.contiguous(), addends.contiguous(), divisor)
+        kernel(*bytes_of, *scales, sizes, threads=threads, group_size=(_SIDE, _SIDE))
+    return out
+
+
+def scaled_mm(
+    self: torch.Tensor,
+    mat2: torch.Tensor,
+    scale_a: torch.Tensor,
+    scale_b: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    scale_result: torch.Tensor | None = None,
+    out_dtype: torch.dtype | None = None,
+    use_fast_accum: bool = False,
+) -> torch.Tensor:
+    """`_scaled_mm`, a new tensor of `out_dtype`, else of the dtype of `self`."""
+    out = torch.empty(0, dtype=out_dtype or self.dtype, device=self.device)
+    return scaled_mm_out(self, mat2, scale_a, scale_b, bias, scale_result, out=out)
+
+
+def scaled_mm_v2_out(
+    self: torch.Tensor,
+    mat2: torch.Tensor,
+    scale_a: Sequence[torch.Tensor],
+    recipe_a: Sequence[int],
+    swizzle_a: Sequence[int],
+    scale_b: Sequence[torch.Tensor],
+    recipe_b: Sequence[int],
+    swizzle_b: Sequence[int],
+    bias: torch.Tensor | None,
+    out_dtype: torch.dtype | None,
+    contraction_dim: Sequence[int] = (),
+    use_fast_accum: bool = False,
+    *,
+    out: torch.Tensor,
+) -> torch.Tensor:
+    """`_scaled_mm_v2.out` of the recipes that the CPU takes: one scale, or one for each row and column."""
+    _check_contraction(self, mat2, contraction_dim)
+    if any((*swizzle_a, *swizzle_b)):
+        raise ValueError("MPS does not support swizzle.")
+    singles = len(scale_a) == len(scale_b) == len(recipe_a) == len(recipe_b) == 1
+    if not singles or recipe_a[0] != recipe_b[0] or recipe_a[0] not in (_TENSORWISE, _ROWWISE):
+        raise _invalid_scaling()
+    if recipe_a[0] == _TENSORWISE and max(scale_a[0].numel(), scale_b[0].numel()) > 1:
+        raise _invalid_scaling()
+    return scaled_mm_out(self, mat2, scale_a[0], scale_b[0], bias, None, out_dtype, out=out)
+
+
+def scaled_mm_v2(
+    self: torch.Tensor,
+    mat2: torch.Tensor,
+    scale_a: Sequence[torch.Tensor],
+    recipe_a: Sequence[int],
+    swizzle_a: Sequence[int],
+    scale_b: Sequence[torch.Tensor],
+    recipe_b: Sequence[int],
+    swizzle_b: Sequence[int],
+    bias: torch.Tensor | None,
+    out_dtype: torch.dtype | None,
+    contraction_dim: Sequence[int] = (),
+    use_fast_accum: bool = False,
+) -> torch.Tensor:
+    """`_scaled_mm_v2`, a new tensor of `out_dtype`, else of the dtype of `self`."""
+    scaling = (scale_a, recipe_a, swizzle_a, scale_b, recipe_b, swizzle_b)
+    out = torch.empty(0, dtype=out_dtype or self.dtype, device=self.device)
+    return scaled_mm_v2_out(self, mat2, *scaling, bias, None, contraction_dim, out=out)
+
+
+def _check_operands(left: torch.Tensor, right: torch.Tensor, bias: torch.Tensor | None) -> None:
+    """The CPU's texts."""
+    for number, matrix in enumerate((left, right), start=1):
+        if matrix.dim() != 2:
+            raise RuntimeError(f"mat{number} must be a matrix")
+    if left.shape[1] != right.shape[0]:
+        raise RuntimeError(f"mat_a and mat_b shapes cannot be multiplied ({_by(left)} and {_by(right)})")
+    if bias is not None and bias.numel() != right.shape[1]:
+        raise RuntimeError(f"Bias must be size {right.shape[1]} but got {bias.numel()}")
+
+
+def _check_scales(left: torch.Tensor, right: torch.Tensor, row_scale: torch.Tensor, column_scale: torch.Tensor) -> None:
+    """One number each, or a column of one for each row and a row of one for each column, in float32."""
+    scales = (row_scale, column_scale)
+    is_narrow = left.dtype in _FORMATS and right.dtype in _FORMATS
+    is_single = all(scale.numel() == 1 for scale in scales)
+    shapes = ((left.shape[0], 1), (1, right.shape[1]))
+    fits = all(tuple(scale.shape) == shape for scale, shape in zip(scales, shapes, strict=True))
+    if not (is_narrow and (is_single or fits) and all(scale.dtype == torch.float32 for scale in scales)):
+        raise _invalid_scaling()
+
+
+def _invalid_scaling() -> ValueError:
+    return ValueError(
+        "Invalid scaling configuration.\n"
+        "- TensorWise: a and b are float8, both scales are single float32 numbers.\n"
+        "- RowWise: a and b are float8, the scales are float32 of the shapes (rows of a, 1) and (1, columns of b).\n"
+    )
+
+
+def _check_contraction(left: torch.Tensor, right: torch.Tensor, dims: Sequence[int]) -> None:
+    at, against = dims if dims else (1, 0)
+    if left.dim() == right.dim() == 2 and left.shape[at] != right.shape[against]:
+        raise ValueError(f"mat_a and mat_b shapes cannot be multiplied ({_by(left)} and {_by(right)})")
+
+
+def _by(matrix: torch.Tensor) -> str:
+    return "x".join(map(str, matrix.shape))
+
+
+def _one(device: torch.device) -> torch.Tensor:
+    return torch.ones(1, device=device)
+
+
+KERNELS = (
+    ("aten::_scaled_mm", scaled_mm),
+    ("aten::_scaled_mm.out", scaled_mm_out),
+    ("aten::_scaled_mm_v2", scaled_mm_v2),
+    ("aten::_scaled_mm_v2.out", scaled_mm_v2_out),
+)
