@@ -49,10 +49,26 @@ def _function_of(a: torch.Tensor, uplo: str) -> tuple[torch.Tensor, torch.Tensor
     return w, (v * torch.tanh(w).unsqueeze(-2)) @ v.mH
 
 
+def _positive(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    for shape in ((1, 1), (5, 5), (2, 3, 8, 8), (50, 50), (0, 0), (2, 0, 0)):
+        x = values(shape, dtype)
+        yield (x @ x.mH + torch.eye(shape[-1]),)
+
+
+def _root_of(a: torch.Tensor) -> torch.Tensor:
+    return torch.ops.aten.linalg_matrix_sqrth(a)  # type: ignore[no-any-return]
+
+
 _OPERATOR = ("aten::_linalg_eigh",)
+# Of torch 2.14 and later.
+_ROOTS = ("aten::linalg_matrix_sqrth",) if hasattr(torch.ops.aten, "linalg_matrix_sqrth") else ()
 CASES = (
     KernelCall("linalg.eigh", _OPERATOR, torch.linalg.eigh, _matrices, _DTYPES),
     KernelCall("linalg.eigh", _OPERATOR, torch.linalg.eigh, _particular, _DTYPES, variant="particular"),
     KernelCall("linalg.eigvalsh", _OPERATOR, torch.linalg.eigvalsh, _matrices, _DTYPES, gradients=(0,)),
     KernelCall("linalg.eigh", _OPERATOR, _function_of, _separate, _DTYPES, variant="function_of", gradients=(0,)),
+    *(
+        KernelCall("linalg.matrix_sqrth", _ROOTS, torch.ops.aten.linalg_matrix_sqrth, _positive, _DTYPES)
+        for _ in _ROOTS
+    ),
 )

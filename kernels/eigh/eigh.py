@@ -10,6 +10,7 @@ from ..runtime.operands import require_lapack_dtype
 from ..runtime.outputs import check_outputs, is_ready
 from ..runtime.rows import MOST_THREADS, launch_rows, row_group
 from ..runtime.shader import METAL_TYPES, MetalKernel, Shader
+from .square_root import linalg_matrix_sqrth
 
 _shader = Shader(__file__)
 _aten = torch.ops.aten
@@ -117,4 +118,7 @@ def _int32(operands: Sequence[object]) -> dict[int, str]:
     return {at: "int32" for at, operand in enumerate(operands) if isinstance(operand, int)}
 
 
-KERNELS = (("aten::_linalg_eigh.eigenvalues", linalg_eigh_eigenvalues),)
+KERNELS = (
+    ("aten::_linalg_eigh.eigenvalues", linalg_eigh_eigenvalues),
+    ("aten::linalg_matrix_sqrth", linalg_matrix_sqrth),
+)

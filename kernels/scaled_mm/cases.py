@@ -64,7 +64,8 @@ def _precisely(call: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]
             return call(a, b, *rest)
         row_scale, column_scale, bias, left, right, result = rest
         product = a.view(left).double() @ b.view(right).double() * row_scale.double() * column_scale.double()
-        return (product if bias is None else product + bias.double()).to(result)
+        exact: torch.Tensor = product if bias is None else product + bias.double()
+        return exact.to(result)
 
     return answer
 

@@ -118,13 +118,16 @@ def generate(family: str, source: Source, tree: Tree, evidence: FamilyEvidence |
 
 
 def _served(family: str, source: Source) -> list[str]:
-    """The overloads that the family's own table names; those that override a kernel of torch's are no part of it."""
+    """The overloads that the family's own table names, as far as the release has them.
+
+    Those that override a kernel of torch's are no part of it.
+    """
     names = [kernel.overload.removeprefix("aten::") for kernel in catalog.family(family) if kernel.applies is None]
     known = {function.name for functions in source.by_operator.values() for function in functions}
-    missing = [name for name in names if name not in known]
-    if missing:
-        raise ScaffoldError(f"torch {source.release} has no aten::{missing[0]}, which {family} serves")
-    return names
+    served = [name for name in names if name in known]
+    if not served:
+        raise ScaffoldError(f"torch {source.release} has no operator that {family} serves")
+    return served
 
 
 def _operators(overloads: Sequence[str], source: Source) -> tuple[OperatorModel, ...]:

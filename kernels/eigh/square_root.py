@@ -1,0 +1,35 @@
+"""The square root of Hermitian matrices, made of their eigenvalues and eigenvectors (torch 2.14 and later)."""
+
+from __future__ import annotations
+
+import torch
+
+from ..runtime.operands import require_lapack_dtype, scalar_type
+
+_NAME = "linalg.matrix_sqrth"
+
+
+def linalg_matrix_sqrth(self: torch.Tensor) -> torch.Tensor:
+    """`linalg_matrix_sqrth`: of `self`, (..., n, n), the lower triangle is read.
+
+    A matrix that has a negative eigenvalue has no such root: NaN.
+    """
+    _check_matrices(self)
+    eigenvalues, eigenvectors = torch.linalg.eigh(self)
+    root: torch.Tensor = (eigenvectors * eigenvalues.sqrt().unsqueeze(-2)) @ eigenvectors.mH
+    return root
+
+
+def _check_matrices(x: torch.Tensor) -> None:
+    """The CPU's texts."""
+    if x.dim() < 2:
+        raise RuntimeError(f"{_NAME}: The input tensor A must have at least 2 dimensions.")
+    rows, columns = x.shape[-2:]
+    if rows != columns:
+        raise RuntimeError(f"{_NAME}: A must be batches of square matrices, but they are {rows} by {columns} matrices")
+    if not (x.is_floating_point() or x.is_complex()):
+        name = scalar_type(x.dtype)
+        raise RuntimeError(f"{_NAME}: Expected a floating point or complex tensor as input. Got {name}")
+    if x.dtype in (torch.float16, torch.bfloat16):
+        raise RuntimeError(f"{_NAME}: Low precision dtypes not supported. Got {scalar_type(x.dtype)}")
+    require_lapack_dtype(x, "linalg_eigh_cpu")
