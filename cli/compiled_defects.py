@@ -41,7 +41,11 @@ def defects(
         ),
     ] = None,
     record: Annotated[
-        bool, typer.Option("--record", help="In a clone: keep what is seen, and write docs/compiled_findings.md.")
+        bool,
+        typer.Option(
+            "--record",
+            help="In a clone: keep what is seen, of the named defects or of all, and write docs/compiled_findings.md.",
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -58,11 +62,11 @@ def defects(
             raise MpsmithError(f"--script prints the program of one defect: name one of {_numbers(chosen)}")
         print(chosen[0].script(), end="")
         return
-    if record and (len(chosen) != len(DEFECTS) or not releases):
-        raise MpsmithError("--record keeps what all defects show over releases: name no defect, and some --codegen")
+    if record and not releases:
+        raise MpsmithError("--record keeps what defects show over releases: name some with --codegen")
     measured = _measured(chosen, releases)
     if record:
-        _record(measured)
+        _record(measured, whole=len(chosen) == len(DEFECTS))
     if as_json:
         print_json(_as_json(measured))
     else:
@@ -152,15 +156,16 @@ def _measured(defects: Sequence[Defect], releases: Sequence[str]) -> list[Measur
     return [measure(name, installed, defects, device.recorder, say) for name in oldest_first]
 
 
-def _record(measured: Sequence[MeasuredRelease]) -> None:
-    from ..audit.compiled.defects.record import kept, write
+def _record(measured: Sequence[MeasuredRelease], *, whole: bool) -> None:
+    from ..audit.compiled.defects.record import joined, kept, read, write
     from ..audit.compiled.defects.table import DEFECTS
     from ..checkout import PACKAGE, is_checkout
     from ..reports.compiled_findings import compiled_findings_page
 
     if not is_checkout():
         raise MpsmithError("--record writes into a clone of mpsmith's repository; this one is installed")
-    releases = [kept(each) for each in measured]
+    anew = [kept(each) for each in measured]
+    releases = anew if whole else joined(read(), anew)
     write(releases)
     page = PACKAGE / "docs" / "compiled_findings.md"
     page.write_text(compiled_findings_page(DEFECTS, releases), encoding="utf-8")

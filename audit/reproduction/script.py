@@ -19,6 +19,8 @@ from .calls import FORM_SOURCE, NO_SCRIPT, written_call
 from .forms import PLAIN, lines_of
 
 MOST_ELEMENTS = 2000
+# Up to so many, equal numbers are written one by one.
+FEW_ELEMENTS = 8
 INDENT = "    "
 PLAIN_TYPES = (bool, int, float, complex, str, torch.dtype, torch.layout, torch.memory_format)
 
@@ -54,6 +56,10 @@ for device in ("cpu", "mps"):
 FORWARD = "return output"
 # A compiled call may be wrong in what it leaves of its arguments.
 FORWARD_WITH_ARGUMENTS = "return output, args"
+# Of many draws no two devices give the same numbers: what they have in common is where they lie.
+FORWARD_OF_DRAWS = """\
+drawn = output.float().cpu()
+return [f"{name} {getattr(drawn, name)().item():.4f}" for name in ("min", "mean", "std", "median", "max")]"""
 COMPILED_FUNCTION = """\
 def compiled(call, device):
     return call if device == "cpu" else torch.compile(call, dynamic={dynamic})
@@ -136,7 +142,7 @@ def _run_text(case: Case, key: GroupKey, outcome: Outcome) -> str:
     if case.default_device:
         lines = f"with torch.device(device):\n{indent(lines, INDENT)}"
     if outcome.stage != "backward":
-        return f"{lines}\n{FORWARD}"
+        return f"{lines}\n{FORWARD_OF_DRAWS if case.distribution else FORWARD}"
     return f"{lines}\n{NESTED_BACKWARD if isinstance(case.call, ModuleCall) else BACKWARD}"
 
 
@@ -166,7 +172,8 @@ def _text(value: Any, device: str = "device") -> str:
 
 
 def _tensor_text(tensor: Tensor, device: str) -> str:
-    if tensor.layout not in (torch.strided, torch.sparse_coo) or tensor.numel() > MOST_ELEMENTS:
+    too_many = tensor.numel() > MOST_ELEMENTS and not (tensor.layout is torch.strided and _is_one_number(tensor))
+    if tensor.layout not in (torch.strided, torch.sparse_coo) or too_many:
         raise MpsmithError(f"a {tensor.layout} tensor of {tensor.numel()} elements cannot be written down {NO_SCRIPT}")
     text = (_sparse_text if tensor.layout is torch.sparse_coo else _strided_text)(tensor.detach(), device)
     return f"{text}.requires_grad_()" if tensor.requires_grad else text
@@ -180,12 +187,21 @@ def _sparse_text(tensor: Tensor, device: str) -> str:
 def _strided_text(tensor: Tensor, device: str) -> str:
     plain = tensor.resolve_conj().resolve_neg()
     shape = tuple(plain.shape)
-    text = f"torch.tensor({_values_text(plain.flatten().tolist())}, dtype={plain.dtype}, device={device})"
-    if plain.dim() != 1:
-        text = f"{text}.reshape({shape})"
+    if plain.numel() > FEW_ELEMENTS and _is_one_number(plain):
+        text = f"torch.full({shape}, {_text(plain.flatten()[0].item())}, dtype={plain.dtype}, device={device})"
+    else:
+        text = f"torch.tensor({_values_text(plain.flatten().tolist())}, dtype={plain.dtype}, device={device})"
+        text = text if plain.dim() == 1 else f"{text}.reshape({shape})"
     if not plain.is_contiguous():
         text = f"torch.empty_strided({shape}, {plain.stride()}, dtype={plain.dtype}, device={device}).copy_({text})"
     return text
+
+
+def _is_one_number(tensor: Tensor) -> bool:
+    """Whether all elements are the same, bit for bit where it counts: 0.0 is not -0.0, and NaN is left alone."""
+    first = tensor.flatten()[:1]
+    alike = bool((tensor == first).all())
+    return alike and not (tensor.is_floating_point() and bool((tensor.signbit() != first.signbit()).any()))
 
 
 def _values_text(values: list[Any]) -> str:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from ....errors import MpsmithError
 from .measuring import MeasuredRelease
 
 FILE = Path(__file__).with_name("measured.json")
@@ -61,6 +62,20 @@ def kept(measured: MeasuredRelease) -> KeptRelease:
         for each in measured.shown
     }
     return KeptRelease(measured.release, measured.overlay, measured.cannot, shown)
+
+
+def joined(before: Sequence[KeptRelease], anew: Sequence[KeptRelease]) -> list[KeptRelease]:
+    """What was kept, with what some defects have shown since in its place.
+
+    Raises MpsmithError where the releases are not the same ones: a row of the page has a verdict for each.
+    """
+    known = {each.release: each for each in before}
+    if set(known) != {each.release for each in anew}:
+        raise MpsmithError(
+            f"--record of single defects keeps the releases of the page: --codegen"
+            f" {','.join(each.release for each in before if each.overlay)}"
+        )
+    return [replace(each, shown={**known[each.release].shown, **each.shown}) for each in anew]
 
 
 def write(releases: Sequence[KeptRelease], path: Path = FILE) -> None:

@@ -286,6 +286,22 @@ inputs = [torch.ones(4)]
         CompiledVerdict.NOT_LOWERED,
         compiles_itself=True,
     ),
+    Defect(
+        "U23",
+        "the kernels of both branches of cond have one name",
+        """
+def program(x):
+    return torch.cond(x.sum() > 0, lambda t: t.sin(), lambda t: t.cos(), (x,))
+
+
+inputs = [torch.ones(4)]
+""",
+        "Each branch is scheduled by a scheduler of its own, which counts its kernels from 0, and all kernels are in"
+        " one source. 2.14.1 counts them for the whole program.",
+        Certainty.LOGIC,
+        CompiledVerdict.REJECTED,
+        (Report(f"{_ISSUE}187852", "the same of while_loop, with what a Mac's compiler says"),),
+    ),
 )
 
 UNDEFINED = (

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 import pytest
 import torch
 
 from mpsmith.audit.compiled.defects.defect import Certainty, Defect
-from mpsmith.audit.compiled.defects.record import read
+from mpsmith.audit.compiled.defects.record import KeptRelease, KeptShown, joined, read
 from mpsmith.audit.compiled.defects.table import DEFECTS
+from mpsmith.errors import MpsmithError
+
+SHOWN = KeptShown("wrong", "1 of 3 elements differ", "Inductor's Metal", "")
 
 each_defect = pytest.mark.parametrize("defect", DEFECTS, ids=lambda defect: defect.number)
 
@@ -60,3 +64,19 @@ def test_what_was_measured_has_every_defect_in_every_release_that_can_be_laid_ov
     assert len([each for each in releases if each.overlay]) >= 4
     for each in releases:
         assert each.cannot or set(each.shown) == {defect.number for defect in DEFECTS}
+
+
+class TestJoined:
+    BEFORE = (
+        KeptRelease("2.13.0", False, "", {"U1": SHOWN, "U2": SHOWN}),
+        KeptRelease("2.15.0", True, "", {"U1": SHOWN, "U2": SHOWN}),
+    )
+
+    def test_one_defect_is_measured_anew_and_the_others_stay(self) -> None:
+        right = replace(SHOWN, verdict="metal")
+        anew = [replace(each, shown={"U2": right}) for each in self.BEFORE]
+        assert [each.shown for each in joined(self.BEFORE, anew)] == [{"U1": SHOWN, "U2": right}] * 2
+
+    def test_each_row_has_every_release(self) -> None:
+        with pytest.raises(MpsmithError, match=r"--codegen 2\.15\.0"):
+            joined(self.BEFORE, self.BEFORE[:1])
