@@ -86,6 +86,11 @@ class SchemaCall:
         """Whether the schema says that an argument is written: in place, or out=."""
         return bool(self._written)
 
+    @property
+    def is_pointwise(self) -> bool:
+        """Whether each element of what it returns depends on those at its place alone, as torch tags it."""
+        return torch.Tag.pointwise in self._overload.tags and not self.writes and "backward" not in self.__name__
+
     def written(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The arguments of a call that the schema says are written."""
         return [

@@ -8,6 +8,8 @@ the input's sign. A maximum of zeros of both signs may be either, as may a sum o
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -24,26 +26,38 @@ FUNCTIONS = (
     "arcsin arcsinh arctan arctanh asin asinh atan atanh erf expm1 log1p sin sinh tan tanh special_erf special_expm1 "
     "special_log1p special_round silu mish gelu hardswish"
 )
+# A gradient times what is positive, or zero where nothing is let through.
+BACKWARDS = (
+    "elu_backward gelu_backward hardsigmoid_backward hardswish_backward hardtanh_backward leaky_relu_backward "
+    "sigmoid_backward silu_backward softplus_backward tanh_backward threshold_backward"
+)
 MOVES = "cat clone concat concatenate contiguous flip gather index_select masked_select repeat roll stack take where"
 
 CHOICES = (
-    "amax amin aminmax cummax cummin fmax fmin kthvalue max maximum median min minimum mode msort nanmedian sort topk"
+    "amax amin aminmax clamp clamp_max clamp_min clip cummax cummin fmax fmin kthvalue max maximum median min minimum "
+    "mode msort nanmedian sort topk"
 )
 
+# A bound that is a number may be a zero as well: the positive one.
+CLAMPS = frozenset(["clamp", "clamp_max", "clamp_min", "clip"])
 _CHOICES = frozenset(CHOICES.split())
-HAVE_SIGNED_ZEROS = frozenset(" ".join((ARITHMETIC, ROUNDINGS, FUNCTIONS, MOVES)).split())
+HAVE_SIGNED_ZEROS = frozenset(" ".join((ARITHMETIC, ROUNDINGS, FUNCTIONS, BACKWARDS, MOVES)).split())
 
 
 def has_signed_zeros(case: Case) -> bool:
     """Whether the case is a call of such an operator."""
     name = operator_name(case)
-    return name in HAVE_SIGNED_ZEROS or (name in _CHOICES and _zeros_are_alike(case))
+    if name in HAVE_SIGNED_ZEROS:
+        return True
+    return name in _CHOICES and _zeros_are_alike(case, numbers=name in CLAMPS)
 
 
-def _zeros_are_alike(case: Case) -> bool:
-    """Whether the zeros in all real floating tensors of the case have one sign."""
+def _zeros_are_alike(case: Case, *, numbers: bool) -> bool:
+    """Whether the zeros in all real floating tensors of the case have one sign; `numbers`: and those given as such."""
     signs: set[bool] = set()
     for leaf in leaves((case.args, case.kwargs)):
+        if numbers and isinstance(leaf, (int, float)) and leaf == 0:
+            signs.add(math.copysign(1.0, leaf) < 0)
         if isinstance(leaf, Tensor) and leaf.dtype.is_floating_point and leaf.layout is torch.strided:
             signs.update(torch.signbit(leaf.detach()[leaf.detach() == 0]).tolist())
     return len(signs) == 1

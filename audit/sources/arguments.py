@@ -48,10 +48,13 @@ MOST_ROW_DTYPES = 2
 # Overloads whose result is undefined, or whose CPU kernel trusts what it is told of memory that is not there.
 TRUSTING = re.compile(
     r"unsafe_(?!split|chunk)|^_?(resize|set_|empty|new_empty|as_strided|_reshape_alias|nested)|_nested_"
-    r"|ctc_loss_backward|embedding_bag|embedding_dense_backward|^_pack|^_pad_packed|_cslt|fbgemm|_thnn|sparse"
-    r"|^_(cummax|cummin)_helper|^_fft_c2r|moving_avg_obs|^_weight_norm_interface|batch_norm_backward|^range"
+    r"|ctc_loss_backward|^_pack|^_pad_packed|_cslt|fbgemm|_thnn|sparse"
+    r"|^_(cummax|cummin)_helper|^_fft_c2r|moving_avg_obs|^_weight_norm_interface|^range"
     r"|^linalg_lstsq\.out"
 )
+# Overloads of which the same is true but for some of their flags: with these alone every place is where it was.
+FLAGS_ALONE = re.compile(r"embedding_bag|embedding_dense_backward|batch_norm_backward")
+HARMLESS_FLAGS = frozenset({"scale_grad_by_freq", "update"})
 # Single arguments of which the same is true: without statistics there is nothing to normalise by but the batch itself;
 # a factor that does not go with the output's size makes the weights of antialiasing reach beyond the input.
 TRUSTED: tuple[tuple[str, frozenset[str]], ...] = (
@@ -177,9 +180,8 @@ class Variations:
 
     def single(self) -> Iterator[Variation]:
         """One argument at another value; of what the CPU refuses, one value of each argument."""
-        trusted = {name for pattern, names in TRUSTED if re.search(pattern, self._operator) for name in names}
         for argument in self._binding.schema:
-            if argument.name in trusted:
+            if not may_vary(self._operator, argument.name):
                 continue
             values = other_values(argument, self._binding.given)
             tried = [self._tried({argument.name: value}) for value in values]
@@ -268,6 +270,13 @@ class Variations:
 
     def _tensors(self) -> list[Tensor]:
         return [leaf for leaf in leaves((self._case.args, self._case.kwargs)) if isinstance(leaf, Tensor)]
+
+
+def may_vary(operator: str, argument: str) -> bool:
+    """Whether an overload's argument can be any other that the CPU does not refuse."""
+    if FLAGS_ALONE.search(operator):
+        return argument in HARMLESS_FLAGS
+    return not any(argument in names and re.search(pattern, operator) for pattern, names in TRUSTED)
 
 
 def accepts(case: Case) -> bool:

@@ -8,7 +8,7 @@ the CPU's is, and the judge holds the device to that (`audit/judging/compare.py`
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import torch
@@ -19,9 +19,12 @@ from ..group import GroupKey
 from ..selection import Samples
 from ..tree import leaves, map_leaves
 from .derived import DerivedSource, distinct
+from .opinfo import OpInfoSource
 
 # A power of two and its multiples keep the digits of what they are multiplied with.
 NEAR_ZERO = 2.0**-12
+# What the elements of one of several tensors near zero are multiplied with, in turn: a step of 1e-7 shows in one.
+SMALL = (1e-3, 1e-4, 1e-5, 1e-6)
 LARGE = 128.0
 MEAN = 2000.0
 # What has a variance or a maximum inside, by parts of its name: several samples of each, as flags choose the formula.
@@ -58,22 +61,54 @@ class CancellationSource(DerivedSource):
         if case.uninitialised or not _numbers(case):
             return
         yield _varied(case, "near zero", lambda tensor: tensor * NEAR_ZERO)
-        yield _varied(case, "large mean", lambda tensor: tensor + MEAN)
+        if len(_floating(case)) > 1 and isinstance(self._base, OpInfoSource):
+            yield here_and_there(case)
+        yield with_large_mean(case)
         yield _varied(case, "large", lambda tensor: tensor * LARGE)
 
 
+def here_and_there(case: Case) -> Case:
+    """Any of several tensors near zero where others are not: in some element each set of them.
+
+    A quotient of two small numbers is none, and what is added to a small number hides it.
+    """
+    small = {id(t): smaller_in_turn(t.detach(), 2**place) for place, t in enumerate(_floating(case))}
+    return _replaced(case, "near zero here and there", small)
+
+
+def smaller_in_turn(tensor: Tensor, length: int) -> Tensor:
+    """The tensor with stretches of so many elements times `SMALL`, and as many between them as they are."""
+    factors = torch.tensor(SMALL)
+    places = torch.arange(tensor.numel()) // length
+    turned = torch.where(places % 2 == 0, factors[places // 2 % len(SMALL)], 1.0)
+    return tensor * turned.view(tensor.shape).to(tensor.dtype)
+
+
+def with_large_mean(case: Case) -> Case:
+    """The case with a mean in its numbers that is large beside their deviation."""
+    return _varied(case, "large mean", lambda tensor: tensor + MEAN)
+
+
 def _varied(case: Case, title: str, change: Change) -> Case:
-    changed = {id(tensor): _leaf(change(tensor.detach()), tensor) for tensor in _numbers(case)}
+    return _replaced(case, title, {id(tensor): change(tensor.detach()) for tensor in _numbers(case)})
+
+
+def _replaced(case: Case, title: str, others: Mapping[int, Tensor]) -> Case:
+    changed = {id(tensor): _leaf(others[id(tensor)], tensor) for tensor in _floating(case) if id(tensor) in others}
     args, kwargs = map_leaves(lambda leaf: changed.get(id(leaf), leaf), (case.args, case.kwargs))
     return replace(case, args=args, kwargs=kwargs, values=title, title=title, errors_count=True)
 
 
 def _numbers(case: Case) -> list[Tensor]:
     """The floating tensors of as many dimensions as any has: a weight or a running mean stays as it is."""
-    tensors = [leaf for leaf in leaves((case.args, case.kwargs)) if isinstance(leaf, Tensor)]
-    floating = [t for t in tensors if t.is_floating_point() and t.layout is torch.strided]
+    floating = _floating(case)
     most = max((t.dim() for t in floating), default=0)
     return [t for t in floating if t.dim() == most]
+
+
+def _floating(case: Case) -> list[Tensor]:
+    tensors = [leaf for leaf in leaves((case.args, case.kwargs)) if isinstance(leaf, Tensor)]
+    return [t for t in tensors if t.is_floating_point() and t.layout is torch.strided]
 
 
 def _leaf(changed: Tensor, original: Tensor) -> Tensor:

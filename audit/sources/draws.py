@@ -167,12 +167,12 @@ def _continuous() -> Iterator[Draw]:
     yield filled("uniform_", 0, certain, 4.0, 4.0)
     yield Draw("normal.Tensor_float", "0.5", lambda d, n: (alternating(d, n, -2.5, 2.5), 0.5))
     yield Draw("normal.Tensor_float", "0", lambda d, n: (alternating(d, n, -3, 3), 0.0), certain)
-    yield Draw("normal.float_Tensor", "2, 0 and 4", lambda d, n: (2.0, alternating(d, n, 0, 4)))
+    yield Draw("normal.float_Tensor", "2, 0.5 and 4.5", lambda d, n: (2.0, alternating(d, n, 0.5, 4.5)))
     yield Draw("normal.float_Tensor", "2, 0", lambda d, n: (2.0, *full(0)(d, n)), certain)
     yield Draw(
         "normal.Tensor_Tensor",
-        "-2.5 and 2.5, 1 and 4",
-        lambda d, n: (alternating(d, n, -2.5, 2.5), alternating(d, n, 1, 4)),
+        "-2.5 and 2.5, 0.5 and 4",
+        lambda d, n: (alternating(d, n, -2.5, 2.5), alternating(d, n, 0.5, 4)),
     )
     yield Draw("normal.Tensor_Tensor", "-3 and 3, 0", lambda d, n: (alternating(d, n, -3, 3), *full(0)(d, n)), certain)
     yield Draw("normal.float_float", "2, 0.5", lambda d, n: (2.0, 0.5, [n]), factory=True)
@@ -180,7 +180,7 @@ def _continuous() -> Iterator[Draw]:
     yield Draw("randn", "", lambda d, n: ([n],), factory=True)
     for alpha in (0.5, 1.0, 5.0):
         yield filled("_standard_gamma", alpha, positive)
-    yield Draw("_sample_dirichlet", "1, 2, 5", rows(1, 2, 5), rows_sum_to_one)
+    yield Draw("_sample_dirichlet", "0.5, 2, 5", rows(0.5, 2, 5), rows_sum_to_one)
     for overload in ("rrelu_with_noise", "rrelu_with_noise_"):
         yield Draw(
             overload,
@@ -222,10 +222,10 @@ def _discrete() -> Iterator[Draw]:
 
 def _multinomial() -> Iterator[Draw]:
     kinds: tuple[tuple[tuple[float, ...], int, bool, Told], ...] = (
-        ((0, 1, 0, 3), 4, True, values),
-        ((0, 1, 0, 3), 2, False, distinct_rows),
-        ((1, 2, 3, 4), 4, True, values),
-        ((1, 2, 3, 4), 2, False, values),
+        ((0, 0.5, 0, 1.5), 4, True, values),
+        ((0, 0.5, 0, 1.5), 2, False, distinct_rows),
+        ((0.5, 1, 1.5, 2), 4, True, values),
+        ((0.5, 1, 1.5, 2), 2, False, values),
         ((10, 20, 30, 40), 1, False, values),
         ((0, 0, 1), 1, True, certain),
         ((0, 0, 1), 1, False, certain),

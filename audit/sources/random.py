@@ -64,7 +64,7 @@ def under_seeds(operator: Call) -> Call:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         def draw() -> list[Tensor]:
-            return drawn(operator, args, kwargs, TELLING, TELLING)
+            return told_draws(operator, args, kwargs)
 
         with generators_as_before():
             torch.manual_seed(1)
@@ -99,6 +99,13 @@ def many_draws(operator: Call, name: str = "") -> Call:
 def drawn(operator: Call, args: Any, kwargs: Any, wanted: int, most_calls: int) -> list[Tensor]:
     """What as many calls give as it takes to draw `wanted` numbers, one vector for each output of the operator."""
 
+    draws = draws_of(operator, args, kwargs, wanted, most_calls)
+    return [torch.cat(outputs) for outputs in zip(*draws, strict=True)]
+
+
+def draws_of(operator: Call, args: Any, kwargs: Any, wanted: int, most_calls: int) -> list[list[Tensor]]:
+    """What each of so many calls gives, the tensors as vectors."""
+
     def draw() -> list[Tensor]:
         result = operator(*copied(args), **copied(kwargs))
         return [leaf.flatten() for leaf in leaves(result) if isinstance(leaf, Tensor)]
@@ -106,11 +113,16 @@ def drawn(operator: Call, args: Any, kwargs: Any, wanted: int, most_calls: int) 
     draws = [draw()]
     size = max((t.numel() for t in draws[0]), default=0)
     calls = min(most_calls, -(-wanted // size)) if size else 1
-    draws += [draw() for _ in range(calls - 1)]
-    return [torch.cat(outputs) for outputs in zip(*draws, strict=True)]
+    return draws + [draw() for _ in range(calls - 1)]
+
+
+def told_draws(operator: Call, args: Any, kwargs: Any) -> list[Tensor]:
+    """Enough draws to tell two seeds apart, on the host: no other operator of the device puts them together."""
+    draws = draws_of(operator, args, kwargs, TELLING, TELLING)
+    return [torch.cat([t.cpu() for t in outputs]) for outputs in zip(*draws, strict=True)]
 
 
 def compared(left: list[Tensor], right: list[Tensor]) -> str:
     """In a word, whether two lots of draws are the same numbers."""
     pairs = zip(left, right, strict=True)
-    return "the same" if all(same_bits(a.cpu(), b.cpu()) for a, b in pairs) else "other"
+    return "the same" if all(same_bits(a, b) for a, b in pairs) else "other"

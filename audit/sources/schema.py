@@ -82,6 +82,7 @@ class SchemaSource(CaseSource):
             called = _comparable(key.operator, call)
             case = Case(called, args, kwargs, uninitialised=uninitialised, on_host=call.positions_of(HOST_ARGUMENTS))
             case.errors_count = remembered.refused
+            case.elementwise = call.is_pointwise
             if base in ABOUT_THE_DEVICE:
                 case.skipped = "answers with the device, or on the CPU, by definition"
             elif self._of_another_torch and not remembered.refused:

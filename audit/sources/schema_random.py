@@ -21,7 +21,7 @@ from .arguments import accepts
 from .derived import representative
 from .draws import CPU, DRAWN, DRAWS, Draw, certain
 from .forms import copied
-from .random import TELLING, compared, drawn, many_draws, under_seeds
+from .random import compared, many_draws, told_draws, under_seeds
 from .schema import SchemaSource
 from .twins import functional_twin
 
@@ -169,7 +169,7 @@ def with_generator(call: Call) -> Call:
 
         def draw(generator: torch.Generator | None) -> list[Tensor]:
             given_args, given_kwargs = Binding(name, args, kwargs).with_others({"generator": generator})
-            return drawn(call, given_args, given_kwargs, TELLING, TELLING)
+            return told_draws(call, given_args, given_kwargs)
 
         with generators_as_before():
             torch.manual_seed(1)

@@ -88,6 +88,7 @@ class SizePlan:
         small: whether all dimensions get one element, and one of them 257.
         rows: how many of many rows and many columns.
         long: how many dimensions get 65,537 elements and more, the last one first.
+        longest: how many elements the last one gets.
         many: how many of five and of six dimensions.
         backward: whether gradients are compared over many rows.
         others: whether the dimensions that only other tensors than the largest have are varied as well.
@@ -97,6 +98,7 @@ class SizePlan:
     small: bool = False
     rows: int = 1
     long: int = 1
+    longest: int = LONGEST
     many: int = 1
     backward: bool = False
     others: bool = False
@@ -105,13 +107,15 @@ class SizePlan:
 FULL = SizePlan(empty=6, small=True, rows=2, long=2, many=2, backward=True, others=True)
 SOME = SizePlan()
 FEWEST = SizePlan(rows=0, many=0)
+# What is added up in half precision stops at 2,048 ones; what is sorted in one threadgroup, too.
+HALVES = SizePlan(empty=0, rows=0, longest=4_097, many=0)
 # For a second kind of case: other flags, other arguments.
 OF_ANOTHER_KIND = SizePlan(many=0, others=True)
 # By what is varied, and by dtype.
 PLANS: dict[str, dict[str, SizePlan]] = {
-    "opinfo": {"float32": FULL, "float16": SOME, "int64": SOME},
+    "opinfo": {"float32": FULL, "float16": SOME, "bfloat16": HALVES, "int64": SOME},
     "modules": {"float32": SOME},
-    "schema": {"float32": SOME},
+    "schema": {"float32": SOME, "float16": HALVES, "bfloat16": HALVES},
 }
 ELEMENTWISE_AND_REDUCTIONS = (*ELEMENTWISE, "ReductionOpInfo")
 
@@ -149,12 +153,18 @@ class SizeSource(DerivedSource):
 
     def _plan(self, key: GroupKey) -> SizePlan | None:
         plan = PLANS.get(self._base.name, {}).get(key.dtype)
+        if plan in (HALVES, None) and self._is_regular(key):
+            return FEWEST
         if plan is not None and self._base.name == "schema" and not is_for_users(key.operator):
             return None
-        if plan is None and isinstance(self._base, OpInfoSource):
-            kind = type(self._base.opinfo(replace(key, source=self._base.name))).__name__
-            return FEWEST if kind in ELEMENTWISE_AND_REDUCTIONS else None
         return plan
+
+    def _is_regular(self, key: GroupKey) -> bool:
+        """Whether the operator of an OpInfo is elementwise or a reduction."""
+        if not isinstance(self._base, OpInfoSource):
+            return False
+        kind = type(self._base.opinfo(replace(key, source=self._base.name))).__name__
+        return kind in ELEMENTWISE_AND_REDUCTIONS
 
 
 def in_every_size(case: Case, plan: SizePlan = FULL, operator: str = "", *, checks: bool = True) -> Iterator[Case]:
@@ -175,7 +185,7 @@ def in_every_size(case: Case, plan: SizePlan = FULL, operator: str = "", *, chec
         if plan.small:
             yield from sizes.small()
         yield from sizes.rows(plan.rows, backward=plan.backward)
-        yield from sizes.long(plan.long)
+        yield from sizes.long(plan.long, plan.longest)
         if plan.others:
             yield from sizes.of_others()
     if "memory_format" not in case.kwargs:  # one is for four dimensions
@@ -267,11 +277,14 @@ class Sizes:
                 what = "rows" if long is first else "columns"
                 yield self._sized(sizes, f"{sizes[long]:,} {what}", backward=backward and long is first)
 
-    def long(self, count: int) -> Iterator[Case]:
-        """Very many elements in one dimension after the other: in the last one, the first one, and those between."""
+    def long(self, count: int, longest: int) -> Iterator[Case]:
+        """Very many elements in one dimension after the other: in the last one, the first one, and those between.
+
+        `longest`: how many in the last one.
+        """
         last, *others = self._axes[-1:] + self._axes[:-1]
         for axis in [last, *others][:count]:
-            wanted = LONGEST if axis is last else LONG
+            wanted = longest if axis is last else LONG
             sizes = self._fitting({axis: self._at_most(axis, wanted)})
             if sizes and sizes[axis] > ROWS:
                 yield self._sized(sizes, f"{sizes[axis]:,} in dimension {self._number(axis)}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import torch
@@ -18,17 +18,30 @@ from torch import Tensor
 from ..calls.invocation import SchemaCall, full_name, out_arguments, overload_of, runs_a_kernel
 from ..cases import Case, CaseSource
 from ..group import GroupKey
-from ..judging.transfer import move
 from ..selection import Samples
+from ..tree import leaves
 from .dimensions import Axis, Dimensions, changed_tensors, results_of, stretched
+from .forms import under
 from .layouts import Layout, conjugate_view, expanded, negative_view, offset, padded_rows, stepped, transposed
+from .many_rows import with_many_rows
+from .mixed_dtypes import MOST_TENSORS as FIRST_MIXED
 from .mixed_dtypes import each_as_scalar_tensor, each_in_others
+from .number_ranges import (
+    far_from_zero,
+    in_all_directions,
+    near_zero,
+    near_zero_here_and_there,
+    results_on_cpu,
+    spread,
+    telling,
+)
+from .one_memory import in_one_memory
 from .one_tensor import strided_positions, tensors_of, with_tensors
 from .schema import SchemaSource
 from .sizes import (
     ALIAS_OF_NOTHING,
     DECOMPOSITIONS,
-    LONG,
+    LONGEST,
     MOST_ELEMENTS,
     SLIM,
     UNCHECKED,
@@ -42,12 +55,10 @@ from .sizes import (
 from .special_values import ValuePlan, with_special_values
 from .tensor_layouts import GROWN, KERNEL_DIES, alone_in, filled, start_of
 
-# What the elements of a tensor near zero are multiplied with, in turn: a step of 1e-7 shows in one of them.
-SMALL = (1e-3, 1e-4, 1e-5, 1e-6)
 # Above 1,024 rows, and above the 2,048 elements that one threadgroup sorts.
 ROWS = 2_050
-# Of so many tensors the layouts of each are tried.
-MOST_TENSORS = 3
+# Of so many tensors the layouts of each are tried: a normalisation has five and more.
+MOST_TENSORS = 6
 # Of so many cases one gives empty out tensors, which the overload has to resize.
 RESIZED = 3
 
@@ -67,6 +78,7 @@ class Variety:
         sizes: of the first dimension, and how many elements in all the last one gets; nothing for none.
         mixed: whether tensors get other dtypes, with dimensions and without.
         near_zero: whether floating tensors get small values.
+        together: whether its tensors stand in one storage, and those that are alike are one.
     """
 
     values: ValuePlan
@@ -74,15 +86,17 @@ class Variety:
     sizes: tuple[int, ...] = ()
     mixed: bool = False
     near_zero: bool = False
+    together: bool = False
 
 
 VARIETY: dict[str, Variety] = {
     "float32": Variety(
         ValuePlan(("nan", "infinities", "signed zeros", "negative zeros", "largest finite"), ("nan middle",)),
         (transposed, stepped, offset, expanded, negative_view, padded_rows),
-        sizes=(ROWS, LONG),
+        sizes=(ROWS, LONGEST),
         mixed=True,
         near_zero=True,
+        together=True,
     ),
     "float16": Variety(ValuePlan(("nan", "infinities", "signed zeros")), (stepped,), sizes=(ROWS,)),
     "bfloat16": Variety(ValuePlan(("nan",)), (transposed, expanded), sizes=(ROWS,)),
@@ -91,6 +105,7 @@ VARIETY: dict[str, Variety] = {
         (transposed, stepped, offset, expanded, padded_rows),
         sizes=(ROWS,),
         mixed=True,
+        together=True,
     ),
     "int8": Variety(ValuePlan(("extreme integers",)), (expanded,)),
     "uint8": Variety(ValuePlan(("extreme integers",)), (transposed,)),
@@ -100,6 +115,7 @@ VARIETY: dict[str, Variety] = {
         (conjugate_view, negative_complex_view, stepped, transposed, expanded),
         sizes=(ROWS,),
         mixed=True,
+        together=True,
     ),
 }
 # They make their first argument anew, or say nothing of its values.
@@ -145,12 +161,14 @@ class TwinSource(CaseSource):
         of_dtype = [case for case in plain if any(tensor.dtype is dtype for tensor in tensors_of(case))]
         for found in filled(of_dtype or plain):
             case = found if is_any_of(key.operator, OF_THEIR_SIZES) else grown(found)
-            case = in_all_directions(case)
+            case = telling(in_all_directions(spread(case)))
             resizes = not is_any_of(key.operator, NOT_RESIZED) and contiguous_results(case)
-            for number, varied in enumerate(variations(key, case)):
+            made = chain(variations(key, case), batches(key, of_dtype), wanting_gradients(key, case))
+            for number, varied in enumerate(made):
                 sure = replace(varied, differentiable=False, errors_count=True, elementwise=False)
                 resized = resizes and number % RESIZED == 2
-                yield sure if twin is None else with_outs(sure, key.operator, case, resized=resized)
+                own = sure if twin is None else with_outs(sure, key.operator, case, resized=resized)
+                yield without_graph(own) if is_wanting(own) else own
 
 
 def is_varied(operator: str) -> bool:
@@ -211,17 +229,6 @@ def with_outs(case: Case, operator: str, unvaried: Case, *, resized: bool) -> Ca
     return replace(case, call=SchemaCall(full_name(operator)), kwargs={**case.kwargs, **outs}, form="out=", title=title)
 
 
-def results_on_cpu(case: Case) -> list[Tensor] | None:
-    """The tensors that a functional call returns, or None where the CPU refuses it or returns else."""
-    args, kwargs = move(case.args, case.kwargs, "cpu")
-    try:
-        result, _ = case.call(*args, **kwargs)
-    except Exception:  # whatever the CPU refuses
-        return None
-    results = list(result) if isinstance(result, (tuple, list)) else [result]
-    return results if all(isinstance(each, Tensor) and each.layout is torch.strided for each in results) else None
-
-
 def contiguous_results(case: Case) -> bool:
     """Whether the CPU makes results without strides of their own, which a resized tensor need not have."""
     return all(result.is_contiguous() for result in results_on_cpu(case) or [])
@@ -246,42 +253,6 @@ def grown(case: Case) -> Case:
     return case
 
 
-def in_all_directions(case: Case) -> Case:
-    """The call with every second number negative, and complex ones turned, where the CPU has numbers for that too.
-
-    Remembered values are mostly positive, and the imaginary parts zero: a wrong sign or angle would not show.
-    """
-    before = results_on_cpu(case)
-    turned = {i: _turned(tensor) for i, tensor in enumerate(tensors_of(case)) if _points_one_way(tensor)}
-    if not turned or before is None:
-        return case
-    made = with_tensors(case, turned, case.title)
-    after = results_on_cpu(made)
-    return made if after is not None and _undefined(after) <= _undefined(before) else case
-
-
-def _points_one_way(tensor: Tensor) -> bool:
-    if not (tensor.is_floating_point() or tensor.is_complex()) or tensor.layout is not torch.strided:
-        return False
-    values = torch.view_as_real(tensor.detach().resolve_conj()).double() if tensor.is_complex() else tensor.detach()
-    return bool((values >= 0).all()) and tensor.numel() > 1
-
-
-def _turned(tensor: Tensor) -> Tensor:
-    """Every second element negative; every third complex one with its parts exchanged, so that it is imaginary."""
-    flat = tensor.detach().clone(memory_format=torch.contiguous_format).flatten()
-    if flat.is_complex():
-        flat[::3] *= 1j
-        flat[1::3] *= 1 + 0.5j
-    flat[1::2] *= -1
-    return flat.view(tensor.shape)
-
-
-def _undefined(results: Sequence[Tensor]) -> int:
-    """How many elements are NaN."""
-    return sum(int(result.isnan().sum()) for result in results)
-
-
 def variations(key: GroupKey, case: Case) -> Iterator[Case]:
     """The variations of one call that its dtype has."""
     variety = VARIETY[key.dtype]
@@ -289,10 +260,13 @@ def variations(key: GroupKey, case: Case) -> Iterator[Case]:
     yield from with_special_values(case, key.operator, key.dtype, variety.values)
     if variety.near_zero:
         yield from near_zero(case)
+        yield from near_zero_here_and_there(case)
+        yield from far_from_zero(case, key.operator)
     turn = start_of(key)
     yield from in_layouts(case, variety.layouts, written)
     if variety.mixed and not is_any_of(key.operator, DECOMPOSITIONS):
         yield from each_in_others(case, 2, turn, but=sorted(written))
+        yield from islice(each_in_others(case, 1, turn, but=[*range(FIRST_MIXED), *written]), MOST_TENSORS)
         if is_elementwise(case):
             for varied in each_as_scalar_tensor(replace(case, elementwise=True), turn):
                 yield replace(varied, elementwise=False)
@@ -304,27 +278,52 @@ def variations(key: GroupKey, case: Case) -> Iterator[Case]:
     if len(variety.sizes) > 1 and not is_a_part(key.operator):
         yield from in_five_dimensions(case)
     yield from with_padding(case)
+    if variety.together:
+        regular = is_elementwise(case) and (not written or may_overlap(key.operator))
+        yield from map(telling, in_one_memory(case, sorted(written), elementwise=regular))
+
+
+def may_overlap(operator: str) -> bool:
+    """Whether what an overload writes may be what it reads: torch lets elementwise operators do that."""
+    return torch.Tag.pointwise in overload_of(full_name(operator)).tags
+
+
+def batches(key: GroupKey, cases: Sequence[Case]) -> Iterator[Case]:
+    """A part's batch repeated, in the one dtype that has all sizes; of what takes long for many rows none."""
+    costly = largest_size(key.operator) < LONGEST or is_any_of(key.operator, OF_THEIR_SIZES)
+    if len(VARIETY[key.dtype].sizes) > 1 and is_a_part(key.operator) and not costly:
+        yield from with_many_rows(cases)
+
+
+def wanting_gradients(key: GroupKey, case: Case) -> Iterator[Case]:
+    """A call whose floating tensors want gradients, as inside of `no_grad`: kernels see that and may go other ways."""
+    if VARIETY[key.dtype].near_zero:
+        wanting = {i: tensor.detach().clone() for i, tensor in enumerate(tensors_of(case)) if has_gradient(tensor)}
+        if wanting:
+            yield with_tensors(case, {i: t.requires_grad_() for i, t in wanting.items()}, "wanting gradients")
+
+
+def has_gradient(tensor: Tensor) -> bool:
+    """Whether a tensor can want a gradient, and is no sparse one."""
+    return tensor.layout is torch.strided and (tensor.is_floating_point() or tensor.is_complex())
+
+
+def is_wanting(case: Case) -> bool:
+    """Whether a tensor of a case wants a gradient."""
+    return any(tensor.requires_grad for tensor in tensors_of(case))
+
+
+def without_graph(case: Case) -> Case:
+    """The call inside of `no_grad`, under its own name."""
+    call = under(torch.no_grad, case.call)
+    call.__name__ = case.call.__name__
+    return replace(case, call=call)
 
 
 def written_positions(case: Case) -> list[int]:
     """Which of a call's tensors its schema says are written."""
-    written = case.call.written(case.args, case.kwargs) if isinstance(case.call, SchemaCall) else []
+    written = list(leaves(case.call.written(case.args, case.kwargs))) if isinstance(case.call, SchemaCall) else []
     return [i for i, tensor in enumerate(tensors_of(case)) if any(tensor is each for each in written)]
-
-
-def near_zero(case: Case) -> Iterator[Case]:
-    """The tensors of one floating dtype small, by another factor for each element."""
-    tensors = tensors_of(case)
-    narrow = (torch.float32, torch.float16)
-    small = {i: smaller(tensors[i].detach()) for i in strided_positions(case) if tensors[i].dtype in narrow}
-    if any(tensor.numel() for tensor in small.values()):
-        yield replace(with_tensors(case, small, "near zero"), values="near zero")
-
-
-def smaller(tensor: Tensor) -> Tensor:
-    """The tensor times `SMALL` in turn."""
-    factors = torch.tensor(SMALL).repeat(-(-tensor.numel() // len(SMALL)))[: tensor.numel()]
-    return tensor * factors.view(tensor.shape).to(tensor.dtype)
 
 
 def in_layouts(case: Case, layouts: Sequence[Layout], written: Collection[int]) -> Iterator[Case]:
@@ -358,7 +357,7 @@ def in_sizes(case: Case, operator: str) -> Iterator[Case]:
         return
     if not is_any_of(operator, ALIAS_OF_NOTHING):
         yield replace(dimensions.resized({axes[0]: 0}), title="empty")
-    for axis, wanted in ((axes[0], ROWS), (axes[-1], LONG)):
+    for axis, wanted in ((axes[0], ROWS), (axes[-1], LONGEST)):
         slim: dict[Axis, int] = {}
         for other in axes:
             tried = {**slim, other: SLIM}
@@ -408,7 +407,7 @@ def in_one_shape(case: Case) -> Iterator[Case]:
     for title, sizes in (
         ("empty", (0, *between[1:])),
         ("rows", (ROWS, *between[1:])),
-        ("long", (*between[:-1], LONG // math.prod(between[:-1]) + 1)),
+        ("long", (*between[:-1], LONGEST // math.prod(between[:-1]) + 1)),
     ):
 
         def resized(tensor: Tensor, which: int, sizes: tuple[int, ...] = sizes) -> Tensor:

@@ -309,3 +309,18 @@ def test_a_sum_of_a_thousand_that_cancels_may_be_added_in_any_order(played: Any)
 def test_a_choice_among_zeros_of_one_sign_has_that_sign(zeros: list[float], told: bool) -> None:
     assert has_signed_zeros(Case(torch.aminmax, (torch.tensor(zeros),))) is told
     assert not has_signed_zeros(Case(torch.aminmax, (torch.tensor([1.0, 2.0]),)))
+
+
+def test_a_bound_that_is_a_number_may_be_a_zero_of_the_other_sign() -> None:
+    negative = torch.tensor([-0.0, 1.0])
+    assert has_signed_zeros(Case(torch.clamp_min, (negative, negative)))
+    assert not has_signed_zeros(Case(torch.clamp_min, (negative, 0)))
+    assert has_signed_zeros(Case(torch.clamp_min, (torch.tensor([0.0]), 0.0)))
+
+
+def test_a_gradient_times_what_is_positive_keeps_the_sign_of_zero() -> None:
+    def call() -> None:
+        pass
+
+    call.__name__ = "aten::softplus_backward.grad_input"
+    assert has_signed_zeros(Case(call))

@@ -8,7 +8,15 @@ import torch
 
 from mpsmith.audit.calls.invocation import SchemaCall
 from mpsmith.audit.cases import Case
-from mpsmith.audit.sources.arguments import UNTELLING, ArgumentSource, Variations, chosen_dtypes, is_varied, with_nan
+from mpsmith.audit.sources.arguments import (
+    UNTELLING,
+    ArgumentSource,
+    Variations,
+    chosen_dtypes,
+    is_varied,
+    may_vary,
+    with_nan,
+)
 from mpsmith.audit.sources.schema import SchemaSource
 
 X = torch.arange(6.0).reshape(2, 3)
@@ -85,7 +93,16 @@ def test_overloads_that_draw_or_trust_what_they_are_told_are_left_out() -> None:
     assert not is_varied("resize_")
     assert not is_varied("_cummax_helper")
     assert not is_varied("linalg_lstsq.out")
-    assert not is_varied("embedding_dense_backward")
+    assert not is_varied("_weight_norm_interface")
+
+
+def test_of_some_overloads_harmless_flags_alone_vary() -> None:
+    assert is_varied("embedding_dense_backward")
+    assert may_vary("embedding_dense_backward", "scale_grad_by_freq")
+    assert not may_vary("embedding_dense_backward", "num_weights")
+    assert may_vary("batch_norm_backward", "update")
+    assert not may_vary("_upsample_bilinear2d_aa", "scales_h")
+    assert may_vary("topk", "k")
 
 
 def test_one_dtype_gets_all_and_two_others_the_series() -> None:

@@ -78,7 +78,7 @@ def test_sizes_that_16_bits_do_not_count() -> None:
     assert cases["empty"].args[0].shape[0] == 0
     assert cases["2,050 in the first dimension"].args[0].shape[0] == 2_050
     longest = max(case.args[0].numel() for case in cases.values())
-    assert 65_537 <= longest <= 70_000
+    assert 131_073 <= longest <= 140_000
 
 
 def test_small_values_in_turn() -> None:
@@ -139,6 +139,42 @@ def test_remembered_numbers_point_in_all_directions() -> None:
 
 def test_numbers_for_which_there_is_no_result_stay_as_they_were() -> None:
     assert (made("sqrt.out")["2,050 in the first dimension"].args[0] >= 0).all()
+
+
+def test_tensors_that_want_gradients_under_no_grad() -> None:
+    case = made("tan.out")["wanting gradients"]
+    assert case.args[0].requires_grad
+    assert case.call.__name__ == "aten::tan.out"
+    result, _ = case.call(*case.args, **case.kwargs)  # refused where gradients are recorded
+    assert not result.requires_grad
+
+
+def test_tensors_of_a_call_together() -> None:
+    cases = made("addcmul_")
+    together = cases["all in one storage"].args
+    assert len({tensor.untyped_storage().data_ptr() for tensor in together[:3]}) == 1
+    assert cases["all the same tensor"].args[0] is cases["all the same tensor"].args[2]  # torch allows it there
+    alone = made("put_").get("all the same tensor")
+    assert alone is None or alone.args[0] is not alone.args[2]
+
+
+def test_a_part_over_many_rows() -> None:
+    cases = made("reflection_pad3d_backward").items()
+    (rows,) = [case.args[0] for title, case in cases if title.endswith(" rows") and title[0].isdigit()]
+    assert rows.shape[0] > 1_024
+    assert rows.numel() > 131_072
+
+
+def test_the_sixth_tensor_in_layouts_and_dtypes() -> None:
+    titles = made("_native_batch_norm_legit")
+    assert {"tensor 3 offset", "tensor 4 offset"} <= set(titles)
+    assert any(
+        title.startswith("tensor 3 float") or title.startswith("tensor 3 int") for title in made("nll_loss_backward")
+    )
+
+
+def test_lists_that_are_written_are_nowhere_twice_in_memory() -> None:
+    assert not any("expanded" in title and "tensor 4" in title for title in made("_fused_adagrad_"))
 
 
 def test_rows_with_gaps_between_them() -> None:
