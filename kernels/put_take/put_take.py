@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import torch
 
+from ...metal_limits import SIMD_WIDTH
 from ..runtime.determinism import alert_not_deterministic
 from ..runtime.layout import launch_elements, logical_order
 from ..runtime.operands import require_device
 from ..runtime.outputs import overlaps, refuse_internal_overlap, refuse_overlap, require_dtype, resize_output
+from ..runtime.rows import launch_rows
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -64,8 +66,8 @@ def put_(self: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumula
     refuse_internal_overlap(self)
     for read in (index, source):
         refuse_overlap(self, read)
-    if not accumulate or self.dtype.is_floating_point or self.dtype.is_complex:
-        alert_not_deterministic("put_")  # which source stays, and in which order sums are rounded, threads decide
+    if not accumulate:
+        alert_not_deterministic("put_")  # which source stays, threads decide
     if index.numel() == 0:
         return self
     if self.numel() == 0:
@@ -73,7 +75,9 @@ def put_(self: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumula
     # What has gaps may still interleave with what is written: it is read before.
     given, places = (x.clone() if overlaps(self, x) else x for x in (source, index))
     operands = (given.contiguous(), places.contiguous(), logical_order(self), index.numel())
-    if accumulate:
+    if accumulate and _rounds(self.dtype) and torch.are_deterministic_algorithms_enabled():
+        _accumulate_in_order(self, places, given)
+    elif accumulate:
         kernel = _shader.kernel(f"put_accumulate_{METAL_TYPES[self.dtype]}", self.device)
         memory = self.as_strided((self.untyped_storage().nbytes() // self.element_size(),), (1,), 0)
         launch_elements(kernel, index.numel(), memory, *operands, self.storage_offset(), reports=True)
@@ -81,6 +85,20 @@ def put_(self: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumula
         kernel = _shader.kernel(f"put_{_MOVED_AS[self.element_size()]}", self.device)
         launch_elements(kernel, index.numel(), self, *operands, reports=True)
     return self
+
+
+def _rounds(dtype: torch.dtype) -> bool:
+    """Whether a sum depends on the order of its summands."""
+    return dtype.is_floating_point or dtype.is_complex
+
+
+def _accumulate_in_order(x: torch.Tensor, index: torch.Tensor, source: torch.Tensor) -> None:
+    """Add what has one index together in the same order in every run; slower than as threads come."""
+    flat = index.reshape(-1)
+    places, order = torch.where(flat < 0, flat + x.numel(), flat).sort(stable=True)
+    operands = (x, source.reshape(-1)[order], places, logical_order(x), places.numel())
+    kernel = _shader.kernel(f"put_accumulate_sorted_{METAL_TYPES[x.dtype]}", x.device)
+    launch_rows(kernel, places.numel(), SIMD_WIDTH, *operands, reports=True)
 
 
 def _check_index(x: torch.Tensor, index: torch.Tensor, name: str) -> None:

@@ -454,7 +454,23 @@ def test_what_is_not_deterministic_says_so_where_that_was_asked_for() -> None:
         x.put_(place, on_mps([1.0]))
     with pytest.raises(RuntimeError, match="fractional_max_pool2d_backward does not have a deterministic"):
         aten.fractional_max_pool2d_backward(*(POOLED.to("mps"), PLANES.to("mps"), [2, 2], [3, 3], PLACES.to("mps")))
-    on_mps([1, 2]).put_(on_mps([0]), on_mps([5]), accumulate=True)  # whole numbers add up the same in any order
     torch.use_deterministic_algorithms(True, warn_only=True)
     with pytest.warns(UserWarning, match="put_ does not have a deterministic implementation"):
         x.put_(place, on_mps([1.0]))
+
+
+@pytest.mark.usefixtures("deterministic")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.complex64, torch.int64])
+def test_sums_into_places_are_the_same_in_every_order_of_threads(dtype: torch.dtype) -> None:
+    """Numbers of every size, of which any other order of summands gives another sum."""
+    generator = torch.Generator().manual_seed(2)
+    source = (torch.randn(500, generator=generator) * torch.logspace(-3, 3, 500)).to(dtype)
+    places = torch.randint(-6, 6, (500,), generator=generator)
+    start = torch.ones(2, 3).to(dtype)
+    expected = start.double() if not dtype.is_complex else start.to(torch.complex128)
+    expected = expected.clone().put_(places, source.to(expected.dtype), accumulate=True)
+    with metal.checking("schedules"):  # forward, in reverse, in a random order: the same, bit for bit
+        x = torch.ones(3, 2).to("mps", dtype).mT
+        found = x.put_(places.to("mps"), source.to("mps"), accumulate=True).cpu()
+    tolerance = 0.0 if dtype == torch.int64 else 4 * torch.finfo(dtype).eps * float(source.abs().sum())
+    torch.testing.assert_close(found.to(expected.dtype), expected, rtol=0, atol=tolerance)
