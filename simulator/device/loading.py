@@ -76,6 +76,14 @@ def set_fallback_enabled(enabled: bool) -> None:
     _control().set_fallback_enabled(enabled)
 
 
+def fill_fresh_memory(enabled: bool) -> None:
+    """Whether memory holds NaN, -1 and true from the start, so that what nothing wrote shows; fresh pages hold zeros.
+
+    At first `MPSMITH_METAL_MODE` decides: `checked` has it.
+    """
+    _control().fill_fresh_memory(enabled)
+
+
 def counters() -> dict[str, OperatorCalls]:
     """The exact calls of every operator ("aten::add.Tensor") since the last reset, by name."""
     return dict(sorted(_table(_control().all_calls()).items()))
@@ -137,6 +145,8 @@ def _check_torch() -> None:
 def _activate(profile: CoverageProfile, fallback: bool) -> None:
     import torch
 
+    from ..metal.modes import mode_from_environment
+
     device_build.load_library()
     kernels = kernel_plan.plan(profile)
     control = torch.ops.mpsmith_simulator
@@ -151,6 +161,7 @@ def _activate(profile: CoverageProfile, fallback: bool) -> None:
         )
     register()
     control.set_fallback_enabled(fallback)
+    control.fill_fresh_memory(mode_from_environment() == "checked")
     control.set_torch_commit(torch.version.git_version or "unknown")
     python_surface.install()
     atexit.register(autograd_engine.end_threads)

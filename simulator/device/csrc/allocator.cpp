@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <iomanip>
 #include <sstream>
 #include <string>
@@ -17,9 +18,11 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 constexpr size_t kUnlimited = SIZE_MAX;
+constexpr int kUnwritten = 0xFF;
 
 std::atomic<size_t> bytes_in_use{0};
 std::atomic<size_t> byte_limit{kUnlimited};
+std::atomic<bool> fills_fresh_memory{false};
 
 struct Block {
   void* data;
@@ -87,6 +90,9 @@ class HostMemory final : public c10::Allocator {
     check_fits(bytes <= limit && used <= limit - bytes, bytes);
     void* data = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
     check_fits(data != nullptr, bytes);
+    if (fills_fresh_memory) {
+      std::memset(data, kUnwritten, bytes);
+    }
     bytes_in_use += bytes;
     // The memory of aliases too: an operator that grows one hands its memory over to the mps tensor.
     note_start(data, bytes);
@@ -140,5 +146,7 @@ void set_memory_fraction(double fraction) {
   byte_limit =
       fraction == 0.0 ? kUnlimited : static_cast<size_t>(fraction * static_cast<double>(recommended_max_bytes()));
 }
+
+void fill_fresh_memory(bool enabled) { fills_fresh_memory = enabled; }
 
 } // namespace mpsmith

@@ -27,4 +27,8 @@ size_t recommended_max_bytes();
 // Refuse to exceed this fraction of recommended_max_bytes(); 0 lifts the limit (as PYTORCH_MPS_HIGH_WATERMARK_RATIO).
 void set_memory_fraction(double fraction);
 
+// Fill memory when it is allocated, with ones in every bit: NaN, -1 and true. What nothing wrote then shows, where
+// fresh pages would read as zeros.
+void fill_fresh_memory(bool enabled);
+
 } // namespace mpsmith

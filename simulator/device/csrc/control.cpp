@@ -91,6 +91,7 @@ TORCH_LIBRARY(mpsmith_simulator, m) {
       [](Names native, Names sparse, Names always_fallback) { activate(native, sparse, always_fallback); });
   m.def("set_torch_commit(str commit) -> ()", [](std::string commit) { set_torch_commit(std::move(commit)); });
   m.def("set_fallback_enabled(bool enabled) -> ()", [](bool enabled) { set_fallback_enabled(enabled); });
+  m.def("fill_fresh_memory(bool enabled) -> ()", [](bool enabled) { fill_fresh_memory(enabled); });
   m.def("all_calls() -> (str[], int[], int[], int[])", [] { return columns(all_calls()); });
   m.def("drain_calls() -> (str[], int[], int[], int[])", [] { return columns(drain_calls()); });
   m.def("drain_fallbacks() -> str[]", [] { return drain_fallbacks(); });
