@@ -20,6 +20,7 @@ from . import (
     doctor,
     kernels,
     learn,
+    networks,
     next_gap,
     registry,
     replay,
@@ -60,6 +61,7 @@ app.command(name="build")(build.build)
 app.add_typer(upstream.app, name="upstream")
 app.command(name="next")(next_gap.next_gap)
 app.command(name="trace", context_settings={"allow_interspersed_args": False})(trace.trace)
+app.command(name="networks")(networks.networks)
 app.command(name="learn")(learn.learn)
 app.command(name="doctor")(doctor.doctor)
 

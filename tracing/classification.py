@@ -18,6 +18,7 @@ _COMPOSITE_KEYS = ("CompositeExplicitAutogradNonFunctional", "CompositeExplicitA
 _WAITING_TAGS = ("data_dependent_output", "dynamic_output_shape")
 
 _has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+_takes_numbers = torch._C._should_allow_numbers_as_tensors
 
 
 @dataclass
@@ -35,6 +36,8 @@ class Conduct:
         autocasts: autocast has a kernel of its own for it, and casts nothing inside it.
         written: positions and names of the arguments that it writes to.
         fresh: positions of its results that are no arguments.
+        unwrapped: positions of its tensors that torch takes no plain number for. Inside a composite operator a mode is
+            given the number of a wrapped one, and cannot hand it on.
         number: what the recorder calls the overload by.
     """
 
@@ -48,6 +51,7 @@ class Conduct:
     autocasts: bool
     written: tuple[tuple[int, str], ...]
     fresh: tuple[int, ...]
+    unwrapped: tuple[int, ...] = ()
     number: int = 0
 
 
@@ -75,6 +79,13 @@ def conduct_of(operator: Any, always_falls_back: frozenset[str]) -> Conduct:
             if argument.alias_info is not None and argument.alias_info.is_write
         ),
         fresh=tuple(position for position, alias in enumerate(aliases) if alias is None),
+        unwrapped=() if _takes_numbers(schema.name.partition("::")[2]) else _tensors_of(schema),
+    )
+
+
+def _tensors_of(schema: Any) -> tuple[int, ...]:
+    return tuple(
+        place for place, argument in enumerate(schema.arguments) if isinstance(argument.type, torch.TensorType)
     )
 
 

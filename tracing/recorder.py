@@ -69,7 +69,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._lines = lines
         self._always_falls_back = always_falls_back
         self._conducts: dict[Any, Conduct] = {}
-        self._overloads: dict[str, int] = {}
+        self.conducts: dict[str, Conduct] = {}  # of every overload that was called on mps, views and composites too
         self.registrations = 0
         self._registered = (0, 0, 0)
         self._places = Places()
@@ -159,6 +159,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         conduct = self._conduct(func)
         if conduct.view:
             return func(*args, **kwargs)
+        if conduct.unwrapped:
+            args = _wrapped(conduct, args)
         kind = _kind(conduct, args, kwargs)
         if conduct.composite and kind == NATIVE and _is_dense(tensors):
             _push(self)
@@ -185,7 +187,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         conduct = self._conducts.get(func)
         if conduct is None:
             conduct = self._conducts[func] = conduct_of(func, self._always_falls_back)
-            conduct.number = self._overloads.setdefault(conduct.overload, len(self._overloads))
+            known_as = self.conducts.get(conduct.overload)
+            conduct.number = known_as.number if known_as else len(self.conducts)
+            self.conducts[conduct.overload] = conduct
         return conduct
 
     def _record(
@@ -270,6 +274,19 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return thread
 
 
+def _keep_dynamo_out() -> None:
+    """Let Dynamo not compile the recorder itself, which runs among the calls that a compiled program leaves to aten."""
+    dynamo = torch._C._dynamo.eval_frame
+    try:
+        skip = dynamo._FrameExecStrategy(dynamo._FrameAction.SKIP, dynamo._FrameAction.SKIP)  # with all that it calls
+        dynamo.set_code_exec_strategy(Recorder.__torch_dispatch__.__code__, skip)
+    except AttributeError:  # an older torch has no such way: it compiles some of it, in vain
+        return
+
+
+_keep_dynamo_out()
+
+
 class _Thread:
     """A thread that has called something on mps."""
 
@@ -296,6 +313,14 @@ def _tensors(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         elif isinstance(value, (list, tuple)):
             found += [item for item in value if isinstance(item, tensor_type)]
     return found
+
+
+def _wrapped(conduct: Conduct, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments with numbers that stand for tensors as tensors of the dtype that numbers count as."""
+    for place in conduct.unwrapped:
+        if place < len(args) and isinstance(args[place], (int, float, complex)):
+            args = (*args[:place], torch.tensor(args[place]), *args[place + 1 :])
+    return args
 
 
 def _kind(conduct: Conduct, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:

@@ -56,7 +56,7 @@ def compiled_call(
     if case.skipped:
         return CompiledOutcome(CompiledVerdict.SKIPPED, Outcome(CaseVerdict.SKIPPED, message=case.skipped))
     call = CompiledCall(case, dynamic=dynamic)
-    with watching(on_graph) as lowering, _ready_to_compile():
+    with watching(on_graph) as lowering, ready_to_compile():
         outcome = _tried(call.case, recorder, seed, label, on_device)
         if call.raised is not None and (fault := fault_of_this_machine(call.raised)):
             raise fault
@@ -173,7 +173,7 @@ def _checked(found: CompiledOutcome, case: Case, recorder: Recorder, seed: int, 
 
 
 @contextmanager
-def _ready_to_compile() -> Iterator[None]:
+def ready_to_compile() -> Iterator[None]:
     """Inductor without its caches, which would hide what it generates, and in this process alone."""
     import torch._inductor.config as inductor
 

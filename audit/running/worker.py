@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import gc
 import os
-import resource
 import signal
 import struct
 import threading
-import time
 import warnings
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -44,6 +42,7 @@ from .death import at_risk, begin, keep_words
 from .known_outcomes import KnownOutcomes, known_outcomes
 from .look_budget import LookBudget
 from .upstream_source import UpstreamKernels, put_upstream
+from .worker_limits import end_with_parent, limit_memory
 
 if TYPE_CHECKING:
     from ..cases import Case, CaseSource
@@ -152,7 +151,7 @@ def _prepare(options: WorkerOptions) -> _Worker:
     time_limit.prepare()
     os.environ["PYTORCH_ENABLE_MPS_FALLBACK"] = "0" if options.mode == STRICT else "1"
     warnings.simplefilter("ignore")
-    threading.Thread(target=_end_with_parent, args=(options.parent,), daemon=True).start()
+    threading.Thread(target=end_with_parent, args=(options.parent,), daemon=True).start()
 
     import torch
 
@@ -176,7 +175,7 @@ def _prepare(options: WorkerOptions) -> _Worker:
     register_references()
     store = Store.open_to_add(options.store)
     keep_words(options.scratch)
-    _limit_memory(options.settings.memory_limit)
+    limit_memory(options.settings.memory_limit)
     known = known_outcomes(options.settings, environment(device)) if options.settings.compiled is not None else None
     return _Worker(options, sources, device, store, shipped, upstream, known)
 
@@ -561,17 +560,3 @@ def _started() -> _Worker:
     if _worker is None:
         raise RuntimeError("the worker process was not started")
     return _worker
-
-
-def _end_with_parent(parent: int) -> None:
-    """A worker whose parent was killed would wait for tasks for ever."""
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(3)
-
-
-def _limit_memory(limit: int) -> None:
-    """Let allocations beyond the limit fail instead of filling the machine (Linux; macOS does not enforce this)."""
-    if limit:
-        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))

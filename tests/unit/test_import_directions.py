@@ -25,6 +25,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "reports": ("audit", "registry"),
     # A traced program works on the device that an audit would open; what replaces a fallback, the registry knows.
     "tracing": ("audit", "registry", "simulator"),
+    # A network is run as a worker of an audit runs a case, and seen as a traced program is.
+    "networks": ("audit", "simulator", "tracing", "kernels.runtime"),
 }
 # The ground floor of the house: what every room may import.
 GROUND = ("near_names", "torch_release", "checkout", "errors", "_version", "cache", "fingerprint", "metal_limits")
@@ -88,6 +90,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "upstream",
         "next_gap",
         "trace",
+        "networks",
         "learn",
         "doctor",
     ),
@@ -127,6 +130,22 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "page",
         "session",
         "pytest_plugin",
+    ),
+    "networks": (
+        "workload",
+        "builders",
+        "catalog",
+        "observation",
+        "modes",
+        "execution",
+        "process",
+        "answers",
+        "running",
+        "standing",
+        "tables",
+        "text",
+        "markdown",
+        "json_form",
     ),
     "simulator": (
         "errors",

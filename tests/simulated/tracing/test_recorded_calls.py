@@ -225,6 +225,31 @@ def test_compiled_code_is_traced_and_stays_compiled() -> None:
     assert counted(t.recording) == {"aten::heaviside.out": 1}
 
 
+def test_a_number_inside_a_composite_operator_is_handed_on() -> None:
+    """remainder with a number calls itself with a wrapped one, which torch gives to a mode as a plain number."""
+    for x in (torch.arange(5, device="mps"), torch.arange(5.0, device="mps")):
+        for divisor in (3, 2.5):
+            expected = torch.remainder(x, divisor)
+            with mpsmith.trace():
+                seen = torch.remainder(x, divisor)
+            assert seen.dtype == expected.dtype
+            assert torch.equal(seen.cpu(), expected.cpu())
+
+
+def test_dynamo_leaves_the_recorder_alone() -> None:
+    """Of a Sequential that is compiled in place nothing is compiled, and Dynamo looks at each frame that runs inside."""
+    from torch._dynamo.utils import counters
+
+    model = nn.Sequential(nn.Linear(6, 6), nn.Softshrink()).to("mps")
+    model.compile(backend="eager")
+    torch._dynamo.reset()
+    counters.clear()
+    with mpsmith.trace() as t, torch.no_grad():
+        model(torch.ones(2, 6, device="mps"))
+    assert counted(t.recording, Kind.native)["aten::softshrink"] == 1
+    assert not counters["graph_break"]
+
+
 def test_many_different_shapes_at_a_line_are_counted_together() -> None:
     with mpsmith.trace() as t:
         for size in range(1, 41):

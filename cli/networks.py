@@ -1,0 +1,126 @@
+"""``mpsmith networks``: since which release of torch none of the operators of well-known networks falls back."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..audit.selection import DeviceKind
+from .options import AsJson, Profile, values_of
+from .printing import print_json, say
+
+if TYPE_CHECKING:
+    from ..networks.observation import Mode, Observation
+
+
+def networks(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NETWORK]...", help="Networks by name; all of them by default.")
+    ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            metavar="MODULE:FUNCTION",
+            help="A network of your own: the function returns a torch.nn.Module and a tuple of its inputs. Repeatable.",
+        ),
+    ] = None,
+    modes: Annotated[
+        list[str] | None,
+        typer.Option("--modes", metavar="MODE", help="inference, training, float16, bfloat16, compile; by commas."),
+    ] = None,
+    torch: Annotated[
+        str | None,
+        typer.Option(
+            "--torch", metavar="RELEASE", help="Say what is lacking on this release; default: the one that ran."
+        ),
+    ] = None,
+    device: Annotated[DeviceKind, typer.Option(help="The real mps device, or the simulated one.")] = DeviceKind.AUTO,
+    profile: Profile = None,
+    workers: Annotated[int, typer.Option(min=1, help="Worker processes.")] = os.cpu_count() or 1,
+    timeout: Annotated[
+        float, typer.Option(min=1, help="Seconds of processor time for one network in one mode.")
+    ] = 300.0,
+    memory_limit: Annotated[float, typer.Option(min=1, help="GiB that a worker may hold.")] = 8.0,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Run again what an earlier run has recorded.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="Name the networks and end.")] = False,
+    markdown: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also write the page with all tables to this file.", dir_okay=False),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run networks on mps and say since which release of torch none of their operators falls back.
+
+    Stopped, it goes on where it was. Networks of libraries that are not installed are named, and not counted.
+    """
+    from ..networks import catalog
+
+    if listed:
+        _list(as_json)
+        return
+    own = [catalog.of_user(builder) for builder in model or ()]
+    chosen = (*(catalog.chosen(names or ()) if names or not own else ()), *own)
+    _check_release(torch)
+    from ..networks import json_form, running, text
+    from ..networks import markdown as page
+    from ..networks.standing import standings
+    from ..tracing.summary import finished_kernels
+
+    asked = running.Asked(chosen, _modes(modes), device, profile, workers, timeout, int(memory_limit * 2**30), fresh)
+    try:
+        observations = running.observations(asked, told=_tell)
+    except KeyboardInterrupt:
+        say("stopped; the same command goes on where it was")
+        raise typer.Exit(130) from None
+    found = standings(observations, finished_kernels())
+    if markdown is not None:
+        command = shlex.join(["mpsmith", *sys.argv[1:]])
+        markdown.write_text(page.page(found, observations, command), encoding="utf-8")
+    if as_json:
+        print_json(json_form.to_json(found, observations))
+    else:
+        print(text.as_text(found, observations, torch))
+    if own and not any(standing.network == network.name for network in own for standing in found):
+        raise typer.Exit(1)  # a network of the user's own that did not run is what the command was asked for
+
+
+def _tell(observation: Observation, left: int) -> None:
+    run = f"{observation.network}, {observation.mode.value}"
+    say(f"{run}: {observation.outcome.value} ({observation.seconds:.1f} s), {left} to go")
+
+
+def _modes(given: list[str] | None) -> tuple[Mode, ...]:
+    from ..errors import MpsmithError
+    from ..near_names import near
+    from ..networks.observation import Mode
+
+    found = []
+    for name in values_of(given, "--modes"):
+        if name not in Mode.__members__:
+            raise MpsmithError(f"--modes {name}: one of {', '.join(Mode.__members__)}{near(name, Mode.__members__)}")
+        found.append(Mode[name])
+    return tuple(found) or tuple(Mode)
+
+
+def _check_release(release: str | None) -> None:
+    if release is not None:
+        from ..audit.releases import data as release_data
+
+        release_data.load().index(release)
+
+
+def _list(as_json: bool) -> None:
+    from ..networks.catalog import NETWORKS
+
+    if as_json:
+        print_json([{"name": each.name, "title": each.title, "library": each.library or "torch"} for each in NETWORKS])
+        return
+    width = max(len(each.name) for each in NETWORKS)
+    for each in NETWORKS:
+        print(f"{each.name:<{width}}  {each.title}" + (f" ({each.library})" if each.library else ""))

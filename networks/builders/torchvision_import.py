@@ -1,0 +1,42 @@
+"""torchvision where its operators cannot be loaded: timm and transformers import it, the networks need none of them.
+
+Its wheel for Linux is built for CUDA. Beside a torch without CUDA its import ends in an error at each operator that it
+describes to torch.compile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import re
+import sys
+from typing import Any
+
+import torch
+
+_LACKING = re.compile(r"operator torchvision::(\w+) does not exist")
+
+_kept: list[Any] = []  # a library takes its operators with it when it goes
+
+
+def import_torchvision() -> None:
+    """Import torchvision, if it is installed, without its operators where there are none."""
+    with contextlib.suppress(ModuleNotFoundError):
+        while operator := _lacking_operator():
+            library = torch.library.Library("torchvision", "FRAGMENT")  # type: ignore[no-untyped-call]
+            library.define(f"{operator}() -> Tensor")  # type: ignore[no-untyped-call]
+            _kept.append(library)
+
+
+def _lacking_operator() -> str:
+    """The operator that torchvision's import asks for in vain, or "" where it is imported."""
+    try:
+        importlib.import_module("torchvision")
+    except RuntimeError as error:
+        lacking = _LACKING.search(str(error))
+        if lacking is None:
+            raise
+        for name in [name for name in sys.modules if name.partition(".")[0] == "torchvision"]:
+            del sys.modules[name]
+        return lacking[1]
+    return ""

@@ -1,0 +1,49 @@
+"""The table as JSON data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .observation import Observation
+from .standing import NetworkStanding, Since, Standing, since
+
+
+def to_json(standings: Sequence[NetworkStanding], observations: Sequence[Observation]) -> dict[str, Any]:
+    """All networks on all releases, and each run."""
+    return {
+        "simulated": any(observation.simulated for observation in observations),
+        "releases": list(standings[0].together) if standings else [],
+        "networks": [_network(standing) for standing in standings],
+        "runs": [observation.to_json() for observation in observations],
+    }
+
+
+def _network(standing: NetworkStanding) -> dict[str, Any]:
+    return {
+        "network": standing.network,
+        "recorded_with": standing.recorded,
+        "without_fallback_since": {mode.value: _since(since(on)) for mode, on in standing.by_mode.items()},
+        "with_kernels_since": {
+            mode.value: _since(since(on, with_kernels=True)) for mode, on in standing.by_mode.items()
+        },
+        "releases": {
+            mode.value: {release: _standing(found) for release, found in on.items()}
+            for mode, on in standing.by_mode.items()
+        },
+    }
+
+
+def _since(found: Since) -> dict[str, Any]:
+    return {"release": found.release, "at_latest": found.at_latest}
+
+
+def _standing(found: Standing) -> dict[str, Any]:
+    return {
+        "native": len(found.native),
+        "composite": len(found.composite),
+        "fallback": sorted(found.fallback),
+        "missing": sorted(found.missing),
+        "unknown": sorted(found.unknown),
+        "replaced_by_kernels": sorted(found.replaced),
+    }

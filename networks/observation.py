@@ -1,0 +1,105 @@
+"""What is known of one network in one mode after it was run, as plain data that goes through JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from typing import Any
+
+
+class Mode(str, Enum):
+    """How a network is run."""
+
+    inference = "inference"
+    training = "training"
+    float16 = "autocast float16"
+    bfloat16 = "autocast bfloat16"
+    compile = "torch.compile"
+
+    @property
+    def is_of_the_release(self) -> bool:
+        """Whether the operators that are called depend on the torch that runs, so that they say nothing of others."""
+        return self is Mode.compile
+
+
+class Outcome(str, Enum):
+    """What became of a run."""
+
+    ran = "ran"
+    failed = "failed"
+    timeout = "time-out"
+    died = "died"
+    not_installed = "not installed"
+
+
+@dataclass(frozen=True)
+class Called:
+    """The overloads that reached the device, by name (`aten::add.Tensor`).
+
+    Attributes:
+        native: those with a kernel for mps, views among them, and how often each was called.
+        fell_back: those that ran on the CPU, and how often.
+        composite: those that were made of others, which are counted themselves.
+    """
+
+    native: Mapping[str, int] = field(default_factory=dict)
+    fell_back: Mapping[str, int] = field(default_factory=dict)
+    composite: tuple[str, ...] = ()
+
+    @property
+    def overloads(self) -> frozenset[str]:
+        """All of them."""
+        return frozenset((*self.native, *self.fell_back, *self.composite))
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One network in one mode.
+
+    Attributes:
+        network: its name in the catalogue, or `module:function` of the user's own.
+        outcome, reason: what became of it, and why where it did not run to its end.
+        release: the torch that ran, `simulated` whether its mps device was the simulated one.
+        called: what was called until the end, or until it failed.
+        with_kernels: likewise after `import mpsmith.kernels`; None where nothing had fallen back.
+        kernels_reason: why the run with the kernels did not come to its end, or "".
+        generated: how many Metal kernels torch.compile generated; `breaks` why it broke the graph.
+        seconds: how long it took, both runs and building the network together.
+    """
+
+    network: str
+    mode: Mode
+    outcome: Outcome
+    reason: str = ""
+    release: str = ""
+    simulated: bool = True
+    called: Called = field(default_factory=Called)
+    with_kernels: Called | None = None
+    kernels_reason: str = ""
+    generated: int = 0
+    breaks: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """As data for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Observation:
+        """What `to_json` made."""
+        after = data["with_kernels"]
+        return cls(
+            **{
+                **data,
+                "mode": Mode(data["mode"]),
+                "outcome": Outcome(data["outcome"]),
+                "called": _called(data["called"]),
+                "with_kernels": None if after is None else _called(after),
+                "breaks": tuple(data["breaks"]),
+            }
+        )
+
+
+def _called(data: Mapping[str, Any]) -> Called:
+    return Called(data["native"], data["fell_back"], tuple(data["composite"]))
