@@ -7,7 +7,6 @@ with the mode in place again, so that what it is made of is seen too.
 
 from __future__ import annotations
 
-import functools
 import os
 import sys
 import threading
@@ -22,8 +21,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from .classification import Conduct, conduct_of
 from .forward_lines import ForwardLines, ForwardThread
 from .journal import OVERFLOW, Journal
+from .live_keys import run
+from .patches import follow_threads, keep_dynamo_out, keep_the_way_of_ctc_loss, see_registrations, see_waiting
 from .places import UNKNOWN, Places
 from .recording import Kind
+from .single_call import FALLBACK, KINDS, NATIVE, SYNCHRONISATION, are_dense, copied, kind_of, tensors_of, wrapped
 
 # A place whose calls have had more different operands than this is counted without them.
 OPERANDS_PER_PLACE = 16
@@ -33,23 +35,8 @@ _current_node: Callable[[], Any] = torch._C._current_autograd_node
 _next_node_number: Callable[[], int] = torch._C._autograd._get_sequence_nr
 _push: Callable[[Any], None] = torch._C._push_on_torch_dispatch_stack
 _pop: Callable[[Any], Any] = torch._C._pop_torch_dispatch_stack
-_keeps_out: Callable[[Any], bool] = torch._C._dispatch_tls_is_dispatch_key_excluded
-_RestoredKeys: Any = torch._C._RestorePythonTLSSnapshot  # type: ignore[attr-defined]
-_AUTOCAST_MPS = torch._C.DispatchKey.AutocastMPS  # type: ignore[attr-defined]
-_AUTOCAST_CPU = torch._C.DispatchKey.AutocastCPU
-# Keys that stand above the mode, but that are live inside a kernel when there is no mode.
-_LIVE_IN_KERNELS = (
-    torch._C.DispatchKey.Conjugate,
-    torch._C.DispatchKey.Negative,
-    torch._C.DispatchKey.ZeroTensor,
-    _AUTOCAST_MPS,
-    _AUTOCAST_CPU,
-)
 # What a Parameter has for __torch_dispatch__: torch names it among the types, but it handles no call itself.
 _NOTHING_OF_ITS_OWN = torch._C._disabled_torch_dispatch_impl
-# Kinds as numbers, which are quick to compare and to look up.
-KINDS = tuple(Kind)
-FALLBACK, NATIVE, TO_MPS, FROM_MPS, SYNCHRONISATION = range(len(KINDS))
 _NO_ARGUMENTS: dict[str, Any] = {}
 
 
@@ -109,11 +96,11 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         _push(self)
         self._undo = [
             lambda: _pop(None),
-            _follow_threads(self),
-            _keep_the_way_of_ctc_loss(),
-            *(_see_registrations(self, name) for name in ("impl", "_destroy")),
-            _see_waiting(self, torch.mps, "synchronize"),
-            _see_waiting(self, torch._tensor_str, "_str"),
+            follow_threads(self.in_this_thread),
+            keep_the_way_of_ctc_loss(),
+            *(see_registrations(name, self._see_registration) for name in ("impl", "_destroy")),
+            see_waiting(torch.mps, "synchronize", self._see_waiting),
+            see_waiting(torch._tensor_str, "_str", self._see_waiting),
         ]
 
     def stop(self) -> None:
@@ -147,7 +134,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             kwargs = _NO_ARGUMENTS
         if types and not all(tensor_type.__torch_dispatch__ is _NOTHING_OF_ITS_OWN for tensor_type in types):
             return NotImplemented  # the subclass first; the calls that it makes come here
-        tensors = _tensors(args, kwargs)
+        tensors = tensors_of(args, kwargs)
         on_mps = is_complex = False
         for tensor in tensors:
             on_mps |= tensor.is_mps
@@ -155,22 +142,22 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if not on_mps and (device := kwargs.get("device")) is not None:
             on_mps = device.type == "mps"
         if not on_mps:
-            return _run(func, args, kwargs, None, is_complex)
+            return run(func, args, kwargs, None, is_complex)
         conduct = self._conduct(func)
         if conduct.view:
             return func(*args, **kwargs)
         if conduct.unwrapped:
-            args = _wrapped(conduct, args)
-        kind = _kind(conduct, args, kwargs)
-        if conduct.composite and kind == NATIVE and _is_dense(tensors):
+            args = wrapped(conduct, args)
+        kind = kind_of(conduct, args, kwargs)
+        if conduct.composite and kind == NATIVE and are_dense(tensors):
             _push(self)
             try:
-                return _run(func.redispatch, (_MPS, *args), kwargs, conduct, is_complex)
+                return run(func.redispatch, (_MPS, *args), kwargs, conduct, is_complex)
             finally:
                 _pop(None)
         start = monotonic_ns()
         try:
-            result = _run(func, args, kwargs, conduct, is_complex)
+            result = run(func, args, kwargs, conduct, is_complex)
         except BaseException as error:
             if kind == FALLBACK:
                 refused = isinstance(error, NotImplementedError)
@@ -211,7 +198,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         place = UNKNOWN
         operands: tuple[Any, ...] = ()
         if self._lines:
-            to_cpu, to_mps = _copied(conduct, kind, tensors, args, result)
+            to_cpu, to_mps = copied(conduct, kind, tensors, args, result)
             operands = tuple([(tensor.shape, tensor.dtype) for tensor in tensors])
             place = self._places.find(frame)
             if node is None:
@@ -250,7 +237,10 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._rows[common] = row
         return row
 
-    def see_waiting(self, name: str, start: int, frame: Any) -> None:
+    def _see_registration(self) -> None:
+        self.registrations += 1
+
+    def _see_waiting(self, name: str, start: int, frame: Any) -> None:
         """Record a wait that is no operator."""
         place = self._places.find(frame) if self._lines else UNKNOWN
         key = (name, SYNCHRONISATION, place, True, ())
@@ -274,17 +264,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return thread
 
 
-def _keep_dynamo_out() -> None:
-    """Let Dynamo not compile the recorder itself, which runs among the calls that a compiled program leaves to aten."""
-    dynamo = torch._C._dynamo.eval_frame
-    try:
-        skip = dynamo._FrameExecStrategy(dynamo._FrameAction.SKIP, dynamo._FrameAction.SKIP)  # with all that it calls
-        dynamo.set_code_exec_strategy(Recorder.__torch_dispatch__.__code__, skip)
-    except AttributeError:  # an older torch has no such way: it compiles some of it, in vain
-        return
-
-
-_keep_dynamo_out()
+keep_dynamo_out(Recorder.__torch_dispatch__)
 
 
 class _Thread:
@@ -301,193 +281,3 @@ class _Thread:
 def _caller() -> Any:
     """The frame that called into the recorder, None in a thread of the autograd engine that runs no Python."""
     return sys._getframe(1).f_back
-
-
-def _tensors(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-    """The tensors among the arguments, in order, those in lists too."""
-    found = []
-    tensor_type = torch.Tensor
-    for value in (*args, *kwargs.values()) if kwargs else args:
-        if isinstance(value, tensor_type):
-            found.append(value)
-        elif isinstance(value, (list, tuple)):
-            found += [item for item in value if isinstance(item, tensor_type)]
-    return found
-
-
-def _wrapped(conduct: Conduct, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments with numbers that stand for tensors as tensors of the dtype that numbers count as."""
-    for place in conduct.unwrapped:
-        if place < len(args) and isinstance(args[place], (int, float, complex)):
-            args = (*args[:place], torch.tensor(args[place]), *args[place + 1 :])
-    return args
-
-
-def _kind(conduct: Conduct, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
-    if conduct.falls_back:
-        return FALLBACK
-    if conduct.copies:
-        source, target = _ends_of_copy(conduct, args, kwargs)
-        if source != target:
-            return TO_MPS if target == "mps" else FROM_MPS
-        return NATIVE
-    return SYNCHRONISATION if conduct.waits and not conduct.composite else NATIVE
-
-
-def _ends_of_copy(conduct: Conduct, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, str]:
-    """The types of the devices that a copy is from and to."""
-    if conduct.overload == "aten::_to_copy":
-        device = kwargs.get("device")
-        source = args[0].device.type
-        return source, device.type if device is not None else source
-    if conduct.overload == "aten::copy_":
-        return args[1].device.type, args[0].device.type
-    return args[0].device.type, args[1].device.type
-
-
-def _copied(conduct: Conduct, kind: int, tensors: list[Any], args: tuple[Any, ...], result: Any) -> tuple[int, int]:
-    """The bytes that a call has copied to the CPU, and to the device.
-
-    The fallback copies every tensor argument of the device to the CPU, those that are written to as well; then back
-    what was written to, and the results.
-    """
-    if kind in (NATIVE, SYNCHRONISATION):
-        return 0, 0
-    if kind != FALLBACK:
-        moved = _size(args[1] if conduct.overload == "aten::copy_" else args[0])
-        return (moved, 0) if kind == FROM_MPS else (0, moved)
-    to_cpu = sum(_size(tensor) for tensor in tensors if tensor.is_mps)
-    written = sum(_size(args[position]) for position, _ in conduct.written if position < len(args))
-    if not conduct.fresh or result is None:
-        return to_cpu, written + (sum(map(_size, _results_out(conduct, result))) if not written else 0)
-    results = result if isinstance(result, (tuple, list)) else (result,)
-    fresh = sum(_size(results[position]) for position in conduct.fresh if position < len(results))
-    return to_cpu, written + fresh
-
-
-def _results_out(conduct: Conduct, result: Any) -> tuple[Any, ...]:
-    """What an out variant returns are its outputs, which it was given by name."""
-    if not conduct.written or result is None:
-        return ()
-    return tuple(result) if isinstance(result, (tuple, list)) else (result,)
-
-
-def _size(value: Any) -> int:
-    """The bytes of a tensor, or of those in a list."""
-    if isinstance(value, torch.Tensor):
-        return value.numel() * value.element_size()
-    if isinstance(value, (list, tuple)):
-        return sum(map(_size, value))
-    return 0
-
-
-def _is_dense(tensors: list[Any]) -> bool:
-    return all(
-        tensor.layout is torch.strided and not tensor.is_quantized and not tensor.is_nested for tensor in tensors
-    )
-
-
-def _run(call: Any, args: tuple[Any, ...], kwargs: dict[str, Any], conduct: Conduct | None, is_complex: bool) -> Any:
-    """Make the call. `conduct` is None for one that has nothing to do with mps.
-
-    A mode keeps out the keys that stand above it. Inside a kernel that would change results where autocast is on, or
-    where a tensor is a lazy conjugate: for such calls those keys are let in again, as they are without a mode.
-    """
-    with _RestoredKeys():
-        autocast = not (_keeps_out(_AUTOCAST_MPS) and _keeps_out(_AUTOCAST_CPU))
-    if not autocast and not is_complex:
-        return call(*args, **kwargs)
-    with _live_keys(conduct):
-        return call(*args, **kwargs)
-
-
-@contextmanager
-def _live_keys(conduct: Conduct | None) -> Iterator[None]:
-    with _RestoredKeys():
-        kept_out_before = torch._C._dispatch_tls_local_exclude_set()
-    now = torch._C._dispatch_tls_local_exclude_set()
-    for key in _LIVE_IN_KERNELS:
-        casts_itself = key in (_AUTOCAST_MPS, _AUTOCAST_CPU) and conduct is not None and conduct.autocasts
-        if not kept_out_before.has(key) and not casts_itself:
-            now = now - torch._C.DispatchKeySet(key)
-    with torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), now):
-        yield
-
-
-def _follow_threads(recorder: Recorder) -> Callable[[], None]:
-    """Let threads that are started from now on be recorded; returns what undoes it."""
-    start = threading.Thread.start
-
-    def start_recorded(thread: threading.Thread) -> None:
-        run = thread.run
-
-        def run_recorded() -> None:
-            with recorder.in_this_thread():
-                run()
-
-        thread.run = run_recorded  # type: ignore[method-assign]
-        start(thread)
-
-    threading.Thread.start = start_recorded  # type: ignore[method-assign, assignment]
-
-    def undo() -> None:
-        threading.Thread.start = start  # type: ignore[method-assign]
-
-    return undo
-
-
-def _keep_the_way_of_ctc_loss() -> Callable[[], None]:
-    """Let ctc_loss call what it calls without a mode; returns what undoes it.
-
-    Where any mode is there, torch takes another way for lengths in tensors, which fails where they are on the CPU.
-    Without one it reads the lengths, as is done here.
-    """
-    function = torch.ctc_loss
-
-    @functools.wraps(function)
-    def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, *args: Any, **kw: Any) -> Any:
-        if isinstance(input_lengths, torch.Tensor) and not torch.compiler.is_compiling():
-            input_lengths, target_lengths = input_lengths.tolist(), target_lengths.tolist()
-        return function(log_probs, targets, input_lengths, target_lengths, *args, **kw)
-
-    torch.ctc_loss = ctc_loss
-
-    def undo() -> None:
-        torch.ctc_loss = function
-
-    return undo
-
-
-def _see_registrations(recorder: Recorder, name: str) -> Callable[[], None]:
-    """Let the recorder know when kernels come or go, as at `import mpsmith.kernels`; returns what undoes it."""
-    function = getattr(torch.library.Library, name)
-
-    @functools.wraps(function)
-    def seen(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return function(*args, **kwargs)
-        finally:
-            recorder.registrations += 1
-
-    setattr(torch.library.Library, name, seen)
-    return lambda: setattr(torch.library.Library, name, function)
-
-
-def _see_waiting(recorder: Recorder, owner: Any, name: str) -> Callable[[], None]:
-    """Let a function of torch be recorded in which the host waits and that the mode cannot see; returns what undoes it.
-
-    torch takes all modes away while it makes a tensor's text.
-    """
-    function = getattr(owner, name)
-    prints = owner is torch._tensor_str
-
-    @functools.wraps(function)
-    def recorded(*args: Any, **kwargs: Any) -> Any:
-        start = monotonic_ns()
-        result = function(*args, **kwargs)
-        if not prints or args[0].is_mps:
-            recorder.see_waiting("printing a tensor" if prints else "torch.mps.synchronize", start, _caller())
-        return result
-
-    setattr(owner, name, recorded)
-    return lambda: setattr(owner, name, function)

@@ -237,7 +237,7 @@ def test_a_number_inside_a_composite_operator_is_handed_on() -> None:
 
 
 def test_dynamo_leaves_the_recorder_alone() -> None:
-    """Of a Sequential that is compiled in place nothing is compiled, and Dynamo looks at each frame that runs inside."""
+    """Of a Sequential that is compiled in place nothing is compiled, and Dynamo looks at each frame inside."""
     from torch._dynamo.utils import counters
 
     model = nn.Sequential(nn.Linear(6, 6), nn.Softshrink()).to("mps")
