@@ -36,8 +36,14 @@ std::atomic<int> mistakes_raised{0};
 - (id<MTLComputeCommandEncoder>)computeCommandEncoderWithDispatchType:(MTLDispatchType)type {
   return [self computeCommandEncoder];
 }
+- (id<MTLComputeCommandEncoder>)computeCommandEncoderWithDescriptor:(MTLComputePassDescriptor*)descriptor {
+  return [self computeCommandEncoder];
+}
 - (id<MTLBlitCommandEncoder>)blitCommandEncoder {
   return [self simulatedEncoder:[SimulatedBlitEncoder new]];
+}
+- (id<MTLBlitCommandEncoder>)blitCommandEncoderWithDescriptor:(MTLBlitPassDescriptor*)descriptor {
+  return [self blitCommandEncoder];
 }
 - (void)enqueue {
 }
@@ -107,6 +113,17 @@ std::atomic<int> mistakes_raised{0};
 }
 - (BOOL)retainedReferences {
   return YES;
+}
+- (MTLCommandBufferErrorOption)errorOptions {
+  return MTLCommandBufferErrorOptionNone;
+}
+- (id<MTLLogContainer>)logs {
+  return nil;
+}
+// All memory is resident.
+- (void)useResidencySet:(id<MTLResidencySet>)set {
+}
+- (void)useResidencySets:(const id<MTLResidencySet>*)sets count:(NSUInteger)count {
 }
 - (void)encodeSignalEvent:(id<MTLEvent>)event value:(uint64_t)value {
   require(!encoding_, "encodeSignalEvent: was called while a command encoder is encoding");
@@ -180,8 +197,14 @@ std::atomic<int> mistakes_raised{0};
 - (id<MTLComputeCommandEncoder>)computeCommandEncoderWithDispatchType:(MTLDispatchType)type {
   return [root_ computeCommandEncoder];
 }
+- (id<MTLComputeCommandEncoder>)computeCommandEncoderWithDescriptor:(MTLComputePassDescriptor*)descriptor {
+  return [root_ computeCommandEncoderWithDescriptor:descriptor];
+}
 - (id<MTLBlitCommandEncoder>)blitCommandEncoder {
   return [root_ blitCommandEncoder];
+}
+- (id<MTLBlitCommandEncoder>)blitCommandEncoderWithDescriptor:(MTLBlitPassDescriptor*)descriptor {
+  return [root_ blitCommandEncoderWithDescriptor:descriptor];
 }
 - (void)encodeSignalEvent:(id<MTLEvent>)event value:(uint64_t)value {
   [root_ encodeSignalEvent:event value:value];
@@ -223,6 +246,21 @@ std::atomic<int> mistakes_raised{0};
 }
 - (void)popDebugGroup {
 }
+- (BOOL)retainedReferences {
+  return [root_ retainedReferences];
+}
+- (MTLCommandBufferErrorOption)errorOptions {
+  return [root_ errorOptions];
+}
+- (id<MTLLogContainer>)logs {
+  return [root_ logs];
+}
+- (void)useResidencySet:(id<MTLResidencySet>)set {
+}
+- (void)useResidencySets:(void*)sets count:(double)count {
+}
+- (void)prefetchHeapForWorkloadSize:(double)size {
+}
 @end
 
 @implementation SimulatedCommandQueue {
@@ -255,6 +293,14 @@ std::atomic<int> mistakes_raised{0};
   label_ = label;
 }
 - (void)insertDebugCaptureBoundary {
+}
+- (void)addResidencySet:(id<MTLResidencySet>)set {
+}
+- (void)addResidencySets:(const id<MTLResidencySet>*)sets count:(NSUInteger)count {
+}
+- (void)removeResidencySet:(id<MTLResidencySet>)set {
+}
+- (void)removeResidencySets:(const id<MTLResidencySet>*)sets count:(NSUInteger)count {
 }
 @end
 

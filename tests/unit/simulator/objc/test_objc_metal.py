@@ -10,6 +10,7 @@ pytestmark = pytest.mark.network  # Metal's declarations are fetched: mpsmith ch
 
 SAYS = {
     "kernel": "0 then 49.5, completed 1",
+    "descriptors": "14 retained",
     "threadgroups": "2016 2144",
     "function_constants": "30 33.25 ",
     "blit": "-cdef---",

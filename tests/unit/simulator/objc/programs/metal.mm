@@ -20,6 +20,29 @@ PROGRAM(kernel) {
   [metal.commands waitUntilCompleted];
   return number(before) + " then " + number(at(out, 99)) + ", completed " + std::to_string(completed);
 }
+PROGRAM(descriptors) {
+  Metal metal;
+  id<MTLComputePipelineState> state = metal.pipeline(kCount);
+  id<MTLBuffer> out = metal.floats(8), copy = metal.floats(8);
+  MTLCommandBufferDescriptor* descriptor = [MTLCommandBufferDescriptor new];
+  descriptor.errorOptions = MTLCommandBufferErrorOptionEncoderExecutionStatus;
+  id<MTLCommandBuffer> commands = [metal.queue commandBufferWithDescriptor:descriptor];
+  MTLComputePassDescriptor* pass = [MTLComputePassDescriptor computePassDescriptor];
+  pass.dispatchType = MTLDispatchTypeConcurrent;
+  id<MTLComputeCommandEncoder> encoder = [commands computeCommandEncoderWithDescriptor:pass];
+  const float step = 2;
+  [encoder setComputePipelineState:state];
+  [encoder setBuffer:out offset:0 atIndex:0];
+  [encoder setBytes:&step length:sizeof(step) atIndex:1];
+  [encoder dispatchThreads:size(8) threadsPerThreadgroup:size(8)];
+  [encoder endEncoding];
+  id<MTLBlitCommandEncoder> blit =
+      [commands blitCommandEncoderWithDescriptor:[MTLBlitPassDescriptor blitPassDescriptor]];
+  [blit copyFromBuffer:out sourceOffset:0 toBuffer:copy destinationOffset:0 size:8 * sizeof(float)];
+  [blit endEncoding];
+  [commands commit];
+  return number(at(copy, 7)) + (commands.retainedReferences ? " retained" : "") + (commands.logs == nil ? "" : " logs");
+}
 PROGRAM(threadgroups) {
   Metal metal;
   id<MTLComputePipelineState> state = metal.pipeline(R"(
