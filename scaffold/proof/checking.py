@@ -17,6 +17,8 @@ from ...simulator.clang import CompilerMissingError, Diagnostic
 from ..errors import ScaffoldError
 from ..manifest import Manifest, manifest_above
 from .answers import Answer, answer_key, keep, kept_answer
+from .family_launches import NOT_RUN, RUN, check_family_launches, family_of, python_of
+from .findings import has_errors
 from .host_code import check_host_code
 from .host_launches import check_encoders, check_launches, kernel_parameters
 from .mach_object import MachObject
@@ -90,8 +92,7 @@ def _answer(path: Path, macos: MacosCompiler | None, options: Options) -> Answer
 
 def _examine(path: Path, text: str, macos: MacosCompiler | None, options: Options) -> Answer:
     if macos is None or path.suffix in METAL:
-        shader = check_metal(path, metal_programs(path, text))
-        return Answer(path, _metal_step(shader), (), tuple(shader), 0.0)
+        return _examine_metal(path, text)
     if path.suffix in PATCH:
         return Answer(path, ("patch",), (), tuple(check_patch(path, text, macos.toolchain.torch)), 0.0)
     findings: list[Diagnostic] = []
@@ -124,6 +125,16 @@ def _examine(path: Path, text: str, macos: MacosCompiler | None, options: Option
                 f"{row.namespace}::{row.name.rpartition('::')[2]} ({row.key})" for row in registered if row.key
             )
     return Answer(path, tuple(steps), registers, tuple(findings), 0.0)
+
+
+def _examine_metal(path: Path, text: str) -> Answer:
+    findings = check_metal(path, metal_programs(path, text))
+    steps = _metal_step(findings)
+    family = family_of(path)
+    if family and steps and not has_errors(findings):
+        findings += check_family_launches(path, family)
+        steps += () if any(finding.rule == NOT_RUN for finding in findings) else (RUN,)
+    return Answer(path, steps, (), tuple(findings), 0.0)
 
 
 def _metal_inside(path: Path) -> Iterator[tuple[Path, list[str]]]:
@@ -178,7 +189,8 @@ def _promises(manifest: Manifest, path: Path, folder: Path) -> bool:
 def _key(path: Path, text: str, macos: MacosCompiler | None, options: Options) -> str:
     """A hash of all that decides the answer: what the file and its Metal include, the manifest, the tools, the code."""
     if macos is None or path.suffix in METAL:
-        return answer_key(path, "metal", metal_keys(path, metal_programs(path, text)))
+        python = [file.read_bytes() for file in python_of(path)] if family_of(path) else []
+        return answer_key(path, "metal", [*metal_keys(path, metal_programs(path, text)), *python])
     parts: list[str | bytes] = [str(options.arc)]
     parts += [key for file, programs in _metal_inside(path) for key in metal_keys(file, programs)]
     parts += [file.read_bytes() for file in _with_local_includes(path.resolve())]

@@ -10,6 +10,9 @@ from typing import Literal
 from ..metal import check
 from .projects import Project
 
+# Rules of what the host has nothing for; a Mac has.
+_HAS_NOTHING_FOR = ("not-supported", "no-textures")
+
 Standing = Literal["accepted", "refused", "not supported"]
 
 
@@ -33,7 +36,7 @@ def compile_project(project: Project, tree: Path) -> Iterator[FileStanding]:
         )
         first = next((d for d in found if d.severity == "error"), None)
         standing: Standing = "accepted" if first is None else "refused"
-        if first is not None and first.rule == "not-supported":
+        if first is not None and first.rule in _HAS_NOTHING_FOR:
             standing = "not supported"
         reason = "" if first is None else f"{Path(first.file).name}:{first.line}: {first.message}"
         yield FileStanding(project.name, project.version, str(source.file.relative_to(root)), standing, reason)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-Numbers = Literal["", "half", "bfloat", "float", "double", "integer"]
+Numbers = Literal["", "half", "bfloat", "float", "double", "int16", "int32", "int64"]
 """What lies in a buffer, or what a kernel reads of it; "" where nobody says, as of structs and of raw bytes."""
 
-PARAMETER_NUMBERS: tuple[Numbers, ...] = ("", "half", "bfloat", "float", "integer")
+PARAMETER_NUMBERS: tuple[Numbers, ...] = ("", "half", "bfloat", "float", "int16", "int32", "int64")
 """By the number that `msl_binding` of include/msl/kernel.h gives them."""
 
 _OF_DTYPE: dict[str, Numbers] = {
@@ -22,9 +22,14 @@ _OF_DTYPE: dict[str, Numbers] = {
     "complex64": "float",
     "float64": "double",
     "complex128": "double",
-    **dict.fromkeys(("int16", "int32", "int64", "uint16", "uint32", "uint64"), "integer"),
+    "int16": "int16",
+    "uint16": "int16",
+    "int32": "int32",
+    "uint32": "int32",
+    "int64": "int64",
+    "uint64": "int64",
 }
-_OF_CAST: dict[str, Numbers] = {"fp16": "half", "bf16": "bfloat"}
+_OF_CAST: dict[str, Numbers] = {"fp16": "half", "bf16": "bfloat", "int32": "int32", "int16": "int16"}
 
 
 def numbers_of_dtype(dtype: object) -> Numbers:
@@ -34,19 +39,19 @@ def numbers_of_dtype(dtype: object) -> Numbers:
 
 def numbers_of_value(is_integer: bool, cast: str) -> Numbers:
     """What a Python number becomes under torch's `arg_casts`."""
-    return _OF_CAST.get(cast, "integer" if cast or is_integer else "float")
+    return _OF_CAST.get(cast, "") if cast else "int64" if is_integer else "float"
 
 
 def mistaken(given: Numbers, by_value: bool, parameter: Numbers) -> str | None:
     """Why a kernel that reads `parameter` gets something else than the caller bound, or None."""
-    if not given or not parameter or given == parameter:
+    if not given or not parameter or given == parameter or (_is_integer(given) and _is_integer(parameter)):
         return None
     if by_value:
         cast = {"half": "fp16", "bfloat": "bf16"}.get(parameter)
-        other = "an integer" if parameter == "integer" else "a float"
-        way = f"arg_casts={{...: '{cast}'}}" if cast and given != "integer" else other
+        other = "an integer" if _is_integer(parameter) else "a float"
+        way = f"arg_casts={{...: '{cast}'}}" if cast and not _is_integer(given) else other
         return f"passes {_shown(given)} by value, and the kernel reads {_shown(parameter)}: pass {way}"
-    if parameter == "integer":
+    if _is_integer(parameter):
         return None
     return (
         f"holds {_shown(given)}, and the kernel reads {_shown(parameter)}: bind another kernel, or a .view() of the "
@@ -54,5 +59,16 @@ def mistaken(given: Numbers, by_value: bool, parameter: Numbers) -> str | None:
     )
 
 
+def of_another_width(given: Numbers, by_value: bool, parameter: Numbers) -> str | None:
+    """Why integers of a tensor are read in pieces, or None: allowed, and hardly ever meant."""
+    if by_value or given == parameter or not (_is_integer(given) and _is_integer(parameter)):
+        return None
+    return f"holds {given}, and the kernel reads {parameter}"
+
+
+def _is_integer(numbers: Numbers) -> bool:
+    return numbers.startswith("int")
+
+
 def _shown(numbers: Numbers) -> str:
-    return "integers" if numbers == "integer" else f"numbers of type {numbers}"
+    return "integers" if _is_integer(numbers) else f"numbers of type {numbers}"

@@ -17,7 +17,7 @@ from ...metal_limits import MAX_BUFFERS, MAX_THREADGROUP_MEMORY, SIMD_WIDTH
 from .binding import ArgCasts, Buffer, Device, bind
 from .binding import threadgroup_memory as memory_of_threadgroup
 from .compiler import Build, MetalCompiler, default_compiler
-from .dispatch import GridLaunch, LoadedKernel, load_kernel, runtime_of
+from .dispatch import GridLaunch, KernelParameter, LoadedKernel, load_kernel, runtime_of
 from .element_types import mistaken
 from .entries import FIRST_THREADGROUP_SLOT, EntryPoint
 from .error_buffer import ErrorBuffer
@@ -141,14 +141,26 @@ class SimulatedKernel:
             errors.raise_first()
 
     @property
+    def parameters(self) -> dict[int, tuple[str, KernelParameter]]:
+        """By buffer index: the parameter's name, and what is bound to it."""
+        loaded = self._load("fast").parameters
+        buffers = [a for a in self._entry.arguments if a.kind == "buffer" and a.index in loaded]
+        return {a.index: (a.name, loaded[a.index]) for a in buffers}
+
+    @property
+    def name(self) -> str:
+        """What the library calls it."""
+        return self._entry.name
+
+    @property
+    def device(self) -> Device:
+        """Where the tensors are that it takes."""
+        return self._device
+
+    @property
     def buffer_parameters(self) -> dict[int, tuple[str, int]]:
         """By buffer index: the parameter's name, and the bytes that a reference reads (0 for a pointer)."""
-        loaded = self._load("fast").parameters
-        return {
-            a.index: (a.name, loaded[a.index].size)
-            for a in self._entry.arguments
-            if a.kind == "buffer" and a.index in loaded
-        }
+        return {index: (name, parameter.size) for index, (name, parameter) in self.parameters.items()}
 
     def launch(
         self,

@@ -58,7 +58,8 @@ struct msl_thread {
 };
 
 template <class T> struct msl_numbers {  // single bytes may be those of anything
-  MSL_STATIC_CONSTEXPR uint value = is_integral<T>::value && sizeof(T) > 1 ? 4 : 0;
+  MSL_STATIC_CONSTEXPR uint value =
+      !is_integral<T>::value || sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 4 : sizeof(T) == 4 ? 5 : 6;
 };
 template <> struct msl_numbers<half> { MSL_STATIC_CONSTEXPR uint value = 1; };
 template <> struct msl_numbers<bfloat> { MSL_STATIC_CONSTEXPR uint value = 2; };

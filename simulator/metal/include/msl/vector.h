@@ -246,6 +246,7 @@ template <class T, int N> struct packed_vec : msl_packed_storage<T, N> {
   }
   template <class A, class B, class... C> MSL_INLINE packed_vec(A a, B b, C... c) : packed_vec(vec<T, N>(a, b, c...)) {}
   template <class U, enable_if_t<is_scalar<U>::value, int> = 0> MSL_INLINE packed_vec(U s) : packed_vec(vec<T, N>(s)) {}
+  template <class U> MSL_INLINE explicit packed_vec(packed_vec<U, N> o) : packed_vec(vec<T, N>(o)) {}
   MSL_INLINE T& operator[](int i) { return this->elements[i]; }
   MSL_INLINE const T& operator[](int i) const { return this->elements[i]; }
   template <int... I> MSL_INLINE vec<T, sizeof...(I)> swizzle() const {
@@ -265,6 +266,8 @@ template <class T, int N> struct packed_vec : msl_packed_storage<T, N> {
   friend MSL_INLINE vec<T, N> operator op(packed_vec a, T b) { return vec<T, N>(a) op b; } \
   friend MSL_INLINE vec<T, N> operator op(T a, packed_vec b) { return a op vec<T, N>(b); }
   MSL_PACKED_BINARY(+) MSL_PACKED_BINARY(-) MSL_PACKED_BINARY(*) MSL_PACKED_BINARY(/)
+  MSL_PACKED_BINARY(%) MSL_PACKED_BINARY(&) MSL_PACKED_BINARY(|) MSL_PACKED_BINARY(^)
+  MSL_PACKED_BINARY(<<) MSL_PACKED_BINARY(>>)
 #undef MSL_PACKED_BINARY
 };
 

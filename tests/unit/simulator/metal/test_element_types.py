@@ -11,6 +11,8 @@ pytest.importorskip("ziglang")
 torch = pytest.importorskip("torch")
 
 from mpsmith.simulator import metal  # noqa: E402
+from mpsmith.simulator.metal.binding import bind  # noqa: E402
+from mpsmith.simulator.metal.element_types import Numbers, mistaken, of_another_width  # noqa: E402
 
 SOURCE = """
 #include <metal_stdlib>
@@ -113,12 +115,9 @@ def test_numbers_of_another_type_are_refused(
 
 
 def test_a_cpu_scalar_is_a_number_of_its_dtype() -> None:
-    from mpsmith.simulator.metal.binding import bind
-    from mpsmith.simulator.metal.element_types import mistaken
-
     integer = bind(torch.tensor(1), 0, None, "mps", tight=False)
-    assert (integer.numbers, integer.by_value) == ("integer", True)
-    assert mistaken("integer", True, "float")
+    assert (integer.numbers, integer.by_value) == ("int64", True)
+    assert mistaken("int64", True, "float")
     narrowed = bind(torch.tensor(1.0, dtype=torch.float64), 0, None, "mps", tight=False)
     assert narrowed.numbers == "float"
 
@@ -144,3 +143,10 @@ def test_numbers_that_fit(library: metal.ShaderLibrary, name: str, value: Any, c
 def test_arrays_have_dtypes_too(library: metal.ShaderLibrary) -> None:
     with pytest.raises(RuntimeError, match="type half"):
         call(library, "floats", np.ones(8, np.float16))
+
+
+def test_integers_of_another_width_are_told_apart() -> None:
+    assert of_another_width("int64", False, "int32") == "holds int64, and the kernel reads int32"
+    cases: list[tuple[Numbers, bool]] = [("int32", False), ("int64", True), ("float", False), ("", False)]
+    for given, by_value in cases:
+        assert of_another_width(given, by_value, "int32") is None

@@ -239,6 +239,18 @@ def test_threadgroup_arguments_take_their_length_at_launch() -> None:
         k(out, threads=4, threadgroup_lengths={0: 16, 1: 32768})
 
 
+def test_packed_vectors_take_the_operators_of_integers_and_convert_to_each_other() -> None:
+    source = PREAMBLE + (
+        "kernel void k(device float* o, device packed_char4* a, uint i [[thread_position_in_grid]]) {"
+        " packed_char4 mask = {15, 15, 15, 15}; packed_char4 low = a[i] & mask; packed_char4 high = (a[i] >> 4) & mask;"
+        " packed_float4 f = packed_float4(low) * packed_float4(high); packed_char4 rest = (a[i] | low) ^ (low << high);"
+        " rest = rest % mask; o[i] = f.x + rest.y * 0; }"
+    )
+    out = np.zeros(1, np.float32)
+    metal.compile(source).k(out, np.array([0x23, 1, 1, 1], np.int8))
+    assert out.tolist() == [6]
+
+
 # ---------------------------------------------------------------------------------------------- what Metal refuses
 def test_two_parameters_at_one_buffer_are_refused_unless_a_constant_chooses() -> None:
     twice = "kernel void k(device float* o [[buffer(0)]], device float* p [[buffer(0)]]) { o[0] = 1; p[0] = 2; }"
