@@ -49,4 +49,11 @@ def _seed(device: torch.device, generator: torch.Generator | None) -> torch.Tens
     return torch.empty(_SEED_WORDS, dtype=torch.int32, device=device).random_(generator=generator)
 
 
+def fake_binomial(count: torch.Tensor, prob: torch.Tensor, generator: torch.Generator | None = None) -> torch.Tensor:
+    """What comes out of `binomial`, of which torch says nothing."""
+    counts, _ = torch.broadcast_tensors(count, prob)  # type: ignore[no-untyped-call]
+    return torch.empty_like(counts, memory_format=torch.contiguous_format)
+
+
+FAKES = (("aten::binomial", fake_binomial),)
 KERNELS = (("aten::poisson", poisson), ("aten::binomial", binomial))

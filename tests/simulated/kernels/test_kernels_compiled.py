@@ -65,7 +65,7 @@ def inputs(n: int) -> dict[str, Tensor]:
 
 def everything(x: dict[str, Tensor]) -> dict[str, Any]:
     """What the operators of each family give, by family."""
-    vector, unit, rows = x["vector"], x["unit"], x["rows"]
+    vector, unit, rows, symmetric = x["vector"], x["unit"], x["rows"], x["symmetric"]
     held = vector.detach()
     parameter, gradient, total, step = (
         held.clone(),
@@ -77,12 +77,18 @@ def everything(x: dict[str, Tensor]) -> dict[str, Any]:
         [parameter], [gradient], [total], [step], lr=0.1, lr_decay=0.0, weight_decay=0.1, eps=1e-8, maximize=False
     )
     places, cube = x["places"].detach(), x["cube"].detach()
-    factors, pivots, _ = torch.linalg.ldl_factor_ex(x["symmetric"].detach())
+    factors, pivots, _ = torch.linalg.ldl_factor_ex(symmetric.detach())
     return {
         "adaptive_avg_pool3d": functional.adaptive_avg_pool3d(x["cube"], 2),
         "adaptive_max_pool3d": functional.adaptive_max_pool3d(x["cube"], 2),
         "airy": torch.special.airy_ai(held),
+        "count_distributions": (
+            torch.poisson(torch.zeros_like(rows)),
+            torch.binomial(torch.full_like(held, 3.0), torch.ones_like(held)),
+        ),
         "ctc_loss": functional.ctc_loss(x["steps"].log_softmax(-1), x["targets"], (6, 5), (2, 1), reduction="sum"),
+        "eig": torch.linalg.eigvals(symmetric.detach()).abs().sum(-1),
+        "eigh": torch.linalg.eigvalsh(symmetric),
         "embedding_renorm": torch.embedding_renorm_(rows.detach().clone(), x["classes"], 1.0, 2.0),
         "extremum": torch.max(held, out=torch.empty((), device=held.device)),
         "fake_quantize": torch.fake_quantize_per_tensor_affine(vector, 0.1, 0, -128, 127),
@@ -101,9 +107,11 @@ def everything(x: dict[str, Tensor]) -> dict[str, Any]:
         "glu": torch.ops.aten.glu_jvp(functional.glu(cube, 1), cube, cube, 1),
         "hash_tensor": torch.hash_tensor(rows.detach(), 1).view(torch.int64),
         "heaviside": torch.heaviside(held, unit.detach()),
-        "ldl": torch.linalg.ldl_solve(factors, pivots, x["symmetric"].detach()),
+        "int_mm": torch._int_mm(*[symmetric.detach()[0].round().to(torch.int8)] * 2),
+        "ldl": torch.linalg.ldl_solve(factors, pivots, symmetric.detach()),
         "logspace": torch.logspace(-3, 3, 7, out=torch.empty(7, device=held.device)),
         "logit": torch.logit(unit, 1e-6),
+        "matrix_exp": torch.linalg.matrix_exp(symmetric * 0.05),
         "mode": torch.mode(rows.round(), -1).values,
         "multi_margin_loss": functional.multi_margin_loss(rows, x["classes"]),
         "multilabel_margin_loss": functional.multilabel_margin_loss(rows, x["labels"]),
@@ -111,11 +119,15 @@ def everything(x: dict[str, Tensor]) -> dict[str, Any]:
         "orthogonal_polynomials": torch.special.legendre_polynomial_p(held, torch.full_like(held, 3.0)),
         "pdist": functional.pdist(rows),
         "put_take": (torch.take(vector, x["positions"]), held.clone().put_(x["positions"], unit.detach()[1:])),
+        "qr_reflectors": torch.geqrf(symmetric.detach()),
         "rearrange": torch.channel_shuffle(x["image"], 2),
         "rrelu": functional.rrelu(vector, 0.25, 0.25, training=True),
         "segment_reduce": torch.segment_reduce(rows, "sum", lengths=x["segments"], axis=1),
         "shrink": functional.softshrink(vector),
+        "svd": torch.linalg.svdvals(symmetric),
         "upsample_antialias": functional.interpolate(x["image"], (4, 5), mode="bicubic", antialias=True),
+        "upsample_antialias_forward": torch.ops.aten._upsample_lanczos2d_aa(x["image"], [4, 5], False),
+        "variance": torch.var(rows.detach(), 1, out=torch.empty(3, device=held.device)),
     }
 
 
@@ -155,6 +167,15 @@ def test_every_family_is_compiled_without_a_break_and_once_for_all_sizes() -> No
     extern = {kernel.operator for family in mine for kernel in catalog.family(family) if kernel.extern}
     extern -= {"aten::special_laguerre_polynomial_l"}  # one of the two polynomials is enough
     assert extern <= {overload.split(".")[0] for overload in calls}  # compiled code called our kernels
+
+
+def test_products_of_8_bit_floats_are_compiled() -> None:
+    x = torch.arange(-128, 128).reshape(16, 16).to(torch.float8_e4m3fn)
+    scale = torch.tensor(0.5)
+    compiled = torch.compile(lambda x, scale: torch._scaled_mm(x, x.t(), scale, scale, out_dtype=torch.float32))
+    with counting("_scaled_mm") as calls:
+        assert torch.equal(compiled(x.to("mps"), scale.to("mps")).cpu(), compiled(x, scale))
+    assert calls["aten::_scaled_mm.out"]
 
 
 def test_inductor_is_as_it_was_for_what_we_do_not_answer() -> None:

@@ -461,8 +461,13 @@ def test_what_is_not_deterministic_says_so_where_that_was_asked_for() -> None:
 
 @pytest.mark.usefixtures("deterministic")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.complex64, torch.int64])
-def test_sums_into_places_are_the_same_in_every_order_of_threads(dtype: torch.dtype) -> None:
+def test_sums_into_places_are_the_same_in_every_order_of_threads(
+    dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Numbers of every size, of which any other order of summands gives another sum."""
+    launched: list[str] = []
+    kernel = put_take._shader.kernel
+    monkeypatch.setattr(put_take._shader, "kernel", lambda name, device: launched.append(name) or kernel(name, device))
     generator = torch.Generator().manual_seed(2)
     source = (torch.randn(500, generator=generator) * torch.logspace(-3, 3, 500)).to(dtype)
     places = torch.randint(-6, 6, (500,), generator=generator)
@@ -472,5 +477,6 @@ def test_sums_into_places_are_the_same_in_every_order_of_threads(dtype: torch.dt
     with metal.checking("schedules"):  # forward, in reverse, in a random order: the same, bit for bit
         x = torch.ones(3, 2).to("mps", dtype).mT
         found = x.put_(places.to("mps"), source.to("mps"), accumulate=True).cpu()
+    assert [name.startswith("put_accumulate_sorted") for name in launched] == [dtype != torch.int64]
     tolerance = 0.0 if dtype == torch.int64 else 4 * torch.finfo(dtype).eps * float(source.abs().sum())
     torch.testing.assert_close(found.to(expected.dtype), expected, rtol=0, atol=tolerance)
