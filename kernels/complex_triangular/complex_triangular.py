@@ -1,0 +1,196 @@
+"""Triangular systems of complex64, which native kernels refuse, and what is solved by them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ...metal_limits import SIMD_WIDTH
+from ..runtime.outputs import check_outputs, empty_results
+from ..runtime.rows import launch_rows
+from ..runtime.shader import Shader, reporting
+
+_shader = Shader(__file__)
+_aten = torch.ops.aten
+
+
+def linalg_solve_triangular_out(
+    self: torch.Tensor,
+    B: torch.Tensor,  # noqa: N803
+    *,
+    upper: bool,
+    left: bool = True,
+    unitriangular: bool = False,
+    out: torch.Tensor,
+) -> torch.Tensor:
+    """`linalg_solve_triangular.out`: X of self X = B, or of X self = B unless `left`."""
+    result = linalg_solve_triangular(self, B, upper=upper, left=left, unitriangular=unitriangular)
+    flags = {"upper": upper, "left": left, "unitriangular": unitriangular}
+    check_outputs(_aten.linalg_solve_triangular.out, [self, B], {"out": out}, [torch.complex64], **flags)
+    return out.copy_(result)
+
+
+def linalg_solve_triangular(
+    self: torch.Tensor,
+    B: torch.Tensor,  # noqa: N803
+    *,
+    upper: bool,
+    left: bool = True,
+    unitriangular: bool = False,
+) -> torch.Tensor:
+    """`linalg_solve_triangular`, a new tensor."""
+    flags = {"upper": upper, "left": left, "unitriangular": unitriangular}
+    (shadow,) = empty_results(_aten.linalg_solve_triangular.default, [self, B], torch.device("meta"), **flags)
+    matrices, vectors = self.resolve_conj(), _vectors(B.expand(shadow.shape), as_columns=left)
+    _solve(vectors, matrices if left else matrices.mT, upper=upper == left, unit=unitriangular)
+    return vectors.mT if left else vectors
+
+
+def triangular_solve(
+    self: torch.Tensor,
+    A: torch.Tensor,  # noqa: N803
+    upper: bool = True,
+    transpose: bool = False,
+    unitriangular: bool = False,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """`triangular_solve`: the solution, and a copy of the matrices."""
+    flags = [upper, transpose, unitriangular]
+    solution, matrices = empty_results(_aten.triangular_solve.default, [self, A, *flags], torch.device("meta"))
+    vectors = _vectors(self.expand(solution.shape), as_columns=True)
+    copies = A.expand(matrices.shape).clone()
+    _solve(vectors, copies.mT if transpose else copies, upper=upper != transpose, unit=unitriangular)
+    return vectors.mT, copies
+
+
+def linalg_lu_solve(
+    LU: torch.Tensor,  # noqa: N803
+    pivots: torch.Tensor,
+    B: torch.Tensor,  # noqa: N803
+    *,
+    left: bool = True,
+    adjoint: bool = False,
+) -> torch.Tensor:
+    """`linalg_lu_solve`: X of A X = B or A^H X = B, or of X A = B or X A^H = B unless `left`, for A = P L U."""
+    flags = {"left": left, "adjoint": adjoint}
+    (shadow,) = empty_results(_aten.linalg_lu_solve.default, [LU, pivots, B], torch.device("meta"), **flags)
+    if pivots.dtype != torch.int32:  # the meta kernel says so of what is not on meta alone
+        raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
+    batch = shadow.shape[:-2]
+    factors = LU.expand(*batch, *LU.shape[-2:]).resolve_conj()
+    order = pivots.expand(*batch, pivots.shape[-1]).contiguous()
+    vectors = _vectors(B.expand(shadow.shape), as_columns=left)
+    # X A = B is A^T X^T = B^T. Of a transposed A the factors come in the other order, and the exchanges last.
+    if left != adjoint:
+        _exchange(vectors, order, reverse=False)
+        _solve(vectors, factors, upper=False, unit=True, conjugates=adjoint)
+        _solve(vectors, factors, upper=True, unit=False, conjugates=adjoint)
+    else:
+        _solve(vectors, factors.mT, upper=False, unit=False, conjugates=adjoint)
+        _solve(vectors, factors.mT, upper=True, unit=True, conjugates=adjoint)
+        _exchange(vectors, order, reverse=True)
+    return vectors.mT if left else vectors
+
+
+def cholesky_inverse(self: torch.Tensor, upper: bool = False) -> torch.Tensor:
+    """`cholesky_inverse`: of L L^H, or of U^H U where `upper`."""
+    empty_results(_aten.cholesky_inverse.default, [self, upper], torch.device("meta"))
+    n = self.shape[-1]
+    vectors = torch.eye(n, dtype=self.dtype, device=self.device).expand(self.shape).contiguous()
+    _solve(vectors, self.resolve_conj(), upper=upper, unit=False)
+    result: torch.Tensor = vectors.mT @ vectors.conj() if upper else vectors.conj() @ vectors.mT
+    return result
+
+
+def linalg_lu_solve_out(
+    LU: torch.Tensor,  # noqa: N803
+    pivots: torch.Tensor,
+    B: torch.Tensor,  # noqa: N803
+    *,
+    left: bool = True,
+    adjoint: bool = False,
+    out: torch.Tensor,
+) -> torch.Tensor:
+    """`linalg_lu_solve.out`."""
+    result = linalg_lu_solve(LU, pivots, B, left=left, adjoint=adjoint)
+    flags = {"left": left, "adjoint": adjoint}
+    check_outputs(_aten.linalg_lu_solve.out, [LU, pivots, B], {"out": out}, [torch.complex64], **flags)
+    return out.copy_(result)
+
+
+def cholesky_inverse_out(self: torch.Tensor, upper: bool = False, *, out: torch.Tensor) -> torch.Tensor:
+    """`cholesky_inverse.out`."""
+    result = cholesky_inverse(self, upper)
+    check_outputs(_aten.cholesky_inverse.out, [self, upper], {"out": out}, [torch.complex64])
+    return out.copy_(result)
+
+
+def triangular_solve_out(
+    self: torch.Tensor,
+    A: torch.Tensor,  # noqa: N803
+    upper: bool = True,
+    transpose: bool = False,
+    unitriangular: bool = False,
+    *,
+    X: torch.Tensor,  # noqa: N803
+    M: torch.Tensor,  # noqa: N803
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """`triangular_solve.X`."""
+    arguments = [self, A, upper, transpose, unitriangular]
+    results = triangular_solve(self, A, upper, transpose, unitriangular)
+    check_outputs(_aten.triangular_solve.X, arguments, {"X": X, "M": M}, [torch.complex64] * 2)
+    return X.copy_(results[0]), M.copy_(results[1])
+
+
+def _vectors(x: torch.Tensor, *, as_columns: bool) -> torch.Tensor:
+    """A copy whose rows are the vectors to solve for."""
+    return (x.mT if as_columns else x).clone(memory_format=torch.contiguous_format).resolve_conj()
+
+
+def _solve(vectors: torch.Tensor, matrices: torch.Tensor, *, upper: bool, unit: bool, conjugates: bool = False) -> None:
+    """Solve M v = v for the rows v of `vectors`, in place; only the triangle of M is read."""
+    if not vectors.numel():
+        return
+    *batch, count, n = vectors.shape
+    expanded = matrices.expand(*batch, n, n)
+    flat = expanded.reshape(math.prod(batch), n, n)
+    sizes = [count, n, *flat.stride(), int(upper), int(unit), int(conjugates)]
+    kernel = _shader.kernel("triangular_vectors", vectors.device)
+    launch_rows(kernel, math.prod(batch) * count, SIMD_WIDTH, vectors, flat, sizes)
+
+
+def _exchange(vectors: torch.Tensor, pivots: torch.Tensor, *, reverse: bool) -> None:
+    """Exchange elements of the rows of `vectors` as the rows of their matrix were."""
+    if not vectors.numel():
+        return
+    *batch, count, n = vectors.shape
+    rows = math.prod(batch) * count
+    sizes = [count, n, pivots.shape[-1], int(reverse), rows]
+    operands = (vectors, pivots, sizes)
+    kernel = _shader.kernel("exchange", vectors.device)
+    kernel(*operands, threads=rows, **reporting(len(operands)))
+
+
+def is_complex(self: torch.Tensor, *arguments: object, **options: object) -> bool:
+    """Whether torch's own kernel on mps refuses the dtype."""
+    return self.dtype == torch.complex64
+
+
+def factors_are_complex(LU: torch.Tensor, *arguments: object, **options: object) -> bool:  # noqa: N803
+    """The same of an argument that is called LU."""
+    return LU.dtype == torch.complex64
+
+
+KERNELS: tuple[tuple[str, Callable[..., Any]], ...] = ()
+OVERRIDES = (
+    ("aten::linalg_solve_triangular", linalg_solve_triangular, is_complex),
+    ("aten::linalg_solve_triangular.out", linalg_solve_triangular_out, is_complex),
+    ("aten::triangular_solve", triangular_solve, is_complex),
+    ("aten::triangular_solve.X", triangular_solve_out, is_complex),
+    ("aten::linalg_lu_solve", linalg_lu_solve, factors_are_complex),
+    ("aten::linalg_lu_solve.out", linalg_lu_solve_out, factors_are_complex),
+    ("aten::cholesky_inverse", cholesky_inverse, is_complex),
+    ("aten::cholesky_inverse.out", cholesky_inverse_out, is_complex),
+)
