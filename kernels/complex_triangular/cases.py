@@ -38,7 +38,8 @@ def _triangular(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 
 
 def _solve_triangular(a: torch.Tensor, b: torch.Tensor, upper: bool, left: bool, unit: bool) -> torch.Tensor:
-    return torch.linalg.solve_triangular(a, b, upper=upper, left=left, unitriangular=unit)
+    solution: torch.Tensor = torch.linalg.solve_triangular(a, b, upper=upper, left=left, unitriangular=unit)
+    return solution
 
 
 def _legacy(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
@@ -57,7 +58,8 @@ def _factored(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 
 
 def _lu_solve(lu: torch.Tensor, pivots: torch.Tensor, b: torch.Tensor, left: bool, adjoint: bool) -> torch.Tensor:
-    return torch.linalg.lu_solve(lu, pivots, b, left=left, adjoint=adjoint)
+    solution: torch.Tensor = torch.linalg.lu_solve(lu, pivots, b, left=left, adjoint=adjoint)
+    return solution
 
 
 def _cholesky(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:

@@ -170,7 +170,7 @@ def _exchange(vectors: torch.Tensor, pivots: torch.Tensor, *, reverse: bool) -> 
     sizes = [count, n, pivots.shape[-1], int(reverse), rows]
     operands = (vectors, pivots, sizes)
     kernel = _shader.kernel("exchange", vectors.device)
-    kernel(*operands, threads=rows, **reporting(len(operands)))
+    kernel(*operands, threads=rows, group_size=None, arg_casts=None, **reporting(len(operands)))
 
 
 def is_complex(self: torch.Tensor, *arguments: object, **options: object) -> bool:

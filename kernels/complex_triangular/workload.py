@@ -10,7 +10,8 @@ from ..verification.workload import Workload
 
 
 def _solve(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    return torch.linalg.solve_triangular(a, b, upper=True)
+    solution: torch.Tensor = torch.linalg.solve_triangular(a, b, upper=True)
+    return solution
 
 
 def _system(elements: int) -> tuple[torch.Tensor, torch.Tensor]:

@@ -103,6 +103,11 @@ def all_kernels() -> tuple[Kernel, ...]:
     return tuple(kernel for name in families() for kernel in family(name))
 
 
+def overrides() -> tuple[Kernel, ...]:
+    """The kernels that answer some calls of operators that torch has a kernel for."""
+    return tuple(kernel for kernel in all_kernels() if kernel.applies is not None)
+
+
 def finished_entries() -> tuple[KernelEntry, ...]:
     """What the registry calls implemented, verified or upstreamed; no family is imported for it.
 

@@ -21,12 +21,14 @@ import torch
 
 from ...errors import MpsmithError
 from . import dispatcher
-from .catalog import Kernel, all_kernels, finished, finished_entries, named
+from .catalog import Kernel, all_kernels, finished, finished_entries, named, overrides
 from .compilation import call_from_compiled_code
 
 VARIABLE = "MPSMITH_KERNELS"
 _OFF = frozenset({"off", "0", "none"})
 _ON = frozenset({"", "on", "1", "all"})
+# The name of all conditional overrides: no real device has verified them, so that they are asked for.
+OVERRIDES = "overrides"
 
 _lock = threading.RLock()
 # A registration lives as long as its library: dropping it brings back what was there before.
@@ -77,7 +79,8 @@ class KernelStatus:
 def enable(*names: str) -> tuple[str, ...]:
     """Register kernels for those overloads that the running torch lacks on mps.
 
-    `names`: operators or overloads; by default all that the registry calls finished. Calling it again is harmless.
+    `names`: operators or overloads; by default all that the registry calls finished. "overrides" stands for the kernels
+        that answer calls which torch's own refuse. Calling it again is harmless.
     Returns the overloads among them that mpsmith answers now; none where there is no mps device.
     Raises UnknownKernelError for a name without a kernel, RegistryError when the registry cannot be read.
     """
@@ -85,7 +88,12 @@ def enable(*names: str) -> tuple[str, ...]:
         if not names and not dispatcher.mps_is_available():
             finished_entries()  # a registry that makes no sense is told on every machine; no family is loaded for it
             return ()
-        return _register_lacking(named(names) if names else finished())
+        return _register_lacking(_chosen(names) if names else finished())
+
+
+def _chosen(names: Sequence[str]) -> tuple[Kernel, ...]:
+    chosen = named([name for name in names if name != OVERRIDES])
+    return chosen + tuple(kernel for kernel in overrides() if OVERRIDES in names and kernel not in chosen)
 
 
 def disable(*names: str) -> tuple[str, ...]:
@@ -94,7 +102,7 @@ def disable(*names: str) -> tuple[str, ...]:
     Returns the overloads that were registered. Raises UnknownKernelError for a name without a kernel.
     """
     with _lock:
-        overloads = [kernel.overload for kernel in named(names)] if names else list(_registered)
+        overloads = [kernel.overload for kernel in _chosen(names)] if names else list(_registered)
         removed = tuple(overload for overload in overloads if overload in _registered)
         for overload in removed:
             _registered.pop(overload)._destroy()  # type: ignore[no-untyped-call]
@@ -162,6 +170,8 @@ def status() -> tuple[KernelStatus, ...]:
 def enable_from_environment() -> None:
     """What `import mpsmith.kernels` does: MPSMITH_KERNELS may be `off` or a list of names, separated by commas.
 
+    `overrides` alone adds all conditional overrides to what is finished.
+
     A registry or a variable that makes no sense gives a warning: an import never fails for it.
     """
     wanted = os.environ.get(VARIABLE, "").strip()
@@ -169,6 +179,8 @@ def enable_from_environment() -> None:
         return
     names = () if wanted.lower() in _ON else tuple(name.strip() for name in wanted.split(",") if name.strip())
     try:
+        if names == (OVERRIDES,):
+            enable()
         enable(*names)
     except MpsmithError as error:
         source = f"{VARIABLE}={wanted}" if names else "mpsmith.kernels"

@@ -13,12 +13,16 @@ from ..runtime import catalog, shader
 from .verify import FamilyResult
 
 _DIGEST_LENGTH = 16
+# Modules of a family that have no part in what it computes.
+_ABOUT_A_FAMILY = ("__init__.py", "cases.py", "workload.py")
 
 
 def source_files(family: str) -> list[Path]:
-    """The files that decide what a family computes: its module, its Metal source and what that includes."""
-    module = catalog.folder_of(family) / f"{family}.py"
-    return [module, *shader.sources(module.with_suffix(".metal"))]
+    """The files that decide what a family computes: its modules, its Metal source and what that includes."""
+    folder = catalog.folder_of(family)
+    module = folder / f"{family}.py"
+    others = sorted(path for path in folder.glob("*.py") if path.name not in (module.name, *_ABOUT_A_FAMILY))
+    return [module, *others, *shader.sources(module.with_suffix(".metal"))]
 
 
 def source_digest(family: str) -> str:

@@ -1,0 +1,63 @@
+"""Kernels that answer calls which torch's own refuse are registered when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from mpsmith import kernels
+from mpsmith.kernels.runtime import catalog, dispatcher, registration
+
+OVERRIDDEN = {kernel.overload for kernel in catalog.overrides()}
+
+
+class SilentLibrary:
+    """Registers nothing."""
+
+    def __init__(self, namespace: str, kind: str) -> None:
+        pass
+
+    def impl(self, name: str, function: Any, key: str, **options: Any) -> None:
+        pass
+
+    def _destroy(self) -> None:
+        pass
+
+
+@pytest.fixture(autouse=True)
+def native_torch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A torch with an mps device that has a kernel for every operator, which are not called."""
+    monkeypatch.setattr(torch.library, "Library", SilentLibrary)
+    monkeypatch.setattr(torch.library, "get_kernel", lambda overload, key: None)
+    monkeypatch.setattr(registration, "_registered", {})
+    monkeypatch.setattr(dispatcher, "exists", lambda overload: True)
+    monkeypatch.setattr(dispatcher, "mps_is_available", lambda: True)
+    monkeypatch.setattr(dispatcher, "has_mps_kernel", lambda overload: True)
+    yield
+    registration.disable()
+
+
+def test_one_word_registers_all_of_them_and_takes_them_away() -> None:
+    assert {"aten::_adaptive_avg_pool2d", "aten::linalg_lu_solve.out"} <= OVERRIDDEN
+    assert set(kernels.enable()).isdisjoint(OVERRIDDEN)
+    assert set(kernels.enable("overrides")) == OVERRIDDEN
+    assert set(kernels.disable("overrides")) == OVERRIDDEN
+    assert kernels.registered() == ()
+
+
+def test_names_may_stand_beside_the_word() -> None:
+    assert set(kernels.enable("mode", "linalg_lu_solve", "overrides")) == OVERRIDDEN
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [("overrides", OVERRIDDEN), ("mode,overrides", OVERRIDDEN), ("", set())]
+)
+def test_the_import_registers_them_where_the_variable_says_so(
+    value: str, expected: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MPSMITH_KERNELS", value)
+    registration.enable_from_environment()
+    assert set(kernels.registered()) == expected
