@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -46,6 +47,14 @@ def trace(
     counts_only: Annotated[
         bool, typer.Option("--counts-only", help="Count operators alone, which costs less: no lines, no timeline.")
     ] = False,
+    signposts: Annotated[
+        bool,
+        typer.Option("--signposts", help="On a Mac: let torch write signposts for Metal System Trace in Instruments."),
+    ] = False,
+    metal_log: Annotated[
+        bool,
+        typer.Option("--metal-log", help="On a Mac: join in what torch logs of kernels, graphs and copies on the GPU."),
+    ] = False,
     github: Annotated[
         bool,
         typer.Option("--github", envvar="GITHUB_ACTIONS", help="Print annotations of the lines for GitHub Actions."),
@@ -64,7 +73,16 @@ def trace(
 
     def run(kernels: bool) -> tuple[Ended, Summary]:
         output = sys.__stderr__ if as_json else None
-        ended = supervision.run(traced, device, profile, lines=not counts_only, kernels=kernels, output=output)
+        ended = supervision.run(
+            traced,
+            device,
+            profile,
+            lines=not counts_only,
+            kernels=kernels,
+            output=output,
+            signposts=signposts,
+            metal_log=metal_log,
+        )
         return ended, _summarize(ended, allowed)
 
     ended, summary = run(kernels=False)
@@ -74,11 +92,17 @@ def trace(
     if html is not None:
         page.write(html, summary, after)
     if as_json:
-        print_json(json_form.to_json(summary) | {"status": ended.status} | _second(after))
+        logged = {"metal_log": [asdict(each) for each in ended.metal_log]} if metal_log else {}
+        print_json(json_form.to_json(summary) | {"status": ended.status} | logged | _second(after))
     else:
         text.show(summary)
+        text.show_metal_log(ended.metal_log)
         if after is not None:
             text.show_both(summary, after)
+    if metal_log and not ended.metal_log:
+        say("--metal-log: torch logged nothing; only a real mps device does")
+    if signposts and not summary.recording.fact("signposts"):
+        say("--signposts: none were written; only a real mps device does")
     if github:
         for line in annotations.github(summary, failing=fail_on_fallback):
             say(line) if as_json else print(line)

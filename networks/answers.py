@@ -14,7 +14,11 @@ from .catalog import Network
 from .observation import Mode, Observation, Outcome
 
 # What decides which operators are called, and what becomes of them.
-_CODE = ("networks", "tracing", "kernels", "simulator.device")
+_CODE = (
+    *("networks.builders", "networks.workload", "networks.modes", "networks.execution", "networks.observation"),
+    *("tracing.recorder", "tracing.classification", "tracing.single_call", "tracing.live_keys", "tracing.patches"),
+    *("kernels", "simulator.device"),
+)
 # What another run may change although nothing else has: a machine that was busy or full.
 _TRIED_AGAIN = (Outcome.timeout, Outcome.died)
 

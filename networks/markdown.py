@@ -23,7 +23,9 @@ def _lines(standings: Sequence[NetworkStanding], observations: Sequence[Observat
     yield ""
     yield f"{len(standings)} networks, {ran} runs with torch {', '.join(releases)} on {device}."
     yield f"`{command}` writes this page;"
-    yield "`mpsmith networks --model package.module:function` does the same for a network of your own."
+    yield "`mpsmith networks --model package.module:function` does the same for a network of your own: the function"
+    yield "returns a torch.nn.Module and a tuple of its inputs, or a `mpsmith.networks.workload.Workload` that also"
+    yield "says how a step of inference goes and what the loss is."
     yield ""
     yield from _METHOD
     yield "## Without a fallback since"
@@ -48,7 +50,8 @@ def _lines(standings: Sequence[NetworkStanding], observations: Sequence[Observat
     yield ""
     yield "## Each run"
     yield ""
-    yield "How many different overloads reached the device, and which fell back (calls)."
+    yield "How many different overloads reached the device, and which fell back (calls); under torch.compile how many"
+    yield "Metal kernels were generated, and how often Dynamo broke the graph."
     yield ""
     yield from _table(runs(observations))
     if lines := not_run(observations):
@@ -69,7 +72,8 @@ _METHOD = (
     "under autocast, in float16 with a GradScaler; inference under torch.compile. Which overloads reach the device is",
     "recorded as `mpsmith trace` does it, with the simulated device's own counters. How an overload stands on a",
     "release is read from the data of its macOS wheel (docs/coverage.md). So this page speaks of kernels alone: not of",
-    "dtypes that a kernel refuses, not of wrong numbers, and not of whether the library runs with so old a torch.",
+    "dtypes that a kernel refuses, not of wrong numbers, and not of whether the library runs with so old a torch,",
+    "whose own layers and optimizers may call other operators.",
     "",
 )
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from .observation import Called, Mode, Observation, Outcome
 from .standing import NetworkStanding, Since, since
 
+# Networks that a row names.
+_NAMED = 4
 EAGER = tuple(mode for mode in Mode if not mode.is_of_the_release)
 
 
@@ -77,8 +79,15 @@ def lacking_operators(standings: Sequence[NetworkStanding], release: str | None 
     rows = []
     for overload, (releases, networks, replaced) in sorted(found.items()):
         spans = _spans(sorted(order[name] for name in releases), list(order))
-        rows.append((overload, spans, "yes" if True in replaced else "", ", ".join(networks)))
+        rows.append((overload, spans, "yes" if True in replaced else "", _some(list(networks), len(standings))))
     return Table(("overload", "without a kernel in", "replaced by ours", "networks"), tuple(rows))
+
+
+def _some(names: Sequence[str], of: int) -> str:
+    """The names, or the first of many and how many there are."""
+    if len(names) <= _NAMED:
+        return ", ".join(names)
+    return f"{', '.join(names[: _NAMED - 1])} and {len(names) - _NAMED + 1} others, of {of}"
 
 
 def _spans(places: Sequence[int], names: Sequence[str]) -> str:
@@ -97,8 +106,8 @@ def runs(observations: Iterable[Observation]) -> Table:
     rows = []
     for each in observations:
         if each.outcome is Outcome.ran:
-            rows.append((each.network, each.mode.value, *_counts(each.called), _after(each), _generated(each)))
-    titles = ("network", "mode", "native", "composite", "fell back", "with kernels", "Metal of torch.compile")
+            rows.append((each.network, each.mode.value, *_counts(each.called), _after(each), *_compilation(each)))
+    titles = ("network", "mode", "native", "composite", "fell back", "with kernels", "generated Metal", "graph breaks")
     return Table(titles, tuple(rows))
 
 
@@ -115,11 +124,10 @@ def _after(observation: Observation) -> str:
     return ", ".join(observation.with_kernels.fell_back) or "0"
 
 
-def _generated(observation: Observation) -> str:
+def _compilation(observation: Observation) -> tuple[str, str]:
     if observation.mode is not Mode.compile:
-        return ""
-    breaks = f", {len(observation.breaks)} graph breaks" if observation.breaks else ""
-    return f"{observation.generated} kernels{breaks}"
+        return "", ""
+    return str(observation.generated), str(len(observation.breaks))
 
 
 def not_run(observations: Iterable[Observation]) -> list[str]:

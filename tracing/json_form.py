@@ -18,6 +18,7 @@ def to_json(summary: Summary) -> dict[str, Any]:
         "imported_torch": bool(recording.facts),
         "calls": {kind.value: summary.calls(kind) for kind in Kind},
         "elapsed": summary.elapsed,
+        "device_milliseconds": recording.fact("device_milliseconds"),
         "fallbacks": [_at(at) for at in summary.fallbacks],
         "waits": [_at(at) for at in summary.waits],
         "copies_to_mps": [_at(at) for at in by_place(_rows(summary, Kind.to_mps))],

@@ -31,6 +31,7 @@ class Order:
         parent: the process of `mpsmith trace`, whose child is the program itself.
         device: which mps device, a value of DeviceKind; `profile` of the simulated one.
         lines: False to count alone.
+        signposts: whether torch writes signposts for Instruments.
     """
 
     folder: str
@@ -38,6 +39,7 @@ class Order:
     device: str
     profile: str | None
     lines: bool
+    signposts: bool = False
 
     def to_environment(self) -> dict[str, str]:
         """The variables that hand it on; torch's autoload, which reads them, is on."""
@@ -61,6 +63,7 @@ def begin() -> None:
             os._exit(2)  # nothing of the program has run that could be lost but its imports
         warnings.warn(f"a child of a traced program has no mps device: {error}", stacklevel=2)
         return
+    from .instruments import DeviceClock, start_signposts
     from .recorder import Recorder
 
     def new_journal() -> Journal:
@@ -68,10 +71,18 @@ def begin() -> None:
         journal.tell(opened.facts())
         return journal
 
-    recorder = Recorder(new_journal, lines=order.lines, always_falls_back=opened.always_falls_back)
+    clock = DeviceClock()
+    recorder = Recorder(
+        new_journal,
+        lines=order.lines,
+        always_falls_back=opened.always_falls_back,
+        at_first_call=clock.start if is_program and not opened.simulated else lambda: None,
+    )
     if is_program:
         recorder.journal  # noqa: B018 - says that torch was imported, even where nothing follows
         _see_late_variable(recorder)
+        if order.signposts:
+            recorder.journal.tell({"signposts": not opened.simulated and start_signposts()})
 
     def begin_again_in_child() -> None:
         recorder.begin_again_in_child()
@@ -81,6 +92,8 @@ def begin() -> None:
         recorder.stop()
         if recorder.has_written:
             recorder.journal.tell({"counted_fallbacks": opened.counted_fallbacks(), "ended": True})
+            if (elapsed := clock.milliseconds()) is not None:
+                recorder.journal.tell({"device_milliseconds": elapsed})
 
     os.register_at_fork(after_in_child=begin_again_in_child)
     atexit.register(end)

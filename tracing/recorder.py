@@ -44,17 +44,24 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Records between `start` and `stop`.
 
     `journal` makes the place to write to, at the first call on mps in each process; `lines=False` counts alone:
-    no places, modules, shapes, bytes or lines of the forward. `always_falls_back`: see `conduct_of`.
+    no places, modules, shapes, bytes or lines of the forward. `always_falls_back`: see `conduct_of`. `at_first_call` is
+    called when the first call on mps has been made.
     """
 
     def __init__(
-        self, journal: Callable[[], Journal], *, lines: bool = True, always_falls_back: frozenset[str] = frozenset()
+        self,
+        journal: Callable[[], Journal],
+        *,
+        lines: bool = True,
+        always_falls_back: frozenset[str] = frozenset(),
+        at_first_call: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._new_journal = journal
         self._journal: Journal | None = None
         self._lines = lines
         self._always_falls_back = always_falls_back
+        self._at_first_call = at_first_call
         self._conducts: dict[Any, Conduct] = {}
         self.conducts: dict[str, Conduct] = {}  # of every overload that was called on mps, views and composites too
         self.registrations = 0
@@ -213,6 +220,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if not thread.told:
                 thread.told = True
                 journal.name_thread(thread.number, thread.name)
+                self._at_first_call()
             row = self._rows.get(key)
             if row is None:
                 row = self._rows[key] = self._new_row(journal, conduct.overload, key)

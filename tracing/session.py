@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..audit.selection import DeviceKind
 from . import json_form, page, text, timeline
@@ -14,6 +14,9 @@ from .process import Opened
 from .recording import Recording
 from .summary import At, Summary, finished_kernels, summarize
 
+if TYPE_CHECKING:
+    from .instruments import DeviceClock
+
 
 class Trace:
     """What was seen in a block of code, until now while it runs.
@@ -21,10 +24,11 @@ class Trace:
     ``print(t)`` or ``t`` at the end of a notebook's cell shows the tables.
     """
 
-    def __init__(self, opened: Opened, journal: Journal, counted: dict[str, int]) -> None:
+    def __init__(self, opened: Opened, journal: Journal, clock: DeviceClock) -> None:
         self._opened = opened
         self._journal = journal
-        self._counted = counted
+        self._clock = clock
+        self._counted = opened.counted_fallbacks()
         self._ended: Recording | None = None
 
     @property
@@ -72,22 +76,36 @@ class Trace:
         now = self._opened.counted_fallbacks()
         more = {name: calls - self._counted.get(name, 0) for name, calls in now.items()}
         self._journal.tell({"counted_fallbacks": {name: calls for name, calls in more.items() if calls > 0}})
+        if (elapsed := self._clock.milliseconds()) is not None:
+            self._journal.tell({"device_milliseconds": elapsed})
         self._ended = self._journal.recording()
 
 
 @contextmanager
-def trace(*, lines: bool = True) -> Iterator[Trace]:
+def trace(*, lines: bool = True, signposts: bool = False) -> Iterator[Trace]:
     """Record what the block does on mps; see `mpsmith.trace`."""
     opened = Opened.of(DeviceKind.AUTO, None)
+    from .instruments import DeviceClock, start_signposts, stop_signposts
     from .recorder import Recorder
 
     journal = Journal()
     journal.tell(opened.facts())
-    seen = Trace(opened, journal, opened.counted_fallbacks())
-    recorder = Recorder(lambda: journal, lines=lines, always_falls_back=opened.always_falls_back)
+    clock = DeviceClock()
+    seen = Trace(opened, journal, clock)
+    recorder = Recorder(
+        lambda: journal,
+        lines=lines,
+        always_falls_back=opened.always_falls_back,
+        at_first_call=(lambda: None) if opened.simulated else clock.start,
+    )
+    with_signposts = signposts and not opened.simulated and start_signposts()
+    if signposts:
+        journal.tell({"signposts": with_signposts})
     recorder.start()
     try:
         yield seen
     finally:
         recorder.stop()
+        if with_signposts:
+            stop_signposts()
         seen._end()

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,9 +17,14 @@ from typing import Any
 
 from ..audit.selection import DeviceKind
 from ..errors import MpsmithError
+from . import metal_log as metal_log_lines
 from .journal import read_folder
+from .metal_log import Logged
 from .process import Order
 from .recording import Recording
+
+# Seconds for which a child that outlives the program may go on writing.
+_LAST_WORDS = 5.0
 
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -40,11 +46,13 @@ class Program:
 class Ended:
     """How a program ended, and what was seen of it until then.
 
-    `status` is its exit code as a shell gives it: 128 and the number of the signal that ended it.
+    `status` is its exit code as a shell gives it: 128 and the number of the signal that ended it. `metal_log` is what
+    torch logged of the GPU.
     """
 
     status: int
     recording: Recording
+    metal_log: Sequence[Logged] = ()
 
     @property
     def killed_by(self) -> str:
@@ -63,31 +71,62 @@ def run(
     lines: bool = True,
     kernels: bool = False,
     output: Any = None,
+    signposts: bool = False,
+    metal_log: bool = False,
 ) -> Ended:
     """Run a program with fallbacks allowed, and record it and the processes that it starts.
 
     `kernels`: with `import mpsmith.kernels` at the end of its import of torch. `output`: where its standard output
-    goes, by default where that of this process goes.
+    goes, by default where that of this process goes. `signposts`: torch writes them for Instruments. `metal_log`: torch
+    logs what the GPU did; the program's standard error then comes through this process, without those lines.
     Raises MpsmithError where there is no such script, or no such device.
     """
     if not program.is_module and not Path(program.name).exists():
         raise MpsmithError(f"{program.name}: no such file")
     folder = Path(tempfile.mkdtemp(prefix="mpsmith-trace-"))
     try:
-        order = Order(str(folder), os.getpid(), device.value, profile, lines)
+        order = Order(str(folder), os.getpid(), device.value, profile, lines, signposts)
         environment = os.environ | order.to_environment() | ({"MPSMITH_AUTOLOAD": "1"} if kernels else {})
-        status = _wait(subprocess.Popen(program.command(), env=environment, stdout=output))
+        if metal_log:
+            environment |= {metal_log_lines.VARIABLE: str(metal_log_lines.OPTIONS)}
+        errors = subprocess.PIPE if metal_log else None
+        process = subprocess.Popen(program.command(), env=environment, stdout=output, stderr=errors)
+        with _reading(process) as logged:
+            status = _wait(process)
         recording = read_folder(folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     if error := recording.fact("error"):
         raise MpsmithError(error)
-    return Ended(status if status >= 0 else 128 - status, recording)
+    return Ended(status if status >= 0 else 128 - status, recording, metal_log_lines.together(logged))
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:
     with _forwarding(process):
         return process.wait()
+
+
+@contextmanager
+def _reading(process: subprocess.Popen[bytes]) -> Iterator[list[Logged]]:
+    """Take torch's lines out of what comes through a pipe for standard error, and hand on the others as they come."""
+    logged: list[Logged] = []
+    if process.stderr is None:
+        yield logged
+        return
+    stream = process.stderr
+
+    def read() -> None:
+        for line in stream:
+            if found := metal_log_lines.parse(line.decode(errors="replace")):
+                logged.append(found)
+            else:
+                sys.stderr.buffer.write(line)
+                sys.stderr.buffer.flush()
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    yield logged
+    reader.join(_LAST_WORDS)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from .metal_log import Logged
 from .recording import Kind, Place
 from .summary import At, Summary, advice
 
@@ -81,6 +82,12 @@ def closing(summary: Summary) -> list[str]:
         later = _number(recording.dropped_events)
         lines.append(
             f"the timeline holds the first {_number(kept)} calls, the {later} later ones are in the tables alone"
+        )
+    if (elapsed := recording.fact("device_milliseconds")) is not None:
+        spent = sum(at.nanoseconds for at in summary.fallbacks) / 1e6
+        lines.append(
+            f"by the GPU's own clock (torch.mps events) {elapsed:.2f} ms passed from the first call to the end; "
+            f"the host spent {spent:.2f} ms in fallbacks"
         )
     if place := recording.fact("late_variable"):
         lines.append(
@@ -208,6 +215,19 @@ def show_both(before: Summary, after: Summary, console: Console | None = None) -
         f"{sum(calls[0].values()):,} calls fell back, {sum(calls[1].values()):,} with mpsmith.kernels; "
         f"{times[0]:.2f} ms in fallbacks, then {times[1]:.2f} ms"
     )
+
+
+def show_metal_log(logged: Sequence[Logged], console: Console | None = None) -> None:
+    """Print what torch logged of the GPU, the longest first."""
+    if not logged:
+        return
+    numbers = ("runs", "GPU ms", "host ms", "copied")
+    table = _table("logged by torch", "what", *numbers, right=numbers)
+    for each in logged:
+        length = size(each.length) if each.length else ""
+        times = (f"{each.gpu:.3f}", f"{each.cpu:.3f}")
+        table.add_row(escape(each.name), each.work.value, _number(each.calls), *times, length)
+    (console or _console()).print(table)
 
 
 def _calls_by_overload(summary: Summary) -> dict[str, int]:

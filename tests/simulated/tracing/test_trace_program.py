@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 
+from mpsmith.tracing.metal_log import OPTIONS
+from support.perfetto_format import strict_events
+
 TALK = """
 import sys
 import torch
@@ -24,7 +27,8 @@ for _ in range(int(sys.argv[1])):
     print(loss.item())
 torch.special.zeta(torch.full((3,), 2.0, device="mps"), torch.ones(3, device="mps"))
 """
-# One process for all that a program may start: a forked child, a spawned one, a thread; then it is killed.
+# One process for all that a program may start: a forked child, a DataLoader's worker, a spawned one, a thread; then it
+# is killed. It logs what torch would log on a Mac.
 FAMILY = """
 import multiprocessing, os, signal, subprocess, sys, threading, time
 import torch
@@ -33,8 +37,18 @@ def call(times):
     for _ in range(times):
         torch.ones(3, device="mps").mode()
 
+class Numbers(torch.utils.data.Dataset):
+    def __len__(self):
+        return 3
+
+    def __getitem__(self, number):
+        call(1)  # in a worker
+        return number
+
 if __name__ == "__main__":
     call(1)
+    for batch in torch.utils.data.DataLoader(Numbers(), num_workers=1):
+        pass
     with multiprocessing.get_context("fork").Pool(1) as pool:
         pool.apply(call, (2,))
     child = "import torch; torch.ones(3, device='mps').mode()"
@@ -43,6 +57,8 @@ if __name__ == "__main__":
     thread.start()
     thread.join()
     os.environ["PYTORCH_ENABLE_MPS_FALLBACK"] = "1"  # too late
+    print("aten::fmod_float:MPS:Float[3] (id=K1, run=1, gpu=0.500 ms)", file=sys.stderr)
+    print(os.environ["PYTORCH_MPS_LOG_PROFILE_INFO"], file=sys.stderr)
     sys.stdout.write("last words\\n")
     sys.stdout.flush()
     os.kill(os.getpid(), signal.SIGKILL)
@@ -86,17 +102,22 @@ def test_a_program_with_its_timeline_and_with_kernels(tmp_path: Path) -> None:
         "2 of 3 operators that fall back are replaced by `import mpsmith.kernels`; aten::special_zeta is not: "
         "`mpsmith scaffold aten::special_zeta`"
     )
-    events = [event for event in json.loads(timeline.read_text())["traceEvents"] if event["ph"] == "X"]
+    events = strict_events(timeline.read_text())
     assert sum(event["cat"] == "fallback" for event in events) == 13
 
 
 def test_what_a_killed_program_and_its_children_did_is_told(tmp_path: Path) -> None:
     script = tmp_path / "family.py"
     script.write_text(FAMILY)
-    result = run_trace(script)
+    result = run_trace("--metal-log", "--signposts", script)
     assert result.returncode == 128 + signal.SIGKILL
     assert result.stdout.startswith("last words\nSIMULATED mps device")
-    assert "8 of " in result.stdout
+    assert "11 of " in result.stdout
+    (logged,) = [line.split() for line in result.stdout.splitlines() if "fmod_float" in line]
+    assert [cell for cell in logged if cell not in "│┃|"] == ["fmod_float", "kernel", "1", "0.500", "0.000"]
+    assert "fmod_float" not in result.stderr
+    assert str(OPTIONS) in result.stderr.splitlines()
+    assert "--signposts: none were written; only a real mps device does" in result.stderr
     assert f"family.py:{line_of('# too late', FAMILY)} sets PYTORCH_ENABLE_MPS_FALLBACK after" in result.stdout
     assert "the program was ended by SIGKILL; this is what was seen until then" in result.stderr
 

@@ -1,0 +1,83 @@
+"""The timeline is a trace that Perfetto takes: written from recordings of several processes and threads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mpsmith.tracing import timeline
+from mpsmith.tracing.recording import Calls, Event, Kind, Operand, Place, Recording
+from support.perfetto_format import strict_events
+
+KINDS = (Kind.native, Kind.fallback, Kind.to_mps, Kind.from_mps, Kind.synchronisation)
+
+
+def recording() -> Recording:
+    """Two processes with two threads each, and a call of each kind in each, one after the other."""
+    found = Recording()
+    for process in (4242, 4243):
+        found.facts[process] = {"simulated": True, "arguments": ["train.py", 'with "quotes" and \n lines']}
+        for thread in (1, 2):
+            found.threads[process, thread] = f"worker {thread}"
+            for number, kind in enumerate(KINDS):
+                place = Place("/a/füße.py", 3, "model.0")
+                operands = (Operand("float32", (2, 0)), Operand("bool", ()))
+                found.rows.append(Calls(f"aten::op{number}", kind, False, place, operands, 1, 0, 8, 4, 1000, process))
+                start = 10**15 + 3 * number + (thread == 2)
+                found.events.append(Event(len(found.rows) - 1, start, 3, thread))
+    return found
+
+
+def test_every_event_is_as_perfetto_documents_it(tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    timeline.write(path, recording())
+    slices = strict_events(path.read_text())
+    assert len(slices) == 2 * 2 * len(KINDS)
+    first = slices[0]
+    assert (first["ts"], first["name"], first["cat"]) == (0, "aten::op0", "native")
+    assert first["args"]["dtypes"] == "float32, bool"
+    assert first["args"]["shapes"] == "[2, 0], []"
+
+
+def test_the_lane_of_mps_is_empty_while_the_cpu_works(tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    timeline.write(path, recording())
+    slices = [each for each in strict_events(path.read_text()) if (each["pid"], each["tid"] // 4) == (4242, 1)]
+    lanes = {each["cat"]: each["tid"] for each in slices}
+    assert lanes["native"] != lanes["fallback"] != lanes["copy to mps"] == lanes["copy from mps"]
+    (fallback,) = [each for each in slices if each["cat"] == "fallback"]
+    start, end = fallback["ts"], fallback["ts"] + fallback["dur"]
+    on_mps = [each for each in slices if each["tid"] == lanes["native"]]
+    assert on_mps
+    assert not [each for each in on_mps if start < each["ts"] + each["dur"] and each["ts"] < end]
+
+
+def test_a_recording_of_nothing_is_a_trace(tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    timeline.write(path, Recording())
+    assert strict_events(path.read_text()) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"ts": float("nan")},
+        {"dur": -1},
+        {"tid": "one"},
+        {"ph": "B"},
+        {"args": {"where": None}},
+        {"tid": 99},
+        {"ts": 0.001, "dur": 0.003},
+    ],
+    ids=lambda change: " ".join(change),
+)
+def test_what_perfetto_would_not_take_is_seen(tmp_path: Path, change: dict[str, object]) -> None:
+    path = tmp_path / "trace.json"
+    timeline.write(path, recording())
+    trace = json.loads(path.read_text())
+    first, second = [event for event in trace["traceEvents"] if event["ph"] == "X"][:2]
+    second |= {"tid": first["tid"]} | change
+    with pytest.raises((AssertionError, KeyError)):
+        strict_events(json.dumps(trace))
