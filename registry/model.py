@@ -208,8 +208,8 @@ class Entry(_Model):
             raise ValueError("the status 'not applicable' needs a reason")
         if self.status in (Status.implemented, Status.verified) and self.kernel is None:
             raise ValueError(f"the status '{self.status.value}' needs a kernel")
-        if self.status is Status.verified and not self.evidence:
-            raise ValueError("the status 'verified' needs evidence")
+        if self.status is Status.verified and "mps" not in self.evidence:
+            raise ValueError("the status 'verified' needs evidence of a real device (under `evidence: mps:`)")
         return self
 
     @model_validator(mode="after")

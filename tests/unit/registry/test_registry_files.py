@@ -363,14 +363,27 @@ def test_evidence_is_kept_by_device(folder: Path) -> None:
     write(folder, GOOD)
     evidence = Evidence(torch="2.13.0", source="0123456789ab", checks=["numerics"], dtypes=["float32"])
     edit(folder, "mode", {"kernel": "mode"})
-    record_evidence(folder, "mode", "simulated", evidence, status=Status.verified)
+    record_evidence(folder, "mode", "simulated", evidence, status=Status.implemented)
     newer = evidence.model_copy(update={"torch": "2.14.0"})
-    entry = record_evidence(folder, "mode", "mps", newer)
+    entry = record_evidence(folder, "mode", "mps", newer, status=Status.verified)
     assert entry.status is Status.verified
     assert entry.evidence == {"mps": newer, "simulated": evidence}
     assert load(folder)["aten::mode"] == entry
     with pytest.raises(RegistryError, match="no entry for aten::sort"):
         record_evidence(folder, "sort", "mps", evidence)
+
+
+def test_what_ran_on_the_simulated_device_verifies_nothing(folder: Path) -> None:
+    path = write(folder, GOOD)
+    evidence = Evidence(torch="2.13.0", source="0123456789ab", checks=["numerics"], dtypes=["float32"])
+    edit(folder, "mode", {"kernel": "mode"})
+    record_evidence(folder, "mode", "simulated", evidence)
+    before = path.read_text()
+    with pytest.raises(RegistryError, match="needs evidence of a real device"):
+        edit(folder, "mode", {"status": Status.verified})
+    with pytest.raises(RegistryError, match="needs evidence of a real device"):
+        record_evidence(folder, "mode", "simulated", evidence, status=Status.verified)
+    assert path.read_text() == before
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,8 @@ from mpsmith.registry.model import (
     in_dtype_order,
 )
 
+KERNEL_EVIDENCE = Evidence(torch="2.13.0", source="0123456789ab", checks=["numerics", "opcheck"])
+
 
 def entry(**fields: object) -> Entry:
     return Entry.model_validate({"operator": "aten::mode", **fields})
@@ -72,7 +74,11 @@ def test_a_real_measurement_outranks_a_simulated_one_of_a_newer_release() -> Non
     [
         ({"status": "not applicable"}, "needs a reason"),
         ({"status": "implemented"}, "needs a kernel"),
-        ({"status": "verified", "kernel": "mode"}, "needs evidence"),
+        ({"status": "verified", "kernel": "mode"}, "needs evidence of a real device"),
+        (
+            {"status": "verified", "kernel": "mode", "evidence": {"simulated": KERNEL_EVIDENCE}},
+            "needs evidence of a real device",
+        ),
         ({"issue": "#77"}, "issue"),
         ({"pull_request": "77 and 78"}, "pull_request"),
         ({"kernel": "kernels/mode.py"}, "kernel"),
@@ -98,8 +104,7 @@ def test_values_that_do_not_fit_are_refused(fields: dict[str, object], message: 
 
 
 def test_verified_stands_with_kernel_and_evidence() -> None:
-    evidence = Evidence(torch="2.13.0", source="0123456789ab", checks=["numerics", "opcheck"])
-    found = entry(status="verified", kernel="mode", evidence={"simulated": evidence})
+    found = entry(status="verified", kernel="mode", evidence={"mps": KERNEL_EVIDENCE})
     assert found.current_status is Status.verified
 
 
