@@ -18,6 +18,7 @@ from . import (
     compiled_defects,
     coverage,
     doctor,
+    evidence,
     kernels,
     learn,
     networks,
@@ -55,6 +56,7 @@ app.add_typer(shipped.app, name="shipped")
 app.add_typer(compiled_defects.app, name="compiled")
 app.add_typer(shader.app, name="shader")
 app.add_typer(kernels.app, name="kernels")
+app.add_typer(evidence.app, name="evidence")
 app.command(name="scaffold")(scaffold.scaffold)
 app.command(name="check")(check.check)
 app.command(name="build")(build.build)

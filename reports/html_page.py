@@ -12,8 +12,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from .._version import __version__
+from ..audit.findings.overload_verdict import SEVERITY
 from ..audit.findings.results import (
-    SEVERITY,
     AuditSummary,
     DtypeEvidence,
     EntryDtype,

@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..audit.findings.explanations import RuleUse
+from ..audit.findings.overload_verdict import SEVERITY
 from ..audit.findings.results import (
     FAULTS,
-    SEVERITY,
     AuditSummary,
     FaultyOverload,
     OverloadSummary,

@@ -7,12 +7,27 @@ verdict is the one of most cases, and where those are not the broken ones, the b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 from ..surface.overloads import Dispatch
 from ..verdicts import CaseVerdict, OverloadVerdict
 
 Cases = Mapping[CaseVerdict, int]
+
+# Of verdicts, from the worst to "nothing is known".
+SEVERITY: tuple[OverloadVerdict, ...] = (
+    OverloadVerdict.CRASH,
+    OverloadVerdict.TIMEOUT,
+    OverloadVerdict.WRONG,
+    OverloadVerdict.MISSING,
+    OverloadVerdict.FALLBACK,
+    OverloadVerdict.DTYPE_GAP,
+    OverloadVerdict.NATIVE,
+    OverloadVerdict.COMPOSITE,
+    OverloadVerdict.REFERENCE_FAILED,
+    OverloadVerdict.UNREACHABLE,
+)
 
 # The worst first.
 BREAKAGES: tuple[CaseVerdict, ...] = (CaseVerdict.CRASH, CaseVerdict.TIMEOUT, CaseVerdict.WRONG)
@@ -64,3 +79,22 @@ def breakages_beside(cases: Cases, verdict: OverloadVerdict) -> dict[CaseVerdict
 def works(cases: Cases) -> bool:
     """Whether some case gave a right result, on the device or on the CPU."""
     return bool(cases.get(CaseVerdict.PASSED) or cases.get(CaseVerdict.FALLBACK))
+
+
+def verdict_over(
+    overloads: Iterable[tuple[Cases, Dispatch | None, bool]],
+) -> tuple[OverloadVerdict, tuple[CaseVerdict, ...]]:
+    """The verdict over cases of several overloads, and what stands beside it.
+
+    Most of all their cases decide whether the operator is broken; else the worst answer to whether there is a kernel.
+
+    Args:
+        overloads: of each its cases, what the surface says of it, and whether it works somewhere; at least one.
+    """
+    listed = list(overloads)
+    together: Counter[CaseVerdict] = Counter()
+    for cases, _, _ in listed:
+        together.update(cases)
+    kernels = [kernel_verdict(cases, dispatch, works_somewhere=works) for cases, dispatch, works in listed]
+    verdict = prevailing_breakage(together) or min(kernels, key=SEVERITY.index)
+    return verdict, tuple(breakages_beside(together, verdict))

@@ -20,22 +20,10 @@ from .evidence import CaseReference
 from .explanations import Explanation
 from .known_reports import ReportStanding
 from .module_rows import ModuleRow
+from .overload_verdict import SEVERITY
 from .shipped_evidence import ShippedEvidence, ShippedLaunches
 from .wrong_kernels import WrongKernel
 
-# From the worst to "nothing is known".
-SEVERITY: tuple[OverloadVerdict, ...] = (
-    OverloadVerdict.CRASH,
-    OverloadVerdict.TIMEOUT,
-    OverloadVerdict.WRONG,
-    OverloadVerdict.MISSING,
-    OverloadVerdict.FALLBACK,
-    OverloadVerdict.DTYPE_GAP,
-    OverloadVerdict.NATIVE,
-    OverloadVerdict.COMPOSITE,
-    OverloadVerdict.REFERENCE_FAILED,
-    OverloadVerdict.UNREACHABLE,
-)
 FAULTS: tuple[OverloadVerdict, ...] = SEVERITY[: SEVERITY.index(OverloadVerdict.NATIVE)]
 
 

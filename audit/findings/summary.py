@@ -36,11 +36,10 @@ from .faulty import at_fault, what_was_wrong
 from .grading import Grading
 from .known_reports import ReportStanding, known_reports
 from .not_executed import not_executed
-from .overload_verdict import breakages_beside, kernel_verdict, prevailing_breakage, verdict_of, works
+from .overload_verdict import breakages_beside, verdict_of, verdict_over, works
 from .pairs_seen import pairs_seen
 from .results import (
     FAULTS,
-    SEVERITY,
     AuditSummary,
     Breakage,
     Disagreement,
@@ -385,17 +384,8 @@ def _dtype_grades(overloads: Sequence[OverloadSummary], dtypes: Iterable[str]) -
 def _over(
     evidence: Iterable[tuple[OverloadSummary, Mapping[CaseVerdict, int]]],
 ) -> tuple[OverloadVerdict, tuple[CaseVerdict, ...]]:
-    """The verdict over cases of several overloads, and what stands beside it.
-
-    Most of all their cases decide whether the operator is broken; else the worst answer to whether there is a kernel.
-    """
-    listed = list(evidence)
-    together: Counter[CaseVerdict] = Counter()
-    for _, cases in listed:
-        together.update(cases)
-    kernels = [kernel_verdict(cases, o.dispatch, works_somewhere=works(o.cases)) for o, cases in listed]
-    verdict = prevailing_breakage(together) or min(kernels, key=SEVERITY.index)
-    return verdict, tuple(breakages_beside(together, verdict))
+    """`verdict_over` of cases of several overloads."""
+    return verdict_over((cases, overload.dispatch, works(overload.cases)) for overload, cases in evidence)
 
 
 def _entries(

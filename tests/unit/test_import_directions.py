@@ -23,6 +23,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     # A family's patch says what verifying the family showed.
     "scaffold": ("registry", "audit", "kernels.runtime", "kernels.verification", "simulator"),
     "reports": ("audit", "registry"),
+    # Evidence is what an audit and the verification of kernels found; the registry is told of it.
+    "evidence": ("audit", "registry", "kernels.runtime", "kernels.verification"),
     # A traced program works on the device that an audit would open; what replaces a fallback, the registry knows.
     "tracing": ("audit", "registry", "simulator"),
     # A network is run as a worker of an audit runs a case, and seen as a traced program is.
@@ -84,6 +86,8 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "shader",
         "kernels_on_nvidia",
         "kernels",
+        "evidence_text",
+        "evidence",
         "scaffold",
         "check",
         "build",

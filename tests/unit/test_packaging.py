@@ -23,7 +23,7 @@ NOT_THE_PACKAGE = {"benchmarks", "build", "dist", "docs", "tests", "work"}
 # Modules at the root that build the package and are no part of it.
 BUILDS = {Path("setup.py")}
 # Files in the package's folders that are for readers of the repository.
-NOT_INSTALLED = ("*.md", "reports/published/*")
+NOT_INSTALLED = ("*.md", "reports/published/*", "registry/evidence/*")
 
 
 @pytest.fixture(scope="module")

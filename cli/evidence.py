@@ -1,0 +1,189 @@
+"""`mpsmith evidence`: what a machine shows of its mps device in one file, and what many machines showed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..audit.selection import Samples, Settings
+from .evidence_text import (
+    added_json,
+    added_lines,
+    devices_json,
+    devices_lines,
+    file_json,
+    file_lines,
+    kernel_table,
+    machine_line,
+    mark,
+)
+from .kernels import open_with_kernels
+from .options import AsJson, AuditedOperators, RegistryFolder, values_of
+from .printing import counted, print_json, say
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from ..evidence.collecting import Collection
+    from ..evidence.schema import EvidenceFile
+
+app = typer.Typer(
+    name="evidence", help="Evidence of real devices: collect it on a Mac, check it, add it.", no_args_is_help=True
+)
+
+DEFAULT_FILE = Path("evidence.json.gz")
+DEFAULT_WORK = Path("mpsmith-evidence")
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="A file of evidence, as `mpsmith evidence collect` writes.")]
+
+
+@app.command()
+def collect(
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The file to write.")] = DEFAULT_FILE,
+    work: Annotated[
+        Path, typer.Option(metavar="DIR", help="Keeps what is done, so that a stopped collection goes on.")
+    ] = DEFAULT_WORK,
+    samples: Annotated[Samples, typer.Option(help="How many cases of each operator and dtype.")] = Samples.QUICK,
+    ops: AuditedOperators = None,
+    dtypes: Annotated[list[str] | None, typer.Option(help="Only these dtypes; repeated or joined by commas.")] = None,
+    sources: Annotated[
+        list[str] | None, typer.Option(help="Only cases from these sources; repeated or joined by commas.")
+    ] = None,
+    kernels: Annotated[
+        bool, typer.Option("--kernels/--no-kernels", help="Verify and time the kernels too; with --ops theirs alone.")
+    ] = True,
+    workers: Annotated[int, typer.Option(min=1, help="Worker processes of the audit.")] = os.cpu_count() or 1,
+    as_json: AsJson = False,
+) -> None:
+    """Audit this machine's mps device, verify and time the kernels, and write one small file.
+
+    On a Mac that takes about ten minutes. Run it again to go on where it was stopped. The file names no user, host,
+    path or serial number. Without a Mac the device is simulated, and the file says so.
+    """
+    os.environ["MPSMITH_KERNELS"] = "off"  # what torch itself does is audited
+    from ..evidence.collecting import Collection, collect
+    from ..evidence.writing import write
+
+    settings = Settings(
+        samples=samples,
+        ops=values_of(ops, "--ops"),
+        dtypes=values_of(dtypes, "--dtypes"),
+        sources=values_of(sources, "--sources"),
+        workers=workers,
+    )
+    families = _families(settings.ops) if kernels else []
+    say(f"work is kept in {work}, the evidence goes to {out}; nothing else is written")
+    try:
+        evidence = _with_progress(Collection(settings, families, work, open_with_kernels), collect)
+    except KeyboardInterrupt:
+        say(f"stopped; what had finished is in {work}: run the same command to go on")
+        raise typer.Exit(130) from None
+    size = write(evidence, out)
+    if as_json:
+        print_json({"file": str(out), "bytes": size, **_told(evidence)})
+        return
+    print(f"{out}: {size:,} bytes, {mark(evidence.simulated)}")
+    print(f"  {machine_line(evidence.machine)}")
+    print(f"  {evidence.audit.executed:,} cases, {len(evidence.audit.overloads):,} overloads")
+    if evidence.kernels:
+        print(kernel_table(evidence.kernels))
+    print(f"look at it: mpsmith evidence show {out}")
+
+
+def _with_progress(collection: Collection, collect: Callable[..., EvidenceFile]) -> EvidenceFile:
+    from ..audit.running.progress import AuditProgress
+
+    with AuditProgress("kernels", len(collection.families)) as progress:
+        return collect(collection, say, lambda family: progress.advance(1))
+
+
+def _told(evidence: EvidenceFile) -> dict[str, object]:
+    return {
+        "simulated": evidence.simulated,
+        "executed": evidence.audit.executed,
+        "overloads": len(evidence.audit.overloads),
+        "kernels": {row.family: row.passed for row in evidence.kernels},
+    }
+
+
+def _families(ops: Sequence[str]) -> list[str]:
+    """The families of kernels of the operators asked for; all where none is."""
+    from fnmatch import fnmatchcase
+
+    from ..kernels.runtime.catalog import all_kernels, families
+
+    if not ops:
+        return list(families())
+    wanted = [name.removeprefix("aten::").split(".")[0] for name in ops]
+    return sorted(
+        {
+            kernel.family
+            for kernel in all_kernels()
+            if any(fnmatchcase(kernel.operator.removeprefix("aten::"), name) for name in wanted)
+        }
+    )
+
+
+@app.command()
+def show(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="A file of evidence; without one, all that was added.")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="List every failing case.")] = False,
+    registry: RegistryFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show one file of evidence, or what all added evidence says and where devices disagree."""
+    if file is not None:
+        from ..evidence.checking import checked
+
+        evidence = checked(file)
+        if as_json:
+            print_json(file_json(evidence))
+        else:
+            _print(file_lines(evidence, every))
+        return
+    from ..evidence.adding import added_evidence
+    from ..evidence.devices import findings_by_device
+    from ..evidence.folder import evidence_folder
+
+    findings = findings_by_device(added_evidence(evidence_folder(registry)))
+    if as_json:
+        print_json(devices_json(findings))
+    else:
+        _print(devices_lines(findings))
+
+
+@app.command()
+def check(file: File, as_json: AsJson = False) -> None:
+    """Say whether a file can be true: it fits the schema, and its verdicts follow from its own cases."""
+    from ..evidence.checking import checked
+
+    evidence = checked(file)
+    if as_json:
+        print_json({"file": str(file), "refused": False, **_told(evidence)})
+    else:
+        found = f"{counted(evidence.audit.executed, 'case')}, {counted(len(evidence.kernels), 'family', 'families')}"
+        print(f"{file}: nothing speaks against it ({mark(evidence.simulated)}; {found} of kernels)")
+
+
+@app.command()
+def add(file: File, registry: RegistryFolder = None, as_json: AsJson = False) -> None:
+    """Take a file into the evidence beside the registry, and what a real device showed into the registry."""
+    os.environ["MPSMITH_KERNELS"] = "off"
+    from ..evidence.adding import add
+    from ..registry.problems import shown
+
+    added = add(file, registry)
+    if as_json:
+        print_json(added_json(added))
+    else:
+        _print(added_lines(added, shown(added.path)))
+
+
+def _print(lines: Iterator[str]) -> None:
+    for line in lines:
+        print(line)

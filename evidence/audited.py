@@ -1,0 +1,69 @@
+"""The audit's part of the evidence: from a results store to verdicts with their counts and the cases that fail."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from ..audit.findings.audited_surface import audited_surface
+from ..audit.findings.measurements import measurements_of
+from ..audit.findings.results import AuditSummary, OverloadSummary
+from ..audit.findings.store import Run, Store
+from ..audit.findings.summary import summarize
+from ..audit.verdicts import CaseVerdict
+from .privacy import PrivateNames, message_of
+from .schema import LISTED, LONGEST_MESSAGE, STRICT, AuditPart, DtypeRow, FailingCases, OverloadRow
+
+
+def audit_part(path: Path, identity: PrivateNames) -> tuple[AuditPart, Run]:
+    """What the newest run of a store showed. Raises StoreError where it cannot be read."""
+    with Store.open(path) as store:
+        run = store.latest_run()
+        summary = summarize(store, run, audited_surface(run))
+        return AuditPart(
+            simulated=run.simulated,
+            samples=str(run.settings.get("samples", "default")),
+            seed=int(run.settings.get("seed", 0)),
+            ops=list(run.settings.get("ops", ())),
+            dtypes=list(run.settings.get("dtypes", ())),
+            sources=list(run.settings.get("sources", ())),
+            complete=summary.run.complete,
+            executed=summary.run.executed,
+            cases=_totals(summary),
+            overloads=_overloads(summary),
+            failing=_failing(store, run, identity),
+        ), run
+
+
+def _totals(summary: AuditSummary) -> dict[CaseVerdict, int]:
+    together: Counter[CaseVerdict] = Counter()
+    for cases in summary.totals.values():
+        together.update(cases)
+    return {verdict: together[verdict] for verdict in CaseVerdict if together[verdict]}
+
+
+def _overloads(summary: AuditSummary) -> dict[str, OverloadRow]:
+    """The overloads with evidence of the operators that were measured: see `measurements_of`."""
+    measured = {each.operator for each in measurements_of(summary)}
+    return {o.name: _row(o) for o in summary.overloads if o.dtypes and o.operator in measured}
+
+
+def _row(overload: OverloadSummary) -> OverloadRow:
+    dtypes = {dtype: DtypeRow(verdict=each.verdict, cases=dict(each.cases)) for dtype, each in overload.dtypes.items()}
+    return OverloadRow(dispatch=overload.dispatch, through=list(overload.through), dtypes=dtypes)
+
+
+def _failing(store: Store, run: Run, identity: PrivateNames) -> dict[str, list[FailingCases]]:
+    """The cases of the verdicts that are listed, by group; those that show the same together."""
+    places = ", ".join("?" * len(LISTED))
+    positions: dict[tuple[str, CaseVerdict, str], list[int]] = {}
+    clean: dict[str, str] = {}
+    for case in store.cases(run.id, f"c.verdict IN ({places})", [verdict.value for verdict in LISTED]):
+        said = case.outcome.message
+        message = clean.setdefault(said, message_of(said, identity, LONGEST_MESSAGE))
+        group = case.group.label + (STRICT if case.group.mode == "strict" else "")
+        positions.setdefault((group, case.outcome.verdict, message), []).append(case.position)
+    failing: dict[str, list[FailingCases]] = {}
+    for (group, verdict, message), at in positions.items():
+        failing.setdefault(group, []).append(FailingCases(verdict=verdict, message=message, positions=at))
+    return failing

@@ -1,0 +1,83 @@
+"""Opens a file of evidence that anybody may have made: bounded in every way, and refused with the reason.
+
+Nothing of the file is unpacked to the disk or run. The file and what it inflates to are bounded before they are looked
+at; pydantic's parser bounds how deep JSON nests, and the schema every list, number and text.
+"""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from .errors import EvidenceError
+from .schema import VERSION, EvidenceFile
+
+LARGEST_FILE = 300 * 1024
+LARGEST_TEXT = 32 * 1024 * 1024
+_GZIP = b"\x1f\x8b"
+
+
+def read(path: Path) -> EvidenceFile:
+    """The evidence in a file that fits the schema; `checking` says whether it also fits itself.
+
+    Raises EvidenceError that names the file and the reason.
+    """
+    try:
+        return parsed(inflated(_contents(path)))
+    except EvidenceError as error:
+        raise EvidenceError(f"{path}: {error}") from error
+
+
+def _contents(path: Path) -> bytes:
+    try:
+        if not path.is_file():
+            raise EvidenceError("no such file" if not path.exists() else "not a file")
+        with path.open("rb") as file:
+            contents = file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise EvidenceError(error.strerror or str(error)) from error
+    if len(contents) > LARGEST_FILE:
+        raise EvidenceError(f"larger than {LARGEST_FILE // 1024} KB: no evidence is")
+    return contents
+
+
+def inflated(contents: bytes) -> bytes:
+    """What a gzip file of one member holds, never more than LARGEST_TEXT bytes of it. Raises EvidenceError."""
+    if not contents.startswith(_GZIP):
+        raise EvidenceError("not compressed with gzip (evidence ends in .json.gz)")
+    inflater = zlib.decompressobj(wbits=31)
+    try:
+        text = inflater.decompress(contents, LARGEST_TEXT + 1)
+    except zlib.error as error:
+        raise EvidenceError("damaged: it cannot be inflated") from error
+    if len(text) > LARGEST_TEXT:
+        raise EvidenceError(f"inflates to more than {LARGEST_TEXT // 2**20} MB: no evidence does")
+    if not inflater.eof:
+        raise EvidenceError("damaged: it ends in the middle")
+    if inflater.unused_data:
+        raise EvidenceError("holds more than one compressed part")
+    return text
+
+
+def parsed(text: bytes) -> EvidenceFile:
+    """The evidence in JSON text, which nests no deeper than pydantic's parser goes. Raises EvidenceError."""
+    try:
+        return EvidenceFile.model_validate_json(text)
+    except ValidationError as error:
+        raise EvidenceError(_first_reason(error)) from error
+
+
+def _first_reason(error: ValidationError) -> str:
+    """The first thing that does not fit the schema, on one line."""
+    problems = error.errors(include_url=False, include_context=False, include_input=False)
+    by_place = {tuple(map(str, problem["loc"])): problem for problem in problems}
+    if ("format",) in by_place:
+        return "not a file of evidence: its JSON says no format 'mpsmith-evidence'"
+    if ("version",) in by_place:
+        return f"of another version than {VERSION}, the one that this mpsmith reads: collect it anew, or update mpsmith"
+    first = problems[0]
+    place = ".".join(str(part) for part in first["loc"])[:120] or "the file"
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return f"does not fit the schema at {place}: {first['msg']}{more}"

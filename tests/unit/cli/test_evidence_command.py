@@ -1,0 +1,53 @@
+"""`mpsmith evidence` as it is typed, with files that no machine collected."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mpsmith.cli.evidence import app
+from support.commands import output, printed_json, refusal
+from support.evidence_files import evidence, kernel_row, written
+
+FOUND = {"aten::mode": {"float32": {"wrong": 2}, "int64": {"passed": 1}}}
+
+
+def test_a_file_is_shown_with_its_machine_and_its_failing_cases(tmp_path: Path) -> None:
+    file = written(tmp_path, evidence(FOUND, kernels=[kernel_row("mode", "aten::mode", ended="signal 6")]))
+    text = output(app, "show", str(file))
+    assert text.startswith(
+        "real device: Apple M3 Pro, 18 GPU cores, 36 GiB, macOS 15.5 (24F74), torch 2.13.0, 2026-01-02"
+    )
+    assert "opinfo:mode:float32:1: wrong, says wrong" in text
+    assert "signal 6" in text
+    assert printed_json(app, "show", str(file))["machine"]["chip"] == "Apple M3 Pro"
+
+
+@pytest.mark.parametrize("command", ["show", "check", "add"])
+def test_what_is_simulated_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    monkeypatch.setenv("MPSMITH_REGISTRY", str(tmp_path / "registry"))
+    file = written(tmp_path, evidence(FOUND, simulated=True))
+    assert "SIMULATED" in output(app, command, str(file))
+    assert printed_json(app, command, str(file))["simulated"] is True
+
+
+@pytest.mark.parametrize("command", ["show", "check", "add"])
+def test_what_cannot_be_true_is_refused(tmp_path: Path, command: str) -> None:
+    file = written(tmp_path, evidence(FOUND, chip="x86_64"))
+    assert "not one of Apple's" in refusal(app, command, str(file))
+
+
+def test_all_added_evidence_is_shown_by_device_with_conflicts(tmp_path: Path) -> None:
+    registry = str(tmp_path / "registry")
+    assert "no evidence has been added" in output(app, "show", "--registry", registry)
+    passes = {"aten::mode": {"float32": {"passed": 2}}}
+    for each in (evidence(FOUND), evidence(passes, chip="Apple M1"), evidence(passes, simulated=True)):
+        output(app, "add", str(written(tmp_path, each)), "--registry", registry)
+    text = output(app, "show", "--registry", registry)
+    assert "1 operator on which devices disagree" in text
+    assert "aten::mode with torch 2.13.0: Apple M1, macOS 15: native; Apple M3, macOS 15: wrong" in text
+    assert "SIMULATED, torch 2.13.0" in text
+    plain = printed_json(app, "show", "--registry", registry)
+    assert [device["simulated"] for device in plain["devices"]] == [False, False, True]
+    assert [conflict["operator"] for conflict in plain["conflicts"]] == ["aten::mode"]

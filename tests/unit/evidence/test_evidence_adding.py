@@ -1,0 +1,100 @@
+"""Taking evidence in: what a real device showed reaches the registry, what is simulated does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mpsmith.evidence.adding import add
+from mpsmith.evidence.errors import EvidenceError
+from mpsmith.kernels.verification.evidence import source_digest
+from mpsmith.registry.files import edit, load
+from mpsmith.registry.model import Status
+from support.evidence_files import evidence, kernel_row, written
+
+MODE = {"aten::mode": {"float32": {"fallback": 3}}}
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Path:
+    folder = tmp_path / "registry"
+    folder.mkdir()
+    edit(folder, "aten::sort", {"owner": "ada"}, add=True)
+    return folder
+
+
+def texts(registry: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in registry.glob("*.yaml")}
+
+
+def test_what_a_real_device_showed_reaches_the_registry(tmp_path: Path, registry: Path) -> None:
+    source = source_digest("mode")
+    file = written(tmp_path, evidence(MODE, kernels=[kernel_row("mode", "aten::mode", source=source)]))
+    added = add(file, registry)
+    assert added.path.parent == registry / "evidence"
+    assert added.path.name.startswith("apple-m3-pro_macos-15.5_torch-2.13.0_2026-01-02_")
+    assert added.path.read_bytes() == file.read_bytes()
+    entry = load(registry)["aten::mode"]
+    assert (entry.measured["mps"].verdict, entry.measured["mps"].torch) == ("fallback", "2.13.0")
+    assert entry.status is Status.verified
+    assert entry.evidence["mps"].source == source
+    assert added.verified == ("aten::mode",)
+    assert load(registry)["aten::sort"].owner == "ada"
+
+
+def test_the_same_file_again_changes_nothing(tmp_path: Path, registry: Path) -> None:
+    file = written(tmp_path, evidence(MODE))
+    assert add(file, registry).new
+    before = texts(registry)
+    again = add(file, registry)
+    assert not again.new
+    assert texts(registry) == before
+    assert len(list((registry / "evidence").iterdir())) == 1
+
+
+def test_simulated_evidence_is_kept_and_changes_nothing(tmp_path: Path, registry: Path) -> None:
+    before = texts(registry)
+    row = kernel_row("mode", "aten::mode", source=source_digest("mode"), simulated=True)
+    added = add(written(tmp_path, evidence(MODE, simulated=True, kernels=[row])), registry)
+    assert added.path.name.startswith("simulated_")
+    assert texts(registry) == before
+    assert (added.verified, added.synced) == ((), None)
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        (kernel_row("mode", "aten::mode"), "other sources"),
+        (kernel_row("nowhere", "aten::mode"), "no such kernels"),
+        (kernel_row("mode", "aten::add", source=source_digest("mode")), "no kernel of aten::add"),
+    ],
+)
+def test_kernels_that_are_not_those_here_are_not_verified(
+    tmp_path: Path, registry: Path, row: dict[str, object], why: str
+) -> None:
+    added = add(written(tmp_path, evidence(MODE, kernels=[row])), registry)
+    assert added.verified == ()
+    assert why in added.not_verified[str(row["family"])]
+    assert {entry.status for entry in load(registry).values()} == {None}
+
+
+@pytest.mark.parametrize("fields", [{"failed": 1}, {"ended": "signal 6"}, {"cases": 0, "operators": []}])
+def test_kernels_that_failed_are_not_verified(tmp_path: Path, registry: Path, fields: dict[str, object]) -> None:
+    row = kernel_row("mode", "aten::mode", source=source_digest("mode")) | fields
+    added = add(written(tmp_path, evidence(MODE, kernels=[row])), registry)
+    assert (added.verified, added.not_verified) == ((), {})
+
+
+def test_what_is_refused_leaves_nothing(tmp_path: Path, registry: Path) -> None:
+    before = texts(registry)
+    file = written(tmp_path, evidence(MODE, chip="x86_64"))
+    with pytest.raises(EvidenceError, match="not one of Apple's"):
+        add(file, registry)
+    assert texts(registry) == before
+    assert not (registry / "evidence").exists()
+
+
+def test_a_new_registry_can_begin_with_evidence(tmp_path: Path) -> None:
+    add(written(tmp_path, evidence(MODE)), tmp_path / "new")
+    assert list(load(tmp_path / "new")) == ["aten::mode"]

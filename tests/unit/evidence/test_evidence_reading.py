@@ -1,0 +1,118 @@
+"""A file of evidence may come from anybody: what is none is refused, with the reason, before it costs anything."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mpsmith.evidence import reading
+from mpsmith.evidence.errors import EvidenceError
+from mpsmith.evidence.reading import LARGEST_FILE, read
+from support.evidence_files import evidence, evidence_data, written
+
+
+def compressed(folder: Path, text: bytes) -> Path:
+    path = folder / "evidence.json.gz"
+    path.write_bytes(gzip.compress(text, mtime=0))
+    return path
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    first = evidence({"aten::mode": {"float32": {"wrong": 2}}})
+    assert read(written(tmp_path, first)) == first
+
+
+def test_the_same_evidence_gives_the_same_bytes(tmp_path: Path) -> None:
+    one, other = (written(tmp_path, evidence(), name) for name in ("a.json.gz", "b.json.gz"))
+    assert one.read_bytes() == other.read_bytes()
+
+
+def test_a_bomb_is_not_inflated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = compressed(tmp_path, b" " * 2**26)
+    assert path.stat().st_size < LARGEST_FILE
+    monkeypatch.setattr(reading, "parsed", lambda text: pytest.fail("it was parsed"))
+    with pytest.raises(EvidenceError, match="inflates to more than 32 MB"):
+        read(path)
+
+
+@pytest.mark.parametrize("opening", [b"[", b'{"a":', b'{"audit":{"overloads":{"aten::mode":'])
+def test_deep_nesting_is_refused(tmp_path: Path, opening: bytes) -> None:
+    with pytest.raises(EvidenceError, match="recursion limit"):
+        read(compressed(tmp_path, opening * 800_000))
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda path: path.unlink(), "no such file"),
+        (lambda path: path.write_bytes(b"{}"), "not compressed"),
+        (lambda path: path.write_bytes(b""), "not compressed"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-20]), "ends in the middle"),
+        (lambda path: path.write_bytes(path.read_bytes()[:60] + b"\0" * 40 + path.read_bytes()[100:]), "damaged"),
+        (lambda path: path.write_bytes(path.read_bytes() * 2), "more than one compressed part"),
+        (lambda path: path.write_bytes(b"\x1f\x8b" + b"\0" * LARGEST_FILE), "larger than 300 KB"),
+    ],
+)
+def test_a_damaged_file_is_refused(tmp_path: Path, damage: Callable[[Path], object], reason: str) -> None:
+    path = written(tmp_path, evidence())
+    damage(path)
+    with pytest.raises(EvidenceError, match=reason) as refused:
+        read(path)
+    assert str(refused.value).startswith(str(path))
+    assert "\n" not in str(refused.value)
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(EvidenceError, match="not a file"):
+        read(tmp_path)
+
+
+def changed(data: dict[str, Any], *keys: str, value: object) -> dict[str, Any]:
+    target = data
+    for key in keys[:-1]:
+        target = target[key]
+    target[keys[-1]] = value
+    return data
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "reason"),
+    [
+        (("version",), 2, "another version than 1"),
+        (("format",), "zip", "not a file of evidence"),
+        (("colour",), "red", "colour: Extra inputs"),
+        (("machine", "serial"), "C02", "machine.serial: Extra inputs"),
+        (("machine", "variables"), {"HOME": "x"}, "machine.variables"),
+        (("machine", "gpu_cores"), -1, "gpu_cores"),
+        (("audit", "executed"), -3, "executed"),
+        (("audit", "executed"), 10**30, "executed"),
+        (("audit", "overloads"), {"../../etc": {"dtypes": {}}}, "overloads"),
+        (("audit", "failing"), {"opinfo:mode:float32": [{"verdict": "wrong", "positions": []}]}, "positions"),
+        (("audit", "failing"), {"opinfo:mode:float32\n": []}, "failing"),
+        (("collected",), "yesterday", "collected"),
+        (("collected",), "2026-01-01T00:00:00", "timezone"),
+        (("kernels",), [{"family": "mode"}], "kernels.0"),
+        (("simulated",), None, "simulated"),
+    ],
+)
+def test_what_does_not_fit_the_schema_is_refused(
+    tmp_path: Path, keys: tuple[str, ...], value: object, reason: str
+) -> None:
+    text = json.dumps(changed(evidence_data(), *keys, value=value)).encode()
+    with pytest.raises(EvidenceError, match=reason):
+        read(compressed(tmp_path, text))
+
+
+def test_times_are_numbers(tmp_path: Path) -> None:
+    timing = '{"operator": "aten::mode", "elements": 3, "cpu": NaN}'
+    row = '{"family": "mode", "simulated": false, "source": "0123456789abcdef", "timing": TIMING}'.replace(
+        "TIMING", timing
+    )
+    text = json.dumps(evidence_data()).replace('"kernels": []', f'"kernels": [{row}]').encode()
+    with pytest.raises(EvidenceError, match="cpu"):
+        read(compressed(tmp_path, text))
