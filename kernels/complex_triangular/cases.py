@@ -70,7 +70,18 @@ def _cholesky(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
             yield factor, upper
 
 
+def _invertible(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    for matrix, _ in _systems(dtype):
+        yield (matrix.flip(-1),)
+
+
+def _inverse(a: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    inverse, info = torch.linalg.inv_ex(a)
+    return inverse, info
+
+
 CASES = (
+    KernelCall("linalg.inv_ex", ("aten::linalg_inv_ex",), _inverse, _invertible, _DTYPES),
     KernelCall(
         "linalg.solve_triangular",
         ("aten::linalg_solve_triangular",),

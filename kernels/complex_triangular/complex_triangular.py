@@ -104,6 +104,30 @@ def cholesky_inverse(self: torch.Tensor, upper: bool = False) -> torch.Tensor:
     return result
 
 
+def linalg_inv_ex(A: torch.Tensor, *, check_errors: bool = False) -> tuple[torch.Tensor, torch.Tensor]:  # noqa: N803
+    """`linalg_inv_ex`, from torch's own LU factorization: complex64 since 2.14."""
+    empty_results(_aten.linalg_inv_ex.default, [A], torch.device("meta"), check_errors=check_errors)
+    factors, pivots, infos = torch.linalg.lu_factor_ex(A)
+    if check_errors:
+        torch._linalg_check_errors(infos, "linalg.inv_ex", is_matrix=A.dim() == 2)
+    identity = torch.eye(A.shape[-1], dtype=A.dtype, device=A.device).expand(A.shape)
+    return linalg_lu_solve(factors, pivots, identity), infos
+
+
+def linalg_inv_ex_out(
+    A: torch.Tensor,  # noqa: N803
+    *,
+    check_errors: bool = False,
+    inverse: torch.Tensor,
+    info: torch.Tensor,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """`linalg_inv_ex.inverse`."""
+    results = linalg_inv_ex(A, check_errors=check_errors)
+    outputs, dtypes = {"inverse": inverse, "info": info}, [torch.complex64, torch.int32]
+    check_outputs(_aten.linalg_inv_ex.inverse, [A], outputs, dtypes, check_errors=check_errors)
+    return inverse.copy_(results[0]), info.copy_(results[1])
+
+
 def linalg_lu_solve_out(
     LU: torch.Tensor,  # noqa: N803
     pivots: torch.Tensor,
@@ -183,6 +207,11 @@ def factors_are_complex(LU: torch.Tensor, *arguments: object, **options: object)
     return LU.dtype == torch.complex64
 
 
+def matrices_are_complex(A: torch.Tensor, *arguments: object, **options: object) -> bool:  # noqa: N803
+    """The same of an argument that is called A."""
+    return A.dtype == torch.complex64
+
+
 KERNELS: tuple[tuple[str, Callable[..., Any]], ...] = ()
 OVERRIDES = (
     ("aten::linalg_solve_triangular", linalg_solve_triangular, is_complex),
@@ -191,6 +220,8 @@ OVERRIDES = (
     ("aten::triangular_solve.X", triangular_solve_out, is_complex),
     ("aten::linalg_lu_solve", linalg_lu_solve, factors_are_complex),
     ("aten::linalg_lu_solve.out", linalg_lu_solve_out, factors_are_complex),
+    ("aten::linalg_inv_ex", linalg_inv_ex, matrices_are_complex),
+    ("aten::linalg_inv_ex.inverse", linalg_inv_ex_out, matrices_are_complex),
     ("aten::cholesky_inverse", cholesky_inverse, is_complex),
     ("aten::cholesky_inverse.out", cholesky_inverse_out, is_complex),
 )

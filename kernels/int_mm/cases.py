@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from ..verification.calls import KernelCall
-from ..verification.inputs import integers
+from ..verification.calls import INTEGERS, KernelCall
+from ..verification.inputs import integers, values
 
 # Rows, inner dimension and columns: within a tile, exactly one, beyond it, and long sums of the largest products.
 _SIZES = ((3, 4, 5), (64, 32, 64), (65, 33, 70), (1, 300, 1), (17, 1, 2), (0, 3, 4), (3, 0, 4), (2, 1_100, 3))
@@ -29,9 +29,36 @@ def _into(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return torch.ops.aten._int_mm.out(x, y, out=out)  # type: ignore[no-any-return]
 
 
+def _layers(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    for shape, outputs in (((4, 5), 3), ((2, 3, 7), 4), ((6,), 2), ((3, 0), 2)):
+        x, weight, bias = (values(sizes, dtype) for sizes in (shape, (outputs, shape[-1]), (outputs,)))
+        yield x, weight, None
+        yield x * 17, weight * 11, bias
+    yield x, values((0,), dtype), None
+
+
+def _vectors(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    for shape in ((3, 4), (4,), (), (3, 1)):
+        for beta, alpha in ((1, 1), (0, 1), (3, 2)) if dtype != torch.bool else ((True, True), (False, True)):
+            yield values(shape, dtype), values((3,), dtype), values((4,), dtype), beta, alpha
+
+
+def _outer(x: torch.Tensor, one: torch.Tensor, other: torch.Tensor, beta: int, alpha: int) -> torch.Tensor:
+    return torch.addr(x, one, other, beta=beta, alpha=alpha)
+
+
+def _outer_into(x: torch.Tensor, one: torch.Tensor, other: torch.Tensor, beta: int, alpha: int) -> torch.Tensor:
+    out = torch.ones(len(one), len(other), dtype=x.dtype, device=x.device)
+    return torch.addr(x, one, other, beta=beta, alpha=alpha, out=out)
+
+
 _DTYPES = (torch.int8, torch.uint8)
+_BOOLS = (*INTEGERS, torch.bool)
 
 CASES = (
     KernelCall("_int_mm", ("aten::_int_mm",), torch._int_mm, _matrices, _DTYPES),
     KernelCall("_int_mm", ("aten::_int_mm",), _into, _matrices, _DTYPES, variant="out"),
+    KernelCall("nn.functional.linear", ("aten::linear",), torch.nn.functional.linear, _layers, INTEGERS),
+    KernelCall("addr", ("aten::addr",), _outer, _vectors, _BOOLS),
+    KernelCall("addr", ("aten::addr",), _outer_into, _vectors, _BOOLS, variant="out"),
 )
