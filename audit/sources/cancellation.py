@@ -79,7 +79,8 @@ def here_and_there(case: Case) -> Case:
 def smaller_in_turn(tensor: Tensor, length: int) -> Tensor:
     """The tensor with stretches of so many elements times `SMALL`, and as many between them as they are."""
     factors = torch.tensor(SMALL)
-    places = torch.arange(tensor.numel()) // length
+    # Of a list of hundreds of tensors the last stretches are longer than any number of 64 bits.
+    places = torch.arange(tensor.numel()) // min(length, max(tensor.numel(), 1))
     turned = torch.where(places % 2 == 0, factors[places // 2 % len(SMALL)], 1.0)
     return tensor * turned.view(tensor.shape).to(tensor.dtype)
 

@@ -54,7 +54,17 @@ def _is_batch(case: Case, size: int, dimensions: int) -> bool:
     """Whether a size is that of the first dimensions alone."""
     inner = any(size in tensor.shape[1:] for tensor in tensors_of(case))
     numbers = [leaf for argument in _without_sizes(case, size, dimensions) for leaf in leaves(argument)]
-    return size > 1 and not inner and not any(type(number) is int and number == size for number in numbers)
+    named = any(type(number) is int and number == size for number in numbers)
+    return size > 1 and not inner and not named and _lists_are_known(case)
+
+
+def _lists_are_known(case: Case) -> bool:
+    """Whether each list of numbers is as long as a dimension of what has several: else its length may follow the batch.
+
+    Of pairs of rows there are half the square, and `_pdist_backward` on the CPU reads beyond a list that is too short.
+    """
+    sizes = {size for tensor in tensors_of(case) if tensor.dim() > 1 for size in tensor.shape}
+    return all(tensor.dim() != 1 or tensor.numel() == 1 or len(tensor) in sizes for tensor in tensors_of(case))
 
 
 def _without_sizes(case: Case, size: int, dimensions: int) -> Iterator[Any]:

@@ -90,7 +90,12 @@ def _counts(tensor: Tensor) -> bool:
 
 def _different(results: Sequence[Tensor]) -> int:
     """How many different elements there are in the result that has most."""
-    return max(len(torch.unique(result.detach())) for result in results)
+    return max(len(torch.unique(_real(result.detach()))) for result in results)
+
+
+def _real(tensor: Tensor) -> Tensor:
+    """The real and imaginary parts as numbers of their own: torch does not sort complex ones."""
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
 
 
 def _points_one_way(tensor: Tensor) -> bool:

@@ -123,7 +123,7 @@ WITHOUT_VALUES = ("resize*", "_resize*", "set_*", "empty*", "new_empty*")
 # Their CPU kernels trust that all tensors fit each other, and write beyond the memory of those that do not.
 TRUSTING = (
     *("_cummax_helper", "_cummin_helper", "_cholesky_solve_helper", "adaptive_max_pool3d_backward"),
-    *("_compute_linear_combination", "_stack"),
+    *("_compute_linear_combination", "_ctc_loss_backward", "_stack"),
 )
 # Nothing computes with their dtypes.
 OF_EIGHT_BITS = ("_scaled_mm*",)

@@ -34,6 +34,12 @@ def test_a_size_that_another_dimension_has_is_no_batch() -> None:
     assert repeated_batch(Case(call, (torch.rand(3, 3), torch.rand(3, 3)))) is None
 
 
+def test_a_list_whose_length_may_follow_the_batch_keeps_it() -> None:
+    pairs = torch.rand(6)
+    call = SchemaCall("aten::_pdist_backward")
+    assert repeated_batch(Case(call, (pairs, torch.rand(4, 3), 2.0, pairs))) is None
+
+
 def test_the_first_call_with_a_batch_is_taken() -> None:
     call = SchemaCall("aten::tanh_backward")
     square, other = torch.rand(3, 3), torch.rand(2, 3)

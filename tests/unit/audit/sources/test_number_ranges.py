@@ -42,11 +42,23 @@ def test_numbers_below_a_threshold_are_made_larger() -> None:
     assert telling(told) is told
 
 
+def test_complex_results_are_told_apart() -> None:
+    few = Case(SchemaCall("aten::angle"), (torch.ones(24, dtype=torch.complex64),))
+    assert telling(few) is few
+    called = Case(SchemaCall("aten::complex"), (torch.ones(24), torch.linspace(0, 1, 24)))
+    assert telling(called) is called
+
+
 def test_each_set_of_tensors_is_small_in_some_element() -> None:
     (case,) = near_zero_here_and_there(Case(torch.addcdiv, tuple(torch.ones(24) for _ in range(3))))
     small = {tuple(bool(tensor[i] < 0.5) for tensor in case.args) for i in range(24)}
     assert len(small) == 8
     assert not list(near_zero_here_and_there(Case(torch.exp, (torch.ones(24),))))
+
+
+def test_the_last_of_hundreds_of_tensors_is_small_everywhere() -> None:
+    (case,) = near_zero_here_and_there(Case(torch._foreach_abs, ([torch.ones(3) for _ in range(100)],)))
+    assert (case.args[0][-1] < 0.5).all()
 
 
 def test_statistics_get_a_large_mean_and_gradients_do_not() -> None:
