@@ -1,4 +1,4 @@
-"""``mpsmith report``: what an audit showed, as text, Markdown, JSON, CSV or one HTML page."""
+"""``mpsmith report``: what an audit showed, as text, Markdown, JSON, CSV, one HTML page or a site of pages."""
 
 from __future__ import annotations
 
@@ -46,12 +46,42 @@ def report(
         Format | None,
         typer.Option(
             "--format",
-            help="The form, terminal by default; json-schema describes the JSON form, all is every file at once.",
+            help="The form, terminal by default; json-schema describes the JSON form, all is the site with every file.",
         ),
     ] = None,
     output: Annotated[
         Path | None,
         typer.Option(help="The file to write; with --format all the folder (default: reports/published)."),
+    ] = None,
+    site: Annotated[
+        Path | None,
+        typer.Option(
+            "--site",
+            metavar="DIR",
+            file_okay=False,
+            help="Write a site of pages with the data files, to open from disk.",
+        ),
+    ] = None,
+    before: Annotated[
+        Path | None,
+        typer.Option(
+            "--before",
+            metavar="FILE",
+            help="With --site, tell what changed since this audit: a results store or a JSON report; of the same store "
+            "the run before.",
+        ),
+    ] = None,
+    trace: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--trace",
+            metavar="FILE",
+            help="With --site, a page of what `mpsmith trace --json` printed; may be repeated.",
+        ),
+    ] = None,
+    networks: Annotated[
+        Path | None,
+        typer.Option("--networks", metavar="FILE", help="With --site, a page of what `mpsmith networks --json` said."),
     ] = None,
     verdict: Annotated[
         list[str] | None, typer.Option(help="Only this verdict, such as missing or dtype-gap; may be repeated.")
@@ -78,6 +108,12 @@ def report(
     from ..audit.verdicts import CaseVerdict, OverloadVerdict
 
     form = _form(form, as_json)
+    if site is not None:
+        if form is not Format.TERMINAL or output is not None:
+            raise MpsmithError("--site has every form in it: leave out --format and --output")
+        form, output = Format.ALL, site
+    if (before or trace or networks) and form is not Format.ALL:
+        raise MpsmithError("--before, --trace and --networks are for pages: name a folder for them with --site")
     operators, dtypes = values_of(ops, "--ops"), values_of(dtype, "--dtype")
     if form is Format.JSON_SCHEMA:
         from ..reports.json_report import render_schema
@@ -89,6 +125,8 @@ def report(
     with Store.open(store) as opened:
         chosen = opened.latest_run(compiled=compiled) if run is None else opened.run(run)
         if chosen.compiled:
+            if site is not None:
+                raise MpsmithError("a site is of calls as they are, with a page of compiled ones: choose such a run")
             if cases or unexplained or verdict or operators or dtypes:
                 raise MpsmithError("the report of compiled calls takes no filters: its JSON has every operator")
             _emit_compiled(opened, chosen, form, output)
@@ -102,7 +140,15 @@ def report(
             return
         summary = _summary(opened, chosen)
     selected = _selected(summary, overload_verdicts, operators, dtypes)
-    _write(selected, form, output, filtered=selected is not summary)
+    filtered = selected is not summary
+    if form is Format.ALL:
+        if output is None and filtered:
+            raise MpsmithError(f"{PUBLISHED} is for the whole report: name another folder for a part with --site")
+        earlier = _before(before, store, chosen) if before is not None else None
+        for path in _write_site(selected, output or PUBLISHED, earlier, trace or [], networks):
+            print(path)
+    else:
+        _write(selected, form, output, filtered=filtered)
     if summary.run.executed == 0:
         raise MpsmithError(f"run {chosen.id} of {store} executed no case, so nothing is known (audit again)")
 
@@ -118,12 +164,58 @@ def _emit_compiled(store: Store, run: Run, form: Format, output: Path | None) ->
 
 
 def publish(store: Path, folder: Path = PUBLISHED) -> list[Path]:
-    """Write the report of the store's newest run into `folder` in every form; the paths written."""
+    """Write the site of the store's newest run into `folder`, with the data files; its paths."""
     from ..audit.findings.store import Store
-    from ..reports.publish import write_all
 
     with Store.open(store) as opened:
-        return write_all(_summary(opened, opened.latest_run()), folder)
+        summary = _summary(opened, opened.latest_run())
+    return _write_site(summary, folder)
+
+
+def _write_site(
+    summary: AuditSummary,
+    folder: Path,
+    before: AuditSummary | None = None,
+    traces: Sequence[Path] = (),
+    networks: Path | None = None,
+) -> list[Path]:
+    from ..registry import found_wrong
+    from ..registry.files import load
+    from ..registry.problems import RegistryError
+    from ..reports.site.content import SiteContent
+    from ..reports.site.networks import read_networks
+    from ..reports.site.traces import read_trace
+    from ..reports.site.writing import write_site
+
+    traced = [read_trace(path) for path in traces]
+    observed = read_networks(networks) if networks is not None else None
+    try:
+        content = SiteContent(summary, load(), found_wrong.load(), before, traced, observed)
+    except RegistryError:  # said by _registered already
+        content = SiteContent(summary, before=before, traces=traced, networks=observed)
+    return write_site(content, folder)
+
+
+def _before(path: Path, store: Path, chosen: Run) -> AuditSummary:
+    """The audit to compare with: a JSON report, or the newest of a store; of the shown one's store the run before."""
+    from ..audit.findings.store import Store
+    from ..reports import json_report
+
+    if path.suffix == ".json":
+        try:
+            return json_report.read(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise MpsmithError(f"cannot read {path}: {error.strerror}") from error
+    with Store.open(path) as opened:
+        same = path.resolve() == store.resolve()
+        runs = [
+            each
+            for each in opened.runs()
+            if each.finished and not each.compiled and not (same and each.id >= chosen.id)
+        ]
+        if not runs:
+            raise MpsmithError(f"{path} has no finished audit to compare with (name a store or JSON report that has)")
+        return _summary(opened, runs[-1])
 
 
 def _form(form: Format | None, as_json: bool) -> Format:
@@ -160,14 +252,6 @@ def _selected(
 
 
 def _write(summary: AuditSummary, form: Format, output: Path | None, *, filtered: bool) -> None:
-    if form is Format.ALL:
-        from ..reports.publish import write_all
-
-        if output is None and filtered:
-            raise MpsmithError(f"{PUBLISHED} is for the whole report: name another folder for a part with --output")
-        for path in write_all(summary, output or PUBLISHED):
-            print(path)
-        return
     if form is Format.TERMINAL:
         from ..reports import terminal
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ..audit.coverage import ReleaseCoverage, from_data
@@ -18,72 +16,79 @@ from ..audit.releases import data as release_data
 from ..errors import MpsmithError
 from .coverage_cells import HISTORY_TITLES, OPERATOR_TITLES, history_cells, operator_cells
 from .coverage_chart import history_svg
+from .page import Page
+from .tables import Table
 
-TEMPLATES = Path(__file__).parent / "templates"
 
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{title}</title>
-<style>body {{ font: 16px system-ui, sans-serif; margin: 2rem auto; max-width: 80rem; padding: 0 1rem }}</style>
-</head>
-<body>
-{section}
-</body>
-</html>
-"""
+@dataclass(frozen=True)
+class CoverageSection:
+    """Chart and figures of all releases, and the joined table of one release.
+
+    Attributes:
+        source: what the release was read from, a sentence.
+        chart: the history drawn.
+        history: a row for each release, the newest first.
+        operators: those of the release; composed ones are left out: they need no kernel.
+        simulated: some verdict was shown by no Mac; such verdicts say so.
+        open: whether the tables are unfolded.
+    """
+
+    source: str
+    chart: Markup
+    history: Table
+    operators: Table
+    simulated: bool
+    open: bool = False
 
 
 def section(
-    coverage: ReleaseCoverage, rows: Sequence[OperatorRow], counts: Sequence[ReleaseCounts], *, interactive: bool
-) -> Markup:
-    """The section: chart and figures of all releases, and the joined table of one release.
-
-    `interactive` adds search and filters, with a script of their own. Operators that are composed of others are left
-    out of the table: they need no kernel. Verdicts that no Mac has shown say `simulated`.
-    """
-    needing = [row for row in rows if row.standing is not Standing.COMPOSITE]
-    environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined)
-    text = environment.get_template("coverage.html.j2").render(
-        release=coverage.release,
+    coverage: ReleaseCoverage, rows: Sequence[OperatorRow], counts: Sequence[ReleaseCounts], *, unfolded: bool = False
+) -> CoverageSection:
+    """The section of one release, with the verdicts that `rows` have."""
+    public_first = sorted(rows, key=lambda row: row.operator.startswith("_"))
+    return CoverageSection(
         source=f"Torch {coverage.release}: {coverage.source}",
         chart=Markup(history_svg(counts, inline=True)),
-        interactive=interactive,
+        history=Table(
+            "The figures of every release",
+            HISTORY_TITLES,
+            tuple(history_cells(count) for count in reversed(counts)),
+            "Overloads count each by itself, operators with their in-place twin as one.",
+        ),
+        operators=Table(
+            f"Operators in torch {coverage.release}",
+            OPERATOR_TITLES,
+            tuple(operator_cells(row) for row in public_first if row.standing is not Standing.COMPOSITE),
+            "Operators that are composed of others are left out: they need no kernel.",
+            frozenset({"operator", "replacement"}),
+        ),
         simulated=any(row.measured_on == "simulated" for row in rows),
-        history_titles=HISTORY_TITLES,
-        history_rows=[history_cells(count) for count in counts],
-        standings=[standing.value for standing in Standing if standing is not Standing.COMPOSITE],
-        operator_titles=OPERATOR_TITLES,
-        operator_rows=[operator_cells(row) for row in needing],
-        drift_column=OPERATOR_TITLES.index("drift"),
+        open=unfolded,
     )
-    return Markup(text)
 
 
-def section_of(summary: AuditSummary) -> Markup:
+def section_of(summary: AuditSummary, *, unfolded: bool = False) -> CoverageSection | None:
     """The section for a report: the release whose coverage was audited, with this audit's verdicts beside it.
 
-    Empty for a release that the committed data do not have.
+    None for a release that the committed data do not have.
     """
     data = release_data.load()
     try:
         position = data.index(str(summary.run.environment.get("profile") or summary.surface_release))
     except MpsmithError:
-        return Markup("")
+        return None
     coverage = from_data(data, position)
     verdicts = {operator.name: operator.verdict.value for operator in summary.operators}
     grades = {operator.name: operator.grade.value for operator in summary.operators if operator.grade}
     audit = AuditVerdicts(verdicts, "simulated" if summary.run.simulated else "mps", grades)
     known = {operator.name: operator.registered for operator in summary.operators}
     rows = [_with_registry(row, known) for row in operator_rows(coverage, data, audit=audit)]
-    return section(coverage, rows, _committed_history(), interactive=False)
+    return section(coverage, rows, committed_history(), unfolded=unfolded)
 
 
 @cache
-def _committed_history() -> tuple[ReleaseCounts, ...]:
+def committed_history() -> tuple[ReleaseCounts, ...]:
+    """The figures of the releases in the committed data."""
     return history(release_data.load())
 
 
@@ -94,5 +99,5 @@ def _with_registry(row: OperatorRow, known: Mapping[str, RegistryStatus | None])
 
 def page(coverage: ReleaseCoverage, rows: Sequence[OperatorRow], counts: Sequence[ReleaseCounts]) -> str:
     """The section as a page that needs nothing else."""
-    title = f"MPS coverage of torch {coverage.release}"
-    return _PAGE.format(title=title, section=section(coverage, rows, counts, interactive=True))
+    frame = Page(file="", title=f"MPS coverage of torch {coverage.release}", wide=True, inline=True)
+    return frame.render("releases.html.j2", coverage=section(coverage, rows, counts, unfolded=True))

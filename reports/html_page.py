@@ -1,333 +1,92 @@
-"""The report as one HTML file that needs nothing else: style, script and data are inside, and it opens from disk."""
+"""The report as one HTML file that needs nothing else: style, scripts and data are inside, and it opens from disk."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
-from pathlib import Path
-from typing import Any
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
-
-from .._version import __version__
-from ..audit.findings.overload_verdict import SEVERITY
-from ..audit.findings.results import (
-    AuditSummary,
-    DtypeEvidence,
-    EntryDtype,
-    EntrySummary,
-    OperatorSummary,
-    OverloadSummary,
-    RegistryStatus,
-)
-from ..audit.verdicts import CASE_SEVERITY, CaseVerdict, Grade, OverloadVerdict
+from ..audit.findings.results import AuditSummary
 from . import compiled_tables, module_tables, shipped_tables, tables
-from .charts import charts, style_of
+from .audit_overview import overview
 from .coverage_page import section_of
-from .tables import SHORT_DTYPES
-from .wording import (
-    CASE_LETTERS,
-    GRADE_MEANING,
-    LETTERS,
-    MEANING,
-    completeness,
-    key_figures,
-    settings_text,
-    simulated_note,
-    subtitle,
-    surface_note,
-    title,
-)
-
-TEMPLATES = Path(__file__).parent / "templates"
-
-# What the page shows of each overload and entry, so that it stays small however much fails; the JSON has all of it.
-SHOWN_CASES = 3
-SHOWN_TEXT = 300
+from .explorer_data import details, entry_table, legend, operator_table, overload_table
+from .look import given, slug
+from .operator_facts import operator_facts
+from .page import SCRIPTS, Page
+from .release_history import history_of
+from .tables import Table
+from .wording import settings_text, simulated_note, subtitle, title
 
 
 def render(summary: AuditSummary) -> str:
     """The report as the text of an HTML page."""
-    static = [
+    page = Page(
+        file="",
+        title=title(summary),
+        subtitle=f"{subtitle(summary)} · {settings_text(summary.run.settings)}",
+        simulated_note=simulated_note(summary),
+        scripts=tuple(script for script in SCRIPTS if script != "start.js"),
+        data=data_of(summary),
+        wide=True,
+        inline=True,
+    )
+    listed = [*finding_tables(summary), *compiled(summary), *run_tables(summary)]
+    places = {heading: f"#{slug(heading)}" for heading in map(heading_of, listed)}
+    return page.render("report.html.j2", audit=overview(summary, places), tables=listed, coverage=section_of(summary))
+
+
+def data_of(summary: AuditSummary) -> list[str]:
+    """The data of the explorer as scripts, all of them."""
+    history = history_of(summary)
+    facts = operator_facts(summary, history)
+    named = {
+        "legend": legend(summary, history),
+        "operators": operator_table(summary, facts),
+        "overloads": overload_table(summary, {}),
+        "entries": entry_table(summary),
+    }
+    parts = {f"details/{number:02}": part for number, part in enumerate(details(summary, facts))}
+    return [given(name, data) for name, data in {**named, **parts}.items()]
+
+
+def heading_of(table: Table) -> str:
+    """The heading without the mark of a simulated run, which pages show in another way."""
+    return table.heading.replace(" (SIMULATED)", "")
+
+
+def finding_tables(summary: AuditSummary) -> list[Table]:
+    """What is wrong, and why: the tables that have rows."""
+    return _with_rows(
         tables.at_fault_table(summary),
         tables.unexplained_table(summary),
-        tables.rule_table(summary),
-        tables.grade_table(summary),
-        shipped_tables.shipped_table(summary),
-        shipped_tables.wrong_kernel_table(summary),
-        compiled_tables.cure_table(summary),
-        compiled_tables.break_table(summary),
         tables.breakage_table(summary),
-        tables.fallback_table(summary),
+        shipped_tables.wrong_kernel_table(summary),
         module_tables.known_report_table(summary),
-        module_tables.module_table(summary),
+        tables.fallback_table(summary),
+        tables.rule_table(summary),
         tables.disagreement_table(summary),
         tables.unattributed_table(summary),
+        module_tables.module_table(summary),
+    )
+
+
+def compiled(summary: AuditSummary) -> list[Table]:
+    """What torch.compile makes of the operators."""
+    return _with_rows(compiled_tables.cure_table(summary), compiled_tables.break_table(summary))
+
+
+def run_tables(summary: AuditSummary) -> list[Table]:
+    """What the audit rests on: how much was executed, of which grade, and where."""
+    return _with_rows(
+        tables.grade_table(summary),
         tables.case_table(summary),
+        tables.dtype_table(summary),
+        shipped_tables.shipped_table(summary),
+        shipped_tables.stood_in_table(summary),
+        shipped_tables.never_launched_table(summary),
         tables.skip_table(summary),
         tables.not_executed_table(summary),
         tables.missed_table(summary),
-        shipped_tables.stood_in_table(summary),
-        shipped_tables.never_launched_table(summary),
         tables.environment_table(summary),
-    ]
-    return (
-        _environment()
-        .get_template("report.html.j2")
-        .render(
-            summary=summary,
-            title=title(summary),
-            subtitle=subtitle(summary),
-            simulated_note=simulated_note(summary),
-            surface_note=surface_note(summary) or "",
-            key_figures=key_figures(summary),
-            completeness=completeness(summary.run),
-            settings=settings_text(summary.run.settings),
-            figures=_figures(summary),
-            charts=charts(summary),
-            tables=[table for table in static if table.rows],
-            coverage=section_of(summary),
-            style=_source("report.css"),
-            script=_source("report.js"),
-            data=Markup(_embedded(page_data(summary))),
-            version=__version__,
-        )
     )
 
 
-def page_data(summary: AuditSummary) -> dict[str, Any]:
-    """What the page's script shows: tables as columns by name, which JSON holds in a third of what rows would take.
-
-    Verdicts, dtypes, entries, cases and long texts are given by their position in their own table; -1 stands for none.
-    The columns named `dtype…` have a value for each of `dtypes`, or are empty where no cell is.
-    """
-    packing = _Packing(summary)
-    return {
-        "simulated": summary.run.simulated,
-        "compiled": summary.compiled is not None,
-        "dtypes": _columns(("name", "short"), [(dtype, SHORT_DTYPES.get(dtype, dtype)) for dtype in summary.dtypes]),
-        "verdicts": _columns(
-            ("name", "letter", "style", "meaning"), [(v.value, LETTERS[v], style_of(v), MEANING[v]) for v in SEVERITY]
-        ),
-        "caseVerdicts": _columns(
-            ("name", "letter", "style"), [(v.value, CASE_LETTERS[v], _case_style(v)) for v in CASE_SEVERITY]
-        ),
-        "grades": _columns(("name", "meaning"), [(grade.value, GRADE_MEANING[grade]) for grade in GRADES]),
-        "overloads": _columns(OVERLOAD_COLUMNS, map(packing.overload, summary.overloads)),
-        "operators": _columns(OPERATOR_COLUMNS, map(packing.operator, summary.operators)),
-        "entries": _columns(ENTRY_COLUMNS, map(packing.entry, summary.entries)),
-        "cases": _columns(CASE_COLUMNS, packing.cases()),  # after what refers to them
-        "texts": packing.texts,  # last: the others fill it
-    }
-
-
-OVERLOAD_COLUMNS = (
-    *("name", "operator", "schema", "verdict", "executed", "reason", "surface", "rule", "entries", "through", "shared"),
-    *("autogenerated", "formula", "grade", "dtypeGrades"),
-    *("dtypeVerdicts", "dtypeBreakages", "dtypeCounts", "dtypeCases", "dtypeBroken"),
-)
-OPERATOR_COLUMNS = (
-    *("name", "verdict", "executed", "status", "kernel", "upstream", "grade", "dtypeGrades"),
-    *("compiled", "compiledText"),
-    *("dtypeVerdicts", "dtypeBreakages"),
-)
-ENTRY_COLUMNS = (
-    *("name", "verdict", "executed", "sources", "pairs", "grade"),
-    *("dtypeVerdicts", "dtypeCounts", "dtypeCases"),
-)
-CASE_COLUMNS = ("label", "mode", "verdict", "grade", "stage", "message", "inputs", "error", "rule")
-GRADES = tuple(Grade)
-
-
-def _columns(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> dict[str, list[Any]]:
-    listed = list(rows)
-    return {name: [row[position] for row in listed] for position, name in enumerate(names)}
-
-
-class _Packing:
-    """Positions in place of names, so that the page stays small."""
-
-    def __init__(self, summary: AuditSummary) -> None:
-        self._dtypes = summary.dtypes
-        self._cases = summary.cases
-        self._case_position: dict[str, int] = {}
-        self.texts: list[str] = []
-        self._text_position: dict[str, int] = {}
-        self._entry_position = {entry.name: position for position, entry in enumerate(summary.entries)}
-
-    def overload(self, o: OverloadSummary) -> tuple[Any, ...]:
-        """A row of OVERLOAD_COLUMNS."""
-        return (
-            o.name,
-            o.operator,
-            o.schema.removeprefix(o.name),
-            SEVERITY.index(o.verdict),
-            o.executed,
-            self._text(o.reason),
-            self._text(o.dispatch.value if o.dispatch else "not in the surface"),
-            self._text(o.unreachable_rule),
-            [self._entry_position[name] for name in o.entries],
-            o.through,
-            o.shared_with,
-            int(o.autogenerated),
-            int(o.has_autograd_formula),
-            _grade(o.grade),
-            self._by_dtype({dtype: _grade(evidence.grade) for dtype, evidence in o.dtypes.items()}),
-            self._by_dtype({dtype: SEVERITY.index(evidence.verdict) for dtype, evidence in o.dtypes.items()}),
-            self._breakages(
-                {dtype: [each.verdict for each in o.breakages if dtype in each.dtypes] for dtype in o.dtypes}
-            ),
-            *self._evidence(o.dtypes),
-            self._broken(o.dtypes),
-        )
-
-    def operator(self, o: OperatorSummary) -> tuple[Any, ...]:
-        """A row of OPERATOR_COLUMNS."""
-        registered = o.registered or RegistryStatus("")
-        return (
-            o.name,
-            SEVERITY.index(o.verdict),
-            o.executed,
-            registered.status,
-            registered.kernel or "",
-            registered.upstream or "",
-            _grade(o.grade),
-            self._by_dtype({dtype: _grade(grade) for dtype, grade in o.dtype_grades.items()}),
-            compiled_tables.in_one_word(o.compiled),
-            self._text(compiled_tables.in_a_sentence(o.compiled)),
-            self._by_dtype({dtype: SEVERITY.index(verdict) for dtype, verdict in o.dtypes.items()}),
-            self._breakages(o.dtype_breakages),
-        )
-
-    def entry(self, entry: EntrySummary) -> tuple[Any, ...]:
-        """A row of ENTRY_COLUMNS."""
-        return (
-            entry.name,
-            _case_verdict(entry.verdict),
-            entry.executed,
-            entry.sources,
-            f"{entry.pairs.seen:,} of {entry.pairs.possible:,}" if entry.pairs is not None else "",
-            _grade(entry.grade),
-            self._by_dtype({dtype: _case_verdict(evidence.verdict) for dtype, evidence in entry.dtypes.items()}),
-            *self._evidence(entry.dtypes),
-        )
-
-    def cases(self) -> Iterator[tuple[Any, ...]]:
-        """Rows of CASE_COLUMNS: the cases that overloads and entries were given to show."""
-        for label in self._case_position:
-            case = self._cases[label]
-            yield (
-                case.label,
-                case.mode,
-                _case_verdict(case.verdict),
-                _grade(case.grade),
-                case.stage,
-                self._text(case.message),
-                self._text(case.inputs),
-                case.max_error,
-                self._text(case.rule),
-            )
-
-    def _text(self, text: str) -> int:
-        text = text if len(text) <= SHOWN_TEXT else text[: SHOWN_TEXT - 1] + "…"
-        if text not in self._text_position:
-            self._text_position[text] = len(self.texts)
-            self.texts.append(text)
-        return self._text_position[text]
-
-    def _by_dtype(self, values: Mapping[str, Any]) -> list[Any]:
-        return [values.get(dtype, -1) for dtype in self._dtypes] if values else []
-
-    def _evidence(self, dtypes: Mapping[str, DtypeEvidence] | Mapping[str, EntryDtype]) -> tuple[list[Any], list[Any]]:
-        """The columns dtypeCounts, how many cases had each verdict, and dtypeCases, the case that shows it best."""
-        counts = {
-            dtype: {_case_verdict(verdict): number for verdict, number in evidence.cases.items()}
-            for dtype, evidence in dtypes.items()
-        }
-        shown = self._choose([evidence.worst_case for evidence in dtypes.values()])
-        cases = {
-            dtype: self._position_of(evidence.worst_case)
-            for dtype, evidence in dtypes.items()
-            if evidence.worst_case in shown
-        }
-        return self._by_dtype(counts), self._by_dtype(cases)
-
-    def _breakages(self, dtypes: Mapping[str, Iterable[CaseVerdict]]) -> list[Any]:
-        """The column dtypeBreakages: what some cases showed beside the verdict; empty where none did for any dtype."""
-        beside = {dtype: [_case_verdict(verdict) for verdict in verdicts] for dtype, verdicts in dtypes.items()}
-        return self._by_dtype({dtype: verdicts for dtype, verdicts in beside.items() if verdicts})
-
-    def _broken(self, dtypes: Mapping[str, DtypeEvidence]) -> list[Any]:
-        """The column dtypeBroken: the case that shows such a breakage best."""
-        shown = self._choose(evidence.broken_case for evidence in dtypes.values())
-        return self._by_dtype(
-            {dtype: self._position_of(e.broken_case) for dtype, e in dtypes.items() if e.broken_case in shown}
-        )
-
-    def _choose(self, labels: Iterable[str | None]) -> list[str]:
-        """The first few of these cases that say different things."""
-        by_message: dict[str, str] = {}
-        for label in labels:
-            if label is not None:
-                by_message.setdefault(self._cases[label].message, label)
-        return list(by_message.values())[:SHOWN_CASES]
-
-    def _position_of(self, label: str | None) -> int:
-        return -1 if label is None else self._case_position.setdefault(label, len(self._case_position))
-
-
-def _grade(grade: Grade | None) -> int:
-    return -1 if grade is None else GRADES.index(grade)
-
-
-def _case_verdict(verdict: CaseVerdict | None) -> int:
-    return -1 if verdict is None else CASE_SEVERITY.index(verdict)
-
-
-def _figures(summary: AuditSummary) -> list[tuple[str, str, str]]:
-    """The big numbers of the page: a number, what it counts, and the class that colours it."""
-    counts = summary.overload_counts
-
-    def of(*verdicts: OverloadVerdict) -> str:
-        return f"{sum(counts.get(verdict, 0) for verdict in verdicts):,}"
-
-    return [
-        (f"{summary.supported:,}", "overloads supported", "native"),
-        (of(OverloadVerdict.FALLBACK), "fall back", "fallback"),
-        (of(OverloadVerdict.MISSING), "missing", "missing"),
-        (of(OverloadVerdict.WRONG), "wrong", "wrong"),
-        (of(OverloadVerdict.DTYPE_GAP), "dtype gaps", "dtype-gap"),
-        (of(OverloadVerdict.CRASH, OverloadVerdict.TIMEOUT), "crash or hang", "crash"),
-        (f"{summary.reachable - summary.executed_overloads:,}", "not executed", "unreachable"),
-        (f"{summary.run.executed:,}", "cases executed", ""),
-    ]
-
-
-def _case_style(verdict: CaseVerdict) -> str:
-    if verdict is CaseVerdict.PASSED:
-        return style_of(OverloadVerdict.NATIVE)
-    return style_of(OverloadVerdict.UNREACHABLE) if verdict is CaseVerdict.SKIPPED else verdict.value.replace(" ", "-")
-
-
-def _embedded(data: dict[str, Any]) -> str:
-    """JSON that can stand inside a script element: nothing in it can end the element or open a comment."""
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-
-
-def _source(name: str) -> Markup:
-    return Markup((TEMPLATES / name).read_text(encoding="utf-8"))
-
-
-@cache
-def _environment() -> Environment:
-    return Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+def _with_rows(*found: Table) -> list[Table]:
+    return [table for table in found if table.rows]

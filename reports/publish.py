@@ -11,24 +11,13 @@ from ..audit.findings.results import AuditSummary
 from ..errors import MpsmithError
 from . import csv_report, html_page, json_report, markdown
 
-# The files of a published report, by format.
+# The report in one file, by format; a site has all of them but the page, which is the site in one file.
 FILES: dict[str, tuple[str, Callable[[AuditSummary], str]]] = {
     "html": ("coverage.html", html_page.render),
     "markdown": ("coverage.md", markdown.render),
     "json": ("coverage.json", json_report.render),
     "csv": ("coverage.csv", csv_report.render),
 }
-
-
-def write_all(summary: AuditSummary, folder: Path) -> list[Path]:
-    """Write the report in every format into `folder`, which is made if need be; the paths written.
-
-    All formats are rendered before the first file changes. Raises MpsmithError when the folder refuses.
-    """
-    rendered = [(folder / name, render(summary)) for name, render in FILES.values()]
-    for path, text in rendered:
-        write(path, text)
-    return [path for path, _ in rendered]
 
 
 def write(path: Path, text: str) -> None:

@@ -14,7 +14,7 @@ from ..releases.data import ReleaseData
 from ..selection import DTYPES
 from ..surface.native_functions import functional_name, operator_of
 from ..surface.overloads import Dispatch
-from . import OverloadCoverage, ReleaseCoverage
+from . import OverloadCoverage, ReleaseCoverage, from_data
 
 DtypesByStage = Mapping[str, tuple[str, ...]]
 
@@ -131,6 +131,15 @@ def standing_of(overloads: Sequence[OverloadCoverage]) -> Standing:
         has_sparse = any(overload.sparse or overload.sparse_compressed for overload in overloads)
         return Standing.SPARSE_ONLY if has_sparse else Standing.MISSING_EVERYWHERE
     return Standing.COMPOSITE
+
+
+def standings(data: ReleaseData) -> dict[str, tuple[Standing | None, ...]]:
+    """The standing of every operator in each release, oldest first; None where a release does not have it."""
+    found: dict[str, list[Standing | None]] = {}
+    for position in range(len(data.releases)):
+        for operator, overloads in from_data(data, position).by_operator.items():
+            found.setdefault(operator, [None] * len(data.releases))[position] = standing_of(overloads)
+    return {operator: tuple(row) for operator, row in found.items()}
 
 
 def _native_since(data: ReleaseData, coverage: ReleaseCoverage) -> dict[str, str]:

@@ -71,19 +71,53 @@ def test_every_form_goes_to_standard_output_or_a_file(
 
 def test_all_forms_at_once(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command.report(store=store, form=command.Format.ALL, output=tmp_path / "all")
-    listed = capsys.readouterr().out.split()
-    assert sorted(Path(name).name for name in listed) == [
-        "coverage.csv",
-        "coverage.html",
-        "coverage.json",
-        "coverage.md",
-    ]
-    assert all(Path(name).exists() for name in listed)
+    listed = [Path(name) for name in capsys.readouterr().out.split()]
+    assert {"index.html", "coverage.csv", "coverage.json", "coverage.md"} <= {path.name for path in listed}
+    assert all(path.exists() for path in listed)
+
+
+def test_a_site_has_its_pages_and_tells_what_changed(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Store.open_to_add(store) as opened:
+        recording = begun(opened)
+        recording.add(opinfo("nn.functional.relu"), Outcome(CaseVerdict.WRONG, message="x"), calls={"relu": True})
+        recording.finish()
+    trace = tmp_path / "train.json"
+    trace.write_text('{"calls": {"native": 2}, "fallbacks": [], "waits": []}')
+    command.report(store=store, site=tmp_path / "site", before=store, trace=[trace])
+    capsys.readouterr()
+    start = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
+    assert "overloads changed since the last run: 1 worse, 1 other" in start
+    assert "2 calls on mps: 2 native" in (tmp_path / "site" / "trace.html").read_text(encoding="utf-8")
+    command.report(store=store, site=tmp_path / "site", before=tmp_path / "site" / "coverage.json")
+    capsys.readouterr()
+    assert "No overload has another verdict" in (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
+    assert not (tmp_path / "site" / "trace.html").exists()
+
+
+def test_what_a_site_cannot_be_made_of_is_one_clear_error(store: Path, tmp_path: Path) -> None:
+    with pytest.raises(MpsmithError, match="--site has every form in it"):
+        command.report(store=store, site=tmp_path, form=command.Format.CSV)
+    with pytest.raises(MpsmithError, match="--before, --trace and --networks are for pages"):
+        command.report(store=store, before=store)
+    with pytest.raises(MpsmithError, match="has no finished audit to compare with"):
+        command.report(store=store, site=tmp_path, before=store)
+    with pytest.raises(MpsmithError, match=r"cannot read .*absent\.json: No such file"):
+        command.report(store=store, site=tmp_path, before=tmp_path / "absent.json")
+    other = tmp_path / "other.json"
+    other.write_text("{}")
+    with pytest.raises(MpsmithError, match=r"other\.json is no trace: calls: Field required"):
+        command.report(store=store, site=tmp_path, trace=[other])
+    with pytest.raises(MpsmithError, match=r"other\.json has no networks: simulated: Field required"):
+        command.report(store=store, site=tmp_path, networks=other)
+    with pytest.raises(MpsmithError, match="is for the whole report"):
+        command.report(store=store, form=command.Format.ALL, ops=["mode"])
 
 
 def test_publish_writes_the_newest_run(store: Path, tmp_path: Path) -> None:
     paths = command.publish(store, tmp_path / "published")
-    assert tmp_path / "published" / "coverage.md" in paths
+    assert {tmp_path / "published" / name for name in ("coverage.md", "index.html")} <= set(paths)
     assert all(path.exists() for path in paths)
 
 

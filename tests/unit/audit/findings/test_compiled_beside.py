@@ -14,7 +14,9 @@ from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.group import COMPILED
 from mpsmith.audit.surface.overloads import Dispatch
 from mpsmith.audit.verdicts import CaseVerdict, Outcome, OverloadVerdict
-from mpsmith.reports import csv_report, html_page, json_report, markdown, terminal
+from mpsmith.reports import csv_report, json_report, markdown, terminal
+from mpsmith.reports.explorer_data import legend, operator_table
+from mpsmith.reports.operator_facts import operator_facts
 from support.stores import begun, new_store, opinfo
 from support.surfaces import overload, surface
 
@@ -86,10 +88,10 @@ class TestReports:
         assert "| `aten::sin` | float32 | native | wrong |" in markdown.render(summary)
 
     def test_the_page_has_a_column_and_the_json_and_csv_have_the_verdicts(self, summary: AuditSummary) -> None:
-        data = html_page.page_data(summary)
-        assert data["compiled"]
-        assert data["operators"]["compiled"] == ["", "metal: cure", "wrong: breaks"]
-        told = data["texts"][data["operators"]["compiledText"][1]]
+        assert legend(summary)["compiled"]
+        data = operator_table(summary, operator_facts(summary, None))
+        assert data["compiled"] == ["", "metal: cure", "wrong: breaks"]
+        told = data["texts"][data["compiledText"][1]]
         assert told == "under torch.compile: metal in float32. Compile it: the call as it is lacks or breaks float32"
         assert json_report.read(json_report.render(summary)).operators == summary.operators
         assert "metal: cure" in csv_report.render(summary)

@@ -1,0 +1,205 @@
+"""What a visitor asks of an operator: does it work, since which release, and what to do if it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..audit.findings.known_reports import ReportStanding, UpstreamStanding
+from ..audit.findings.results import OperatorSummary
+from ..audit.verdicts import CaseVerdict, OverloadVerdict
+from .release_history import OperatorReleases, ReleaseHistory
+from .wording import GRADE_MEANING
+
+ISSUES = "https://github.com/pytorch/pytorch/issues/"
+
+WORKS: dict[OverloadVerdict, str] = {
+    OverloadVerdict.NATIVE: "Yes: right results from a kernel of its own on mps.",
+    OverloadVerdict.COMPOSITE: "Yes: right results, composed of operators that run on mps.",
+    OverloadVerdict.FALLBACK: "Not on the GPU: it runs on the CPU, and its data are copied there and back.",
+    OverloadVerdict.MISSING: "No: mps has no kernel for it.",
+    OverloadVerdict.WRONG: "It runs, and most of what was tried gives wrong results.",
+    OverloadVerdict.DTYPE_GAP: "In part: it refuses some dtypes or inputs that the CPU takes.",
+    OverloadVerdict.CRASH: "No: it ends the process, or runs out of memory.",
+    OverloadVerdict.TIMEOUT: "No: it does not come back in time.",
+    OverloadVerdict.REFERENCE_FAILED: "Not known: the CPU itself failed, so there was nothing to compare with.",
+    OverloadVerdict.UNREACHABLE: "Not known: no call of it was executed.",
+}
+# What people wrote a kernel for and finished; `scaffolded` is none yet.
+FINISHED = ("implemented", "verified", "upstreamed")
+LACKING = (OverloadVerdict.MISSING, OverloadVerdict.FALLBACK)
+BROKEN = (OverloadVerdict.WRONG, OverloadVerdict.CRASH, OverloadVerdict.TIMEOUT)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing to do: a sentence, and the command or the address that goes with it."""
+
+    text: str
+    command: str = ""
+    link: str = ""
+
+    def as_data(self) -> dict[str, str]:
+        """The parts that are not empty."""
+        parts = {"text": self.text, "command": self.command, "link": self.link}
+        return {name: value for name, value in parts.items() if value}
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The three answers of one operator. `row` has a letter for each known release, "" where none is known."""
+
+    works: tuple[str, ...]
+    since: str
+    row: str
+    steps: tuple[Step, ...]
+
+    def as_data(self) -> dict[str, Any]:
+        """The answers for the page's script."""
+        return {
+            "works": list(self.works),
+            "since": self.since,
+            "row": self.row,
+            "steps": [step.as_data() for step in self.steps],
+        }
+
+
+def answers(
+    operator: OperatorSummary,
+    reason: str,
+    history: ReleaseHistory | None,
+    reports: Sequence[ReportStanding],
+    *,
+    simulated: bool,
+) -> Answers:
+    """The answers of one operator.
+
+    Args:
+        operator: what was measured of it.
+        reason: one line on why it has its verdict.
+        history: the releases, where they are known.
+        reports: the upstream reports of wrong results that name it.
+        simulated: whether no Mac was asked.
+    """
+    releases = history.of(operator.name) if history else None
+    return Answers(
+        works=tuple(_works(operator, reason, simulated=simulated)),
+        since=_since(operator, history, releases),
+        row=releases.row if releases else "",
+        steps=tuple(_steps(operator, releases, reports)),
+    )
+
+
+def _works(operator: OperatorSummary, reason: str, *, simulated: bool) -> list[str]:
+    told = [WORKS[operator.verdict]]
+    if operator.verdict.is_support and operator.breakages:
+        told = ["Mostly: most calls tried are right on mps itself, and some are not."]
+    beside = {dtype: found[0].value for dtype, found in operator.dtype_breakages.items() if found}
+    if beside:
+        told.append(f"In some cases: {_by_word(beside, every=len(operator.dtypes))}.")
+    verdicts = {dtype: verdict.value for dtype, verdict in operator.dtypes.items()}
+    if len(set(verdicts.values())) > 1:
+        told.append(f"By dtype: {_by_word(verdicts)}.")
+    if reason and operator.verdict in (*BROKEN, OverloadVerdict.UNREACHABLE, OverloadVerdict.DTYPE_GAP):
+        told.append(f"{reason}.")
+    if operator.grade is not None:
+        told.append(f"Evidence: {operator.grade.value}: {GRADE_MEANING[operator.grade]}.")
+    if simulated:
+        told.append("The device was simulated: no Mac has shown this.")
+    return told
+
+
+def _since(operator: OperatorSummary, history: ReleaseHistory | None, releases: OperatorReleases | None) -> str:
+    if history is None or releases is None:
+        return "Not known: the data of the releases do not have it."
+    oldest, newest, audited = history.releases[0], history.releases[-1], history.audited
+    if releases.since == oldest:
+        return f"It has had a kernel since torch {oldest} or longer: that is the oldest release that was read."
+    if releases.since:
+        return f"It has had a kernel since torch {releases.since}."
+    if releases.later:
+        return f"It has a kernel from torch {releases.later} on; torch {audited}, which was audited, has none."
+    if releases.lost:
+        return f"Torch {releases.lost} was the last release with a kernel of it; {audited} to {newest} have none."
+    if operator.verdict is OverloadVerdict.COMPOSITE or releases.row[history.releases.index(audited)] == "C":
+        return "It needs no kernel of its own: it is composed of others."
+    return f"No release from {oldest} to {newest} has a kernel of it."
+
+
+def _steps(
+    operator: OperatorSummary, releases: OperatorReleases | None, reports: Sequence[ReportStanding]
+) -> list[Step]:
+    standing = [report for report in reports if report.standing is UpstreamStanding.STILL_WRONG]
+    if operator.verdict.is_support and not operator.breakages and not standing:
+        return []
+    steps = [*_newer_release(releases), *_kernel(operator), *_compiled(operator), *_without_kernel(operator)]
+    registered = operator.registered
+    if operator.verdict in LACKING and not (registered and registered.kernel):
+        steps.append(Step("Write the kernel: this makes a project with tests.", f"mpsmith scaffold {operator.name}"))
+    if operator.verdict is OverloadVerdict.UNREACHABLE:
+        steps.append(Step("Ask with your own call.", f"mpsmith audit --ops {operator.name}"))
+    steps += [
+        Step(f"Upstream report #{report.issue}, {report.standing.value}: {report.summary}", link=report.url)
+        for report in standing
+    ]
+    if registered and registered.upstream:
+        steps.append(Step("Upstream:", link=address_of(registered.upstream)))
+    return steps
+
+
+def _newer_release(releases: OperatorReleases | None) -> list[Step]:
+    if releases is None or releases.later is None:
+        return []
+    text = f"Torch {releases.later} has a kernel (whether it is right was not tried here)."
+    return [Step(text, f"pip install --upgrade 'torch>={releases.later}'")]
+
+
+def _kernel(operator: OperatorSummary) -> list[Step]:
+    registered = operator.registered
+    if registered is None or not registered.kernel:
+        return []
+    if registered.status not in FINISHED:
+        return [Step(f"mpsmith's kernel {registered.kernel} is begun, and not finished: {registered.status}.")]
+    return [Step(f"mpsmith has a kernel for it ({registered.kernel}, {registered.status}).", "import mpsmith.kernels")]
+
+
+def _compiled(operator: OperatorSummary) -> list[Step]:
+    compiled = operator.compiled
+    if compiled is None or not compiled.cures:
+        return []
+    return [Step(f"Under torch.compile it is right in {', '.join(compiled.cures)}.", "torch.compile(your_function)")]
+
+
+def _without_kernel(operator: OperatorSummary) -> list[Step]:
+    if operator.verdict is OverloadVerdict.MISSING:
+        text = "Let it run on the CPU, which costs a copy each way and a wait."
+        return [
+            Step(text, "PYTORCH_ENABLE_MPS_FALLBACK=1 python your_program.py"),
+            Step("See where your program calls it, and what that costs.", "mpsmith trace your_program.py"),
+        ]
+    if operator.verdict is OverloadVerdict.FALLBACK:
+        return [Step("See where your program calls it, and what that costs.", "mpsmith trace your_program.py")]
+    right = [dtype for dtype, verdict in operator.dtypes.items() if verdict.is_support]
+    if operator.verdict is OverloadVerdict.DTYPE_GAP and right:
+        return [Step(f"Convert first: it is right in {', '.join(right)}.")]
+    broken = operator.verdict in BROKEN or CaseVerdict.WRONG in operator.breakages
+    if broken:
+        return [Step("Where the result matters, compute this call on the CPU.", 'result = f(x.cpu()).to("mps")')]
+    return []
+
+
+def address_of(reference: str) -> str:
+    """Where an upstream reference leads: a number is one of pytorch/pytorch."""
+    return reference if reference.startswith("http") else f"{ISSUES}{reference.removeprefix('#')}"
+
+
+def _by_word(words: dict[str, str], every: int = 0) -> str:
+    """The dtypes of each word, "native in float32, float16; missing in bool"; `every`: how many dtypes are all."""
+    dtypes: dict[str, list[str]] = {}
+    for dtype, word in words.items():
+        dtypes.setdefault(word, []).append(dtype)
+    return "; ".join(
+        f"{word} in {'every dtype tried' if len(names) == every > 1 else ', '.join(names)}"
+        for word, names in dtypes.items()
+    )

@@ -1,0 +1,69 @@
+"""What stands beside an operator's verdict: since when it has a kernel, what upstream knows, what changed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from ..audit.findings.known_reports import ReportStanding
+from ..audit.findings.overload_verdict import SEVERITY
+from ..audit.findings.results import AuditSummary
+from ..audit.verdicts import OverloadVerdict
+from .answers import Answers, answers
+from .release_history import ReleaseHistory
+
+
+@dataclass(frozen=True)
+class OperatorFacts:
+    """Beside one operator.
+
+    Attributes:
+        since: the release from which on it has had a kernel, also where that is later than the audited one; "".
+        upstream: numbers of issues in pytorch/pytorch, or addresses.
+        before: its verdict in the run before; None without one.
+        answers: to what a visitor asks.
+    """
+
+    since: str
+    upstream: tuple[str, ...]
+    before: OverloadVerdict | None
+    answers: Answers
+
+
+def operator_facts(
+    summary: AuditSummary, history: ReleaseHistory | None, before: AuditSummary | None = None
+) -> dict[str, OperatorFacts]:
+    """The facts of every operator, by name."""
+    reports: defaultdict[str, list[ReportStanding]] = defaultdict(list)
+    for report in summary.known_reports:
+        for name in dict.fromkeys(overload.split(".")[0] for overload in report.overloads):
+            reports[name].append(report)
+    earlier = {operator.name: operator.verdict for operator in before.operators} if before else {}
+    reasons = reasons_of(summary)
+    facts = {}
+    for operator in summary.operators:
+        releases = history.of(operator.name) if history else None
+        named = [str(report.issue) for report in reports[operator.name]]
+        if operator.registered and operator.registered.upstream:
+            named.insert(0, operator.registered.upstream.removeprefix("#"))
+        told = answers(
+            operator,
+            reasons.get(operator.name, ""),
+            history,
+            reports[operator.name],
+            simulated=summary.run.simulated,
+        )
+        since = (releases.since or releases.later or "") if releases else ""
+        facts[operator.name] = OperatorFacts(since, tuple(dict.fromkeys(named)), earlier.get(operator.name), told)
+    return facts
+
+
+def reasons_of(summary: AuditSummary) -> dict[str, str]:
+    """Why an operator has its verdict: the reason of an overload that has the same, else of its worst."""
+    verdicts = {operator.name: operator.verdict for operator in summary.operators}
+    best: dict[str, tuple[tuple[bool, int], str]] = {}
+    for o in summary.overloads:
+        rank = (o.verdict is not verdicts.get(o.operator), SEVERITY.index(o.verdict))
+        if o.operator not in best or rank < best[o.operator][0]:
+            best[o.operator] = (rank, o.reason)
+    return {name: reason for name, (_, reason) in best.items()}

@@ -1,0 +1,88 @@
+"""Since which release an operator has a kernel on mps, as the committed data of the releases say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from ..audit.coverage.table import Standing, standings
+from ..audit.findings.results import AuditSummary
+from ..audit.releases import data as release_data
+from ..audit.surface.native_functions import functional_name
+from ..errors import MpsmithError
+
+WITH_KERNEL = (Standing.NATIVE, Standing.PARTLY_NATIVE)
+
+# How a row of releases is drawn: a letter each.
+LETTERS: dict[Standing | None, str] = {
+    Standing.NATIVE: "N",
+    Standing.PARTLY_NATIVE: "P",
+    Standing.COMPOSITE: "C",
+    Standing.FALLS_BACK: "F",
+    Standing.MISSING: "M",
+    Standing.SPARSE_ONLY: "S",
+    Standing.MISSING_EVERYWHERE: "E",
+    None: "-",
+}
+
+
+@dataclass(frozen=True)
+class OperatorReleases:
+    """One operator over the releases that are known.
+
+    Attributes:
+        row: a letter of LETTERS for each release, oldest first.
+        since: from which release to the audited one it has had a kernel without a break; None where that has none.
+        later: where the audited release has none, the first later one that has; None where none has.
+        lost: the last release before the audited one that had a kernel, where the audited one has none.
+    """
+
+    row: str
+    since: str | None
+    later: str | None
+    lost: str | None
+
+
+@dataclass(frozen=True)
+class ReleaseHistory:
+    """What the committed data say of all operators, seen from the release that was audited."""
+
+    releases: tuple[str, ...]
+    audited: str
+    standings: Mapping[str, tuple[Standing | None, ...]]
+
+    def of(self, operator: str) -> OperatorReleases | None:
+        """The releases of `aten::mode`; None for an operator that no release is known to have."""
+        found = self.standings.get(functional_name(operator.removeprefix("aten::")))
+        if found is None:
+            return None
+        at = self.releases.index(self.audited)
+        native = [standing in WITH_KERNEL for standing in found]
+        first = at
+        while first >= 0 and native[first]:
+            first -= 1
+        later = next((self.releases[i] for i in range(at + 1, len(native)) if native[i]), None)
+        lost = next((self.releases[i] for i in range(at - 1, -1, -1) if native[i]), None)
+        return OperatorReleases(
+            row="".join(LETTERS[standing] for standing in found),
+            since=self.releases[first + 1] if native[at] else None,
+            later=None if native[at] else later,
+            lost=None if native[at] else lost,
+        )
+
+
+def history_of(summary: AuditSummary) -> ReleaseHistory | None:
+    """The releases around the audited one; None where the committed data do not have it."""
+    data = release_data.load()
+    try:
+        position = data.index(str(summary.run.environment.get("profile") or summary.surface_release))
+    except MpsmithError:
+        return None
+    releases = tuple(facts.release for facts in data.releases)
+    return ReleaseHistory(releases, releases[position], _standings())
+
+
+@cache
+def _standings() -> dict[str, tuple[Standing | None, ...]]:
+    return standings(release_data.load())

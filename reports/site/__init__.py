@@ -1,0 +1,1 @@
+"""The static site: all that the product knows, in a folder of pages that open from disk."""

@@ -1,0 +1,33 @@
+"""What a site is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ...audit.findings.results import AuditSummary
+from ...registry.found_wrong import FoundWrong
+from ...registry.model import Entry
+from .networks import Networks
+from .traces import Trace
+
+
+@dataclass(frozen=True)
+class SiteContent:
+    """What a site shows.
+
+    Attributes:
+        summary: the audit.
+        registry: the registry's entries by operator.
+        found_wrong: the wrong results that mpsmith found in shipped kernels, by name.
+        before: the audit before, to tell what changed; None without one.
+        traces: traced programs.
+        networks: since when networks run without a fallback; None where nobody asked.
+    """
+
+    summary: AuditSummary
+    registry: Mapping[str, Entry] = field(default_factory=dict)
+    found_wrong: Mapping[str, FoundWrong] = field(default_factory=dict)
+    before: AuditSummary | None = None
+    traces: Sequence[Trace] = ()
+    networks: Networks | None = None

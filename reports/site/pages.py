@@ -1,0 +1,190 @@
+"""The pages of a site, each as text; what they load stands in data files beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...audit.findings.overload_verdict import SEVERITY
+from ...audit.findings.results import AuditSummary
+from ..audit_overview import overview
+from ..compiled_tables import NOTE as COMPILED_NOTE
+from ..compiled_tables import in_a_sentence, in_one_word
+from ..coverage_page import section_of
+from ..explorer_data import details, entry_table, legend, operator_table, overload_table
+from ..html_page import compiled, finding_tables, heading_of, run_tables
+from ..look import given, slug
+from ..operator_facts import operator_facts
+from ..page import Page
+from ..release_history import history_of
+from ..tables import Table
+from ..wording import marked, simulated_note, subtitle, title
+from . import changes, kernels, networks, traces
+from .content import SiteContent
+from .wrong_results import found_wrong_table
+
+# The files beside the pages: what they are, for a reader.
+DATA_FILES = {
+    "coverage.csv": "a row an overload, for spreadsheets and data frames",
+    "coverage.json": "everything that was found, with a schema: mpsmith report --format json-schema",
+    "coverage.md": "the tables as Markdown",
+}
+
+
+UNDER = "under torch.compile: "  # how the sentence of a compiled operator begins
+
+
+@dataclass(frozen=True)
+class _Listing:
+    """A page of tables: its file, name, what it is about, what stands above the tables, and these."""
+
+    file: str
+    name: str
+    about: str
+    tables: tuple[Table, ...]
+    lead: tuple[str, ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
+
+
+class Site:
+    """The pages and data of one site."""
+
+    def __init__(self, content: SiteContent) -> None:
+        self._content = content
+        self._summary = content.summary
+        self._history = history_of(content.summary)
+        self._facts = operator_facts(content.summary, self._history, content.before)
+        self._changes = changes.change_table(content.before, content.summary) if content.before else None
+        self._listings = list(self._all_listings())
+        self._links = (
+            ("index.html", "Start"),
+            ("operators.html", "Operators"),
+            ("releases.html", "Releases"),
+            *((listing.file, listing.name) for listing in self._listings),
+        )
+
+    def pages(self) -> Iterator[tuple[str, str]]:
+        """Each page: its file and text."""
+        places = {
+            heading_of(table): f"{listing.file}#{slug(heading_of(table))}"
+            for listing in self._listings
+            for table in listing.tables
+        }
+        audit = overview(self._summary, places)
+        asked = ("site.js", "search.js", "details.js")
+        start = self._page("index.html", scripts=(*asked, "start.js"), data=("legend", "operators"))
+        yield "index.html", start.render("index.html.j2", audit=audit, cards=self._cards(), changes=self._changed())
+        listed = self._page("operators.html", scripts=(*asked, "explorer.js"), data=("legend", "operators"), wide=True)
+        yield "operators.html", listed.render("operators.html.j2", audit=audit)
+        yield "releases.html", self._releases()
+        for listing in self._listings:
+            page = self._page(listing.file)
+            yield listing.file, page.render("listings.html.j2", **_content_of(listing))
+
+    def data(self) -> Iterator[tuple[str, str]]:
+        """Each data file that pages load: its path and text."""
+        summary, facts = self._summary, self._facts
+        before = {o.name: o.verdict for o in self._content.before.overloads} if self._content.before else {}
+        named: dict[str, Any] = {
+            "legend": legend(summary, self._history),
+            "operators": operator_table(summary, facts),
+            "overloads": overload_table(summary, before),
+            "entries": entry_table(summary),
+        }
+        parts = {f"details/{number:02}": part for number, part in enumerate(details(summary, facts))}
+        for name, data in {**named, **parts}.items():
+            yield f"data/{name}.js", given(name, data)
+
+    def _page(
+        self,
+        file: str,
+        *,
+        scripts: tuple[str, ...] = ("site.js", "tables.js"),
+        data: tuple[str, ...] = (),
+        wide: bool = False,
+    ) -> Page:
+        summary = self._summary
+        return Page(
+            file=file,
+            title=title(summary) if file == "index.html" else dict(self._links)[file],
+            subtitle=_subtitle(summary, file),
+            simulated_note=simulated_note(summary),
+            links=self._links,
+            scripts=scripts,
+            data=data,
+            wide=wide,
+        )
+
+    def _releases(self) -> str:
+        found = section_of(self._summary, unfolded=True)
+        if found is None:
+            page = self._page("releases.html")
+            lead = ("The data of the releases do not have the one that was audited: `mpsmith coverage history`.",)
+            return page.render("listings.html.j2", lead=lead, tables=(), links=())
+        return self._page("releases.html", wide=True).render("releases.html.j2", coverage=found)
+
+    def _changed(self) -> str:
+        return "" if self._changes is None else changes.in_a_sentence(self._changes)
+
+    def _cards(self) -> list[tuple[str, str, str]]:
+        return [
+            ("operators.html", "Operators", "Every operator, overload and test entry by dtype: search, filter, sort."),
+            ("releases.html", "Releases", "What every release since 1.12.1 has kernels for, read from its wheel."),
+            *((listing.file, listing.name, listing.about) for listing in self._listings),
+        ]
+
+    def _all_listings(self) -> Iterator[_Listing]:
+        summary, content = self._summary, self._content
+        found = finding_tables(summary)
+        if self._changes is not None and self._changes.rows:
+            found.insert(0, self._changes)
+        if content.found_wrong:
+            found.append(found_wrong_table(content.found_wrong))
+        about = "What is wrong, missing or not explained, with upstream's reports and the rules that explain the rest."
+        yield _Listing("findings.html", "Findings", about, tuple(found))
+        since = {name: facts.since for name, facts in self._facts.items()}
+        gaps = (kernels.kernel_table(content.registry, summary, since), kernels.gap_table(summary, since))
+        about = "What import mpsmith.kernels replaces, and what is left to write."
+        yield _Listing("kernels.html", "Kernels", about, tuple(table for table in gaps if table.rows))
+        if summary.compiled is not None:
+            about = "What becomes of each operator under torch.compile."
+            yield _Listing("compiled.html", "torch.compile", about, (*compiled(summary), _compiled_table(summary)))
+        if content.networks is not None:
+            about = "Since which release well-known networks run without a fallback, and what they lack before."
+            tables = tuple(networks.network_tables(content.networks))
+            yield _Listing("networks.html", "Networks", about, tables, tuple(networks.networks_lead(content.networks)))
+        for number, trace in enumerate(content.traces, 1):
+            file = f"trace-{number}.html" if len(content.traces) > 1 else "trace.html"
+            about = "Which lines of a program run on the CPU, and where else it waits."
+            tables = tuple(traces.trace_tables(trace))
+            yield _Listing(file, f"Trace: {trace.name}", about, tables, tuple(traces.trace_lead(trace)))
+        about = "What the audit rests on: cases, grades of evidence, skips, the environment; and the data."
+        yield _Listing("run.html", "This audit", about, tuple(run_tables(summary)), links=tuple(DATA_FILES.items()))
+
+
+def _subtitle(summary: AuditSummary, file: str) -> str:
+    told = subtitle(summary)
+    return told if file == "index.html" else f"{title(summary)} {told}"
+
+
+def _content_of(listing: _Listing) -> Mapping[str, Any]:
+    return {"lead": listing.lead, "tables": listing.tables, "links": listing.links}
+
+
+def _compiled_table(summary: AuditSummary) -> Table:
+    """Every operator that was compiled, the one that a compiled call is worst for first."""
+    rows = [
+        (
+            o.name,
+            in_one_word(o.compiled),
+            o.verdict.value,
+            in_a_sentence(o.compiled).removeprefix(UNDER),
+        )
+        for o in sorted(summary.operators, key=lambda o: SEVERITY.index(o.verdict))
+        if o.compiled is not None
+    ]
+    columns = ("operator", "compiled", "as it is", "by dtype")
+    return Table(
+        marked("Operators under torch.compile", summary), columns, tuple(rows), COMPILED_NOTE, frozenset({"operator"})
+    )

@@ -1,0 +1,114 @@
+"""Pages of traced programs, from what `mpsmith trace --json` printed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ...errors import MpsmithError
+from ..tables import Cell, Table
+
+
+class _At(BaseModel):
+    """Calls of one operator from one line."""
+
+    overload: str
+    kind: str = ""
+    backward: bool = False
+    file: str | None = None
+    line: int | None = None
+    module: str | None = None
+    library: str | None = None
+    note: str | None = None
+    calls: int = 0
+    bytes_to_cpu: int = 0
+    bytes_to_mps: int = 0
+    nanoseconds: int = 0
+    operands: list[dict[str, Any]] = []
+
+
+class Trace(BaseModel):
+    """What a traced program showed."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    name: str = ""
+    simulated: bool | None = None
+    profile: str | None = None
+    torch: str | None = None
+    calls: dict[str, int]
+    elapsed: int | float | None = None
+    fallbacks: list[_At]
+    waits: list[_At]
+    replaced_by_kernels: list[str] = []
+    without_a_kernel: list[str] = []
+    advice: str | None = None
+
+
+def read_trace(path: Path) -> Trace:
+    """The trace in a file that `mpsmith trace --json` printed. Raises MpsmithError for anything else."""
+    try:
+        return Trace.model_validate_json(path.read_bytes()).model_copy(update={"name": path.stem})
+    except OSError as error:
+        raise MpsmithError(f"cannot read {path}: {error.strerror}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "the document"
+        raise MpsmithError(
+            f"{path} is no trace: {place}: {first['msg']} (write one with `mpsmith trace PROGRAM --json > {path}`)"
+        ) from None
+
+
+def trace_lead(trace: Trace) -> list[str]:
+    """The sentences at the top of the page."""
+    total = sum(trace.calls.values())
+    counted = ", ".join(f"{number:,} {kind}" for kind, number in trace.calls.items() if number)
+    lines = [f"{total:,} calls on mps: {counted or 'none'}. Torch {trace.torch or 'unknown'}."]
+    if trace.simulated:
+        lines.append(
+            f"The device was SIMULATED with the coverage of torch {trace.profile}: calls and bytes are exact, times "
+            "are this machine's and no GPU's."
+        )
+    if trace.advice:
+        lines.append(trace.advice)
+    return lines
+
+
+def trace_tables(trace: Trace) -> list[Table]:
+    """What ran on the CPU, and where else the host waits for the GPU."""
+    found = (
+        _table("Ran on the CPU", trace.fallbacks, "Copies wait for the GPU, and the GPU waits for the CPU."),
+        _table("Where else the host waits for the GPU", trace.waits, "Reading a value back empties the GPU's queue."),
+    )
+    return [table for table in found if table.rows]
+
+
+def _table(heading: str, places: Sequence[_At], note: str) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (
+            at.overload,
+            at.calls,
+            _where(at),
+            at.module or "",
+            "; ".join(filter(None, map(_operands, at.operands[:3]))),
+            at.bytes_to_cpu,
+            at.bytes_to_mps,
+            f"{at.nanoseconds / 1e6:.2f}",
+        )
+        for at in places
+    ]
+    columns = ("operator", "calls", "where", "module", "operands", "bytes to CPU", "bytes back", "ms")
+    return Table(heading, columns, tuple(rows), note, frozenset({"operator", "operands"}))
+
+
+def _where(at: _At) -> str:
+    place = f"{at.file}:{at.line}" if at.file else at.library or at.note or "unknown"
+    return f"{place} (backward)" if at.backward else place
+
+
+def _operands(group: dict[str, Any]) -> str:
+    tensors = group.get("tensors") or []
+    return ", ".join(f"{tensor.get('dtype', '')}{list(tensor.get('shape', []))}" for tensor in tensors)

@@ -1,0 +1,52 @@
+"""Writes a site into a folder: whole files, and none that would stay the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..look import source
+from ..page import SCRIPTS
+from ..publish import FILES, write
+from .content import SiteContent
+from .pages import DATA_FILES, Site
+
+# Pages that a site may have and another of the same folder may not: a trace that is no longer given.
+_PAGES = re.compile(r"(index|operators|releases|findings|kernels|compiled|run|networks|trace(-\d+)?)\.html")
+
+
+def write_site(content: SiteContent, folder: Path) -> list[Path]:
+    """Write the site into `folder`, which is made if need be; its paths, those of the pages first.
+
+    All is rendered before the first file changes, and pages of an earlier site that this one does not have are removed.
+    Raises MpsmithError when the folder refuses.
+    """
+    rendered = [(folder / name, text) for name, text in files(content)]
+    for path, text in rendered:
+        if not _holds(path, text):
+            write(path, text)
+    kept = {path for path, _ in rendered}
+    for path in sorted(folder.glob("*.html")):
+        if path not in kept and _PAGES.fullmatch(path.name):
+            path.unlink()
+    return [path for path, _ in rendered]
+
+
+def files(content: SiteContent) -> Iterator[tuple[str, str]]:
+    """Every file of a site: its path in the folder, and its text."""
+    site = Site(content)
+    yield from site.pages()
+    renders = dict(FILES.values())
+    for name in DATA_FILES:
+        yield name, renders[name](content.summary)
+    for name in ("site.css", *SCRIPTS):
+        yield f"assets/{name}", source(name)
+    yield from site.data()
+
+
+def _holds(path: Path, text: str) -> bool:
+    try:
+        return path.read_bytes() == text.encode()
+    except OSError:
+        return False

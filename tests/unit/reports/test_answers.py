@@ -1,0 +1,151 @@
+"""The answers to what a visitor asks of an operator: true to the verdict, and always something to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mpsmith.audit.compiled.verdicts import CompiledVerdict
+from mpsmith.audit.coverage.table import Standing
+from mpsmith.audit.findings.compiled_beside import CompiledBeside
+from mpsmith.audit.findings.known_reports import ReportStanding, UpstreamStanding
+from mpsmith.audit.findings.results import OperatorSummary, RegistryStatus
+from mpsmith.audit.verdicts import CaseVerdict, Grade, OverloadVerdict
+from mpsmith.reports.answers import Answers, answers
+from mpsmith.reports.release_history import ReleaseHistory
+
+NATIVE, MISSING, COMPOSITE = Standing.NATIVE, Standing.MISSING, Standing.COMPOSITE
+RELEASES = ("2.0.1", "2.1.2", "2.2.2", "2.3.1")
+
+
+def history(*standings: Standing | None, audited: str = "2.2.2") -> ReleaseHistory:
+    return ReleaseHistory(RELEASES, audited, {"mode": standings})
+
+
+def told(
+    verdict: OverloadVerdict = OverloadVerdict.MISSING,
+    known: ReleaseHistory | None = None,
+    reports: tuple[ReportStanding, ...] = (),
+    *,
+    reason: str = "",
+    simulated: bool = True,
+    **fields: Any,
+) -> Answers:
+    operator = OperatorSummary("aten::mode", verdict, fields.pop("dtypes", {}), (), 1, **fields)
+    return answers(operator, reason, known, reports, simulated=simulated)
+
+
+def commands(found: Answers) -> list[str]:
+    return [step.command for step in found.steps if step.command]
+
+
+@pytest.mark.parametrize(
+    ("standings", "since", "row"),
+    [
+        ((NATIVE,) * 4, "It has had a kernel since torch 2.0.1 or longer: that is the oldest release", "NNNN"),
+        ((MISSING, NATIVE, NATIVE, NATIVE), "It has had a kernel since torch 2.1.2.", "MNNN"),
+        ((NATIVE, MISSING, Standing.PARTLY_NATIVE, NATIVE), "It has had a kernel since torch 2.2.2.", "NMPN"),
+        ((MISSING, MISSING, MISSING, NATIVE), "It has a kernel from torch 2.3.1 on; torch 2.2.2, which was", "MMMN"),
+        ((NATIVE, NATIVE, MISSING, MISSING), "Torch 2.1.2 was the last release with a kernel of it", "NNMM"),
+        ((None, MISSING, MISSING, MISSING), "No release from 2.0.1 to 2.3.1 has a kernel of it.", "-MMM"),
+        ((COMPOSITE,) * 4, "It needs no kernel of its own", "CCCC"),
+    ],
+)
+def test_since_which_release(standings: tuple[Standing | None, ...], since: str, row: str) -> None:
+    found = told(known=history(*standings))
+    assert found.since.startswith(since)
+    assert found.row == row
+
+
+def test_an_operator_that_no_release_is_known_to_have() -> None:
+    assert told(known=ReleaseHistory(RELEASES, "2.2.2", {})).since.startswith("Not known")
+    assert told().row == ""
+
+
+def test_what_works_needs_nothing() -> None:
+    found = told(OverloadVerdict.NATIVE, history(*(NATIVE,) * 4), simulated=False, grade=Grade.REAL_DEVICE)
+    assert found.works == (
+        "Yes: right results from a kernel of its own on mps.",
+        "Evidence: real device: a Mac computed it.",
+    )
+    assert found.steps == ()
+
+
+def test_what_is_simulated_says_so() -> None:
+    assert "The device was simulated: no Mac has shown this." in told(simulated=True).works
+    assert not any("simulated" in line for line in told(simulated=False).works)
+
+
+def test_a_missing_operator_has_ways_in_the_order_of_their_worth() -> None:
+    cure = CompiledBeside(CompiledVerdict.METAL, {"float32": CompiledVerdict.METAL}, cures=("float32",))
+    known = RegistryStatus("implemented", "mode", "https://github.com/pytorch/pytorch/pull/1")
+    found = told(known=history(MISSING, MISSING, MISSING, NATIVE), registered=known, compiled=cure)
+    assert commands(found) == [
+        "pip install --upgrade 'torch>=2.3.1'",
+        "import mpsmith.kernels",
+        "torch.compile(your_function)",
+        "PYTORCH_ENABLE_MPS_FALLBACK=1 python your_program.py",
+        "mpsmith trace your_program.py",
+    ]
+    assert found.steps[-1].link == "https://github.com/pytorch/pytorch/pull/1"
+
+
+def test_where_nobody_has_a_kernel_one_can_be_written() -> None:
+    assert "mpsmith scaffold aten::mode" in commands(told())
+    begun = told(registered=RegistryStatus("scaffolded", "mode"))
+    assert "mpsmith scaffold aten::mode" not in commands(begun)
+    assert "import mpsmith.kernels" not in commands(begun)
+    assert begun.steps[0].text == "mpsmith's kernel mode is begun, and not finished: scaffolded."
+
+
+def test_a_fallback_needs_no_variable() -> None:
+    assert not any("FALLBACK" in command for command in commands(told(OverloadVerdict.FALLBACK)))
+    assert "mpsmith trace your_program.py" in commands(told(OverloadVerdict.FALLBACK))
+
+
+def test_a_dtype_gap_names_the_dtypes_that_are_right() -> None:
+    dtypes = {"float32": OverloadVerdict.NATIVE, "bool": OverloadVerdict.DTYPE_GAP}
+    found = told(OverloadVerdict.DTYPE_GAP, dtypes=dtypes, reason="refuses bool")
+    assert "By dtype: native in float32; dtype gap in bool." in found.works
+    assert "refuses bool." in found.works
+    assert found.steps[0].text == "Convert first: it is right in float32."
+
+
+def test_what_is_broken_in_some_cases_is_not_called_right() -> None:
+    wrong = (CaseVerdict.WRONG,)
+    dtypes = dict.fromkeys(("float32", "float16"), OverloadVerdict.NATIVE)
+    beside = {"breakages": wrong, "dtypes": dtypes}
+    found = told(OverloadVerdict.NATIVE, **beside, dtype_breakages={"float16": wrong})
+    assert found.works[:2] == (
+        "Mostly: most calls tried are right on mps itself, and some are not.",
+        "In some cases: wrong in float16.",
+    )
+    assert commands(found) == ['result = f(x.cpu()).to("mps")']
+    everywhere = told(OverloadVerdict.NATIVE, **beside, dtype_breakages=dict.fromkeys(dtypes, wrong))
+    assert "In some cases: wrong in every dtype tried." in everywhere.works
+
+
+def test_an_upstream_report_that_stands_is_told_even_of_what_works() -> None:
+    def report(standing: UpstreamStanding) -> ReportStanding:
+        return ReportStanding(7, "https://x/7", "It is wrong.", "silent", ("aten::mode",), "2.0", standing, 1)
+
+    still = told(OverloadVerdict.NATIVE, reports=(report(UpstreamStanding.STILL_WRONG),))
+    assert [(step.text, step.link) for step in still.steps] == [
+        ("Upstream report #7, still wrong: It is wrong.", "https://x/7")
+    ]
+    assert told(OverloadVerdict.NATIVE, reports=(report(UpstreamStanding.RIGHT),)).steps == ()
+
+
+def test_a_number_is_an_issue_of_pytorch() -> None:
+    found = told(registered=RegistryStatus("missing", None, "#77764"))
+    assert found.steps[-1].link == "https://github.com/pytorch/pytorch/issues/77764"
+
+
+@pytest.mark.parametrize("verdict", OverloadVerdict)
+def test_whatever_does_not_work_has_something_to_do(verdict: OverloadVerdict) -> None:
+    found = told(verdict, dtypes={"float32": OverloadVerdict.NATIVE})
+    assert found.works[0]
+    if verdict is OverloadVerdict.REFERENCE_FAILED:
+        return  # the call itself is not valid on any device
+    assert bool(found.steps) is not verdict.is_support

@@ -1,0 +1,320 @@
+"""The site: whole, small, the same every time, and nothing in it leads nowhere or becomes markup by accident."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mpsmith.audit.findings.overload_verdict import SEVERITY
+from mpsmith.audit.findings.results import AuditSummary, OverloadSummary
+from mpsmith.audit.findings.store import Store
+from mpsmith.audit.findings.summary import summarize
+from mpsmith.audit.group import GroupKey
+from mpsmith.audit.selection import DTYPES
+from mpsmith.audit.verdicts import CASE_SEVERITY, CaseVerdict, Grade, Outcome, OverloadVerdict
+from mpsmith.registry.found_wrong import load as load_found_wrong
+from mpsmith.registry.model import Entry
+from mpsmith.reports import explorer_data, html_page
+from mpsmith.reports.site.content import SiteContent
+from mpsmith.reports.site.networks import Networks
+from mpsmith.reports.site.traces import Trace
+from mpsmith.reports.site.writing import files, write_site
+from support.audits import HOSTILE, SURFACE, make_summary
+
+PAGES = ["findings.html", "index.html", "kernels.html", "operators.html", "releases.html", "run.html"]
+LARGEST = 2_000_000
+
+
+class Links(HTMLParser):
+    """What a page names by id, and what it refers to."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.references: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.ids += [value for name, value in attrs if name == "id" and value]
+        self.references += [value for name, value in attrs if name in ("src", "href", "action") and value]
+
+
+@pytest.fixture
+def summary(tmp_path: Path) -> AuditSummary:
+    return make_summary(tmp_path / "store.sqlite")
+
+
+def content_of(summary: AuditSummary, **more: Any) -> SiteContent:
+    registry = {"aten::mode": Entry(operator="aten::mode", kernel="mode")}
+    return SiteContent(summary, registry, load_found_wrong(), **more)
+
+
+def handed_over(text: str) -> Any:
+    """The data of a data file."""
+    found = re.fullmatch(r'mpsmith\.give\("[^"]+",(.*)\);\n', text, re.DOTALL)
+    assert found
+    return json.loads(found[1])
+
+
+# ---- the files
+
+
+def test_every_page_and_what_it_loads_is_written(summary: AuditSummary, tmp_path: Path) -> None:
+    paths = write_site(content_of(summary), tmp_path / "new" / "site")
+    assert sorted(path.name for path in (tmp_path / "new" / "site").glob("*.html")) == PAGES
+    assert sorted(path for path in (tmp_path / "new" / "site").rglob("*") if path.is_file()) == sorted(paths)
+
+
+def test_all_references_lead_somewhere(summary: AuditSummary, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    trace = Trace.model_validate_json('{"calls": {"native": 1}, "fallbacks": [], "waits": []}')
+    broken = replace(summary, overloads=tuple(replace(o, verdict=OverloadVerdict.WRONG) for o in summary.overloads))
+    write_site(content_of(summary, before=broken, traces=[trace]), site)
+    for page in site.glob("*.html"):
+        for reference in Links(page.read_text(encoding="utf-8")).references:
+            if reference.startswith("https://github.com/pytorch/"):
+                continue
+            path, _, place = reference.partition("#")
+            target = site / (path or page.name)
+            assert target.is_file(), f"{page.name} refers to {reference}"
+            if place:
+                assert place in Links(target.read_text(encoding="utf-8")).ids, f"{page.name} refers to {reference}"
+
+
+def test_no_page_loads_anything_from_a_network(summary: AuditSummary) -> None:
+    for name, text in files(content_of(summary)):
+        if name.endswith((".html", ".css", ".js")) and not name.startswith("data/"):
+            assert not re.search(r"@import|url\(|fetch\(|XMLHttpRequest|type=.module", text), name
+            assert not re.findall(r"https?://(?!github\.com/)", text), name
+
+
+def test_ids_are_given_once_on_a_page(summary: AuditSummary) -> None:
+    for name, text in [*files(content_of(summary)), ("one file", html_page.render(summary))]:
+        if name.endswith(".html") or name == "one file":
+            ids = Links(text).ids
+            assert len(ids) == len(set(ids)), name
+
+
+def test_the_same_findings_give_the_same_bytes(summary: AuditSummary, tmp_path: Path) -> None:
+    shuffled = make_summary(tmp_path / "b.sqlite", shuffled=True)
+    assert dict(files(content_of(summary))) == dict(files(content_of(shuffled)))
+
+
+def test_an_unchanged_file_is_left_alone(summary: AuditSummary, tmp_path: Path) -> None:
+    content = content_of(summary)
+    before = {path: path.stat().st_mtime_ns for path in write_site(content, tmp_path)}
+    (tmp_path / "index.html").write_text("another")
+    assert {path: path.stat().st_mtime_ns for path in write_site(content, tmp_path)}.keys() == before.keys()
+    changed = [path.name for path, at in before.items() if path.stat().st_mtime_ns != at]
+    assert changed == ["index.html"]
+
+
+def test_pages_of_an_earlier_site_go_and_files_of_others_stay(summary: AuditSummary, tmp_path: Path) -> None:
+    for name in ("trace-2.html", "networks.html", "mine.html", "notes.md"):
+        (tmp_path / name).write_text("old")
+    write_site(content_of(summary), tmp_path)
+    assert not (tmp_path / "trace-2.html").exists()
+    assert not (tmp_path / "networks.html").exists()
+    assert (tmp_path / "mine.html").read_text() == (tmp_path / "notes.md").read_text() == "old"
+
+
+def test_pages_stay_small_with_three_thousand_operators(summary: AuditSummary) -> None:
+    missing = next(o for o in summary.operators if o.name == "aten::mode")
+    overload = next(o for o in summary.overloads if o.name == "aten::mode")
+    number = 3000
+    operators = tuple(replace(missing, name=f"aten::an_operator_with_a_name_{i}") for i in range(number))
+    overloads: list[OverloadSummary] = []
+    for operator in operators:
+        for variant in ("", ".out"):
+            name = f"{operator.name}{variant}"
+            overloads.append(
+                replace(overload, name=name, operator=operator.name, schema=f"{name}(Tensor self) -> " * 6)
+            )
+    many = replace(summary, operators=operators, overloads=tuple(overloads))
+    sizes = {name: len(text.encode()) for name, text in files(content_of(many))}
+    assert max(size for name, size in sizes.items() if name.startswith("data/") or name.endswith(".html")) < LARGEST
+    # What the first page loads before it can answer.
+    loaded = ("index.html", "assets/site.css", "data/legend.js", "data/operators.js")
+    assert sum(sizes[name] for name in loaded) < 600_000
+
+
+def test_texts_cannot_become_markup(summary: AuditSummary) -> None:
+    seen = 0
+    for name, text in [*files(content_of(summary)), ("one file", html_page.render(summary))]:
+        if name.endswith((".html", ".js")) or name == "one file":
+            assert "<script>alert" not in text, name
+            seen += "alert(" in text
+    assert seen >= 3  # in a page, in the details, in one file
+    data = handed_over(dict(files(content_of(summary)))["data/overloads.js"])
+    assert any(HOSTILE in text for text in data["texts"])
+
+
+# ---- what the scripts are given
+
+
+def test_the_tables_hold_every_operator_overload_and_entry(summary: AuditSummary) -> None:
+    written = dict(files(content_of(summary)))
+    for table, shown in (("operators", summary.operators), ("overloads", summary.overloads)):
+        data = handed_over(written[f"data/{table}.js"])
+        verdicts = [SEVERITY[position] for position in data["verdict"]]
+        assert dict(zip(data["name"], verdicts, strict=True)) == {o.name: o.verdict for o in shown}
+        assert all(len(column) == len(shown) for name, column in data.items() if name != "texts")
+    data = handed_over(written["data/operators.js"])
+    mode = data["name"].index("aten::mode")
+    assert [data[column][mode] for column in ("status", "kernel", "upstream")] == ["missing", "mode", ["77764"]]
+    relu = data["name"].index("aten::relu")
+    digits = dict(zip(summary.dtypes, data["dtypeVerdicts"][relu], strict=True))
+    native = str(SEVERITY.index(OverloadVerdict.NATIVE))
+    assert {dtype for dtype, digit in digits.items() if digit == native} == {"float32", "int8"}
+    entries = handed_over(written["data/entries.js"])
+    worst = dict(zip(entries["name"], entries["verdict"], strict=True))
+    assert CASE_SEVERITY[worst["unknown.thing"]] is CaseVerdict.CRASH
+
+
+def test_details_stand_in_the_part_that_the_tables_name(summary: AuditSummary) -> None:
+    written = dict(files(content_of(summary)))
+    decisive = {o.worst_case for o in summary.overloads}
+    decisive |= {each.worst_case for entry in summary.entries for each in entry.dtypes.values()}
+    shown = set()
+    for table, key in (("operators", "operators"), ("entries", "entries")):
+        data = handed_over(written[f"data/{table}.js"])
+        for name, part in zip(data["name"], data["part"], strict=True):
+            detail = handed_over(written[f"data/details/{part:02}.js"])[key][name]
+            groups = detail["overloads"] if key == "operators" else [detail]
+            shown |= {case["label"] for group in groups for case in group.get("cases", ())}
+    assert shown == decisive - {None}
+
+
+def test_details_say_of_which_grade_a_case_is(summary: AuditSummary) -> None:
+    parts = explorer_data.details(summary, html_page_facts(summary))
+    found = next(part["operators"]["aten::sum"] for part in parts if "aten::sum" in part["operators"])
+    (overload,) = found["overloads"]
+    assert explorer_data.GRADES[overload["grade"]] is Grade.DISPATCH_ONLY
+    assert explorer_data.GRADES[overload["cases"][0]["grade"]] is Grade.DISPATCH_ONLY
+    unexecuted = next(part["operators"]["aten::sin"] for part in parts if "aten::sin" in part["operators"])
+    assert unexecuted["overloads"][0]["grade"] == -1
+
+
+def html_page_facts(summary: AuditSummary) -> Any:
+    from mpsmith.reports.operator_facts import operator_facts
+    from mpsmith.reports.release_history import history_of
+
+    return operator_facts(summary, history_of(summary))
+
+
+def test_details_show_a_few_cases_and_the_start_of_long_texts(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "many.sqlite") as store:
+        run = store.begin_run({}, {"simulated": False})
+        store.plan(run.id, [GroupKey("opinfo", "sum", "", dtype, "fallback") for dtype in DTYPES])
+        for group in store.groups(run.id):
+            store.add_case(group.id, 0, Outcome(CaseVerdict.WRONG, message=f"{group.key.dtype} " + "x" * 900), "")
+        summary = summarize(store, run, SURFACE)
+    assert len(summary.cases) == len(DTYPES)
+    entry = next(
+        part["entries"]["sum"]
+        for part in explorer_data.details(summary, html_page_facts(summary))
+        if "sum" in part["entries"]
+    )
+    assert len(entry["cases"]) == explorer_data.SHOWN_CASES
+    assert {len(case["message"]) for case in entry["cases"]} == {explorer_data.SHOWN_TEXT}
+
+
+# ---- the pages
+
+
+def test_the_figures_are_those_of_the_summary(summary: AuditSummary) -> None:
+    page = dict(files(content_of(summary)))["index.html"]
+    assert f"<dt>overloads supported</dt><dd>{summary.supported}</dd>" in page
+    assert f"<dt>missing</dt><dd>{summary.overload_counts[OverloadVerdict.MISSING]}</dd>" in page
+    assert f"<dt>cases executed</dt><dd>{summary.run.executed}</dd>" in page
+
+
+def test_sentences_lead_to_the_tables_that_they_name(summary: AuditSummary) -> None:
+    heading = "Findings that no overload answers for"
+    page = dict(files(content_of(summary)))["index.html"]
+    assert f'see <a href="findings.html#findings-that-no-overload-answers-for">{heading}</a>.' in page
+    assert f'see <a href="#findings-that-no-overload-answers-for">{heading}</a>.' in html_page.render(summary)
+
+
+def test_what_changed_is_told_and_what_is_worse_comes_first(summary: AuditSummary) -> None:
+    was = {"aten::sum": OverloadVerdict.NATIVE, "aten::relu": OverloadVerdict.MISSING}
+    earlier = tuple(replace(o, verdict=was.get(o.name, o.verdict)) for o in summary.overloads if o.name != "aten::cos")
+    written = dict(files(content_of(summary, before=replace(summary, overloads=earlier))))
+    assert "3 overloads changed since the last run: 1 worse, 1 better, 1 new." in written["index.html"]
+    table = written["findings.html"].partition('id="changed-since-the-last-run"')[2].partition("</table>")[0]
+    rows = re.findall(r"<tr><td><code>([^<]+)</code></td><td>([^<]+)</td><td>([^<]*)</td><td>([^<]*)</td>", table)
+    assert rows == [
+        ("aten::sum", "worse", "native", "wrong"),
+        ("aten::relu", "better", "missing", "native"),
+        ("aten::cos", "new", "", "dtype gap"),
+    ]
+    assert "Changed since the last run" not in dict(files(content_of(summary)))["findings.html"]
+
+
+def test_the_kernels_page_has_ours_and_the_gaps_that_are_left(summary: AuditSummary) -> None:
+    page = dict(files(content_of(summary)))["kernels.html"]
+    ours, _, gaps = page.partition('id="gaps-without-a-kernel-of-ours"')
+    assert "<td><code>aten::mode</code></td><td><code>mode</code></td>" in ours
+    assert "aten::mode" not in gaps
+
+
+def test_a_trace_is_a_page(summary: AuditSummary) -> None:
+    at = {
+        "overload": "aten::mode",
+        "file": "train.py",
+        "line": 7,
+        "backward": True,
+        "calls": 3,
+        "nanoseconds": 1_500_000,
+        "operands": [{"calls": 3, "tensors": [{"dtype": "float32", "shape": [2, 3]}]}],
+    }
+    traced = {
+        "name": "<b>",
+        "simulated": True,
+        "calls": {"fallback": 3},
+        "fallbacks": [at],
+        "waits": [],
+        "advice": "Do.",
+    }
+    pages = dict(files(content_of(summary, traces=[Trace.model_validate({**traced, "advice": "Do."})])))
+    page = pages["trace.html"]
+    assert "<td>train.py:7 (backward)</td>" in page
+    assert "<code>float32[2, 3]</code>" in page
+    assert "<td>1.50</td>" in page
+    assert "<p>Do.</p>" in page
+    assert "Trace: &lt;b&gt;" in pages["index.html"]
+    two = [Trace.model_validate({**traced, "name": name}) for name in ("a", "b")]
+    assert {"trace-1.html", "trace-2.html"} <= dict(files(content_of(summary, traces=two))).keys()
+
+
+def test_networks_are_a_page(summary: AuditSummary) -> None:
+    old = {"missing": ["aten::mode", "aten::take"], "replaced_by_kernels": ["aten::mode"], "unknown": ["aten::new"]}
+    network = {
+        "network": "mlp",
+        "recorded_with": "2.13.0",
+        "without_fallback_since": {"inference": {"release": "2.1.2", "at_latest": True}, "training": {"release": None}},
+        "with_kernels_since": {"inference": {"release": "2.0.1"}},
+        "releases": {"inference": {"2.0.1": old, "2.1.2": {}}, "training": {"2.1.2": {"fallback": ["aten::mode"]}}},
+    }
+    data = {"simulated": True, "releases": ["2.0.1", "2.1.2"], "networks": [network]}
+    page = dict(files(content_of(summary, networks=Networks.model_validate(data))))["networks.html"]
+    assert "<tr><td>mlp</td><td>inference</td><td>2.1.2 or before</td><td>2.0.1</td><td>2.13.0</td></tr>" in page
+    assert "<tr><td>mlp</td><td>training</td><td>not yet</td><td>not yet</td><td>2.13.0</td></tr>" in page
+    assert "<tr><td>mlp</td><td>0</td><td>2 &gt; 1?</td></tr>" in page
+    assert "<code>aten::mode</code></td><td>2.0.1 to 2.1.2</td><td>yes</td><td>mlp</td>" in page
+    assert "made on a SIMULATED mps device" in page
+
+
+def test_one_file_needs_nothing_outside_itself(summary: AuditSummary) -> None:
+    text = html_page.render(summary)
+    page = Links(text)
+    assert [each for each in page.references if not each.startswith(("#", "https://github.com/pytorch/"))] == []
+    assert not re.search(r"@import|url\(", text)
+    assert {"search", "dtype", "chips", "rows", "more"} <= set(page.ids)
