@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from collections.abc import Sequence
@@ -42,13 +43,12 @@ class PrecompiledHeaders:
             flags = [flag for flag in flags if flag not in {"-I", *map(str, include)}]
         key = fingerprint(self.identity, *_PRECOMPILING, *flags, prefix)
         target = self.folder / f"{key}.pch"
-        if target.is_file():
-            target.touch()  # what was used last is kept
+        if _is_kept(target):
             return target
         self.folder.mkdir(parents=True, exist_ok=True)
         # Files that begin alike are often compiled at once, here and in other processes: one builds, the others wait.
         with FileLock(target.with_suffix(".lock")):
-            return target if target.is_file() else self._build(prefix, flags, target)
+            return target if _is_kept(target) else self._build(prefix, flags, target)
 
     def _build(self, prefix: str, flags: Sequence[str], target: Path) -> Path | None:
         header = target.with_suffix(".h")
@@ -70,6 +70,18 @@ class PrecompiledHeaders:
             old.unlink(missing_ok=True)
             for beside in (".h", ".lock"):
                 old.with_suffix(beside).unlink(missing_ok=True)
+
+
+def _is_kept(header: Path) -> bool:
+    """Whether a header is there; it counts as the one that was used last then.
+
+    Another process may remove it at any moment: to touch it would leave an empty file, which no compiler takes.
+    """
+    try:
+        os.utime(header)
+        return header.stat().st_size > 0
+    except FileNotFoundError:
+        return False
 
 
 def leading_includes(text: str) -> str:

@@ -51,6 +51,15 @@ def test_files_that_begin_alike_share_a_header(headers: PrecompiledHeaders, tmp_
     assert headers.find(f"{BEGINNING}\nint two;\n", [*others, "-O2"], ()) != first
 
 
+def test_an_empty_header_that_another_process_left_is_built_again(headers: PrecompiledHeaders) -> None:
+    first = headers.find(BEGINNING, [], ())
+    assert first is not None
+    first.write_text("")
+    assert headers.find(BEGINNING, [], ()) == first
+    assert first.read_text() == BEGINNING
+    assert len(runs) == 2
+
+
 def test_an_own_folder_counts_where_an_include_is_found_in_it(headers: PrecompiledHeaders, tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.mkdir()
