@@ -24,7 +24,7 @@ from .journal import OVERFLOW, Journal
 from .live_keys import run
 from .patches import follow_threads, keep_dynamo_out, keep_the_way_of_ctc_loss, see_registrations, see_waiting
 from .places import UNKNOWN, Places
-from .recording import Kind
+from .recording import Kind, Place
 from .single_call import FALLBACK, KINDS, NATIVE, SYNCHRONISATION, are_dense, copied, kind_of, tensors_of, wrapped
 
 # A place whose calls have had more different operands than this is counted without them.
@@ -33,6 +33,7 @@ OPERANDS_PER_PLACE = 16
 _MPS = torch._C.DispatchKeySet(torch._C.DispatchKey.MPS)
 _current_node: Callable[[], Any] = torch._C._current_autograd_node
 _next_node_number: Callable[[], int] = torch._C._autograd._get_sequence_nr
+_profiling: Callable[[], bool] = torch._C._autograd._profiler_enabled
 _push: Callable[[Any], None] = torch._C._push_on_torch_dispatch_stack
 _pop: Callable[[Any], Any] = torch._C._pop_torch_dispatch_stack
 # What a Parameter has for __torch_dispatch__: torch names it among the types, but it handles no call itself.
@@ -153,7 +154,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         conduct = self._conduct(func)
         if conduct.view:
             return func(*args, **kwargs)
-        if conduct.unwrapped:
+        if len(tensors) < len(conduct.unwrapped):
             args = wrapped(conduct, args)
         kind = kind_of(conduct, args, kwargs)
         if conduct.composite and kind == NATIVE and are_dense(tensors):
@@ -164,7 +165,11 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 _pop(None)
         start = monotonic_ns()
         try:
-            result = run(func, args, kwargs, conduct, is_complex)
+            if kind != NATIVE and _profiling():
+                with torch.profiler.record_function(self._shown_to_profiler(conduct, kind, _caller())):
+                    result = run(func, args, kwargs, conduct, is_complex)
+            else:
+                result = run(func, args, kwargs, conduct, is_complex)
         except BaseException as error:
             if kind == FALLBACK:
                 refused = isinstance(error, NotImplementedError)
@@ -172,6 +177,11 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             raise
         self._record(conduct, kind, tensors, args, result, start, _caller())
         return result
+
+    def _shown_to_profiler(self, conduct: Conduct, kind: int, frame: Any) -> str:
+        """What a user's own torch.profiler shows around a call that leaves the GPU."""
+        place = self._places.table[self._places.find(frame)] if self._lines else Place()
+        return f"mps {KINDS[kind].value}: {conduct.overload}" + (f" at {place}" if place.file else "")
 
     def _conduct(self, func: Any) -> Conduct:
         known = (self.registrations, len(torch.library._impls), len(sys.modules))  # modules may be of C++

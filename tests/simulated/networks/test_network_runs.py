@@ -45,6 +45,14 @@ def test_a_network_runs_and_what_fell_back_is_what_the_data_of_the_release_say(
         assert not on.unknown
 
 
+@pytest.mark.parametrize("name", ["vision-transformer", "bert", "stable-diffusion-unet"])
+def test_a_network_of_a_library_runs_where_that_is_installed(name: str, opened: Opened) -> None:
+    (network,) = chosen([name])
+    pytest.importorskip(network.library)
+    seen = [observe(network, mode, opened) for mode in (Mode.inference, Mode.training)]
+    assert {(each.outcome, each.reason) for each in seen} == {(Outcome.ran, "")}
+
+
 def test_the_kernels_take_what_fell_back(opened: Opened) -> None:
     (network,) = chosen(["ctc-speech"])
     seen = observe(network, Mode.training, opened)

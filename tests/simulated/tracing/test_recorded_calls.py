@@ -260,6 +260,18 @@ def test_many_different_shapes_at_a_line_are_counted_together() -> None:
     assert at.operands[0] == "others"
 
 
+def test_a_profiler_of_the_users_own_shows_what_leaves_the_gpu() -> None:
+    x = torch.ones(3, device="mps")
+    with torch.profiler.profile() as profiler, mpsmith.trace():
+        torch.heaviside(x, x).cpu()  # shown
+    line = line_of(test_a_profiler_of_the_users_own_shows_what_leaves_the_gpu, "# shown")
+    shown = {event.name for event in profiler.events() or () if event.name.startswith("mps ")}
+    assert shown == {
+        f"mps fallback: aten::heaviside.out at {__file__}:{line}",
+        f"mps copy from mps: aten::_to_copy at {__file__}:{line}",
+    }
+
+
 def test_counting_alone_has_no_lines() -> None:
     x = torch.ones(3, device="mps")
     with mpsmith.trace(lines=False) as t:
