@@ -44,9 +44,8 @@ def observe(network: Network, mode: Mode, opened: Opened) -> Observation:
     Raises MpsmithError where its builder is none.
     """
     start = time.perf_counter()
-    observation = Observation(
-        network.name, mode, Outcome.ran, release=torch.__version__.split("+")[0], simulated=opened.simulated
-    )
+    release = opened.profile or torch.__version__.split("+")[0]
+    observation = Observation(network.name, mode, Outcome.ran, release=release, simulated=opened.simulated)
     try:
         first = _run(network, mode, opened)
     except MpsmithError:

@@ -21,8 +21,9 @@ def as_text(standings: Sequence[NetworkStanding], observations: Sequence[Observa
         chosen = release or standings[0].recorded
         simulated = any(observation.simulated for observation in observations)
         device = "SIMULATED mps device; not evidence about a Mac" if simulated else "mps device of this machine"
+        coverage = "the coverage of " if simulated else ""
         parts += [
-            f"recorded with torch {standings[0].recorded} on the {device}",
+            f"recorded with {coverage}torch {standings[0].recorded} on the {device}",
             f"without a fallback since release:\n{_table(since_which_release(standings))}",
             _lacking(lacking_operators(standings, chosen), chosen),
         ]
