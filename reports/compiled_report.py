@@ -60,8 +60,16 @@ def terminal_lines(summary: CompiledSummary, eager: Mapping[str, str]) -> list[s
         said = [finding.blame.value] if finding.blame else []
         if finding.error is not None:
             said.append(f"{finding.error:.3g} times the tolerance")
+        if finding.looks_like:
+            said.append(f"looks like {finding.looks_like}")
         blame = f" ({', '.join(said)})" if said else ""
         lines.append(f"  {finding.verdict.value}{blame}: {finding.example}: {_cut(finding.reason)}")
+    known = sum(bool(finding.looks_like) for finding in summary.findings)
+    if known:
+        lines.append(
+            f"  {known:,} of {len(summary.findings):,} findings look like known defects, shown by"
+            " `mpsmith compiled defects U1`"
+        )
     left = len(summary.findings) - LINES_OF_TERMINAL
     if left > 0:
         lines.append(f"  and {left:,} findings more: mpsmith report --compiled")
@@ -93,7 +101,7 @@ def markdown(summary: CompiledSummary, eager: Mapping[str, str]) -> str:
     blocks.append(
         _table(
             "Findings",
-            ("verdict", "operator", "dtypes", "blame", "times the tolerance", "reason", "case", "cases"),
+            ("verdict", "operator", "dtypes", "blame", "times the tolerance", "looks like", "reason", "case", "cases"),
             [_finding_row(each) for each in summary.findings],
         )
     )
@@ -153,6 +161,7 @@ def _finding_row(finding: CompiledFinding) -> tuple[object, ...]:
         ", ".join(finding.dtypes) + (" (symbolic sizes only)" if finding.dynamic_only else ""),
         finding.blame.value if finding.blame else "",
         "" if finding.error is None else f"{finding.error:.3g}",
+        finding.looks_like,
         escaped(_cut(finding.reason)) + line,
         f"`{finding.example}`",
         finding.cases,

@@ -1,7 +1,9 @@
 """Who is answerable for a wrong result of a compiled call: each part of the way is run without the parts after it.
 
 The plain call on mps that is wrong too is an eager kernel. `aot_eager_decomp_partition` runs what Inductor compiles,
-its decompositions, with the CPU's own kernels: wrong there is a decomposition. What is left is generated code.
+its decompositions, with eager kernels: wrong with the CPU's is a decomposition; wrong on mps alone is the graph that
+was traced for mps, where a decomposition asks for the device, or a kernel is registered that has no gradient. What is
+left is Inductor's: its lowering, or the Metal that it writes.
 """
 
 from __future__ import annotations
@@ -21,36 +23,54 @@ from ..judging.judge import Recorder, Trial
 from ..judging.reference import WideRuns
 from ..judging.transfer import move
 from ..verdicts import CaseVerdict
-from .verdicts import Blame
+from .call import CompiledCall, traceable
+from .verdicts import Blame, CompiledOutcome
 
+# What a call that draws is compared in.
+RANDOM = ("random", "distribution")
 DECOMPOSED = "aot_eager_decomp_partition"
 
 
-def blame_for(case: Case, recorder: Recorder, seed: int, label: str, traceable: Callable[..., Any]) -> Blame:
+def blame_for(case: Case, recorder: Recorder, seed: int, label: str, found: CompiledOutcome) -> Blame:
     """Whom the wrong result of a case is due to.
 
     Args:
-        traceable: the case's call in the form that was compiled.
+        case: the case, its call as it is.
+        found: what the compiled call showed.
     """
-    eager = Trial(case, recorder, seed, label).outcome()
-    if eager.verdict is CaseVerdict.WRONG:
+    stage = found.outcome.stage
+    if _is_wrong(case, recorder, seed, label, stage):
         return Blame.EAGER
-    return Blame.DECOMPOSITION if _decomposed_is_wrong(case, seed, label, traceable) else Blame.INDUCTOR
+    if _decomposed_is_wrong(case, seed, label, stage, random=found.outcome.compared in RANDOM):
+        return Blame.DECOMPOSITION
+    try:
+        on_mps = CompiledCall(case, dynamic=False, backend=DECOMPOSED)
+        return Blame.GRAPH if _is_wrong(on_mps.case, recorder, seed, label, stage) else Blame.INDUCTOR
+    finally:
+        torch._dynamo.reset()
 
 
-def _decomposed_is_wrong(case: Case, seed: int, label: str, traceable: Callable[..., Any]) -> bool:
-    """Whether the decompositions compute something else on the CPU; what they refuse is no wrong result."""
+def _is_wrong(case: Case, recorder: Recorder, seed: int, label: str, stage: str) -> bool:
+    """Whether the case is wrong on mps by then; one that raises shows no wrong result."""
+    outcome = Trial(case, recorder, seed, label).outcome()
+    if outcome.verdict is not CaseVerdict.WRONG or outcome.message.startswith("raises "):
+        return False
+    return outcome.stage == "forward" or stage == "backward"
+
+
+def _decomposed_is_wrong(case: Case, seed: int, label: str, stage: str, *, random: bool) -> bool:
+    """Whether the decompositions compute something else on the CPU by then; what they refuse is no wrong result."""
     torch._dynamo.reset()
+    call: Callable[..., Any] = torch.compile(traceable(case.call), backend=DECOMPOSED)
     case = replace(case, same_memory=False)  # as of any compiled call
-    decomposed = replace(case, call=torch.compile(traceable, backend=DECOMPOSED))
     cotangents: list[torch.Tensor] = []
     seed_cpu = partial(seed_generators, seed, label)
-    comparison = Comparison(case, WideRuns(case, cotangents, seed_cpu), "cpu", random=False)
+    comparison = Comparison(case, WideRuns(case, cotangents, seed_cpu), "cpu", random=random)
     try:
-        expected, actual = (_on_cpu(each, seed_cpu) for each in (case, decomposed))
+        expected, actual = (_on_cpu(each, seed_cpu) for each in (case, replace(case, call=call)))
         if isinstance(comparison.forward(actual, expected), Difference):
             return True
-        if not expected.differentiable or not expected.inputs:
+        if stage != "backward" or not expected.differentiable or not expected.inputs:
             return False
         cotangents.extend(map(torch.randn_like, expected.differentiable))
         for execution in (expected, actual):

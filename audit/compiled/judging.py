@@ -9,15 +9,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import Tensor
-
 from ...simulator import metal
 from ..cases import Case
-from ..judging.judge import DEVICE, Recorder, Trial
-from ..tree import leaves
+from ..judging.judge import Recorder, Trial
 from ..verdicts import CaseVerdict, Outcome
 from .blame import blame_for
+from .call import CompiledCall
 from .lowering import Lowering, watching
 from .refusals import fault_of_this_machine, reason_of, refused_line, verdict_of_exception
 from .verdicts import CompiledOutcome, CompiledVerdict, of_uncompiled
@@ -67,7 +64,7 @@ def compiled_call(
     if found.verdict.is_right and lowering.graphs == 0 and lowering.breaks:
         return replace(found, verdict=CompiledVerdict.CANNOT_TRACE, reason="; ".join(lowering.breaks))
     if found.verdict is CompiledVerdict.WRONG:
-        return replace(found, blame=blame_for(case, recorder, seed, label, traceable(case.call)))
+        return replace(found, blame=blame_for(case, recorder, seed, label, found))
     return found
 
 
@@ -75,55 +72,6 @@ def _tried(
     case: Case, recorder: Recorder, seed: int, label: str, on_device: Callable[[], None] = lambda: None
 ) -> Outcome:
     return Trial(case, recorder, seed, label, on_device=on_device).outcome()
-
-
-class CompiledCall:
-    """A case whose call is compiled where its inputs are on mps, and as it is on the CPU.
-
-    Attributes:
-        case: the case.
-        raised: what the compiled call raised last.
-    """
-
-    def __init__(self, case: Case, *, dynamic: bool) -> None:
-        self._call = case.call
-        self._dynamic = dynamic
-        self._compiled: Callable[..., Any] | None = None
-        self.raised: Exception | None = None
-        self.__name__ = getattr(case.call, "__name__", type(case.call).__name__)
-        # torch.compile keeps views of inputs; equal outputs may become one, and what comes out is no leaf of autograd.
-        self.case = replace(case, call=self, same_memory=False)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The call's result; compiled on the first call with inputs on mps."""
-        if not _on_device((args, kwargs)):
-            return self._call(*args, **kwargs)
-        if self._compiled is None:
-            self._compiled = torch.compile(traceable(self._call), backend="inductor", dynamic=self._dynamic)
-        try:
-            return self._compiled(*args, **kwargs)
-        except Exception as error:
-            self.raised = error
-            raise
-
-
-def traceable(call: Callable[..., Any]) -> Callable[..., Any]:
-    """The call as a function that Dynamo can follow; a module is copied before, not in the graph."""
-    own = getattr(call, "copied", lambda: call)()
-
-    def compiled(*args: Any, **kwargs: Any) -> Any:
-        return own(*args, **kwargs)
-
-    return compiled
-
-
-def _on_device(inputs: Any) -> bool:
-    """Whether a call with these inputs is the device's: where they have no tensor, the default device decides."""
-    tensors = [leaf for leaf in leaves(inputs) if isinstance(leaf, Tensor)]
-    named = [leaf for leaf in leaves(inputs) if isinstance(leaf, torch.device)]
-    if not tensors and not named:
-        return torch.get_default_device().type == DEVICE
-    return any(tensor.device.type == DEVICE for tensor in tensors) or any(each.type == DEVICE for each in named)
 
 
 def _found(lowering: Lowering, call: CompiledCall, outcome: Outcome) -> CompiledOutcome:

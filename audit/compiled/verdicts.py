@@ -119,6 +119,7 @@ class Blame(str, Enum):
 
     INDUCTOR = "Inductor's Metal"
     DECOMPOSITION = "decomposition"
+    GRAPH = "graph traced for mps"
     EAGER = "eager kernel"
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from ..compiled.defects.signs import looks_like
 from ..compiled.verdicts import SEVERITY, Blame, CompiledVerdict, worst_compiled
 from ..group import DYNAMIC
 from .compiled_rows import StoredCompiledCase
@@ -52,7 +53,8 @@ class CompiledFinding:
         cases: how many there are.
         dynamic_only: whether it shows only where sizes are symbols.
         source: the generated Metal of the example.
-        error: the largest error of the cases in units of the tolerance; None where none was measured.
+        error: the largest error of the cases in units of the tolerance; None where none beyond it was measured.
+        looks_like: the number of the known defect that it is taken for, or "".
     """
 
     operator: str
@@ -67,6 +69,7 @@ class CompiledFinding:
     dynamic_only: bool
     source: str = ""
     error: float | None = None
+    looks_like: str = ""
 
 
 @dataclass(frozen=True)
@@ -202,26 +205,35 @@ def _what_it_shows(case: StoredCompiledCase) -> tuple[object, ...]:
 
 
 def _worst_first(finding: CompiledFinding) -> tuple[object, ...]:
-    """By verdict; what is wrong by more than its last digits, or was not measured, before what is not."""
+    """By verdict; what is no known defect first; what is wrong by more than its last digits before what is not."""
     last_digits = finding.error is not None and finding.error < LAST_DIGITS
-    return SEVERITY.index(finding.verdict), last_digits, finding.operator, finding.example
+    known = bool(finding.looks_like)
+    return SEVERITY.index(finding.verdict), known, last_digits, finding.operator, finding.example
 
 
 def _finding(name: str, cases: list[StoredCompiledCase]) -> CompiledFinding:
     first = min(cases, key=lambda case: (case.group.mode == DYNAMIC, len(case.inputs)))
+    dtypes = tuple(dict.fromkeys(case.group.dtype for case in cases))
+    found = first.found
     return CompiledFinding(
         name,
-        first.found.verdict,
-        first.found.blame,
-        first.found.reason,
-        first.found.line,
+        found.verdict,
+        found.blame,
+        found.reason,
+        found.line,
         first.label,
         first.inputs,
-        tuple(dict.fromkeys(case.group.dtype for case in cases)),
+        dtypes,
         len(cases),
         all(case.group.mode == DYNAMIC for case in cases),
-        first.found.source,
-        max((case.found.outcome.max_error for case in cases if case.found.outcome.max_error is not None), default=None)
-        if first.found.verdict is CompiledVerdict.WRONG
-        else None,
+        found.source,
+        _beyond_tolerance(cases),
+        looks_like(found.verdict, found.blame, name, dtypes, found.reason, found.source),
     )
+
+
+def _beyond_tolerance(cases: Iterable[StoredCompiledCase]) -> float | None:
+    """The largest error of what is wrong in its values; NaN for a number is no error of a size."""
+    outcomes = [case.found.outcome for case in cases if case.found.verdict is CompiledVerdict.WRONG]
+    errors = [outcome.max_error for outcome in outcomes if outcome.max_error is not None and outcome.max_error > 1]
+    return max(errors, default=None)

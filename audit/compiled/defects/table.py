@@ -302,6 +302,22 @@ inputs = [torch.ones(4)]
         CompiledVerdict.REJECTED,
         (Report(f"{_ISSUE}187852", "the same of while_loop, with what a Mac's compiler says"),),
     ),
+    Defect(
+        "U24",
+        "the gradient of avg_pool with ceil_mode divides the last window by the whole kernel",
+        """
+def program(gradient, x):
+    return torch.ops.aten.avg_pool2d_backward(gradient, x, [1, 3], [1, 2], [0, 0], True, True, None)
+
+
+inputs = [torch.ones(1, 1, 1, 2), torch.ones(1, 1, 1, 4)]
+""",
+        "The last window covers two elements, and the forward divides by two. The lowering of the backward divides by"
+        " the size of the kernel unless there is padding, for every device.",
+        Certainty.LOGIC,
+        CompiledVerdict.WRONG,
+        (Report(f"{_ISSUE}198119", "the same on the CPU and on CUDA with torch 2.14.0"),),
+    ),
 )
 
 UNDEFINED = (

@@ -91,6 +91,13 @@ class TestWrong:
         assert (found.verdict, found.blame) == (CompiledVerdict.WRONG, Blame.INDUCTOR)
         assert "256, CPU 0" in found.reason
 
+    def test_a_graph_that_differs_on_mps_is_no_fault_of_the_metal(self) -> None:
+        """Traced for mps, batch_norm in evaluation returns statistics that the CPU's leaves empty."""
+        statistics = (torch.randn(3), torch.rand(3) + 0.5)
+        found = compiled(torch.native_batch_norm, torch.randn(4, 3, 2), None, None, *statistics, False, 0.1, 1e-5)
+        assert (found.verdict, found.blame) == (CompiledVerdict.WRONG, Blame.GRAPH)
+        assert found.reason == "forward: output 1: shape is [3], not [0]"
+
     def test_a_mutated_buffer_is_compared(self) -> None:
         norm = torch.nn.BatchNorm2d(3)
 

@@ -39,6 +39,7 @@ FINDING = CompiledFinding(
     False,
     "kernel void f() {}",
     1234567.0,
+    "U1",
 )
 COUNTS = Counter({CompiledVerdict.METAL: 5, CompiledVerdict.WRONG: 1, CompiledVerdict.SKIPPED: 2})
 SUMMARY = CompiledSummary(RUN, OPERATORS, (FINDING,), COUNTS)
@@ -56,8 +57,9 @@ class TestTerminalLines:
         assert "  3 operators: 2 metal, 1 wrong" in lines
         assert "  compiled, Metal does what mps lacks: mode" in lines
         assert "  works until it is compiled: nn.functional.batch_norm" in lines
-        said = "Inductor's Metal, 1.23e+06 times the tolerance"
-        assert lines[-1].startswith(f"  wrong ({said}): opinfo:nn.functional.batch_norm:float32:0:compiled: ")
+        said = "Inductor's Metal, 1.23e+06 times the tolerance, looks like U1"
+        assert any("  1 of 1 findings look like known defects" in line for line in lines)
+        assert lines[-2].startswith(f"  wrong ({said}): opinfo:nn.functional.batch_norm:float32:0:compiled: ")
 
 
 class TestMarkdown:
@@ -66,7 +68,7 @@ class TestMarkdown:
         assert "**SIMULATED.**" in text
         (row,) = [line for line in text.splitlines() if line.startswith("| wrong") and "Inductor's Metal" in line]
         assert "5 \\| 5 elements differ" in row
-        assert "| 1.23e+06 |" in row
+        assert "| 1.23e+06 | U1 |" in row
         assert text.count("| `sin`") == 1
         assert "## Compiling is the cure" in text
 

@@ -336,3 +336,9 @@ def test_sparse_tensors_count_as_the_same() -> None:
     assert same_bits(ONES.to_sparse(), TWOS.to_sparse())
     assert same_bits(ONES.to_sparse(), TWOS)
     assert same_bits(ONES, TWOS.to_sparse())
+
+
+def test_halves_of_complex_numbers_are_compared_too() -> None:
+    half = torch.tensor([1 + 2j, complex("nan")], dtype=torch.complex32)
+    assert same_bits(half, half.clone())
+    assert not same_bits(half, half + 1)

@@ -1,0 +1,51 @@
+"""Which known defect a finding is taken for: each defect's own program is taken for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from mpsmith.audit.compiled.defects.defect import Defect
+from mpsmith.audit.compiled.defects.record import KeptShown, read
+from mpsmith.audit.compiled.defects.signs import SIGNS, looks_like
+from mpsmith.audit.compiled.defects.table import DEFECTS
+from mpsmith.audit.compiled.verdicts import Blame, CompiledVerdict
+
+# What an audit calls the operators of programs that are told by them.
+OPERATORS = {
+    "U1": "nn.functional.batch_norm",
+    "U7": "special.erfcx",
+    "U12": "nn.functional.softshrink",
+    "U21": "nn.functional.multilabel_margin_loss",
+}
+# U11 shows in the code of another call, U24 in a backward, which its program calls as it is.
+NOT_TOLD = ("U11", "U24")
+MEASURED = next(each for each in read() if not each.overlay).shown
+
+
+def taken_for(shown: KeptShown, operator: str, dtype: str) -> str:
+    verdict, blame = CompiledVerdict(shown.verdict), Blame(shown.blame) if shown.blame else None
+    return looks_like(verdict, blame, operator, (dtype,), shown.reason, shown.source)
+
+
+@pytest.mark.parametrize("defect", [each for each in DEFECTS if each.number not in NOT_TOLD], ids=lambda d: d.number)
+def test_the_program_of_a_defect_is_taken_for_it(defect: Defect) -> None:
+    number = defect.number
+    _, inputs = defect.program()
+    dtype = str(inputs[0].dtype).removeprefix("torch.")
+    assert taken_for(MEASURED[number], OPERATORS.get(number, "add"), dtype) == number
+
+
+def test_a_gradient_of_avg_pool_is_taken_for_its_defect() -> None:
+    said = "backward: gradient 0: 12 of 18 elements differ"
+    seen = (CompiledVerdict.WRONG, Blame.INDUCTOR, "nn.functional.avg_pool1d", ("float32",), said, "")
+    assert looks_like(*seen) == "U24"
+
+
+def test_what_is_right_or_somebody_else_s_is_taken_for_nothing() -> None:
+    log1p = MEASURED["U15"]
+    for verdict, blame in ((CompiledVerdict.METAL, None), (CompiledVerdict.WRONG, Blame.EAGER)):
+        assert looks_like(verdict, blame, "log1p", ("float32",), log1p.reason, log1p.source) == ""
+
+
+def test_every_sign_is_of_a_defect() -> None:
+    assert {sign.number for sign in SIGNS} <= {defect.number for defect in DEFECTS}
