@@ -18,22 +18,25 @@ from ..judging.transfer import move
 from ..tree import leaves, map_leaves
 from .one_tensor import tensors_of
 
-# Above 1,024 rows and above 131,072 elements in one call.
-ROWS, ELEMENTS = 1_025, 131_073
+# Above the 2,048 ones that half precision counts, and above 131,072 elements, in one call.
+ROWS, ELEMENTS = 2_049, 131_073
 MOST_ELEMENTS = 600_000
 
 
-def with_many_rows(cases: Iterable[Case]) -> Iterator[Case]:
+def with_many_rows(cases: Iterable[Case], elements: int = ELEMENTS) -> Iterator[Case]:
     """The first of some calls of one operator whose batch can be repeated, over very many rows."""
     for case in cases:
-        repeated = repeated_batch(case)
+        repeated = repeated_batch(case, elements)
         if repeated is not None:
             yield repeated
             return
 
 
-def repeated_batch(case: Case) -> Case | None:
-    """The call with its batch repeated; None where it has none, or gives other results than those of a batch."""
+def repeated_batch(case: Case, elements: int = ELEMENTS) -> Case | None:
+    """The call with its batch repeated; None where it has none, or gives other results than those of a batch.
+
+    Its largest tensor gets so many elements, and `ROWS` rows, or more.
+    """
     tensors = tensors_of(case)
     if any(tensor.layout is not torch.strided or not tensor.numel() for tensor in tensors):
         return None
@@ -41,7 +44,7 @@ def repeated_batch(case: Case) -> Case | None:
     if main is None or main.dim() < 2 or not _is_batch(case, main.shape[0], main.dim()):
         return None
     batch = main.shape[0]
-    rows = max(ROWS, ELEMENTS // (main.numel() // batch) + 1)
+    rows = max(ROWS, elements // (main.numel() // batch) + 1)
     times = -(-rows // batch)
     largest = max(tensor.numel() for tensor in tensors if tensor.dim() and tensor.shape[0] == batch)
     if largest * times > MOST_ELEMENTS:

@@ -25,6 +25,7 @@ from .unsafe_values import bare, writes
 ROWS, COLUMNS = 1_025, 65
 LONG, LONGEST = 65_537, 131_073
 WIDE = 257
+LONG_IN_HALVES = 4_097
 # What a dimension is cut to while another is long.
 SLIM = 2
 # So many dimensions of other tensors than the main one are varied.
@@ -108,7 +109,7 @@ FULL = SizePlan(empty=6, small=True, rows=2, long=2, many=2, backward=True, othe
 SOME = SizePlan()
 FEWEST = SizePlan(rows=0, many=0)
 # What is added up in half precision stops at 2,048 ones; what is sorted in one threadgroup, too.
-HALVES = SizePlan(empty=0, rows=0, longest=4_097, many=0)
+HALVES = SizePlan(empty=0, rows=0, longest=LONG_IN_HALVES, many=0)
 # For a second kind of case: other flags, other arguments.
 OF_ANOTHER_KIND = SizePlan(many=0, others=True)
 # By what is varied, and by dtype.
@@ -302,7 +303,7 @@ class Sizes:
                 if results_of(self._dimensions.resized(small)) is not None:
                     sizes = tried
         (long, *_) = wanted
-        for limit in (LONGEST, LONG, ROWS, WIDE):
+        for limit in (LONGEST, LONG, LONG_IN_HALVES, ROWS, WIDE):
             for limited in (sizes, {axis: size for axis, size in sizes.items() if axis is long or axis not in wanted}):
                 fitting = {axis: min(size, limit) for axis, size in limited.items()}
                 if self._dimensions.elements(fitting) <= MOST_ELEMENTS:

@@ -23,7 +23,7 @@ from ..tree import leaves
 from .dimensions import Axis, Dimensions, changed_tensors, results_of, stretched
 from .forms import under
 from .layouts import Layout, conjugate_view, expanded, negative_view, offset, padded_rows, stepped, transposed
-from .many_rows import with_many_rows
+from .many_rows import ELEMENTS, with_many_rows
 from .mixed_dtypes import MOST_TENSORS as FIRST_MIXED
 from .mixed_dtypes import each_as_scalar_tensor, each_in_others
 from .number_ranges import (
@@ -129,6 +129,8 @@ TRUSTING = (
 OF_EIGHT_BITS = ("_scaled_mm*",)
 # The CPU leaves a resized tensor of theirs as memory was, or gives it strides of its own.
 NOT_RESIZED = ("*batch_norm*", *DECOMPOSITIONS)
+# The elements that a part has at least when its batch is repeated: of half precision the rows alone count.
+ELEMENTS_IN_BATCHES = {"float32": ELEMENTS, "float16": 1, "bfloat16": 1}
 # In other sizes their CPU kernels divide by zero, read what nobody wrote, or give back their input itself.
 OF_THEIR_SIZES = ("_weight_norm_interface", "native_channel_shuffle", "multilabel_margin_loss_forward")
 
@@ -289,10 +291,10 @@ def may_overlap(operator: str) -> bool:
 
 
 def batches(key: GroupKey, cases: Sequence[Case]) -> Iterator[Case]:
-    """A part's batch repeated, in the one dtype that has all sizes; of what takes long for many rows none."""
-    costly = largest_size(key.operator) < LONGEST or is_any_of(key.operator, OF_THEIR_SIZES)
-    if len(VARIETY[key.dtype].sizes) > 1 and is_a_part(key.operator) and not costly:
-        yield from with_many_rows(cases)
+    """A part's batch repeated in the floating dtypes; of what takes long for many rows none."""
+    costly = largest_size(key.operator) < LONGEST or is_any_of(key.operator, ALIAS_OF_NOTHING)
+    if key.dtype in ELEMENTS_IN_BATCHES and is_a_part(key.operator) and not costly:
+        yield from with_many_rows(cases, ELEMENTS_IN_BATCHES[key.dtype])
 
 
 def wanting_gradients(key: GroupKey, case: Case) -> Iterator[Case]:

@@ -50,7 +50,7 @@ FAULTS: dict[str, tuple[str, Callable[..., Any], str]] = {
     "generator= is ignored": ("uniform_", generator_is_lost, "generator="),
     "a rate is lost": ("exponential_", rate_is_lost, "distribution: 4.0"),
     "p=1 keeps some": ("native_dropout", keeps_what_is_to_be_dropped, "certain: 1.0, True"),
-    "a weight of zero is drawn": ("multinomial", zero_weights_are_drawn, "certain: (0, 1, 0, 3), 4, True"),
+    "a weight of zero is drawn": ("multinomial", zero_weights_are_drawn, "certain: (0, 0.5, 0, 1.5), 4, True"),
     "the end of a range is drawn": ("random_.from", the_end_is_drawn, "certain: 2, 6"),
     "a scale is lost": ("normal.Tensor_float", std_is_lost, "certain: 0"),
     "one number alone": ("cauchy_", one_number_is_fixed, "one at a time: -3.0, 0.5"),

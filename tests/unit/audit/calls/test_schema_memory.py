@@ -166,3 +166,11 @@ def test_calls_need_no_dtype_that_mps_lacks() -> None:
     for name, remembered in Memory.load().overloads.items():
         for accepted in remembered.calls:
             assert '"float64"' not in str(accepted).replace("'", '"'), name
+
+
+@pytest.mark.parametrize(
+    ("name", "pointwise"),
+    [("clamp", True), ("exp", True), ("exp_", False), ("exp.out", False), ("sum", False), ("gelu_backward", False)],
+)
+def test_which_overloads_are_promised_strides(name: str, pointwise: bool) -> None:
+    assert SchemaCall(f"aten::{name}").is_pointwise is pointwise

@@ -14,6 +14,7 @@ from mpsmith.audit.sources.draws import (
     DRAWS,
     a_permutation,
     alternating,
+    certain,
     distinct_rows,
     full,
     plain,
@@ -31,6 +32,7 @@ from mpsmith.audit.sources.schema_random import (
     mask_of_the_gradient,
     with_generator,
 )
+from mpsmith.audit.tree import leaves
 
 SOURCE = SchemaRandomSource(SchemaSource())
 
@@ -144,3 +146,13 @@ def test_generated_out_forms_are_left_to_what_they_call() -> None:
     assert draws_by_itself("cauchy")
     assert not draws_by_itself("cauchy.out")
     assert not draws_by_itself("exp")
+
+
+def test_parameters_in_tensors_are_no_integers_alone() -> None:
+    """A kernel that makes integers of them draws otherwise then."""
+    for overload in ("normal.float_Tensor", "normal.Tensor_Tensor", "_sample_dirichlet", "multinomial"):
+        given = [
+            draw.made(torch.float32, 12) for draw in DRAWS if draw.overload == overload and draw.told is not certain
+        ]
+        tensors = [leaf for leaf in leaves(given) if isinstance(leaf, torch.Tensor)]
+        assert any(bool((tensor != tensor.trunc()).any()) for tensor in tensors), overload

@@ -175,6 +175,12 @@ def test_parts_of_operators_get_no_tensors_that_do_not_fit() -> None:
     assert not checks_sizes(SchemaSource(), "add.out")
 
 
+def test_half_precision_counts_beyond_two_thousand() -> None:
+    for source in (SizeSource(OpInfoSource()), SizeSource(SchemaSource())):
+        longest = [max(shapes(case)[0]) for case in made("cumsum", "bfloat16", source).values()]
+        assert longest == [4_097] * len(longest) != []
+
+
 def test_operators_that_draw_are_left_to_the_random_cases() -> None:
     operators = {key.operator for key in SizeSource(OpInfoSource()).groups()}
     assert not operators & {"bernoulli", "uniform", "nn.functional.dropout2d"}
