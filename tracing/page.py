@@ -7,13 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import jinja2
+from markupsafe import Markup
 
+from ..reports.look import as_code
+from ..reports.page import Page
 from .recording import Event, Recording
-from .summary import Summary, advice
+from .summary import Summary
 from .text import closing, heading, shown_place, size, where
 from .timeline import LANE, LANES
 
-# Calls that the drawing shows, so that a page stays under two megabytes.
+# How a heading of a simulated run begins.
+SIMULATED = "SIMULATED "
+# Calls that the drawings show together, so that a page stays under two megabytes.
 DRAWN = 4000
 WIDTH = 1200.0
 LANE_HEIGHT = 22
@@ -41,24 +46,31 @@ def render(summary: Summary, after: Summary | None = None) -> str:
         loader=jinja2.PackageLoader("mpsmith.tracing"), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
     runs = [("This program", summary)] + ([("With mpsmith.kernels", after)] if after else [])
-    return environment.get_template("trace.html.j2").render(
-        runs=[(title, run, bars(run.recording)) for title, run in runs],
+    content = environment.get_template("trace.html.j2").render(
+        runs=[(title, run, bars(run.recording, DRAWN // len(runs))) for title, run in runs],
         lanes=LANES,
         lane_height=LANE_HEIGHT,
         width=WIDTH,
-        drawn=DRAWN,
-        heading=heading,
-        closing=closing,
-        advice=advice,
+        heading=lambda run: [as_code(line) for line in heading(run) if not line.startswith(SIMULATED)],
+        closing=lambda run: map(as_code, closing(run)),
         size=size,
         where=where,
-        shown_place=shown_place,
     )
+    marks = (line.removeprefix(SIMULATED) for line in heading(summary) if line.startswith(SIMULATED))
+    page = Page(
+        file="",
+        title="What ran where",
+        subtitle="Recorded by `mpsmith trace`; `--json` and `--perfetto FILE` have all of it.",
+        simulated_note=next(marks, ""),
+        wide=True,
+        inline=True,
+    )
+    return page.render("content.html.j2", content=Markup(content))
 
 
-def bars(recording: Recording) -> list[Bar]:
+def bars(recording: Recording, most: int = DRAWN) -> list[Bar]:
     """The first calls, left to right; a call too short to be seen is half a unit wide."""
-    events = sorted(recording.events, key=lambda event: event.start)[:DRAWN]
+    events = sorted(recording.events, key=lambda event: event.start)[:most]
     if not events:
         return []
     origin = events[0].start

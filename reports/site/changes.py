@@ -16,10 +16,11 @@ def change_table(before: AuditSummary, after: AuditSummary) -> Table:
     earlier = {o.name: o.verdict for o in before.overloads}
     rows: list[tuple[Cell, ...]] = []
     for o in after.overloads:
-        was = earlier.pop(o.name, None)
+        was = earlier.pop(o.name, OverloadVerdict.UNREACHABLE if o.executed == 0 else None)  # as good as not there
         if was is not o.verdict:
             rows.append((o.name, _kind(was, o.verdict), was.value if was else "", o.verdict.value, o.reason))
-    rows += [(name, "not there now", was.value, "", "") for name, was in earlier.items()]
+    gone = {name: was for name, was in earlier.items() if was is not OverloadVerdict.UNREACHABLE}
+    rows += [(name, "not there now", was.value, "", "") for name, was in gone.items()]
     order = ("worse", "other", "better", "new", "not there now")
     rows.sort(key=lambda row: (order.index(str(row[1])), str(row[0])))
     return Table(

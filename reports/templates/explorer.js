@@ -144,9 +144,9 @@ document.addEventListener("DOMContentLoaded", async () => {
 
   async function render() {
     const asked = state.view;
-    const focused = document.activeElement?.dataset?.keeps;
     await ensure(asked);
     if (asked !== state.view) return;
+    const focused = document.activeElement?.dataset?.keeps;
     const view = views[asked];
     const { rows, counts } = selected();
     document.querySelectorAll("[role=tab]").forEach((tab) => {

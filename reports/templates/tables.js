@@ -5,7 +5,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const value = (row, column) => {
     const cell = row.cells[column];
     if (!cell) return "";
-    const text = cell.textContent.trim();
+    const text = cell.dataset.value ?? cell.textContent.trim();  // "1.5 MB" is given as a number too
     const plain = text.replaceAll(",", "");
     return /^-?\d+(\.\d+)?$/.test(plain) ? Number(plain) : text;
   };

@@ -25,8 +25,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "reports": ("audit", "registry"),
     # Evidence is what an audit and the verification of kernels found; the registry is told of it.
     "evidence": ("audit", "registry", "kernels.runtime", "kernels.verification"),
-    # A traced program works on the device that an audit would open; what replaces a fallback, the registry knows.
-    "tracing": ("audit", "registry", "simulator"),
+    # A traced program works on the device that an audit would open; what replaces a fallback, the registry knows;
+    # its page looks like all pages.
+    "tracing": ("audit", "registry", "simulator", "reports"),
     # A network is run as a worker of an audit runs a case, and seen as a traced program is.
     "networks": ("audit", "simulator", "tracing", "kernels.runtime"),
 }

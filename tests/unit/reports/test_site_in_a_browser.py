@@ -1,0 +1,200 @@
+"""The site's scripts, run by Chromium from disk: search, filters, order, details, keys, themes, and narrow windows."""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+
+import pytest
+
+from mpsmith.reports.html_page import render
+from mpsmith.reports.site.content import SiteContent
+from mpsmith.reports.site.writing import write_site
+from support.audits import make_summary
+from support.browser import dumped_dom, needs_chromium
+
+pytestmark = needs_chromium
+
+# What a user does, step by step; each waits until the page shows something. What was seen goes into the title.
+STEPS = """
+const seen = [];
+const tell = (...values) => seen.push(values.map(String).join("/"));  // String joins a list by commas
+const wait = (done) => new Promise((resolve, reject) => {
+  let left = 200;
+  const look = () => {
+    if (done()) resolve();
+    else if (left-- > 0) setTimeout(look, 5);
+    else reject(new Error(`never: ${done}`));
+  };
+  look();
+});
+const all = (selector) => [...document.querySelectorAll(selector)];
+const names = () => all("#rows .open").map((each) => each.textContent.replace("aten::", ""));
+const press = (key) =>
+  document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+const head = (name) => all("#rows thead .sort").find((each) => each.textContent === name);
+const type = (id, text) => {
+  const field = document.getElementById(id);
+  field.value = text;
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+};
+const failed = (error) => tell("ERROR", error.message.replaceAll(" ", "_"));
+addEventListener("error", (event) => failed(event));
+addEventListener("unhandledrejection", (event) => failed(event.reason));
+const steps = async () => { %s };
+const done = () => { document.title = seen.join(" "); };
+addEventListener("load", () => setTimeout(() => steps().catch(failed).finally(done)));
+"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    summary = make_summary(folder / "store.sqlite")
+    write_site(SiteContent(summary), folder / "pages")
+    (folder / "pages" / "one.html").write_text(render(summary), encoding="utf-8")
+    return folder / "pages"
+
+
+def seen(page: Path, steps: str, address: str = "", *, width: int = 1280) -> list[str]:
+    """What the steps told, in order."""
+    dom = dumped_dom(page, address, script=STEPS % steps, width=width)
+    title = re.search(r"<title>(.*?)</title>", dom, re.DOTALL)
+    assert title
+    return html.unescape(title[1]).split(" ")
+
+
+@pytest.mark.parametrize("name", ["operators.html", "one.html"])
+def test_the_explorer_finds_filters_sorts_and_opens(site: Path, name: str) -> None:
+    steps = """
+    await wait(() => names().length === 8);
+    tell("all", names());
+    type("search", "torch.mode");
+    await wait(() => names().length === 1);
+    tell("torch", names());
+    type("search", "nothing like it");
+    await wait(() => !names().length);
+    tell("none", document.getElementById("found").textContent.split(" ")[0]);
+    type("search", "");
+    await wait(() => names().length === 8);
+    const chip = all("#chips button").find((each) => each.textContent.includes("missing"));
+    chip.focus();
+    chip.click();
+    await wait(() => names().length === 1);
+    tell("chip", names(), document.activeElement.getAttribute("aria-pressed"));
+    press("Escape");
+    await wait(() => names().length === 8);
+    tell("escape", document.activeElement.id);
+    head("name").click();
+    await wait(() => names()[0] === "cos");
+    tell("sorted", all("#rows [aria-sort]").map((each) => each.getAttribute("aria-sort")));
+    head("name").click();
+    await wait(() => names()[7] === "cos");
+    tell("reversed", all("#rows [aria-sort]").map((each) => each.getAttribute("aria-sort")));
+    press("Escape");
+    press("/");
+    press("ArrowDown");
+    tell("key", document.activeElement.className);
+    document.activeElement.click();
+    await wait(() => all("tr.detail").length);
+    tell("open", all("tr.detail h3").length > 3, location.hash.includes("open="));
+    all("[role=tab]")[2].click();
+    await wait(() => names().includes("unknown.thing"));
+    tell("entries", names()[0]);
+    document.getElementById("theme").click();
+    tell("theme", document.documentElement.className);
+    """
+    found = dict(line.split("/", 1) for line in seen(site / name, steps))
+    assert found["all"].split(",")[:2] == ["sum", "mode"]
+    assert found["torch"] == "mode"
+    assert found["none"] == "0"
+    assert found["chip"] == "mode/true"
+    assert found["escape"] == "search"
+    assert found["sorted"] == "ascending"
+    assert found["reversed"] == "descending"
+    assert found["key"] == "open"
+    assert found["open"] == "true/true"
+    assert found["entries"] == "unknown.thing"
+    assert found["theme"] in ("dark", "light")
+    assert "ERROR" not in found
+
+
+def test_details_show_the_failing_case_and_its_replay(site: Path) -> None:
+    dom = dumped_dom(site / "operators.html", "open=aten::sum")
+    assert "<code>mpsmith replay 'opinfo:sum:float32:1'</code>" in dom
+    assert "raises &lt;script&gt;" in dom
+    assert "evidence: dispatch only" in dom
+    assert "Does it work?" in dom
+
+
+def test_a_view_can_be_sent_to_somebody(site: Path) -> None:
+    shown = dumped_dom(site / "operators.html", "view=overloads&dtype=bool&verdict=dtype+gap&grade=dispatch only")
+    assert re.findall(r'class="open"[^>]*>([^<]+)</button>', shown) == ["aten::cos"]
+    assert "1 of 8 overloads with bool, dispatch only (SIMULATED)" in shown
+
+
+def test_the_first_page_answers(site: Path) -> None:
+    steps = """
+    const texts = (selector) => all(selector).map((each) => each.textContent);
+    const cards = () => texts("#ask-found code");
+    for (const text of ["torch.mode", "aten::mode.values", "F.relu", "nn.Heaviside(1)"]) {
+      type("ask", text);
+      await wait(() => cards().length && cards()[0] === texts("#answer h3 code")[0]);
+      tell(text, cards()[0]);
+    }
+    type("ask", "mode");
+    await wait(() => all("#answer .steps li").length && texts("#answer h3 code")[0] === "aten::mode");
+    tell("steps", texts("#answer .command code")[0].split(" ")[0], all("#answer .releases li").length > 10);
+    type("ask", "mod");
+    await wait(() => cards().length && !texts("#answer h3 code").length);
+    tell("begun", cards()[0]);
+    type("ask", "no_such_thing");
+    await wait(() => !cards().length);
+    tell(document.getElementById("ask-told").textContent.slice(0, 2));
+    """
+    found = seen(site / "index.html", steps)
+    assert found == [
+        "torch.mode/aten::mode",
+        "aten::mode.values/aten::mode",
+        "F.relu/aten::relu",
+        "nn.Heaviside(1)/aten::heaviside",
+        "steps/PYTORCH_ENABLE_MPS_FALLBACK=1/true",
+        "begun/aten::mode",
+        "no",
+    ]
+
+
+def test_names_are_whole_in_a_narrow_window(site: Path) -> None:
+    steps = """
+    await wait(() => names().length === 8);
+    all("#rows .open")[0].click();
+    await wait(() => all("tr.detail").length);
+    const name = document.querySelector("#rows th.name");
+    tell(document.documentElement.scrollWidth <= innerWidth, name.getBoundingClientRect().width > innerWidth / 2);
+    """
+    assert seen(site / "operators.html", steps, width=500) == ["true/true"]
+
+
+def test_tables_of_a_page_are_sorted_and_narrowed(site: Path) -> None:
+    steps = """
+    const table = document.querySelector("#operators-in-torch-2-13-0-table");
+    const shown = () => [...table.tBodies[0].rows].filter((row) => !row.hidden);
+    const first = () => shown()[0].cells[0].textContent;
+    tell(first().startsWith("_"));
+    const button = table.tHead.querySelector("button");
+    button.click();
+    tell(first().startsWith("_"), button.parentNode.getAttribute("aria-sort"));
+    button.click();
+    tell(first()[0], button.parentNode.getAttribute("aria-sort"));
+    const field = document.querySelector("input[data-narrows=operators-in-torch-2-13-0-table]");
+    field.value = "softshrink";
+    field.dispatchEvent(new Event("input"));
+    tell(shown().map((row) => row.cells[0].textContent).sort());
+    """
+    assert seen(site / "releases.html", steps) == [
+        "false",
+        "true/ascending",
+        "z/descending",
+        "softshrink,softshrink_backward",
+    ]
