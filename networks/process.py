@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import warnings
 from dataclasses import dataclass
@@ -44,6 +45,8 @@ class Options:
     parent: int
 
 
+_PACKAGE = Path(__file__).resolve().parents[1]
+
 _options: Options | None = None
 _opened: Opened | None = None
 _failure: MpsmithError | None = None
@@ -59,6 +62,8 @@ def start(options: Options) -> None:
     warnings.simplefilter("ignore")
     threading.Thread(target=end_with_parent, args=(options.parent,), daemon=True).start()
     keep_words(options.scratch)
+    # Run from a clone, `import kernels` in transformers would find the room of that name, not Hugging Face's package.
+    sys.path[:] = [entry for entry in sys.path if Path(entry).resolve() != _PACKAGE]
     _options = options
     try:
         import torch
