@@ -1,26 +1,40 @@
-"""``mpsmith compare``: what differs between two audits, case by case."""
+"""``mpsmith compare``: what differs between two audits, files of evidence or releases, the worst news first."""
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import MpsmithError
+from .compare_text import LISTED, markdown_lines, plain, text_lines
 from .options import AsJson
 from .printing import print_json
 
 if TYPE_CHECKING:
     from ..audit.findings.comparison import RunComparison
     from ..audit.findings.store import Run, Store
+    from ..evidence.differences import Differences
 
-LISTED = 40
+
+class FailOn(str, Enum):
+    """Which difference makes the command exit with 1."""
+
+    DIFFERENCE = "difference"
+    WORSE = "worse"
+    WRONG = "wrong"
+    NEVER = "never"
 
 
 def compare(
-    before: Annotated[Path, typer.Argument(help="The results store of the first audit, an SQLite file.")],
-    after: Annotated[Path, typer.Argument(help="That of the second audit; it may be the same file.")],
+    before: Annotated[
+        str,
+        typer.Argument(help="A results store, evidence (.json.gz), or a release of torch such as 2.13.0."),
+    ],
+    after: Annotated[str, typer.Argument(help="Another one; two stores may be the same file.")],
     run: Annotated[
         int | None, typer.Option(help="The first audit's number in its store; the newest by default.")
     ] = None,
@@ -33,27 +47,64 @@ def compare(
             help="Only wrong results of shipped kernels, where two releases were audited: new, standing, fixed.",
         ),
     ] = False,
+    fail_on: Annotated[
+        FailOn, typer.Option(help="Exit with 1 at any difference, where an overload is worse, or is newly wrong.")
+    ] = FailOn.DIFFERENCE,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare two audits case by case. Exits with 1 where a case, its inputs or its verdict differ."""
-    from ..audit.findings.comparison import compare_runs
-    from ..audit.findings.store import Store
+    """Say which verdicts changed, by overload and dtype: new wrong results first. Exits with 1 at a difference.
 
-    with Store.open(before) as first, Store.open(after) as second:
-        first_run = first.latest_run() if run is None else first.run(run)
-        second_run = second.latest_run() if after_run is None else second.run(after_run)
+    Two results stores are compared case by case too. A release says what its wheel declares; nothing of it is run.
+    """
+    from ..audit.findings.comparison import compare_runs
+    from ..evidence.differences import differences
+    from ..evidence.sides import side_of, side_of_run
+
+    with ExitStack() as opened:
+        runs = [_opened(name, number, opened) for name, number in ((before, run), (after, after_run))]
+        stores = [each for each in runs if each is not None]
         if shipped:
-            _compare_shipped([(first, first_run), (second, second_run)], as_json)
+            if len(stores) < 2:
+                raise MpsmithError("--shipped compares two results stores")
+            _compare_shipped(stores, as_json)
             return
-        comparison = compare_runs((first, first_run), (second, second_run))
+        sides = [side_of_run(*one) if one else side_of(name) for name, one in zip((before, after), runs, strict=True)]
+        found = differences(*sides)
+        cases = compare_runs(*stores) if len(stores) == 2 else None
     if as_json:
-        runs = {"before": _run(before, first_run), "after": _run(after, second_run)}
-        print_json({"runs": runs, **_plain(comparison)})
+        of_cases = {} if cases is None else {"runs": _runs(stores), **_plain(cases)}
+        print_json({**plain(found), **of_cases})
+    elif markdown:
+        print("\n".join(markdown_lines(found, every)))
     else:
-        print(f"before: {_described(before, first_run)}\nafter:  {_described(after, second_run)}")
-        print(_text(comparison, every))
-    if comparison.differences:
+        print("\n".join(text_lines(found, every)))
+        if cases is not None:
+            print(_text(cases, every))
+    if _fails(found, cases, fail_on):
         raise typer.Exit(1)
+
+
+def _opened(name: str, number: int | None, opened: ExitStack) -> tuple[Store, Run] | None:
+    """The run of a results store; None for what is no store by its name."""
+    from ..audit.findings.store import Store
+    from ..evidence.sides import is_evidence, is_release
+
+    if is_evidence(name) or is_release(name):
+        return None
+    store = opened.enter_context(Store.open(Path(name)))
+    return store, store.latest_run() if number is None else store.run(number)
+
+
+def _fails(found: Differences, cases: RunComparison | None, fail_on: FailOn) -> bool:
+    from ..evidence.differences import Became
+
+    if fail_on is FailOn.DIFFERENCE:
+        return bool(found.verdicts or found.failures or (cases and cases.differences))
+    if fail_on is FailOn.NEVER:
+        return False
+    kinds = [became for became in Became if became.is_worse] if fail_on is FailOn.WORSE else [Became.NEW_WRONG]
+    return found.has(*kinds) or bool(found.failures)
 
 
 def _compare_shipped(runs: list[tuple[Store, Run]], as_json: bool) -> None:
@@ -74,14 +125,16 @@ def _compare_shipped(runs: list[tuple[Store, Run]], as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def _run(store: Path, run: Run) -> dict[str, Any]:
-    return {"store": str(store), "run": run.id, "torch": run.environment["torch"], "simulated": run.simulated}
-
-
-def _described(store: Path, run: Run) -> str:
-    device = "the SIMULATED mps device" if run.simulated else "an mps device"
-    unfinished = "" if run.finished else ", not finished"
-    return f"run {run.id} of {store}, torch {run.environment['torch']} on {device}{unfinished}"
+def _runs(stores: list[tuple[Store, Run]]) -> dict[str, Any]:
+    return {
+        side: {
+            "store": str(store.path),
+            "run": run.id,
+            "torch": run.environment["torch"],
+            "simulated": run.simulated,
+        }
+        for side, (store, run) in zip(("before", "after"), stores, strict=True)
+    }
 
 
 def _plain(comparison: RunComparison) -> dict[str, Any]:

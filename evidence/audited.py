@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 
 from ..audit.findings.audited_surface import audited_surface
 from ..audit.findings.measurements import measurements_of
@@ -15,24 +14,22 @@ from .privacy import PrivateNames, message_of
 from .schema import LISTED, LONGEST_MESSAGE, STRICT, AuditPart, DtypeRow, FailingCases, OverloadRow
 
 
-def audit_part(path: Path, identity: PrivateNames) -> tuple[AuditPart, Run]:
-    """What the newest run of a store showed. Raises StoreError where it cannot be read."""
-    with Store.open(path) as store:
-        run = store.latest_run()
-        summary = summarize(store, run, audited_surface(run))
-        return AuditPart(
-            simulated=run.simulated,
-            samples=str(run.settings.get("samples", "default")),
-            seed=int(run.settings.get("seed", 0)),
-            ops=list(run.settings.get("ops", ())),
-            dtypes=list(run.settings.get("dtypes", ())),
-            sources=list(run.settings.get("sources", ())),
-            complete=summary.run.complete,
-            executed=summary.run.executed,
-            cases=_totals(summary),
-            overloads=_overloads(summary),
-            failing=_failing(store, run, identity),
-        ), run
+def audit_part(store: Store, run: Run, identity: PrivateNames) -> AuditPart:
+    """What a run showed; `identity` is taken out of its messages."""
+    summary = summarize(store, run, audited_surface(run))
+    return AuditPart(
+        simulated=run.simulated,
+        samples=str(run.settings.get("samples", "default")),
+        seed=int(run.settings.get("seed", 0)),
+        ops=list(run.settings.get("ops", ())),
+        dtypes=list(run.settings.get("dtypes", ())),
+        sources=list(run.settings.get("sources", ())),
+        complete=summary.run.complete,
+        executed=summary.run.executed,
+        cases=_totals(summary),
+        overloads=_overloads(summary),
+        failing=_failing(store, run, identity),
+    )
 
 
 def _totals(summary: AuditSummary) -> dict[CaseVerdict, int]:

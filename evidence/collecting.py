@@ -65,7 +65,9 @@ def collect(
     store = collection.folder / STORE
     _make(collection.folder)
     _audited(collection.settings, store, say)
-    audit, run = audit_part(store, known)
+    with Store.open(store) as opened:
+        run = opened.latest_run()
+        audit = audit_part(opened, run, known)
     if not audit.executed:
         raise EvidenceError("no case was executed, so there is no evidence: ask for other operators (--ops)")
     _forget_other_device(collection.folder / KERNELS, run)

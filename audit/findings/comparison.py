@@ -9,8 +9,6 @@ from ..group import GroupKey
 from ..verdicts import CaseVerdict
 from .store import Run, Store
 
-CaseKey = tuple[GroupKey, int]
-
 
 @dataclass(frozen=True)
 class CaseDifference:
@@ -64,26 +62,34 @@ def compare_runs(before: tuple[Store, Run], after: tuple[Store, Run]) -> RunComp
 
     Cases that differ in their inputs are differences too, whatever their verdicts: they are not the same case.
     """
-    old, new = _verdicts(*before), _verdicts(*after)
-    comparison = RunComparison(len(old), len(new))
-    for key, (verdict, inputs) in old.items():
-        other = new.get(key)
-        if other is None:
-            comparison.differences.append(CaseDifference(_label(key), verdict, None))
-        elif other == (verdict, inputs):
-            comparison.same += 1
-        else:
-            comparison.differences.append(CaseDifference(_label(key), verdict, other[0], inputs != other[1]))
+    old, new = (store.verdicts(run.id) for store, run in (before, after))
+    comparison = RunComparison(sum(map(len, old.values())), sum(map(len, new.values())))
+    for group, cases in old.items():
+        others = new.get(group, {})
+        if cases == others:
+            comparison.same += len(cases)
+            continue
+        for position, (verdict, inputs) in cases.items():
+            other = others.get(position)
+            if other == (verdict, inputs):
+                comparison.same += 1
+            else:
+                comparison.differences.append(_difference(group, position, (verdict, inputs), other))
     comparison.differences += [
-        CaseDifference(_label(key), None, verdict) for key, (verdict, _) in new.items() if key not in old
+        _difference(group, position, None, case)
+        for group, cases in new.items()
+        for position, case in cases.items()
+        if position not in old.get(group, {})
     ]
     return comparison
 
 
-def _verdicts(store: Store, run: Run) -> dict[CaseKey, tuple[CaseVerdict, str]]:
-    return {(case.group, case.position): (case.outcome.verdict, case.inputs) for case in store.cases(run.id)}
-
-
-def _label(key: CaseKey) -> str:
-    group, position = key
-    return group.label_of(position)
+def _difference(
+    group: GroupKey, position: int, before: tuple[str, str] | None, after: tuple[str, str] | None
+) -> CaseDifference:
+    return CaseDifference(
+        group.label_of(position),
+        CaseVerdict(before[0]) if before else None,
+        CaseVerdict(after[0]) if after else None,
+        inputs_differ=before is not None and after is not None and before[1] != after[1],
+    )

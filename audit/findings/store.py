@@ -530,6 +530,24 @@ class Store:
                     standing=Firmness(standing) if standing else None,
                 )
 
+    def verdicts(self, run: int) -> dict[GroupKey, dict[int, tuple[str, str]]]:
+        """Of each group, in the order of names, the verdict and the inputs of its cases by position: nothing else."""
+        with clear_errors(self.path):
+            groups = self._connection.execute(
+                f"SELECT g.id, g.source, g.operator, g.variant, g.dtype, g.mode FROM groups g WHERE g.run = ?"
+                f" ORDER BY {BY_NAME}",
+                (run,),
+            ).fetchall()
+            by_group: dict[int, dict[int, tuple[str, str]]] = {number: {} for number, *_ in groups}
+            cursor = self._connection.execute(
+                "SELECT c.group_id, c.position, c.verdict, c.inputs FROM cases c JOIN groups g ON g.id = c.group_id"
+                " WHERE g.run = ? ORDER BY c.group_id, c.position",
+                (run,),
+            )
+            for group, position, verdict, inputs in cursor:
+                by_group[group][position] = (sys.intern(verdict), inputs)
+        return {GroupKey(*key): by_group[number] for number, *key in groups if by_group[number]}
+
     def case_counts(self, run: int) -> Iterator[CaseCount]:
         """The cases of a run counted by group, verdict and grade (and by reason, where they were skipped)."""
         with clear_errors(self.path):

@@ -79,6 +79,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "audit",
         "replay",
         "self_test",
+        "compare_text",
         "compare",
         "surface",
         "coverage",

@@ -28,6 +28,11 @@ FOUR: Cases = {
 }
 
 
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MPSMITH_CACHE", str(tmp_path / "cache"))
+
+
 def audit_of(path: Path, cases: Cases, seconds: float = 0.5) -> tuple[Store, Run]:
     store = Store.create(path)
     recording = begun(store, {"seed": 0})
