@@ -10,7 +10,7 @@ TORCH ?= $(shell sed -n 's/^torch//p' constraints.txt)
 # C++ and Metal, but what .clang-format-ignore names.
 NATIVE_SOURCES = $(shell find kernels scaffold simulator -name '*.cpp' -o -name '*.h' -o -name '*.mm' -o -name '*.metal')
 
-.PHONY: help setup hooks audit test test-mps lint types format drawings bench clean
+.PHONY: help setup hooks audit test test-mps lint types format drawings bench package clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -57,6 +57,9 @@ drawings: $(STAMP)  ## draw the pictures of docs/architecture.md again, from the
 
 bench: $(STAMP)  ## the benchmarks: ratios measured side by side in one run
 	$(BIN)/python -m benchmarks
+
+package:  ## sdist and wheel, built and tried in an empty environment as the release workflow does
+	PYTHON=$(PYTHON) .ci/package
 
 clean:  ## remove the virtual environment and what was built
 	rm -rf $(VENV) build dist *.egg-info

@@ -1,6 +1,7 @@
 """What pyproject.toml claims to support is what CI runs, and nothing in CI or in a hook moves by itself."""
 
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,6 +65,29 @@ def test_the_oldest_the_pinned_and_the_newest_torch_run(platform: str, project: 
     newest = ">=" + ".".join(pinned.split(".")[:2])
     assert {f"=={oldest_torch(project)}.*", f"=={pinned}", newest} <= ran
     assert {row["python"] for row in rows(jobs[platform])} <= set(claimed_pythons(project))
+
+
+def test_a_release_is_tried_on_every_python_that_is_claimed(project: Any) -> None:
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text())["jobs"]
+    matrix = jobs["try"]["strategy"]["matrix"]
+    assert matrix["python"] == claimed_pythons(project)
+    assert {"ubuntu-latest", "macos-14"} == set(matrix["system"])
+
+
+def test_a_release_is_published_from_a_tag_alone_without_a_token() -> None:
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text())["jobs"]
+    publish = jobs["publish"]
+    assert publish["if"] == "github.ref_type == 'tag'"
+    assert set(publish["needs"]) == {"build", "try"}
+    assert publish["permissions"] == {"id-token": "write"}
+    assert "secrets." not in (ROOT / ".github" / "workflows" / "release.yml").read_text()
+    assert [name for name, job in jobs.items() if "permissions" in job] == ["publish"]
+
+
+def test_a_tag_that_is_not_the_version_is_refused() -> None:
+    done = subprocess.run([ROOT / ".ci" / "package", "v99.0"], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "the tag is v99.0" in done.stderr
 
 
 def uses(node: Any) -> Iterator[str]:
