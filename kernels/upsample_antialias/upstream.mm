@@ -23,6 +23,7 @@ static auto& lib = MetalShaderLibrary::getBundledLibrary();
 
 namespace {
 
+#include "shared/antialias.h"
 #include "shared/launch.h"
 
 constexpr int64_t height = 2, width = 3; // the axes
@@ -32,14 +33,6 @@ struct Filter {
   const char* name;
   double support;
 };
-
-// The distance of the windows of neighbouring outputs.
-double scale_of(int64_t before, int64_t after, bool align_corners, std::optional<double> given) {
-  if (align_corners) {
-    return after > 1 ? static_cast<double>(before - 1) / static_cast<double>(after - 1) : 0.0;
-  }
-  return given.has_value() && *given > 0.0 ? 1.0 / *given : static_cast<double>(before) / static_cast<double>(after);
-}
 
 // Undo the resampling of one axis: from the gradients along it to those of the larger or smaller `out`.
 void gather(const Tensor& out, const Tensor& source, int64_t axis, const Filter& filter, double scale) {
