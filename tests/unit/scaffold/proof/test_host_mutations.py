@@ -59,6 +59,88 @@ MUTATIONS: dict[str, tuple[list[Edit], str]] = {
         r"another signature than aten::mode\.values",
     ),
     "a string that std::bind would take": ([(HOST, LAST, '      std::string("x"));')], "set_argument"),
+    "an int for a long": ([(HOST, LAST, "      static_cast<int32_t>(row_length));")], "row_length, is long"),
+    "a double for a long": ([(HOST, LAST, "      static_cast<double>(row_length));")], "row_length, is long"),
+    "a bool for a long": ([(HOST, LAST, "      keepdim);")], "'set_argument' is ambiguous"),
+    "a name without its separator": ([(HOST, '"mode_" + metal', '"mode" + metal')], "no kernel modefloat"),
+    "a name in other letters": ([(HOST, '"mode_" + metal', '"Mode_" + metal')], "no kernel Mode_float"),
+    "a word more in the host_name": ([(METAL, 'host_name("mode_"', 'host_name("mode_x_"')], "no kernel mode_float"),
+    "an overload that aten does not have": ([(HOST, 'm.impl("mode",', 'm.impl("mode.value",')], "no overload 'value'"),
+    "an operator that aten does not have": ([(HOST, 'm.impl("mode",', 'm.impl("modes",')], "no operator aten::modes"),
+    "the input for an output": (
+        [(HOST, "      values_dense,\n", "      self_dense,\n")],
+        "values, is bound to self_dense",
+    ),
+    "the input twice": ([(HOST, "      indices_dense,\n", "      self_dense,\n")], "indices, is bound to self_dense"),
+    "an output for the input": (
+        [(HOST, "      self_dense,\n      row", "      values_dense,\n      row")],
+        "self, is bound to values_dense",
+    ),
+    "a parameter that is gone from Metal": (
+        [
+            (METAL, "    constant ulong& threads [[buffer(4)]],\n", ""),
+            (METAL, "      constant ulong&, \\\n", ""),
+            (METAL, "  if (thread_index >= threads) {\n    return;\n  }\n", ""),
+        ],
+        "5 arguments are bound, and the kernel has 4",
+    ),
+    "a parameter more in Metal": (
+        [
+            (METAL, "threads [[buffer(4)]],\n", "threads [[buffer(4)]],\n    constant long& dim [[buffer(5)]],\n"),
+            (METAL, "      constant ulong&, \\\n", "      constant ulong&, \\\n      constant long&, \\\n"),
+        ],
+        "5 arguments are bound, and the kernel has 6",
+    ),
+    "one buffer index twice": (
+        [(METAL, "indices [[buffer(1)]]", "indices [[buffer(0)]]")],
+        "one-buffer-twice|to buffer 0",
+    ),
+    "an output that is constant": (
+        [
+            (METAL, "device T* values", "device const T* values"),
+            (METAL, "      device T*, \\", "      device const T*, \\"),
+        ],
+        "read-only variable is not assignable",
+    ),
+    "address spaces mixed": (
+        [(METAL, "  long best = 0;", "  thread const T* wrong = self;\n  long best = 0;")],
+        "const thread float",
+    ),
+    "another type in the instantiation": (
+        [(METAL, "      device long*, \\", "      device int*, \\")],
+        "no matching function|explicit instantiation",
+    ),
+    "a position that is a float": (
+        [(METAL, "    uint thread_index [[", "    float thread_index [["), (METAL, "      uint);", "      float);")],
+        "array subscript is not an integer",
+    ),
+    "double in Metal": (
+        [(METAL, "  long best = 0;", "  double d = 1; long best = 0;")],
+        "'double' is not supported in Metal",
+    ),
+    "a number for a pointer in Metal": (
+        [
+            (METAL, "device const T* self", "constant T& self"),
+            (METAL, "      device const T*, \\", "      constant T&, \\"),
+        ],
+        "subscripted value is not an array",
+    ),
+    "a float parameter": (
+        [
+            (METAL, "constant long& row_length", "constant float& row_length"),
+            (METAL, "      constant long&, \\", "      constant float&, \\"),
+        ],
+        "array subscript is not an integer",
+    ),
+    "a result that the schema does not have": (
+        [(HOST, "return ::std::tuple<at::Tensor,at::Tensor>(values, indices);", "return values;")],
+        "no viable conversion from returned value",
+    ),
+    "a Metal source of another name": ([(HOST, "built(kModeMetal)", "built(kModesMetal)")], "kModesMetal"),
+    "a kernel's function of another name": (
+        [(METAL, "kernel void mode(", "kernel void modal(")],
+        "no kernel template has that name",
+    ),
 }
 
 
