@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .kernel_gaps import gaps
 from .kernels_on_nvidia import bench_on_nvidia, open_nvidia_under_mps, require_nvidia
 from .options import AsJson, Profile, RegistryFolder
 from .printing import print_json
@@ -47,6 +48,8 @@ On = Annotated[
 ]
 
 _FAILURES_SHOWN = 5
+
+app.command()(gaps)
 
 
 @app.command("list")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from ..verification.calls import FLOATING, INTEGERS, KernelCall
+from ..verification.calls import REAL, KernelCall
 from ..verification.inputs import one_tensor, rounded_once
 
 CASES = (
@@ -13,7 +13,7 @@ CASES = (
         ("aten::special_airy_ai",),
         rounded_once(torch.special.airy_ai),
         one_tensor(),
-        (*FLOATING, *INTEGERS),
+        REAL,
         elementwise=True,
         special_values=True,
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from ..verification.calls import KernelCall
+from ..verification.calls import REAL, KernelCall
 from ..verification.inputs import one_tensor, probabilities, rounded_once
 
 CASES = (
@@ -13,6 +13,7 @@ CASES = (
         ("aten::special_ndtri",),
         rounded_once(torch.special.ndtri),
         probabilities(),
+        REAL,
         gradients=(0,),
         elementwise=True,
         special_values=True,
@@ -22,6 +23,7 @@ CASES = (
         ("aten::special_log_ndtr",),
         rounded_once(torch.special.log_ndtr),
         one_tensor(scale=4.0),
+        REAL,
         elementwise=True,
         special_values=True,
     ),

@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
-from ..verification.calls import FLOATING, INTEGERS, KernelCall
+from ..verification.calls import REAL, KernelCall
 from ..verification.inputs import SHAPES, integers, rounded_once, values
 
-_DTYPES = (*FLOATING, *INTEGERS)
+_DTYPES = REAL
 
 
 def _degrees(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:

@@ -1,0 +1,170 @@
+"""What becomes of the pairs of operator and dtype that upstream's tests of a release expect to fail on mps.
+
+The list says that a test fails, not why: a pair is a gap that a kernel can close, or something else, which a rule here
+names. A pair without a rule is open.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from ...audit.coverage import ReleaseCoverage
+from ..runtime import catalog
+from .source import calls_of
+
+
+class Answer(str, Enum):
+    """What stands behind a pair."""
+
+    kernel = "kernel"
+    override = "override"
+    cpu_refuses = "the CPU refuses it, too"
+    hardware = "hardware"
+    other = "no gap of a dtype"
+    open = "open"
+
+
+@dataclass(frozen=True)
+class DtypeGap:
+    """One dtype of one expected failure.
+
+    Attributes:
+        opinfo: the OpInfo with its variant, `nn.functional.interpolate.bicubic`.
+        stage: where upstream expects the failure: unimplemented, forward or backward.
+        dtype: its name.
+        answer: what becomes of it.
+        by: the family that answers, or the reason.
+    """
+
+    opinfo: str
+    stage: str
+    dtype: str
+    answer: Answer
+    by: str
+
+
+_FLOAT64 = "float64, which no Apple GPU has"
+_COMPLEX128 = "complex128, which no Apple GPU has"
+_HARDWARE = {
+    "cdouble": _COMPLEX128,
+    "double": _FLOAT64,
+    "float_power": _FLOAT64,
+    "to": _FLOAT64,
+    "log_softmax.with_dtype": f"the sample asks for {_FLOAT64}",
+}
+_NO_TENSOR = "it returns no tensor that could have a gradient"
+_RANDOM = "it draws random numbers, which are others on each device"
+_SPARSE = "a sparse layout, which mpsmith does not register kernels for"
+_OTHER = {
+    "allclose": _NO_TENSOR,
+    "equal": _NO_TENSOR,
+    "item": _NO_TENSOR,
+    "argsort": "which of equal numbers comes first is not defined; the test compares positions",
+    "sort": "which of equal numbers comes first is not defined; the test compares positions",
+    "nn.functional.alpha_dropout": _RANDOM,
+    "nn.functional.dropout": _RANDOM,
+    "nn.functional.dropout2d": _RANDOM,
+    "nn.functional.dropout3d": _RANDOM,
+    "nn.functional.feature_alpha_dropout.with_train": _RANDOM,
+    "nn.functional.multi_head_attention_forward": _RANDOM,
+    "nn.functional.scaled_dot_product_attention": _RANDOM,
+    "pca_lowrank": _RANDOM,
+    "svd_lowrank": _RANDOM,
+    "sparse.mm.reduce": _SPARSE,
+    "sparse.sampled_addmm": _SPARSE,
+    "to_sparse": _SPARSE,
+}
+# The operator that a call of these runs, where it is another.
+_THROUGH = {
+    "adaptive_avg_pool1d": "_adaptive_avg_pool2d",
+    "adaptive_avg_pool2d": "_adaptive_avg_pool2d",
+    "adaptive_avg_pool3d": "_adaptive_avg_pool3d",
+    "linalg_inv": "linalg_inv_ex",
+    "linalg_ldl_factor": "linalg_ldl_factor_ex",
+    "linalg_matrix_power": "linalg_inv_ex",
+    "linalg_tensorinv": "linalg_inv_ex",
+    "multilabel_margin_loss": "multilabel_margin_loss_forward",
+    "pdist": "_pdist_forward",
+    "rrelu": "rrelu_with_noise",
+}
+_THROUGH_OPINFO = {
+    "_segment_reduce.lengths": "segment_reduce",
+    "_segment_reduce.offsets": "segment_reduce",
+    "nn.functional.interpolate.area": "_adaptive_avg_pool2d",
+}
+# Operators that the torch which kernels are verified with may not have: who answers them, in which dtypes.
+_LATER = {("linalg_matrix_sqrth", dtype): "eigh" for dtype in ("float32", "complex64")}
+
+
+def dtype_gaps(coverage: ReleaseCoverage, on_the_cpu: Mapping[str, frozenset[str]]) -> list[DtypeGap]:
+    """Every pair of a release's list, in its order.
+
+    `on_the_cpu`: by OpInfo with its variant, the names of the dtypes that the CPU takes; an OpInfo that is not in it
+        is not known to the running torch.
+    """
+    return list(_gaps(coverage, on_the_cpu, _answering()))
+
+
+def counted(gaps: list[DtypeGap]) -> dict[Answer, int]:
+    """How many pairs have each answer."""
+    counts = Counter(gap.answer for gap in gaps)
+    return {answer: counts[answer] for answer in Answer}
+
+
+def _gaps(
+    coverage: ReleaseCoverage, on_the_cpu: Mapping[str, frozenset[str]], answering: Mapping[tuple[str, str], _Family]
+) -> Iterator[DtypeGap]:
+    for key, dtypes in coverage.failures.items():
+        opinfo = f"{key.opinfo}.{key.variant}" if key.variant else key.opinfo
+        operator = _THROUGH_OPINFO.get(opinfo) or _THROUGH.get(key.operator, key.operator)
+        for dtype in dtypes.split(","):
+            if dtype == "all":  # a mark for a whole OpInfo, whose dtypes stand in the list, too
+                continue
+            taken = on_the_cpu.get(opinfo)
+            yield DtypeGap(opinfo, key.stage, dtype, *_answer(opinfo, dtype, taken, answering.get((operator, dtype))))
+
+
+def _answer(opinfo: str, dtype: str, taken: frozenset[str] | None, family: _Family | None) -> tuple[Answer, str]:
+    if opinfo in _HARDWARE:
+        return Answer.hardware, _HARDWARE[opinfo]
+    if opinfo in _OTHER:
+        return Answer.other, _OTHER[opinfo]
+    if family is not None:
+        return (Answer.override if family.overrides else Answer.kernel), family.name
+    if taken is not None and dtype not in taken:
+        return Answer.cpu_refuses, ""
+    return Answer.open, ""
+
+
+@dataclass(frozen=True)
+class _Family:
+    name: str
+    overrides: bool
+
+
+def _answering() -> dict[tuple[str, str], _Family]:
+    """By operator and dtype the family that answers, for the dtypes that its calls are verified in."""
+    found = {key: _Family(name, overrides=False) for key, name in _LATER.items()}
+    for name in catalog.families():
+        overridden = {kernel.operator for kernel in catalog.family(name) if kernel.applies is not None}
+        for call in calls_of(name):
+            for operator in call.operators:
+                for dtype in call.dtypes:
+                    key = (operator.removeprefix("aten::"), str(dtype).removeprefix("torch."))
+                    found[key] = _Family(name, operator in overridden)
+    return found
+
+
+def dtypes_on_the_cpu() -> dict[str, frozenset[str]]:
+    """By OpInfo with its variant, what the CPU of the running torch takes, as torch's own tests declare it."""
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    return {
+        f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name: frozenset(
+            str(dtype).removeprefix("torch.") for dtype in op.dtypes
+        )
+        for op in op_db
+    }
