@@ -13,6 +13,7 @@ import torch
 # The text of MPSFallback.mm; "implemented" was "supported" in some releases, and for complex dtypes.
 FALLBACK_WARNING = re.compile(r"The operator '([\w:.]+)' is not currently (?:supported|implemented) on the MPS backend")
 NOT_IMPLEMENTED = re.compile(r"The operator '([\w:.]+)' is not currently (?:supported|implemented) (?:for|on) the MPS")
+NO_CPU_KERNEL = re.compile(r"Could not run '([\w:.]+)' (?:with arguments )?from the 'CPU' backend")
 NO_KERNEL = re.compile(r"Could not run '([\w:.]+)' (?:with arguments )?from the '(\w*MPS)' backend")
 
 

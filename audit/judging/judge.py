@@ -23,7 +23,7 @@ from ..verdicts import COMPARED_ERRORS, CaseVerdict, Outcome
 from .agreement import Comparison
 from .compare import Difference
 from .execution import Execution, execute, gradients
-from .fallbacks import missing_operator
+from .fallbacks import NO_CPU_KERNEL, missing_operator
 from .randomness import Draws, compare_draws_from
 from .reference import WideRuns
 from .transfer import move
@@ -228,12 +228,16 @@ class Trial:
             actual = refused.__cause__
             if refused.verdict is CaseVerdict.MISSING:
                 raise
+            if NO_CPU_KERNEL.search(str(expected)):
+                return Outcome(CaseVerdict.REFERENCE_FAILED, message=one_line(expected))
             if type(actual) is type(expected) or isinstance(actual, REPORTED_BY_A_KERNEL):
                 return replace(self._right(None), compared=COMPARED_ERRORS)
             if refused.verdict is CaseVerdict.DTYPE_GAP:  # it did not get to look at what the CPU refuses
                 raise
             raised = f"raises {type(actual).__name__}, the CPU {type(expected).__name__}: {one_line(expected)}"
             return self._wrong(Difference(raised), "forward")
+        if NO_CPU_KERNEL.search(str(expected)):
+            return Outcome(CaseVerdict.REFERENCE_FAILED, message=one_line(expected))
         returned = f"returns where the CPU raises {type(expected).__name__}: {one_line(expected)}"
         return self._wrong(Difference(returned), "forward")
 

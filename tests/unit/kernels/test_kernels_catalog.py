@@ -32,7 +32,8 @@ def test_a_function_has_the_parameters_and_defaults_of_its_overload(kernel: Kern
         assert (parameter.kind is inspect.Parameter.KEYWORD_ONLY) == argument.kwarg_only
         # The dispatcher leaves out arguments that have their default: the function must have the same one.
         if argument.has_default_value():
-            assert parameter.default == argument.default_value
+            default = list(parameter.default) if isinstance(parameter.default, tuple) else parameter.default
+            assert default == argument.default_value
         else:
             assert parameter.default is inspect.Parameter.empty
 

@@ -217,6 +217,15 @@ def test_a_result_of_fresh_memory_says_nothing_of_the_device(played: Any) -> Non
     assert not torch.are_deterministic_algorithms_enabled()
 
 
+@pytest.mark.parametrize("on_the_device", [torch.neg, raising(RuntimeError("key must have dtype uint64"))])
+def test_an_operator_that_the_cpu_has_no_kernel_for_has_no_reference(on_the_device: Any, played: Any) -> None:
+    lacking = "Could not run 'aten::_philox_key_split' with arguments from the 'CPU' backend. This could be"
+    call = played.does(raising(NotImplementedError(lacking)), on_the_device)
+    outcome = played.judge(Case(call, (ones(),), errors_count=True))
+    assert outcome.verdict is CaseVerdict.REFERENCE_FAILED
+    assert outcome.message.startswith("Could not run 'aten::_philox_key_split'")
+
+
 def test_a_result_made_of_nothing_is_looked_at_even_where_both_agree(played: Any) -> None:
     def fresh(x: Tensor) -> Tensor:
         return torch.empty(1) if torch.are_deterministic_algorithms_enabled() else torch.zeros(1)
