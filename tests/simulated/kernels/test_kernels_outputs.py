@@ -13,13 +13,15 @@ import torch
 
 from mpsmith.audit.calls.invocation import arguments_of, out_arguments, overload_of
 from mpsmith.audit.calls.memory import Memory
-from mpsmith.kernels.runtime import catalog
+from mpsmith.kernels.runtime import catalog, dispatcher
 from mpsmith.scaffold.conformance import registered
 
 OVERLOADS = sorted(
     kernel.overload
     for kernel in catalog.all_kernels()
-    if kernel.applies is None and out_arguments(kernel.overload)  # an override answers some calls only
+    if kernel.applies is None  # an override answers some calls only
+    and dispatcher.exists(kernel.overload)
+    and out_arguments(kernel.overload)
 )
 DTYPES = (torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.uint8, torch.bool)
 CALLS = 2  # of each overload and dtype
@@ -50,7 +52,7 @@ def calls(overload: str) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     for dtype in chosen or known.dtypes:
         for call in known.accepted(dtype)[:CALLS]:
             args, kwargs = arguments_of(call, dtype)
-            with contextlib.suppress(RuntimeError, NotImplementedError):
+            with contextlib.suppress(RuntimeError, NotImplementedError, ValueError):
                 overload_of(overload)(*args, **kwargs)
                 yield args, kwargs
 
