@@ -86,6 +86,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "shipped",
         "compiled_defects",
         "shader",
+        "kernel_gaps",
         "kernels_on_nvidia",
         "kernels",
         "evidence_text",
