@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..audit.findings.known_reports import ReportStanding, UpstreamStanding
-from ..audit.findings.results import OperatorSummary
+from ..audit.findings.results import OperatorSummary, OverloadSummary
 from ..audit.verdicts import CaseVerdict, OverloadVerdict
 from .release_history import OperatorReleases, ReleaseHistory
+from .tables import shortened
 from .wording import GRADE_MEANING
 
 ISSUES = "https://github.com/pytorch/pytorch/issues/"
@@ -70,6 +71,7 @@ def answers(
     reason: str,
     history: ReleaseHistory | None,
     reports: Sequence[ReportStanding],
+    overloads: Sequence[OverloadSummary] = (),
     *,
     simulated: bool,
 ) -> Answers:
@@ -80,19 +82,30 @@ def answers(
         reason: one line on why it has its verdict.
         history: the releases, where they are known.
         reports: the upstream reports of wrong results that name it.
+        overloads: its overloads; the operator has the worst verdict of those that were executed.
         simulated: whether no Mac was asked.
     """
     releases = history.of(operator.name) if history else None
     return Answers(
-        works=tuple(_works(operator, reason, simulated=simulated)),
+        works=tuple(_works(operator, reason, overloads, simulated=simulated)),
         since=_since(operator, history, releases),
         row=releases.row if releases else "",
         steps=tuple(_steps(operator, releases, reports)),
     )
 
 
-def _works(operator: OperatorSummary, reason: str, *, simulated: bool) -> list[str]:
+def works_in_part(operator: OperatorSummary, overloads: Sequence[OverloadSummary]) -> bool:
+    """Whether some of its overloads are right on mps, and others are why it is not called so."""
+    return not operator.verdict.is_support and any(o.executed and o.verdict.is_support for o in overloads)
+
+
+def _works(
+    operator: OperatorSummary, reason: str, overloads: Sequence[OverloadSummary], *, simulated: bool
+) -> list[str]:
     told = [WORKS[operator.verdict]]
+    if works_in_part(operator, overloads):
+        words = {o.name: "right" if o.verdict.is_support else o.verdict.value for o in overloads if o.executed}
+        told = [f"In part, by overload: {_by_word(words, joined=': ')}."]
     if operator.verdict.is_support and operator.breakages:
         told = ["Mostly: most calls tried are right on mps itself, and some are not."]
     beside = {dtype: found[0].value for dtype, found in operator.dtype_breakages.items() if found}
@@ -194,12 +207,12 @@ def address_of(reference: str) -> str:
     return reference if reference.startswith("http") else f"{ISSUES}{reference.removeprefix('#')}"
 
 
-def _by_word(words: dict[str, str], every: int = 0) -> str:
-    """The dtypes of each word, "native in float32, float16; missing in bool"; `every`: how many dtypes are all."""
-    dtypes: dict[str, list[str]] = {}
-    for dtype, word in words.items():
-        dtypes.setdefault(word, []).append(dtype)
+def _by_word(words: dict[str, str], every: int = 0, joined: str = " in ") -> str:
+    """The names of each word, "native in float32, float16; missing in bool"; `every`: how many dtypes are all."""
+    names: dict[str, list[str]] = {}
+    for name, word in words.items():
+        names.setdefault(word, []).append(name)
     return "; ".join(
-        f"{word} in {'every dtype tried' if len(names) == every > 1 else ', '.join(names)}"
-        for word, names in dtypes.items()
+        f"{word}{joined}{'every dtype tried' if len(found) == every > 1 else shortened(found, 10)}"
+        for word, found in names.items()
     )

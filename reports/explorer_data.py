@@ -41,7 +41,20 @@ PARTS = 64
 GRADES = tuple(Grade)
 
 OPERATOR_COLUMNS = (
-    *("name", "part", "public", "verdict", "executed", "grade", "reason", "since", "status", "kernel", "upstream"),
+    *(
+        "name",
+        "part",
+        "public",
+        "verdict",
+        "inPart",
+        "executed",
+        "grade",
+        "reason",
+        "since",
+        "status",
+        "kernel",
+        "upstream",
+    ),
     *("before", "compiled", "compiledText", "dtypeVerdicts", "dtypeGrades", "dtypeBroken"),
 )
 OVERLOAD_COLUMNS = (
@@ -185,6 +198,7 @@ def _operator(
         part_of(o.name),
         int(is_public(o.name)),
         SEVERITY.index(o.verdict),
+        int(facts.in_part),
         o.executed,
         _grade(o.grade),
         texts.position(reason),

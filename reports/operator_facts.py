@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ..audit.findings.known_reports import ReportStanding
 from ..audit.findings.overload_verdict import SEVERITY
-from ..audit.findings.results import AuditSummary
+from ..audit.findings.results import AuditSummary, OverloadSummary
 from ..audit.verdicts import OverloadVerdict
-from .answers import Answers, answers
+from .answers import Answers, answers, works_in_part
 from .release_history import ReleaseHistory
 
 
@@ -22,12 +22,14 @@ class OperatorFacts:
         upstream: numbers of issues in pytorch/pytorch, or addresses.
         before: its verdict in the run before; None without one.
         answers: to what a visitor asks.
+        in_part: some of its overloads are right on mps, although its verdict, the worst of them, says otherwise.
     """
 
     since: str
     upstream: tuple[str, ...]
     before: OverloadVerdict | None
     answers: Answers
+    in_part: bool = False
 
 
 def operator_facts(
@@ -39,6 +41,9 @@ def operator_facts(
         for name in dict.fromkeys(overload.split(".")[0] for overload in report.overloads):
             reports[name].append(report)
     earlier = {operator.name: operator.verdict for operator in before.operators} if before else {}
+    overloads: defaultdict[str, list[OverloadSummary]] = defaultdict(list)
+    for overload in summary.overloads:
+        overloads[overload.operator].append(overload)
     reasons = reasons_of(summary)
     facts = {}
     for operator in summary.operators:
@@ -51,10 +56,13 @@ def operator_facts(
             reasons.get(operator.name, ""),
             history,
             reports[operator.name],
+            overloads[operator.name],
             simulated=summary.run.simulated,
         )
         since = (releases.since or releases.later or "") if releases else ""
-        facts[operator.name] = OperatorFacts(since, tuple(dict.fromkeys(named)), earlier.get(operator.name), told)
+        in_part = works_in_part(operator, overloads[operator.name])
+        upstream = tuple(dict.fromkeys(named))
+        facts[operator.name] = OperatorFacts(since, upstream, earlier.get(operator.name), told, in_part)
     return facts
 
 

@@ -18,8 +18,9 @@ window.mpsmith.details = (() => {
   const operator = async (name, part) => (await load(partName(part))).operators[name];
   const entry = async (name, part) => (await load(partName(part))).entries[name];
 
-  function badge(verdict) {
-    return make("span", { class: `badge v-${verdict.style}` }, verdict.name);
+  /** `inPart`: it is the verdict of some overloads, and others work. */
+  function badge(verdict, inPart) {
+    return make("span", { class: `badge v-${verdict.style}` }, verdict.name, ...(inPart ? [" in part"] : []));
   }
 
   // ---- the three answers

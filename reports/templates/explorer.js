@@ -267,7 +267,7 @@ document.addEventListener("DOMContentLoaded", async () => {
     });
     return make("tr", {},
       make("td", { class: "verdict" }, make("span", { class: `badge v-${style}`, title: details.gradeName(row.grade) || undefined },
-        make("span", { class: "word" }, name), make("span", { class: "letter", "aria-hidden": "true" }, letter))),
+        make("span", { class: "word" }, row.inPart ? `${name} in part` : name), make("span", { class: "letter", "aria-hidden": "true" }, letter))),
       make("th", { scope: "row", class: "name" }, open), ...cells, ...columnsOf(view).map(([key]) => CELLS[key](row, view)));
   }
 

@@ -35,7 +35,7 @@ document.addEventListener("DOMContentLoaded", async () => {
     try {
       const known = await details.operator(row.name, row.part);
       if (chosen !== row.name) return;
-      answer.replaceChildren(make("h3", {}, details.badge(legend.verdicts[row.verdict]), " ", make("code", {}, row.name)),
+      answer.replaceChildren(make("h3", {}, details.badge(legend.verdicts[row.verdict], row.inPart), " ", make("code", {}, row.name)),
         ...details.answers(known, "h4"),
         make("p", {}, make("a", { href: `operators.html#open=${encodeURIComponent(row.name)}&q=${encodeURIComponent(row.name)}` }, "Dtype by dtype, overload by overload")));
     } catch (error) {
@@ -50,7 +50,7 @@ document.addEventListener("DOMContentLoaded", async () => {
       : "no operator of torch has a name like it; what a module or a function of many operators calls, mpsmith trace tells";
     found.replaceChildren(...matches.slice(0, MOST).map(({ row }) => make("li", {}, make("button", { type: "button", "data-name": row.name,
       "aria-current": "false", onclick: () => { keep(field.value, row.name); show(row); } },
-    details.badge(legend.verdicts[row.verdict]), " ", make("code", {}, row.name), row.since ? make("span", { class: "soft" }, ` since ${row.since}`) : ""))));
+    details.badge(legend.verdicts[row.verdict], row.inPart), " ", make("code", {}, row.name), row.since ? make("span", { class: "soft" }, ` since ${row.since}`) : ""))));
     const named = wanted && rows.find((row) => row.name === wanted);
     const best = matches[0] && matches[0].rank <= 1 ? matches[0].row : null;
     return show(named || best);

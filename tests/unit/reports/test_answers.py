@@ -10,7 +10,7 @@ from mpsmith.audit.compiled.verdicts import CompiledVerdict
 from mpsmith.audit.coverage.table import Standing
 from mpsmith.audit.findings.compiled_beside import CompiledBeside
 from mpsmith.audit.findings.known_reports import ReportStanding, UpstreamStanding
-from mpsmith.audit.findings.results import OperatorSummary, RegistryStatus
+from mpsmith.audit.findings.results import OperatorSummary, OverloadSummary, RegistryStatus
 from mpsmith.audit.verdicts import CaseVerdict, Grade, OverloadVerdict
 from mpsmith.reports.answers import Answers, answers
 from mpsmith.reports.release_history import ReleaseHistory
@@ -28,12 +28,13 @@ def told(
     known: ReleaseHistory | None = None,
     reports: tuple[ReportStanding, ...] = (),
     *,
+    overloads: tuple[OverloadSummary, ...] = (),
     reason: str = "",
     simulated: bool = True,
     **fields: Any,
 ) -> Answers:
     operator = OperatorSummary("aten::mode", verdict, fields.pop("dtypes", {}), (), 1, **fields)
-    return answers(operator, reason, known, reports, simulated=simulated)
+    return answers(operator, reason, known, reports, overloads, simulated=simulated)
 
 
 def commands(found: Answers) -> list[str]:
@@ -70,6 +71,17 @@ def test_what_works_needs_nothing() -> None:
         "Evidence: real device: a Mac computed it.",
     )
     assert found.steps == ()
+
+
+def test_overloads_that_work_are_told_where_others_do_not() -> None:
+    def overload(name: str, verdict: OverloadVerdict, executed: int = 1) -> OverloadSummary:
+        return OverloadSummary(name, "aten::mode", "", None, verdict, "", executed=executed)
+
+    plain = overload("aten::mode", OverloadVerdict.NATIVE)
+    other = overload("aten::mode.dtype", OverloadVerdict.MISSING)
+    found = told(overloads=(plain, other, overload("aten::mode.out", OverloadVerdict.UNREACHABLE, 0)))
+    assert found.works[0] == "In part, by overload: right: aten::mode; missing: aten::mode.dtype."
+    assert told(overloads=(other,)).works[0] == "No: mps has no kernel for it."
 
 
 def test_what_is_simulated_says_so() -> None:
