@@ -8,7 +8,7 @@ from enum import Enum
 
 from ..audit.findings.overload_verdict import BREAKAGES, SEVERITY
 from ..audit.verdicts import CaseVerdict
-from .sides import Side, Standing
+from .sides import Side, SideVerdict
 
 
 class Became(str, Enum):
@@ -33,8 +33,8 @@ class VerdictChange:
 
     overload: str
     dtype: str
-    before: Standing | None
-    after: Standing | None
+    before: SideVerdict | None
+    after: SideVerdict | None
     became: Became
 
 
@@ -93,7 +93,7 @@ def differences(before: Side, after: Side) -> Differences:
     return Differences(before, after, tuple(changes), tuple(_failures(before, after)), tuple(_times(before, after)))
 
 
-def _became(before: Standing | None, after: Standing | None) -> Became:
+def _became(before: SideVerdict | None, after: SideVerdict | None) -> Became:
     if before is None or after is None:
         return Became.ONLY_AFTER if before is None else Became.ONLY_BEFORE
     if after.broken != before.broken:

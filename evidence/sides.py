@@ -39,7 +39,7 @@ _DECLARED: dict[Dispatch, OverloadVerdict] = {
 
 
 @dataclass(frozen=True)
-class Standing:
+class SideVerdict:
     """How an overload stands, in a dtype or over all: its verdict, and whether some case crashed, hung or was wrong."""
 
     verdict: OverloadVerdict
@@ -66,8 +66,8 @@ class Side:
     name: str
     described: str
     simulated: bool | None
-    overloads: Mapping[str, Standing]
-    dtypes: Mapping[tuple[str, str], Standing] = field(default_factory=dict)
+    overloads: Mapping[str, SideVerdict]
+    dtypes: Mapping[tuple[str, str], SideVerdict] = field(default_factory=dict)
     failing: Mapping[str, tuple[CaseVerdict, str]] = field(default_factory=dict)
     timings: Mapping[str, KernelTiming] = field(default_factory=dict)
 
@@ -85,7 +85,7 @@ def is_evidence(name: str) -> bool:
 def side_of_release(release: str) -> Side:
     """What the release's macOS wheel declares. Raises MpsmithError where the release cannot be had."""
     coverage = release_coverage(release)
-    standing = {f"aten::{each.name}": Standing(_DECLARED[each.dispatch]) for each in coverage.overloads}
+    standing = {f"aten::{each.name}": SideVerdict(_DECLARED[each.dispatch]) for each in coverage.overloads}
     return Side(release, f"torch {coverage.release}, from its wheel (nothing was run)", None, standing)
 
 
@@ -108,15 +108,15 @@ def side_of_run(store: Store, run: Run) -> Side:
 
 
 def _side(name: str, described: str, audit: AuditPart, timings: Mapping[str, KernelTiming]) -> Side:
-    overloads: dict[str, Standing] = {}
-    dtypes: dict[tuple[str, str], Standing] = {}
+    overloads: dict[str, SideVerdict] = {}
+    dtypes: dict[tuple[str, str], SideVerdict] = {}
     for overload, row in audit.overloads.items():
         together: Counter[CaseVerdict] = Counter()
         for dtype, each in row.dtypes.items():
             together.update(each.cases)
-            dtypes[overload, dtype] = Standing(each.verdict, _broken(each.cases))
+            dtypes[overload, dtype] = SideVerdict(each.verdict, _broken(each.cases))
         verdict = verdict_of(together, row.dispatch, works_somewhere=works(together))
-        overloads[overload] = Standing(verdict, _broken(together))
+        overloads[overload] = SideVerdict(verdict, _broken(together))
     failing = {label: (verdict, message) for label, verdict, message in audit.failing_cases()}
     return Side(name, described, audit.simulated, overloads, dtypes, failing, timings)
 

@@ -125,7 +125,6 @@ def test_hooks_are_pinned(repository: Any) -> None:
 def test_the_tools_of_lint_and_hooks_are_pinned(project: Any) -> None:
     tools = re.findall(r"\.venv/bin/([\w-]+)", (ROOT / ".pre-commit-config.yaml").read_text())
     assert {*tools, "mypy"} <= set(constraints())
-    wanted = {
-        re.split(r"[<>=]", line)[0] for line in (*project["dependencies"], *project["optional-dependencies"]["dev"])
-    }
+    extras = project["optional-dependencies"]
+    wanted = {re.split(r"[<>=]", line)[0] for line in (*project["dependencies"], *extras["dev"], *extras["networks"])}
     assert set(constraints()) <= wanted

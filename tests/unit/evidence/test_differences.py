@@ -15,17 +15,17 @@ from mpsmith.evidence import sides
 from mpsmith.evidence.devices import findings_by_device
 from mpsmith.evidence.differences import Became, Differences, differences
 from mpsmith.evidence.matrix import ColumnKind, matrix
-from mpsmith.evidence.sides import Side, Standing, side_of, side_of_run
+from mpsmith.evidence.sides import Side, SideVerdict, side_of, side_of_run
 from support.commands import typed
 from support.evidence_files import evidence, kernel_row, written
 from support.stores import begun, new_store, opinfo
 
 NATIVE, FALLBACK, WRONG = (
-    Standing(verdict) for verdict in (OverloadVerdict.NATIVE, OverloadVerdict.FALLBACK, OverloadVerdict.WRONG)
+    SideVerdict(verdict) for verdict in (OverloadVerdict.NATIVE, OverloadVerdict.FALLBACK, OverloadVerdict.WRONG)
 )
-BROKEN = Standing(OverloadVerdict.WRONG, broken=True)
-PARTLY = Standing(OverloadVerdict.NATIVE, broken=True)
-COMPOSITE = Standing(OverloadVerdict.COMPOSITE)
+BROKEN = SideVerdict(OverloadVerdict.WRONG, broken=True)
+PARTLY = SideVerdict(OverloadVerdict.NATIVE, broken=True)
+COMPOSITE = SideVerdict(OverloadVerdict.COMPOSITE)
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MPSMITH_CACHE", str(tmp_path / "cache"))
 
 
-def side(**overloads: Standing) -> Side:
+def side(**overloads: SideVerdict) -> Side:
     dtypes = {(f"aten::{name}", "float32"): standing for name, standing in overloads.items()}
     return Side("x", "x", False, {name: each for (name, _), each in dtypes.items()}, dtypes)
 
@@ -53,7 +53,7 @@ def side(**overloads: Standing) -> Side:
         (BROKEN, None, Became.ONLY_BEFORE),
     ],
 )
-def test_what_became_of_an_overload(before: Standing | None, after: Standing | None, became: Became) -> None:
+def test_what_became_of_an_overload(before: SideVerdict | None, after: SideVerdict | None, became: Became) -> None:
     old, new = ({"mode": each} if each else {"sort": NATIVE} for each in (before, after))
     (change,) = [each for each in differences(side(**old), side(**new)).verdicts if each.overload == "aten::mode"]
     assert change.became is became
