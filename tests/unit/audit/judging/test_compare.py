@@ -164,3 +164,13 @@ def test_one_changed_element_is_always_found(values: list[float], at: int) -> No
     found = check(actual, expected, expected.double())
     assert isinstance(found, Difference)
     assert found.text.startswith("1 of ")
+
+
+def test_a_copy_of_a_number_that_comparisons_count_as_zero_keeps_its_bits() -> None:
+    # heaviside(tiny, value): with tiny flushed, it is value, which is not normal either and is copied as it is.
+    tiny = torch.tensor([-2.9387e-39])
+    zero, flushed = torch.zeros(1), torch.zeros(1, dtype=torch.float64)
+    assert isinstance(check(tiny, zero, zero.double(), flushed=flushed), Agreement)
+    normal = torch.tensor([-1.5e-38])
+    assert isinstance(check(normal, zero, zero.double(), flushed=flushed), Difference)
+    assert isinstance(check(tiny, torch.ones(1), torch.ones(1).double(), flushed=torch.ones(1).double()), Difference)
