@@ -16,7 +16,7 @@ from ..runtime import catalog
 from .source import calls_of
 
 
-class Answer(str, Enum):
+class GapAnswer(str, Enum):
     """What stands behind a pair."""
 
     kernel = "kernel"
@@ -42,7 +42,7 @@ class DtypeGap:
     opinfo: str
     stage: str
     dtype: str
-    answer: Answer
+    answer: GapAnswer
     by: str
 
 
@@ -108,10 +108,10 @@ def dtype_gaps(coverage: ReleaseCoverage, on_the_cpu: Mapping[str, frozenset[str
     return list(_gaps(coverage, on_the_cpu, _answering()))
 
 
-def counted(gaps: list[DtypeGap]) -> dict[Answer, int]:
+def counted(gaps: list[DtypeGap]) -> dict[GapAnswer, int]:
     """How many pairs have each answer."""
     counts = Counter(gap.answer for gap in gaps)
-    return {answer: counts[answer] for answer in Answer}
+    return {answer: counts[answer] for answer in GapAnswer}
 
 
 def _gaps(
@@ -127,16 +127,16 @@ def _gaps(
             yield DtypeGap(opinfo, key.stage, dtype, *_answer(opinfo, dtype, taken, answering.get((operator, dtype))))
 
 
-def _answer(opinfo: str, dtype: str, taken: frozenset[str] | None, family: _Family | None) -> tuple[Answer, str]:
+def _answer(opinfo: str, dtype: str, taken: frozenset[str] | None, family: _Family | None) -> tuple[GapAnswer, str]:
     if opinfo in _HARDWARE:
-        return Answer.hardware, _HARDWARE[opinfo]
+        return GapAnswer.hardware, _HARDWARE[opinfo]
     if opinfo in _OTHER:
-        return Answer.other, _OTHER[opinfo]
+        return GapAnswer.other, _OTHER[opinfo]
     if family is not None:
-        return (Answer.override if family.overrides else Answer.kernel), family.name
+        return (GapAnswer.override if family.overrides else GapAnswer.kernel), family.name
     if taken is not None and dtype not in taken:
-        return Answer.cpu_refuses, ""
-    return Answer.open, ""
+        return GapAnswer.cpu_refuses, ""
+    return GapAnswer.open, ""
 
 
 @dataclass(frozen=True)
