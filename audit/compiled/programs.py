@@ -79,8 +79,8 @@ def experts(x: Tensor, router: Tensor, up: Tensor, down: Tensor) -> Tensor:
     """A mixture of four experts: the two best of each token, weighted, by one-hot masks."""
     weights, chosen = functional.linear(x, router).softmax(-1).topk(2, -1)
     weights = weights / weights.sum(-1, keepdim=True)
-    hidden = torch.einsum("tw,ewh->teh", x, up).relu().square()
-    answers = torch.einsum("teh,ehw->tew", hidden, down)
+    hidden = torch.einsum("tw,ewd->ted", x, up).relu().square()
+    answers = torch.einsum("ted,edw->tew", hidden, down)
     gates = (functional.one_hot(chosen, 4).to(x.dtype) * weights[..., None]).sum(1)
     return (answers * gates[..., None]).sum(1)
 

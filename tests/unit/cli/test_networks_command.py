@@ -24,7 +24,7 @@ def test_the_list_names_every_network_and_its_library() -> None:
     ("arguments", "said"),
     [
         (["resnet50"], "did you mean resnet-50"),
-        (["mlp", "--modes", "trainin"], "did you mean training"),
+        (["mlp", "--modes", "trainings"], "did you mean training"),
         (["mlp", "--modes", ""], "--modes has an empty value"),
         (["mlp", "--torch", "9.9.9"], "no data for torch 9.9.9"),
         (["--model", "nothing"], "package.module:function"),
