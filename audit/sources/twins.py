@@ -59,8 +59,8 @@ from .tensor_layouts import GROWN, KERNEL_DIES, alone_in, filled, start_of
 ROWS = 2_050
 # Of so many tensors the layouts of each are tried: a normalisation has five and more.
 MOST_TENSORS = 6
-# Of so many cases one gives empty out tensors, which the overload has to resize.
-RESIZED = 3
+# Of so many cases one gives empty out tensors, which the overload has to resize: not in step with the six layouts.
+RESIZED = 5
 
 
 def negative_complex_view(tensor: Tensor) -> Tensor | None:
@@ -168,7 +168,7 @@ class TwinSource(CaseSource):
             made = chain(variations(key, case), batches(key, of_dtype), wanting_gradients(key, case))
             for number, varied in enumerate(made):
                 sure = replace(varied, differentiable=False, errors_count=True, elementwise=False)
-                resized = resizes and number % RESIZED == 2
+                resized = resizes and number % RESIZED == RESIZED - 1
                 own = sure if twin is None else with_outs(sure, key.operator, case, resized=resized)
                 yield without_graph(own) if is_wanting(own) else own
 
