@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # The kernels of the installed release compute where they can be had: its macOS wheel is read once, about 110 MB.
 AUDIT_ARGS ?= --shipped auto
 # Another torch than the pinned one: make test TORCH='==2.10.*'
-TORCH ?= $(shell sed -n 's/^torch//p' constraints.txt)
+TORCH ?= $(shell sed -n 's/^torch==/==/p' constraints.txt)
 # C++ and Metal, but what .clang-format-ignore names.
 NATIVE_SOURCES = $(shell find kernels scaffold simulator -name '*.cpp' -o -name '*.h' -o -name '*.mm' -o -name '*.metal')
 
@@ -20,7 +20,7 @@ setup: $(STAMP)  ## a virtual environment in .venv with mpsmith and what it need
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	@mkdir -p build && sed 's/^torch.*/torch$(TORCH)/' constraints.txt > build/constraints.txt
+	@mkdir -p build && sed 's/^torch==.*/torch$(TORCH)/' constraints.txt > build/constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint build/constraints.txt --editable '.[dev]'
 	@touch $@
 

@@ -128,3 +128,10 @@ def test_the_tools_of_lint_and_hooks_are_pinned(project: Any) -> None:
     extras = project["optional-dependencies"]
     wanted = {re.split(r"[<>=]", line)[0] for line in (*project["dependencies"], *extras["dev"], *extras["networks"])}
     assert set(constraints()) <= wanted
+
+
+def test_make_reads_the_pin_of_torch_alone() -> None:
+    command = ["make", "--dry-run", "--always-make", "setup"]
+    recipe = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    pin = constraints()["torch"]
+    assert f"sed 's/^torch==.*/torch=={pin}/' constraints.txt" in recipe
