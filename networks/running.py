@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from pebble import ProcessExpired, ProcessPool
 
-from ..audit.hash_seed import same_hashes
 from ..audit.running.death import death_of
 from ..audit.running.runner import scratch_folder
+from ..audit.running.worker_processes import worker_processes
 from ..audit.selection import DeviceKind
 from . import process
 from .answers import Answers
@@ -84,21 +83,6 @@ def _observed(asked: Asked, tasks: Sequence[tuple[Network, Mode]]) -> Iterator[t
                 yield network, observation
 
 
-@contextmanager
-def _pool(asked: Asked, scratch: Path, tasks: int) -> Iterator[ProcessPool]:
+def _pool(asked: Asked, scratch: Path, tasks: int) -> AbstractContextManager[ProcessPool]:
     options = process.Options(asked.device, asked.profile, asked.timeout, asked.memory, scratch, os.getpid())
-    pool = ProcessPool(
-        max_workers=min(asked.workers, tasks),
-        initializer=process.start,
-        initargs=(options,),
-        context=get_context("spawn"),  # torch must load after the fallback variable is set
-    )
-    with same_hashes():
-        try:
-            yield pool
-            pool.close()
-        except BaseException:
-            pool.stop()
-            raise
-        finally:
-            pool.join()
+    return worker_processes(min(asked.workers, tasks), process.start, options)

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from multiprocessing import get_context
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -22,7 +21,6 @@ from pebble import ProcessExpired, ProcessPool
 from ...errors import MpsmithError
 from ..findings.store import Run, Store, StoredGroup, StoreError
 from ..group import COMPILED_MODES, GroupKey
-from ..hash_seed import same_hashes
 from ..selection import Settings
 from ..shipped.kernels import kernel_that_ran, note_deadly, note_slow
 from ..verdicts import CaseVerdict, Grade, Outcome
@@ -31,6 +29,7 @@ from .death import death_of
 from .look_budget import DeathBudget
 from .module_probes import probe_module
 from .progress import AuditProgress
+from .worker_processes import worker_processes
 
 # A group whose worker keeps dying without reaching a new case is given up after so many times.
 STRIKES = 3
@@ -201,25 +200,10 @@ class _Audit:
         return worker_pool(self._settings, mode, self._store.path, self._scratch)
 
 
-@contextmanager
-def worker_pool(settings: Settings, mode: str, store: Path, scratch: Path) -> Iterator[ProcessPool]:
+def worker_pool(settings: Settings, mode: str, store: Path, scratch: Path) -> AbstractContextManager[ProcessPool]:
     """Worker processes for one mode, stopped at once when the context is left by an exception."""
     options = worker.WorkerOptions(settings, mode, store.absolute(), scratch, os.getpid())
-    pool = ProcessPool(
-        max_workers=settings.workers,
-        initializer=worker.start,
-        initargs=(options,),
-        context=get_context("spawn"),  # torch must load after the fallback variable is set
-    )
-    with same_hashes():
-        try:
-            yield pool
-            pool.close()
-        except BaseException:
-            pool.stop()
-            raise
-        finally:
-            pool.join()
+    return worker_processes(settings.workers, worker.start, options)
 
 
 def _as_recorded(run: Run, given: Settings) -> Settings:

@@ -1,0 +1,32 @@
+"""Pools of worker processes, which begin without torch and end with whoever started them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing import get_context
+from typing import Any
+
+from pebble import ProcessPool
+
+from ..hash_seed import same_hashes
+
+
+@contextmanager
+def worker_processes(count: int, start: Callable[[Any], None], options: Any) -> Iterator[ProcessPool]:
+    """So many processes that call `start(options)` first; stopped at once when the context is left by an exception."""
+    pool = ProcessPool(
+        max_workers=count,
+        initializer=start,
+        initargs=(options,),
+        context=get_context("spawn"),  # torch must load after the fallback variable is set
+    )
+    with same_hashes():
+        try:
+            yield pool
+            pool.close()
+        except BaseException:
+            pool.stop()
+            raise
+        finally:
+            pool.join()
