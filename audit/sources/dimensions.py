@@ -180,9 +180,15 @@ def results_of(case: Case) -> Results | None:
 
 
 def broadcast(case: Case) -> Case:
-    """The case with all its tensors of one dimension or more in the shape to which they broadcast."""
+    """The case with all its tensors of one dimension or more in the shape to which they broadcast.
+
+    The case itself where they do not: torch calls `equal` pointwise, which takes any two shapes.
+    """
     shapes = [leaf.shape for leaf in leaves((case.args, case.kwargs)) if isinstance(leaf, Tensor) and leaf.dim()]
-    common = torch.broadcast_shapes(*shapes)  # type: ignore[no-untyped-call]
+    try:
+        common = torch.broadcast_shapes(*shapes)  # type: ignore[no-untyped-call]
+    except RuntimeError:
+        return case
 
     def change(leaf: object) -> object:
         if not isinstance(leaf, Tensor) or not leaf.dim() or leaf.shape == common:

@@ -224,3 +224,11 @@ def test_the_same_layouts_are_tried_every_time() -> None:
 def test_an_offset_tensor_starts_off_a_boundary() -> None:
     varied: Tensor = offset(torch.ones(2, 3))
     assert varied.storage_offset() == 3
+
+
+def test_a_pointwise_call_of_shapes_that_do_not_broadcast_is_put_into_one_storage_as_it_is() -> None:
+    """`equal` compares any two shapes, and torch calls it pointwise."""
+    unequal = Case(torch.equal, (torch.ones(3, 3), torch.ones(1, 2)), {}, elementwise=True)
+    shapes = [[tensor.shape for tensor in tensors_of(case)] for case in in_one_storage([unequal])]
+    assert shapes
+    assert all(pair == [(3, 3), (1, 2)] for pair in shapes)
