@@ -171,17 +171,25 @@ def check(file: File, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def add(file: File, registry: RegistryFolder = None, as_json: AsJson = False) -> None:
-    """Take a file into the evidence beside the registry, and what a real device showed into the registry."""
+def add(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Files of evidence, as `mpsmith evidence collect` writes.")
+    ],
+    registry: RegistryFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take files into the evidence beside the registry, and what real devices showed into the registry.
+
+    Where one file is refused, none is taken in.
+    """
     os.environ["MPSMITH_KERNELS"] = "off"
     from ..evidence.adding import add
-    from ..registry.problems import shown
 
-    added = add(file, registry)
+    added = add(files, registry)
     if as_json:
         print_json(added_json(added))
     else:
-        _print(added_lines(added, shown(added.path)))
+        _print(added_lines(added))
 
 
 def _print(lines: Iterator[str]) -> None:

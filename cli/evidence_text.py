@@ -140,17 +140,19 @@ def devices_json(findings: Findings) -> dict[str, Any]:
     }
 
 
-def added_lines(added: Added, shown: str) -> Iterator[str]:
-    """What taking a file in did."""
-    yield f"{shown}: {'added' if added.new else 'was there already'} ({mark(added.evidence.simulated)})"
-    if added.evidence.simulated:
+def added_lines(added: Added) -> Iterator[str]:
+    """What taking files in did."""
+    from ..registry.problems import shown
+
+    for file in added.files:
+        yield f"{shown(file.path)}: {'added' if file.new else 'was there already'} ({mark(file.simulated)})"
+    if added.synced is None:
         yield "the registry stays as it is: a simulated device measures nothing of a Mac and verifies no kernel"
         return
-    if added.synced is not None:
-        changed = len(added.synced.added) + len(added.synced.changed) + len(added.synced.remeasured)
-        yield f"registry: {counted(changed, 'operator')} measured anew on mps, {len(added.synced.unchanged)} unchanged"
-        yield from (f"  {change}" for change in added.synced.changed)
-        yield from (f"  {drift}" for drift in added.synced.drift if drift.device == "mps")
+    changed = len(added.synced.added) + len(added.synced.changed) + len(added.synced.remeasured)
+    yield f"registry: {counted(changed, 'operator')} measured anew on mps, {len(added.synced.unchanged)} unchanged"
+    yield from (f"  {change}" for change in added.synced.changed)
+    yield from (f"  {drift}" for drift in added.synced.drift if drift.device == "mps")
     yield f"kernels of {counted(len(added.verified), 'operator')} are verified on a real device"
     yield from (f"  {family}: not recorded, {why}" for family, why in added.not_verified.items())
 
@@ -158,9 +160,7 @@ def added_lines(added: Added, shown: str) -> Iterator[str]:
 def added_json(added: Added) -> dict[str, Any]:
     """The same as plain data."""
     return {
-        "file": str(added.path),
-        "new": added.new,
-        "simulated": added.evidence.simulated,
+        "files": [{"file": str(file.path), "new": file.new, "simulated": file.simulated} for file in added.files],
         "changed": [str(change) for change in added.synced.changed] if added.synced else [],
         "verified": list(added.verified),
         "not_verified": added.not_verified,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..audit.findings.results import AuditSummary, RegistryStatus
     from ..audit.findings.store import Run, Store, StoredCase
     from ..audit.verdicts import CaseVerdict, OverloadVerdict
+    from ..evidence.device_reports import ShownDevices
     from ..reports.case_list import RuleOf
 
 PUBLISHED = Path("reports/published")
@@ -185,15 +186,32 @@ def _write_site(
     from ..reports.site.content import SiteContent
     from ..reports.site.networks import read_networks
     from ..reports.site.traces import read_trace
-    from ..reports.site.writing import write_site
+    from ..reports.site.writing import OPERATORS, write_site
 
     traced = [read_trace(path) for path in traces]
     observed = read_networks(networks) if networks is not None else None
+    devices = _devices()
     try:
-        content = SiteContent(summary, load(), found_wrong.load(), before, traced, observed)
+        content = SiteContent(summary, load(), found_wrong.load(), before, traced, observed, devices)
     except RegistryError:  # said by _registered already
-        content = SiteContent(summary, before=before, traces=traced, networks=observed)
-    return write_site(content, folder)
+        content = SiteContent(summary, before=before, traces=traced, networks=observed, devices=devices)
+    written = write_site(content, folder)
+    operators = folder / OPERATORS
+    return [*(path for path in written if path.parent != operators), operators]
+
+
+def _devices() -> ShownDevices:
+    """What the evidence beside the registry says. A site without it is better than none."""
+    from ..evidence.adding import added_evidence
+    from ..evidence.device_reports import ShownDevices, shown_devices
+    from ..evidence.errors import EvidenceError
+    from ..evidence.folder import evidence_folder
+
+    try:
+        return shown_devices(added_evidence(evidence_folder()))
+    except EvidenceError as error:
+        print(f"warning: the site leaves the evidence of other machines out: {error}", file=sys.stderr)
+        return ShownDevices()
 
 
 def _before(path: Path, store: Path, chosen: Run) -> AuditSummary:

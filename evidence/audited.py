@@ -27,7 +27,7 @@ def audit_part(store: Store, run: Run, identity: PrivateNames) -> AuditPart:
         complete=summary.run.complete,
         executed=summary.run.executed,
         cases=_totals(summary),
-        overloads=_overloads(summary),
+        overloads=overload_rows(summary),
         failing=_failing(store, run, identity),
     )
 
@@ -39,7 +39,7 @@ def _totals(summary: AuditSummary) -> dict[CaseVerdict, int]:
     return {verdict: together[verdict] for verdict in CaseVerdict if together[verdict]}
 
 
-def _overloads(summary: AuditSummary) -> dict[str, OverloadRow]:
+def overload_rows(summary: AuditSummary) -> dict[str, OverloadRow]:
     """The overloads with evidence of the operators that were measured: see `measurements_of`."""
     measured = {each.operator for each in measurements_of(summary)}
     return {o.name: _row(o) for o in summary.overloads if o.dtypes and o.operator in measured}

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta, timezone
+from functools import lru_cache
 from pathlib import Path
 
-from ..audit.findings.overload_verdict import BREAKAGES, verdict_of, works
 from ..audit.verdicts import CaseVerdict
 from .errors import EvidenceError
 from .privacy import names_somebody
 from .reading import read
-from .schema import LISTED, EvidenceFile, OverloadRow, dtype_of
+from .schema import LISTED, EvidenceFile, dtype_of
 
 # A clock may be off by so much.
 _AHEAD = timedelta(days=1)
@@ -86,25 +86,17 @@ def _verdicts(evidence: EvidenceFile) -> Iterator[str]:
         for cases in alike:
             broken[dtype_of(group), cases.verdict] += len(cases.positions)
     left_out = evidence.audit.left_out
+    most = 2 * sum(evidence.audit.cases.values())  # a case can fall back for an overload and pass in it
     for name, row in evidence.audit.overloads.items():
         if not row.dtypes:
             yield f"{name} has a row without any dtype"
-        works_somewhere = any(works(each.cases) for each in row.dtypes.values())
-        for dtype, each in row.dtypes.items():
-            follows = verdict_of(each.cases, row.dispatch, works_somewhere=works_somewhere)
-            if follows is not each.verdict:
-                yield f"{name} in {dtype} is called {each.verdict.value}, its cases say {follows.value}"
-            for verdict in BREAKAGES:
-                listed = broken[dtype, verdict] + left_out.get(verdict, 0)
-                if each.cases.get(verdict, 0) > listed:
-                    yield f"{name} in {dtype} counts more cases that are {verdict.value} than are listed"
-        yield from _too_many(name, row, evidence)
-
-
-def _too_many(name: str, row: OverloadRow, evidence: EvidenceFile) -> Iterator[str]:
-    counted = sum(number for each in row.dtypes.values() for number in each.cases.values())
-    if counted > 2 * sum(evidence.audit.cases.values()):  # a case can fall back for it and pass in it
-        yield f"{name} counts more cases than there are"
+        for dtype, follows in row.contradicted.items():
+            yield f"{name} in {dtype} is called {row.dtypes[dtype].verdict.value}, its cases say {follows.value}"
+        for dtype, verdict, number in row.broken:
+            if number > broken[dtype, verdict] + left_out.get(verdict, 0):
+                yield f"{name} in {dtype} counts more cases that are {verdict.value} than are listed"
+        if row.cases.total() > most:
+            yield f"{name} counts more cases than there are"
 
 
 def _failing(evidence: EvidenceFile) -> Iterator[str]:
@@ -142,8 +134,13 @@ def _time(evidence: EvidenceFile, now: datetime) -> Iterator[str]:
 
 
 def _private(evidence: EvidenceFile) -> Iterator[str]:
-    if any(names_somebody(text) or not text.isprintable() for text in set(_free_texts(evidence))):
+    if any(_is_private(text) for text in set(_free_texts(evidence))):
         yield "a message holds a path, an address or what else may name a person or a machine"
+
+
+@lru_cache(maxsize=2**16)  # devices mostly say the same
+def _is_private(text: str) -> bool:
+    return names_somebody(text) or not text.isprintable()
 
 
 def _free_texts(evidence: EvidenceFile) -> Iterable[str]:

@@ -7,16 +7,21 @@ is set beside, and never averaged or voted on.
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cmp_to_key
+from typing import Any
 
-from ..audit.findings.overload_verdict import SEVERITY, verdict_over, works
+from ..audit.findings.overload_verdict import SEVERITY, verdict_over
+from ..audit.surface.overloads import Dispatch
 from ..audit.verdicts import CaseVerdict, OverloadVerdict
 from ..torch_release import is_older, public_version
 from .schema import EvidenceFile, OverloadRow
 
 _CHIP = re.compile(r"Apple [A-Z]\d+")
+_MACOS = re.compile(r"macOS-(?P<release>\d+)")
 
 
 @dataclass(frozen=True, order=True)
@@ -34,14 +39,26 @@ class DeviceFamily:
         machine = evidence.machine
         if evidence.simulated:
             return cls("simulated", "", machine.profile or public_version(machine.torch), simulated=True)
-        family = _CHIP.match(machine.chip)
-        chip = family.group() if family else machine.chip
-        return cls(chip, machine.release.partition(".")[0], public_version(machine.torch))
+        return cls(_family(machine.chip), machine.release.partition(".")[0], public_version(machine.torch))
+
+    @classmethod
+    def of_audit(cls, environment: Mapping[str, Any]) -> DeviceFamily:
+        """The kind of the device of an audit, by the environment that it recorded (`audit.running.device`)."""
+        torch = public_version(str(environment.get("torch", "unknown")))
+        if environment.get("simulated"):
+            return cls("simulated", "", public_version(str(environment.get("profile") or torch)), simulated=True)
+        system = _MACOS.match(str(environment.get("os", "")))
+        return cls(_family(str(environment.get("chip", "unknown"))), system["release"] if system else "unknown", torch)
 
     def __str__(self) -> str:
         if self.simulated:
             return f"SIMULATED, torch {self.torch}"
         return f"{self.chip}, macOS {self.macos}, torch {self.torch}"
+
+
+def _family(chip: str) -> str:
+    found = _CHIP.match(chip)
+    return found.group() if found else chip
 
 
 @dataclass(frozen=True)
@@ -63,45 +80,87 @@ class OperatorFinding:
     partly: Mapping[str, tuple[str, ...]]
     overloads: Mapping[str, str]
     executed: int
-    day: str
+    day: str = ""
     through: tuple[str, ...] = ()
 
 
 Findings = dict[DeviceFamily, dict[str, OperatorFinding]]
 
+Rows = Mapping[str, OverloadRow]
+
+
+class FindingsOfDevices:
+    """Takes evidence in, one file after the other in any order, and keeps of each kind of device the newest findings.
+
+    A file is not kept: what hundreds of them say fits into memory, since alike rows are the same object in all of them
+    (`reading`), and an operator with the same rows is summed up once.
+    """
+
+    def __init__(self) -> None:
+        self._newest: defaultdict[DeviceFamily, dict[str, tuple[datetime, OperatorFinding]]] = defaultdict(dict)
+        self._summed: dict[tuple[str | int, ...], tuple[list[OverloadRow], OperatorFinding]] = {}
+
+    def add(self, evidence: EvidenceFile) -> None:
+        """Take one file in."""
+        self.add_rows(DeviceFamily.of(evidence), evidence.collected, evidence.audit.overloads)
+
+    def add_rows(self, kind: DeviceFamily, collected: datetime, rows: Rows) -> None:
+        """Take in what a device of this kind showed; of two that are as old the later one counts."""
+        found = self._newest[kind]
+        day = f"{collected:%Y-%m-%d}"
+        for operator, names in _by_operator(rows).items():
+            known = found.get(operator)
+            if known is None or collected >= known[0]:
+                found[operator] = collected, replace(self._summed_up(names, rows), day=day)
+
+    def findings(self) -> Findings:
+        """For each kind of device, each operator's newest finding; kinds and operators in order."""
+        return {
+            kind: {operator: finding for operator, (_, finding) in sorted(self._newest[kind].items())}
+            for kind in sorted(self._newest)
+        }
+
+    def _summed_up(self, names: Sequence[str], rows: Rows) -> OperatorFinding:
+        """The finding, without a day. The rows are kept beside it, so that none can take the place of another."""
+        listed = [rows[name] for name in names]
+        key: tuple[str | int, ...] = (*names, *map(id, listed))
+        known = self._summed.get(key)
+        if known is None:
+            known = self._summed[key] = listed, _finding(names, listed)
+        return known[1]
+
+
+def findings_of(rows: Rows) -> dict[str, OperatorFinding]:
+    """What rows of overloads say of each operator; on no day."""
+    return {operator: _finding(names, [rows[name] for name in names]) for operator, names in _by_operator(rows).items()}
+
 
 def findings_by_device(evidence: Iterable[EvidenceFile]) -> Findings:
     """For each kind of device, each operator's newest finding; kinds and operators in order."""
-    found: defaultdict[DeviceFamily, dict[str, OperatorFinding]] = defaultdict(dict)
-    for each in sorted(evidence, key=lambda one: one.collected):
-        found[DeviceFamily.of(each)].update(operator_findings(each))
-    return {kind: dict(sorted(found[kind].items())) for kind in sorted(found)}
+    found = FindingsOfDevices()
+    for each in evidence:
+        found.add(each)
+    return found.findings()
 
 
-def operator_findings(evidence: EvidenceFile) -> dict[str, OperatorFinding]:
-    """What one file says of each operator that it has a verdict of."""
-    by_operator: defaultdict[str, list[tuple[str, OverloadRow]]] = defaultdict(list)
-    for name, row in evidence.audit.overloads.items():
-        by_operator[name.partition(".")[0]].append((name, row))
-    return {operator: _finding(rows, evidence.day) for operator, rows in by_operator.items()}
+def _by_operator(rows: Iterable[str]) -> dict[str, list[str]]:
+    """The names of overloads by their operators."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for name in rows:
+        found[name.partition(".")[0]].append(name)
+    return found
 
 
-def _finding(rows: list[tuple[str, OverloadRow]], day: str) -> OperatorFinding:
-    parts = []
-    by_dtype: defaultdict[str, list[tuple[Mapping[CaseVerdict, int], OverloadRow, bool]]] = defaultdict(list)
-    for _, row in rows:
-        together: Counter[CaseVerdict] = Counter()
-        for each in row.dtypes.values():
-            together.update(each.cases)
-        works_somewhere = works(together)
-        parts.append((together, row.dispatch, works_somewhere))
+def _finding(names: Sequence[str], rows: Sequence[OverloadRow]) -> OperatorFinding:
+    by_dtype: defaultdict[str, list[tuple[Mapping[CaseVerdict, int], Dispatch | None, bool]]] = defaultdict(list)
+    for row in rows:
         for dtype, each in row.dtypes.items():
-            by_dtype[dtype].append((each.cases, row, works_somewhere))
-    verdict, _ = verdict_over(parts)
+            by_dtype[dtype].append((each.cases, row.dispatch, row.works_somewhere))
+    verdict, _ = verdict_over((row.cases, row.dispatch, row.works_somewhere) for row in rows)
     dtypes: defaultdict[str, list[str]] = defaultdict(list)
     partly: defaultdict[str, list[str]] = defaultdict(list)
     for dtype, listed in by_dtype.items():
-        of_dtype, broken = verdict_over((cases, row.dispatch, somewhere) for cases, row, somewhere in listed)
+        of_dtype, broken = verdict_over(listed)
         if of_dtype is not OverloadVerdict.UNREACHABLE:
             dtypes["passed" if of_dtype.is_support else of_dtype.value].append(dtype)
         for each_broken in broken:
@@ -110,10 +169,9 @@ def _finding(rows: list[tuple[str, OverloadRow]], day: str) -> OperatorFinding:
         verdict=verdict,
         dtypes={name: tuple(listed) for name, listed in dtypes.items()},
         partly={name: tuple(listed) for name, listed in partly.items()},
-        overloads={name: row.dispatch.value for name, row in rows if row.dispatch is not None},
-        executed=sum(n for cases, _, _ in parts for case_verdict, n in cases.items() if case_verdict.executed),
-        day=day,
-        through=tuple(sorted({name for _, row in rows for name in row.through})),
+        overloads={name: row.dispatch.value for name, row in zip(names, rows, strict=True) if row.dispatch is not None},
+        executed=sum(n for row in rows for case_verdict, n in row.cases.items() if case_verdict.executed),
+        through=tuple(sorted({name for row in rows for name in row.through})),
     )
 
 
@@ -155,13 +213,21 @@ def conflicts(findings: Findings) -> list[Conflict]:
     ]
 
 
-def newest_torch(findings: Findings, operator: str) -> list[tuple[DeviceFamily, OperatorFinding]]:
-    """What the real devices with the newest torch that ran the operator say of it; none where no real device did."""
-    real = [(kind, found[operator]) for kind, found in findings.items() if not kind.simulated and operator in found]
-    if not real:
-        return []
-    newest = real[0][0].torch
-    for kind, _ in real:
-        if is_older(newest, kind.torch):
-            newest = kind.torch
-    return [(kind, finding) for kind, finding in real if kind.torch == newest]
+def by_newest_torch(findings: Findings) -> dict[str, list[tuple[DeviceFamily, OperatorFinding]]]:
+    """For each operator, by name, what the real devices with the newest torch that ran it say of it."""
+    real = [kind for kind in findings if not kind.simulated]
+    newest: dict[str, list[tuple[DeviceFamily, OperatorFinding]]] = {}
+    for torch in newest_first({kind.torch for kind in real}):
+        of_torch = [kind for kind in real if kind.torch == torch]
+        for operator in {name for kind in of_torch for name in findings[kind]} - newest.keys():
+            newest[operator] = [(kind, findings[kind][operator]) for kind in of_torch if operator in findings[kind]]
+    return dict(sorted(newest.items()))
+
+
+def newest_first(releases: Iterable[str]) -> list[str]:
+    """Releases of torch, the newest first; of two that are as new the one whose name comes first."""
+    return sorted(sorted(releases), key=cmp_to_key(_later))
+
+
+def _later(one: str, other: str) -> int:
+    return is_older(one, other) - is_older(other, one)

@@ -1,88 +1,131 @@
-"""The device × release matrix: how each operator stands on each kind of device, and in each release by its wheel.
+"""The device × release matrix: how each operator stands on each device with each release of torch, and in its wheel.
 
-Simulated devices, wheels and real devices are columns of their own: what each is evidence of is not the same.
+What a wheel declares, what the simulated device showed and what each real device showed are columns of their own: what
+each is evidence of is not the same.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+from operator import attrgetter
 
-from ..audit.findings.overload_verdict import SEVERITY
+from ..audit.coverage.table import Standing
+from ..audit.surface.native_functions import functional_name
 from ..audit.verdicts import OverloadVerdict
-from .devices import DeviceFamily, Findings
-from .sides import side_of_release
+from .devices import DeviceFamily, Findings, OperatorFinding, newest_first
 
 
 class ColumnKind(str, Enum):
-    """What a column is evidence of, the strongest first."""
+    """What a column is evidence of, the weakest first."""
 
-    REAL_DEVICE = "real device"
-    SIMULATED = "simulated"
     FROM_WHEEL = "from the wheel"
+    SIMULATED = "simulated"
+    REAL_DEVICE = "real device"
 
 
 @dataclass(frozen=True)
 class MatrixColumn:
-    """A kind of device with a release, or a release alone; `title` is for people."""
+    """A device, whatever torch it ran: a chip's family and a macOS, both "" where the device is no real one."""
 
     kind: ColumnKind
-    title: str
-    torch: str
+    chip: str = ""
+    macos: str = ""
+
+    @property
+    def place(self) -> tuple[int, str, str]:
+        """Where the column stands among others."""
+        return list(ColumnKind).index(self.kind), self.chip, self.macos
+
+    @classmethod
+    def of(cls, device: DeviceFamily) -> MatrixColumn:
+        """The column of a kind of device."""
+        if device.simulated:
+            return cls(ColumnKind.SIMULATED)
+        return cls(ColumnKind.REAL_DEVICE, device.chip, device.macos)
+
+    def __str__(self) -> str:
+        if self.kind is ColumnKind.REAL_DEVICE:
+            return f"{self.chip}, macOS {self.macos}"
+        return "SIMULATED" if self.kind is ColumnKind.SIMULATED else self.kind.value
+
+
+WHEEL = MatrixColumn(ColumnKind.FROM_WHEEL)
 
 
 @dataclass(frozen=True)
-class MatrixRow:
-    """One operator: its verdict in each column that has one, and whether real devices with one release disagree."""
+class Wheels:
+    """What the wheels of releases declare.
 
-    operator: str
-    verdicts: Mapping[MatrixColumn, OverloadVerdict]
+    Attributes:
+        releases: oldest first.
+        standings: by operator without its namespace, an in-place twin counted with it, one for each release.
+    """
+
+    releases: Sequence[str] = ()
+    standings: Mapping[str, Sequence[Standing | None]] = field(default_factory=dict)
+
+    def of(self, operator: str, release: str) -> Standing | None:
+        """How the operator ("aten::mode") stands in a release; None where nothing is known."""
+        row = self.standings.get(functional_name(operator.removeprefix("aten::")))
+        return row[self.releases.index(release)] if row is not None and release in self.releases else None
+
+
+@dataclass(frozen=True)
+class OperatorRelease:
+    """One operator with one release: what the wheel declares, and what each device found."""
+
+    release: str
+    declared: Standing | None
+    found: Mapping[MatrixColumn, OperatorFinding]
 
     @property
     def in_conflict(self) -> bool:
-        """Whether real devices with the same torch say different things."""
-        said: dict[str, set[OverloadVerdict]] = {}
-        for column, verdict in self.verdicts.items():
-            if column.kind is ColumnKind.REAL_DEVICE:
-                said.setdefault(column.torch, set()).add(verdict)
-        return any(len(verdicts) > 1 for verdicts in said.values())
+        """Whether real devices with this release say different things."""
+        return len({each.verdict for column, each in self.found.items() if column.chip}) > 1
 
 
-def matrix(findings: Findings, releases: Sequence[str] = ()) -> tuple[tuple[MatrixColumn, ...], tuple[MatrixRow, ...]]:
-    """The columns, real devices first, and a row for each operator that evidence or a release has, by name.
+class Matrix:
+    """Operators by devices and releases.
 
-    Args:
-        findings: what `devices.findings_by_device` gives.
-        releases: of torch, each a column of what its wheel declares.
+    Attributes:
+        columns: the wheels', then the simulated device's where there is one, then each real device's.
+        releases: of torch, of wheels and of devices, the newest first.
+        operators: those that some device was asked about, and `others`, by name.
     """
-    cells: dict[str, dict[MatrixColumn, OverloadVerdict]] = {}
-    columns: list[MatrixColumn] = []
-    for column, operators in [*_of_devices(findings), *_of_releases(releases)]:
-        columns.append(column)
-        for operator, verdict in operators.items():
-            cells.setdefault(operator, {})[column] = verdict
-    order = list(ColumnKind)
-    columns.sort(key=lambda column: order.index(column.kind))
-    return tuple(columns), tuple(MatrixRow(operator, cells[operator]) for operator in sorted(cells))
 
+    def __init__(self, findings: Findings, wheels: Wheels, others: Iterable[str] = ()) -> None:
+        self._findings = findings
+        self.wheels = wheels
+        self._kinds_by_release: defaultdict[str, list[DeviceFamily]] = defaultdict(list)
+        for kind in findings:
+            self._kinds_by_release[kind.torch].append(kind)
+        self.columns: tuple[MatrixColumn, ...] = (
+            WHEEL,
+            *sorted({MatrixColumn.of(k) for k in findings}, key=attrgetter("place")),
+        )
+        self.releases: tuple[str, ...] = tuple(newest_first({*wheels.releases, *(kind.torch for kind in findings)}))
+        asked = {name for found in findings.values() for name in found}
+        self.operators: tuple[str, ...] = tuple(sorted({*asked, *others}))
 
-def _of_devices(findings: Findings) -> Iterator[tuple[MatrixColumn, dict[str, OverloadVerdict]]]:
-    for kind, operators in findings.items():
-        yield _column(kind), {operator: finding.verdict for operator, finding in operators.items()}
+    def of(self, operator: str) -> Iterator[OperatorRelease]:
+        """What is known of an operator, the newest release first; releases of which nothing is known are left out."""
+        for release in self.releases:
+            found = {
+                MatrixColumn.of(kind): self._findings[kind][operator]
+                for kind in self._kinds_by_release.get(release, [])
+                if operator in self._findings[kind]
+            }
+            declared = self.wheels.of(operator, release)
+            if found or declared is not None:
+                yield OperatorRelease(release, declared, found)
 
-
-def _column(kind: DeviceFamily) -> MatrixColumn:
-    grade = ColumnKind.SIMULATED if kind.simulated else ColumnKind.REAL_DEVICE
-    return MatrixColumn(grade, str(kind), kind.torch)
-
-
-def _of_releases(releases: Iterable[str]) -> Iterator[tuple[MatrixColumn, dict[str, OverloadVerdict]]]:
-    """Of each operator the worst of its overloads, as the wheel declares them."""
-    for release in releases:
-        operators: dict[str, OverloadVerdict] = {}
-        for overload, standing in side_of_release(release).overloads.items():
-            name = overload.partition(".")[0]
-            known = operators.get(name, standing.verdict)
-            operators[name] = min(known, standing.verdict, key=SEVERITY.index)
-        yield MatrixColumn(ColumnKind.FROM_WHEEL, f"torch {release}, from the wheel", release), operators
+    def newest(self, operator: str) -> dict[MatrixColumn, tuple[str, OverloadVerdict]]:
+        """What each device said of the operator with the newest release that it ran: that, and the verdict."""
+        said: dict[MatrixColumn, tuple[str, OverloadVerdict]] = {}
+        for row in self.of(operator):
+            for column, finding in row.found.items():
+                said.setdefault(column, (row.release, finding.verdict))
+        return said

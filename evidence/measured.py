@@ -6,28 +6,20 @@ with that torch disagree, it is the worst of what they say, and its reason names
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
 from ..audit.findings.overload_verdict import SEVERITY
 from ..audit.verdicts import OverloadVerdict
 from ..registry.sync import Measurement
-from .devices import DeviceFamily, Findings, OperatorFinding, findings_by_device, newest_torch
-from .schema import EvidenceFile
+from .devices import DeviceFamily, Findings, OperatorFinding, by_newest_torch
 
 
-def real_measurements(evidence: Iterable[EvidenceFile]) -> list[Measurement]:
-    """One measurement for each operator that real devices ran, in the order of names; simulated evidence counts not."""
-    findings = findings_by_device(each for each in evidence if not each.simulated)
-    return list(_measurements(findings))
-
-
-def _measurements(findings: Findings) -> Iterator[Measurement]:
-    for operator in sorted({name for found in findings.values() for name in found}):
-        said = newest_torch(findings, operator)
+def real_measurements(findings: Findings) -> list[Measurement]:
+    """One measurement for each operator that real devices ran, in the order of names; simulated ones count not."""
+    measured = []
+    for operator, said in by_newest_torch(findings).items():
         kind, finding = min(said, key=lambda each: (SEVERITY.index(each[1].verdict), each[0]))
         if finding.verdict is OverloadVerdict.UNREACHABLE:
             continue
-        yield Measurement(
+        measurement = Measurement(
             operator=operator,
             torch=kind.torch,
             device="mps",
@@ -38,6 +30,8 @@ def _measurements(findings: Findings) -> Iterator[Measurement]:
             partly=finding.partly,
             reason=_reason(said, finding),
         )
+        measured.append(measurement)
+    return measured
 
 
 def _reason(said: list[tuple[DeviceFamily, OperatorFinding]], finding: OperatorFinding) -> str | None:

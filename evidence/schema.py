@@ -6,11 +6,14 @@ file may come from anybody. A change that readers would notice raises VERSION.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
+from ..audit.findings.overload_verdict import BREAKAGES, verdict_of, works
 from ..audit.selection import DTYPES
 from ..audit.surface.overloads import Dispatch
 from ..audit.verdicts import CaseVerdict, OverloadVerdict
@@ -91,11 +94,45 @@ class OverloadRow(_Part):
         dispatch: what the surface says of it; None for operators outside the surface.
         through: operators inside it that fell back or are missing.
         dtypes: the findings by dtype.
+
+    What follows from a row is worked out once: files that are read together share the rows that are alike.
     """
 
     dispatch: Dispatch | None = None
     through: list[Name] = Field(default_factory=list)
     dtypes: Annotated[dict[DtypeName, DtypeRow], Field(max_length=len(DTYPES) + 10)]
+
+    @cached_property
+    def cases(self) -> Counter[CaseVerdict]:
+        """How many cases had each verdict, over all dtypes."""
+        together: Counter[CaseVerdict] = Counter()
+        for each in self.dtypes.values():
+            together.update(each.cases)
+        return together
+
+    @cached_property
+    def works_somewhere(self) -> bool:
+        """Whether some case, of any dtype, gave a right result."""
+        return works(self.cases)
+
+    @cached_property
+    def contradicted(self) -> dict[DtypeName, OverloadVerdict]:
+        """The dtypes whose verdict is not the one that their own counts give, and that one."""
+        follows = {
+            dtype: verdict_of(each.cases, self.dispatch, works_somewhere=self.works_somewhere)
+            for dtype, each in self.dtypes.items()
+        }
+        return {dtype: verdict for dtype, verdict in follows.items() if verdict is not self.dtypes[dtype].verdict}
+
+    @cached_property
+    def broken(self) -> tuple[tuple[DtypeName, CaseVerdict, int], ...]:
+        """How many cases of which dtypes crashed, timed out or were wrong."""
+        return tuple(
+            (dtype, verdict, each.cases[verdict])
+            for dtype, each in self.dtypes.items()
+            for verdict in BREAKAGES
+            if each.cases.get(verdict)
+        )
 
 
 class FailingCases(_Part):

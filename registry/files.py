@@ -173,23 +173,30 @@ def edit_all(
         return replace_entries(registry, fields)
 
 
-def record_evidence(
-    folder: Path | None, operator: str, device: Device, evidence: Evidence, *, status: Status | None = None
-) -> Entry:
-    """Write what verifying an operator's kernel on `device` showed, and move its status on where one is given.
+@dataclass(frozen=True)
+class VerifiedKernel:
+    """What verifying an operator's kernel showed: the kernel's family, the evidence, and the status that follows."""
 
-    Evidence from other devices stays. Raises RegistryError as `edit` does.
+    family: str
+    evidence: Evidence
+    status: Status
+
+
+def record_evidence(folder: Path | None, device: Device, verified: Mapping[str, VerifiedKernel]) -> dict[str, Entry]:
+    """Write what verifying kernels on `device` showed, by the operators' full names: all of them or none.
+
+    Operators without an entry get one; evidence from other devices stays. Raises RegistryError as `edit` does.
     """
-    name = full_name(operator)
     chosen = writable_folder(folder)
     with exclusive(chosen):
         registry = load(chosen)
-        if name not in registry:
-            raise RegistryError(registry.unknown(name))
-        fields = registry.fields(name)
-        by_device = merged_devices(fields.get("evidence"), {device: data_of(evidence)})
-        changes = {"evidence": by_device} | ({"status": status} if status else {})
-        return replace_entries(registry, {name: merged_fields(fields, changes)})[name]
+        fields = {}
+        for operator, found in verified.items():
+            old = registry.fields(operator)
+            by_device = merged_devices(old.get("evidence"), {device: data_of(found.evidence)})
+            changes = {"status": found.status, "kernel": found.family, "evidence": by_device}
+            fields[operator] = merged_fields(old, changes)
+        return replace_entries(registry, fields)
 
 
 def replace_entries(registry: Registry, fields: Mapping[str, dict[str, Plain]]) -> dict[str, Entry]:

@@ -26,6 +26,7 @@ class Page:
         data: names of data files of the site; in a page that stands alone the scripts themselves.
         wide: the page is mostly a table.
         inline: the page stands alone: it holds the style, scripts and data.
+        root: from the page's folder to the site's: "" or "../".
     """
 
     file: str
@@ -37,6 +38,7 @@ class Page:
     data: Sequence[str] = ()
     wide: bool = False
     inline: bool = False
+    root: str = ""
 
     def render(self, template: str, **content: Any) -> str:
         """The page as text: `template` fills the frame with `content`."""

@@ -41,11 +41,11 @@ def record(folder: Path | None, results: Sequence[FamilyResult], *, simulated: b
     computes those on the CPU and cannot show what is wrong with them. A status beyond the one that follows stays.
     Returns the entries. Raises RegistryError where the registry refuses.
     """
-    from ...registry.files import edit, load, record_evidence
+    from ...registry.files import VerifiedKernel, load, record_evidence
 
     device: Device = "simulated" if simulated else "mps"
     known = load(folder)
-    written: list[Entry] = []
+    verified: dict[str, VerifiedKernel] = {}
     for result in results:
         if not result.passed:
             continue
@@ -57,10 +57,8 @@ def record(folder: Path | None, results: Sequence[FamilyResult], *, simulated: b
         )
         for operator in sorted(result.operators - (_overridden(result.family) if simulated else set())):
             current = known[operator].status if operator in known else None
-            status = _status_after(current, simulated)
-            edit(folder, operator, {"kernel": result.family}, add=True)
-            written.append(record_evidence(folder, operator, device, evidence, status=status))
-    return written
+            verified[operator] = VerifiedKernel(result.family, evidence, _status_after(current, simulated))
+    return list(record_evidence(folder, device, verified).values()) if verified else []
 
 
 def _overridden(family: str) -> set[str]:

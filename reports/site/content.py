@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...audit.findings.results import AuditSummary
+from ...evidence.device_reports import ShownDevices
 from ...registry.found_wrong import FoundWrong
 from ...registry.model import Entry
 from .networks import Networks
@@ -23,6 +24,7 @@ class SiteContent:
         before: the audit before, to tell what changed; None without one.
         traces: traced programs.
         networks: since when networks run without a fallback; None where nobody asked.
+        devices: what the evidence of other machines says.
     """
 
     summary: AuditSummary
@@ -31,3 +33,4 @@ class SiteContent:
     before: AuditSummary | None = None
     traces: Sequence[Trace] = ()
     networks: Networks | None = None
+    devices: ShownDevices = field(default_factory=ShownDevices)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...audit.findings.overload_verdict import SEVERITY
@@ -20,7 +20,7 @@ from ..page import Page
 from ..release_history import history_of
 from ..tables import Table
 from ..wording import marked, simulated_note, subtitle, title
-from . import changes, kernels, networks, traces
+from . import changes, devices, kernels, networks, operator_pages, traces
 from .content import SiteContent
 from .wrong_results import found_wrong_table
 
@@ -56,11 +56,14 @@ class Site:
         self._history = history_of(content.summary)
         self._facts = operator_facts(content.summary, self._history, content.before)
         self._changes = changes.change_table(content.before, content.summary) if content.before else None
+        self._findings = devices.findings_with(content.summary, content.devices)
+        self._matrix = devices.matrix_of(content.summary, self._findings, self._history)
         self._listings = list(self._all_listings())
         self._links = (
             ("index.html", "Start"),
             ("operators.html", "Operators"),
             ("releases.html", "Releases"),
+            ("devices.html", "Devices"),
             *((listing.file, listing.name) for listing in self._listings),
         )
 
@@ -78,6 +81,7 @@ class Site:
         listed = self._page("operators.html", scripts=(*asked, "explorer.js"), data=("legend", "operators"), wide=True)
         yield "operators.html", listed.render("operators.html.j2", audit=audit)
         yield "releases.html", self._releases()
+        yield from self._of_devices()
         for listing in self._listings:
             page = self._page(listing.file)
             yield listing.file, page.render("listings.html.j2", **_content_of(listing))
@@ -124,6 +128,40 @@ class Site:
             return page.render("listings.html.j2", lead=lead, tables=(), links=())
         return self._page("releases.html", wide=True).render("releases.html.j2", coverage=found)
 
+    def _of_devices(self) -> Iterator[tuple[str, str]]:
+        """The page of all devices, one of each that sent evidence, and one of each operator."""
+        reports = self._content.devices.reports
+        named = {str(report.kind): report for report in reports}
+        of_device = devices.file_names(named, "device-")
+        of_operator = devices.file_names(self._matrix.operators, "operators/")
+        release = self._history.audited if self._history else "unknown"
+        tables = devices.device_tables(self._findings, self._matrix, reports, release, of_operator, of_device)
+        page = replace(self._page("devices.html", wide=True), simulated_note=self._note_of_devices())
+        yield "devices.html", page.render("devices.html.j2", lead=devices.lead(self._findings), tables=tables)
+        for name, report in named.items():
+            page = self._titled(of_device[name], name, simulated_note=devices.NOTE if report.simulated else "")
+            yield (
+                page.file,
+                page.render("devices.html.j2", lead=devices.report_lead(report), tables=devices.report_tables(report)),
+            )
+        for content in operator_pages.contents(self._matrix):
+            page = self._titled(
+                of_operator[content.operator],
+                content.operator,
+                root="../",
+                simulated_note=self._note_of_devices(),
+            )
+            yield page.file, page.render("operator.html.j2", operator=content)
+
+    def _note_of_devices(self) -> str:
+        """Where simulated and real devices stand side by side: what the simulated ones are no evidence of."""
+        return devices.NOTE if any(kind.simulated for kind in self._findings) else ""
+
+    def _titled(self, file: str, title: str, **more: Any) -> Page:
+        """A page that the list of pages does not have."""
+        scripts = ("site.js", "tables.js")
+        return Page(file=file, title=title, links=self._links, scripts=scripts, **more)
+
     def _changed(self) -> str:
         return "" if self._changes is None else changes.in_a_sentence(self._changes)
 
@@ -131,6 +169,7 @@ class Site:
         return [
             ("operators.html", "Operators", "Every operator, overload and test entry by dtype: search, filter, sort."),
             ("releases.html", "Releases", "What every release since 1.12.1 has kernels for, read from its wheel."),
+            ("devices.html", "Devices", "Each operator by device and release: from wheels, simulated, on real Macs."),
             *((listing.file, listing.name, listing.about) for listing in self._listings),
         ]
 

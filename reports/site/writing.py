@@ -13,7 +13,11 @@ from .content import SiteContent
 from .pages import DATA_FILES, Site
 
 # Pages that a site may have and another of the same folder may not: a trace that is no longer given.
-_PAGES = re.compile(r"(index|operators|releases|findings|kernels|compiled|run|networks|trace(-\d+)?)\.html")
+_PAGES = re.compile(
+    r"(index|operators|releases|devices|device-[\w-]+|findings|kernels|compiled|run|networks|trace(-\d+)?)\.html"
+)
+# The folder of the operators' pages, of which nothing else is there.
+OPERATORS = "operators"
 
 
 def write_site(content: SiteContent, folder: Path) -> list[Path]:
@@ -27,8 +31,8 @@ def write_site(content: SiteContent, folder: Path) -> list[Path]:
         if not _holds(path, text):
             write(path, text)
     kept = {path for path, _ in rendered}
-    for path in sorted(folder.glob("*.html")):
-        if path not in kept and _PAGES.fullmatch(path.name):
+    for path in (*folder.glob("*.html"), *(folder / OPERATORS).glob("*.html")):
+        if path not in kept and (_PAGES.fullmatch(path.name) or path.parent.name == OPERATORS):
             path.unlink()
     return [path for path, _ in rendered]
 

@@ -23,6 +23,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     # A family's patch says what verifying the family showed.
     "scaffold": ("registry", "audit", "kernels.runtime", "kernels.verification", "simulator"),
     "reports": ("audit", "registry"),
+    # The site shows what other machines sent beside the audit.
+    "reports.site": ("audit", "registry", "evidence"),
     # Evidence is what an audit and the verification of kernels found; the registry is told of it.
     "evidence": ("audit", "registry", "kernels.runtime", "kernels.verification"),
     # A traced program works on the device that an audit would open; what replaces a fallback, the registry knows;

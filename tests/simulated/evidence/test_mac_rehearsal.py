@@ -1,57 +1,101 @@
-"""The way of a Mac's evidence, with the simulated device posing as a real one: the results are thrown away.
+"""The way of a Mac, with the simulated device posing as a real one: the results are thrown away.
 
-Nothing here says what a Mac would compute. It says that the code which only runs there runs.
+Nothing here says what a Mac would compute. It says that the code which only runs there runs: the recorder of warnings,
+timing, evidence, traces, tests/mps and the commands of CI's macOS job. All but the first test take long: ask for them
+with `pytest tests/simulated/evidence -m rehearsal`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
 
-from mpsmith.audit.judging.fallbacks import WarningRecorder
-from mpsmith.audit.running.device import AuditedDevice
-from mpsmith.evidence import kernel_runs
-from mpsmith.evidence.adding import add
-from mpsmith.evidence.kernel_runs import KernelTask, measured_family
-from mpsmith.evidence.privacy import NOBODY
-from mpsmith.evidence.schema import EvidenceFile
-from mpsmith.kernels.verification import verify
+from mpsmith.audit.findings.store import Store
+from mpsmith.audit.verdicts import CaseVerdict
+from mpsmith.evidence.checking import checked
 from mpsmith.registry.files import load
 from mpsmith.registry.model import Status
-from support.evidence_files import evidence_data, written
+from support.mac import PosedMac
 
+ROOT = Path(__file__).parents[3]
 FAMILY, OPERATOR = "heaviside", "aten::heaviside"
-
-
-def a_real_device() -> bool:
-    """What the opened device says of itself: not simulated."""
-    return False
+NARROW = ("--ops", FAMILY, "--dtypes", "float32", "--sources", "opinfo", "--workers", "1")
 
 
 @pytest.fixture
-def posing_as_real(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for name in ("MPSMITH_KERNELS", "MPSMITH_METAL_MODE", "PYTORCH_ENABLE_MPS_FALLBACK"):
-        monkeypatch.setenv(name, {"MPSMITH_METAL_MODE": "fast"}.get(name, "off" if "KERNELS" in name else "1"))
-    always = torch.is_warn_always_enabled()
-    monkeypatch.setattr(kernel_runs, "ELEMENTS", 2**12)
-    monkeypatch.setattr(verify, "device_of_this_process", lambda: AuditedDevice(False, None, WarningRecorder()))
-    yield
-    torch.set_warn_always(always)
+def mac(tmp_path: Path) -> PosedMac:
+    return PosedMac.made(tmp_path)
 
 
-@pytest.mark.usefixtures("posing_as_real", "nothing_registered", "fallback_enabled")
-def test_kernels_are_verified_timed_and_recorded_as_on_a_mac(tmp_path: Path) -> None:
-    row = measured_family(KernelTask(FAMILY, a_real_device, simulated=False, identity=NOBODY))
+def test_evidence_is_collected_checked_and_added_as_on_a_mac(mac: PosedMac) -> None:
+    said = mac.run("mpsmith", "evidence", "collect", *NARROW)
+    assert "real device" in said
+    assert "SIMULATED" not in said
+    evidence = checked(mac.folder / "evidence.json.gz")
+    machine = evidence.machine
+    assert (machine.chip, machine.gpu_cores, machine.memory_gib, machine.release) == ("Apple M3 Pro", 18, 36, "15.5")
+    # Warnings told which operator fell back: the simulated device's own counters were not asked.
+    assert set(evidence.audit.cases) <= {CaseVerdict.FALLBACK, CaseVerdict.MISSING, CaseVerdict.SKIPPED}
+    assert evidence.audit.cases[CaseVerdict.FALLBACK] > 0
+    (row,) = evidence.kernels
     assert row.passed, row.failures
     assert row.operators == [OPERATOR]
     assert row.timing is not None, row.untimed
-    assert row.timing.elements == 2**12
-    assert row.timing.kernel is not None
-    data = evidence_data({OPERATOR: {"float32": {"fallback": 1}}}, kernels=[json.loads(row.model_dump_json())])
-    added = add(written(tmp_path, EvidenceFile.model_validate(data)), tmp_path / "registry")
-    assert added.verified == (OPERATOR,)
-    assert load(tmp_path / "registry")[OPERATOR].status is Status.verified
+    assert (row.timing.kernel or 0) > 0
+    mac.run("mpsmith", "evidence", "add", "evidence.json.gz")
+    entry = load(mac.folder / "registry")[OPERATOR]
+    assert entry.status is Status.verified
+    assert entry.measured["mps"].verdict == "fallback"
+
+
+@pytest.mark.rehearsal
+def test_the_commands_of_the_macos_job(mac: PosedMac) -> None:
+    """`make test-mps` and `make audit AUDIT_ARGS="--samples quick"`, of few operators and families."""
+    chosen = "test_audit_on_mps or heaviside or mode-"
+    options = ("-p", "no:cacheprovider", "-q", "--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml"))
+    told = mac.run("pytest", *options, str(ROOT / "tests" / "mps"), "-k", chosen)
+    assert " passed" in told
+    assert "failed" not in told
+    assert "skipped" not in told
+    mac.run("mpsmith", "audit", "--sync", "--report", "--samples", "quick", *NARROW)
+    with Store.open(mac.folder / "audit.sqlite") as store:
+        run = store.latest_run()
+        cases = [case.outcome for case in store.cases(run.id)]
+    assert not run.simulated
+    assert {name for outcome in cases for name in outcome.fallbacks} == {f"{OPERATOR}.out"}
+    assert load(mac.folder / "registry")[OPERATOR].measured["mps"].verdict == "fallback"
+    page = (mac.folder / "reports" / "published" / "operators" / "heaviside.html").read_text()
+    assert "SIMULATED" not in page
+
+
+@pytest.mark.rehearsal
+def test_kernels_are_verified_and_timed(mac: PosedMac) -> None:
+    mac.run("mpsmith", "kernels", "verify", FAMILY)
+    entry = load(mac.folder / "registry")[OPERATOR]
+    assert (entry.status, list(entry.evidence)) == (Status.verified, ["mps"])
+    timed = json.loads(mac.run("mpsmith", "kernels", "bench", FAMILY, "--elements", "1024", "--json"))
+    assert "SIMULATED" not in str(timed)
+
+
+PROGRAM = """
+import torch
+x = torch.rand(9, device="mps")
+for _ in range(3):
+    torch.heaviside(x, x)
+"""
+
+
+@pytest.mark.rehearsal
+def test_a_program_is_traced(mac: PosedMac) -> None:
+    (mac.folder / "program.py").write_text(PROGRAM)
+    found = json.loads(mac.run("mpsmith", "trace", "--json", "--signposts", "program.py"))
+    assert found["simulated"] is False
+    (fallback,) = found["fallbacks"]
+    assert (fallback["overload"], fallback["calls"], fallback["line"]) == ("aten::heaviside.out", 3, 5)
+
+
+@pytest.mark.rehearsal
+def test_doctor_sees_the_real_device(mac: PosedMac) -> None:
+    assert "not needed: this machine has the real one" in mac.run("mpsmith", "doctor")

@@ -29,7 +29,9 @@ def test_what_is_simulated_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("MPSMITH_REGISTRY", str(tmp_path / "registry"))
     file = written(tmp_path, evidence(FOUND, simulated=True))
     assert "SIMULATED" in output(app, command, str(file))
-    assert printed_json(app, command, str(file))["simulated"] is True
+    plain = printed_json(app, command, str(file))
+    (told,) = plain.get("files", [plain])
+    assert told["simulated"] is True
 
 
 @pytest.mark.parametrize("command", ["show", "check", "add"])

@@ -12,9 +12,7 @@ from mpsmith.audit.findings.store import Store
 from mpsmith.audit.verdicts import CaseVerdict, Outcome, OverloadVerdict
 from mpsmith.cli import app
 from mpsmith.evidence import sides
-from mpsmith.evidence.devices import findings_by_device
 from mpsmith.evidence.differences import Became, Differences, differences
-from mpsmith.evidence.matrix import ColumnKind, matrix
 from mpsmith.evidence.sides import Side, SideVerdict, side_of, side_of_run
 from support.commands import typed
 from support.evidence_files import evidence, kernel_row, written
@@ -163,16 +161,3 @@ def test_markup_in_a_message_is_shown_as_it_is(tmp_path: Path) -> None:
     assert "<img" not in text
     data = json.loads(typed(app, "compare", str(old), str(new), "--json").output)
     assert data["verdicts"][0]["became"] == "new wrong result"
-
-
-def test_the_matrix_has_columns_of_their_own_for_what_is_evidence_of_other_things() -> None:
-    wrong, passes = ({"aten::mode": {"float32": {verdict: 1}}} for verdict in ("wrong", "passed"))
-    given = [evidence(wrong, simulated=True), evidence(passes), evidence(wrong, chip="Apple M1")]
-    columns, rows = matrix(findings_by_device(given), ["2.13.0"])
-    kinds = [ColumnKind.REAL_DEVICE, ColumnKind.REAL_DEVICE, ColumnKind.SIMULATED, ColumnKind.FROM_WHEEL]
-    assert [column.kind for column in columns] == kinds
-    (mode,) = [row for row in rows if row.operator == "aten::mode"]
-    assert [mode.verdicts[column].value for column in columns[:3]] == ["wrong", "native", "wrong"]
-    assert mode.in_conflict
-    assert len(rows) > 1000
-    assert not any(row.in_conflict for row in rows if row.operator != "aten::mode")

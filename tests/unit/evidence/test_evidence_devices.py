@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from mpsmith.audit.verdicts import OverloadVerdict
-from mpsmith.evidence.devices import DeviceFamily, conflicts, findings_by_device
+from mpsmith.evidence.devices import DeviceFamily, conflicts, findings_by_device, newest_first
 from mpsmith.evidence.measured import real_measurements
+from mpsmith.evidence.schema import EvidenceFile
+from mpsmith.registry.sync import Measurement
 from support.evidence_files import evidence
 
 PASSES = {"aten::mode": {"float32": {"passed": 3}}}
 WRONG = {"aten::mode": {"float32": {"wrong": 3}}}
 SORT = {"aten::sort": {"float32": {"passed": 1}}}
+
+
+def measured_by(*each: EvidenceFile) -> list[Measurement]:
+    return real_measurements(findings_by_device(each))
 
 
 def test_chips_of_one_family_speak_for_each_other() -> None:
@@ -61,16 +67,30 @@ def test_another_torch_and_the_simulated_device_do_not_disagree() -> None:
 
 
 def test_the_registry_measures_with_the_newest_torch() -> None:
-    (measured,) = real_measurements([evidence(PASSES), evidence(WRONG, torch="2.9.1", chip="Apple M4")])
+    (measured,) = measured_by(evidence(PASSES), evidence(WRONG, torch="2.9.1", chip="Apple M4"))
     assert (measured.torch, measured.verdict, measured.device) == ("2.13.0", "native", "mps")
     assert (measured.dtypes, measured.overloads) == ({"passed": ("float32",)}, {"aten::mode": "native"})
 
 
 def test_the_registry_has_the_worst_of_devices_that_disagree_and_says_so() -> None:
-    (measured,) = real_measurements([evidence(PASSES), evidence(WRONG, chip="Apple M1")])
+    (measured,) = measured_by(evidence(PASSES), evidence(WRONG, chip="Apple M1"))
     assert measured.verdict == "wrong"
     assert measured.reason == "devices differ: Apple M1, macOS 15: wrong; Apple M3, macOS 15: native"
 
 
 def test_the_simulated_device_measures_nothing() -> None:
-    assert real_measurements([evidence(WRONG, simulated=True)]) == []
+    assert measured_by(evidence(WRONG, simulated=True)) == []
+
+
+def test_an_operator_that_newer_devices_did_not_run_is_measured_by_the_older() -> None:
+    found = measured_by(evidence(PASSES), evidence(SORT, torch="2.9.1"), evidence(WRONG, torch="2.10.0"))
+    assert [(each.operator, each.torch) for each in found] == [("aten::mode", "2.13.0"), ("aten::sort", "2.9.1")]
+
+
+def test_releases_are_ordered_as_releases() -> None:
+    assert newest_first(["2.9.1", "2.13.0", "2.13.0.dev20260101", "2.10.0"]) == [
+        "2.13.0",
+        "2.13.0.dev20260101",
+        "2.10.0",
+        "2.9.1",
+    ]

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.registry.files import Registry, check, edit, edit_all, load, record_evidence
+from mpsmith.registry.files import Registry, VerifiedKernel, check, edit, edit_all, load, record_evidence
 from mpsmith.registry.model import Evidence, Status
 from mpsmith.registry.problems import RegistryError
 
@@ -359,30 +359,39 @@ def test_an_edit_of_a_registry_with_problems_is_refused(folder: Path) -> None:
     assert path.read_text() == GOOD
 
 
+EVIDENCE = Evidence(torch="2.13.0", source="0123456789ab", checks=["numerics"], dtypes=["float32"])
+IMPLEMENTED = VerifiedKernel("mode", EVIDENCE, Status.implemented)
+
+
 def test_evidence_is_kept_by_device(folder: Path) -> None:
     write(folder, GOOD)
-    evidence = Evidence(torch="2.13.0", source="0123456789ab", checks=["numerics"], dtypes=["float32"])
-    edit(folder, "mode", {"kernel": "mode"})
-    record_evidence(folder, "mode", "simulated", evidence, status=Status.implemented)
-    newer = evidence.model_copy(update={"torch": "2.14.0"})
-    entry = record_evidence(folder, "mode", "mps", newer, status=Status.verified)
-    assert entry.status is Status.verified
-    assert entry.evidence == {"mps": newer, "simulated": evidence}
+    record_evidence(folder, "simulated", {"aten::mode": IMPLEMENTED})
+    newer = EVIDENCE.model_copy(update={"torch": "2.14.0"})
+    recorded = record_evidence(folder, "mps", {"aten::mode": VerifiedKernel("mode", newer, Status.verified)})
+    entry = recorded["aten::mode"]
+    assert (entry.status, entry.kernel) == (Status.verified, "mode")
+    assert entry.evidence == {"mps": newer, "simulated": EVIDENCE}
     assert load(folder)["aten::mode"] == entry
-    with pytest.raises(RegistryError, match="no entry for aten::sort"):
-        record_evidence(folder, "sort", "mps", evidence)
+
+
+def test_evidence_of_many_operators_is_written_at_once_or_not_at_all(folder: Path) -> None:
+    path = write(folder, GOOD)
+    before = path.read_text()
+    bad = VerifiedKernel("mode", EVIDENCE, Status.verified)  # verified without a real device
+    with pytest.raises(RegistryError, match="needs evidence of a real device"):
+        record_evidence(folder, "simulated", {"aten::new_here": IMPLEMENTED, "aten::mode": bad})
+    assert path.read_text() == before
+    assert "aten::new_here" not in load(folder)
+    record_evidence(folder, "simulated", {"aten::new_here": IMPLEMENTED, "aten::mode": IMPLEMENTED})
+    assert {load(folder)[name].kernel for name in ("aten::new_here", "aten::mode")} == {"mode"}
 
 
 def test_what_ran_on_the_simulated_device_verifies_nothing(folder: Path) -> None:
     path = write(folder, GOOD)
-    evidence = Evidence(torch="2.13.0", source="0123456789ab", checks=["numerics"], dtypes=["float32"])
-    edit(folder, "mode", {"kernel": "mode"})
-    record_evidence(folder, "mode", "simulated", evidence)
+    record_evidence(folder, "simulated", {"aten::mode": IMPLEMENTED})
     before = path.read_text()
     with pytest.raises(RegistryError, match="needs evidence of a real device"):
         edit(folder, "mode", {"status": Status.verified})
-    with pytest.raises(RegistryError, match="needs evidence of a real device"):
-        record_evidence(folder, "mode", "simulated", evidence, status=Status.verified)
     assert path.read_text() == before
 
 

@@ -27,7 +27,7 @@ from mpsmith.reports.site.traces import Trace
 from mpsmith.reports.site.writing import files, write_site
 from support.audits import HOSTILE, SURFACE, make_summary
 
-PAGES = ["findings.html", "index.html", "kernels.html", "operators.html", "releases.html", "run.html"]
+PAGES = ["devices.html", "findings.html", "index.html", "kernels.html", "operators.html", "releases.html", "run.html"]
 LARGEST = 2_000_000
 
 

@@ -1,0 +1,122 @@
+"""A page for each operator: releases of torch by devices, what was declared, simulated and found on real ones apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ...audit.coverage.table import Standing
+from ...audit.verdicts import OverloadVerdict
+from ...evidence.devices import OperatorFinding
+from ...evidence.matrix import ColumnKind, Matrix, MatrixColumn, OperatorRelease
+
+_STYLES: dict[Standing, OverloadVerdict] = {
+    Standing.NATIVE: OverloadVerdict.NATIVE,
+    Standing.PARTLY_NATIVE: OverloadVerdict.DTYPE_GAP,
+    Standing.COMPOSITE: OverloadVerdict.COMPOSITE,
+    Standing.FALLS_BACK: OverloadVerdict.FALLBACK,
+    Standing.MISSING: OverloadVerdict.MISSING,
+    Standing.SPARSE_ONLY: OverloadVerdict.MISSING,
+    Standing.MISSING_EVERYWHERE: OverloadVerdict.UNREACHABLE,
+}
+
+
+@dataclass(frozen=True)
+class OperatorCell:
+    """One cell: its words, the style of their badge, and the day on which that was found."""
+
+    text: str
+    style: str
+    day: str = ""
+
+
+@dataclass(frozen=True)
+class ShownFinding:
+    """What one device showed of the operator with one release, in words."""
+
+    device: str
+    release: str
+    verdict: str
+    style: str
+    cases: int
+    dtypes: str
+    through: str
+    day: str
+
+
+@dataclass(frozen=True)
+class OperatorContent:
+    """What the page of one operator shows.
+
+    Attributes:
+        columns: the heads of the columns: the wheel, the simulated device, each real device that was asked.
+        rows: a release and its cells, one a column; None where nothing is known.
+        findings: what each device showed, the newest release first.
+        conflicts: the releases with which real devices disagree.
+        asked_real: whether some real device was asked.
+    """
+
+    operator: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[OperatorCell | None, ...]], ...]
+    findings: tuple[ShownFinding, ...]
+    conflicts: tuple[str, ...]
+    asked_real: bool
+
+
+def contents(matrix: Matrix) -> Iterator[OperatorContent]:
+    """The content of each operator's page, by name."""
+    for operator in matrix.operators:
+        yield _content(matrix, operator)
+
+
+def _content(matrix: Matrix, operator: str) -> OperatorContent:
+    releases = list(matrix.of(operator))
+    asked = {column for row in releases for column in row.found}
+    columns = [c for c in matrix.columns if c in asked or c.kind is ColumnKind.FROM_WHEEL]
+    return OperatorContent(
+        operator=operator,
+        columns=tuple(map(str, columns)),
+        rows=tuple((row.release, tuple(_cell(row, column) for column in columns)) for row in releases),
+        findings=tuple(
+            _shown(column, row.release, row.found[column])
+            for row in releases
+            for column in columns
+            if column in row.found
+        ),
+        conflicts=tuple(row.release for row in releases if row.in_conflict),
+        asked_real=any(column.kind is ColumnKind.REAL_DEVICE for column in asked),
+    )
+
+
+def _cell(row: OperatorRelease, column: MatrixColumn) -> OperatorCell | None:
+    if column.kind is ColumnKind.FROM_WHEEL:
+        return OperatorCell(row.declared.value, _style(_STYLES[row.declared])) if row.declared else None
+    finding = row.found.get(column)
+    return OperatorCell(_in_words(finding), _style(finding.verdict), finding.day) if finding else None
+
+
+def _shown(column: MatrixColumn, release: str, finding: OperatorFinding) -> ShownFinding:
+    return ShownFinding(
+        device=str(column),
+        release=release,
+        verdict=_in_words(finding),
+        style=_style(finding.verdict),
+        cases=finding.executed,
+        dtypes="; ".join([_listed("", finding.dtypes), _listed("in some cases ", finding.partly)]).strip("; "),
+        through=", ".join(finding.through),
+        day=finding.day or "this audit",
+    )
+
+
+def _listed(before: str, dtypes: Mapping[str, tuple[str, ...]]) -> str:
+    return "; ".join(f"{before}{verdict}: {', '.join(names)}" for verdict, names in dtypes.items())
+
+
+def _in_words(finding: OperatorFinding) -> str:
+    beside = [name for name in finding.partly if name != finding.verdict.value]
+    return f"{finding.verdict.value}, {' and '.join(beside)} in some cases" if beside else finding.verdict.value
+
+
+def _style(verdict: OverloadVerdict) -> str:
+    return verdict.value.replace(" ", "-")

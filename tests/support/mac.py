@@ -1,0 +1,52 @@
+"""Commands of a Mac, in processes that take the simulated device for a real one. What they find is thrown away."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+POSING = Path(__file__).parent / "posing_as_a_mac"
+TOOLS = {
+    "sysctl": 'case "$2" in hw.memsize) echo 38654705664;; *) echo "Apple M3 Pro";; esac',
+    "sw_vers": 'case "$1" in -productVersion) echo 15.5;; *) echo 24F74;; esac',
+    "system_profiler": """echo '{"SPDisplaysDataType": [{"sppci_cores": "18"}]}'""",
+}
+
+
+@dataclass(frozen=True)
+class PosedMac:
+    """A folder to work in, with the tools of a Mac on the PATH, a registry of its own, and mpsmith's commands."""
+
+    folder: Path
+
+    @classmethod
+    def made(cls, folder: Path) -> PosedMac:
+        """Write the tools; the registry is empty."""
+        for name, script in TOOLS.items():
+            tool = folder / "tools" / name
+            tool.parent.mkdir(exist_ok=True)
+            tool.write_text(f"#!/bin/sh\n{script}\n")
+            tool.chmod(0o755)
+        return cls(folder)
+
+    def run(self, *command: str, fails: bool = False) -> str:
+        """What `python -m COMMAND` prints; it must succeed unless it is to fail."""
+        inherited = [os.environ[name] for name in ("PYTHONPATH",) if name in os.environ]
+        environment = {
+            **os.environ,
+            "PATH": os.pathsep.join([str(self.folder / "tools"), os.environ["PATH"]]),
+            "PYTHONPATH": os.pathsep.join([str(POSING), *inherited]),
+            "MPSMITH_REGISTRY": str(self.folder / "registry"),
+            "MPSMITH_METAL_MODE": "fast",
+        }
+        for name in ("MPSMITH_KERNELS", "PYTORCH_ENABLE_MPS_FALLBACK"):
+            environment.pop(name, None)
+        line = [sys.executable, "-m", *command]
+        done = subprocess.run(
+            line, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=580, check=False
+        )
+        assert (done.returncode != 0) == fails, f"{done.stdout}\n{done.stderr}"
+        return done.stdout

@@ -1,0 +1,115 @@
+"""Makes every Python process with this folder on PYTHONPATH take the simulated mps device for a real one.
+
+For the rehearsal of the Mac alone: what runs only where the device is real runs, and its results are thrown away.
+Python imports this module by itself as it starts; torch and mpsmith are changed as soon as they have been imported.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+import sys
+import time
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+
+class AfterImport(MetaPathFinder):
+    """Calls functions with modules that have just been imported, by the modules' names."""
+
+    def __init__(self, wanted: dict[str, Callable[[Any], None]]) -> None:
+        self._wanted = wanted
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The module's own spec, with a loader that calls the function afterwards."""
+        act = self._wanted.pop(name, None)
+        spec = importlib.util.find_spec(name) if act else None
+        if act is None or spec is None or spec.loader is None:
+            return None
+        execute = spec.loader.exec_module
+
+        def execute_and_act(module: ModuleType) -> None:
+            execute(module)
+            act(module)
+
+        spec.loader.exec_module = execute_and_act  # type: ignore[method-assign]
+        return spec
+
+
+def torch_of_a_mac(torch: Any) -> None:
+    """An mps device that is there, with the coverage of this torch, and what the C module has on a Mac."""
+
+    @cache
+    def opened() -> bool:
+        from mpsmith.audit.surface.profiles import profile
+        from mpsmith.simulator import extensions, metal
+        from mpsmith.simulator.device import loading
+
+        torch.backends.mps.is_available = lambda: True  # asked for again while the device is being loaded
+        loading.load(profile(None))
+        metal.install()
+        extensions.install()
+        return True
+
+    torch.backends.mps.is_available = opened
+    at: list[float] = []
+
+    def acquired(enable_timing: bool) -> int:
+        at.append(0.0)
+        return len(at)
+
+    def recorded(event: int) -> None:
+        at[event - 1] = time.perf_counter()
+
+    torch._C._mps_acquireEvent = acquired
+    torch._C._mps_recordEvent = recorded
+    torch._C._mps_elapsedTimeOfEvents = lambda start, end: (at[end - 1] - at[start - 1]) * 1e3
+    torch._C._mps_synchronizeEvent = torch._C._mps_releaseEvent = lambda event: None
+    torch._C._mps_profilerStartTrace = lambda mode, wait: None
+    torch._C._mps_profilerStopTrace = lambda: None
+
+
+def device_of_a_mac(device: Any) -> None:
+    """Opens what torch says is there, and tells of a build that Macs have."""
+    environment = device.environment
+
+    def environment_of_a_mac(opened: Any) -> dict[str, Any]:
+        found: dict[str, Any] = environment(opened)
+        return found | {"torch": found["torch"].split("+")[0]}
+
+    device.device_of_this_process = cache(lambda: device.open_device(device.DeviceKind.AUTO, None))
+    device.environment = environment_of_a_mac
+
+
+def machine_of_a_mac(machine: Any) -> None:
+    """A system that is macOS; its tools are programs on the PATH."""
+    machine.platform = SimpleNamespace(
+        system=lambda: "Darwin",
+        machine=lambda: "arm64",
+        mac_ver=platform.mac_ver,
+        python_version=platform.python_version,
+    )
+
+
+def short_timings(kernel_runs: Any) -> None:
+    """Shaders run on the CPU here: a million elements would take minutes."""
+    kernel_runs.ELEMENTS = 2**10
+
+
+sys.meta_path.insert(
+    0,
+    AfterImport(
+        {
+            "torch": torch_of_a_mac,
+            "mpsmith.audit.running.device": device_of_a_mac,
+            "mpsmith.evidence.machine": machine_of_a_mac,
+            "mpsmith.evidence.kernel_runs": short_timings,
+        }
+    ),
+)

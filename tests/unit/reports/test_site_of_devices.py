@@ -1,0 +1,190 @@
+"""The pages of devices and operators: everything in its column, and nothing of a stranger's file becomes markup."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mpsmith.audit.findings.results import AuditSummary
+from mpsmith.evidence.checking import problems_of
+from mpsmith.evidence.device_reports import shown_devices
+from mpsmith.evidence.schema import EvidenceFile
+from mpsmith.reports.site.content import SiteContent
+from mpsmith.reports.site.devices import file_names
+from mpsmith.reports.site.writing import files, write_site
+from support.audits import make_summary
+from support.evidence_files import NOW, evidence, evidence_data, kernel_row
+
+WRONG, PASSES = ({"aten::mode": {"float32": {verdict: 2}}} for verdict in ("wrong", "passed"))
+MARKUP = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture
+def summary(tmp_path: Path) -> AuditSummary:
+    return make_summary(tmp_path / "store.sqlite")
+
+
+def pages(summary: AuditSummary, *given: EvidenceFile) -> dict[str, str]:
+    return dict(files(SiteContent(summary, devices=shown_devices(given))))
+
+
+class Cells(HTMLParser):
+    """The rows of all tables of a page, as texts of cells."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self._inside = False
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+            self._inside = True
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("td", "th"):
+            self._inside = False
+
+    def handle_data(self, data: str) -> None:
+        if self._inside:
+            self.rows[-1][-1] += data
+
+
+def row_of(page: str, first: str) -> list[str]:
+    return next(row for row in Cells(page).rows if row and row[0] == first)
+
+
+def test_an_operator_has_a_page_with_every_device_in_a_column_of_its_own(summary: AuditSummary) -> None:
+    page = pages(summary, evidence(PASSES), evidence(WRONG, chip="Apple M1"))["operators/mode.html"]
+    assert row_of(page, "torch")[:5] == [
+        "torch",
+        "from the wheel",
+        "SIMULATED",
+        "Apple M1, macOS 15",
+        "Apple M3, macOS 15",
+    ]
+    assert row_of(page, "2.13.0") == ["2.13.0", "missing", "missing", "wrong 2026-01-02", "native 2026-01-02"]
+    assert row_of(page, "2.7.1")[2:] == ["", "", ""]
+    assert "Real devices disagree with torch 2.13.0" in page
+    assert "SIMULATED" in page.partition("<main")[0]
+
+
+def test_without_evidence_the_page_says_that_no_real_device_was_asked(summary: AuditSummary) -> None:
+    found = pages(summary)
+    assert "No real device has been asked about it." in found["operators/relu.html"]
+    assert "No real device has sent evidence yet." in found["devices.html"]
+    assert row_of(found["operators/relu.html"], "torch") == ["torch", "from the wheel", "SIMULATED"]
+    assert row_of(found["operators/relu.html"], "2.13.0")[2] == "native"
+
+
+def test_every_operator_of_the_audit_or_of_a_device_has_a_page(summary: AuditSummary) -> None:
+    found = pages(summary, evidence({"aten::sort": {"float32": {"passed": 1}}}))
+    expected = {operator.name for operator in summary.operators} | {"aten::sort"}
+    titles = {re.search(r"<h1>(.*)</h1>", text)[1] for name, text in found.items() if name.startswith("operators/")}  # type: ignore[index]
+    assert titles == expected
+
+
+def test_the_page_of_devices_has_all_operators_and_conflicts(summary: AuditSummary) -> None:
+    page = pages(summary, evidence(PASSES), evidence(WRONG, chip="Apple M1", torch="2.9.1"))["devices.html"]
+    head = row_of(page, "operator")
+    assert head[1:] == ["torch 2.13.0, from the wheel", "SIMULATED", "Apple M1, macOS 15", "Apple M3, macOS 15"]
+    assert row_of(page, "aten::mode")[1:] == ["missing", "missing (2.13.0)", "wrong (2.9.1)", "native (2.13.0)"]
+    assert "disagree" not in page
+    assert row_of(page, "Apple M3, macOS 15, torch 2.13.0")[1:5] == ["real device", "2026-01-02", "1", "2"]
+    assert row_of(page, "SIMULATED, torch 2.13.0")[1:3] == ["SIMULATED, not evidence about a Mac", "this audit"]
+    both = pages(summary, evidence(PASSES), evidence(WRONG, chip="Apple M1"))["devices.html"]
+    assert "Apple M1, macOS 15: wrong; Apple M3, macOS 15: native" in both
+
+
+def test_a_device_that_sent_a_file_has_a_page(summary: AuditSummary) -> None:
+    timing = {
+        "operator": "aten::mode",
+        "elements": 8,
+        "kernel": 2.0,
+        "without": 3.5,
+        "without_is": "fallback",
+        "cpu": 1.0,
+    }
+    kernels = [kernel_row("mode", "aten::mode", timing=timing)]
+    found = pages(summary, evidence(WRONG, kernels=kernels), evidence(simulated=True))
+    real, simulated = (
+        found[f"device-{name}.html"] for name in ("apple-m3-macos-15-torch-2-13-0", "simulated-torch-2-13-0")
+    )
+    assert row_of(real, "opinfo:mode:float32:1") == ["opinfo:mode:float32:1", "wrong", "says wrong"]
+    assert row_of(real, "chip") == ["chip", "Apple M3 Pro"]
+    assert row_of(real, "mode")[4:] == ["2.000", "3.500", "1.000", "fallback"]
+    assert "SIMULATED" not in real
+    assert simulated.count("SIMULATED") > 3
+
+
+def hostile() -> EvidenceFile:
+    """Evidence that nothing speaks against and that has markup wherever a text is free."""
+    data: dict[str, Any] = evidence_data(WRONG, chip=f"Apple {MARKUP}", release=f"15{MARKUP}", build=MARKUP)
+    data["machine"] |= {"torch": "2.13.0</td><script>", "variables": {"PYTORCH_MPS_X": MARKUP}}
+    data["audit"]["failing"]["opinfo:mode:float32"][0]["message"] = f"`{MARKUP}` </script> --> ]]>"
+    data["audit"] |= {"samples": MARKUP, "ops": [MARKUP]}
+    data["audit"]["overloads"]["aten::mode"]["through"] = [MARKUP]
+    failed = {"failed": 1, "failures": [{"what": MARKUP, "reason": MARKUP}], "checks": [MARKUP]}
+    ended = kernel_row("sort", "aten::sort", ended=MARKUP, untimed=MARKUP)
+    data["kernels"] = [kernel_row("mode", "aten::mode", **failed), ended]
+    return EvidenceFile.model_validate(data)
+
+
+def test_markup_in_evidence_stays_text_on_every_page(summary: AuditSummary) -> None:
+    assert problems_of(hostile(), NOW) == []
+    usual, found = pages(summary), pages(summary, hostile())
+    changed = [name for name, text in found.items() if usual.get(name) != text]
+    assert {"devices.html", "operators/mode.html"} < set(changed)
+    shown = "&lt;img src=x onerror=alert(1)&gt;"
+    for name in changed:
+        assert "<img" not in found[name], name
+        assert "</td><script>" not in found[name], name
+    (device,) = [name for name in found if name.startswith("device-")]
+    assert re.fullmatch(r"device-[a-z0-9_-]+\.html", device)
+    assert found[device].count(shown) >= 8
+    assert shown in found["devices.html"]
+    assert shown in found["operators/mode.html"]
+
+
+def test_pages_are_found_on_any_disk() -> None:
+    names = ["aten::T", "aten::t", "aten::__and__", "aten::é", "aten::è", "other::t", "aten::" + "x" * 500]
+    named = file_names(names, "operators/")
+    assert len({file.lower() for file in named.values()}) == len(names)
+    assert all(re.fullmatch(r"operators/[a-z0-9_-]{1,90}\.html", file) for file in named.values())
+    assert named["aten::__and__"] == "operators/__and__.html"
+
+
+def test_pages_of_operators_and_devices_that_are_no_more_go(summary: AuditSummary, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    write_site(
+        SiteContent(summary, devices=shown_devices([evidence({"aten::sort": {"float32": {"passed": 1}}})])), site
+    )
+    gone = [site / "operators" / "sort.html", site / "device-apple-m3-macos-15-torch-2-13-0.html"]
+    assert all(path.exists() for path in gone)
+    write_site(SiteContent(summary), site)
+    assert not any(path.exists() for path in gone)
+    assert (site / "operators" / "mode.html").exists()
+
+
+def test_links_of_the_pages_lead_somewhere(summary: AuditSummary, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    write_site(SiteContent(summary, devices=shown_devices([evidence(PASSES)])), site)
+    for page in (site / "devices.html", *site.glob("device-*.html"), *(site / "operators").glob("*.html")):
+        for reference in re.findall(r'(?:href|src)="([^"#]+)', page.read_text()):
+            assert (page.parent / reference).resolve().is_file(), f"{page.name} refers to {reference}"
+
+
+def test_a_real_audit_is_a_column_of_a_real_device(summary: AuditSummary, tmp_path: Path) -> None:
+    environment = {**summary.run.environment, "simulated": False, "chip": "Apple M4", "os": "macOS-26.1-arm64"}
+    real = replace(summary, run=replace(summary.run, simulated=False, environment=environment))
+    page = pages(real, evidence(PASSES))["operators/mode.html"]
+    assert row_of(page, "torch")[2:] == ["Apple M3, macOS 15", "Apple M4, macOS 26"]
+    assert "SIMULATED" not in page
