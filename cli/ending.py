@@ -74,6 +74,18 @@ def written() -> Iterator[None]:
         raise MpsmithError(f"{error.filename or 'cannot write the output'}: {error.strerror}") from error
 
 
+@contextmanager
+def readers_may_go() -> Iterator[None]:
+    """Where nobody reads the output any more, what comes after it goes on, and prints to nobody."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        if not _reader_has_gone():
+            raise
+        _drop_output()
+
+
 def _reader_has_gone() -> bool:
     """Whether standard output is a pipe that nobody reads any more."""
     output = select.poll()

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..audit.selection import DeviceKind
+from ..errors import MpsmithError
+from .ending import readers_may_go
 from .options import AsJson, Profile, values_of
 from .printing import print_json, say
 
@@ -68,6 +70,9 @@ def trace(
     from ..tracing import annotations, json_form, page, supervision, text, timeline
 
     allowed = values_of(allow, "--allow")
+    for path in (perfetto, html):
+        if path is not None and not path.parent.is_dir():
+            raise MpsmithError(f"{path}: there is no folder {path.parent}")  # not after hours of a program
     given = arguments or []
     traced = supervision.Program(program, given[1:] if given[:1] == ["--"] else given, module)
 
@@ -87,27 +92,28 @@ def trace(
 
     ended, summary = run(kernels=False)
     after = run(kernels=True)[1] if with_kernels else None
-    if perfetto is not None:
-        timeline.write(perfetto, summary.recording)
-    if html is not None:
-        page.write(html, summary, after)
-    if as_json:
-        logged = {"metal_log": [asdict(each) for each in ended.metal_log]} if metal_log else {}
-        print_json(json_form.to_json(summary) | {"status": ended.status} | logged | _second(after))
-    else:
-        text.show(summary)
-        text.show_metal_log(ended.metal_log)
-        if after is not None:
-            text.show_both(summary, after)
+    with readers_may_go():  # the exit code is the program's all the same
+        if as_json:
+            logged = {"metal_log": [asdict(each) for each in ended.metal_log]} if metal_log else {}
+            print_json(json_form.to_json(summary) | {"status": ended.status} | logged | _second(after))
+        else:
+            text.show(summary)
+            text.show_metal_log(ended.metal_log)
+            if after is not None:
+                text.show_both(summary, after)
+        if github:
+            for line in annotations.github(summary, failing=fail_on_fallback):
+                say(line) if as_json else print(line)
     if metal_log and not ended.metal_log:
         say("--metal-log: torch logged nothing; only a real mps device does")
     if signposts and not summary.recording.fact("signposts"):
         say("--signposts: none were written; only a real mps device does")
-    if github:
-        for line in annotations.github(summary, failing=fail_on_fallback):
-            say(line) if as_json else print(line)
     if ended.killed_by:
         say(f"the program was ended by {ended.killed_by}; this is what was seen until then")
+    if perfetto is not None:
+        timeline.write(perfetto, summary.recording)
+    if html is not None:
+        page.write(html, summary, after)
     judged = after or summary
     if not ended.status and fail_on_fallback and judged.forbidden:
         say(f"--fail-on-fallback: {', '.join(judged.forbidden)} fell back")

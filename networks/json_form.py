@@ -1,17 +1,21 @@
-"""The table as JSON data."""
+"""What was found as JSON data, with the tables that a page shows of it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from .observation import Observation
 from .standing import NetworkStanding, Since, Standing, since
+from .tables import METHOD, all_tables, in_brief
 
 
 def to_json(standings: Sequence[NetworkStanding], observations: Sequence[Observation]) -> dict[str, Any]:
-    """All networks on all releases, and each run."""
+    """All networks on all releases, each run, and the tables of `mpsmith report --site DIR --networks FILE`."""
     return {
+        "about": [in_brief(standings, observations), METHOD],
+        "tables": [asdict(table) for table in all_tables(standings, observations)],
         "simulated": any(observation.simulated for observation in observations),
         "releases": list(standings[0].together) if standings else [],
         "networks": [_network(standing) for standing in standings],

@@ -1,10 +1,11 @@
-"""What is shown of the networks, as rows of text: the same for a terminal and for Markdown."""
+"""What is shown of the networks, as rows of text: the same for a terminal, for Markdown, and for the site by JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from .catalog import NETWORKS
 from .observation import Called, Mode, Observation, Outcome
 from .standing import NetworkStanding, Since, since
 
@@ -13,12 +14,47 @@ _NAMED = 4
 EAGER = tuple(mode for mode in Mode if not mode.is_of_the_release)
 
 
+# How the tables come about, for whoever reads them.
+METHOD = (
+    "Each network is a small form with random weights; nothing is downloaded. It is run once in each mode, in a "
+    "process with limits of time and memory: inference without gradients; a training step with AdamW; the same step "
+    "under autocast, in float16 with a GradScaler; inference under torch.compile. Which overloads reach the device is "
+    "recorded as `mpsmith trace` does it, with the simulated device's own counters. How an overload stands on a "
+    "release is read from the data of its macOS wheel (docs/coverage.md). So this page speaks of kernels alone: not "
+    "of dtypes that a kernel refuses, not of wrong numbers, and not of whether the library runs with so old a torch, "
+    "whose own layers and optimizers may call other operators."
+)
+
+
 @dataclass(frozen=True)
 class Table:
-    """Columns and rows."""
+    """A heading, a sentence about the table or "", columns and rows."""
 
+    heading: str
+    note: str
     titles: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+
+
+def all_tables(standings: Sequence[NetworkStanding], observations: Sequence[Observation]) -> list[Table]:
+    """Every table that has rows, the most important first."""
+    found = (
+        since_which_release(standings),
+        by_release(standings),
+        lacking_operators(standings),
+        runs(observations),
+        not_run(observations),
+        catalogue(),
+    )
+    return [table for table in found if table.rows]
+
+
+def in_brief(standings: Sequence[NetworkStanding], observations: Sequence[Observation]) -> str:
+    """How much was run, with which torch, on which device."""
+    releases = sorted({observation.release for observation in observations if observation.release})
+    device = "the SIMULATED mps device" if any(each.simulated for each in observations) else "an mps device"
+    ran = sum(observation.outcome is Outcome.ran for observation in observations)
+    return f"{len(standings)} networks, {ran} runs with torch {', '.join(releases)} on {device}."
 
 
 def since_which_release(standings: Sequence[NetworkStanding]) -> Table:
@@ -27,7 +63,15 @@ def since_which_release(standings: Sequence[NetworkStanding]) -> Table:
     for standing in standings:
         cells = [str(since(standing.by_mode[mode])) if mode in standing.by_mode else "-" for mode in EAGER]
         rows.append((standing.network, *cells, _compiled(standing), _kernels(standing)))
-    return Table(("network", *(mode.value for mode in EAGER), Mode.compile.value, "all with kernels"), tuple(rows))
+    return Table(
+        "Without a fallback since",
+        "`not yet`: the newest release lacks something. `or before`: the release before lacks nothing that is known, "
+        "but calls operators there that were not recorded. The last column has all modes together, after `import "
+        "mpsmith.kernels`, which needs torch 2.7. What torch.compile calls is of the torch that ran, and says nothing "
+        "of others.",
+        ("network", *(mode.value for mode in EAGER), Mode.compile.value, "all with kernels"),
+        tuple(rows),
+    )
 
 
 def _kernels(standing: NetworkStanding) -> str:
@@ -47,10 +91,7 @@ def _compiled(standing: NetworkStanding) -> str:
 
 
 def by_release(standings: Sequence[NetworkStanding]) -> Table:
-    """A row a network, a column a release: how many overloads lack a kernel there, all modes but compiled together.
-
-    `5 > 2`: two remain after `import mpsmith.kernels`. `?`: it would call operators that were not recorded.
-    """
+    """A row a network, a column a release: how many overloads lack a kernel there, all modes but compiled together."""
     releases = tuple(standings[0].together) if standings else ()
     rows = []
     for standing in standings:
@@ -59,7 +100,13 @@ def by_release(standings: Sequence[NetworkStanding]) -> Table:
             lacking, remaining = len(found.lacking), len(found.remaining)
             cells.append((f"{lacking} > {remaining}" if found.replaced else str(lacking)) + "?" * bool(found.unknown))
         rows.append((standing.network, *cells))
-    return Table(("network", *releases), tuple(rows))
+    return Table(
+        "Overloads without a kernel, release by release",
+        "All modes but torch.compile together. `5 > 2`: two remain after `import mpsmith.kernels`. `?`: the release "
+        "does not have an overload that was called, or makes it of others; what it calls instead is not known.",
+        ("network", *releases),
+        tuple(rows),
+    )
 
 
 def lacking_operators(standings: Sequence[NetworkStanding], release: str | None = None) -> Table:
@@ -80,7 +127,8 @@ def lacking_operators(standings: Sequence[NetworkStanding], release: str | None 
     for overload, (releases, networks, replaced) in sorted(found.items()):
         spans = _spans(sorted(order[name] for name in releases), list(order))
         rows.append((overload, spans, "yes" if True in replaced else "", _some(list(networks), len(standings))))
-    return Table(("overload", "without a kernel in", "replaced by ours", "networks"), tuple(rows))
+    titles = ("overload", "without a kernel in", "replaced by ours", "networks")
+    return Table("Which overloads", "", titles, tuple(rows))
 
 
 def _some(names: Sequence[str], of: int) -> str:
@@ -107,8 +155,13 @@ def runs(observations: Iterable[Observation]) -> Table:
     for each in observations:
         if each.outcome is Outcome.ran:
             rows.append((each.network, each.mode.value, *_counts(each.called), _after(each), *_compilation(each)))
-    titles = ("network", "mode", "native", "composite", "fell back", "with kernels", "generated Metal", "graph breaks")
-    return Table(titles, tuple(rows))
+    return Table(
+        "Each run",
+        "How many different overloads reached the device, and which fell back (calls); under torch.compile how many "
+        "Metal kernels were generated, and how often Dynamo broke the graph.",
+        ("network", "mode", "native", "composite", "fell back", "with kernels", "generated Metal", "graph breaks"),
+        tuple(rows),
+    )
 
 
 def _counts(called: Called) -> tuple[str, str, str]:
@@ -130,14 +183,21 @@ def _compilation(observation: Observation) -> tuple[str, str]:
     return str(observation.generated), str(len(observation.breaks))
 
 
-def not_run(observations: Iterable[Observation]) -> list[str]:
-    """A line for each run that did not come to its end."""
-    lines = []
+def not_run(observations: Iterable[Observation]) -> Table:
+    """A row for each run that did not come to its end; one for all networks that lack the same library."""
+    rows = []
     absent: dict[str, list[str]] = {}
     for each in observations:
         if each.outcome is Outcome.not_installed:
             names = absent.setdefault(each.reason, [])
             names += [each.network] if each.network not in names else []
         elif each.outcome is not Outcome.ran:
-            lines.append(f"{each.network}, {each.mode.value}: {each.outcome.value}: {each.reason}")
-    return lines + [f"{', '.join(names)}: not run: {reason}" for reason, names in absent.items()]
+            rows.append((f"{each.network}, {each.mode.value}", each.outcome.value, each.reason))
+    rows += [(", ".join(names), "not run", reason) for reason, names in absent.items()]
+    return Table("What did not run to its end", "", ("network", "outcome", "why"), tuple(rows))
+
+
+def catalogue() -> Table:
+    """Every network that comes with mpsmith."""
+    rows = tuple((each.name, each.title, each.library or "torch") for each in NETWORKS)
+    return Table("The networks", "", ("network", "what it is", "of"), rows)

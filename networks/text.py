@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tabulate import tabulate
 
@@ -24,21 +25,21 @@ def as_text(standings: Sequence[NetworkStanding], observations: Sequence[Observa
         coverage = "the coverage of " if simulated else ""
         parts += [
             f"recorded with {coverage}torch {standings[0].recorded} on the {device}",
-            f"without a fallback since release:\n{_table(since_which_release(standings))}",
+            _section("without a fallback since release", since_which_release(standings)),
             _lacking(lacking_operators(standings, chosen), chosen),
         ]
         if len(standings) == 1:
-            parts.append(f"what was called:\n{_table(runs(observations))}")
-    return "\n\n".join([*parts, *(["\n".join(lines)] if (lines := not_run(observations)) else [])])
+            parts.append(_section("what was called", runs(observations)))
+    return "\n\n".join([*parts, *(["\n".join(map(": ".join, rows))] if (rows := not_run(observations).rows) else [])])
 
 
 def _lacking(table: Table, release: str) -> str:
     if not table.rows:
         return f"torch {release} has a kernel for every overload that was called"
     kept = [place for place, title in enumerate(table.titles) if title != "without a kernel in"]
-    rows = tuple(tuple(row[place] for place in kept) for row in table.rows)
-    return f"without a kernel in torch {release}:\n" + _table(Table(tuple(table.titles[place] for place in kept), rows))
+    titles, *rows = (tuple(row[place] for place in kept) for row in (table.titles, *table.rows))
+    return _section(f"without a kernel in torch {release}", replace(table, titles=titles, rows=tuple(rows)))
 
 
-def _table(table: Table) -> str:
-    return tabulate(table.rows, headers=table.titles, disable_numparse=True)
+def _section(heading: str, table: Table) -> str:
+    return f"{heading}:\n{tabulate(table.rows, headers=table.titles, disable_numparse=True)}"

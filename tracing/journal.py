@@ -91,8 +91,9 @@ class Journal:
             counts[EVENTS_DROPPED] += 1
 
     def name_thread(self, number: int, name: str) -> None:
-        """What a number in the events stands for."""
-        self._write({"thread": number, "name": name})
+        """What a number in the events stands for; threads after as many as there may be rows stay without a name."""
+        if number < self._most_rows:
+            self._write({"thread": number, "name": name})
 
     def tell(self, facts: dict[str, Any]) -> None:
         """Facts about this process; later ones add to earlier ones."""

@@ -19,10 +19,10 @@ def to_json(summary: Summary) -> dict[str, Any]:
         "calls": {kind.value: summary.calls(kind) for kind in Kind},
         "elapsed": summary.elapsed,
         "device_milliseconds": recording.fact("device_milliseconds"),
-        "fallbacks": [_at(at) for at in summary.fallbacks],
-        "waits": [_at(at) for at in summary.waits],
-        "copies_to_mps": [_at(at) for at in by_place(_rows(summary, Kind.to_mps))],
-        "native": [_at(at) for at in by_place(_rows(summary, Kind.native))],
+        "fallbacks": [_at(at, summary) for at in summary.fallbacks],
+        "waits": [_at(at, summary) for at in summary.waits],
+        "copies_to_mps": [_at(at, summary) for at in by_place(_rows(summary, Kind.to_mps))],
+        "native": [_at(at, summary) for at in by_place(_rows(summary, Kind.native))],
         "refused": sorted({row.overload for row in recording.rows if row.refused}),
         "without_a_line": summary.unseen,
         "replaced_by_kernels": list(summary.replaced),
@@ -38,7 +38,7 @@ def _rows(summary: Summary, kind: Kind) -> list[Any]:
     return [row for row in summary.recording.rows if row.kind is kind and row.calls]
 
 
-def _at(at: At) -> dict[str, Any]:
+def _at(at: At, summary: Summary) -> dict[str, Any]:
     place = at.place
     return {
         "overload": at.overload,
@@ -53,6 +53,7 @@ def _at(at: At) -> dict[str, Any]:
         "bytes_to_cpu": at.bytes_to_cpu,
         "bytes_to_mps": at.bytes_to_mps,
         "nanoseconds": at.nanoseconds,
+        "share": round(summary.share_of(at), 4),
         "operands": [
             {
                 "calls": row.calls,

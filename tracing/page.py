@@ -13,7 +13,7 @@ from ..reports.look import as_code
 from ..reports.page import Page
 from .recording import Event, Recording
 from .summary import Summary
-from .text import closing, heading, shown_place, size, where
+from .text import closing, heading, share, shown_place, size, where
 from .timeline import LANE, LANES
 
 # How a heading of a simulated run begins.
@@ -54,6 +54,7 @@ def render(summary: Summary, after: Summary | None = None) -> str:
         heading=lambda run: [as_code(line) for line in heading(run) if not line.startswith(SIMULATED)],
         closing=lambda run: map(as_code, closing(run)),
         size=size,
+        share=share,
         where=where,
     )
     marks = (line.removeprefix(SIMULATED) for line in heading(summary) if line.startswith(SIMULATED))

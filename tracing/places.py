@@ -29,14 +29,17 @@ _PRINTING = str(Path(torch.__file__).parent / "_tensor_str.py")
 # What starts a backward: frames above it belong to whoever asked for gradients, not to the node that runs.
 _ENGINE: CodeType | None = getattr(getattr(torch.autograd.graph, "_engine_run_backward", None), "__code__", None)
 
-UNKNOWN = 0
+UNKNOWN, OTHERS = range(2)
+# A program that makes its code anew, as by exec, has ever new places: further ones are not told apart.
+MOST = 1 << 15
 
 
 class Places:
-    """The places seen so far; each has a number, and 0 stands for none."""
+    """The places seen so far; each has a number, UNKNOWN stands for none, and OTHERS for those after many."""
 
-    def __init__(self) -> None:
-        self.table: list[Place] = [Place()]
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self.table: list[Place] = [Place(), Place(note="one of too many places to tell apart")]
         self._numbers: dict[tuple[int, int, int, int, str, bool], int] = {}
         self._files: dict[str, int] = {}
         self._codes: dict[int, CodeType] = {}  # keeps alive what the keys name by id
@@ -80,6 +83,8 @@ class Places:
         )
         number = self._numbers.get(key)
         if number is None:
+            if len(self.table) >= self._most:
+                return OTHERS
             number = self._numbers[key] = self._new(library, user, path, printing)
         return number
 
@@ -109,6 +114,8 @@ class Places:
             owner = _PYTHON
         else:
             owner = _USER
+        if len(self._files) >= self._most:
+            self._files.clear()
         self._files[file] = owner
         return owner
 
@@ -122,6 +129,8 @@ class Places:
             if id(module) in names:
                 first, rest = _name_of(root, caller), names[id(module)]
                 path = f"{first}.{rest}" if rest else first
+                if len(self._paths) >= self._most:
+                    self._paths.clear()
                 self._paths[id(module)] = (weakref.ref(module), path)
                 return path
         return type(module).__name__

@@ -233,7 +233,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 self._at_first_call()
             row = self._rows.get(key)
             if row is None:
-                row = self._rows[key] = self._new_row(journal, conduct.overload, key)
+                row = self._unremembered_row(journal, conduct.overload, key)
             if refused:
                 journal.refuse(row)
                 return
@@ -241,18 +241,24 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if self._lines and row != OVERFLOW:
                 journal.add_event(row, start, duration, thread.number)
 
-    def _new_row(self, journal: Journal, overload: str, key: tuple[Any, ...]) -> int:
-        """A row for calls that are unlike all before; from some number on, a place has one row for all the others."""
+    def _unremembered_row(self, journal: Journal, overload: str, key: tuple[Any, ...]) -> int:
+        """A new row for calls that are unlike all before; from some number on, a place has one for all the others.
+
+        What is remembered is bounded: those others and what the journal has no room for are looked at again each time.
+        """
         _, kind, place, forward, operands = key
         common = key[:4]
-        seen = self._operands_at[common] = self._operands_at.get(common, 0) + 1
-        if seen > OPERANDS_PER_PLACE and common in self._rows:
-            return self._rows[common]
-        told_apart = self._lines and seen <= OPERANDS_PER_PLACE
-        shown = [(str(dtype).removeprefix("torch."), list(shape)) for shape, dtype in operands] if told_apart else None
+        seen = self._operands_at.get(common, 0)
+        told_apart = seen < OPERANDS_PER_PLACE
+        if not told_apart and (row := self._rows.get(common)) is not None:
+            return row
+        shown = None
+        if self._lines and told_apart:
+            shown = [(str(dtype).removeprefix("torch."), list(shape)) for shape, dtype in operands]
         row = journal.new_row(overload, KINDS[kind], not forward, self._places.table[place], shown)
-        if seen > OPERANDS_PER_PLACE:
-            self._rows[common] = row
+        if row != OVERFLOW:
+            self._operands_at[common] = seen + 1
+            self._rows[key if told_apart else common] = row
         return row
 
     def _see_registration(self) -> None:

@@ -82,7 +82,11 @@ class Summary:
     @property
     def share(self) -> float:
         """The part of the time between the first and the last call that was spent in fallbacks."""
-        return sum(at.nanoseconds for at in self.fallbacks) / self.elapsed if self.elapsed else 0.0
+        return sum(map(self.share_of, self.fallbacks))
+
+    def share_of(self, at: At) -> float:
+        """The part of that time that was spent in these calls; of several threads it may be more than all."""
+        return at.nanoseconds / self.elapsed if self.elapsed else 0.0
 
 
 def summarize(recording: Recording, *, kernels: Collection[str] = (), allowed: Collection[str] = ()) -> Summary:

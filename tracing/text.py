@@ -26,9 +26,9 @@ def show(summary: Summary, console: Console | None = None) -> None:
     for line in heading(summary):
         out.print(escape(line), soft_wrap=True)
     if summary.fallbacks:
-        out.print(_fallback_table(summary.fallbacks))
+        out.print(_fallback_table(summary))
     if summary.waits:
-        out.print(_wait_table(summary.waits))
+        out.print(_wait_table(summary))
     for line in closing(summary):
         out.print(escape(line), soft_wrap=True)
 
@@ -108,9 +108,16 @@ def _allowed_by_user() -> bool:
     return os.environ.get("PYTORCH_ENABLE_MPS_FALLBACK", "0") not in ("", "0")
 
 
+class _Output(Console):
+    """Standard output. Where nobody reads it any more that is an error like print's, and not the end of the command."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def _console() -> Console:
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=WIDTH_OF_A_FILE)
+    console = _Output(highlight=False)
+    return console if console.is_terminal else _Output(highlight=False, width=WIDTH_OF_A_FILE)
 
 
 def _table(*columns: str, right: Sequence[str] = ()) -> Table:
@@ -120,10 +127,10 @@ def _table(*columns: str, right: Sequence[str] = ()) -> Table:
     return table
 
 
-def _fallback_table(fallbacks: Sequence[At]) -> Table:
-    numbers = ("calls", "to CPU", "back", "ms")
+def _fallback_table(summary: Summary) -> Table:
+    numbers = ("calls", "to CPU", "back", "ms", "share")
     table = _table("ran on the CPU", "calls", "where", "module", "operands", *numbers[1:], right=numbers)
-    for at in fallbacks[:SHOWN]:
+    for at in summary.fallbacks[:SHOWN]:
         table.add_row(
             escape(at.overload),
             _number(at.calls),
@@ -133,15 +140,16 @@ def _fallback_table(fallbacks: Sequence[At]) -> Table:
             size(at.bytes_to_cpu),
             size(at.bytes_to_mps),
             f"{at.nanoseconds / 1e6:.2f}",
+            share(at, summary),
         )
-    _add_rest(table, len(fallbacks))
+    _add_rest(table, len(summary.fallbacks))
     return table
 
 
-def _wait_table(waits: Sequence[At]) -> Table:
-    numbers = ("calls", "to CPU", "ms")
-    table = _table("the host waits for the GPU in", "calls", "where", "module", "to CPU", "ms", right=numbers)
-    for at in waits[:SHOWN]:
+def _wait_table(summary: Summary) -> Table:
+    numbers = ("calls", "to CPU", "ms", "share")
+    table = _table("the host waits for the GPU in", "calls", "where", "module", *numbers[1:], right=numbers)
+    for at in summary.waits[:SHOWN]:
         table.add_row(
             escape(at.overload),
             _number(at.calls),
@@ -149,8 +157,9 @@ def _wait_table(waits: Sequence[At]) -> Table:
             escape(at.place.module),
             size(at.bytes_to_cpu),
             f"{at.nanoseconds / 1e6:.2f}",
+            share(at, summary),
         )
-    _add_rest(table, len(waits))
+    _add_rest(table, len(summary.waits))
     return table
 
 
@@ -190,6 +199,11 @@ def size(number: int) -> str:
             return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
         value /= 1024
     return f"{value:.1f} GiB"
+
+
+def share(at: At, summary: Summary) -> str:
+    """The part of the time between the first and the last call, as people read it; nothing where no times are known."""
+    return f"{summary.share_of(at):.1%}" if summary.elapsed else ""
 
 
 def _number(value: int) -> str:

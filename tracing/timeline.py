@@ -21,7 +21,8 @@ LANE = {Kind.native: 0, Kind.to_mps: 1, Kind.from_mps: 1, Kind.fallback: 2, Kind
 def write(path: Path, recording: Recording) -> None:
     """Write the file, for "Open trace file" in ui.perfetto.dev or chrome://tracing. Raises OSError."""
     marks = {"simulated": recording.fact("simulated"), "dropped_events": recording.dropped_events}
-    path.write_text(json.dumps({"traceEvents": list(events(recording)), "otherData": marks}))
+    text = json.dumps({"traceEvents": list(events(recording)), "otherData": marks}, ensure_ascii=False)
+    path.write_text(text, encoding="utf-8", errors="replace")  # Perfetto shows an escaped character as its escape
 
 
 def events(recording: Recording) -> Iterator[dict[str, Any]]:

@@ -192,7 +192,7 @@ class Site:
         if content.networks is not None:
             about = "Since which release well-known networks run without a fallback, and what they lack before."
             tables = tuple(networks.network_tables(content.networks))
-            yield _Listing("networks.html", "Networks", about, tables, tuple(networks.networks_lead(content.networks)))
+            yield _Listing("networks.html", "Networks", about, tables, content.networks.about)
         for number, trace in enumerate(content.traces, 1):
             file = f"trace-{number}.html" if len(content.traces) > 1 else "trace.html"
             about = "Which lines of a program run on the CPU, and where else it waits."

@@ -27,6 +27,7 @@ class _At(BaseModel):
     bytes_to_cpu: int = 0
     bytes_to_mps: int = 0
     nanoseconds: int = 0
+    share: float = 0.0
     operands: list[dict[str, Any]] = []
 
 
@@ -97,10 +98,11 @@ def _table(heading: str, places: Sequence[_At], note: str) -> Table:
             at.bytes_to_cpu,
             at.bytes_to_mps,
             f"{at.nanoseconds / 1e6:.2f}",
+            f"{at.share:.1%}",
         )
         for at in places
     ]
-    columns = ("operator", "calls", "where", "module", "operands", "bytes to CPU", "bytes back", "ms")
+    columns = ("operator", "calls", "where", "module", "operands", "bytes to CPU", "bytes back", "ms", "share")
     return Table(heading, columns, tuple(rows), note, frozenset({"operator", "operands"}))
 
 

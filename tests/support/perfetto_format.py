@@ -1,7 +1,7 @@
 """What Perfetto's documentation asks of a trace in Chrome's event format, checked strictly.
 
-Perfetto's own trace processor is a binary that its Python package downloads. What it would drop or complain of here is
-an error: https://perfetto.dev/docs/getting-started/other-formats describes the format.
+Perfetto's own trace processor (support/trace_processor.py) repairs or drops much without a word: here that is an error.
+https://perfetto.dev/docs/getting-started/other-formats describes the format.
 """
 
 from __future__ import annotations

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import copy
 import inspect
+import sys
 import threading
+import tracemalloc
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -14,6 +18,9 @@ from torch import nn
 
 import mpsmith
 from mpsmith.simulator.device import loading
+from mpsmith.tracing import recorder
+from mpsmith.tracing.journal import Journal
+from mpsmith.tracing.places import OTHERS, UNKNOWN, Places
 from mpsmith.tracing.recording import Kind, Recording
 from mpsmith.tracing.session import Trace
 
@@ -250,14 +257,80 @@ def test_dynamo_leaves_the_recorder_alone() -> None:
     assert not counters["graph_break"]
 
 
-def test_many_different_shapes_at_a_line_are_counted_together() -> None:
+def test_scripted_code_is_traced_by_the_line_that_calls_it_in_backward_too() -> None:
+    scripted = torch.jit.script(Scripted())
+    x = torch.rand(1, 2, 4, 4, 4, device="mps", requires_grad=True)
+    loading.reset_counters()
     with mpsmith.trace() as t:
-        for size in range(1, 41):
+        scripted(x).sum().backward()  # scripted
+    assert counted(t.recording) == device_counted()
+    line = line_of(test_scripted_code_is_traced_by_the_line_that_calls_it_in_backward_too, "# scripted")
+    pool = "aten::fractional_max_pool3d"
+    assert {(at.overload, at.backward): at.place.line for at in t.fallbacks} == {
+        (f"{pool}.output", False): line,
+        (f"{pool}_backward", True): line,
+    }
+
+
+class Scripted(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        samples = torch.full((1, 2, 3), 0.5, device=x.device)
+        return torch.ops.aten.fractional_max_pool3d(x, [2, 2, 2], [2, 2, 2], samples)[0] * 2
+
+
+def test_many_different_shapes_at_a_line_are_counted_together_and_not_remembered() -> None:
+    def call(sizes: range) -> None:
+        for size in sizes:
             x = torch.ones(size, device="mps")
             torch.heaviside(x, x)
+
+    own = [tracemalloc.Filter(True, f"{Path(recorder.__file__).parent}/*")]
+    with mpsmith.trace() as t:
+        tracemalloc.start()
+        call(range(1, 41))
+        before = tracemalloc.take_snapshot().filter_traces(own)
+        call(range(41, 541))
+        after = tracemalloc.take_snapshot().filter_traces(own)
+        tracemalloc.stop()
     (at,) = t.fallbacks
-    assert (at.calls, len(at.rows)) == (40, 17)
+    assert (at.calls, len(at.rows)) == (540, 17)
     assert at.operands[0] == "others"
+    grown = sum(change.size_diff for change in after.compare_to(before, "filename"))
+    assert grown < 100 * 500
+
+
+def test_calls_that_the_journal_has_no_room_for_are_counted_as_dropped_and_not_remembered() -> None:
+    x = torch.ones(3, device="mps")
+
+    def seen_in(journal: Journal) -> recorder.Recorder:
+        seen = recorder.Recorder(lambda: journal)
+        seen.start()
+        for number in range(50):
+            exec(compile("torch.heaviside(x, x)", f"made anew {number}", "exec"), {"torch": torch, "x": x})
+        seen.stop()
+        return seen
+
+    small, large = Journal(rows=6, events=4), Journal()
+    seen = seen_in(small)
+    seen_in(large)
+    kept, whole = small.recording(), large.recording()
+    assert (len(kept.rows), len(kept.events), len(seen._rows)) == (5, 4, 5)
+    assert kept.dropped_calls + sum(row.calls for row in kept.rows) == sum(row.calls for row in whole.rows)
+    assert kept.dropped_calls > whole.dropped_calls == 0
+
+
+def test_code_that_is_made_anew_has_a_place_of_its_own_up_to_a_limit() -> None:
+    places = Places(most=10)
+    kept = []
+    for number in range(40):
+        code = compile("found = find(sys._getframe())", f"made anew {number}", "exec")
+        kept.append(weakref.ref(code))
+        variables = {"find": places.find, "sys": sys, "found": UNKNOWN}
+        exec(code, variables)
+        assert (variables["found"] == OTHERS) == (number >= 8)
+        del code
+    assert str(places.table[OTHERS]) == "unknown"
+    assert sum(each() is not None for each in kept) == 8
 
 
 def test_a_profiler_of_the_users_own_shows_what_leaves_the_gpu() -> None:

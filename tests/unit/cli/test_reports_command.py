@@ -109,7 +109,7 @@ def test_what_a_site_cannot_be_made_of_is_one_clear_error(store: Path, tmp_path:
     other.write_text("{}")
     with pytest.raises(MpsmithError, match=r"other\.json is no trace: calls: Field required"):
         command.report(store=store, site=tmp_path, trace=[other])
-    with pytest.raises(MpsmithError, match=r"other\.json has no networks: simulated: Field required"):
+    with pytest.raises(MpsmithError, match=r"other\.json has no networks: about: Field required"):
         command.report(store=store, site=tmp_path, networks=other)
     with pytest.raises(MpsmithError, match="is for the whole report"):
         command.report(store=store, form=command.Format.ALL, ops=["mode"])

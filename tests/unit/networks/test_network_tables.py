@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -56,10 +57,13 @@ def test_the_operators_that_are_lacking_name_their_releases_and_networks() -> No
 
 
 def test_what_did_not_run_is_said_once_a_reason() -> None:
-    assert tables.not_run([LACKING, FAILED, *ABSENT]) == [
-        "gru, training: failed: RuntimeError: no",
-        "a, b: not run: needs timm: install it",
-    ]
+    observations = [LACKING, FAILED, *ABSENT]
+    assert tables.not_run(observations).rows == (
+        ("gru, training", "failed", "RuntimeError: no"),
+        ("a, b", "not run", "needs timm: install it"),
+    )
+    shown = text.as_text(standings(observations, ()), observations, None)
+    assert shown.endswith("gru, training: failed: RuntimeError: no\na, b: not run: needs timm: install it")
 
 
 def test_every_form_holds_the_same() -> None:
@@ -72,7 +76,10 @@ def test_every_form_holds_the_same() -> None:
         assert "SIMULATED" in form
         assert "aten::_ctc_loss" in form
         assert "RuntimeError: no" in form
-    assert "`mpsmith networks --markdown FILE` writes this page" in page
+    assert "`mpsmith networks --markdown FILE` writes this page" in " ".join(page.split())
+    assert [table["heading"] for table in data["tables"]] == re.findall("^## (.+)$", page, re.MULTILINE)
+    rows = [row for table in data["tables"] for row in (table["titles"], *table["rows"])]
+    assert [tuple(line[2:-2].split(" | ")) for line in page.splitlines() if line.startswith("| ")] == rows
     (network,) = data["networks"]
     assert network["releases"]["inference"]["2.13.0"]["replaced_by_kernels"] == ["aten::_ctc_loss"]
     assert network["without_fallback_since"]["inference"] == {"release": "2.14.1", "at_latest": False}

@@ -295,21 +295,18 @@ def test_a_trace_is_a_page(summary: AuditSummary) -> None:
 
 
 def test_networks_are_a_page(summary: AuditSummary) -> None:
-    old = {"missing": ["aten::mode", "aten::take"], "replaced_by_kernels": ["aten::mode"], "unknown": ["aten::new"]}
-    network = {
-        "network": "mlp",
-        "recorded_with": "2.13.0",
-        "without_fallback_since": {"inference": {"release": "2.1.2", "at_latest": True}, "training": {"release": None}},
-        "with_kernels_since": {"inference": {"release": "2.0.1"}},
-        "releases": {"inference": {"2.0.1": old, "2.1.2": {}}, "training": {"2.1.2": {"fallback": ["aten::mode"]}}},
+    table = {
+        "heading": "Which <overloads>",
+        "note": "`5 > 2`: two remain.",
+        "titles": ["overload", "networks"],
+        "rows": [["aten::mode", "mlp & others"]],
     }
-    data = {"simulated": True, "releases": ["2.0.1", "2.1.2"], "networks": [network]}
+    data = {"about": ["On the SIMULATED mps device."], "tables": [table], "networks": []}
     page = dict(files(content_of(summary, networks=Networks.model_validate(data))))["networks.html"]
-    assert "<tr><td>mlp</td><td>inference</td><td>2.1.2 or before</td><td>2.0.1</td><td>2.13.0</td></tr>" in page
-    assert "<tr><td>mlp</td><td>training</td><td>not yet</td><td>not yet</td><td>2.13.0</td></tr>" in page
-    assert "<tr><td>mlp</td><td>0</td><td>2 &gt; 1?</td></tr>" in page
-    assert "<code>aten::mode</code></td><td>2.0.1 to 2.1.2</td><td>yes</td><td>mlp</td>" in page
-    assert "made on a SIMULATED mps device" in page
+    assert "<p>On the SIMULATED mps device.</p>" in page
+    assert "Which &lt;overloads&gt;" in page
+    assert "<code>5 &gt; 2</code>: two remain." in page
+    assert "<tr><td><code>aten::mode</code></td><td>mlp &amp; others</td></tr>" in page
 
 
 def test_one_file_needs_nothing_outside_itself(summary: AuditSummary) -> None:

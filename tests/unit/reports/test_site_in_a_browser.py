@@ -10,11 +10,35 @@ import pytest
 
 from mpsmith.reports.html_page import render
 from mpsmith.reports.site.content import SiteContent
+from mpsmith.reports.site.networks import Networks
+from mpsmith.reports.site.traces import Trace
 from mpsmith.reports.site.writing import write_site
 from support.audits import make_summary
 from support.browser import dumped_dom, needs_chromium
 
 pytestmark = needs_chromium
+
+TRACE = Trace.model_validate(
+    {
+        "name": "train",
+        "calls": {"fallback": 3},
+        "fallbacks": [{"overload": "aten::mode", "file": "train.py", "line": 7, "calls": 3}],
+        "waits": [{"overload": "aten::_local_scalar_dense", "file": "train.py", "line": 9, "calls": 3}],
+    }
+)
+NETWORKS = Networks.model_validate(
+    {
+        "about": ["On the SIMULATED mps device."],
+        "tables": [
+            {
+                "heading": "Without a fallback since",
+                "note": "`not yet`: the newest release lacks something.",
+                "titles": ["network", *(f"{number}.0.1" for number in range(18))],
+                "rows": [["mlp", *["5 > 2"] * 18], ["transformer-encoder", *["0"] * 18]],
+            }
+        ],
+    }
+)
 
 # What a user does, step by step; each waits until the page shows something. What was seen goes into the title.
 STEPS = """
@@ -52,7 +76,7 @@ addEventListener("load", () => setTimeout(() => steps().catch(failed).finally(do
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     summary = make_summary(folder / "store.sqlite")
-    write_site(SiteContent(summary), folder / "pages")
+    write_site(SiteContent(summary, traces=[TRACE], networks=NETWORKS), folder / "pages")
     (folder / "pages" / "one.html").write_text(render(summary), encoding="utf-8")
     return folder / "pages"
 

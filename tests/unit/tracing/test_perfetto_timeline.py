@@ -1,4 +1,4 @@
-"""The timeline is a trace that Perfetto takes: written from recordings of several processes and threads."""
+"""The timeline is a trace that Perfetto takes, by its documentation and by its own trace processor."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import pytest
 
 from mpsmith.tracing import timeline
 from mpsmith.tracing.recording import Calls, Event, Kind, Operand, Place, Recording
+from mpsmith.tracing.timeline import LANES
 from support.perfetto_format import strict_events
+from support.trace_processor import loaded, needs_trace_processor
 
 KINDS = (Kind.native, Kind.fallback, Kind.to_mps, Kind.from_mps, Kind.synchronisation)
 
@@ -81,3 +83,64 @@ def test_what_perfetto_would_not_take_is_seen(tmp_path: Path, change: dict[str, 
     second |= {"tid": first["tid"]} | change
     with pytest.raises((AssertionError, KeyError)):
         strict_events(json.dumps(trace))
+
+
+SLICES = """
+select process.pid, thread.name as lane, slice.name as name, category, ts, dur, {} as argument
+from slice join thread_track on slice.track_id = thread_track.id join thread using (utid) join process using (upid)
+order by ts, process.pid
+"""
+
+
+def argument(name: str) -> str:
+    return SLICES.format(f"extract_arg(slice.arg_set_id, 'args.{name}')")
+
+
+@needs_trace_processor
+def test_perfettos_own_processor_finds_every_call_in_its_lane_with_what_it_carries(tmp_path: Path) -> None:
+    path, seen = tmp_path / "trace.json", recording()
+    timeline.write(path, seen)
+    origin = min(event.start for event in seen.events)
+    lanes = dict(zip(KINDS, [LANES[0], LANES[2], LANES[1], LANES[1], LANES[3]], strict=True))
+    expected = set()
+    for event in seen.events:
+        row = seen.rows[event.row]
+        lane = f"{lanes[row.kind]} of {seen.threads[row.process, event.thread]}"
+        expected.add((row.process, lane, row.overload, row.kind.value, event.start - origin, event.duration))
+    with loaded(path) as query:
+        found = query(argument("module"))
+        assert {row[:-1] for row in found} == expected
+        assert len(found) == len(seen.events)
+        assert {row[-1] for row in found} == {"model.0"}
+        for name, value in [
+            ("where", "/a/füße.py:3"),
+            ("phase", "forward"),
+            ("dtypes", "float32, bool"),
+            ("shapes", "[2, 0], []"),
+            ("bytes to CPU", 8),
+            ("bytes to mps", 4),
+        ]:
+            assert {row[-1] for row in query(argument(name))} == {value}, name
+        (program,) = {row[0] for row in query("select name from process where pid in (4242, 4243)")}
+        assert program == 'train.py with "quotes" and \n lines (SIMULATED mps device)'
+        assert query("select name, value from stats where severity != 'info' and value > 0") == []
+
+
+@needs_trace_processor
+def test_perfettos_own_processor_sees_the_gap_on_the_lane_of_mps(tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    timeline.write(path, recording())
+    at_work = f"select ts, ts + dur as done from ({argument('where')}) where pid = 4242 and lane = '{{}} of worker 1'"
+    on_mps, on_cpu = at_work.format(LANES[0]), at_work.format(LANES[2])
+    with loaded(path) as query:
+        assert len(query(on_mps)) == len(query(on_cpu)) == 1
+        assert query(f"select 1 from ({on_mps}) m, ({on_cpu}) c where m.ts < c.done and c.ts < m.done") == []
+
+
+@needs_trace_processor
+def test_perfettos_own_processor_refuses_half_a_timeline(tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    timeline.write(path, recording())
+    path.write_text(path.read_text()[:-200])
+    with pytest.raises(Exception, match="incomplete"), loaded(path):
+        pass

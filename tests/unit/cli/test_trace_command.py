@@ -1,0 +1,92 @@
+"""`mpsmith trace` around programs that never come to use torch: whatever they do is theirs, and is said plainly."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mpsmith.cli import app
+from support.commands import refusal
+
+NOTHING = "the program did not import torch (or its processes were not Python's): nothing was recorded\n"
+TRACE = [sys.executable, "-m", "mpsmith", "trace"]
+
+
+def traced(folder: Path, source: str, *options: str) -> subprocess.CompletedProcess[str]:
+    (folder / "program.py").write_text(source)
+    command = [*TRACE, *options, "program.py", "--lr", "0.1"]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+
+
+def test_a_script_that_does_not_exist_is_named() -> None:
+    assert "no_such_script.py: no such file" in refusal(app, "trace", "no_such_script.py")
+
+
+def test_a_module_that_does_not_exist_is_pythons_to_tell(tmp_path: Path) -> None:
+    done = subprocess.run([*TRACE, "-m", "no_such_module"], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, NOTHING)
+    assert done.stderr == f"{sys.executable}: No module named no_such_module\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "status", "last"),
+    [
+        ("import sys; print(*sys.argv[1:], end=' ')", 0, ""),
+        ("import no_such_module", 1, "ModuleNotFoundError: No module named 'no_such_module'\n"),
+        ("def f(:", 1, "SyntaxError: invalid syntax\n"),
+        ("raise SystemExit(3)", 3, ""),
+        ("raise SystemExit('no data')", 1, "no data\n"),
+        ("import os; os.abort()", 134, "the program was ended by SIGABRT; this is what was seen until then\n"),
+    ],
+    ids=["no torch", "failed import", "syntax", "exit code", "exit with words", "abort"],
+)
+def test_an_end_is_the_programs_own(tmp_path: Path, source: str, status: int, last: str) -> None:
+    done = traced(tmp_path, source)
+    assert done.returncode == status
+    assert done.stdout.removeprefix("--lr 0.1 ") == NOTHING
+    assert done.stderr.endswith(last)
+    assert bool(done.stderr) == bool(last)
+
+
+@pytest.mark.parametrize(
+    ("number", "source", "status"),
+    [
+        (signal.SIGTERM, "", 143),
+        (signal.SIGINT, "", 130),
+        (signal.SIGINT, "signal.signal(signal.SIGINT, lambda *_: os._exit(7))", 7),
+    ],
+    ids=["SIGTERM", "Ctrl-C", "Ctrl-C that the program takes"],
+)
+def test_a_signal_is_the_programs(tmp_path: Path, number: int, source: str, status: int) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(f"import os, signal\n{source}\nprint('ready', flush=True)\nsignal.pause()\n")
+    with subprocess.Popen([*TRACE, script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(number)
+        output, _ = process.communicate(timeout=60)
+    assert (process.returncode, output) == (status, NOTHING)
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=["tables", "JSON"])
+def test_a_reader_that_goes_early_takes_nothing_of_the_exit_code(tmp_path: Path, options: list[str]) -> None:
+    script = tmp_path / "program.py"
+    script.write_text("raise SystemExit(3)")
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as pipe:
+        done = subprocess.run([*TRACE, *options, script], stdout=pipe, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (3, "")
+
+
+@pytest.mark.parametrize("option", ["--perfetto", "--html"])
+def test_a_file_that_cannot_be_written_is_told_before_the_program_runs(tmp_path: Path, option: str) -> None:
+    script, path = tmp_path / "program.py", tmp_path / "folder" / "file"
+    script.write_text(f"open({str(tmp_path / 'has_run')!r}, 'w')")
+    assert refusal(app, "trace", option, str(path), str(script)) == f"{path}: there is no folder {path.parent}"
+    assert not (tmp_path / "has_run").exists()
