@@ -90,7 +90,8 @@ class Settings:
         shipped_samples: how many of the cases take them.
         upstream: a folder that `mpsmith upstream build` noted kernels in, which answer then; None for none.
         compiled: how torch.compile is to see the sizes in every call; None for calls as they are.
-        codegen: the torch release whose code generator is laid over the installed one; None for that as it is.
+        codegen: the torch release whose code generator is laid over the installed one, or the absolute path of a
+            clone of upstream's repository; None for that as it is.
     """
 
     samples: Samples = Samples.DEFAULT

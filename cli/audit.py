@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -161,9 +162,19 @@ def audit(
         str | None,
         typer.Option(
             rich_help_panel=_EXECUTION,
+            metavar="RELEASE|FOLDER",
+            help="With --compile: lay the code generator of this torch release, such as 2.15.0, or of a clone of "
+            "pytorch's repository, over the installed Inductor; `mpsmith compiled releases` sets such audits side by "
+            "side.",
+        ),
+    ] = None,
+    release: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=_EXECUTION,
             metavar="RELEASE",
-            help="With --compile: lay the code generator of this torch release, such as 2.15.0, over the installed "
-            "Inductor; `mpsmith compiled releases` sets such audits side by side.",
+            help="With --compile: audit with this torch release itself, in an environment of its own that pip makes "
+            "and the cache keeps. Name pip an index with CPU builds, or several GB of CUDA come along.",
         ),
     ] = None,
     store: StorePath = DEFAULT_STORE,
@@ -208,6 +219,11 @@ def audit(
         raise typer.BadParameter("goes with neither --with-kernels nor --shipped", param_hint="--compile")
     if codegen is not None and not compiled:
         raise typer.BadParameter("goes with --compile alone", param_hint="--codegen")
+    if release is not None:
+        if not compiled or codegen is not None:
+            raise typer.BadParameter("goes with --compile, and not with --codegen", param_hint="--release")
+        if not _is_installed(release):
+            raise typer.Exit(_audited_with(release))
     if upstream and (compiled or with_kernels or shipped != "none"):
         raise typer.BadParameter("goes with neither --compile, --with-kernels nor --shipped", param_hint="--upstream")
     settings = Settings(
@@ -265,15 +281,33 @@ def audit(
 
 
 def _other_codegen(release: str | None) -> str | None:
-    """The release whose code generator is laid over, fetched before any worker wants it; None for the installed one."""
-    from ..audit.surface.native_functions import installed_release
-    from ..audit.wheel.code_generator import code_generator
-    from ..torch_release import public_version
+    """The release whose code generator is laid over, fetched before any worker wants it; None for the installed one.
 
-    if release is None or release == public_version(installed_release()):
+    Of a folder, a clone of upstream's repository, the absolute path.
+    """
+    from ..audit.wheel.code_generator import code_generator, version_of_checkout
+
+    if release is None or _is_installed(release):
         return None
+    if (folder := Path(release)).is_dir():
+        version_of_checkout(folder)
+        return str(folder.resolve())
     code_generator(release)
     return release
+
+
+def _is_installed(release: str) -> bool:
+    from ..audit.surface.native_functions import installed_release
+    from ..torch_release import public_version
+
+    return release == public_version(installed_release())
+
+
+def _audited_with(release: str) -> int:
+    """Run this command again, but for --release, with the torch of a release; its exit code."""
+    from ..audit.running.release_environment import audit_again, python_with
+
+    return audit_again(python_with(release, say), sys.argv[1:])
 
 
 def _with_shipped(settings: Settings, shipped: str) -> list[Settings]:

@@ -18,6 +18,7 @@ from .printing import print_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ..kernels.verification.composition import Composition
     from ..kernels.verification.shipped import Beside
     from ..kernels.verification.timing import Timing
     from ..kernels.verification.verify import FamilyResult
@@ -149,6 +150,13 @@ def bench(
     profile: Profile = None,
     shipped: Shipped = None,
     on: On = MetalHost.HOST,
+    compiled: Annotated[
+        bool,
+        typer.Option(
+            "--compile",
+            help="Also what Inductor makes of the call without our kernel: launches, the memory they bind, and time.",
+        ),
+    ] = False,
     report: Annotated[Path | None, typer.Option(help="With --on nvidia: a folder for a page and a picture.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -157,6 +165,8 @@ def bench(
     With --on nvidia: our kernels beside torch's own CUDA operators and a copy, from 2^10 to 2^28 elements, in three
     dtypes, contiguous and strided.
     """
+    if on is MetalHost.NVIDIA and compiled:
+        raise typer.BadParameter("is for mps, and goes not with --on nvidia", param_hint="--compile")
     if on is MetalHost.NVIDIA:
         return bench_on_nvidia(_families(operators), elements, report, as_json)
     elements = elements or 2**20
@@ -168,9 +178,12 @@ def bench(
     families = _families(operators)
     timings = [measure(family, elements) for family in families]
     theirs = _shipped_milliseconds(families, shipped, elements)
+    compositions = _compositions(families, elements) if compiled else {}
     if as_json:
         told = [
-            asdict(timing) | ({"shipped": theirs.get(f)} if shipped else {})
+            asdict(timing)
+            | ({"shipped": theirs.get(f)} if shipped else {})
+            | ({"composition": asdict(compositions[f])} if compiled else {})
             for f, timing in zip(families, timings, strict=True)
         ]
         print_json({"simulated": simulated, "timings": told})
@@ -183,9 +196,34 @@ def bench(
         headers.append(f"shipped {shipped} ms")
         rows = [[*row, theirs.get(family)] for family, row in zip(families, rows, strict=True)]
     typer.echo(tabulate(rows, headers=headers, floatfmt=".3f"))
+    if compiled:
+        typer.echo()
+        typer.echo(
+            tabulate(
+                [_composition_row(each) for each in compositions.values()], headers=_COMPOSED, disable_numparse=True
+            )
+        )
     typer.echo(f"{elements} elements, float32, medians{_marked(simulated)}")
     if simulated:
         typer.echo("simulated: shaders ran on the CPU, so that these times say nothing about a GPU")
+
+
+def _compositions(families: Sequence[str], elements: int) -> dict[str, Composition]:
+    from ..kernels.verification.composition import composed
+
+    return {family: composed(family, elements) for family in families}
+
+
+_COMPOSED = ("overload", "launches", "compiled", "MB bound", "compiled", "compiled ms", "without our kernel, compiled")
+
+
+def _composition_row(each: Composition) -> tuple[object, ...]:
+    """The launches and the megabytes of both ways, a dash where one is not to be had."""
+    ways = (each.ours, each.compiled)
+    launches = [way.launches if way else "-" for way in ways]
+    megabytes = [f"{way.bound / 1e6:.3f}" if way else "-" for way in ways]
+    time = "-" if each.milliseconds is None else f"{each.milliseconds:.3f}"
+    return each.operator, *launches, *megabytes, time, each.says
 
 
 def _open_device(profile_name: str | None, lacking: bool = False) -> bool:

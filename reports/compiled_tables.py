@@ -12,6 +12,11 @@ NOTE = (
     "ran. `mpsmith report --compiled` has its cases."
 )
 
+FOUND_NOTE = (
+    "`mpsmith replay CASE --script` makes a case small, as a program for a Mac with the generated Metal beside it. "
+    "What looks like a known defect has its number: `mpsmith compiled defects`."
+)
+
 
 def cure_table(summary: AuditSummary) -> Table:
     """The operators that mps lacks or breaks as they are, and that are right in generated Metal."""
@@ -31,6 +36,28 @@ def break_table(summary: AuditSummary) -> Table:
         if operator.compiled and operator.compiled.breaks
     ]
     return _table("Compiling breaks it: the call works as it is", summary, rows)
+
+
+def found_table(summary: AuditSummary) -> Table:
+    """What the audit under torch.compile found, the worst first; it has the programs for a Mac."""
+    found = summary.compiled.findings if summary.compiled else ()
+    rows = [
+        (
+            each.verdict.value,
+            each.operator,
+            ", ".join(each.dtypes),
+            each.blame.value if each.blame else "",
+            each.looks_like,
+            each.reason,
+            each.example,
+            each.cases,
+        )
+        for each in found
+    ]
+    columns = ("verdict", "operator", "dtypes", "blame", "looks like", "reason", "case", "cases")
+    return Table(
+        marked("Found under torch.compile", summary), columns, tuple(rows), FOUND_NOTE, frozenset({"operator", "case"})
+    )
 
 
 def _row(operator: OperatorSummary, compiled: CompiledBeside, dtypes: tuple[str, ...]) -> tuple[Cell, ...]:

@@ -22,7 +22,7 @@ from ...errors import MpsmithError, one_line
 from ...simulator.metal.includes import embed, include_folders
 from ...simulator.metal.library import compile_program
 from ...simulator.metal.modes import mode_from_environment
-from ..wheel.code_generator import GENERATOR, code_generator
+from ..wheel.code_generator import GENERATOR, code_generator, version_of_checkout
 
 _PACKAGE = "torch._inductor.codegen"
 MODULE = f"{_PACKAGE}.mps"
@@ -48,7 +48,13 @@ class Generator:
 
 
 def generator_of(release: str) -> Generator:
-    """The code generator of a release, out of its macOS wheel. Raises WheelError where it cannot be had."""
+    """The code generator of a release, out of its macOS wheel; of a clone of upstream's where that is an absolute path.
+
+    Raises WheelError where it cannot be had.
+    """
+    clone = Path(release)
+    if clone.is_absolute():
+        return Generator(f"torch {version_of_checkout(clone)}", clone / GENERATOR, clone)
     folder = code_generator(release)
     return Generator(f"torch {release}", folder / GENERATOR, folder / "torch" / "include")
 

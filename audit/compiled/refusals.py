@@ -20,6 +20,8 @@ def verdict_of_exception(error: BaseException) -> CompiledVerdict:
     from torch._inductor.exc import InductorError
 
     chain = list(chain_of(error))
+    if any(isinstance(each, MemoryError) for each in chain):
+        return CompiledVerdict.CRASH
     if any(_is_of_metal(each) for each in chain):
         return CompiledVerdict.REJECTED
     if any(isinstance(each, Unsupported) for each in chain):
@@ -66,6 +68,8 @@ def chain_of(error: BaseException) -> Iterator[BaseException]:
 def reason_of(error: BaseException) -> str:
     """Why it came to the exception, in one line: its text, or of a bare one where it rose."""
     verdict = verdict_of_exception(error)
+    if verdict is CompiledVerdict.CRASH:
+        return "out of memory"
     if verdict is CompiledVerdict.REJECTED and (refused := _refusal(error)):
         return refused[0]
     cause = _of_inductor(error) if verdict is CompiledVerdict.NOT_LOWERED else error

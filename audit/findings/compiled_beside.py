@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from ..compiled.verdicts import CompiledVerdict, worst_compiled
+from ..compiled.verdicts import Blame, CompiledVerdict, worst_compiled
 from ..selection import DTYPES
 from ..verdicts import CaseVerdict, OverloadVerdict
 from .compiled_measurements import compiled_measurements
-from .compiled_summary import summarize_compiled
+from .compiled_summary import CompiledFinding, summarize_compiled
 from .store import Run, Store
 
 # What the calls of a dtype show as they are, where right results of generated Metal are better.
@@ -43,6 +43,31 @@ class CompiledBeside:
 
 
 @dataclass(frozen=True)
+class FoundCompiled:
+    """Cases of one operator that showed the same under torch.compile, without the generated source.
+
+    Attributes:
+        verdict: what they showed.
+        operator: as its source calls it.
+        dtypes: of the cases.
+        reason: why, of the example.
+        example: the label of one of them, which `mpsmith replay` takes.
+        cases: how many there are.
+        blame: who is answerable for a wrong result.
+        looks_like: the number of the known defect that it is taken for, or "".
+    """
+
+    verdict: CompiledVerdict
+    operator: str
+    dtypes: tuple[str, ...]
+    reason: str
+    example: str
+    cases: int
+    blame: Blame | None = None
+    looks_like: str = ""
+
+
+@dataclass(frozen=True)
 class CompiledLane:
     """The audit under torch.compile that stands beside an audit of calls as they are.
 
@@ -50,11 +75,13 @@ class CompiledLane:
         executed: in how many cases torch.compile was asked.
         dtypes: of these cases.
         operators: how many operators, as the sources name them, have each verdict.
+        findings: what is not right, the worst first.
     """
 
     executed: int
     dtypes: tuple[str, ...]
     operators: Mapping[CompiledVerdict, int]
+    findings: tuple[FoundCompiled, ...] = ()
 
 
 def compiled_run_beside(store: Store, run: Run) -> Run | None:
@@ -85,9 +112,27 @@ def compiled_lane(
         return None, {}
     found = summarize_compiled(store, beside)
     dtypes = {dtype for operator in found.operators for dtype in operator.dtypes}
-    return CompiledLane(found.executed, tuple(sorted(dtypes, key=_position)), dict(found.operator_counts)), {
-        name: _by_dtype(verdicts) for name, verdicts in compiled_measurements(found, operators).items()
-    }
+    lane = CompiledLane(
+        found.executed,
+        tuple(sorted(dtypes, key=_position)),
+        dict(found.operator_counts),
+        tuple(map(_without_source, found.findings)),
+    )
+    measured = compiled_measurements(found, operators)
+    return lane, {name: _by_dtype(verdicts) for name, verdicts in measured.items()}
+
+
+def _without_source(finding: CompiledFinding) -> FoundCompiled:
+    return FoundCompiled(
+        finding.verdict,
+        finding.operator,
+        finding.dtypes,
+        finding.reason,
+        finding.example,
+        finding.cases,
+        finding.blame,
+        finding.looks_like,
+    )
 
 
 def _by_dtype(verdicts: Mapping[str, Iterable[str]]) -> dict[str, CompiledVerdict]:

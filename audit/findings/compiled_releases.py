@@ -19,15 +19,17 @@ class GeneratorRun:
 
     Attributes:
         release: whose code generator it was.
-        overlay: whether that was laid over the installed Inductor.
+        overlay: whether that was laid over the Inductor of another one.
         verdicts: of every executed case, by its label.
         operators: of every case the operator that it is about.
+        base: the release whose Inductor it was laid over; the release itself where it was not.
     """
 
     release: str
     overlay: bool
     verdicts: Mapping[str, CompiledVerdict]
     operators: Mapping[str, str]
+    base: str = ""
 
     def operator_verdicts(self, labels: Iterable[str]) -> dict[str, CompiledVerdict]:
         """The worst verdict of each operator in these cases."""
@@ -50,6 +52,7 @@ class GeneratorCounts:
         others: how many are neither: refused, not lowered, racing.
         mended: what is right here and was not with the generator before, by name.
         broken: what was right with the generator before and is not here.
+        verdicts: of each operator, its worst.
     """
 
     run: GeneratorRun
@@ -60,6 +63,7 @@ class GeneratorCounts:
     others: int
     mended: tuple[str, ...]
     broken: tuple[str, ...]
+    verdicts: Mapping[str, CompiledVerdict]
 
 
 def generator_runs(store: Store) -> list[GeneratorRun]:
@@ -67,14 +71,16 @@ def generator_runs(store: Store) -> list[GeneratorRun]:
 
     Raises MpsmithError where there are fewer than two.
     """
-    newest: dict[str, Run] = {release_of(run): run for run in store.runs() if run.compiled and run.finished is not None}
+    finished = [run for run in store.runs() if run.compiled and run.finished is not None]
+    newest = {(release_of(run), bool(run.environment.get("codegen"))): run for run in finished}
     if len(newest) < 2:
         raise MpsmithError(
             f"{store.path}: there are not two audits under torch.compile with different code generators"
             " (run `mpsmith audit --compile`, and again with --codegen RELEASE)"
         )
-    ordered = sorted(newest, key=lambda name: sum(is_older(other, name) for other in newest))
-    return [_generator_run(store, name, newest[name]) for name in ordered]
+    # A release itself stands before its generator over another one.
+    ordered = sorted(newest, key=lambda key: (sum(is_older(other, key[0]) for other, _ in newest), key[1]))
+    return [_generator_run(store, key[0], newest[key]) for key in ordered]
 
 
 def release_of(run: Run) -> str:
@@ -89,7 +95,8 @@ def _generator_run(store: Store, release: str, run: Run) -> GeneratorRun:
         if case.found.verdict.executed:
             verdicts[case.label] = case.found.verdict
             operators[case.label] = operator_of(case.group.operator)
-    return GeneratorRun(release, bool(run.environment.get("codegen")), verdicts, operators)
+    base = public_version(str(run.environment["torch"]))
+    return GeneratorRun(release, bool(run.environment.get("codegen")), verdicts, operators, base)
 
 
 def compared(runs: Sequence[GeneratorRun]) -> list[GeneratorCounts]:
@@ -114,4 +121,5 @@ def _counts(
         len(verdicts) - right - wrong,
         tuple(sorted(name for name, was in before.items() if not was.is_right and verdicts[name].is_right)),
         tuple(sorted(name for name, was in before.items() if was.is_right and not verdicts[name].is_right)),
+        verdicts,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..compiled.verdicts import CompiledOutcome, CompiledVerdict
@@ -41,13 +42,21 @@ def require_compiler(device: AuditedDevice) -> None:
 
 
 def lay_over_codegen(release: str) -> None:
-    """Lay the code generator of a release over the installed one, for the rest of this process.
+    """Lay the code generator of a release, or of a clone, over the installed one, for the rest of this process.
 
     Raises MpsmithError where it cannot be had or does not fit.
     """
     from ..compiled.overlay import generator_of, lay_over
 
     lay_over(generator_of(release))
+
+
+def name_of_codegen(codegen: str) -> str:
+    """The version of a code generator that is laid over: the release, or what a clone says it is."""
+    from ..wheel.code_generator import version_of_checkout
+
+    clone = Path(codegen)
+    return version_of_checkout(clone) if clone.is_absolute() else codegen
 
 
 def compiled_groups(keys: Iterable[GroupKey], shapes: Shapes) -> list[GroupKey]:

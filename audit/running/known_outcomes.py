@@ -69,7 +69,7 @@ def known_outcomes(settings: Settings, environment: Mapping[str, Any]) -> KnownO
     Args:
         environment: of the audit, as its store has it.
     """
-    if not environment["simulated"] or settings.faults or settings.imports:
+    if not environment["simulated"] or settings.faults or settings.imports or _at_work(settings.codegen):
         return None
     chosen = (settings.seed, settings.samples.value, settings.codegen, settings.refuse_dtypes_of, settings.large)
     variables = {name: value for name, value in os.environ.items() if name.startswith(VARIABLES)}
@@ -79,6 +79,11 @@ def known_outcomes(settings: Settings, environment: Mapping[str, Any]) -> KnownO
     with contextlib.suppress(OSError):
         BuildCache(folder).discard_old(DAYS)
     return known
+
+
+def _at_work(codegen: str | None) -> bool:
+    """Whether the code generator is that of a clone, where somebody may be changing it."""
+    return codegen is not None and Path(codegen).is_absolute()
 
 
 def _torch_files() -> str:

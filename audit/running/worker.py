@@ -35,6 +35,7 @@ from .compiled import (
     compiled_sources,
     judged_compiled,
     lay_over_codegen,
+    name_of_codegen,
     require_compiler,
     with_own_sources,
 )
@@ -232,7 +233,7 @@ def plan() -> AuditPlan:
     groups = [key for source in wanted for key in in_order_of_execution(source)]
     found = environment(worker.device) | ({"shipped": settings.shipped} if worker.shipped else {})
     if settings.codegen is not None:
-        found["codegen"] = settings.codegen
+        found["codegen"] = name_of_codegen(settings.codegen)
     if worker.upstream:
         found["upstream"] = sorted(worker.upstream.overloads)
     kernels = tuple(worker.shipped.names) if worker.shipped else ()

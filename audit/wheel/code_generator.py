@@ -1,11 +1,13 @@
 """What generates Metal under torch.compile, out of a release's wheel: Inductor's back end for mps and the headers.
 
 Its generator is Python and its headers are texts, so that of any release can be read on any machine. A few hundred
-kilobytes are fetched of a wheel that is not in the cache.
+kilobytes are fetched of a wheel that is not in the cache. A clone of upstream's repository has both where they are
+written: whoever works on the generator needs no build.
 """
 
 from __future__ import annotations
 
+import subprocess
 import tempfile
 from pathlib import Path, PurePosixPath
 
@@ -51,3 +53,30 @@ def code_generator(release: str) -> Path:
             " on another disk"
         ) from None
     return folder
+
+
+def version_of_checkout(checkout: Path) -> str:
+    """What the clone of upstream's repository is, such as 2.16.0a0+git1a2b3c4d5: its version and its commit.
+
+    Its generator is `checkout / GENERATOR`; headers are found from the clone itself on. Raises WheelError for a folder
+    that has none.
+    """
+    try:
+        version = (checkout / "version.txt").read_text(encoding="utf-8").strip()
+    except OSError:
+        version = ""
+    if not version or not (checkout / GENERATOR).is_file():
+        raise WheelError(f"{checkout} is no clone of pytorch's repository: it has no version.txt or no {GENERATOR}")
+    require_version(version)
+    return f"{version}+git{commit}" if (commit := _commit(checkout)) else version
+
+
+def _commit(checkout: Path) -> str:
+    """The commit of the clone, "" of files without a history."""
+    if not (checkout / ".git").exists():
+        return ""
+    asked = ["git", "-C", str(checkout), "rev-parse", "--short=9", "HEAD"]
+    try:
+        return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""

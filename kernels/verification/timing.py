@@ -49,25 +49,26 @@ def measure(family: str, elements: int) -> Timing:
     torch.manual_seed(0)
     arguments = work.arguments(elements)
     overloads = [kernel.overload for kernel in catalog.family(family)]
-    on_mps = [_moved(argument, "mps") for argument in arguments]
+    on_mps = [moved(argument, "mps") for argument in arguments]
     with use(*overloads):
         answered = work.operator in registered()
-        kernel = _milliseconds(work, on_mps, torch.mps.synchronize) if answered else None
+        kernel = median_milliseconds(work.call, on_mps, torch.mps.synchronize) if answered else None
     with use():
         native = dispatcher.has_mps_kernel(work.operator)
         try:
-            without, without_is = _milliseconds(work, on_mps, torch.mps.synchronize), "native" if native else "fallback"
+            without = median_milliseconds(work.call, on_mps, torch.mps.synchronize)
+            without_is = "native" if native else "fallback"
         except NotImplementedError:
             without, without_is = None, "refused: PYTORCH_ENABLE_MPS_FALLBACK is off"
-    cpu = _milliseconds(work, list(arguments), lambda: None)
+    cpu = median_milliseconds(work.call, list(arguments), lambda: None)
     return Timing(work.operator, elements, kernel, without, without_is, cpu)
 
 
 def milliseconds_on_mps(work: Workload, elements: int) -> float:
     """The median time of a workload by whatever answers it on mps."""
     torch.manual_seed(0)
-    on_mps = [_moved(argument, "mps") for argument in work.arguments(elements)]
-    return _milliseconds(work, on_mps, torch.mps.synchronize)
+    on_mps = [moved(argument, "mps") for argument in work.arguments(elements)]
+    return median_milliseconds(work.call, on_mps, torch.mps.synchronize)
 
 
 def workload_of(family: str) -> Workload:
@@ -79,25 +80,26 @@ def workload_of(family: str) -> Workload:
     return workload
 
 
-def _moved(argument: Any, device: str) -> Any:
+def moved(argument: Any, device: str, *, copy: bool = False) -> Any:
+    """An argument of a workload with its tensors on the device; `copy`: with memory of their own in any case."""
     if isinstance(argument, torch.Tensor):
-        return argument.to(device)
-    return [item.to(device) for item in argument] if isinstance(argument, list) else argument
+        return argument.to(device, copy=copy)
+    return [item.to(device, copy=copy) for item in argument] if isinstance(argument, list) else argument
 
 
-def _milliseconds(work: Workload, arguments: list[Any], wait: Callable[[], None]) -> float:
+def median_milliseconds(call: Callable[..., Any], arguments: list[Any], wait: Callable[[], None]) -> float:
     """The median over rounds of calls, each round long enough for the clock."""
-    work.call(*arguments)
+    call(*arguments)
     wait()
     start = time.perf_counter()
-    work.call(*arguments)
+    call(*arguments)
     wait()
     calls = max(1, int(_ROUND_SECONDS / max(time.perf_counter() - start, 1e-6)))
     rounds = []
     for _ in range(_ROUNDS):
         start = time.perf_counter()
         for _ in range(calls):
-            work.call(*arguments)
+            call(*arguments)
         wait()
         rounds.append((time.perf_counter() - start) / calls * 1e3)
     return statistics.median(rounds)

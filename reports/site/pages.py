@@ -10,7 +10,7 @@ from ...audit.findings.overload_verdict import SEVERITY
 from ...audit.findings.results import AuditSummary
 from ..audit_overview import overview
 from ..compiled_tables import NOTE as COMPILED_NOTE
-from ..compiled_tables import in_a_sentence, in_one_word
+from ..compiled_tables import found_table, in_a_sentence, in_one_word
 from ..coverage_page import section_of
 from ..explorer_data import details, entry_table, legend, operator_table, overload_table
 from ..html_page import compiled, finding_tables, heading_of, run_tables
@@ -188,7 +188,9 @@ class Site:
         yield _Listing("kernels.html", "Kernels", about, tuple(table for table in gaps if table.rows))
         if summary.compiled is not None:
             about = "What becomes of each operator under torch.compile."
-            yield _Listing("compiled.html", "torch.compile", about, (*compiled(summary), _compiled_table(summary)))
+            found = [table for table in (found_table(summary),) if table.rows]
+            tables = (*found, *compiled(summary), _compiled_table(summary))
+            yield _Listing("compiled.html", "torch.compile", about, tables)
         if content.networks is not None:
             about = "Since which release well-known networks run without a fallback, and what they lack before."
             tables = tuple(networks.network_tables(content.networks))

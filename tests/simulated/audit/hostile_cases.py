@@ -108,6 +108,26 @@ class HostileToCpuSource(CaseSource):
         yield Case(lambda x: os.abort() if x.device.type == "cpu" else x, (torch.ones(2),))
 
 
+def endless(x: torch.Tensor) -> torch.Tensor:
+    """On mps a loop that whoever traces it unrolls for ever."""
+    while x.device.type == "mps":
+        x = x + 1
+    return harmless(x)
+
+
+class HostileToTracingSource(CaseSource):
+    """The second of two calls is never traced to its end."""
+
+    name = "hostile to tracing"
+
+    def groups(self) -> Iterable[GroupKey]:
+        yield GroupKey(self.name, "unrolls_for_ever", "", "float32", "fallback")
+
+    def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
+        yield Case(harmless, (torch.arange(4.0),))
+        yield Case(endless, (torch.arange(4.0),))
+
+
 class UnmakeableSource(CaseSource):
     """Its samples cannot be made: one group has none, one raises, one kills the process."""
 
@@ -126,4 +146,4 @@ class UnmakeableSource(CaseSource):
         raise ValueError("no samples today")
 
 
-mpsmith_case_sources = [HostileSource(), HostileToCpuSource(), UnmakeableSource()]
+mpsmith_case_sources = [HostileSource(), HostileToCpuSource(), HostileToTracingSource(), UnmakeableSource()]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from mpsmith.audit.compiled.verdicts import Blame, CompiledVerdict
 from mpsmith.audit.findings.compiled_summary import summarize_compiled
 from mpsmith.audit.findings.store import Store
@@ -30,3 +32,22 @@ def test_a_wrong_result_is_in_the_summary_with_its_metal(tmp_path: Path) -> None
     assert (finding.verdict, finding.blame, finding.cases) == (CompiledVerdict.WRONG, Blame.INDUCTOR, 2)
     assert finding.example == "compiled situations:where.beyond 32 bits:int64:0:compiled"
     assert "kernel void generated_kernel_0" in finding.source
+
+
+def test_a_call_that_is_never_traced_to_its_end_costs_one_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))  # of the workers
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    settings = Settings(
+        device=DeviceKind.SIMULATED,
+        workers=1,
+        timeout=8,
+        ops=("unrolls_for_ever",),
+        imports=("hostile_cases",),
+        compiled=Shapes.STATIC,
+        sources=("hostile to tracing",),
+    )
+    path = tmp_path / "store.sqlite"
+    run = run_audit(settings, path, resume=False, say=lambda text: None)
+    with Store.open(path) as store:
+        found = [case.found.verdict for case in store.compiled_cases(run.id)]
+    assert found == [CompiledVerdict.METAL, CompiledVerdict.TIMEOUT]

@@ -50,13 +50,16 @@ def test_an_old_profile_leaves_more_to_replace(fresh_python: FreshPython, tmp_pa
 
 
 def test_bench_times_kernel_fallback_and_cpu_and_says_what_it_ran_on(fresh_python: FreshPython) -> None:
-    done = run(fresh_python, "bench", "heaviside", "--elements", "64", "--json")
+    done = run(fresh_python, "bench", "heaviside", "--elements", "64", "--compile", "--json")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert report["simulated"]
     (timing,) = report["timings"]
     assert timing["without_is"] == "fallback"
     assert min(timing["kernel"], timing["without"], timing["cpu"]) > 0
+    composition = timing["composition"]
+    assert composition["ours"] == composition["compiled"] == {"launches": 1, "bound": 3 * 64 * 4}
+    assert composition["says"] == "as much as ours"
     text = run(fresh_python, "bench", "heaviside", "--elements", "64").stdout
     assert "say nothing about a GPU" in text
 

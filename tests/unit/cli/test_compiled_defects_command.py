@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from typer.testing import CliRunner
 
@@ -30,6 +32,19 @@ def test_a_script_is_printed_whole_and_alone() -> None:
     assert printed.exit_code == 0
     assert printed.stdout.startswith('"""U2: ')
     compile(printed.stdout, "U2.py", "exec")
+
+
+@pytest.mark.parametrize("others", [[], ["--compile", "--codegen", "2.14.1"]])
+def test_a_release_itself_is_for_audits_under_torch_compile_without_an_overlay(others: list[str]) -> None:
+    refused = run(app, ["audit", "--release", "2.15.0", *others])
+    assert refused.exit_code == 2
+    assert "goes with --compile, and not with --codegen" in refused.output.replace("\n", " ")
+
+
+def test_a_folder_that_is_no_clone_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    refused = run(app, ["audit", "--compile", "--codegen", str(tmp_path)])
+    assert isinstance(refused.exception, MpsmithError)
+    assert "is no clone of pytorch's repository" in str(refused.exception)
 
 
 def test_a_code_generator_is_laid_over_for_audits_under_torch_compile_alone() -> None:

@@ -59,6 +59,12 @@ class TestVerdictOfException:
         assert verdict_of_exception(error) is CompiledVerdict.NOT_LOWERED
         assert reason_of(error) == "CppCompileError: 'handle' was not declared"
 
+    def test_memory_that_runs_out_while_it_is_compiled_is_no_refusal(self) -> None:
+        """Of the limit of the worker, which would refuse the call as it is too."""
+        error = _inductor_error(MemoryError())
+        assert verdict_of_exception(error) is CompiledVerdict.CRASH
+        assert reason_of(error) == "out of memory"
+
     def test_a_cause_counts_as_the_exception_itself(self) -> None:
         error = RuntimeError("of the back end")
         error.__cause__ = SyntaxError(REFUSED)

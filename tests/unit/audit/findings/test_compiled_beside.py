@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.compiled.verdicts import CompiledOutcome, CompiledVerdict
-from mpsmith.audit.findings.compiled_beside import CompiledBeside, CompiledLane, beside
+from mpsmith.audit.findings.compiled_beside import CompiledBeside, CompiledLane, FoundCompiled, beside
 from mpsmith.audit.findings.results import AuditSummary
 from mpsmith.audit.findings.store import Store
 from mpsmith.audit.findings.summary import summarize
@@ -17,6 +17,8 @@ from mpsmith.audit.verdicts import CaseVerdict, Outcome, OverloadVerdict
 from mpsmith.reports import csv_report, json_report, markdown, terminal
 from mpsmith.reports.explorer_data import legend, operator_table
 from mpsmith.reports.operator_facts import operator_facts
+from mpsmith.reports.site.content import SiteContent
+from mpsmith.reports.site.writing import files
 from support.stores import begun, new_store, opinfo
 from support.surfaces import overload, surface
 
@@ -59,7 +61,8 @@ class TestBesideTheCallsAsTheyAre:
             "aten::sin": CompiledBeside(WRONG, {"float32": WRONG}, breaks=("float32",)),
             "aten::cos": None,
         }
-        assert summary.compiled == CompiledLane(2, ("float32",), {METAL: 1, WRONG: 1})
+        sin = FoundCompiled(WRONG, "sin", ("float32",), "", "opinfo:sin:float32:0:compiled", 1)
+        assert summary.compiled == CompiledLane(2, ("float32",), {METAL: 1, WRONG: 1}, (sin,))
 
     @pytest.mark.parametrize("other", [{"codegen": "2.15.0"}, {"torch": "2.12.0"}])
     def test_an_audit_of_another_generator_or_torch_says_nothing_of_this_one(
@@ -96,8 +99,18 @@ class TestReports:
         assert json_report.read(json_report.render(summary)).operators == summary.operators
         assert "metal: cure" in csv_report.render(summary)
 
+    def test_the_site_has_a_page_of_what_was_found_what_to_compile_and_every_operator(
+        self, summary: AuditSummary
+    ) -> None:
+        page = dict(files(SiteContent(summary)))["compiled.html"]
+        for heading in ("Found under torch.compile", "Compile it: generated Metal", "Compiling breaks it", "Operators"):
+            assert f"<h2>{heading}" in page
+        assert "opinfo:sin:float32:0:compiled" in page
+
     def test_without_such_an_audit_nothing_is_shown(self, tmp_path: Path) -> None:
         with new_store(tmp_path) as store:
-            text = markdown.render(with_both_audits(store, torch="2.12.0"))
+            found = with_both_audits(store, torch="2.12.0")
+        text = markdown.render(found)
+        assert "compiled.html" not in dict(files(SiteContent(found)))
         assert "torch.compile" not in text
         assert "compiled" not in text

@@ -23,7 +23,7 @@ METAL, ATEN, WRONG, REJECTED = (
 
 def ran(release: str, overlay: bool = True, **verdicts: CompiledVerdict) -> GeneratorRun:
     """An audit of cases "where_0", "where_1": the operator stands before the number."""
-    return GeneratorRun(release, overlay, verdicts, {label: label.partition("_")[0] for label in verdicts})
+    return GeneratorRun(release, overlay, verdicts, {label: label.partition("_")[0] for label in verdicts}, "2.13.0")
 
 
 def test_an_operator_counts_by_its_worst_case() -> None:
@@ -50,18 +50,22 @@ def test_only_cases_that_every_audit_executed_are_compared() -> None:
 
 
 def test_the_report_says_what_is_an_overlay_and_what_changed() -> None:
-    counts = compared([ran("2.13.0", False, where_0=WRONG), ran("2.15.0", where_0=METAL)])
+    counts = compared([ran("2.13.0", False, where_0=WRONG, sin_0=METAL), ran("2.15.0", where_0=METAL, sin_0=METAL)])
     page = compiled_releases_page(counts)
     assert "laid over the Inductor of torch 2.13.0" in page
     assert "2.15.0 (overlay)" in page
-    assert "- 2.15.0 mended where" in page
-    assert "2.15.0 mended where" in compiled_releases_text(counts)
+    assert "- 2.15.0 (overlay) mended where" in page
+    assert "| `where` | wrong | metal |" in page
+    assert "`sin`" not in page
+    assert "2.15.0 (overlay) mended where" in compiled_releases_text(counts)
     assert compiled_releases_data(counts)["releases"][1]["mended"] == ["where"]
 
 
-def stored(store: Store, codegen: str | None, verdict: CompiledVerdict, finished: bool = True) -> None:
+def stored(
+    store: Store, codegen: str | None, verdict: CompiledVerdict, finished: bool = True, torch: str = "2.13.0+cpu"
+) -> None:
     """One audit of one case under torch.compile."""
-    environment = {"torch": "2.13.0+cpu", "simulated": True} | ({"codegen": codegen} if codegen else {})
+    environment = {"torch": torch, "simulated": True} | ({"codegen": codegen} if codegen else {})
     run = store.begin_run(Settings(compiled=Shapes.STATIC, codegen=codegen).recorded(), environment)
     store.plan(run.id, [GroupKey("opinfo", "where", "", "int64", COMPILED)])
     (group,) = store.groups(run.id)
@@ -87,6 +91,17 @@ def test_the_newest_finished_audit_of_each_generator_is_read_the_oldest_release_
         ("2.9.1", True, [WRONG]),
         ("2.13.0", False, [REJECTED]),
         ("2.15.0", True, [METAL]),
+    ]
+
+
+def test_a_release_itself_stands_beside_its_generator_over_another_one(tmp_path: Path) -> None:
+    with Store.create(tmp_path / "audit.sqlite") as store:
+        stored(store, "2.15.0", WRONG)
+        stored(store, None, METAL, torch="2.15.0+cu130")
+        runs = generator_runs(store)
+    assert [(run.release, run.overlay, run.base) for run in runs] == [
+        ("2.15.0", False, "2.15.0"),
+        ("2.15.0", True, "2.13.0"),
     ]
 
 

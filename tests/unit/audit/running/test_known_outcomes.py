@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -105,3 +107,20 @@ def test_a_mac_and_code_that_is_not_ours_are_always_asked() -> None:
     assert known_outcomes(Settings(), {**ENVIRONMENT, "simulated": False}) is None
     assert known_outcomes(Settings(imports=("theirs",)), ENVIRONMENT) is None
     assert known_outcomes(Settings(faults=("a fault",)), ENVIRONMENT) is None
+    assert known_outcomes(Settings(codegen="/a/clone/of/pytorch"), ENVIRONMENT) is None
+
+
+def test_two_audits_share_one_cache(tmp_path: Path) -> None:
+    """Both ask for one case at once: each has its answer, and the next audit finds one."""
+    both, judging = threading.Barrier(2), Judging()
+
+    def judged_at_once() -> CompiledOutcome:
+        both.wait(timeout=60)
+        return judging()
+
+    with ThreadPoolExecutor(2) as pool:
+        asked = [pool.submit(KnownOutcomes(tmp_path, "a").outcome_of, LABEL, judged_at_once) for _ in range(2)]
+    assert [each.result() for each in asked] == [WRONG, WRONG]
+    assert KnownOutcomes(tmp_path, "a").outcome_of(LABEL, judging) == WRONG
+    assert judging.asked == 2
+    assert len(list(tmp_path.rglob("*.json"))) == 1
