@@ -39,7 +39,8 @@ def _is_call(text: list[str], i: int) -> bool:
 def _indirect_calls(tokens: Tokens, program: Program, calls: set[int]) -> set[int]:
     """Calls, by name, of functions that hold operations themselves."""
     text = tokens.text
-    named = {f.name for f in program.functions}
+    # Operators are called by a sign or through an object: of `operator()` only the bracket would be left.
+    named = {f.name for f in program.functions if f.name.isidentifier()}
     uses: dict[str, list[int]] = {}
     for i, token in enumerate(text):
         if token in named and _is_call(text, i):

@@ -1,6 +1,6 @@
 // metal_math, metal_common, metal_geometric, metal_integer, metal_relational and metal_pack.
 //
-// half and bfloat are computed in float and rounded once. The bfloat overloads are templates that accept bfloat
+// half and bfloat are computed in float and rounded once, but for what hangs on their own spacing. The bfloat overloads are templates that accept bfloat
 // alone, so that an int argument stays ambiguous, as it is in Metal.
 #pragma once
 #include "vector.h"
@@ -25,6 +25,23 @@
     for (int i = 0; i < N; i++) a[i] = name((T)a[i], (T)b[i]); \
     return a; \
   }
+// What hangs on the type's own spacing: not computed in float.
+#define MSL_OF_TYPE_1(name) \
+  MSL_INLINE float name(float x) { return metal::msl_##name(x); } \
+  MSL_INLINE half name(half x) { return metal::msl_##name(x); } \
+  template <MSL_IF_BFLOAT> MSL_INLINE B name(B x) { return metal::msl_##name(x); } \
+  template <class T, int N> MSL_INLINE vec<T, N> name(vec<T, N> v) { \
+    for (int i = 0; i < N; i++) v[i] = name((T)v[i]); \
+    return v; \
+  }
+#define MSL_OF_TYPE_2(name) \
+  MSL_INLINE float name(float x, float y) { return metal::msl_##name(x, y); } \
+  MSL_INLINE half name(half x, half y) { return metal::msl_##name(x, y); } \
+  template <MSL_IF_BFLOAT> MSL_INLINE B name(B x, B y) { return metal::msl_##name(x, y); } \
+  template <class T, int N> MSL_INLINE vec<T, N> name(vec<T, N> a, vec<T, N> b) { \
+    for (int i = 0; i < N; i++) a[i] = name((T)a[i], (T)b[i]); \
+    return a; \
+  }
 #define MSL_REDUCE_PERIOD(f, period) __builtin_##f(M_PI_F * __builtin_fmodf(x, period))
 
 #define MSL_FUNCTIONS \
@@ -40,16 +57,41 @@
   MSL_UNARY(round, __builtin_roundf(x)) MSL_UNARY(rint, __builtin_rintf(x)) MSL_UNARY(fabs, __builtin_fabsf(x)) \
   MSL_UNARY(sinpi, MSL_REDUCE_PERIOD(sinf, 2.0f)) MSL_UNARY(cospi, MSL_REDUCE_PERIOD(cosf, 2.0f)) \
   MSL_UNARY(tanpi, MSL_REDUCE_PERIOD(tanf, 1.0f)) \
-  MSL_UNARY(fract, __builtin_fminf(x - __builtin_floorf(x), 0.99999994f)) \
+  MSL_OF_TYPE_1(fract) \
   MSL_UNARY(saturate, __builtin_fminf(__builtin_fmaxf(x, 0.0f), 1.0f)) \
   MSL_UNARY(sign, x > 0 ? 1.0f : (x < 0 ? -1.0f : 0.0f)) \
   MSL_BINARY(pow, __builtin_powf(x, y)) MSL_BINARY(powr, __builtin_powf(x, y)) \
   MSL_BINARY(atan2, __builtin_atan2f(x, y)) MSL_BINARY(fmod, __builtin_fmodf(x, y)) \
   MSL_BINARY(fmin, __builtin_fminf(x, y)) MSL_BINARY(fmax, __builtin_fmaxf(x, y)) \
   MSL_BINARY(copysign, __builtin_copysignf(x, y)) MSL_BINARY(fdim, __builtin_fdimf(x, y)) \
-  MSL_BINARY(step, y < x ? 0.0f : 1.0f) MSL_BINARY(nextafter, __builtin_nextafterf(x, y)) MSL_BINARY(divide, x / y)
+  MSL_BINARY(step, y < x ? 0.0f : 1.0f) MSL_OF_TYPE_2(nextafter) MSL_BINARY(divide, x / y)
 
 namespace metal {
+// The part above the floor, less than 1 in the type's own rounding.
+template <class T> MSL_INLINE T msl_fract(T value, T below_one) {
+  float x = value;
+  if (__builtin_isinf(x)) return (T)0.0f;
+  T part = (T)(x - __builtin_floorf(x));
+  return part < below_one ? part : x != x ? value : below_one;
+}
+MSL_INLINE float msl_fract(float x) { return msl_fract(x, 0x1.fffffep-1f); }
+MSL_INLINE half msl_fract(half x) { return msl_fract(x, (half)0x1.ffcp-1f); }
+template <MSL_IF_BFLOAT> MSL_INLINE B msl_fract(B x) { return msl_fract(x, (bfloat)0x1.fep-1f); }
+
+// The neighbour of x towards y, by the bits.
+template <class Bits, class T> MSL_INLINE T msl_neighbour(T x, T y) {
+  if ((float)x != (float)x || (float)x == (float)y) return (float)x != (float)x ? x : y;
+  if ((float)y != (float)y) return y;
+  const Bits sign = (Bits)((Bits)1 << (sizeof(Bits) * 8 - 1));
+  Bits bits = __builtin_bit_cast(Bits, x);
+  if ((float)x == 0.0f) return __builtin_bit_cast(T, (Bits)((float)y > 0.0f ? 1 : sign | 1));
+  bool away = ((float)y > (float)x) == !(bits & sign);
+  return __builtin_bit_cast(T, (Bits)(away ? bits + 1 : bits - 1));
+}
+MSL_INLINE float msl_nextafter(float x, float y) { return msl_neighbour<unsigned int>(x, y); }
+MSL_INLINE half msl_nextafter(half x, half y) { return msl_neighbour<unsigned short>(x, y); }
+template <MSL_IF_BFLOAT> MSL_INLINE B msl_nextafter(B x, B y) { return msl_neighbour<unsigned short>(x, y); }
+
 MSL_FUNCTIONS
 
 // Mixed arithmetic arguments meet in float, as they do in Metal for these functions.
@@ -328,6 +370,10 @@ MSL_INLINE uint pack_half_to_snorm4x8(half4 v) { return pack_float_to_snorm4x8(f
 #undef MSL_BINARY
 #define MSL_UNARY(name, expression) using metal::name;
 #define MSL_BINARY(name, expression) using metal::name;
+#undef MSL_OF_TYPE_1
+#undef MSL_OF_TYPE_2
+#define MSL_OF_TYPE_1(name) using metal::name;
+#define MSL_OF_TYPE_2(name) using metal::name;
 #define MSL_VARIANT(variant) \
   namespace variant { \
   using namespace metal; \
@@ -358,6 +404,8 @@ MSL_VARIANT(fast)
 #undef MSL_VARIANT
 #undef MSL_UNARY
 #undef MSL_BINARY
+#undef MSL_OF_TYPE_1
+#undef MSL_OF_TYPE_2
 #undef MSL_FUNCTIONS
 #undef MSL_SPREAD_2
 #undef MSL_SPREAD_3

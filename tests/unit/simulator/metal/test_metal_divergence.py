@@ -135,6 +135,21 @@ def test_lanes_that_return_early_from_a_function_wait_for_the_others() -> None:
     )
 
 
+def test_a_call_through_an_object_waits_for_nobody() -> None:
+    helper = """
+    struct Sum { int operator()(int x) { return simd_sum(x); } };
+    struct Add {
+      int operator()(int a, int b) { return a + b; }
+      int operator()(int a, int b, int c) { return this->operator()(a, b) + (int)(c); }
+    };"""
+    body = """
+    Add add; Sum sum;
+    int s = 0;
+    for (uint i = lane; i < 50; i += 32) s = add(s, 1, 0);
+    out[lane] = sum(s);"""
+    np.testing.assert_array_equal(lanes(body, helper), np.full(32, 50))
+
+
 def test_break_and_continue() -> None:
     body = """
     int s = 0;

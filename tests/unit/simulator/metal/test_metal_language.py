@@ -147,6 +147,20 @@ def test_float_functions(expression: str, reference: Any) -> None:
     np.testing.assert_allclose(found, reference(x.astype(np.float64)), rtol=2e-6, atol=1e-6)
 
 
+def test_neighbours_and_parts_of_half_are_those_of_half() -> None:
+    x = np.array([0, 1, -1, 0.3, 65504, -6e-8, 2, np.inf], np.float16)
+    y = np.array([1, 2, 1, -1, np.inf, 0, 2, 0], np.float16)
+    with np.errstate(over="ignore"):
+        expected = np.nextafter(x, y)
+    np.testing.assert_array_equal(per_thread("nextafter(x[i], y[i])", np.float16, x=x, y=y), expected)
+    small = np.array([-6e-8, 0.25, -0.25, 3.5], np.float16)
+    below_one = np.float16(1) - np.float16(2**-11)
+    expected = np.array([below_one, 0.25, 0.75, 0.5], np.float16)
+    np.testing.assert_array_equal(per_thread("precise::fract(x[i])", np.float16, 4, x=small), expected)
+    bits = per_thread("as_type<short>(nextafter(bfloat(float(x[i])), bfloat(0.0f)))", np.int16, 1, x=x[1:2])
+    assert bits[0] == 0x3F7F
+
+
 def test_minimum_gives_way_to_the_number() -> None:
     found = per_thread("i == 0 ? min(NAN, 3.0f) : i == 1 ? max(2.0f, NAN) : fmin(NAN, 1.0f)", np.float32, 3)
     np.testing.assert_array_equal(found, [3, 2, 1])
