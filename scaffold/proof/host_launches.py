@@ -21,7 +21,11 @@ _TYPES = ("float", "half", "bfloat")
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _KERNEL = re.compile(r"\bkernel\s+void\s+(?P<name>\w+)\s*\(")
-_PARAMETER = re.compile(r"^(?P<type>.*?)(?P<name>\w+)\s*(?:\[\[\s*(?P<attribute>\w+)[^\]]*\]\])?$", re.DOTALL)
+_PARAMETER = re.compile(
+    r"^(?P<type>.*?)(?P<name>\w+)\s*"
+    r"(?:\[\[\s*(?P<attribute>\w+)\s*(?:\(\s*(?P<index>\d+)\s*\))?[^\]]*\]\])?$",
+    re.DOTALL,
+)
 _LAUNCH = re.compile(r"\blaunch\s*\(")
 _NAME = re.compile(
     r'"(?P<stem>\w+)"\s*(?P<typed>\+\s*(?:mps_support::|stable_support::)?(?:metal_type|scalarToMetalTypeString)\b)?'
@@ -29,6 +33,11 @@ _NAME = re.compile(
 _SUPPORT = re.compile(r"\b(?:mps|stable)_support\b")
 _ASKED = re.compile(r'\bgetKernelFunction\s*\(\s*(?=")')
 _LITERAL_FUNCTION = re.compile(r'newFunctionWithName:\s*@"(?P<name>\w+)"')
+_SECOND_ENCODER = re.compile(r"\bcommandBuffer\s*\(\s*\)\s+computeCommandEncoder\b")
+_STORAGE = r"(?:(?P<tensor>\w+)\.storage\(\)\.data\(\)|getMTLBufferStorage\(\s*(?P<other>\w+)\s*\))"
+_BUFFER_OF_TENSOR = re.compile(rf"\b(?P<buffer>\w+)\s*=[^;=]*?{_STORAGE}")
+_AT_BEGINNING = re.compile(rf"\bsetBuffer:\s*(?:(?P<buffer>\w+)|[^;]*?{_STORAGE}[^;:]*?)\s+offset:\s*0\s+atIndex:")
+_BYTES = re.compile(r"\bsetBytes:\s*&(?P<name>\w+)\s+length:\s*sizeof\((?P<measured>[^()]*)\)")
 _DENSE = re.compile(r"^(?P<name>\w+)_dense$")
 
 
@@ -43,13 +52,18 @@ class DeclaredBuffer:
 
 
 def kernel_parameters(programs: Sequence[str]) -> dict[str, list[DeclaredBuffer]]:
-    """The buffers of each kernel function that is written in these programs, templates included, by its name."""
+    """The buffers of each kernel function that is written in these programs, templates included, by its name.
+
+    In the order of their indices.
+    """
     found = {}
     for program in programs:
         text = _COMMENT.sub(lambda match: "\n" * match[0].count("\n"), program)
         for kernel in _KERNEL.finditer(text):
             words = [_PARAMETER.match(" ".join(part.split())) for part in _arguments(text, kernel.end() - 1)]
             bound = [word for word in words if word and word["attribute"] in ("buffer", None)]
+            if all(word["index"] for word in bound):
+                bound.sort(key=lambda word: int(word["index"]))
             found[kernel["name"]] = [_parameter(word) for word in bound]
     return found
 
@@ -101,11 +115,37 @@ def check_encoders(path: Path, text: str) -> list[Diagnostic]:
     if prepared and not re.search(r"\bdispatchThread(s|groups)\b", code):
         message = "a pipeline is set and nothing is dispatched: the kernel never runs"
         findings.append(_error(path, code, prepared.start(), message))
+    for match in _SECOND_ENCODER.finditer(code):
+        if not re.search(r"\bendKernelCoalescing\b", code):
+            message = "a second encoder on a command buffer on which torch has one open: take stream->commandEncoder()"
+            findings.append(_error(path, code, match.start(), message))
+    findings += _offsets(path, code)
+    findings += _lengths(path, code)
     for start in re.finditer(r"\bstartEncoding\s*\(", code):
         if not re.search(r"\bdispatch\s*\(|\bdispatchThread", code[start.end() :]):
             message = "encoding starts and nothing is dispatched: the kernel never runs"
             findings.append(_error(path, code, start.start(), message))
     return findings
+
+
+def _offsets(path: Path, code: str) -> Iterator[Diagnostic]:
+    """Tensors that are bound from the beginning of their storage."""
+    tensors = {match["buffer"]: match["tensor"] or match["other"] for match in _BUFFER_OF_TENSOR.finditer(code)}
+    for match in _AT_BEGINNING.finditer(code):
+        tensor = tensors.get(match["buffer"]) if match["buffer"] else match["tensor"] or match["other"]
+        if tensor:
+            message = f"the tensor {tensor} is bound from the beginning of its storage, without its own offset"
+            yield _error(path, code, match.start(), message)
+
+
+def _lengths(path: Path, code: str) -> Iterator[Diagnostic]:
+    """Numbers that are passed by value with the bytes of another type than theirs."""
+    for match in _BYTES.finditer(code):
+        name, measured = match["name"], match["measured"].strip()
+        declared = re.findall(rf"([\w:]+)\s*&?\s*\b{name}\s*[,)=;{{]", code[: match.start()])
+        if declared and measured not in (name, declared[-1]) and re.fullmatch(r"[\w:]+", measured):
+            message = f"{name} is {declared[-1]}, and as many bytes as {measured} has are passed: write sizeof({name})"
+            yield _error(path, code, match.start(), message)
 
 
 def _launches(code: str) -> Iterator[tuple[int, str, bool, list[str] | None]]:
@@ -140,6 +180,9 @@ def _problems(arguments: Sequence[str], declared: Sequence[DeclaredBuffer]) -> I
         yield f"{len(arguments)} arguments are bound, and the kernel has {len(declared)} buffers"
         return
     known = {parameter.name for parameter in declared}
+    named = [_variable(argument) for argument in arguments]
+    # A variable may be bound twice on purpose; one that its own parameter does not get is in the wrong place.
+    in_place = {name for name, parameter in zip(named, declared, strict=True) if name == parameter.name}
     for index, (argument, parameter) in enumerate(zip(arguments, declared, strict=True)):
         where = f"buffer {index}, {parameter.name}"
         dense = _DENSE.match(argument)
@@ -147,6 +190,8 @@ def _problems(arguments: Sequence[str], declared: Sequence[DeclaredBuffer]) -> I
             yield f"{where}, is a number, and the tensor {argument} is bound"
         elif dense and dense["name"] in known and dense["name"] != parameter.name:
             yield f"{where}, is bound to {argument}, which belongs to the parameter {dense['name']}"
+        elif not dense and named[index] in known - in_place:
+            yield f"{where}, is bound to {argument}, which belongs to the parameter {named[index]}"
         number = _number(argument)
         if number and parameter.is_pointer:
             yield f"{where}, points to memory, and the number {argument} is bound"
@@ -171,6 +216,12 @@ def _number(argument: str) -> str:
     if argument == "row_length":
         return "int64_t"
     return "float" if re.search(r"(\.|->)to<float>\(\)|^float\(|\df$", argument) else ""
+
+
+def _variable(argument: str) -> str:
+    """The variable that is bound as a number, converted or not; empty for anything else."""
+    match = re.fullmatch(r"(?:static_cast<\w+>\()?(\w+)(?:(?:\.|->)to<\w+>\(\))?\)?", argument)
+    return match[1] if match else ""
 
 
 def _unknown(path: Path, code: str, place: int, wanted: Sequence[str], names: Collection[str]) -> list[Diagnostic]:

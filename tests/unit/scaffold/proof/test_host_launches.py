@@ -115,6 +115,18 @@ class TestLaunches:
         )
         assert any("buffer 0, self, is bound to values_dense" in one for one in said(HOST, swapped))
 
+    def test_numbers_swapped_in_metal(self) -> None:
+        swapped = METAL.replace("row_length [[buffer(3)]]", "row_length [[buffer(5)]]").replace(
+            "threads [[buffer(5)]]", "threads [[buffer(3)]]"
+        )
+        findings = said(HOST, swapped)
+        assert any("buffer 3, threads, is bound to row_length" in one for one in findings)
+        assert any("buffer 5, row_length, is bound to static_cast<int64_t>(threads)" in one for one in findings)
+
+    def test_a_number_may_be_bound_twice(self) -> None:
+        twice = METAL.replace("constant float& scale", "constant long& columns")
+        assert said(HOST.replace("static_cast<float>(scale)", "row_length"), twice) == []
+
     @pytest.mark.parametrize(
         ("old", "new", "message"),
         [
@@ -185,3 +197,53 @@ class TestSignatures:
     def test_what_does_not_exist_or_cannot_be_named_is_left_alone(self) -> None:
         assert self.asserted(self.HOST.replace('"mode"', '"modus"')) == ""
         assert self.asserted(f"namespace mine {{\n{self.HOST}}}\n") == ""
+
+
+ARGUMENTS = """
+void set_argument(id<MTLComputeCommandEncoder> encoder, NSUInteger index, const at::Tensor& tensor) {
+  id<MTLBuffer> buffer = (__bridge id<MTLBuffer>)const_cast<void*>(tensor.storage().data());
+  [encoder setBuffer:buffer offset:tensor.storage_offset() * tensor.element_size() atIndex:index];
+  [encoder setBuffer:getMTLBufferStorage(tensor) offset:tensor.storage_offset() * 4 atIndex:index];
+}
+void set_argument(id<MTLComputeCommandEncoder> encoder, NSUInteger index, int64_t value) {
+  id<MTLBuffer> scratch = [device newBufferWithLength:64 options:0];
+  [encoder setBuffer:scratch offset:0 atIndex:index];
+  [encoder setBytes:&value length:sizeof(value) atIndex:index];
+  [encoder setBytes:&value length:sizeof(int64_t) atIndex:index];
+}
+"""
+
+
+class TestWhatIsEncoded:
+    def test_what_is_right_is_not_spoken_of(self) -> None:
+        assert check_encoders(Path("a.h"), ARGUMENTS) == []
+
+    @pytest.mark.parametrize(
+        ("old", "new", "line", "message"),
+        [
+            (
+                "buffer offset:tensor.storage_offset() * tensor.element_size()",
+                "buffer offset:0",
+                4,
+                "the tensor tensor is",
+            ),
+            ("(tensor) offset:tensor.storage_offset() * 4", "(tensor) offset:0", 5, "the tensor tensor is bound from"),
+            (
+                "length:sizeof(value)",
+                "length:sizeof(int32_t)",
+                10,
+                "value is int64_t, and as many bytes as",
+            ),
+        ],
+    )
+    def test_bytes_and_offsets(self, old: str, new: str, line: int, message: str) -> None:
+        assert old in ARGUMENTS
+        (finding,) = check_encoders(Path("a.h"), ARGUMENTS.replace(old, new))
+        assert finding.line == line
+        assert finding.message.startswith(message)
+
+    def test_a_second_encoder(self) -> None:
+        second = "id<MTLComputeCommandEncoder> other = [stream->commandBuffer() computeCommandEncoder];\n"
+        (finding,) = check_encoders(Path("a.h"), SUPPORT + second)
+        assert "a second encoder" in finding.message
+        assert check_encoders(Path("a.h"), SUPPORT + "stream->endKernelCoalescing();\n" + second) == []

@@ -137,6 +137,25 @@ MUTATIONS: dict[str, tuple[list[Edit], str]] = {
         "no viable conversion from returned value",
     ),
     "a Metal source of another name": ([(HOST, "built(kModeMetal)", "built(kModesMetal)")], "kModesMetal"),
+    "numbers of one type swapped in Metal": (
+        [
+            (METAL, "row_length [[buffer(3)]]", "row_length [[buffer(4)]]"),
+            (METAL, "threads [[buffer(4)]]", "threads [[buffer(3)]]"),
+        ],
+        "threads, is bound to row_length|row_length, is bound to",
+    ),
+    "a number bound with the bytes of another type": (
+        [(SUPPORT, "length:sizeof(value)", "length:sizeof(int32_t)")],
+        "as many bytes as int32_t has",
+    ),
+    "a tensor bound without its offset": (
+        [(SUPPORT, "offset:tensor.storage_offset() * tensor.element_size()", "offset:0")],
+        "without its own offset",
+    ),
+    "a second encoder": (
+        [(SUPPORT, DISPATCH, f"    (void)[stream->commandBuffer() computeCommandEncoder];\n{DISPATCH}")],
+        "a second encoder on a command buffer",
+    ),
     "a kernel's function of another name": (
         [(METAL, "kernel void mode(", "kernel void modal(")],
         "no kernel template has that name",
