@@ -155,6 +155,52 @@ def corpus(
         raise typer.Exit(1)
 
 
+@app.command(name="corpus-kernels")
+def corpus_kernels(
+    project: Annotated[
+        list[str] | None, typer.Argument(metavar="[PROJECT]...", help="Only these projects.", show_default=False)
+    ] = None,
+    tree: Annotated[
+        list[str] | None,
+        typer.Option("--tree", metavar="PROJECT=FOLDER", help="A checkout of a project that no index has."),
+    ] = None,
+    fetch: Annotated[bool, typer.Option(help="Download what a package index has.")] = True,
+    each: Annotated[int, typer.Option(min=0, help="Kernels to run of each recipe; 0 for all.")] = 8,
+    checked: Annotated[int, typer.Option(min=0, help="How many of these to run in checked as well.")] = 1,
+    output: Annotated[Path | None, typer.Option(help="Write the page of the documentation.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run kernels of public projects and compare them with references; exit with 1 if one disagrees or is stopped."""
+    from ..simulator.corpus.executing import KernelRun, execute_project
+    from ..simulator.corpus.fetching import tree_of
+    from ..simulator.corpus.kernels_page import page, table
+    from ..simulator.corpus.projects import chosen, parse_trees
+    from ..simulator.corpus.recipes import RECIPES
+
+    trees = parse_trees(tree or [])
+    with_recipes = {recipe.project for recipe in RECIPES}
+    runs: list[KernelRun] = []
+    missing = []
+    for one in chosen(project or []):
+        if one.name not in with_recipes:
+            continue
+        folder = trees.get(one.name) or tree_of(one, fetch)
+        if folder is None:
+            missing.append(one)
+            say(f"{one.name}: not here; check out {one.git} at {one.commit} and give --tree {one.name}=FOLDER")
+            continue
+        say(f"{one.name} {one.version}: running")
+        runs += execute_project(one, folder, each, checked, RECIPES)
+    if as_json:
+        print_json([asdict(run) for run in runs])
+    else:
+        print(table(runs))
+    if output:
+        output.write_text(page(runs, missing), encoding="utf-8")
+    if any(run.outcome in ("disagrees", "stopped") for run in runs):
+        raise typer.Exit(1)
+
+
 def _read(file: Path) -> str:
     from ..errors import MpsmithError
 
