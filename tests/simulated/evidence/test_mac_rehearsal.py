@@ -47,7 +47,7 @@ def test_evidence_is_collected_checked_and_added_as_on_a_mac(mac: PosedMac) -> N
     mac.run("mpsmith", "evidence", "add", "evidence.json.gz")
     entry = load(mac.folder / "registry")[OPERATOR]
     assert entry.status is Status.verified
-    assert entry.measured["mps"].verdict == "fallback"
+    assert entry.measured["mps"].verdict == "missing"
 
 
 @pytest.mark.rehearsal
@@ -65,7 +65,7 @@ def test_the_commands_of_the_macos_job(mac: PosedMac) -> None:
         cases = [case.outcome for case in store.cases(run.id)]
     assert not run.simulated
     assert {name for outcome in cases for name in outcome.fallbacks} == {f"{OPERATOR}.out"}
-    assert load(mac.folder / "registry")[OPERATOR].measured["mps"].verdict == "fallback"
+    assert load(mac.folder / "registry")[OPERATOR].measured["mps"].verdict == "missing"
     page = (mac.folder / "reports" / "published" / "operators" / "heaviside.html").read_text()
     assert "SIMULATED" not in page
 
