@@ -90,12 +90,13 @@ def main(family: str, folder: Path, overloads: list[str]) -> PatchRun:
     from ..simulator import metal
     from ..simulator.device import loading as device
     from ..simulator.objc.loading import load_extension
+    from .targets.upstream.family import in_patches
 
     has_code = (folder / SETUP).is_file()
     library = _extension(folder) if has_code else _rows_alone(family, folder, overloads)
     device.load(profile(None))
     metal.install()
-    kernels = [kernel.overload for kernel in catalog.family(family) if kernel.applies is None]
+    kernels = [kernel.overload for kernel in catalog.family(family) if in_patches(kernel)]
     with use(*kernels):
         # Rows alone bring no kernel: on the simulated device the CPU's stands in for the release's own.
         expected = dict(_results(family, overloads, "mps" if has_code else "cpu"))

@@ -26,6 +26,7 @@ namespace {
 
 #include "shared/lapack.h"
 #include "shared/launch.h"
+const std::string reflectors_of = "qr_";
 #include "shared/reflectors.h"
 
 void check_castable(const Tensor& self, const Tensor& out, const char* name) {

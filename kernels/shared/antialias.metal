@@ -51,9 +51,7 @@ kernel void antialias_weights(
   windows[2 * o + 1] = count;
 }
 
-#define WEIGHTS(F) \
-  template [[host_name("weights_" #F)]] kernel void antialias_weights<F>( \
+// The kernel of a filter under a name of the family's own: all families may come to stand in one library.
+#define WEIGHTS(NAME, F) \
+  template [[host_name(NAME #F)]] kernel void antialias_weights<F>( \
       device int*, device float*, constant long*, constant float&, uint);
-WEIGHTS(linear)
-WEIGHTS(cubic)
-WEIGHTS(lanczos)

@@ -1,3 +1,4 @@
+// What the names of the kernels begin with, `reflectors_of`, is the family's own and defined before this.
 // One group makes so many reflectors, and applies them to each other, before all groups apply them to what is behind.
 constexpr int panel = 32;
 // A matrix with so few reflectors is left to one group from beginning to end.
@@ -14,8 +15,9 @@ inline void reflect(
   const auto groups = matrices_of(columns) * (targets - skipped);
   if (groups != 0) {
     launch_rows(
-        "qr_reflect_" + scalarToMetalTypeString(columns), groups, 32, columns, factors, taus, m, targets, skipped,
-        static_cast<int>(factors.size(-2)), static_cast<int>(taus.size(-1)), first, last, static_cast<int>(adjoint));
+        reflectors_of + "reflect_" + scalarToMetalTypeString(columns), groups, 32, columns, factors, taus, m, targets,
+        skipped, static_cast<int>(factors.size(-2)), static_cast<int>(taus.size(-1)), first, last,
+        static_cast<int>(adjoint));
   }
 }
 
@@ -32,7 +34,8 @@ inline void factorize(const Tensor& columns, const Tensor& taus) {
   for (int first = 0; first < reflectors; first += width) {
     const auto last = std::min(first + width, reflectors);
     launch_rows(
-        "qr_panel_" + scalarToMetalTypeString(columns), batch, 256, columns, taus, m, n, first, last, alone ? n : last);
+        reflectors_of + "panel_" + scalarToMetalTypeString(columns), batch, 256, columns, taus, m, n, first, last,
+        alone ? n : last);
     if (last < n && !alone) {
       reflect(columns, columns, taus, last, first, last, /*adjoint=*/true);
     }

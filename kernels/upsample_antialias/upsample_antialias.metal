@@ -58,3 +58,7 @@ BACKWARD(half, float)
 BACKWARD(bfloat, float)
 BACKWARD(float, half)
 BACKWARD(float, bfloat)
+
+WEIGHTS("weights_", linear)
+WEIGHTS("weights_", cubic)
+WEIGHTS("weights_", lanczos)

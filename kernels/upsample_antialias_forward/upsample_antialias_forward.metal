@@ -75,3 +75,7 @@ FORWARD(half, float)
 FORWARD(bfloat, float)
 FORWARD(float, half)
 FORWARD(float, bfloat)
+
+WEIGHTS("forward_weights_", linear)
+WEIGHTS("forward_weights_", cubic)
+WEIGHTS("forward_weights_", lanczos)

@@ -118,7 +118,7 @@ def _tables(
     room = 2 * math.ceil(SUPPORT[filter_name] * max(scale, 1.0)) + 1
     windows = torch.empty((outputs, 2), dtype=torch.int32, device=device)
     weights = torch.empty((outputs, room), dtype=torch.float32, device=device)
-    table = _shader.kernel(f"weights_{filter_name}", device)
+    table = _shader.kernel(f"forward_weights_{filter_name}", device)
     table(windows, weights, [outputs, inputs, room], scale, threads=outputs)
     return windows, weights, room
 

@@ -42,7 +42,7 @@ Table table_of(int64_t outputs, int64_t inputs, double scale, const Tensor& like
   const Table table = {
       at::empty({outputs, 2}, like.options().dtype(kInt)), at::empty({outputs, room}, like.options().dtype(kFloat)), 0};
   const std::array<int64_t, 3> sizes = {outputs, inputs, room};
-  launch_elements("weights_lanczos", outputs, table.windows, table.weights, sizes, static_cast<float>(scale));
+  launch_elements("forward_weights_lanczos", outputs, table.windows, table.weights, sizes, static_cast<float>(scale));
   return table;
 }
 

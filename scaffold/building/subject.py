@@ -70,5 +70,5 @@ def _no_setup(path: Path, manifest: Manifest | None) -> str:
     if target == "shader":
         return f"{path} holds Metal source and Python, which need no build: mpsmith check {path} --run runs its tests"
     if target == "upstream":
-        return f"{path} is a patch against PyTorch, which builds it: apply it to a checkout"
+        return f"{path} is a patch against PyTorch, which builds it; mpsmith check {path} --run runs its test here"
     return f"{path} has no setup.py; give one .mm file, or scaffold a package with --target extension"

@@ -1,6 +1,7 @@
 """`mpsmith check PATH --run`: runs the tests that came with a kernel, on the mps device of this machine.
 
-Whatever the code does, it does in a process of its own: a crash is an answer.
+Whatever the code does, it does in a process of its own: a crash is an answer. A patch's kernels are compiled and loaded
+before its test; the tests of other targets build and import what they test.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from ..errors import ScaffoldError
+from .patched_tree import LIBRARY, TREE, build_patch, is_patch
 
 TESTS = "tests"
 # Not the tests' business: what the caller's process had set for its own device.
@@ -53,26 +55,33 @@ class TrialResult:
 
 
 def try_tests(path: Path) -> TrialResult:
-    """Run the tests of a scaffold, which build and import what they test; what they say goes to the terminal.
+    """Run the tests of a scaffold; what they say goes to the terminal.
 
     Raises:
-        ScaffoldError: no tests came with what stands there, or they could not be started.
+        ScaffoldError: no tests came with what stands there, they could not be started, or a patch does not build.
+        ExtensionError: this machine lacks what a patch's build needs.
     """
-    folder = path / TESTS
+    folder, plugin, environment = path / TESTS, [], _own_environment()
+    if is_patch(path):
+        folder, plugin = path / TREE / "test", ["-p", f"{__package__}.patched_device"]
+        environment[LIBRARY] = build_patch(path).to_json()
     if not folder.is_dir() or not any(folder.glob("test_*.py")):
         raise ScaffoldError(f"{path} has no {TESTS}/ with tests to run; `mpsmith scaffold` writes them with a kernel")
     with tempfile.TemporaryDirectory(prefix="mpsmith-trial-") as temporary:
         report = Path(temporary) / "report.xml"
         # The caller's own pytest settings are for the caller's own tests.
         words = [sys.executable, "-m", "pytest", str(folder), "-q", "--no-header", "-p", "no:cacheprovider"]
-        words += ["-c", os.devnull, "--rootdir", str(path), f"--junitxml={report}"]
-        environment = {name: value for name, value in os.environ.items() if name not in _OF_THE_CALLER}
+        words += ["-c", os.devnull, "--rootdir", str(path), f"--junitxml={report}", *plugin]
         done = subprocess.run(words, env=environment, stdout=sys.stderr, check=False)
         if done.returncode < 0:
             return TrialResult(folder, 0, 0, 0, signal.Signals(-done.returncode).name)
         if not report.is_file():
             raise ScaffoldError(f"the tests in {folder} could not be run: pytest's message stands above")
         return _counted(folder, report)
+
+
+def _own_environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in _OF_THE_CALLER}
 
 
 def _counted(folder: Path, report: Path) -> TrialResult:

@@ -1,6 +1,7 @@
 """A finished family of mpsmith's kernels as a patch against PyTorch's tree.
 
-The Metal source is the family's own, moved. Its host code is `kernels/FAMILY/upstream.mm` where there is one; for
+The Metal source is the family's own, moved; with it goes what its host code launches of other families, where
+`kernels/FAMILY/upstream.metal` says so. Its host code is `kernels/FAMILY/upstream.mm` where there is one; for
 elementwise functors it is generated: they go through PyTorch's own elementwise kernels and dispatch stubs.
 """
 
@@ -57,6 +58,11 @@ class FamilyPatch:
 def family_of(operator: str) -> str:
     """The family that serves an operator. Raises UnknownKernelError for one without a kernel."""
     return catalog.named([operator])[0].family
+
+
+def in_patches(kernel: catalog.Kernel) -> bool:
+    """Whether rows and new files alone can bring a kernel into PyTorch's tree."""
+    return kernel.applies is None and not kernel.composite
 
 
 def opinfos_of(family: str) -> tuple[str, ...]:
@@ -120,9 +126,9 @@ def generate(family: str, source: Source, tree: Tree, evidence: FamilyEvidence |
 def _served(family: str, source: Source) -> list[str]:
     """The overloads that the family's own table names, as far as the release has them.
 
-    Those that override a kernel of torch's are no part of it.
+    Those that override a kernel of torch's, or an operator that torch itself makes of others, are no part of it.
     """
-    names = [kernel.overload.removeprefix("aten::") for kernel in catalog.family(family) if kernel.applies is None]
+    names = [kernel.overload.removeprefix("aten::") for kernel in catalog.family(family) if in_patches(kernel)]
     known = {function.name for functions in source.by_operator.values() for function in functions}
     served = [name for name in names if name in known]
     if not served:
@@ -148,8 +154,11 @@ def _camel(family: str) -> str:
     return "".join(word[:1].upper() + word[1:] for word in family.split("_"))
 
 
-def _metal(family: str) -> Path:
-    return catalog.folder_of(family) / f"{family}.metal"
+def metal_of(family: str) -> Path:
+    """The Metal file that a patch of the family moves into PyTorch's tree."""
+    folder = catalog.folder_of(family)
+    more = folder / "upstream.metal"
+    return more if more.is_file() else folder / f"{family}.metal"
 
 
 def _host_code(family: str, operators: Sequence[OperatorModel], camel: str, tree: Tree) -> str | None:
@@ -157,7 +166,7 @@ def _host_code(family: str, operators: Sequence[OperatorModel], camel: str, tree
     own = catalog.folder_of(family) / "upstream.mm"
     if own.is_file():
         return _expanded(own)
-    functors = {functor.name: functor for functor in elementwise_functors(_metal(family))}
+    functors = {functor.name: functor for functor in elementwise_functors(metal_of(family))}
     stubs: list[tuple[OperatorModel, Stub, int]] = []
     for operator in operators:
         stub = stub_for(operator.name, tree.include)
@@ -198,7 +207,7 @@ def _require_heads(family: str, host: str, rows: FamilyRows, natives: Mapping[st
 def _places(family: str, camel: str, host: str) -> dict[str, str]:
     return {
         f"aten/src/ATen/native/mps/operations/{camel}.mm": host,
-        f"aten/src/ATen/native/mps/kernels/{camel}.metal": moved(_metal(family)),
+        f"aten/src/ATen/native/mps/kernels/{camel}.metal": moved(metal_of(family)),
     }
 
 
@@ -244,6 +253,7 @@ def _description(
     family: str, source: Source, rows: FamilyRows, evidence: FamilyEvidence | None, places: Sequence[str]
 ) -> str:
     overridden = [kernel.overload for kernel in catalog.family(family) if kernel.applies is not None]
+    composites = [kernel.overload for kernel in catalog.family(family) if kernel.composite]
     return render(
         "upstream/description.md.j2",
         family=family,
@@ -252,5 +262,6 @@ def _description(
         evidence=evidence,
         places=places,
         overridden=overridden,
+        composites=composites,
         operators=list(dict.fromkeys(overload.partition(".")[0] for overload in rows.kernels)),
     )

@@ -1,4 +1,4 @@
-"""A kernel passes the tests that come with it, as each target that is a package: `mpsmith check PATH --run`.
+"""A kernel passes the tests that come with it, as each target that is compiled: `mpsmith check PATH --run`.
 
 Filled in by hand, and from finished families.
 
@@ -19,8 +19,9 @@ pytestmark = [pytest.mark.network, pytest.mark.timeout(1200)]  # Metal's declara
 
 _CHECK = re.compile(r"  (?:STD_TORCH_CHECK|TORCH_CHECK_NOT_IMPLEMENTED)\(\n\s+false, \"aten.*?\);\n", re.DOTALL)
 
-# The bodies of the functors.
+# The bodies of functors.
 FUNCTORS = {
+    "heaviside": "    return self == T(0) ? values : T(self > T(0));\n",
     "softshrink": (
         "    const float x = float(self);\n    return T(x > lambd ? x - lambd : x < -lambd ? x + lambd : x * 0.0f);\n"
     ),
@@ -29,6 +30,76 @@ FUNCTORS = {
     ),
 }
 _UNWRITTEN = re.compile(r"    return T\(float\(\w+\)\);\n")
+# The bodies of whole kernels: a thread a row, a thread a pair of rows, a thread an element of the output.
+BODIES = {
+    "_logcumsumexp": """\
+  float running = -INFINITY;
+  for (long position = 0; position < row_length; ++position) {
+    const float x = float(self[long(thread_index) * row_length + position]), most = max(running, x);
+    const float sum = isinf(most) ? most : most + log(exp(running - most) + exp(x - most));
+    running = isnan(x) || isnan(running) ? NAN : sum;
+    RESULT[long(thread_index) * row_length + position] = T(running);
+  }
+""",
+    "_pdist_forward": """\
+  const long rows = self_sizes[1], width = self_sizes[2];  // sizes follow how many there are
+  long i = 0, rest = long(thread_index);
+  for (; rest >= rows - 1 - i; ++i) {
+    rest -= rows - 1 - i;
+  }
+  float total = 0.0f;
+  for (long d = 0; d < width; ++d) {
+    const float distance = abs(float(self[i * width + d]) - float(self[(i + 1 + rest) * width + d]));
+    if (p == INFINITY) {
+      total = distance > total || isnan(distance) ? distance : total;
+    } else {
+      total += isnan(distance) ? distance : p == 0.0f ? float(distance != 0.0f) : pow(distance, p);
+    }
+  }
+  result[thread_index] = T(p == 0.0f || p == INFINITY ? total : pow(total, 1.0f / p));
+""",
+    "mode": """\
+  device const T* row = self + long(thread_index) * row_length;
+  long best = 0, most = 0;
+  for (long i = 0; i < row_length; ++i) {
+    long count = 0, last = i;
+    for (long j = 0; j < row_length; ++j) {
+      count += row[j] == row[i];
+      last = row[j] == row[i] ? j : last;
+    }
+    if (count > most || (count == most && row[i] < row[best])) {
+      most = count;
+      best = last;
+    }
+  }
+  values[thread_index] = row[best];
+  indices[thread_index] = best;
+""",
+    "adaptive_max_pool3d": """\
+  const long last = out_sizes[0];  // sizes follow how many there are
+  long rest = long(thread_index), from[3], to[3];
+  for (long d = 2; d >= 0; --d) {
+    const long before = self_sizes[last - 2 + d], after = out_sizes[last - 2 + d], place = rest % after;
+    from[d] = place * before / after;
+    to[d] = ((place + 1) * before + after - 1) / after;
+    rest /= after;
+  }
+  const long height = self_sizes[last - 1], width = self_sizes[last];
+  device const T* plane = self + rest * self_sizes[last - 2] * height * width;
+  long best = (from[0] * height + from[1]) * width + from[2];
+  for (long z = from[0]; z < to[0]; ++z) {
+    for (long y = from[1]; y < to[1]; ++y) {
+      for (long x = from[2]; x < to[2]; ++x) {
+        const long at = (z * height + y) * width + x;
+        best = plane[at] > plane[best] || isnan(float(plane[at])) ? at : best;
+      }
+    }
+  }
+  out[thread_index] = plane[best];
+  indices[thread_index] = best;
+""",
+}
+_REGION = re.compile(r"(?<=\n)(?P<begin>  // mpsmith: begin \w+\n).*?(?P<end>  // mpsmith: end \w+\n)", re.DOTALL)
 # Operators of finished families.
 FAMILIES = ("glu_jvp",)
 
@@ -48,31 +119,52 @@ def scaffolded(tmp_path: Path, operator: str, target: str, how: str = "--force")
     return out
 
 
-def write_kernel(out: Path, operator: str) -> None:
-    """Fill in the functor, and take away the check that says that it is not written."""
-    host, metal = out / "src" / f"{operator}.mm", out / "src" / f"{operator}_metal.h"
-    text, count = _CHECK.subn("", host.read_text())
-    assert count == 1
-    host.write_text(text)
-    text, count = _UNWRITTEN.subn(FUNCTORS[operator], metal.read_text())
-    assert count == 1
-    metal.write_text(text)
+def write_kernel(out: Path, host: str, metal: str, operator: str) -> None:
+    """Fill in every kernel of an operator, and take away the checks that say that it is not written."""
+    text, checks = _CHECK.subn("", (out / host).read_text())
+    (out / host).write_text(text)
+    text = (out / metal).read_text()
+    if operator in FUNCTORS:
+        text, written = _UNWRITTEN.subn(FUNCTORS[operator], text)
+    else:
+        text, written = _REGION.subn(lambda region: region["begin"] + body(operator, region) + region["end"], text)
+    assert checks == written > 0
+    (out / metal).write_text(text)
+
+
+def body(operator: str, region: re.Match[str]) -> str:
+    """The body for one of the operator's kernels: the out form's result is called `out`."""
+    return BODIES[operator].replace("RESULT", "out" if "_out\n" in region["begin"] else "result")
 
 
 def assert_passes(out: Path) -> None:
     done = mpsmith("check", str(out), "--run", registry=out.parent / "registry")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert re.search(r"tests: \d+ passed\. Run on mpsmith's simulated device", done.stdout), done.stdout
+    assert re.search(r"tests?: \d+ passed\. Run on mpsmith's simulated device", done.stdout), done.stdout
 
 
 @pytest.mark.parametrize("target", ["extension", "stable"])
-@pytest.mark.parametrize("operator", FUNCTORS)
+@pytest.mark.parametrize("operator", [*FUNCTORS, *BODIES])
 def test_a_written_kernel_passes_its_tests(tmp_path: Path, operator: str, target: str) -> None:
     out = scaffolded(tmp_path, operator, target)
-    write_kernel(out, operator)
+    write_kernel(out, f"src/{operator.strip('_')}.mm", f"src/{operator.strip('_')}_metal.h", operator)
+    assert_passes(out)
+
+
+# Operators whose overloads have no row for MPS.
+@pytest.mark.parametrize("operator", ["heaviside", "mode", "_pdist_forward", "adaptive_max_pool3d"])
+def test_a_written_patch_passes_its_test(tmp_path: Path, operator: str) -> None:
+    out = scaffolded(tmp_path, operator, "upstream")
+    camel = "".join(word.capitalize() for word in operator.strip("_").split("_"))
+    folder = "tree/aten/src/ATen/native/mps"
+    write_kernel(out, f"{folder}/operations/{camel}.mm", f"{folder}/kernels/{camel}.metal", operator)
     assert_passes(out)
 
 
 @pytest.mark.parametrize("operator", FAMILIES)
 def test_a_finished_family_passes_its_tests_as_an_extension(tmp_path: Path, operator: str) -> None:
     assert_passes(scaffolded(tmp_path, operator, "extension", "--from-kernel"))
+
+
+def test_a_finished_family_passes_its_test_as_a_patch(tmp_path: Path) -> None:
+    assert_passes(scaffolded(tmp_path, "mode", "upstream", "--from-kernel"))

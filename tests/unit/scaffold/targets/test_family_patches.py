@@ -85,10 +85,8 @@ def test_a_kernel_that_nobody_defines_is_named(host: str | None, message: str) -
         planned_rows(YAML, ["pdist"], host)
 
 
-# Their host code in upstream's idiom is still to be written: a patch of theirs is refused. Releases up to 2.13 have no
-# operators for stateless_random, and torch's own C++ hands linalg_svd of mps to the CPU, which rows and new files alone
-# do not change.
-WITHOUT_HOST_CODE = {"scaled_mm", "stateless_random", "svd"}
+# Its host code in upstream's idiom is still to be written: releases up to 2.13 have no operators for it.
+WITHOUT_HOST_CODE = {"stateless_random"}
 
 
 def test_every_finished_family_serves_what_the_release_lacks(source: Source, tree: Tree) -> None:
@@ -101,6 +99,15 @@ def test_every_finished_family_serves_what_the_release_lacks(source: Source, tre
         host = family._host_code(name, family._operators(overloads, source), family._camel(name), tree)
         rows = planned_rows(tree.native_functions, overloads, host)  # raises where a kernel is missing
         assert {*rows.kernels, *rows.native, *rows.composed} == set(overloads)
+
+
+def test_what_torch_itself_takes_to_the_cpu_is_no_part_of_a_patch(source: Source, tree: Tree) -> None:
+    """Its C++ hands linalg_svd of mps to the CPU, which rows and new files alone do not change."""
+    made = family.generate("svd", source, tree)
+    assert set(made.rows.kernels) == {"_linalg_svd.U", "linalg_lstsq.out"}
+    assert "mps: aten::linalg_svd, aten::linalg_svd.U." in made.generated.files["description.md"]
+    for name in ("mode", "airy"):
+        assert "take them to the CPU" not in family.generate(name, source, tree).generated.files["description.md"]
 
 
 def test_a_call_of_a_function_is_no_definition() -> None:

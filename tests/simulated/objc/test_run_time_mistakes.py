@@ -1,0 +1,153 @@
+"""Mistakes of host code that compiles: each raises when it runs, or its values are not the CPU's.
+
+python -m pytest tests/simulated/objc/test_run_time_mistakes.py -m network
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+
+from mpsmith.audit.findings.store import Store
+from mpsmith.audit.verdicts import CaseVerdict
+from mpsmith.simulator.objc.building import BuiltExtension, build_extension
+from mpsmith.simulator.objc.loading import load_extension
+
+pytestmark = [pytest.mark.network, pytest.mark.timeout(600)]  # Metal's declarations are fetched: mpsmith check --setup
+
+HERE = Path(__file__).parent
+# Said where they are made, or by the next operation.
+RAISE = {
+    "a second encoder": "already encoding",
+    "no pipeline": "before setComputePipelineState",
+    "an input that is not bound": "null pointer|nothing is bound",
+    "a number that is not bound": "'plus'",
+    "a number at the wrong index": "'plus'",
+    "too few bytes": "'by'",
+    "a thread too many": "'out'|argument 0|argument 1",
+    "as many threads as bytes": "'out'|argument 0|argument 1",
+    "groups for threads": "'out'|argument 0|argument 1",
+    "a group too large": "2048",
+    "no endEncoding": "endEncoding",
+    "endEncoding twice": "twice",
+    "a command after endEncoding": "after endEncoding",
+    "waiting before commit": "before commit",
+    "no commit": "without commit",
+    "commit twice": "twice",
+    "encoding after commit": "committed",
+}
+DIFFER = (
+    "another kernel",
+    "buffers in the wrong order",
+    "the output for the input",
+    "numbers in the wrong order",
+    "a double for a float",
+    "a long for a float",
+    "without its offset",
+    "an offset in elements",
+    "half the threads",
+    "a thread too few",
+    "no threads",
+    "no dispatch",
+    "strides that nobody looks at",
+    "a copy of the output",
+)
+ON_STREAM = (
+    "dispatch_sync inside its own block",
+    "arguments in the wrong order",
+    "an argument too few",
+    "a double argument",
+    "half the threads",
+    "a thread too many",
+    "ending torch's encoder",
+)
+BY, PLUS = 3.0, 0.5
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> BuiltExtension:
+    return build_extension("mistakes", [HERE / "programs" / "mistakes.mm"], tmp_path_factory.mktemp("mistakes"))
+
+
+@pytest.fixture(scope="module")
+def extension(built: BuiltExtension) -> ModuleType:
+    module = load_extension(built.library)
+    assert module is not None
+    return module
+
+
+def outcome(launch: Callable[..., torch.Tensor], mistake: str) -> str:
+    """What is raised, `other values`, or "" where nothing shows that anything is wrong."""
+    values = (torch.arange(70 * 4, dtype=torch.float32) + 1).reshape(70, 4)
+    given = values.to("mps")[2:].t()  # with an offset, and strides
+    try:
+        found = launch(given, BY, PLUS, mistake)
+        found = found + 0  # what nothing could be thrown for is raised by the next operator
+        torch.mps.synchronize()
+    except RuntimeError as error:
+        return str(error)
+    finally:
+        settle()
+    return "" if torch.equal(found.cpu(), values[2:].t() * BY + PLUS) else "other values"
+
+
+def settle() -> None:
+    """One mistake's trace is not the next one's."""
+    for _ in range(2):
+        try:
+            torch.mps.synchronize()
+            torch.ones(1, device="mps") + 1
+        except RuntimeError:
+            continue
+
+
+@pytest.mark.parametrize("way", ["scaled", "scaled_on_stream"])
+def test_without_a_mistake_the_values_are_right(extension: ModuleType, way: str) -> None:
+    assert outcome(getattr(extension, way), "") == ""
+
+
+@pytest.mark.parametrize("mistake", RAISE)
+def test_what_metal_forbids_is_raised(extension: ModuleType, mistake: str) -> None:
+    said = outcome(extension.scaled, mistake)
+    assert said
+    assert said != "other values"
+    assert any(part in said for part in RAISE[mistake].split("|")), said
+    assert outcome(extension.scaled, "") == "", "the next launch is right again"
+
+
+@pytest.mark.parametrize("mistake", DIFFER)
+def test_what_metal_takes_gives_other_values(extension: ModuleType, mistake: str) -> None:
+    assert outcome(extension.scaled, mistake) != ""
+    assert outcome(extension.scaled, "") == "", "the next launch is right again"
+
+
+@pytest.mark.parametrize("mistake", ON_STREAM)
+def test_mistakes_on_the_stream_of_torch_are_found(extension: ModuleType, mistake: str) -> None:
+    assert outcome(extension.scaled_on_stream, mistake) != ""
+    assert outcome(extension.scaled_on_stream, "") == "", "the next launch is right again"
+
+
+def test_a_crash_in_an_extension_costs_an_audit_one_case(built: BuiltExtension, tmp_path: Path) -> None:
+    place = tmp_path / "store.sqlite"
+    words = ["audit", "--device", "simulated", "--store", str(place), "--workers", "1"]
+    done = subprocess.run(
+        [sys.executable, "-m", "mpsmith", *words, "--import", "crashing_extension_cases", "--ops", "crash"],
+        env=os.environ | {"CRASHING_EXTENSION": str(built.library), "PYTHONPATH": str(HERE)},
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    with Store.open(place) as store:
+        cases = list(store.cases(store.latest_run().id, "g.operator = ?", ("crash",)))
+    verdicts = {case.position: case.outcome.verdict for case in cases}
+    assert verdicts == dict.fromkeys((0, 1, 3, 4), CaseVerdict.PASSED) | {2: CaseVerdict.CRASH}
+    assert "SIGSEGV" in next(case.outcome.message for case in cases if case.position == 2)
