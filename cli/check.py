@@ -57,9 +57,9 @@ def check(
 
 
 def _run(path: Path) -> bool:
-    from ..scaffold.building.trial import try_tests
+    from ..scaffold.patched_tree import try_scaffold
 
-    trial = try_tests(path)
+    trial = try_scaffold(path)
     typer.echo(f"{trial.folder}: {trial.summary}. {_where()}")
     return trial.accepted
 
@@ -87,9 +87,9 @@ def _print_json(answers: Iterable[Answer], to_run: Path | None) -> bool:
     accepted = all(answer.accepted for answer in listed)
     data: dict[str, object] = {"note": NOT_RUN, "files": [answer.as_json() for answer in listed]}
     if accepted and to_run is not None:
-        from ..scaffold.building.trial import try_tests
+        from ..scaffold.patched_tree import try_scaffold
 
-        trial = try_tests(to_run)
+        trial = try_scaffold(to_run)
         counts = {"passed": trial.passed, "failed": trial.failed, "skipped": trial.skipped, "died": trial.died}
         data["run"] = {"accepted": trial.accepted, **counts, "note": _where()}
         accepted = trial.accepted

@@ -1,7 +1,6 @@
 """`mpsmith check PATH --run`: runs the tests that came with a kernel, on the mps device of this machine.
 
-Whatever the code does, it does in a process of its own: a crash is an answer. A patch's kernels are compiled and loaded
-before its test; the tests of other targets build and import what they test.
+Whatever the code does, it does in a process of its own: a crash is an answer.
 """
 
 from __future__ import annotations
@@ -11,12 +10,12 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
 from ..errors import ScaffoldError
-from .patched_tree import LIBRARY, TREE, build_patch, is_patch
 
 TESTS = "tests"
 # Not the tests' business: what the caller's process had set for its own device.
@@ -54,34 +53,32 @@ class TrialResult:
         return ", ".join([counts[0], *(count for count in counts[1:] if not count.startswith("0 "))])
 
 
-def try_tests(path: Path) -> TrialResult:
+def try_tests(
+    path: Path, tests: str = TESTS, *, plugin: str = "", environment: Mapping[str, str] | None = None
+) -> TrialResult:
     """Run the tests of a scaffold; what they say goes to the terminal.
 
+    `tests`: their folder in it. `plugin`: a module that pytest loads before them; `environment`: more variables.
+
     Raises:
-        ScaffoldError: no tests came with what stands there, they could not be started, or a patch does not build.
-        ExtensionError: this machine lacks what a patch's build needs.
+        ScaffoldError: no tests came with what stands there, or they could not be started.
     """
-    folder, plugin, environment = path / TESTS, [], _own_environment()
-    if is_patch(path):
-        folder, plugin = path / TREE / "test", ["-p", f"{__package__}.patched_device"]
-        environment[LIBRARY] = build_patch(path).to_json()
+    folder = path / tests
     if not folder.is_dir() or not any(folder.glob("test_*.py")):
-        raise ScaffoldError(f"{path} has no {TESTS}/ with tests to run; `mpsmith scaffold` writes them with a kernel")
+        raise ScaffoldError(f"{path} has no {tests}/ with tests to run; `mpsmith scaffold` writes them with a kernel")
     with tempfile.TemporaryDirectory(prefix="mpsmith-trial-") as temporary:
         report = Path(temporary) / "report.xml"
         # The caller's own pytest settings are for the caller's own tests.
         words = [sys.executable, "-m", "pytest", str(folder), "-q", "--no-header", "-p", "no:cacheprovider"]
-        words += ["-c", os.devnull, "--rootdir", str(path), f"--junitxml={report}", *plugin]
-        done = subprocess.run(words, env=environment, stdout=sys.stderr, check=False)
+        words += ["-c", os.devnull, "--rootdir", str(path), f"--junitxml={report}"]
+        words += ["-p", plugin] if plugin else []
+        own = {name: value for name, value in os.environ.items() if name not in _OF_THE_CALLER}
+        done = subprocess.run(words, env=own | dict(environment or {}), stdout=sys.stderr, check=False)
         if done.returncode < 0:
             return TrialResult(folder, 0, 0, 0, signal.Signals(-done.returncode).name)
         if not report.is_file():
             raise ScaffoldError(f"the tests in {folder} could not be run: pytest's message stands above")
         return _counted(folder, report)
-
-
-def _own_environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name not in _OF_THE_CALLER}
 
 
 def _counted(folder: Path, report: Path) -> TrialResult:

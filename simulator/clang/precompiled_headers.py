@@ -16,6 +16,8 @@ from .compiler import Clang
 
 # Most of what a file costs beyond its headers' syntax are the templates that they instantiate: do that once, too.
 _PRECOMPILING = ("-Xclang", "-fpch-instantiate-templates", "-Xclang", "-fno-pch-timestamp")
+# What `-x` calls the headers of a language: as one of its files, a header becomes an object, and nothing to begin with.
+_HEADERS_OF = {"objective-c++": "objective-c++-header", "c++": "c++-header"}
 _KEPT_HEADERS = 24  # of 25 to 85 MB each
 _INCLUDED = re.compile(r"#\s*(?:include|import)\s*<([^>]+)>")
 _PREFIX_LINE = re.compile(r"^\s*(#\s*(define|include\s*<|import\s*<).*|//.*)?$")
@@ -32,7 +34,7 @@ class PrecompiledHeaders:
     def find(self, text: str, flags: Sequence[str], include: Sequence[Path]) -> Path | None:
         """The header for a file with this text, built where it is not kept; None where there is nothing to gain.
 
-        `flags` compile the file as Objective-C++; `include` are the folders in them that belong to the file alone.
+        `flags` compile the file, as either language; `include` are the folders in them that belong to the file alone.
         """
         prefix = leading_includes(text)
         if not prefix:
@@ -41,6 +43,7 @@ class PrecompiledHeaders:
         flags = [flag for flag in flags if not flag.startswith("-DTORCH_EXTENSION_NAME=")]
         if not any((place / name).is_file() for place in include for name in _INCLUDED.findall(prefix)):
             flags = [flag for flag in flags if flag not in {"-I", *map(str, include)}]
+        flags = [_HEADERS_OF.get(flag, flag) for flag in flags]
         key = fingerprint(self.identity, *_PRECOMPILING, *flags, prefix)
         target = self.folder / f"{key}.pch"
         if _is_kept(target):
@@ -53,10 +56,9 @@ class PrecompiledHeaders:
     def _build(self, prefix: str, flags: Sequence[str], target: Path) -> Path | None:
         header = target.with_suffix(".h")
         header.write_text(prefix)
-        as_header = ["objective-c++-header" if flag == "objective-c++" else flag for flag in flags]
         with tempfile.TemporaryDirectory(dir=self.folder, prefix=".new-") as temporary:
             built = Path(temporary) / "prefix.pch"
-            done = self.clang.run("clang", *as_header, "-w", *_PRECOMPILING, "-c", str(header), "-o", str(built))
+            done = self.clang.run("clang", *flags, "-w", *_PRECOMPILING, "-c", str(header), "-o", str(built))
             if not done.succeeded:
                 return None  # compiling the file itself says what is wrong, at its own lines
             built.replace(target)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.simulator.clang import Clang, ToolRun
+from mpsmith.simulator.clang import Clang, ToolRun, installed
 from mpsmith.simulator.clang.precompiled_headers import PrecompiledHeaders, leading_includes
 
 BEGINNING = "#define A\n#include <vector>\n"
@@ -49,6 +49,17 @@ def test_files_that_begin_alike_share_a_header(headers: PrecompiledHeaders, tmp_
     assert headers.find(f"{BEGINNING}\nint two;\n", others, [tmp_path / "own"]) == first
     assert len(runs) == 1
     assert headers.find(f"{BEGINNING}\nint two;\n", [*others, "-O2"], ()) != first
+
+
+@pytest.mark.parametrize("language", ["c++", "objective-c++"])
+def test_a_file_of_each_language_can_begin_with_its_header(tmp_path: Path, language: str) -> None:
+    (tmp_path / "one.h").write_text("#pragma once\ninline int one() { return 1; }\n")
+    (tmp_path / "file.cpp").write_text("#include <one.h>\n\nint two() { return one() + one(); }\n")
+    flags = ["--target=x86_64-linux-gnu", "-x", language, "-nostdinc", "-isystem", str(tmp_path)]
+    clang = installed()
+    header = PrecompiledHeaders(clang, tmp_path / "pch", "").find((tmp_path / "file.cpp").read_text(), flags, ())
+    done = clang.run("clang", *flags, "-include-pch", str(header), "-fsyntax-only", str(tmp_path / "file.cpp"))
+    assert done.succeeded, done.stderr
 
 
 def test_an_empty_header_that_another_process_left_is_built_again(headers: PrecompiledHeaders) -> None:

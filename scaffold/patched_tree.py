@@ -1,6 +1,7 @@
 """A patch against PyTorch on this machine: its files of the tree, compiled for the simulated device, and its own test.
 
-What PyTorch's build generates for the rows that the patch adds is generated here; nothing else of PyTorch is built.
+What PyTorch's build generates for the rows that the patch adds is generated here; nothing else of PyTorch is built. The
+test runs in a process that has the patch's kernels on its simulated device before (patched_device).
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ...simulator.upstream.building import build_one
-from ...simulator.upstream.operations import OPERATIONS, OperationFile
-from ...simulator.upstream.registrations import MpsYaml
-from ..errors import ScaffoldError
-from ..proof.patches import TREE_YAML, apply_patch
-from ..release_files import ReleaseFiles, files_of
+from ..simulator.upstream.building import build_one
+from ..simulator.upstream.operations import OPERATIONS, OperationFile
+from ..simulator.upstream.registrations import MpsYaml
+from .building.trial import TrialResult, try_tests
+from .errors import ScaffoldError
+from .proof.patches import TREE_YAML, apply_patch
+from .release_files import ReleaseFiles, files_of
 
 TREE = "tree"
 LIBRARY = "MPSMITH_PATCH"
@@ -42,6 +44,19 @@ class PatchLibrary:
 def is_patch(folder: Path) -> bool:
     """Whether a scaffold of the target `upstream` stands there."""
     return (folder / TREE / "test").is_dir() and any(folder.glob("*.patch"))
+
+
+def try_scaffold(path: Path) -> TrialResult:
+    """Run the tests of a scaffold, which build and import what they test; a patch is built before.
+
+    Raises:
+        ScaffoldError: no tests came with what stands there, they could not be started, or a patch does not build.
+        ExtensionError: this machine lacks what a patch's build needs.
+    """
+    if not is_patch(path):
+        return try_tests(path)
+    environment = {LIBRARY: build_patch(path).to_json()}
+    return try_tests(path, f"{TREE}/test", plugin=f"{__package__}.patched_device", environment=environment)
 
 
 def build_patch(folder: Path) -> PatchLibrary:

@@ -1,6 +1,6 @@
 """A pytest plugin, for the tests of a patch: the simulated device, with the patch's kernels on it before any test.
 
-MPSMITH_PATCH='{"library": ..., "overloads": [...]}' python -m pytest TESTS -p mpsmith.scaffold.building.patched_device
+MPSMITH_PATCH='{"library": ..., "overloads": [...]}' python -m pytest TESTS -p mpsmith.scaffold.patched_device
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import json
 import os
 from pathlib import Path
 
-from ...simulator.objc.loading import load_extension
-from ..conformance import device_without
+from ..simulator.objc.loading import load_extension
+from .conformance import device_without
 from .patched_tree import LIBRARY
 
 
