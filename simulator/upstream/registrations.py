@@ -13,13 +13,14 @@ from typing import TypeAlias
 from torchgen.dest import RegisterDispatchKey, gen_registration_helpers
 from torchgen.dest.native_functions import compute_native_function_declaration
 from torchgen.gen import ParsedYaml, get_grouped_native_functions, parse_native_yaml
-from torchgen.model import BackendIndex, DispatchKey, NativeFunction, NativeFunctionsGroup
+from torchgen.model import BackendIndex, DispatchKey, FunctionSchema, NativeFunction, NativeFunctionsGroup
 from torchgen.selective_build.selector import SelectiveBuilder
 from torchgen.utils import Target
 
 from .errors import UpstreamError
 
 _ENTRY = re.compile(r"^(?=- func: )", re.MULTILINE)
+_SCHEMA = re.compile(r"- func: (.*)")
 _NAME = re.compile(r"- func: (?P<operator>\w+)")
 # The helpers of structured kernels make their outputs with a function that torch has on macOS only.
 _EMPTY = re.compile(r"at::detail::(empty(?:_strided)?)_mps")
@@ -182,6 +183,14 @@ def _structure(declaration: str) -> str:
     return f"{head[1]} " if head else declaration
 
 
+def _is_known(entry: str) -> bool:
+    schema = _SCHEMA.match(entry)
+    try:
+        return schema is None or bool(FunctionSchema.parse(schema[1].strip()))
+    except Exception:  # torchgen raises assertions and plain exceptions of many types
+        return False
+
+
 def _entries(text: str, operators: Collection[str]) -> str:
     bases = {operator.strip("_") for operator in operators}
     entries = _ENTRY.split(text)
@@ -189,11 +198,15 @@ def _entries(text: str, operators: Collection[str]) -> str:
 
 
 def _parsed(text: str, tags: Path) -> ParsedYaml:
+    """The entries; of another release, those of types that the installed torchgen knows."""
     with tempfile.TemporaryDirectory(prefix="mpsmith-") as temporary:
         path = Path(temporary) / "native_functions.yaml"
         path.write_text(text, encoding="utf-8")
         try:
             return parse_native_yaml(str(path), str(tags))
         except Exception as error:  # torchgen raises assertions and plain exceptions of many types
+            known = "".join(entry for entry in _ENTRY.split(text) if _is_known(entry))
+            if known != text:
+                return _parsed(known, tags)
             problem = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise UpstreamError(f"the installed torchgen refuses native_functions.yaml: {problem}") from None

@@ -134,6 +134,13 @@ def test_a_yaml_that_torchgen_refuses_is_an_error() -> None:
         MpsYaml(YAML.replace("CPU: eye_out_cpu", "Commodore: eye_out_c64"), TAGS)
 
 
+def test_entries_of_types_that_torchgen_does_not_know_are_left_out() -> None:
+    """A checkout of another release has them."""
+    strange = "- func: sort.named(Tensor self, NoSuchType dim) -> Tensor\n  dispatch:\n    MPS: sort_mps\n\n"
+    read = MpsYaml(strange + YAML, TAGS)
+    assert [kernel.overload for kernel in read.kernels] == ["special_airy_ai.out", "eye.out", "_pdist_forward"]
+
+
 def test_declarations_go_on_to_the_header_that_torch_has(rows: MpsYaml, tmp_path: Path) -> None:
     own = tmp_path / "ATen/ops/special_airy_ai_native.h"
     own.parent.mkdir(parents=True)
