@@ -2,11 +2,14 @@
 
 python -m benchmarks._nvidia_shipped record RELEASE FILE [SECONDS]   needs no GPU: runs samples of many operators
 python -m benchmarks._nvidia_shipped replay FILE [JSON]              on a machine with the GPU
+
+A recording says whether the call that it comes from gave what torch's CPU gives.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import sys
 import tempfile
@@ -19,13 +22,15 @@ from pathlib import Path
 from typing import Any
 
 _LIMIT_BYTES = 1 << 18
-_RECORDINGS_OF_A_KERNEL = 1
-_SAMPLES = 4
-_PROCESSES = 8
+_SAMPLES = 6
+_SHARE = 40
 # Of results that are floats: beyond this many units in the last place, and this much of the largest value, it is wrong.
 _ULPS = 64
 _OF_LARGEST = 1e-5
 _FLOATS = {"float": "float32", "half": "float16", "bfloat": "bfloat16"}
+
+# A launch, its PTX, and whether the call's result was the CPU's.
+Recording = tuple[Any, Any, bool]
 
 
 def main() -> None:
@@ -38,10 +43,32 @@ def main() -> None:
 
 def record(release: str, target: Path, seconds: float) -> None:
     """Run operators through the shipped kernels on the host; keep a launch of each kernel and its PTX."""
-    import os
+    processes = os.cpu_count() or 1
+    by_kernel: dict[str, Recording] = {}
+    refused: dict[str, str] = {}
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        shares = [pool.submit(_recorded_share, release, number, processes, seconds) for number in range(processes)]
+        for share in shares:
+            found, refusals = share.result()
+            refused |= refusals
+            for each in found:
+                name = each[0].kernel
+                if name not in by_kernel or (each[2] and not by_kernel[name][2]):
+                    by_kernel[name] = each
+    kept = list(by_kernel.values())
+    target.write_bytes(pickle.dumps({"release": release, "recordings": kept, "refused": refused}))
+    agree = sum(same for _, _, same in kept)
+    print(
+        f"{len(kept)} kernels recorded, {agree} of them in calls that gave what the CPU gives, {len(refused)} refused, "
+        f"{target.stat().st_size:,} bytes"
+    )
 
+
+def _recorded_share(release: str, number: int, of: int, seconds: float) -> tuple[list[Recording], dict[str, str]]:
     os.environ["PYTORCH_ENABLE_MPS_FALLBACK"] = "1"
     os.environ["MPSMITH_KERNELS"] = "off"
+    import torch
+
     from mpsmith.audit.running.device import open_device
     from mpsmith.audit.selection import DeviceKind
     from mpsmith.audit.shipped.computing import put_under_device
@@ -54,39 +81,38 @@ def record(release: str, target: Path, seconds: float) -> None:
     from mpsmith.simulator.nvidia.program import default_cache
     from mpsmith.simulator.nvidia.recording import RecordedLaunch, recorded
 
+    torch.set_num_threads(1)
     open_device(DeviceKind.SIMULATED, release)
     compiler = AirPtxCompiler(PtxCompiler(installed()), default_cache())
-    kept: list[tuple[RecordedLaunch, object]] = []
+    kept: list[Recording] = []
+    of_call: list[tuple[RecordedLaunch, Any]] = []
     refused: dict[str, str] = {}
-    counts: Counter[str] = Counter()
+    agreeing: set[str] = set()
 
     def keep(recording: RecordedLaunch, kernel: AirKernel) -> None:
-        counts[recording.kernel] += 1
+        if any(recording.kernel == earlier.kernel for earlier, _ in of_call):
+            return
         try:
-            kept.append((recording, compiler.code(kernel._bitcode, recording.kernel)))
+            of_call.append((recording, compiler.code(kernel._bitcode, recording.kernel)))
         except MpsmithError as error:
             refused[recording.kernel] = str(error)
-
-    def save() -> None:
-        target.write_bytes(pickle.dumps({"release": release, "recordings": kept, "refused": refused}))
 
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
         put_under_device(shipped_library(release), release, Path(scratch))
-        with recorded(keep, lambda name: counts[name] < _RECORDINGS_OF_A_KERNEL, _LIMIT_BYTES):
-            for number, run in enumerate(_samples()):
-                run()
-                if number % 200 == 0:
-                    save()
-                    print(f"{number} calls, {len(kept)} kernels, {len(refused)} refused", flush=True)
+        with recorded(keep, lambda name: name not in agreeing and name not in refused, _LIMIT_BYTES):
+            for operator, sample in _samples(number, of):
+                same = _gives_what_the_cpu_gives(operator, sample)
+                kept += [(recording, code, same) for recording, code in of_call]
+                agreeing.update(recording.kernel for recording, _ in of_call if same)
+                of_call.clear()
                 if time.monotonic() - begin > seconds:
                     break
-    save()
-    print(f"{len(kept)} kernels recorded, {len(refused)} refused, {target.stat().st_size:,} bytes")
+    return kept, refused
 
 
-def _samples() -> Iterator[Any]:
-    """Calls of OpInfo samples on mps, a dtype after the other, so that a cut run still has every operator."""
+def _samples(number: int, of: int) -> Iterator[tuple[Any, Any]]:
+    """One share of OpInfo's samples, a dtype after the other, so that a cut run still has every operator."""
     import random
 
     import torch
@@ -97,7 +123,7 @@ def _samples() -> Iterator[Any]:
     operators = list(op_db)
     random.Random(7).shuffle(operators)
     for dtype in dtypes:
-        for operator in operators:
+        for operator in operators[number::of]:
             if dtype not in operator.supported_dtypes("cpu"):
                 continue
             try:
@@ -105,10 +131,11 @@ def _samples() -> Iterator[Any]:
             except Exception:  # a sample function that needs what is not here
                 continue
             for _, sample in samples:
-                yield lambda operator=operator, sample=sample: _called(operator, sample)
+                yield operator, sample
 
 
-def _called(operator: Any, sample: Any) -> None:
+def _gives_what_the_cpu_gives(operator: Any, sample: Any) -> bool:
+    """Call an operator on mps and on the CPU; a call that either refuses gives nothing to compare."""
     import torch
 
     def moved(value: Any) -> Any:
@@ -116,9 +143,12 @@ def _called(operator: Any, sample: Any) -> None:
 
     try:
         there = sample.transform(moved)
-        operator(there.input, *there.args, **there.kwargs)
+        found = operator(there.input, *there.args, **there.kwargs)
+        expected = operator(sample.input, *sample.args, **sample.kwargs)
+        torch.testing.assert_close(found, expected, check_device=False, equal_nan=True, rtol=1e-2, atol=1e-3)
     except Exception:  # what the call does on mps is the audit's business
-        return
+        return False
+    return True
 
 
 def replay_all(source: Path, report: Path | None) -> None:
@@ -127,18 +157,27 @@ def replay_all(source: Path, report: Path | None) -> None:
 
     content = pickle.loads(source.read_bytes())
     recordings = content["recordings"]
-    shares = [recordings[i::_PROCESSES] for i in range(_PROCESSES)]
-    with ProcessPoolExecutor(_PROCESSES, mp_context=get_context("spawn")) as pool:
+    shares = [recordings[i : i + _SHARE] for i in range(0, len(recordings), _SHARE)]
+    # A kernel that the GPU does not forgive takes its process with it: the rest of its share, and no more.
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
         outcomes = [row for rows in pool.map(_replayed, shares) for row in rows]
     counts = Counter(outcome for _, outcome, _ in outcomes)
+    agree = sum(same for _, _, same in recordings)
     counts["not translated"] = len(content["refused"])
     gpu = default_driver().name
     print(f"torch {content['release']} on {gpu} (NVIDIA, not Apple): {dict(counts)}")
+    print(f"{agree} of {len(recordings)} are of calls whose result on the host was that of torch's CPU")
     for name, outcome, detail in sorted(outcomes):
         if outcome in ("wrong", "failed"):
             print(f"  {name}: {outcome}, {detail}")
     if report is not None:
-        told = {"release": content["release"], "gpu": gpu, "counts": counts, "refused": content["refused"]}
+        told = {
+            "release": content["release"],
+            "gpu": gpu,
+            "counts": counts,
+            "as_the_cpu": agree,
+            "refused": content["refused"],
+        }
         report.write_text(json.dumps({**told, "kernels": sorted(outcomes)}, indent=1))
 
 
@@ -147,7 +186,7 @@ def _replayed(share: list[Any]) -> list[tuple[str, str, str]]:
     from mpsmith.simulator.nvidia.recording import replay
 
     rows = []
-    for recording, code in share:
+    for recording, code, _ in share:
         try:
             results = replay(default_driver(), code, recording)
         except NvidiaError as error:
@@ -174,7 +213,7 @@ def _element(type_name: str, kernel: str) -> str:
     """The type of a region's elements; where AIR names none (void, decltype) the first that the kernel's name has."""
     if type_name != "void" and "(" not in type_name:
         return type_name
-    return next((word for word in kernel.split("_") if word in _FLOATS), type_name)
+    return next((word for word in kernel.split("_") if word.rstrip("234") in _FLOATS), type_name)
 
 
 def _difference(type_name: str, expected: bytes, found: bytes) -> tuple[str, str]:

@@ -163,12 +163,13 @@ def bench(
     """Time kernels, what answers without them (fallback or torch's own), and the CPU, side by side.
 
     With --on nvidia: our kernels beside torch's own CUDA operators and a copy, from 2^10 to 2^28 elements, in three
-    dtypes, contiguous and strided.
+    dtypes, contiguous and strided; in some sizes beside torch.compile, the CPU and, with --shipped, the kernels of a
+    release.
     """
     if on is MetalHost.NVIDIA and compiled:
         raise typer.BadParameter("is for mps, and goes not with --on nvidia", param_hint="--compile")
     if on is MetalHost.NVIDIA:
-        return bench_on_nvidia(_families(operators), elements, report, as_json)
+        return bench_on_nvidia(_families(operators), elements, shipped, report, as_json)
     elements = elements or 2**20
     os.environ["MPSMITH_KERNELS"] = "off"
     os.environ.setdefault("PYTORCH_ENABLE_MPS_FALLBACK", "1")  # torch reads it while it is imported

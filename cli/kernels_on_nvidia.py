@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from .printing import print_json
 
 if TYPE_CHECKING:
     from ..kernels.verification.nvidia_timing import NvidiaTiming
+    from ..kernels.verification.shipped import ShippedLaunch
 
 
 def require_nvidia() -> None:
@@ -38,7 +39,9 @@ def open_nvidia_under_mps(simulated: bool) -> str:
     return nvidia.default_driver().name
 
 
-def bench_on_nvidia(families: Sequence[str], elements: int | None, report: Path | None, as_json: bool) -> None:
+def bench_on_nvidia(
+    families: Sequence[str], elements: int | None, shipped: str | None, report: Path | None, as_json: bool
+) -> None:
     """Time families on the GPU, in all sizes or that of `elements`; print, and write a page and a picture."""
     import torch
 
@@ -48,7 +51,7 @@ def bench_on_nvidia(families: Sequence[str], elements: int | None, report: Path 
     gpu = nvidia.default_driver().name
     if not torch.cuda.is_available():
         raise MpsmithError(f"torch {torch.__version__} was built without CUDA: bench --on nvidia times its tensors")
-    timings = list(_timed(families, elements, quiet=as_json))
+    timings = list(_timed(families, elements, _recorded(families, shipped), quiet=as_json))
     if report is not None:
         from ..kernels.verification.nvidia_report import write_report
 
@@ -64,7 +67,17 @@ def bench_on_nvidia(families: Sequence[str], elements: int | None, report: Path 
     typer.echo(f"medians on {gpu}, torch {torch.__version__} (NVIDIA, not Apple)")
 
 
-def _timed(families: Sequence[str], elements: int | None, quiet: bool) -> Iterator[NvidiaTiming]:
+def _recorded(families: Sequence[str], release: str | None) -> Mapping[str, list[ShippedLaunch]]:
+    """The launches of the kernels that a release ships, where one is named."""
+    from ..kernels.verification.nvidia_timing import SHIPPED_ELEMENTS
+    from ..kernels.verification.shipped import shipped_launches
+
+    return shipped_launches(families, release, SHIPPED_ELEMENTS) if release else {}
+
+
+def _timed(
+    families: Sequence[str], elements: int | None, shipped: Mapping[str, list[ShippedLaunch]], quiet: bool
+) -> Iterator[NvidiaTiming]:
     from rich.console import Console
     from rich.progress import track
 
@@ -72,4 +85,5 @@ def _timed(families: Sequence[str], elements: int | None, quiet: bool) -> Iterat
 
     console = Console(stderr=True, quiet=quiet)
     for family in track(families, description="timing", console=console, transient=True):
-        yield from measure_on_nvidia(family, (elements,) if elements else SIZES)
+        sizes = (elements,) if elements else SIZES
+        yield from measure_on_nvidia(family, sizes, shipped=shipped.get(family, ()))

@@ -39,8 +39,9 @@ kernel void adaptive_avg_pool3d_large(
   const window3d window(at, pool);
   device const T* plane = input + plane_offset(at.plane, pool);
   float sum = 0.0f;
-  for (long k = thread_index; k < window.volume(); k += 256) {
-    sum += float(plane[offset_in_plane(window.at(k), pool)]);
+  window_walk walk(window, thread_index, 256);
+  for (long k = thread_index; k < window.volume(); k += 256, walk.next()) {
+    sum += float(plane[offset_in_plane(walk.at, pool)]);
   }
   sum = sum_group(sum, scratch, thread_index, 256);
   if (thread_index == 0) {

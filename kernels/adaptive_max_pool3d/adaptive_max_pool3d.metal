@@ -63,9 +63,11 @@ kernel void adaptive_max_pool3d_large(
   const place3d at = place_of(i, pool.out);
   const window3d window(at, pool);
   device const T* plane = input + plane_offset(at.plane, pool);
-  candidate<T> best = candidate_at(window.at(min(long(thread_index), window.volume() - 1)), plane, pool);
+  window_walk walk(window, min(long(thread_index), window.volume() - 1), 256);
+  candidate<T> best = candidate_at(walk.at, plane, pool);
   for (long k = thread_index + 256; k < window.volume(); k += 256) {
-    best = better_candidate::combine(best, candidate_at(window.at(k), plane, pool));
+    walk.next();
+    best = better_candidate::combine(best, candidate_at(walk.at, plane, pool));
   }
   best = reduce_group<better_candidate>(best, scratch, thread_index, 256);
   if (thread_index == 0) {

@@ -53,6 +53,25 @@ inline float log_of_sum(float a, float b, float c) {
   return precise::log(precise::exp(a - shift) + precise::exp(b - shift) + precise::exp(c - shift)) + shift;
 }
 
+// A step of a target that has no more states than its group has threads: each thread keeps its state, what its label is
+// and whether it may be jumped to, and the states before stand in threadgroup memory, in two rows that take turns. So a
+// step waits once, for its threads, and never for device memory; the probability of the next step is already on its way.
+constexpr constant uint MOST_STATES = 256;
+struct kept_states {
+  threadgroup float* rows;
+  uint state;
+  uint turn;
+
+  kept_states(threadgroup float* both, uint s) : rows(both), state(s), turn(0) {}
+  // Tells the group what this state holds, and waits until all have told.
+  void tell(float value) {
+    turn ^= MOST_STATES;
+    rows[turn + state] = value;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+  }
+  float at(uint other) const { return rows[turn + other]; }
+};
+
 // A group an item, its threads share the states; `alpha` is -infinity before.
 kernel void ctc_alpha(
     device float* loss [[buffer(0)]],
@@ -69,6 +88,38 @@ kernel void ctc_alpha(
   const item one(n, targets, lengths, p);
   device float* row = alpha + n * p.steps * p.states;
   device const float* probs = log_probs + n * p.item_stride;
+  threadgroup float rows[2 * MOST_STATES];
+  if (one.states <= group_size.x && one.steps > 0) {
+    const uint s = in_group.x;
+    const bool is_state = s < one.states;
+    const long label = is_state ? one.label(s, p) : p.blank;
+    if (label < 0 || label >= p.labels) {
+      REPORT("ctc_loss: label ", label, " is out of range of ", p.labels, " labels");
+    }
+    const bool jumps = s > 1 && is_state && one.label(s - 2, p) != label;
+    device const float* mine = probs + kept_inside(label, p.labels) * p.label_stride;
+    float value = s < 2 && is_state ? mine[0] : -INFINITY;
+    kept_states before(rows, s);
+    for (long t = 1; t < one.steps; ++t) {
+      const float probability = mine[t * p.step_stride];
+      if (is_state) {
+        row[s] = value;
+      }
+      row += p.states;
+      before.tell(value);
+      value =
+          log_of_sum(value, s > 0 ? before.at(s - 1) : -INFINITY, jumps ? before.at(s - 2) : -INFINITY) + probability;
+    }
+    if (is_state) {
+      row[s] = value;
+    }
+    before.tell(value);
+    if (s == 0) {
+      const uint last = uint(one.states) - 1;
+      loss[n] = -log_of_sum(before.at(last), last > 0 ? before.at(last - 1) : -INFINITY, -INFINITY);
+    }
+    return;
+  }
   for (long s = in_group.x; s < one.states; s += group_size.x) {
     const long label = one.label(s, p);
     if (label < 0 || label >= p.labels) {
@@ -111,6 +162,30 @@ kernel void ctc_beta(
   const problem p(geometry);
   const long n = long(group.y);
   const item one(n, targets, lengths, p);
+  threadgroup float rows[2 * MOST_STATES];
+  if (one.states <= group_size.x) {
+    const uint s = in_group.x;
+    const bool is_state = s < one.states;
+    const long label = is_state ? one.label(s, p) : p.blank;
+    const bool moves = s + 1 < one.states, jumps = s + 2 < one.states && one.label(s + 2, p) != label;
+    device const float* mine = log_probs + n * p.item_stride + kept_inside(label, p.labels) * p.label_stride;
+    device float* row = beta + n * p.steps * p.states;
+    float value = 0.0f;
+    kept_states after(rows, s);
+    for (long t = one.steps - 1; t >= 0; --t) {
+      float sum = s + 2 >= one.states ? 0.0f : -INFINITY;
+      const float probability = mine[t * p.step_stride];
+      if (t < one.steps - 1) {
+        after.tell(value);
+        sum = log_of_sum(value, moves ? after.at(s + 1) : -INFINITY, jumps ? after.at(s + 2) : -INFINITY);
+      }
+      value = sum + probability;
+      if (is_state) {
+        row[t * p.states + s] = value;
+      }
+    }
+    return;
+  }
   for (long t = one.steps - 1; t >= 0; --t) {
     device float* row = beta + (n * p.steps + t) * p.states;
     device const float* after = row + p.states;

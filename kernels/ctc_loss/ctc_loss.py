@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -150,22 +150,21 @@ def _checked(
     steps, items, labels = log_probs.shape
     if not 0 <= blank < labels:
         raise RuntimeError("blank must be in label range")
-    for name, lengths, most in (("input", input_lengths, steps), ("target", target_lengths, None)):
+    of_inputs, of_targets = _numbers(input_lengths), _numbers(target_lengths)
+    for name, lengths, most in (("input", of_inputs, steps), ("target", of_targets, None)):
         if len(lengths) != items:
             raise RuntimeError(f"{name}_lengths must be of size batch_size")
-        if min(lengths) < 0:
+        least, longest = (int(end) for end in lengths.aminmax())
+        if least < 0:
+            raise RuntimeError(f"Expected {name}_lengths to have value at least 0, but got value {least} {_WHILE}")
+        if most is not None and longest > most:
             raise RuntimeError(
-                f"Expected {name}_lengths to have value at least 0, but got value {min(lengths)} {_WHILE}"
+                f"Expected {name}_lengths to have value at most {most}, but got value {longest} {_WHILE}"
             )
-        if most is not None and max(lengths) > most:
-            raise RuntimeError(
-                f"Expected {name}_lengths to have value at most {most}, but got value {max(lengths)} {_WHILE}"
-            )
-    longest = max(target_lengths)
     if targets.dim() == 1:
-        starts = [0, *itertools.accumulate(target_lengths)]
-        _require_size(targets, 0, starts.pop())
-        starts = [start * targets.stride(0) for start in starts]
+        ends = of_targets.cumsum(0)
+        _require_size(targets, 0, int(ends[-1]))
+        starts = (ends - of_targets) * targets.stride(0)
     else:
         _require_size(targets, 0, items)
         if targets.shape[1] < longest:
@@ -173,12 +172,17 @@ def _checked(
                 f"Expected tensor to have size at least {longest} at dimension 1, but got size {targets.shape[1]} for "
                 f"argument #2 'targets' {_WHILE}"
             )
-        starts = [item * targets.stride(0) for item in range(items)]
+        starts = torch.arange(items) * targets.stride(0)
         longest = targets.shape[1]
     states = 2 * longest + 1
-    numbers = torch.tensor([list(input_lengths), list(target_lengths), starts], device=log_probs.device)
+    numbers = torch.stack([of_inputs, of_targets, starts]).to(log_probs.device)
     geometry = [steps, labels, states, *log_probs.stride(), blank, targets.stride(-1), items, int(zero_infinity)]
     return _Batch(targets, numbers, geometry, states)
+
+
+def _numbers(values: Sequence[int]) -> torch.Tensor:
+    """As a tensor on the host, without a Python object a number: batches have thousands."""
+    return torch.frombuffer(array("q", values), dtype=torch.int64)
 
 
 def _require_size(targets: torch.Tensor, dimension: int, size: int) -> None:

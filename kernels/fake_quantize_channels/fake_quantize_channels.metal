@@ -14,6 +14,23 @@ struct quantized {
   }
 };
 
+// Up to 2^24 floats hold every whole number, and quantized values are nearly always of 8 bits: then floats give the same
+// results, and no number is converted to 64 bits and back, which takes a GPU several times as long.
+inline bool are_exact_in_float(constant long* limits) { return limits[0] >= -(1l << 24) && limits[1] <= (1l << 24); }
+
+struct quantized_in_float {
+  float value;
+  bool inside;
+  quantized_in_float(float x, constant long* limits) {
+    const float low = float(limits[0]), high = float(limits[1]);
+    inside = x >= low && x <= high;
+    value = (x > high ? high : x >= low ? x : low) + 0.0f;  // a NaN counts as below, and no zero is negative
+  }
+};
+
+inline float above(float value, int zero_point) { return value - float(zero_point); }
+inline float above(float value, float zero_point) { return value - zero_point; }
+inline float above(float value, half zero_point) { return value - float(zero_point); }
 inline float above(long value, int zero_point) { return float(value - long(zero_point)); }
 inline float above(long value, float zero_point) { return float(value) - zero_point; }
 inline float above(long value, half zero_point) { return float(value) - float(zero_point); }
@@ -50,7 +67,14 @@ kernel void fake_quantize(
   }
   const float step = scale[o.at[3]];
   const Z zero = zero_point[o.at[4]];
-  const quantized q(placed(float(number), 1.0f / step, zero), limits);
+  const float at = placed(float(number), 1.0f / step, zero);
+  if (are_exact_in_float(limits)) {
+    const quantized_in_float q(at, limits);
+    out[o.at[0]] = T(above(q.value, zero) * step);
+    kept[o.at[1]] = q.inside;
+    return;
+  }
+  const quantized q(at, limits);
   out[o.at[0]] = T(above(q.value, zero) * step);
   kept[o.at[1]] = q.inside;
 }

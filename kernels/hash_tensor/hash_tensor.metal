@@ -3,17 +3,19 @@
 
 // What is combined: integers with 64 bits, floating numbers as the bits of the double of the same value. They are put
 // together here, for a GPU has no double, and may take a subnormal for zero.
+// A normal number takes ten operations of 32 bits: with more of them the hash of a large tensor waits for them and not
+// for memory.
 inline ulong double_bits(uint bits) {
-  const ulong sign = ulong(bits >> 31) << 63;
   const uint magnitude = bits & 0x7fffffffu;
+  if (magnitude - 0x800000u < 0x7f000000u) {
+    return ulong((bits & 0x80000000u) | (magnitude >> 3) + 0x38000000u) << 32 | ulong(magnitude << 29);
+  }
+  const ulong sign = ulong(bits >> 31) << 63;
   if (magnitude > 0x7f800000u) {  // a NaN keeps its payload and becomes quiet
     return sign | 0x7ff8000000000000ul | ulong(magnitude & 0x7fffffu) << 29;
   }
   if (magnitude == 0x7f800000u) {
     return sign | 0x7ff0000000000000ul;
-  }
-  if (magnitude >= 0x800000u) {
-    return sign | (ulong(magnitude) << 29) + (896ul << 52);
   }
   if (magnitude == 0u) {
     return sign;
@@ -51,7 +53,8 @@ struct exclusive_or {
 };
 
 // A row of groups a result; each of them writes what the elements of its share make. rows: the layout of the first
-// elements of all rows; columns: that of the elements of one row.
+// elements of all rows; columns: that of the elements of one row. A thread has four loads under way at a time: with one
+// it waits for each.
 template <typename T>
 kernel void hash_rows(
     device ulong* out [[buffer(0)]],
@@ -64,8 +67,17 @@ kernel void hash_rows(
     uint2 group_size [[threads_per_threadgroup]]) {
   threadgroup ulong scratch[256];
   const ulong first = offsets<1, ulong>(rows, ulong(group.y)).at[0];
+  const ulong count = columns[0], step = ulong(groups.x) * group_size.x;
   ulong value = 0;
-  for (ulong e = ulong(group.x) * group_size.x + in_group.x; e < columns[0]; e += ulong(groups.x) * group_size.x) {
+  ulong e = ulong(group.x) * group_size.x + in_group.x;
+  for (; e + 3 * step < count; e += 4 * step) {
+    T four[4];
+    for (uint k = 0; k < 4; ++k) {
+      four[k] = x[first + offsets<1, ulong>(columns, e + k * step).at[0]];
+    }
+    value ^= hashed(four[0]) ^ hashed(four[1]) ^ hashed(four[2]) ^ hashed(four[3]);
+  }
+  for (; e < count; e += step) {
     value ^= hashed(x[first + offsets<1, ulong>(columns, e).at[0]]);
   }
   value = reduce_group<exclusive_or>(value, scratch, in_group.x, group_size.x);

@@ -1,3 +1,4 @@
+#include "shared/lanes.metal"
 #include "shared/reduce.metal"
 
 // How the differences of two rows become their distance; p[0] is p. `term` of each, `combine` of all, `finish` at last.
@@ -12,6 +13,9 @@ struct norm_of {
                                 : precise::pow(x, p);
   }
   static float combine(float a, float b, float p) { return isinf(p) ? max_of::combine(a, b) : a + b; }
+  static float with(float sum, float difference, float p) {
+    return p == 2.0f ? sum + difference * difference : combine(sum, term(difference, p), p);
+  }
   static float finish(float sum, float p) {
     return p == 2.0f ? precise::sqrt(sum) : p == 0.0f || p == 1.0f || isinf(p) ? sum : precise::pow(sum, 1.0f / p);
   }
@@ -20,7 +24,9 @@ struct norm_of {
 // Where the pair of rows i < j stands among all pairs of n rows.
 inline ulong pair_index(ulong i, ulong j, ulong n) { return i * n - i * (i + 1) / 2 + j - i - 1; }
 
-// A thread a pair, for short rows; the grid is (rows, rows), half of which has nothing to do. shape: rows, columns.
+// A thread a pair, for short rows; the grid is (rows, rows), half of which has nothing to do. shape: rows, columns, and
+// whether each row starts at a multiple of 16 bytes. Then 16 bytes are read at a time: the threads of a SIMD group read
+// different rows, and each load of one number would bring a cache line for it.
 template <typename T>
 kernel void pdist(
     device T* out [[buffer(0)]],
@@ -34,9 +40,17 @@ kernel void pdist(
   }
   device const T* a = input + i * m;
   device const T* b = input + j * m;
+  constexpr uint W = lane_count<T>;
   float sum = 0.0f;
-  for (ulong c = 0; c < m; ++c) {
-    sum = norm_of::combine(sum, norm_of::term(float(a[c]) - float(b[c]), p), p);
+  ulong c = 0;
+  for (; shape[2] != 0 && c < m; c += W) {
+    const auto x = lanes<T, W>::load(a + c), y = lanes<T, W>::load(b + c);
+    for (uint k = 0; k < W; ++k) {
+      sum = norm_of::with(sum, float(x.value[k]) - float(y.value[k]), p);
+    }
+  }
+  for (; c < m; ++c) {
+    sum = norm_of::with(sum, float(a[c]) - float(b[c]), p);
   }
   out[pair_index(i, j, n)] = T(norm_of::finish(sum, p));
 }
@@ -58,7 +72,7 @@ kernel void pdist_large(
   device const T* b = input + j * m;
   float sum = 0.0f;
   for (ulong c = lane; c < m; c += 32) {
-    sum = norm_of::combine(sum, norm_of::term(float(a[c]) - float(b[c]), p), p);
+    sum = norm_of::with(sum, float(a[c]) - float(b[c]), p);
   }
   for (ushort step = 16; step > 0; step /= 2) {
     sum = norm_of::combine(sum, simd_shuffle_down(sum, step), p);

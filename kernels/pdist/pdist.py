@@ -10,6 +10,7 @@ from ..runtime.operands import require_device, require_scalar_type, require_size
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
+_VECTOR_BYTES = 16
 _LONG_ROW = 64  # elements from which a SIMD group shares a row
 
 
@@ -24,7 +25,10 @@ def pdist_forward(self: torch.Tensor, p: float = 2.0) -> torch.Tensor:
         return out.zero_()
     _check_dtype(self)
     suffix = METAL_TYPES[self.dtype]
-    operands = (out, self.contiguous(), float(p), [rows, columns])
+    x = self.contiguous()
+    lanes = _VECTOR_BYTES // x.element_size()
+    in_vectors = columns % lanes == 0 and x.storage_offset() % lanes == 0
+    operands = (out, x, float(p), [rows, columns, int(in_vectors)])
     if columns >= _LONG_ROW:
         kernel = _shader.kernel(f"pdist_large_{suffix}", self.device)
         kernel(*operands, threads=(rows * SIMD_WIDTH, rows), group_size=(SIMD_WIDTH, 1))

@@ -10,8 +10,9 @@ from ..runtime.outputs import overlaps, refuse_internal_overlap, resize_output
 from ..runtime.shader import Shader
 
 _shader = Shader(__file__)
-# Elements are moved as numbers of their size.
+# Elements are moved as numbers of their size, neighbours that stay together as 16 bytes.
 _MOVED_AS = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
+_VECTOR_BYTES = 16
 
 
 def channel_shuffle(self: torch.Tensor, groups: int) -> torch.Tensor:
@@ -56,9 +57,13 @@ def narrow_copy_out(self: torch.Tensor, dim: int, start: int, length: int, *, ou
 
 def _copy(out: torch.Tensor, source: torch.Tensor) -> None:
     """Write every element of a view to its place in a view of the same shape."""
-    layout = layout_of([out, source])
+    layout, moved_as = layout_of([out, source]), _MOVED_AS[out.element_size()]
+    lanes = _VECTOR_BYTES // out.element_size()
+    vectors = layout.in_vectors(lanes)
+    if vectors is not None and out.storage_offset() % lanes == 0 and source.storage_offset() % lanes == 0:
+        layout, moved_as = vectors, "uint4"
     wide = "" if layout.fits_32_bits else "64"
-    layout.launch(_shader.kernel(f"copy{wide}_{_MOVED_AS[out.element_size()]}", out.device), out, source)
+    layout.launch(_shader.kernel(f"copy{wide}_{moved_as}", out.device), out, source)
 
 
 def _suggested(x: torch.Tensor) -> torch.memory_format:

@@ -46,6 +46,15 @@ class Layout:
             for row in self.strides
         )
 
+    def in_vectors(self, lanes: int) -> Layout | None:
+        """The layout of the same operands in vectors of so many elements; None where neighbours come apart."""
+        if not self.sizes or self.sizes[0] % lanes or any(row[0] != 1 for row in self.strides):
+            return None
+        if any(stride % lanes for row in self.strides for stride in row[1:]):
+            return None
+        strides = tuple((1, *(stride // lanes for stride in row[1:])) for row in self.strides)
+        return Layout((self.sizes[0] // lanes, *self.sizes[1:]), strides, self.elements // lanes)
+
     @cached_property
     def packed(self) -> list[int]:
         """What `struct offsets` of shared/strided.metal reads."""

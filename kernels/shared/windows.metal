@@ -60,6 +60,39 @@ struct window3d {
   }
 };
 
+// Runs through a window in steps of a group's threads. A division for each input would take longer than to read it: the
+// step is divided once, and a position is carried over from one dimension to the next.
+struct window_walk {
+  place3d at;
+  place3d step;
+  long end_h;
+  long end_w;
+  long size_h;
+  long size_w;
+
+  window_walk(window3d window, long first, long threads) {
+    at = window.at(first);
+    step.d = quotient(threads, window.size[1] * window.size[2]);
+    const long rest = threads - step.d * window.size[1] * window.size[2];
+    step.h = quotient(rest, window.size[2]);
+    step.w = rest - step.h * window.size[2];
+    step.plane = 0;
+    size_h = window.size[1];
+    size_w = window.size[2];
+    end_h = window.start[1] + size_h;
+    end_w = window.start[2] + size_w;
+  }
+  void next() {
+    at.w += step.w;
+    const bool beyond_row = at.w >= end_w;
+    at.w -= beyond_row ? size_w : 0;
+    at.h += step.h + (beyond_row ? 1 : 0);
+    const bool beyond_slice = at.h >= end_h;
+    at.h -= beyond_slice ? size_h : 0;
+    at.d += step.d + (beyond_slice ? 1 : 0);
+  }
+};
+
 inline long offset_in_plane(place3d at, thread const pool3d& pool) {
   return at.d * pool.stride[0] + at.h * pool.stride[1] + at.w * pool.stride[2];
 }

@@ -11,7 +11,12 @@ from ..verification.calls import KernelCall
 from ..verification.inputs import rounded_once, values
 
 _aten = torch.ops.aten
-_NAMES = tuple(f"_upsample_{name}2d_aa_backward" for name in ("bilinear", "bicubic", "lanczos"))
+# Older torch has no Lanczos.
+_NAMES = tuple(
+    name
+    for name in (f"_upsample_{filter_name}2d_aa_backward" for filter_name in ("bilinear", "bicubic", "lanczos"))
+    if hasattr(_aten, name)
+)
 # Sizes of gradients, inputs, whether corners are aligned, and given scales.
 _SIZES: tuple[tuple[Any, ...], ...] = (
     ((2, 3, 4, 5), (9, 13), False, None, None),

@@ -6,29 +6,47 @@ dispatcher; each is timed as torch's operator and as our function, called with t
 
 from __future__ import annotations
 
+import functools
 import statistics
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...audit.tree import leaves, map_leaves
 from ...errors import one_line
+from ...simulator.nvidia import default_driver, synchronize
+from ...simulator.nvidia.recording import Replay
 from ..runtime import catalog
 from .timing import workload_of
 from .workload import Workload
 
+if TYPE_CHECKING:
+    from .shipped import ShippedLaunch
+
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 SIZES = tuple(2**power for power in (10, 16, 20, 24, 26, 28))
 LAYOUTS = ("contiguous", "strided")
+COMPILED_SIZES = (2**26,)
+"""In which torch.compile is timed, of float32: it compiles for each."""
+
+SHIPPED_ELEMENTS = 2**20
+"""In which the kernels that a release ships are timed, of float32: their launches are recorded on the host."""
 
 _WARM_UPS = 3
 _ROUNDS = 5
 _ROUND_MILLISECONDS = 4.0
 _MOST_CALLS = 100
-_SLOWEST_MICROSECONDS = 50_000.0
+# Where our kernel, or torch's operator, takes longer, larger sizes are left out.
+_SLOWEST_MICROSECONDS, _SLOWEST_OTHER_MICROSECONDS = 50_000.0, 500_000.0
+# A call that takes longer is not repeated.
+_ONCE_MILLISECONDS = 100.0
+# One that takes longer needs no graph: the GPU works while Python prepares the next.
+_CAPTURED_MILLISECONDS = 2.0
+_CPU_ELEMENTS = 2**20
 
 
 @dataclass(frozen=True)
@@ -41,11 +59,15 @@ class NvidiaTiming:
         dtype: of the floating inputs.
         layout: "contiguous", or "strided": every second element of the innermost dimension.
         elements: of the largest tensor, about.
-        bytes: of all tensors that the call takes and gives, each once.
+        bytes: of all tensors that the call takes and gives; one that it changes counts twice, read and written.
+        operations: floating-point or integer operations where the workload counts them, else 0.
         kernel: our kernel.
         cuda: torch's own operator; None where it has none for these arguments.
         copy: a copy that reads and writes as many bytes in all.
-        replayed: whether the GPU replayed the calls from a graph, so that no Python is in the times.
+        compiled: what torch.compile makes of the operator, where it takes it apart, in COMPILED_SIZES.
+        shipped: the Metal kernels that a release ships for the workload, in SHIPPED_ELEMENTS.
+        cpu: the workload on the CPU, in sizes that it computes soon.
+        replayed: whether no Python is in the times: the GPU replayed the calls from a graph, or they are long.
         problem: why there is no time, or "".
     """
 
@@ -55,11 +77,20 @@ class NvidiaTiming:
     layout: str
     elements: int
     bytes: int
-    kernel: float | None
-    cuda: float | None
-    copy: float | None
-    replayed: bool
+    operations: float = 0.0
+    kernel: float | None = None
+    cuda: float | None = None
+    copy: float | None = None
+    compiled: float | None = None
+    shipped: float | None = None
+    cpu: float | None = None
+    replayed: bool = False
     problem: str = ""
+
+    @property
+    def bandwidth(self) -> float | None:
+        """GB/s that our kernel moves."""
+        return self.bytes / self.kernel / 1e3 if self.kernel else None
 
     @property
     def of_copy(self) -> float | None:
@@ -77,7 +108,7 @@ class _Call:
     """An operator as it was called, and our function for it."""
 
     overload: str
-    operator: Callable[..., Any]
+    operator: Any
     function: Callable[..., Any]
     args: Sequence[Any]
     kwargs: Mapping[str, Any]
@@ -88,23 +119,50 @@ def measure_on_nvidia(
     sizes: Sequence[int] = SIZES,
     dtypes: Sequence[torch.dtype] = DTYPES,
     layouts: Sequence[str] = LAYOUTS,
+    shipped: Sequence[ShippedLaunch] = (),
 ) -> Iterator[NvidiaTiming]:
     """Time the workload of a family on the GPU, in every size, dtype and layout; larger sizes only while it is quick.
+
+    `shipped`: the launches of `shipped_launches` in SHIPPED_ELEMENTS, to be timed beside it.
 
     Raises MpsmithError for a family without a workload.
     """
     work = workload_of(family)
     for elements in sizes:
         torch.manual_seed(0)
-        arguments = map_leaves(_on_gpu, work.arguments(elements))
-        slowest = 0.0
+        with torch.device("cuda"):
+            arguments = map_leaves(_on_gpu, work.arguments(elements))
+        slow = False
         for dtype in dtypes:
             for layout in layouts:
                 timing = _measured(family, work, arguments, elements, dtype, layout)
-                slowest = max(slowest, timing.kernel or 0.0)
+                slow |= (timing.kernel or 0.0) > _SLOWEST_MICROSECONDS
+                slow |= (timing.cuda or 0.0) > _SLOWEST_OTHER_MICROSECONDS
+                if shipped and _is_plain(timing) and elements == SHIPPED_ELEMENTS:
+                    timing = replace(timing, shipped=_shipped_microseconds(shipped))
                 yield timing
-        if slowest > _SLOWEST_MICROSECONDS:
+        if slow:
             return
+
+
+def _is_plain(timing: NvidiaTiming) -> bool:
+    return (timing.dtype, timing.layout) == ("float32", "contiguous")
+
+
+def _shipped_microseconds(recorded: Sequence[ShippedLaunch]) -> float:
+    replays = [Replay(default_driver(), code, recording) for recording, code in recorded]
+
+    def call() -> None:
+        stream = torch.cuda.current_stream().cuda_stream
+        for each in replays:
+            each.launch(stream)
+
+    try:
+        return _microseconds(call)[0]
+    finally:
+        torch.cuda.synchronize()
+        for each in replays:
+            each.close()
 
 
 def _on_gpu(leaf: Any) -> Any:
@@ -116,8 +174,9 @@ def _measured(
 ) -> NvidiaTiming:
     name = str(dtype).removeprefix("torch.")
 
-    def without(problem: str, overload: str = work.operator, size: int = 0) -> NvidiaTiming:
-        return NvidiaTiming(family, overload, name, layout, elements, size, None, None, None, False, problem)
+    def without(problem: str) -> NvidiaTiming:
+        torch.cuda.empty_cache()
+        return NvidiaTiming(family, work.operator, name, layout, elements, 0, problem=problem)
 
     try:
         arguments = map_leaves(_as(dtype, layout == "strided"), given)
@@ -126,18 +185,68 @@ def _measured(
             return without("torch answers this call on CUDA by another operator")
         size = _bytes(call)
         kernel, replayed = _microseconds(lambda: call.function(*call.args, **call.kwargs))
-        copy = _copy_microseconds(size)
-        try:
-            cuda = _microseconds(lambda: call.operator(*call.args, **call.kwargs))[0]
-        except (NotImplementedError, RuntimeError):
-            cuda = None
-        return NvidiaTiming(family, call.overload, name, layout, elements, size, kernel, cuda, copy, replayed)
+        synchronize()
+        plain = dtype is torch.float32 and layout == "contiguous"
+        return NvidiaTiming(
+            family,
+            call.overload,
+            name,
+            layout,
+            elements,
+            size,
+            operations=work.operations(elements) if work.operations else 0.0,
+            kernel=kernel,
+            cuda=_unless_refused(lambda: call.operator(*call.args, **call.kwargs)),
+            copy=_copy_microseconds(size),
+            compiled=_compiled_microseconds(work, call, arguments) if plain and elements in COMPILED_SIZES else None,
+            cpu=_cpu_microseconds(work, elements) if plain and elements <= _CPU_ELEMENTS else None,
+            replayed=replayed,
+        )
     except torch.OutOfMemoryError:
         return without("the GPU has too little memory")
     except (NotImplementedError, RuntimeError, ValueError) as error:
         return without(one_line(error, 160))
-    finally:
-        torch.cuda.empty_cache()
+
+
+def _unless_refused(call: Callable[[], Any]) -> float | None:
+    try:
+        return _microseconds(call)[0]
+    except (NotImplementedError, RuntimeError):
+        return None
+
+
+def _compiled_microseconds(work: Workload, call: _Call, arguments: Any) -> float | None:
+    """The workload as torch.compile makes it; None where that would only call the operator."""
+    if not _is_taken_apart(call.operator):
+        return None
+    torch.compiler.reset()
+    compiled = torch.compile(work.call, dynamic=False)
+    return _unless_refused(lambda: compiled(*arguments))
+
+
+def _is_taken_apart(operator: Any) -> bool:
+    """Whether Inductor has code of its own for an overload, by a decomposition or a lowering."""
+    from torch._inductor.decomposition import decompositions
+    from torch._inductor.lowering import fallbacks, lowerings
+
+    packet = operator._overloadpacket
+    forms = [getattr(packet, name) for name in packet.overloads()]
+    forms = [form for form in forms if not any(argument.is_out for argument in form._schema.arguments)]
+    return any(form in decompositions or (form in lowerings and form not in fallbacks) for form in forms)
+
+
+def _cpu_microseconds(work: Workload, elements: int) -> float:
+    """The fastest of a few calls with tensors on the CPU."""
+    torch.manual_seed(0)
+    arguments = work.arguments(elements)
+    best = float("inf")
+    for _ in range(_WARM_UPS):
+        begin = time.perf_counter()
+        work.call(*arguments)
+        best = min(best, (time.perf_counter() - begin) * 1e6)
+        if best > _ONCE_MILLISECONDS * 1e3:
+            break
+    return best
 
 
 def _as(dtype: torch.dtype, strided: bool) -> Callable[[Any], Any]:
@@ -198,16 +307,26 @@ def _caught(family: str, work: Workload, arguments: Any) -> _Call | None:
 
 
 def _bytes(call: _Call) -> int:
-    """Of the tensors that go in and come out; what a call allocates for its results counts as well."""
+    """Of the tensors that go in and come out, allocated results as well; what a call changes counts twice."""
     result = call.function(*call.args, **call.kwargs)
+    changed = [
+        value
+        for argument, value in zip(call.operator._schema.arguments, call.args, strict=False)
+        if argument.alias_info is not None and argument.alias_info.is_write
+    ]
+    return _bytes_of((call.args, dict(call.kwargs), result)) + _bytes_of(changed)
+
+
+def _bytes_of(tree: Any) -> int:
     tensors = {
         (leaf.data_ptr(), leaf.shape): leaf.numel() * leaf.element_size()
-        for leaf in leaves((call.args, dict(call.kwargs), result))
+        for leaf in leaves(tree)
         if isinstance(leaf, torch.Tensor) and leaf.is_cuda
     }
     return sum(tensors.values())
 
 
+@functools.lru_cache(maxsize=64)
 def _copy_microseconds(size: int) -> float:
     """A copy of contiguous memory that moves so many bytes in all: half of them read, half written."""
     source = torch.empty(max(size // 8, 1), dtype=torch.float32, device="cuda")
@@ -216,15 +335,17 @@ def _copy_microseconds(size: int) -> float:
 
 
 def _microseconds(call: Callable[[], Any]) -> tuple[float, bool]:
-    """The median over rounds of calls, and whether they were replayed from a graph."""
+    """The median over rounds of calls, and whether they were replayed from a graph or long enough to hide Python."""
     for _ in range(_WARM_UPS):
         once = _elapsed(call, 1)
+        if once > _ONCE_MILLISECONDS:
+            return once * 1e3, True
     calls = max(1, min(_MOST_CALLS, int(_ROUND_MILLISECONDS / max(once, 1e-3))))
-    graph = _graph(call, calls)
+    graph = _graph(call, calls) if once < _CAPTURED_MILLISECONDS else None
     run, each = (graph.replay, 1) if graph is not None else (call, calls)
     run()
     rounds = [_elapsed(run, each) / calls * 1e3 for _ in range(_ROUNDS)]
-    return statistics.median(rounds), graph is not None
+    return statistics.median(rounds), graph is not None or once >= _CAPTURED_MILLISECONDS
 
 
 def _elapsed(call: Callable[[], Any], calls: int) -> float:
@@ -247,5 +368,12 @@ def _graph(call: Callable[[], Any], calls: int) -> Any:
                 call()
     except RuntimeError:
         torch.cuda.synchronize()
+        _end_capture()
         return None
     return graph
+
+
+def _end_capture() -> None:
+    """After a capture that failed torch draws no random numbers on the GPU until another one has succeeded."""
+    with torch.cuda.graph(torch.cuda.CUDAGraph()):
+        torch.empty(1, device="cuda").zero_()

@@ -13,14 +13,22 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ...errors import MpsmithError
 from .accuracy import Accuracy, accuracy_of, accuracy_where
 from .source import calls_of
 from .timing import milliseconds_on_mps, workload_of
 
+if TYPE_CHECKING:
+    from ...simulator.nvidia.air_compiler import AirCode
+    from ...simulator.nvidia.recording import RecordedLaunch
+
+    ShippedLaunch = tuple[RecordedLaunch, AirCode]
+
 Result = TypeVar("Result")
+# The most memory of a launch that is recorded.
+_LARGEST_LAUNCH = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -46,6 +54,14 @@ def beside(families: Sequence[str], release: str) -> list[Beside]:
 def shipped_milliseconds(families: Sequence[str], release: str, elements: int) -> dict[str, float]:
     """By family, the median time of its workload where the release's kernels alone compute it."""
     return dict(_in_a_process(_times, families, release, elements))
+
+
+def shipped_launches(families: Sequence[str], release: str, elements: int) -> dict[str, list[ShippedLaunch]]:
+    """By family, the launches of its workload where the release's kernels alone compute it, for an NVIDIA GPU.
+
+    Raises MpsmithError where the release's kernels cannot be had, or one does not become PTX.
+    """
+    return dict(_in_a_process(_launches, families, release, elements))
 
 
 def _in_a_process(work: Callable[..., list[Result]], families: Sequence[str], release: str, *more: int) -> list[Result]:
@@ -82,6 +98,50 @@ def _times(families: Sequence[str], release: str, elements: int) -> list[tuple[s
             if any(each.calls for each in calls.values()) and not any(each.stood_in for each in calls.values()):
                 timed.append((family, milliseconds))
         return timed
+
+
+def _launches(families: Sequence[str], release: str, elements: int) -> list[tuple[str, list[ShippedLaunch]]]:
+    from ...simulator.air.library import AirKernel
+    from ...simulator.clang import installed
+    from ...simulator.nvidia.air_compiler import AirPtxCompiler
+    from ...simulator.nvidia.compiler import PtxCompiler
+    from ...simulator.nvidia.program import default_cache
+    from ...simulator.nvidia.recording import recorded
+
+    compiler = AirPtxCompiler(PtxCompiler(installed()), default_cache())
+    with TemporaryDirectory(prefix="mpsmith-") as scratch:
+        _open(release, Path(scratch))
+        found = []
+        for family in families:
+            kept: list[ShippedLaunch] = []
+
+            def keep(recording: RecordedLaunch, kernel: AirKernel, kept: list[ShippedLaunch] = kept) -> None:
+                kept.append((recording, compiler.code(kernel._bitcode, recording.kernel)))
+
+            with recorded(keep, lambda name: True, _LARGEST_LAUNCH):
+                answered = _is_answered(family, elements)
+            if answered and kept:
+                found.append((family, kept))
+        return found
+
+
+def _is_answered(family: str, elements: int) -> bool:
+    """Call a family's workload on mps; whether shipped kernels alone computed it."""
+    import torch
+
+    from ...audit.shipped.computing import launches
+    from ...audit.tree import map_leaves
+
+    torch.manual_seed(0)
+    work = workload_of(family)
+    launches()
+    try:
+        arguments = work.arguments(elements)
+        work.call(*map_leaves(lambda leaf: leaf.to("mps") if isinstance(leaf, torch.Tensor) else leaf, arguments))
+    except (AttributeError, NotImplementedError, RuntimeError):  # older torch lacks the operator
+        return False
+    calls = launches()
+    return any(each.calls for each in calls.values()) and not any(each.stood_in for each in calls.values())
 
 
 def _open(release: str, scratch: Path) -> None:

@@ -19,12 +19,14 @@ class Workload:
     Attributes:
         operator: the overload that it is about, `aten::mode`.
         call: called with what `arguments` returned.
-        arguments: from a number of elements, tensors on the CPU; the largest tensor has about so many.
+        arguments: from a number of elements, tensors on the default device; the largest tensor has about so many.
+        operations: of arithmetic, from the same number; for calls that are not bound by memory. None: not counted.
     """
 
     operator: str
     call: Callable[..., Any]
     arguments: Callable[[int], tuple[Any, ...]]
+    operations: Callable[[int], float] | None = None
 
 
 def normal(elements: int) -> tuple[torch.Tensor]:

@@ -23,22 +23,27 @@ class _Messages(ctypes.Structure):
     _fields_ = (("count", ctypes.c_uint32), ("messages", _Message * _COUNT))
 
 
-class ErrorBuffer:
-    """One call's error buffer."""
+BYTES = ctypes.sizeof(_Messages)
+"""Of an error buffer."""
 
-    def __init__(self) -> None:
-        self._memory = _Messages()
+
+class ErrorBuffer:
+    """The error buffer of a call, or one at `address` that outlives its calls."""
+
+    def __init__(self, address: int | None = None) -> None:
+        self._memory = _Messages() if address is None else _Messages.from_address(address)
         address = ctypes.addressof(self._memory)
         self.buffer = Buffer(address, address, ctypes.sizeof(_Messages), self._memory)
 
     def raise_first(self) -> None:
-        """Raises what the kernel reported first; torch does so at the next synchronisation.
+        """Raises what the kernel reported first, and forgets it; torch does so at the next synchronisation.
 
         Raises:
             torch.AcceleratorError: as torch does; MetalRuntimeError without torch.
         """
         if not self._memory.count:
             return
+        self._memory.count = 0
         first = self._memory.messages[0]
         text = first.message.decode(errors="replace")
         place = f"{first.file.decode(errors='replace')}:{first.line} in {first.function.decode(errors='replace')}"

@@ -6,7 +6,7 @@ GPU, and not Apple's: whatever it shows is marked *NVIDIA*.
 
 from .driver import Driver, default_driver
 from .errors import NoNvidiaDriverError, NvidiaError, NvidiaTimeoutError
-from .library import NvidiaKernel, NvidiaLibrary
+from .library import NvidiaKernel, NvidiaLibrary, synchronize
 from .library import compile_library as compile
 from .torch_hook import install
 
@@ -20,4 +20,5 @@ __all__ = [
     "compile",
     "default_driver",
     "install",
+    "synchronize",
 ]

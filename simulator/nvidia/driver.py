@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .errors import NoNvidiaDriverError, NvidiaError, NvidiaTimeoutError
+from .recursion import calls_itself
 
 TIMEOUT_VARIABLE = "MPSMITH_NVIDIA_TIMEOUT"
 _TIMEOUT_SECONDS = 60.0
@@ -23,6 +24,11 @@ _SUCCESS, _OUT_OF_MEMORY, _NOT_READY = 0, 2, 600
 # After these the context is of no more use: every later call fails as well.
 _STICKY = frozenset({700, 702, 714, 715, 716, 717, 718, 719})
 _CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76
+_HOST_MEMORY_OF_ALL_CONTEXTS, _HOST_MEMORY_ON_THE_GPU = 1, 2
+_LIMIT_STACK = 0
+# Of a thread, for functions that call themselves; the driver's own 1,024 bytes do not hold the tables of igamma, whose
+# log_gamma is such a function.
+_STACK_BYTES = 8192
 _MAX_THREADS_OF_FUNCTION = 0
 _JIT_MAX_REGISTERS, _JIT_ERROR_LOG, _JIT_ERROR_LOG_BYTES = 0, 5, 6
 _REGISTERS_OF_A_GROUP = 65536
@@ -78,6 +84,8 @@ class Driver:
         Raises:
             NvidiaError: the driver refuses the PTX.
         """
+        if calls_itself(ptx):
+            self._call("cuCtxSetLimit", _LIMIT_STACK, ctypes.c_size_t(_STACK_BYTES))
         module, function, limit = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
         log = ctypes.create_string_buffer(_LOG_BYTES)
         options = {_JIT_ERROR_LOG: ctypes.addressof(log), _JIT_ERROR_LOG_BYTES: len(log)}
@@ -134,6 +142,19 @@ class Driver:
             raise NvidiaError(f"the GPU has no {size:,} bytes left; free tensors or take smaller ones")
         self._check("cuMemAlloc", result)
         return address.value
+
+    def allocate_on_host(self, size: int) -> tuple[int, int]:
+        """Memory of the host that kernels write to as well, filled with zeros: its address here, and on the GPU.
+
+        Raises:
+            NvidiaError: the host gives none.
+        """
+        here, there = ctypes.c_void_p(), ctypes.c_uint64()
+        flags = _HOST_MEMORY_OF_ALL_CONTEXTS | _HOST_MEMORY_ON_THE_GPU
+        self._call("cuMemHostAlloc", ctypes.byref(here), ctypes.c_size_t(size), flags)
+        self._call("cuMemHostGetDevicePointer_v2", ctypes.byref(there), here, 0)
+        ctypes.memset(here, 0, size)
+        return here.value or 0, there.value
 
     def free(self, address: int) -> None:
         """Gives memory back."""

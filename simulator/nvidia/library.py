@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal, cast
 
 from ...metal_limits import MAX_BUFFERS, MAX_THREADGROUP_MEMORY, SIMD_WIDTH
 from ..metal.binding import ArgCasts, Buffer, bind
 from ..metal.binding import Device as BoundDevice
+from ..metal.error_buffer import BYTES as ERROR_BYTES
 from ..metal.error_buffer import ErrorBuffer
 from ..metal.errors import MetalRuntimeError
 from ..metal.includes import PROGRAM, embed, include_folders
@@ -106,29 +109,35 @@ class NvidiaKernel:
                 tensor.
             group_size: threads of a threadgroup, in as many dimensions as `threads`.
             arg_casts: "fp16", "bf16", "int32", "int16", "int8" or "uint8" for all numbers, or a cast by index.
-            error_buf_idx: the buffer through which TORCH_REPORT_ERROR reports; the kernel is waited for.
+            error_buf_idx: the buffer through which TORCH_REPORT_ERROR reports; with tensors of the GPU the next launch
+                that may report raises it, or `synchronize`.
 
         Raises:
             MetalRuntimeError: arguments do not fit.
             NvidiaError: the kernel did something that a GPU does not forgive.
             MetalValueError: the threadgroup is too large.
+            torch.AcceleratorError: the kernel reported an error; with tensors of the GPU, an earlier launch did.
         """
         device = cast(BoundDevice, self._device)
         buffers = {i: bind(a, i, arg_casts, device, tight=False) for i, a in enumerate(args)}
-        errors = ErrorBuffer() if error_buf_idx is not None else None
-        if errors is not None and error_buf_idx is not None:
-            buffers[error_buf_idx] = errors.buffer
+        errors: ErrorBuffer | None = None
+        reported: Addresses = {}
+        if error_buf_idx is not None:
+            errors, on_gpu = self._error_buffer()
+            errors.raise_first()
+            buffers[error_buf_idx], reported = errors.buffer, {error_buf_idx: on_gpu}
         grid, group = _grid(args, threads, group_size, device, self._code.max_threads)
         if group_size is None and not self._code.waits:
             group = (min(group[0], _GROUP), *group[1:])
         self._check_buffers(buffers)
-        if 0 not in grid:
-            if self._device == "cuda":
-                self._run_in_place(grid, group, buffers, error_buf_idx)
-            else:
-                self._run_on_copies(grid, group, buffers)
-        if errors is not None:
-            errors.raise_first()
+        if 0 in grid:
+            return
+        if self._device == "cuda":
+            self._run_in_place(grid, group, buffers, reported)
+        else:
+            self._run_on_copies(grid, group, buffers)
+            if errors is not None:
+                errors.raise_first()
 
     # ------------------------------------------------------------------------------------------ running
     def _run_on_copies(self, grid: Size, group: Size, buffers: Mapping[int, Buffer]) -> None:
@@ -137,14 +146,16 @@ class NvidiaKernel:
             self._start(grid, group, addresses, stream=0)
             self._driver.wait()
 
-    def _run_in_place(self, grid: Size, group: Size, buffers: Mapping[int, Buffer], errors: int | None) -> None:
-        stream = _current_stream()
-        addresses = {index: self._on_gpu(buffer) for index, buffer in buffers.items() if index != errors}
-        if errors is None:
-            return self._start(grid, group, addresses, stream)
-        with copies(self._driver, {errors: buffers[errors]}, {errors}) as copied:
-            self._start(grid, group, {**addresses, **copied}, stream)
-            self._driver.wait(stream)
+    def _run_in_place(self, grid: Size, group: Size, buffers: Mapping[int, Buffer], reported: Addresses) -> None:
+        addresses = {index: self._on_gpu(buffer) for index, buffer in buffers.items() if index not in reported}
+        self._start(grid, group, {**addresses, **reported}, _current_stream())
+
+    def _error_buffer(self) -> tuple[ErrorBuffer, int]:
+        """Where the kernel reports errors, and its address on the GPU; of a copy that comes later, 0."""
+        if self._device == "cuda":
+            lasting = _lasting_errors(self._driver)
+            return lasting.errors, lasting.on_gpu
+        return ErrorBuffer(), 0
 
     def _on_gpu(self, buffer: Buffer) -> int:
         owner = buffer.owner
@@ -182,6 +193,33 @@ class NvidiaKernel:
 
     def _about(self, text: str) -> str:
         return f"Metal kernel '{self._code.name}' ({self._code.place}) on NVIDIA: {text}"
+
+
+@dataclass(frozen=True)
+class _LastingErrors:
+    """The error buffer of all launches on tensors of the GPU: memory of the host, so that none is waited for."""
+
+    errors: ErrorBuffer
+    on_gpu: int
+
+
+@functools.cache
+def _lasting_errors(driver: Driver) -> _LastingErrors:
+    here, there = driver.allocate_on_host(ERROR_BYTES)
+    return _LastingErrors(ErrorBuffer(here), there)
+
+
+def synchronize() -> None:
+    """Waits for the launches on torch's current stream and raises what one of them reported.
+
+    Raises:
+        torch.AcceleratorError: a kernel reported an error.
+        NvidiaTimeoutError: a kernel takes longer than MPSMITH_NVIDIA_TIMEOUT seconds.
+        NvidiaError: a kernel did something that a GPU does not forgive.
+    """
+    driver = default_driver()
+    driver.wait(_current_stream())
+    _lasting_errors(driver).errors.raise_first()
 
 
 def _current_stream() -> int:

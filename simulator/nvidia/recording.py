@@ -166,48 +166,82 @@ def _is_inline(buffer: Buffer) -> bool:
     return not hasattr(buffer.owner, "untyped_storage")
 
 
+class Replay:
+    """A recording in the GPU's memory, to be launched any number of times; `close` gives the memory back.
+
+    Raises:
+        NvidiaError: the driver refuses the PTX, or the GPU has too little memory.
+    """
+
+    def __init__(self, driver: Driver, code: AirCode, recording: RecordedLaunch) -> None:
+        self._driver = driver
+        self._code = code
+        self._recording = recording
+        self._function = self._loaded()
+        self._addresses: list[int] = []
+        for region in recording.regions:
+            self._addresses.append(driver.allocate(len(region.before)))
+        for number, address in enumerate(self._addresses):
+            _upload(driver, address, self._content(number))
+
+    def launch(self, stream: int = 0) -> None:
+        """Start the kernel.
+
+        Raises:
+            NvidiaError: it asks for more threadgroup memory than Metal has, or the driver refuses the launch.
+        """
+        recording, code = self._recording, self._code
+        lengths = [-(-size // _SHARED_ALIGNMENT) * _SHARED_ALIGNMENT for size in recording.threadgroup_memory]
+        if sum(lengths) > MAX_THREADGROUP_MEMORY:
+            raise NvidiaError(f"{sum(lengths)} bytes of threadgroup memory; the limit is {MAX_THREADGROUP_MEMORY}")
+        starts = [sum(lengths[:number]) for number in range(len(lengths))]
+        order = [sorted(code.threadgroup_slots).index(slot) for slot in code.threadgroup_slots]
+        places = (recording.places.get(slot) for slot in code.slots)
+        pointers = [self._addresses[place[0]] + place[1] if place else 0 for place in places]
+        for launch in launches(recording.grid, recording.group, cut=code.waits):
+            values = parameters(pointers, [*launch.numbers, *(starts[i] for i in order)])
+            self._driver.launch(self._function, launch.groups, launch.group, sum(lengths), stream, values)
+
+    def results(self) -> list[bytes]:
+        """What the regions hold once all launches have ended."""
+        self._driver.wait()
+        regions = zip(self._recording.regions, self._addresses, strict=True)
+        return [_download(self._driver, address, len(region.before)) for region, address in regions]
+
+    def close(self) -> None:
+        """Give the memory back."""
+        for address in self._addresses:
+            self._driver.free(address)
+        self._addresses.clear()
+
+    def _loaded(self) -> LoadedFunction:
+        group = self._recording.group
+        function = self._driver.load(self._code.ptx, ENTRY)
+        if group[0] * group[1] * group[2] <= function.max_threads:
+            return function
+        return self._driver.load(self._code.ptx, ENTRY, self._code.max_threads)
+
+    def _content(self, number: int) -> bytes:
+        data = bytearray(self._recording.regions[number].before)
+        for pointer in self._recording.pointers:
+            if pointer.region == number:
+                there = self._addresses[pointer.target] + pointer.inside
+                data[pointer.offset : pointer.offset + 8] = there.to_bytes(8, "little")
+        return bytes(data)
+
+
 def replay(driver: Driver, code: AirCode, recording: RecordedLaunch) -> list[bytes]:
     """What the regions of a recording hold after the same launch on the GPU.
 
     Raises:
         NvidiaError: the driver refuses the PTX or the launch, or the kernel does what a GPU does not forgive.
     """
-    threads = recording.group[0] * recording.group[1] * recording.group[2]
-    function = driver.load(code.ptx, ENTRY)
-    if threads > function.max_threads:
-        function = driver.load(code.ptx, ENTRY, code.max_threads)
-    addresses = [driver.allocate(len(region.before)) for region in recording.regions]
+    there = Replay(driver, code, recording)
     try:
-        for number, (region, address) in enumerate(zip(recording.regions, addresses, strict=True)):
-            data = bytearray(region.before)
-            for pointer in recording.pointers:
-                if pointer.region == number:
-                    there = addresses[pointer.target] + pointer.inside
-                    data[pointer.offset : pointer.offset + 8] = there.to_bytes(8, "little")
-            _upload(driver, address, bytes(data))
-        _launch(driver, function, code, recording, addresses)
-        driver.wait()
-        return [
-            _download(driver, address, len(r.before)) for r, address in zip(recording.regions, addresses, strict=True)
-        ]
+        there.launch()
+        return there.results()
     finally:
-        for address in addresses:
-            driver.free(address)
-
-
-def _launch(
-    driver: Driver, function: LoadedFunction, code: AirCode, recording: RecordedLaunch, addresses: Sequence[int]
-) -> None:
-    lengths = [-(-size // _SHARED_ALIGNMENT) * _SHARED_ALIGNMENT for size in recording.threadgroup_memory]
-    if sum(lengths) > MAX_THREADGROUP_MEMORY:
-        raise NvidiaError(f"{sum(lengths)} bytes of threadgroup memory; the limit is {MAX_THREADGROUP_MEMORY}")
-    starts = [sum(lengths[:number]) for number in range(len(lengths))]
-    order = [sorted(code.threadgroup_slots).index(slot) for slot in code.threadgroup_slots]
-    places = (recording.places.get(slot) for slot in code.slots)
-    pointers = [addresses[place[0]] + place[1] if place else 0 for place in places]
-    for launch in launches(recording.grid, recording.group, cut=code.waits):
-        values = parameters(pointers, [*launch.numbers, *(starts[i] for i in order)])
-        driver.launch(function, launch.groups, launch.group, sum(lengths), 0, values)
+        there.close()
 
 
 def _upload(driver: Driver, address: int, data: bytes) -> None:

@@ -17,6 +17,8 @@ class FakeCuda:
         self.count = 1
         self.results: dict[str, int] = {}
         self.memory: dict[int, Any] = {}
+        self.limits: dict[int, int] = {}
+        self.of_host: dict[int, Any] = {}
         self.loaded: list[tuple[str, dict[int, int]]] = []
         self.max_threads = 1024
 
@@ -58,6 +60,17 @@ class FakeCuda:
 
     def _cuMemFree(self, address: Any) -> None:  # noqa: N802
         del self.memory[address.value]
+
+    def _cuCtxSetLimit(self, which: int, value: Any) -> None:  # noqa: N802
+        self.limits[which] = value.value
+
+    def _cuMemHostAlloc(self, address: Any, size: Any, flags: int) -> None:  # noqa: N802
+        memory = ctypes.create_string_buffer(size.value)
+        address._obj.value = ctypes.addressof(memory)
+        self.of_host[address._obj.value] = memory
+
+    def _cuMemHostGetDevicePointer(self, there: Any, here: Any, flags: int) -> None:  # noqa: N802
+        there._obj.value = here.value
 
     def _cuMemcpyHtoD(self, target: Any, source: Any, size: Any) -> None:  # noqa: N802
         ctypes.memmove(target.value, source.value, size.value)

@@ -17,7 +17,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "audit": ("simulator", "registry"),
     "kernels": ("registry",),
     # What verifies a kernel hands its cases to the auditor's judge; what runs it knows nothing of audits.
-    "kernels.verification": ("registry", "audit"),
+    "kernels.verification": ("registry", "audit", "simulator"),
     "kernels.*.cases": ("audit",),
     # `mpsmith check` reads macOS wheels as the audit does, and compiles Metal source where the simulator can.
     # A family's patch says what verifying the family showed.

@@ -97,3 +97,16 @@ def test_overlaps() -> None:
     assert not overlaps(memory, torch.zeros(10))
     with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
         refuse_internal_overlap(torch.zeros(1).expand(3))
+
+
+class TestVectors:
+    def test_neighbours_that_stay_together_move_as_one(self) -> None:
+        rows = layout_of([torch.empty(3, 16)[:, :8], torch.empty(3, 8)])
+        assert rows.in_vectors(4) == Layout((2, 3), ((1, 4), (1, 2)), 6)
+
+    @pytest.mark.parametrize(
+        "operand", [torch.empty(3, 6), torch.empty(3, 9)[:, :8], torch.empty(8, 3).t(), torch.empty(())]
+    )
+    def test_neighbours_that_come_apart_do_not(self, operand: torch.Tensor) -> None:
+        other = torch.empty(operand.shape)
+        assert layout_of([other, operand]).in_vectors(4) is None

@@ -62,6 +62,28 @@ class TestDriverErrors:
             Driver(FakeCuda())
 
 
+_RECURSIVE = """
+.visible .func  (.param .b32 func_retval0) {name}(
+	.param .b32 p0
+)
+{{
+	call.uni (retval0), {called}, (param0);
+	ret;
+}}
+.visible .entry nvidia_entry_point() {{
+	call.uni (retval0), {name}, (param0);
+}}
+"""
+
+
+class TestStack:
+    @pytest.mark.parametrize(("called", "grows"), [("log_gamma", True), ("log_gamma_of_one", False)])
+    def test_a_function_that_calls_itself_gets_more_of_it(self, called: str, grows: bool) -> None:
+        cuda = FakeCuda()
+        Driver(cuda).load(_RECURSIVE.format(name="log_gamma", called=called), "nvidia_entry_point")
+        assert cuda.limits == ({0: 8192} if grows else {})
+
+
 class TestCopies:
     def test_what_a_kernel_writes_comes_back_and_nothing_else(self) -> None:
         x, y = torch.arange(4.0), torch.zeros(4)

@@ -13,6 +13,7 @@ from mpsmith.simulator.clang import BuildCache, CompilerMissingError, installed
 from mpsmith.simulator.metal import MetalRuntimeError
 from mpsmith.simulator.metal.includes import embed
 from mpsmith.simulator.nvidia import Driver, NvidiaLibrary, compiler, program
+from mpsmith.simulator.nvidia import library as nvidia_library
 from mpsmith.simulator.nvidia.compiler import PtxCompiler, architecture_of
 from mpsmith.simulator.nvidia.errors import PtxError
 from mpsmith.simulator.nvidia.libdevice import assembler
@@ -168,6 +169,25 @@ class TestNvidiaCalls:
         library = NvidiaLibrary(built, Driver(cuda), "cpu")
         library.total(torch.zeros(1), torch.zeros(70), threads=70, group_size=32)
         assert groups == [(2, 32), (1, 6)]
+
+    def test_an_error_is_raised_once_by_the_launch_after_the_one_that_reported_it(
+        self, built: PtxProgram, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def kernel(values: bytes, groups: tuple[int, ...], group: tuple[int, ...]) -> None:
+            (address,) = memory.of_host
+            assert int.from_bytes(values[:8], "little") == address
+            memory.of_host[address][4 + 256] = b"x"  # the first message
+            memory.of_host[address][0] = b"\1"
+
+        memory = FakeCuda(kernel)
+        monkeypatch.setattr(nvidia_library, "_current_stream", lambda: 0)
+        scaled = NvidiaLibrary(built, Driver(memory), "cuda").scaled
+        scaled(0.0, 2.0, 3.0, threads=1, error_buf_idx=0)
+        memory.kernel = None
+        with pytest.raises(torch.AcceleratorError, match=r"^x "):
+            scaled(0.0, 2.0, 3.0, threads=1, error_buf_idx=0)
+        scaled(0.0, 2.0, 3.0, threads=1, error_buf_idx=0)
+        assert len(memory.of_host) == 1, "one buffer for all launches"
 
     def test_a_kernel_that_takes_many_registers_is_loaded_with_fewer(self, built: PtxProgram) -> None:
         cuda = FakeCuda()

@@ -1,0 +1,18 @@
+"""Functions of PTX that call themselves: the driver does not know how much stack they take."""
+
+from __future__ import annotations
+
+import re
+
+_FUNCTION = re.compile(r"^\s*(?:\.\w+ )*\.(?:func|entry)\b(?:\s*\([^)]*\))?\s+(?P<name>[\w$]+)", re.MULTILINE)
+_CALL = re.compile(r"\bcall(?:\.uni)?\s+(?:\([^)]*\),\s*)?(?P<name>[\w$]+)")
+
+
+def calls_itself(ptx: str) -> bool:
+    """Whether a function of a module calls itself without another one in between."""
+    begins = list(_FUNCTION.finditer(ptx))
+    ends = [*(each.start() for each in begins[1:]), len(ptx)]
+    return any(
+        any(call["name"] == begin["name"] for call in _CALL.finditer(ptx, begin.end(), end))
+        for begin, end in zip(begins, ends, strict=True)
+    )
