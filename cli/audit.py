@@ -181,8 +181,32 @@ def audit(
     resume: Annotated[
         bool, typer.Option("--resume", rich_help_panel=_EXECUTION, help="Go on with the audit that was stopped.")
     ] = False,
-    workers: Annotated[int, typer.Option(min=1, rich_help_panel=_EXECUTION, help="Worker processes.")] = os.cpu_count()
-    or 1,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            rich_help_panel=_EXECUTION,
+            help="Worker processes of this machine.",
+            show_default="one for each processor",
+        ),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            rich_help_panel=_EXECUTION,
+            help="Execute on the workers of this Dask scheduler, such as tcp://host:8786, instead of on this machine "
+            "(docs/cluster.md).",
+        ),
+    ] = None,
+    per_device: Annotated[
+        bool,
+        typer.Option(
+            "--per-device",
+            rich_help_panel=_EXECUTION,
+            help="With --cluster: a run of its own for each kind of device (chip, system, torch) among the workers.",
+        ),
+    ] = False,
     timeout: Annotated[
         float,
         typer.Option(
@@ -226,6 +250,7 @@ def audit(
             raise typer.Exit(_audited_with(release))
     if upstream and (compiled or with_kernels or shipped != "none"):
         raise typer.BadParameter("goes with neither --compile, --with-kernels nor --shipped", param_hint="--upstream")
+    _check_cluster(cluster, per_device, workers, upstream, afterwards=with_kernels or sync or report)
     settings = Settings(
         samples=samples or (Samples.QUICK if compiled else Samples.DEFAULT),
         seed=seed,
@@ -234,7 +259,7 @@ def audit(
         device=device,
         profile=profile,
         refuse_dtypes_of=refuse_dtypes_of,
-        workers=workers,
+        workers=workers or os.cpu_count() or 1,
         timeout=timeout,
         memory_limit=int(memory_limit * 2**30),
         sources=values_of(sources, "--sources"),
@@ -252,15 +277,21 @@ def audit(
             "several releases go with neither --with-kernels, --sync nor --report", param_hint="--shipped"
         )
     if len(chosen) > 1:
-        _audit_releases(chosen, store, as_json)
+        _audit_releases(chosen, store, cluster, as_json)
         return
     settings = chosen[0]
     if with_kernels:
         if resume or sync or report:
             raise typer.BadParameter("goes with neither --resume, --sync nor --report", param_hint="--with-kernels")
-        _audit_with_kernels(settings, store, as_json)
+        _audit_with_kernels(settings, store, cluster, as_json)
         return
-    run = _run(settings, store, resume=resume)
+    if per_device:
+        runs = _runs(settings, store, resume=resume, cluster=cluster, per_device=True)
+        outcomes = [_shown(run, store, quiet=as_json) for run in runs]
+        if as_json:
+            print_json({"devices": outcomes})
+        return
+    (run,) = _runs(settings, store, resume=resume, cluster=cluster)
     if run.compiled:
         if sync:
             sync_compiled_run(run, store, quiet=as_json)
@@ -320,12 +351,12 @@ def _with_shipped(settings: Settings, shipped: str) -> list[Settings]:
     ]
 
 
-def _audit_releases(settings: list[Settings], store: Path, as_json: bool) -> None:
+def _audit_releases(settings: list[Settings], store: Path, cluster: str | None, as_json: bool) -> None:
     """Audit with the kernels of one release after the other, and compare what came out wrong."""
     from ..audit.findings.store import Store
     from .release_changes_text import changes_json, changes_table, changes_with_rules
 
-    audited = [_audit(each, store, resume=False, quiet=as_json) for each in settings]
+    audited = [_audit(each, store, cluster, quiet=as_json) for each in settings]
     with Store.open(store) as opened:
         changes = changes_with_rules([(opened, run) for run, _ in audited])
     if as_json:
@@ -334,20 +365,47 @@ def _audit_releases(settings: list[Settings], store: Path, as_json: bool) -> Non
         print(changes_table(changes, [str(each.shipped) for each in settings]))
 
 
-def _audit(settings: Settings, store: Path, *, resume: bool, quiet: bool) -> tuple[Run, dict[str, Any]]:
+def _audit(settings: Settings, store: Path, cluster: str | None, *, quiet: bool) -> tuple[Run, dict[str, Any]]:
     """Run one audit, print what it showed unless `quiet`, and return it as plain data too."""
-    run = _run(settings, store, resume=resume)
+    (run,) = _runs(settings, store, resume=False, cluster=cluster)
     return run, _shown(run, store, quiet=quiet)
 
 
-def _run(settings: Settings, store: Path, *, resume: bool) -> Run:
-    from ..audit.running.runner import run_audit
-
+def _runs(settings: Settings, store: Path, *, resume: bool, cluster: str | None, per_device: bool = False) -> list[Run]:
+    """Run an audit on this machine, or on a cluster, where it may be several runs."""
+    here = "".join((f" --cluster {cluster}" if cluster else "", " --per-device" if per_device else ""))
+    go_on = f"what had finished is in {store}, go on with: mpsmith audit --resume{here} --store {store}"
     try:
-        return run_audit(settings, store, resume=resume, say=say)
+        if cluster is None:
+            from ..audit.running.runner import run_audit
+
+            return [run_audit(settings, store, resume=resume, say=say)]
+        from ..cluster.auditing import audit_on_cluster
+        from ..cluster.errors import StoppedError
+
+        try:
+            return audit_on_cluster(settings, store, cluster, resume=resume, per_device=per_device, say=say)
+        except StoppedError as error:
+            raise MpsmithError(f"{error}; {go_on}") from error
     except KeyboardInterrupt:
-        say(f"stopped; what had finished is in {store}, go on with: mpsmith audit --resume --store {store}")
+        say(f"stopped; {go_on}")
         raise typer.Exit(130) from None
+
+
+def _check_cluster(
+    cluster: str | None, per_device: bool, workers: int | None, upstream: Path | None, *, afterwards: bool
+) -> None:
+    """Raises BadParameter for options that mean nothing on a cluster, or nothing without one."""
+    if cluster is None and per_device:
+        raise typer.BadParameter("goes with --cluster alone", param_hint="--per-device")
+    if cluster is None:
+        return
+    if workers is not None:
+        raise typer.BadParameter("is for this machine; a cluster has its own threads", param_hint="--workers")
+    if upstream is not None:
+        raise typer.BadParameter("names a folder of this machine; leave out --cluster", param_hint="--upstream")
+    if per_device and afterwards:
+        raise typer.BadParameter("goes with neither --with-kernels, --sync nor --report", param_hint="--per-device")
 
 
 def _shown(run: Run, store: Path, *, quiet: bool) -> dict[str, Any]:
@@ -392,15 +450,15 @@ def _as_json(counts: Tally, explanation: Explanation, store: Path) -> dict[str, 
     }
 
 
-def _audit_with_kernels(settings: Settings, store: Path, as_json: bool) -> None:
+def _audit_with_kernels(settings: Settings, store: Path, cluster: str | None, as_json: bool) -> None:
     from tabulate import tabulate
 
     from ..audit.findings.store import Store
     from ..audit.findings.tally import changes
 
-    before, without = _audit(settings, store, resume=False, quiet=as_json)
+    before, without = _audit(settings, store, cluster, quiet=as_json)
     with_ours = replace(settings, imports=(*settings.imports, "mpsmith.kernels"))
-    after, including = _audit(with_ours, store, resume=False, quiet=as_json)
+    after, including = _audit(with_ours, store, cluster, quiet=as_json)
     with Store.open(store) as opened:
         changed = changes(opened, before, after)
     if as_json:

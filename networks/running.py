@@ -13,7 +13,7 @@ from typing import Any
 from pebble import ProcessExpired, ProcessPool
 
 from ..audit.running.death import death_of
-from ..audit.running.runner import scratch_folder
+from ..audit.running.isolated import scratch_folder
 from ..audit.running.worker_processes import worker_processes
 from ..audit.selection import DeviceKind
 from . import process

@@ -25,8 +25,9 @@ from ..group import COMPILED_MODES, GroupKey
 from ..launches import Launches, LaunchesByOverload
 from ..selection import DTYPES
 from ..verdicts import COMPARED_ERRORS, AtFault, CaseVerdict, Firmness, Grade, Outcome, grade_of_device
-from . import compiled_rows
+from . import compiled_rows, group_rows
 from .compiled_rows import StoredCompiledCase
+from .group_rows import GroupRows
 from .module_rows import ModuleRow, ModuleStatus
 
 APPLICATION_ID = 0x6D70736D  # "mpsm": tells our files from other SQLite databases
@@ -388,6 +389,18 @@ class Store:
         """Record that every case of the group is in the store."""
         with clear_errors(self.path), self._connection as connection:
             connection.execute("UPDATE groups SET done = 1 WHERE id = ?", (group,))
+
+    # ---- whole groups, from one store into another
+
+    def rows_of(self, groups: Sequence[StoredGroup]) -> list[GroupRows]:
+        """All that is recorded of groups, as plain data."""
+        with clear_errors(self.path):
+            return [group_rows.read(self._connection, group.id, group.key) for group in groups]
+
+    def add_rows(self, groups: Sequence[tuple[int, GroupRows]]) -> list[int]:
+        """Record whole groups in one transaction, each by its number; returns those that were not done before."""
+        with clear_errors(self.path), self._connection as connection:
+            return [number for number, rows in groups if group_rows.write(connection, number, rows)]
 
     # ---- cases
 

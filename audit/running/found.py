@@ -15,7 +15,7 @@ from ..shipped.releases import coverage_of
 from ..verdicts import CaseVerdict, Grade
 from . import worker
 from .death import death_of
-from .runner import scratch_folder, worker_pool
+from .isolated import scratch_folder, worker_pool
 
 
 def launch_found(

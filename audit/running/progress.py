@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TextIO
+from typing import Protocol, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -12,13 +12,21 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 SECONDS_BETWEEN_LINES = 10.0
 
 
+class ProgressListener(Protocol):
+    """Is told of what has been executed."""
+
+    def advance(self, cases: int, *, group_done: bool = True, crashed: bool = False) -> None:
+        """Count executed cases, and a group when it is done."""
+
+
 class AuditProgress:
     """Shows how many groups of cases are done, the rate of cases, and the time left.
 
-    On a terminal it draws a bar; elsewhere it prints a line now and then, so that a log stays readable.
+    On a terminal it draws a bar, unless told that others print there too; elsewhere it prints a line now and then, so
+    that a log stays readable.
     """
 
-    def __init__(self, title: str, groups: int, stream: TextIO | None = None) -> None:
+    def __init__(self, title: str, groups: int, stream: TextIO | None = None, *, alone: bool = True) -> None:
         self._title = title
         self._groups = groups
         self._done = 0
@@ -28,7 +36,7 @@ class AuditProgress:
         self._start = time.monotonic()
         self._last_line = self._start
         self._stream = stream or sys.stderr
-        self._bar = _bar(self._stream) if self._stream.isatty() else None
+        self._bar = _bar(self._stream) if alone and self._stream.isatty() else None
         self._task = None if self._bar is None else self._bar.add_task(title, total=groups, status="")
 
     def __enter__(self) -> AuditProgress:

@@ -14,7 +14,7 @@ from ..findings.store import Run, Store, StoredCase
 from ..selection import Settings
 from . import worker
 from .death import Death, death_of
-from .runner import scratch_folder, worker_pool
+from .isolated import scratch_folder, worker_pool
 
 Result = TypeVar("Result")
 

@@ -221,7 +221,6 @@ def _arm(faults: tuple[str, ...], device: AuditedDevice) -> None:
 def plan() -> AuditPlan:
     """All groups that the settings select, from every source."""
     from ..cases import in_order_of_execution, is_wanted, select
-    from .device import environment
 
     worker = _started()
     settings = worker.options.settings
@@ -231,16 +230,25 @@ def plan() -> AuditPlan:
     of_lane = with_own_sources(settings) if settings.compiled else settings
     wanted = [source for source in worker.sources.values() if is_wanted(source, of_lane)]
     groups = [key for source in wanted for key in in_order_of_execution(source)]
+    kernels = tuple(worker.shipped.names) if worker.shipped else ()
+    selected = select(groups, settings.ops, settings.dtypes)
+    if settings.compiled is not None:
+        selected = compiled_groups(selected, settings.compiled)
+    return AuditPlan(selected, audited_environment(), kernels)
+
+
+def audited_environment() -> dict[str, Any]:
+    """What the results of this audit depend on, on this machine."""
+    from .device import environment
+
+    worker = _started()
+    settings = worker.options.settings
     found = environment(worker.device) | ({"shipped": settings.shipped} if worker.shipped else {})
     if settings.codegen is not None:
         found["codegen"] = name_of_codegen(settings.codegen)
     if worker.upstream:
         found["upstream"] = sorted(worker.upstream.overloads)
-    kernels = tuple(worker.shipped.names) if worker.shipped else ()
-    selected = select(groups, settings.ops, settings.dtypes)
-    if settings.compiled is not None:
-        selected = compiled_groups(selected, settings.compiled)
-    return AuditPlan(selected, found, kernels)
+    return found
 
 
 def run_group(task: Task) -> int:

@@ -25,6 +25,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "reports": ("audit", "registry"),
     # The site shows what other machines sent beside the audit.
     "reports.site": ("audit", "registry", "evidence"),
+    # Machines of a cluster execute groups as this one does; the coordinator keeps the audit's store.
+    "cluster": ("audit",),
     # Evidence is what an audit and the verification of kernels found; the registry is told of it.
     "evidence": ("audit", "registry", "kernels.runtime", "kernels.verification"),
     # A traced program works on the device that an audit would open; what replaces a fallback, the registry knows;
@@ -102,6 +104,18 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "networks",
         "learn",
         "doctor",
+    ),
+    "cluster": (
+        "errors",
+        "devices",
+        "messages",
+        "session",
+        "tasks",
+        "connection",
+        "assignments",
+        "fleet",
+        "execution",
+        "auditing",
     ),
     "scaffold": (
         "errors",

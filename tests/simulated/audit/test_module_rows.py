@@ -9,8 +9,9 @@ import pytest
 
 from mpsmith.audit.findings.module_rows import ModuleRow, ModuleStatus
 from mpsmith.audit.findings.store import Run, Store
+from mpsmith.audit.running.isolated import scratch_folder, worker_pool
 from mpsmith.audit.running.module_probes import probe_module
-from mpsmith.audit.running.runner import run_audit, scratch_folder, worker_pool
+from mpsmith.audit.running.runner import run_audit
 from mpsmith.audit.selection import DeviceKind, Settings
 
 HERE = Path(__file__).parent
@@ -73,7 +74,7 @@ def test_an_audit_probes_the_module_unless_it_is_about_a_few_operators(tmp_path:
     asked: list[str] = []
     settings = Settings(device=DeviceKind.SIMULATED, workers=1, ops=("where",), sources=("known wrong",))
     patch = pytest.MonkeyPatch()
-    patch.setattr("mpsmith.audit.running.runner.probe_module", lambda *arguments: asked.append("probed"))
+    patch.setattr("mpsmith.audit.running.isolated.probe_module", lambda *arguments: asked.append("probed"))
     with patch.context():
         run_audit(settings, tmp_path / "narrow.sqlite", resume=False, say=lambda text: None)
         assert asked == []

@@ -11,7 +11,7 @@ from pebble import ProcessExpired
 
 from mpsmith.audit.findings.store import Store
 from mpsmith.audit.running import worker
-from mpsmith.audit.running.runner import _Audit
+from mpsmith.audit.running.isolated import IsolatedExecution
 from mpsmith.audit.selection import Settings
 from mpsmith.audit.shipped.kernels import LONGEST_NAME, deadly_kernels, running_file, slow_positions
 from mpsmith.audit.verdicts import CaseVerdict, Grade
@@ -34,10 +34,10 @@ def ended_in(store: Store, scratch: Path, kernel: str, exitcode: int) -> tuple[b
     running_file(scratch, PID).write_bytes(kernel.encode().ljust(LONGEST_NAME, b"\0"))
     marker = scratch / "marker"
     marker.write_bytes(worker.MARK.pack(5, worker.ON_DEVICE))
-    audit = _Audit(Settings(), store, scratch, print)
-    audit._look_at_death = lambda *_: None  # type: ignore[method-assign]
+    execution = IsolatedExecution(Settings(), store, scratch)
+    execution._look_at_death = lambda *_: None  # type: ignore[method-assign]
     task = worker.Task(group, opinfo("sort"), marker)
-    return audit._record_death(None, task, ProcessExpired("gone", exitcode, PID), 1), group  # type: ignore[arg-type]
+    return execution._record_death(None, task, ProcessExpired("gone", exitcode, PID), 1), group  # type: ignore[arg-type]
 
 
 def test_a_crash_inside_a_kernel_is_that_cases_and_names_it(store: Store, tmp_path: Path) -> None:

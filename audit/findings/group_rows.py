@@ -1,0 +1,101 @@
+"""Everything that a store holds of one group's cases, as plain data that another store takes. Imports no torch.
+
+A group's rows come from the machine that executed it and go into the one store of an audit in one transaction, which
+also marks the group as done: what comes a second time, or late, changes nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import MpsmithError
+from ..group import GroupKey
+from ..verdicts import CaseVerdict
+from . import compiled_rows
+
+# Of each table, its columns beside the group's number.
+COLUMNS: dict[str, str] = {
+    "cases": "position, verdict, stage, message, fallbacks, compared, max_error, backward, seconds, inputs, grade",
+    "witnesses": "overload, outermost",
+    "covered": "repeating, levels",
+    "looked_inside": "position, overload, call, message",
+    "launches": "overload, cases, calls, kernels, stood_in",
+    "case_kernels": "position, kernels, standing",
+    "compiled": f"position, {compiled_rows.COLUMNS}",
+}
+WIDTHS = {table: columns.count(",") + 1 for table, columns in COLUMNS.items()}
+# Columns of bytes travel as base64.
+BLOBS = {"covered": 1, "compiled": 10}
+_RECORDED = "ON CONFLICT (group_id, position) DO NOTHING"
+VERDICTS = frozenset(verdict.value for verdict in CaseVerdict)
+
+Value = int | float | str | None
+Row = tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class GroupRows:
+    """The rows of a group, by table: those of `COLUMNS` that have any."""
+
+    key: GroupKey
+    tables: dict[str, list[Row]]
+
+    @property
+    def cases(self) -> int:
+        """How many cases the group has."""
+        return len(self.tables.get("cases", ()))
+
+    def check(self) -> None:
+        """Raises MpsmithError where these are not rows of such tables."""
+        for table, rows in self.tables.items():
+            width = WIDTHS.get(table)
+            if width is None or any(len(row) != width for row in rows):
+                raise MpsmithError(f"{self.key.label}: rows that are none of {table!r}")
+        unknown = {row[1] for row in self.tables.get("cases", ())} - VERDICTS
+        if unknown:
+            raise MpsmithError(f"{self.key.label}: no such verdict as {min(map(repr, unknown))}")
+
+
+def read(connection: sqlite3.Connection, group: int, key: GroupKey) -> GroupRows:
+    """The rows of one group of a store."""
+    tables: dict[str, list[Row]] = {}
+    for table, columns in COLUMNS.items():
+        rows: Iterable[Any] = connection.execute(
+            f"SELECT {columns} FROM {table} WHERE group_id = ? ORDER BY 1", (group,)
+        )
+        if table in BLOBS:
+            rows = (_packed(row, BLOBS[table]) for row in rows)
+        if found := list(rows):
+            tables[table] = found
+    return GroupRows(key, tables)
+
+
+def write(connection: sqlite3.Connection, group: int, rows: GroupRows) -> bool:
+    """Put the rows of a group in, and mark it as done; False where it is done already, and nothing changes.
+
+    Cases that a stopped run recorded stay as they are.
+    """
+    (done,) = connection.execute("SELECT done FROM groups WHERE id = ?", (group,)).fetchone()
+    if done:
+        return False
+    for table, of_group in rows.tables.items():
+        insert, present = ("INSERT", _RECORDED) if table == "cases" else ("INSERT OR REPLACE", "")
+        places = ", ".join("?" * WIDTHS[table])
+        values: Iterable[Any] = (_unpacked(row, BLOBS[table]) for row in of_group) if table in BLOBS else of_group
+        connection.executemany(
+            f"{insert} INTO {table} (group_id, {COLUMNS[table]}) VALUES ({group:d}, {places}) {present}", values
+        )
+    connection.execute("UPDATE groups SET done = 1 WHERE id = ?", (group,))
+    return True
+
+
+def _packed(row: tuple[Any, ...], place: int) -> tuple[Any, ...]:
+    return (*row[:place], base64.b64encode(row[place]).decode(), *row[place + 1 :])
+
+
+def _unpacked(row: tuple[Any, ...], place: int) -> tuple[Any, ...]:
+    return (*row[:place], base64.b64decode(row[place]), *row[place + 1 :])

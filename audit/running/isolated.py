@@ -1,0 +1,186 @@
+"""Executes groups of cases in worker processes of this machine, and survives what they die of."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pebble import ProcessExpired, ProcessPool
+
+from ...errors import MpsmithError
+from ..findings.store import STRICT, Run, Store, StoredGroup
+from ..group import COMPILED_MODES, GroupKey
+from ..selection import Settings
+from ..shipped.kernels import kernel_that_ran, note_deadly, note_slow
+from ..verdicts import CaseVerdict, Grade, Outcome
+from . import last_call, worker
+from .death import death_of
+from .look_budget import DeathBudget
+from .module_probes import probe_module
+from .progress import ProgressListener
+from .worker_processes import worker_processes
+
+# A group whose worker keeps dying without reaching a new case is given up after so many times.
+STRIKES = 3
+
+
+@contextmanager
+def isolated(settings: Settings, store: Store) -> Iterator[IsolatedExecution]:
+    """Worker processes that write into `store`, as many as the settings say."""
+    with scratch_folder() as scratch, IsolatedExecution(settings, store, scratch) as execution:
+        yield execution
+
+
+class IsolatedExecution:
+    """The worker processes of one audit on this machine.
+
+    Args:
+        settings: of the audit.
+        store: where the workers put what they find.
+        scratch: for markers and the workers' last words.
+    """
+
+    def __init__(self, settings: Settings, store: Store, scratch: Path) -> None:
+        self._settings = settings
+        self._store = store
+        self._scratch = scratch
+        self._deaths = DeathBudget()
+        self._processes: AbstractContextManager[ProcessPool] | None = None
+        self._pool: ProcessPool | None = None
+        self._strict = False
+
+    def __enter__(self) -> IsolatedExecution:
+        return self
+
+    def __exit__(self, *exc_info: Any) -> None:
+        if self._processes is not None:
+            self._processes.__exit__(*exc_info)
+
+    def _pool_of(self, mode: str) -> ProcessPool:
+        """The processes for a mode: libtorch reads the fallback variable once, so strict ones are others."""
+        strict = mode == STRICT
+        if self._pool is None or self._strict != strict:
+            self.__exit__(None, None, None)
+            self._processes = worker_pool(self._settings, mode, self._store.path, self._scratch)
+            self._pool, self._strict = self._processes.__enter__(), strict
+        return self._pool
+
+    def environment(self) -> dict[str, Any]:
+        """What the results depend on, on this machine. Raises MpsmithError where no worker can start."""
+        found: dict[str, Any] = self._pool_of("fallback").schedule(worker.audited_environment).result()
+        return found
+
+    def plan(self) -> worker.AuditPlan:
+        """What there is to execute. Raises MpsmithError where nothing is selected, or no worker can start."""
+        planned: worker.AuditPlan = self._pool_of("fallback").schedule(worker.plan).result()
+        return planned
+
+    def probe_module(self, run: Run) -> None:
+        """Probe torch.mps itself, name by name, and store a row for each."""
+        settings = self._settings
+        pool = self._pool_of("fallback")
+        probe_module(pool, self._store, run, settings.imports, self._scratch, settings.workers)
+
+    def execute(
+        self, groups: Sequence[StoredGroup], positions: Mapping[GroupKey, frozenset[int]], progress: ProgressListener
+    ) -> None:
+        """Execute groups of one mode and mark them as done; of those in `positions`, these cases alone."""
+        pool = self._pool_of(groups[0].key.mode)
+        waiting = iter(groups)
+        running: dict[Future[int], worker.Task] = {}
+        strikes: dict[int, int] = {}
+        while True:
+            self._fill(pool, waiting, running, positions)
+            if not running:
+                return
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                task = running.pop(future)
+                try:
+                    progress.advance(future.result())
+                except ProcessExpired as expired:
+                    strikes[task.group] = strikes.get(task.group, 0) + 1
+                    again = self._record_death(pool, task, expired, strikes[task.group])
+                    progress.advance(1, group_done=not again, crashed=True)
+                    if again:
+                        running[pool.schedule(worker.run_group, args=(task,))] = task
+
+    def _fill(
+        self,
+        pool: ProcessPool,
+        waiting: Iterator[StoredGroup],
+        running: dict[Future[int], worker.Task],
+        positions: Mapping[GroupKey, frozenset[int]],
+    ) -> None:
+        """Keep a few tasks ahead of the workers; more would only cost memory."""
+        while len(running) < 2 * self._settings.workers:
+            group = next(waiting, None)
+            if group is None:
+                return
+            task = worker.Task(group.id, group.key, self._scratch / f"{group.id}.marker", positions.get(group.key))
+            running[pool.schedule(worker.run_group, args=(task,))] = task
+
+    def _record_death(self, pool: ProcessPool, task: worker.Task, expired: ProcessExpired, strike: int) -> bool:
+        """Record the case that killed its worker; returns whether the group's other cases are still to be run."""
+        announced = worker.announced(task.marker)
+        task.marker.unlink(missing_ok=True)
+        death = death_of(expired, self._scratch)
+        grade = None
+        if kernel := kernel_that_ran(self._scratch, expired.pid):
+            if death.timed_out and announced is not None and announced[1] == worker.ON_DEVICE:
+                note_slow(self._scratch, task.group, announced[0], kernel)
+                return True  # the case is run again, with the stand-ins
+            note_deadly(self._scratch, kernel)
+            grade = Grade.SHIPPED_KERNEL
+            death = replace(death, cause=f"{death.cause} in the shipped kernel {kernel}")
+        if announced is not None and announced[1] == worker.INSIDE:  # the case itself is recorded
+            return True
+        if announced is not None and announced[0] not in self._store.positions(task.group):
+            position, place = announced
+            if position == worker.MAKING_SAMPLES:
+                outcome = Outcome(CaseVerdict.REFERENCE_FAILED, "samples", f"making the samples ends in {death}")
+                self._store.add_case(task.group, position, outcome, "")
+                self._store.mark_done(task.group)
+                return False
+            if place == worker.ON_DEVICE:
+                verdict = CaseVerdict.TIMEOUT if death.timed_out else CaseVerdict.CRASH
+                outcome = Outcome(verdict, "forward", death.cause)
+            else:
+                outcome = Outcome(CaseVerdict.REFERENCE_FAILED, "forward", f"the CPU's run ends in {death}")
+            self._store.add_case(task.group, position, outcome, "", grade)
+            if grade is not None:
+                self._store.add_case_kernels(task.group, position, [kernel])
+            looks_inside = outcome.verdict.executed and task.key.mode not in COMPILED_MODES
+            if looks_inside and self._deaths.allows(task.key, outcome.verdict):
+                self._look_at_death(pool, replace(task, positions=frozenset({position})), position)
+            return True
+        if strike >= STRIKES:
+            raise MpsmithError(f"{task.key.label}: the worker dies before its first case, {death} (run --resume later)")
+        return True
+
+    def _look_at_death(self, pool: ProcessPool, task: worker.Task, position: int) -> None:
+        """Record which call inside a case it was that killed a worker, by letting another one die of it."""
+        try:
+            pool.schedule(worker.look_at_death, args=(task,)).result()
+        except ProcessExpired as expired:
+            found = last_call.read(last_call.path_of(task.marker), death_of(expired, self._scratch))
+            self._store.add_look_inside(task.group, position, found)
+
+
+def worker_pool(settings: Settings, mode: str, store: Path, scratch: Path) -> AbstractContextManager[ProcessPool]:
+    """Worker processes for one mode, stopped at once when the context is left by an exception."""
+    options = worker.WorkerOptions(settings, mode, store.absolute(), scratch, os.getpid())
+    return worker_processes(settings.workers, worker.start, options)
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A folder for markers and the workers' last words, gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="mpsmith-") as folder:
+        yield Path(folder)

@@ -1,0 +1,133 @@
+"""Machines that execute groups without torch: what a group shows is a function of its name alone.
+
+The folder that MPSMITH_PRETENDED names holds what a test and the machines say to each other. A group of the operator
+"held" waits, unless the file `released` is there: it writes two process ids, the session's and the Dask worker's, into
+the pipe `held`, and goes on when somebody opens the pipe `go`.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from mpsmith.audit.findings.module_rows import ModuleRow, ModuleStatus
+from mpsmith.audit.findings.store import Run, Store, StoredGroup
+from mpsmith.audit.group import GroupKey
+from mpsmith.audit.running.progress import ProgressListener
+from mpsmith.audit.running.worker import AuditPlan
+from mpsmith.audit.selection import Settings
+from mpsmith.audit.verdicts import CaseVerdict, Grade, Outcome
+from mpsmith.cluster.session import serve
+
+FOLDER = "MPSMITH_PRETENDED"
+TORCH = "MPSMITH_PRETENDED_TORCH"
+FULL = "MPSMITH_PRETENDED_FULL_DISK"
+GROUPS = 60
+
+
+def folder() -> Path | None:
+    """Where a test and the machines meet; None where no group is held."""
+    return Path(os.environ[FOLDER]) if FOLDER in os.environ else None
+
+
+class PretendedExecution:
+    """Stands in for the worker processes of a machine."""
+
+    def __init__(self, settings: Settings, store: Store, scratch: Path) -> None:
+        self._settings = settings
+        self._store = store
+
+    def __exit__(self, *exc_info: Any) -> None:
+        pass
+
+    def environment(self) -> dict[str, Any]:
+        """Of a simulated device of the torch that the environment names."""
+        return {
+            "torch": os.environ.get(TORCH, "2.13.0"),
+            "chip": "Pretended M9",
+            "cpu": "none",
+            "simulated": True,
+            "profile": "2.13.0",
+            "variables": {},
+        }
+
+    def plan(self) -> AuditPlan:
+        """As many groups as the constant says, one of which is held, or those of `ops` alone."""
+        names = self._settings.ops or ("held", *(f"op{number}" for number in range(GROUPS - 1)))
+        return AuditPlan([GroupKey("pretended", name, "", "float32", "fallback") for name in names], self.environment())
+
+    def execute(
+        self, groups: Sequence[StoredGroup], positions: Mapping[GroupKey, frozenset[int]], progress: ProgressListener
+    ) -> None:
+        """Rows of every table, by the names of the groups."""
+        for group in groups:
+            if FULL in os.environ:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            if group.key.operator == "held":
+                _hold()
+            for position in sorted(positions.get(group.key, range(_number(group.key, 7) + 1))):
+                self._add_case(group, position)
+            self._store.add_witnesses(group.id, {f"aten::{group.key.operator}": True, "aten::empty": False})
+            if group.key.mode == "fallback":
+                self._store.add_covered(group.id, 1, {0: (("size", "small"),)})
+            self._store.mark_done(group.id)
+            progress.advance(len(self._store.positions(group.id)))
+
+    def _add_case(self, group: StoredGroup, position: int) -> None:
+        verdict = (CaseVerdict.PASSED, CaseVerdict.WRONG, CaseVerdict.FALLBACK)[_number(group.key, 3)]
+        fallbacks = (f"aten::{group.key.operator}",) if verdict is CaseVerdict.FALLBACK else ()
+        error = (0.0, float("inf"), None)[_number(group.key, 3)]
+        message = "" if verdict is CaseVerdict.PASSED else f'says "{group.key.label}", \u00fc\n{position}'
+        outcome = Outcome(verdict, "forward", message, fallbacks, "close", error, bool(position % 2), 0.25)
+        self._store.add_case(group.id, position, outcome, f"(float32[{position}])", Grade.DISPATCH_ONLY)
+        if verdict is CaseVerdict.WRONG:
+            self._store.add_look_inside(group.id, position, None)
+            self._store.add_case_kernels(group.id, position, ["kernel"])
+
+    def probe_module(self, run: Run) -> None:
+        """Two names."""
+        for name in ("torch.mps.a", "torch.mps.b"):
+            self._store.add_module_row(run.id, ModuleRow(name, ModuleStatus.WORKS, "pretended"))
+
+
+@contextmanager
+def pretended_here(settings: Settings, store: Store) -> Iterator[PretendedExecution]:
+    """The execution of an audit without any cluster."""
+    yield PretendedExecution(settings, store, Path())
+
+
+def contents(path: Path) -> dict[int, Any]:
+    """Everything that a store says of its finished runs, whatever the order in which it was found."""
+    with Store.open(path) as store:
+        return {
+            run.id: (
+                run.settings,
+                run.environment,
+                {rows.key: rows.tables for rows in store.rows_of(store.groups(run.id))},
+                store.module_rows(run.id),
+            )
+            for run in store.runs()
+            if run.finished is not None and all(group.done for group in store.groups(run.id))
+        }
+
+
+def _number(key: GroupKey, below: int) -> int:
+    return int.from_bytes(hashlib.blake2b(key.operator.encode(), digest_size=4).digest(), "little") % below
+
+
+def _hold() -> None:
+    meeting = folder()
+    if meeting is None or (meeting / "released").exists():
+        return
+    (meeting / "held").write_text(f"{os.getpid()} {os.getppid()}\n")
+    (meeting / "go").read_text()
+
+
+if __name__ == "__main__":
+    serve(Path(sys.argv[1]), PretendedExecution)
