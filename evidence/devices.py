@@ -99,6 +99,7 @@ class FindingsOfDevices:
     def __init__(self) -> None:
         self._newest: defaultdict[DeviceFamily, dict[str, tuple[datetime, OperatorFinding]]] = defaultdict(dict)
         self._summed: dict[tuple[str | int, ...], tuple[list[OverloadRow], OperatorFinding]] = {}
+        self._dated: dict[tuple[int, str], OperatorFinding] = {}
 
     def add(self, evidence: EvidenceFile) -> None:
         """Take one file in."""
@@ -111,7 +112,7 @@ class FindingsOfDevices:
         for operator, names in _by_operator(rows).items():
             known = found.get(operator)
             if known is None or collected >= known[0]:
-                found[operator] = collected, replace(self._summed_up(names, rows), day=day)
+                found[operator] = collected, self._on(day, self._summed_up(names, rows))
 
     def findings(self) -> Findings:
         """For each kind of device, each operator's newest finding; kinds and operators in order."""
@@ -119,6 +120,14 @@ class FindingsOfDevices:
             kind: {operator: finding for operator, (_, finding) in sorted(self._newest[kind].items())}
             for kind in sorted(self._newest)
         }
+
+    def _on(self, day: str, finding: OperatorFinding) -> OperatorFinding:
+        """A finding of `_summed_up` with the day on which it was made."""
+        key = (id(finding), day)
+        known = self._dated.get(key)
+        if known is None:
+            known = self._dated[key] = replace(finding, day=day)
+        return known
 
     def _summed_up(self, names: Sequence[str], rows: Rows) -> OperatorFinding:
         """The finding, without a day. The rows are kept beside it, so that none can take the place of another."""

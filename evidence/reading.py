@@ -9,9 +9,11 @@ of a second file then costs no check, and hundreds of files fit into memory.
 
 from __future__ import annotations
 
+import gc
 import marshal
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -35,9 +37,22 @@ def read(path: Path) -> EvidenceFile:
     Raises EvidenceError that names the file and the reason.
     """
     try:
-        return parsed(inflated(_contents(path)))
+        with _without_collection():
+            return parsed(inflated(_contents(path)))
     except EvidenceError as error:
         raise EvidenceError(f"{path}: {error}") from error
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """No search for circular garbage meanwhile: JSON makes none, and each would go through all files that were read."""
+    collected = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collected:
+            gc.enable()
 
 
 def _contents(path: Path) -> bytes:

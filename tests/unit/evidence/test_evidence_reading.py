@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
 from collections.abc import Callable
@@ -116,3 +117,22 @@ def test_times_are_numbers(tmp_path: Path) -> None:
     text = json.dumps(evidence_data()).replace('"kernels": []', f'"kernels": [{row}]').encode()
     with pytest.raises(EvidenceError, match="cpu"):
         read(compressed(tmp_path, text))
+
+
+def test_rows_that_are_alike_are_one_object_in_all_files(tmp_path: Path) -> None:
+    usual = {"aten::mode": {"float32": {"wrong": 2}}, "aten::sort": {"float32": {"passed": 1}}}
+    other = usual | {"aten::sort": {"float32": {"passed": 2}}}
+    first, second = (
+        read(written(tmp_path, evidence(each), name)) for each, name in ((usual, "a.json.gz"), (other, "b.json.gz"))
+    )
+    assert first.audit.overloads["aten::mode"] is second.audit.overloads["aten::mode"]
+    assert [each.audit.overloads["aten::sort"].cases.total() for each in (first, second)] == [1, 2]
+    (group,) = first.audit.failing
+    assert first.audit.failing[group][0] is second.audit.failing[group][0]
+    assert (first, second) == (evidence(usual), evidence(other))
+
+
+def test_garbage_is_collected_again_after_a_refused_file(tmp_path: Path) -> None:
+    with pytest.raises(EvidenceError):
+        read(compressed(tmp_path, b"{"))
+    assert gc.isenabled()
