@@ -30,6 +30,7 @@ class PosedMac:
             tool.parent.mkdir(exist_ok=True)
             tool.write_text(f"#!/bin/sh\n{script}\n")
             tool.chmod(0o755)
+        (folder / "registry").mkdir()
         return cls(folder)
 
     def run(self, *command: str, fails: bool = False) -> str:

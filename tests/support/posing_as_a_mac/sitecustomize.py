@@ -42,8 +42,12 @@ class AfterImport(MetaPathFinder):
         return spec
 
 
-def torch_of_a_mac(torch: Any) -> None:
-    """An mps device that is there, with the coverage of this torch, and what the C module has on a Mac."""
+def torch_of_a_mac(backend: Any) -> None:
+    """An mps device that is there, with the coverage of this torch, and what the C module has on a Mac.
+
+    In the middle of torch's import, since `mpsmith trace` begins at its end.
+    """
+    c_module: Any = sys.modules["torch._C"]
 
     @cache
     def opened() -> bool:
@@ -51,13 +55,13 @@ def torch_of_a_mac(torch: Any) -> None:
         from mpsmith.simulator import extensions, metal
         from mpsmith.simulator.device import loading
 
-        torch.backends.mps.is_available = lambda: True  # asked for again while the device is being loaded
+        backend.is_available = lambda: True  # asked for again while the device is being loaded
         loading.load(profile(None))
         metal.install()
         extensions.install()
         return True
 
-    torch.backends.mps.is_available = opened
+    backend.is_available = opened
     at: list[float] = []
 
     def acquired(enable_timing: bool) -> int:
@@ -67,12 +71,12 @@ def torch_of_a_mac(torch: Any) -> None:
     def recorded(event: int) -> None:
         at[event - 1] = time.perf_counter()
 
-    torch._C._mps_acquireEvent = acquired
-    torch._C._mps_recordEvent = recorded
-    torch._C._mps_elapsedTimeOfEvents = lambda start, end: (at[end - 1] - at[start - 1]) * 1e3
-    torch._C._mps_synchronizeEvent = torch._C._mps_releaseEvent = lambda event: None
-    torch._C._mps_profilerStartTrace = lambda mode, wait: None
-    torch._C._mps_profilerStopTrace = lambda: None
+    c_module._mps_acquireEvent = acquired
+    c_module._mps_recordEvent = recorded
+    c_module._mps_elapsedTimeOfEvents = lambda start, end: (at[end - 1] - at[start - 1]) * 1e3
+    c_module._mps_synchronizeEvent = c_module._mps_releaseEvent = lambda event: None
+    c_module._mps_profilerStartTrace = lambda mode, wait: None
+    c_module._mps_profilerStopTrace = lambda: None
 
 
 def device_of_a_mac(device: Any) -> None:
@@ -106,7 +110,7 @@ sys.meta_path.insert(
     0,
     AfterImport(
         {
-            "torch": torch_of_a_mac,
+            "torch.backends.mps": torch_of_a_mac,
             "mpsmith.audit.running.device": device_of_a_mac,
             "mpsmith.evidence.machine": machine_of_a_mac,
             "mpsmith.evidence.kernel_runs": short_timings,
