@@ -19,7 +19,7 @@ from ..objc.building import build_extension
 from ..objc.compiler import host_compiler
 from ..objc.errors import ExtensionBuildError
 from .errors import UpstreamError
-from .operations import OperationFile, changed_headers, shader_header
+from .operations import OperationFile, changed_headers, companions, shader_header
 from .registrations import MpsYaml
 
 _DEFINITIONS = ("USE_MPS", "AT_PER_OPERATOR_HEADERS", "PYTORCH_JIT_COMPILE_SHADERS")
@@ -73,21 +73,23 @@ def build_files(files: Iterable[OperationFile], yaml: MpsYaml) -> Iterator[Built
 
 
 def build_one(name: str, file: OperationFile | None, overloads: Sequence[str], yaml: MpsYaml) -> BuiltFile:
-    """A library that registers the kernels of these overloads, defined by the file or, without one, by torch itself."""
+    """A library that registers the kernels of these overloads, defined by the file or, without one, by torch itself.
+
+    What the file calls of others beside it is compiled with it.
+    """
+    files = companions(file) if file else []
     try:
-        return BuiltFile(name, tuple(overloads), str(_library(name, file, overloads, yaml)))
-    except ExtensionBuildError as error:
-        return BuiltFile(name, tuple(overloads), problem=str(error))
-    except UpstreamError as error:
+        return BuiltFile(name, tuple(overloads), str(_library(name, files, overloads, yaml)))
+    except (ExtensionBuildError, UpstreamError) as error:
         return BuiltFile(name, tuple(overloads), problem=str(error))
 
 
-def _library(name: str, file: OperationFile | None, overloads: Sequence[str], yaml: MpsYaml) -> Path:
+def _library(name: str, files: Sequence[OperationFile], overloads: Sequence[str], yaml: MpsYaml) -> Path:
     include = torch_include()
     if include is None:
         raise SimulatorError("torch is not installed")
     headers = yaml.headers(include)
-    if file:
+    for file in files:
         headers |= changed_headers(file.root, include)
         headers |= {f"ATen/native/mps/{name}_metallib.h": shader_header(file.root, name) for name in file.shaders}
     registrations = yaml.registrations(frozenset(overloads))
@@ -96,7 +98,7 @@ def _library(name: str, file: OperationFile | None, overloads: Sequence[str], ya
         host_compiler(torch=True).identity,
         fingerprint_of_code("simulator.upstream", "simulator.objc"),
         name,
-        file.text if file else "",
+        *(file.text for file in files),
         registrations,
         *parts,
     )
@@ -108,9 +110,9 @@ def _library(name: str, file: OperationFile | None, overloads: Sequence[str], ya
         _write(folder / "include" / place, text)
     sources = [folder / "registrations.cpp"]
     _write(sources[0], registrations)
-    if file:
+    for file in files:
         sources.append(folder / f"{file.name}.mm")
-        _write(sources[1], _HOST.format(file=file.path.resolve()))
+        _write(sources[-1], _HOST.format(file=file.path.resolve()))
     built = build_extension(
         f"upstream_{name}_{key[:8]}",
         sources,

@@ -25,6 +25,10 @@ _CLOSED = re.compile(
 )
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _METALLIB = re.compile(r"#\s*include\s*<ATen/native/mps/(\w+)_metallib\.h>")
+_DEFINITION = re.compile(r"^(?!static\b)\w[^\n;=({]*[\s&*](\w+)\s*\([^;{}]*\)\s*\{", re.MULTILINE)
+_STATIC = re.compile(r"^static\b[^\n;=({]*[\s&*](\w+)\s*\([^;{}]*\)\s*\{", re.MULTILINE)
+_CALLED = re.compile(r"\b(\w+)\s*\(")
+_MODULE = re.compile(r"^(linalg|special|fft)_")
 _STUB = re.compile(r"REGISTER_(?:MPS_)?DISPATCH\(\s*(\w+)")
 
 
@@ -52,6 +56,21 @@ class OperationFile:
     def _code(self) -> str:
         return _COMMENT.sub("", self.text)
 
+    @cached_property
+    def defined(self) -> frozenset[str]:
+        """The functions that other files can call."""
+        return frozenset(_DEFINITION.findall(self._code))
+
+    @cached_property
+    def static(self) -> frozenset[str]:
+        """The functions that it defines for itself alone."""
+        return frozenset(_STATIC.findall(self._code))
+
+    @cached_property
+    def called(self) -> frozenset[str]:
+        """Whatever stands before parentheses."""
+        return frozenset(_CALLED.findall(self._code))
+
     @property
     def refused(self) -> str:
         """Why it cannot run here, or ""."""
@@ -73,8 +92,22 @@ class OperationFile:
         if not kernel.shared:
             return defines(self._code, kernel.function)
         operator = kernel.overload.partition(".")[0].strip("_")
-        names = {operator, kernel.function.removesuffix("_out"), kernel.function}
+        names = {operator, _MODULE.sub("", operator), kernel.function.removesuffix("_out"), kernel.function}
         return not self.stubs.isdisjoint(f"{name}_stub" for name in names)
+
+
+def companions(file: OperationFile) -> list[OperationFile]:
+    """A file, and those beside it that define functions which it calls and does not define; itself first.
+
+    Those that cannot run here are left out: what they alone define is an undefined symbol of the library.
+    """
+    beside = [OperationFile(file.root, path) for path in sorted(file.path.parent.glob("*.mm")) if path != file.path]
+    able = [other for other in beside if not other.refused]
+    found = [file]
+    for one in found:
+        wanted = one.called - one.defined - one.static
+        found += [other for other in able if other not in found and other.defined & wanted]
+    return found
 
 
 def defines(host: str, function: str) -> bool:
@@ -111,16 +144,17 @@ def serving(files: Iterable[OperationFile], kernels: Collection[MpsKernel], oper
 def changed_headers(root: Path, include: Path) -> dict[str, str]:
     """The headers beside a tree's operations and kernels that torch's own folder has in another form, or not at all.
 
-    By their path below the include folder. All other headers are those that the installed torch was built with.
+    By their path below the include folder; of the folder above them, those that torch does not have. All other headers
+    are those that the installed torch was built with.
     """
     texts = {}
-    for folder in (OPERATIONS, KERNELS):
+    for folder in (OPERATIONS, KERNELS, OPERATIONS.parent):
         for path in sorted((root / folder).glob("*.h")):
             place = path.relative_to(root / ATEN)
             text = path.read_text("utf-8")
             own = include / place
             # A wheel's header stands between two lines that it was given there.
-            if not own.is_file() or text.strip() not in own.read_text("utf-8"):
+            if not own.is_file() or (folder != OPERATIONS.parent and text.strip() not in own.read_text("utf-8")):
                 texts[str(place)] = text
     return texts
 

@@ -184,11 +184,15 @@ def _structure(declaration: str) -> str:
 
 
 def _is_known(entry: str) -> bool:
+    """Whether an entry says nothing that newer releases have given up: types, and constant references of outputs."""
     schema = _SCHEMA.match(entry)
+    if schema is None:
+        return True
     try:
-        return schema is None or bool(FunctionSchema.parse(schema[1].strip()))
+        outputs = FunctionSchema.parse(schema[1].strip()).arguments.out
     except Exception:  # torchgen raises assertions and plain exceptions of many types
         return False
+    return not (outputs and "use_const_ref_for_mutable_tensors: True" in entry)
 
 
 def _entries(text: str, operators: Collection[str]) -> str:
@@ -198,14 +202,14 @@ def _entries(text: str, operators: Collection[str]) -> str:
 
 
 def _parsed(text: str, tags: Path) -> ParsedYaml:
-    """The entries; of another release, those of types that the installed torchgen knows."""
+    """The entries; of an older release, those that say nothing that is gone."""
     with tempfile.TemporaryDirectory(prefix="mpsmith-") as temporary:
         path = Path(temporary) / "native_functions.yaml"
         path.write_text(text, encoding="utf-8")
         try:
             return parse_native_yaml(str(path), str(tags))
         except Exception as error:  # torchgen raises assertions and plain exceptions of many types
-            known = "".join(entry for entry in _ENTRY.split(text) if _is_known(entry))
+            known = "".join(filter(_is_known, _ENTRY.split(text)))
             if known != text:
                 return _parsed(known, tags)
             problem = str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -145,8 +145,6 @@ static at::Tensor scaled_on_stream(const at::Tensor& given, double by, double pl
       mtl_setArgs(encoder, in, out, factor, summand);
     } else if (mistake == "an argument too few") {
       mtl_setArgs(encoder, out, in, factor);
-    } else if (mistake == "a double argument") {
-      mtl_setArgs(encoder, out, in, by, summand);
     } else {
       mtl_setArgs(encoder, out, in, factor, summand);
     }

@@ -11,10 +11,12 @@ from mpsmith.simulator.upstream import building
 from mpsmith.simulator.upstream.building import BuiltFile, load_files, read_manifest, write_manifest
 from mpsmith.simulator.upstream.errors import UpstreamError
 from mpsmith.simulator.upstream.operations import (
+    ATEN,
     KERNELS,
     OPERATIONS,
     OperationFile,
     changed_headers,
+    companions,
     defines,
     operation_files,
     serving,
@@ -87,6 +89,21 @@ def test_a_file_that_needs_what_is_closed_is_refused_with_its_name(tree: Path) -
     assert graph.refused == "needs MPSGraphTensor, which is Apple's and closed"
 
 
+def test_files_that_define_what_a_file_calls_are_compiled_with_it(tree: Path) -> None:
+    folder = tree / OPERATIONS
+    texts = {
+        "Adam": "void own(int x) {\n}\nTensor& adam(Tensor& x) {\n  own(1); adam_impl(x,\n 2); norm_mps(x); y(x);\n}\n",
+        "AdamImpl": "static void own(int x) {\n}\nvoid adam_impl(\n    Tensor& x,\n    int y) {\n  deeper(x);\n}\n",
+        "Deeper": "Tensor* deeper(Tensor& x) {\n}\n",
+        "Norm": "Tensor norm_mps(Tensor& x) {\n  MPSGraph* g;\n}\n",
+        "Other": "static void y(Tensor& x) {\n}\nvoid own(int x) {\n  adam_impl(x);\n}\n",
+    }
+    for name, text in texts.items():
+        (folder / f"{name}.mm").write_text(text)
+    names = [file.name for file in companions(OperationFile(tree, folder / "Adam.mm"))]
+    assert names == ["Adam", "AdamImpl", "Deeper"]
+
+
 def test_a_folder_that_is_no_checkout_and_a_name_without_a_file_are_errors(tree: Path, tmp_path: Path) -> None:
     with pytest.raises(UpstreamError, match="give a checkout of PyTorch"):
         operation_files(tmp_path / "nowhere")
@@ -117,6 +134,13 @@ def test_a_file_serves_what_it_defines_and_the_stubs_that_it_fills(tree: Path, r
     assert serving([eye], rows.kernels, ["_pdist_forward"]) == set()
 
 
+def test_a_stub_is_named_without_the_module_that_python_puts_an_operator_in(tmp_path: Path) -> None:
+    (tmp_path / "Cross.mm").write_text("REGISTER_DISPATCH(cross_stub, &cross_mps_kernel)\n")
+    cross = OperationFile(tmp_path, tmp_path / "Cross.mm")
+    assert cross.serves(MpsKernel("linalg_cross.out", "linalg_cross_out", True, "linalg_cross"))
+    assert not cross.serves(MpsKernel("across.out", "across_out", True, "across"))
+
+
 def test_rows_tell_which_kernels_other_backends_share(rows: MpsYaml) -> None:
     assert rows.kernels == (
         MpsKernel("special_airy_ai.out", "special_airy_ai_out", True, "special_airy_ai"),
@@ -137,7 +161,8 @@ def test_a_yaml_that_torchgen_refuses_is_an_error() -> None:
 def test_entries_of_types_that_torchgen_does_not_know_are_left_out() -> None:
     """A checkout of another release has them."""
     strange = "- func: sort.named(Tensor self, NoSuchType dim) -> Tensor\n  dispatch:\n    MPS: sort_mps\n\n"
-    read = MpsYaml(strange + YAML, TAGS)
+    strange += "- func: sum.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)\n  dispatch:\n    MPS: sum_mps\n"
+    read = MpsYaml(f"{strange}  use_const_ref_for_mutable_tensors: True\n\n{YAML}", TAGS)
     assert [kernel.overload for kernel in read.kernels] == ["special_airy_ai.out", "eye.out", "_pdist_forward"]
 
 
@@ -180,6 +205,11 @@ def test_headers_that_torch_has_in_another_form_are_the_tree_s(tree: Path, tmp_p
     assert list(changed_headers(tree, include)) == [place]
     (include / place).parent.mkdir(parents=True)
     (include / place).write_text("#if !defined(X)\n" + (tree / KERNELS / "Eye.h").read_text() + "#endif\n")
+    assert changed_headers(tree, include) == {}
+    above = "ATen/native/mps/OperationUtils.h"
+    (tree / ATEN / above).write_text("int x;\n")
+    assert changed_headers(tree, include) == {above: "int x;\n"}
+    (include / above).write_text("what this torch was built with\n")
     assert changed_headers(tree, include) == {}
 
 
