@@ -9,6 +9,7 @@ from ..runtime.operands import require_device
 from ..runtime.outputs import refuse_internal_overlap
 from ..runtime.rows import launch_rows, row_group
 from ..runtime.shader import METAL_TYPES, Shader
+from .complex_slices import is_complex, renorm, renorm_, renorm_out
 
 _shader = Shader(__file__)
 
@@ -41,3 +42,8 @@ def embedding_renorm_(self: torch.Tensor, indices: torch.Tensor, max_norm: float
 
 
 KERNELS = (("aten::embedding_renorm_", embedding_renorm_),)
+OVERRIDES = (
+    ("aten::renorm", renorm, is_complex),
+    ("aten::renorm_", renorm_, is_complex),
+    ("aten::renorm.out", renorm_out, is_complex),
+)

@@ -53,12 +53,12 @@ def _outer_into(x: torch.Tensor, one: torch.Tensor, other: torch.Tensor, beta: i
 
 
 _DTYPES = (torch.int8, torch.uint8)
-_BOOLS = (*INTEGERS, torch.bool)
+_NOT_FLOATING = (*INTEGERS, torch.bool, torch.complex64)
 
 CASES = (
     KernelCall("_int_mm", ("aten::_int_mm",), torch._int_mm, _matrices, _DTYPES),
     KernelCall("_int_mm", ("aten::_int_mm",), _into, _matrices, _DTYPES, variant="out"),
     KernelCall("nn.functional.linear", ("aten::linear",), torch.nn.functional.linear, _layers, INTEGERS),
-    KernelCall("addr", ("aten::addr",), _outer, _vectors, _BOOLS),
-    KernelCall("addr", ("aten::addr",), _outer_into, _vectors, _BOOLS, variant="out"),
+    KernelCall("addr", ("aten::addr",), _outer, _vectors, _NOT_FLOATING),
+    KernelCall("addr", ("aten::addr",), _outer_into, _vectors, _NOT_FLOATING, variant="out"),
 )

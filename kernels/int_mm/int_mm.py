@@ -6,7 +6,7 @@ import torch
 
 from ..runtime.operands import require_device
 from ..runtime.shader import METAL_TYPES, Shader
-from .whole_numbers import addr, addr_out, are_whole, is_whole, linear
+from .whole_numbers import addr, addr_out, are_refused, is_whole, linear
 
 _shader = Shader(__file__)
 _TILE, _SIDE = 64, 16
@@ -60,6 +60,6 @@ def _require(condition: bool, message: str) -> None:
 KERNELS = (("aten::_int_mm", int_mm), ("aten::_int_mm.out", int_mm_out))
 OVERRIDES = (
     ("aten::linear", linear, is_whole),
-    ("aten::addr", addr, are_whole),
-    ("aten::addr.out", addr_out, are_whole),
+    ("aten::addr", addr, are_refused),
+    ("aten::addr.out", addr_out, are_refused),
 )

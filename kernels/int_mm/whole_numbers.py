@@ -1,4 +1,7 @@
-"""Products of whole numbers that torch has the parts for on mps, and refuses as a whole. Sums wrap as on the CPU."""
+"""Products of whole and complex numbers that torch has the parts for on mps, and refuses as a whole.
+
+Sums of whole numbers wrap as on the CPU.
+"""
 
 from __future__ import annotations
 
@@ -49,6 +52,7 @@ def is_whole(input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | Non
     return input.dtype in _WHOLE
 
 
-def are_whole(self: torch.Tensor, vec1: torch.Tensor, vec2: torch.Tensor, **options: object) -> bool:
-    """Whether torch's own addr on mps refuses the dtype."""
-    return not any(x.dtype.is_floating_point or x.dtype.is_complex for x in (self, vec1, vec2))
+def are_refused(self: torch.Tensor, vec1: torch.Tensor, vec2: torch.Tensor, **options: object) -> bool:
+    """Whether torch's own addr on mps refuses the dtypes, or upstream expects it to fail for them: complex ones."""
+    dtypes = (self.dtype, vec1.dtype, vec2.dtype)
+    return any(dtype.is_complex for dtype in dtypes) or not any(dtype.is_floating_point for dtype in dtypes)

@@ -30,6 +30,12 @@ def is_left_alone(overload: str) -> bool:
     return not torch._C._dispatch_has_kernel_for_dispatch_key(overload, "MPS")
 
 
+def is_registered_in(file: str, overload: str) -> bool:
+    """Whether the kernel that answers on mps was registered by a library of that Python file."""
+    line = _MPS_LINE.search(torch._C._dispatch_dump(overload))
+    return line is not None and file in line["where"]
+
+
 def lacks_fake(overload: str) -> bool:
     """Whether the running torch has the overload and does not say what comes out of it: no kernel for meta tensors."""
     return exists(overload) and not torch._C._dispatch_has_kernel_for_dispatch_key(overload, "Meta")

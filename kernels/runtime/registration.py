@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import inspect
 import os
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -23,6 +22,7 @@ from ...errors import MpsmithError
 from . import dispatcher
 from .catalog import Kernel, all_kernels, finished, finished_entries, named, overrides
 from .compilation import call_from_compiled_code
+from .registered_kernel import AnsweringKernel
 
 VARIABLE = "MPSMITH_KERNELS"
 _OFF = frozenset({"off", "0", "none"})
@@ -31,18 +31,17 @@ _ON = frozenset({"", "on", "1", "all"})
 OVERRIDES = "overrides"
 
 _lock = threading.RLock()
-# A registration lives as long as its library: dropping it brings back what was there before.
-_registered: dict[str, torch.library.Library] = {}
-# Of these, the overloads of operators that compiled code is to call, and the operators.
-_extern: dict[str, str] = {}
-_FAKES_OVERRIDE = "allow_override" in inspect.signature(torch.library.register_fake).parameters
-_TAKES_OVERRIDE = "allow_override" in inspect.signature(torch.library.Library.impl).parameters
+# What is to answer, by overload: the process's own choice first, then that of each `use` which somebody is inside of.
+# The last one holds; a `use` may end before one that began later, for threads share the dispatcher.
+_scopes: list[dict[str, Kernel]] = [{}]
+_registered: dict[str, AnsweringKernel] = {}
 
 
 class State(str, Enum):
     """Who answers an overload on mps, or why nobody of us does."""
 
     registered = "registered"
+    replaced = "replaced"
     native = "native"
     available = "available"
     unfinished = "unfinished"
@@ -58,6 +57,7 @@ class State(str, Enum):
 
 _EXPLANATIONS = {
     State.registered: "the kernel of mpsmith answers",
+    State.replaced: "another library registered the overload later, and answers",
     State.native: "torch has its own kernel, which answers",
     State.available: "torch has no kernel; enable() registers the one of mpsmith",
     State.unfinished: "the registry does not call the operator implemented; enable() with its name registers it",
@@ -88,7 +88,7 @@ def enable(*names: str) -> tuple[str, ...]:
         if not names and not dispatcher.mps_is_available():
             finished_entries()  # a registry that makes no sense is told on every machine; no family is loaded for it
             return ()
-        return _register_lacking(_chosen(names) if names else finished())
+        return _want(_chosen(names) if names else finished())
 
 
 def _chosen(names: Sequence[str]) -> tuple[Kernel, ...]:
@@ -102,12 +102,10 @@ def disable(*names: str) -> tuple[str, ...]:
     Returns the overloads that were registered. Raises UnknownKernelError for a name without a kernel.
     """
     with _lock:
-        overloads = [kernel.overload for kernel in _chosen(names)] if names else list(_registered)
-        removed = tuple(overload for overload in overloads if overload in _registered)
-        for overload in removed:
-            _registered.pop(overload)._destroy()  # type: ignore[no-untyped-call]
-            _extern.pop(overload, None)
-        call_from_compiled_code(_extern.values())
+        wanted = _scopes[-1]
+        overloads = [kernel.overload for kernel in _chosen(names)] if names else list(wanted)
+        removed = tuple(overload for overload in overloads if wanted.pop(overload, None) is not None)
+        _register_what_is_wanted()
         return removed
 
 
@@ -143,18 +141,20 @@ def _counted(kernel: Kernel, calls: Counter[str]) -> Kernel:
 
 @contextlib.contextmanager
 def _exactly(kernels: Sequence[Kernel]) -> Iterator[tuple[str, ...]]:
-    """Inside, exactly these are registered as far as torch lacks them; yields their overloads. Then those of before."""
+    """Inside, exactly these are registered as far as torch lacks them; yields their overloads. Then those of before.
+
+    What is registered before and inside stays so all the time: callers in other threads never find it missing.
+    """
+    scope: dict[str, Kernel] = {}
     with _lock:
-        before = tuple(_registered)
-        disable()
-        active = _register_lacking(kernels)
+        _scopes.append(scope)
+        active = _want(kernels)
     try:
         yield active
     finally:
         with _lock:
-            disable()
-            # The name of an operator's default overload stands for all its overloads: exactly those of before.
-            _register_lacking([kernel for kernel in named(before) if kernel.overload in before])
+            _scopes[:] = [each for each in _scopes if each is not scope]
+            _register_what_is_wanted()
 
 
 def status() -> tuple[KernelStatus, ...]:
@@ -164,7 +164,7 @@ def status() -> tuple[KernelStatus, ...]:
     """
     with _lock:
         complete = {kernel.overload for kernel in finished()}
-        return tuple(KernelStatus(kernel.overload, kernel.family, _state(kernel, complete)) for kernel in all_kernels())
+        return tuple(KernelStatus(kernel.overload, kernel.family, _shown(kernel, complete)) for kernel in all_kernels())
 
 
 def enable_from_environment() -> None:
@@ -187,6 +187,12 @@ def enable_from_environment() -> None:
         warnings.warn(f"{source}: {error}; no kernel was registered", stacklevel=3)
 
 
+def _shown(kernel: Kernel, complete: set[str]) -> State:
+    """The state as it is told: what was registered here may have been registered by somebody else since."""
+    standing = _registered.get(kernel.overload)
+    return State.replaced if standing is not None and not standing.answers else _state(kernel, complete)
+
+
 def _state(kernel: Kernel, complete: set[str] | None = None) -> State:
     """The state of a kernel; `complete` holds the overloads that are finished, None where that does not matter."""
     if kernel.overload in _registered:
@@ -204,57 +210,30 @@ def _state(kernel: Kernel, complete: set[str] | None = None) -> State:
     return State.available if complete is None or kernel.overload in complete else State.unfinished
 
 
-def _register_lacking(kernels: Sequence[Kernel]) -> tuple[str, ...]:
-    """Register those that are available here; the overloads among them all that mpsmith answers now."""
+def _want(kernels: Sequence[Kernel]) -> tuple[str, ...]:
+    """Add those that torch lacks to what is to answer; the overloads among them all that mpsmith answers now."""
     for kernel in kernels:
-        if _state(kernel) is State.available:
-            _register(kernel)
-    call_from_compiled_code(_extern.values())
-    return tuple(kernel.overload for kernel in kernels if kernel.overload in _registered)
+        if kernel.overload not in _scopes[-1] and _state(kernel) in (State.available, State.registered):
+            _scopes[-1][kernel.overload] = kernel
+    _register_what_is_wanted()
+    return tuple(kernel.overload for kernel in kernels if kernel.overload in _scopes[-1])
 
 
-def _register(kernel: Kernel) -> None:
-    library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
-    function, with_keyset = kernel.function, False
-    if kernel.applies is not None:
-        function, with_keyset = _conditional(kernel, kernel.applies), True
-    options: dict[str, Any] = {"with_keyset": with_keyset}
-    if _TAKES_OVERRIDE:
-        options["allow_override"] = True
-    with warnings.catch_warnings():
-        # Replacing torch's own hand-over to the CPU is what this is for.
-        warnings.filterwarnings("ignore", message="(?s).*[Oo]verriding a previously registered kernel")
-        library.impl(  # type: ignore[no-untyped-call]
-            kernel.overload.removeprefix("aten::"), function, "MPS", **options
-        )
-        if kernel.composite:
-            # torch's own hand-over to the CPU hides the operators below from autograd.
-            library.impl(  # type: ignore[no-untyped-call]
-                kernel.overload.removeprefix("aten::"), function, "AutogradMPS", **options
-            )
-    for overload, fake in kernel.fakes:
-        if dispatcher.lacks_fake(overload):
-            library.impl(overload.removeprefix("aten::"), fake, "Meta")  # type: ignore[no-untyped-call]
-        elif _FAKES_OVERRIDE and dispatcher.fake_takes_numbers_alone(overload):
-            torch.library.register_fake(overload, fake, lib=library, allow_override=True)
-    _registered[kernel.overload] = library
-    if kernel.extern:
-        _extern[kernel.overload] = kernel.operator
-
-
-def _conditional(kernel: Kernel, applies: Callable[..., bool]) -> Callable[..., Any]:
-    """The kernel for calls that it applies to, torch's own for all others."""
-    original = torch.library.get_kernel(kernel.overload, "MPS")
-
-    def choose(keyset: torch.DispatchKeySet, *args: Any, **kwargs: Any) -> Any:
-        if applies(*args, **kwargs):
-            return kernel.function(*args, **kwargs)
-        return original.call_boxed(keyset, *args, **kwargs)
-
-    return choose
+def _register_what_is_wanted() -> None:
+    """Bring the dispatcher from what is registered to what is wanted; what is both is not touched."""
+    wanted = _scopes[-1]
+    for overload in [overload for overload in _registered if overload not in wanted]:
+        _registered.pop(overload).end()
+    for overload, kernel in wanted.items():
+        standing = _registered.get(overload)
+        if standing is None:
+            _registered[overload] = AnsweringKernel.of(kernel)
+        elif standing.kernel != kernel:
+            _registered[overload] = standing.replaced_by(kernel)
+    call_from_compiled_code(kernel.operator for kernel in wanted.values() if kernel.extern)
 
 
 def registered() -> Sequence[str]:
-    """The overloads that mpsmith answers now, in the order in which they were registered."""
+    """The overloads that mpsmith answers now, in the order in which they were asked for."""
     with _lock:
-        return tuple(_registered)
+        return tuple(_scopes[-1])

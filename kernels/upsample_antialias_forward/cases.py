@@ -34,6 +34,7 @@ def _bytes(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
         ((1, 2, 4, 6), (8, 3), False, 2.1, 0.55),
         ((1, 1, 70, 90), (3, 5), False, None, None),
         ((0, 2, 4, 6), (8, 3), False, None, None),
+        ((1, 6, 3, 2), (7, 9), False, None, None),
     ):
         for low, step in ((0, 1), (0, 255)):
             yield integers(shape, low, 256 // step).mul(step).to(dtype), outputs, align, *scales
@@ -81,9 +82,20 @@ _BYTES = tuple(
     for variant, form in (("bytes", _forward), ("bytes into", _into))
     if hasattr(_aten, name)
 )
+_CLAMPED = tuple(
+    KernelCall(
+        "nn.functional.interpolate",
+        ("aten::upsample_bicubic2d",),
+        form("upsample_bicubic2d"),
+        _bytes,
+        (torch.uint8,),
+        variant=f"bicubic, {variant}",
+    )
+    for variant, form in (("bytes", _forward), ("bytes into", _into))
+)
 _FLOATS = tuple(
     KernelCall(name, (f"aten::{name}",), rounded_once(_forward(name)), _images)
     for name in (_LANCZOS,)
     if hasattr(_aten, name)
 )
-CASES = _BYTES + _FLOATS
+CASES = _BYTES + _CLAMPED + _FLOATS

@@ -1,4 +1,4 @@
-"""Windows and weights of antialiased resampling of bytes, as the CPU rounds them: on the host, in float64."""
+"""Windows and weights of resampling of bytes, as the CPU rounds them: on the host, in float64."""
 
 from __future__ import annotations
 
@@ -42,7 +42,33 @@ def byte_weights(name: str, inputs: int, outputs: int, scale: float, device: tor
     weights = weights.where(steps < counts.unsqueeze(1), 0.0)
     totals = weights.sum(1, keepdim=True)
     weights = torch.where(totals == 0.0, weights, weights / totals)
-    precision = _precision(float(weights.max()))
+    return _rounded(starts, counts, weights, float(weights.max()), device)
+
+
+@lru_cache(maxsize=64)
+def clamped_byte_weights(
+    align_corners: bool, inputs: int, outputs: int, scale: float, device: torch.device
+) -> ByteWeights:
+    """The same of bicubic resampling that is not antialiased: of four inputs, those beyond the ends being the last."""
+    places = torch.arange(outputs, dtype=torch.float64)
+    centers = scale * places if align_corners else scale * (places + 0.5) - 0.5
+    whole = centers.floor().clamp(max=inputs - 1)
+    fractions = (centers - whole).clamp(0.0, 1.0)
+    steps = torch.arange(-1.0, 3.0, dtype=torch.float64)
+    seen = (whole.unsqueeze(1) + steps).clamp(0, inputs - 1)
+    starts, counts = seen[:, 0], seen[:, -1] - seen[:, 0] + 1
+    weights = torch.zeros(outputs, 4, dtype=torch.float64)
+    shares, at, largest = _cubic(steps - fractions.unsqueeze(1), a=-0.75), (seen - seen[:, :1]).long(), 0.0
+    for k in range(4):  # the CPU looks for the largest weight while it adds up those at the ends
+        weights.scatter_add_(1, at[:, k : k + 1], shares[:, k : k + 1])
+        largest = max(largest, float(weights.max()))
+    return _rounded(starts, counts, weights, largest, device)
+
+
+def _rounded(
+    starts: torch.Tensor, counts: torch.Tensor, weights: torch.Tensor, largest: float, device: torch.device
+) -> ByteWeights:
+    precision = _precision(largest)
     whole = (weights * 2**precision + torch.where(weights < 0, -0.5, 0.5)).trunc()
     windows = torch.stack([starts, counts], 1)
     return ByteWeights(windows.int().to(device), whole.int().to(device), precision)
@@ -58,8 +84,8 @@ def _linear(x: torch.Tensor) -> torch.Tensor:
     return (1.0 - x.abs()).clamp(min=0.0)
 
 
-def _cubic(x: torch.Tensor) -> torch.Tensor:
-    a, x = -0.5, x.abs()
+def _cubic(x: torch.Tensor, a: float = -0.5) -> torch.Tensor:
+    x = x.abs()
     near, far = ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0, (((x - 5.0) * x + 8.0) * x - 4.0) * a
     return torch.where(x < 1.0, near, far.where(x < 2.0, 0.0))
 

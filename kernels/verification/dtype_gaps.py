@@ -54,16 +54,22 @@ _HARDWARE = {
     "float_power": _FLOAT64,
     "to": _FLOAT64,
     "log_softmax.with_dtype": f"the sample asks for {_FLOAT64}",
+    "bincount": f"with weights the CPU's result is {_FLOAT64}",
 }
 _NO_TENSOR = "it returns no tensor that could have a gradient"
 _RANDOM = "it draws random numbers, which are others on each device"
 _SPARSE = "a sparse layout, which mpsmith does not register kernels for"
+_TIES = "which of equal numbers comes first is not defined; the test compares positions"
 _OTHER = {
     "allclose": _NO_TENSOR,
     "equal": _NO_TENSOR,
     "item": _NO_TENSOR,
-    "argsort": "which of equal numbers comes first is not defined; the test compares positions",
-    "sort": "which of equal numbers comes first is not defined; the test compares positions",
+    "argsort": _TIES,
+    "msort": "which of equal numbers comes first is not defined, and decides which of them gets the gradient",
+    "sort": _TIES,
+    "as_strided.partial_views": "the test copies a view to the CPU without the memory around it, which is then read",
+    "logcumsumexp": "on the branch cut of the complex logarithm the imaginary parts are 2 pi apart",
+    "nn.functional.conv3d": "torch skips its tests of conv3d on mps in every dtype: the mark says nothing",
     "nn.functional.alpha_dropout": _RANDOM,
     "nn.functional.dropout": _RANDOM,
     "nn.functional.dropout2d": _RANDOM,
@@ -82,6 +88,8 @@ _THROUGH = {
     "adaptive_avg_pool1d": "_adaptive_avg_pool2d",
     "adaptive_avg_pool2d": "_adaptive_avg_pool2d",
     "adaptive_avg_pool3d": "_adaptive_avg_pool3d",
+    **{f"conv{n}d": "_mps_convolution" for n in (1, 2, 3)},
+    **{f"conv_transpose{n}d": "_mps_convolution_transpose" for n in (1, 2, 3)},
     "linalg_inv": "linalg_inv_ex",
     "linalg_ldl_factor": "linalg_ldl_factor_ex",
     "linalg_matrix_power": "linalg_inv_ex",
@@ -94,6 +102,7 @@ _THROUGH_OPINFO = {
     "_segment_reduce.lengths": "segment_reduce",
     "_segment_reduce.offsets": "segment_reduce",
     "nn.functional.interpolate.area": "_adaptive_avg_pool2d",
+    "nn.functional.interpolate.bicubic": "upsample_bicubic2d",
 }
 # Operators that the torch which kernels are verified with may not have: who answers them, in which dtypes.
 _LATER = {("linalg_matrix_sqrth", dtype): "eigh" for dtype in ("float32", "complex64")}
@@ -130,10 +139,10 @@ def _gaps(
 def _answer(opinfo: str, dtype: str, taken: frozenset[str] | None, family: _Family | None) -> tuple[GapAnswer, str]:
     if opinfo in _HARDWARE:
         return GapAnswer.hardware, _HARDWARE[opinfo]
-    if opinfo in _OTHER:
-        return GapAnswer.other, _OTHER[opinfo]
     if family is not None:
         return (GapAnswer.override if family.overrides else GapAnswer.kernel), family.name
+    if opinfo in _OTHER:
+        return GapAnswer.other, _OTHER[opinfo]
     if taken is not None and dtype not in taken:
         return GapAnswer.cpu_refuses, ""
     return GapAnswer.open, ""

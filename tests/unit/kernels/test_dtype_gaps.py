@@ -34,8 +34,13 @@ def answers(gaps: list[DtypeGap], opinfo: str) -> dict[str, tuple[GapAnswer, str
         ("double", "int8", GapAnswer.hardware, "float64, which no Apple GPU has"),
         ("item", "float32", GapAnswer.other, "it returns no tensor that could have a gradient"),
         ("nn.functional.glu", "int16", GapAnswer.cpu_refuses, ""),
-        ("nn.functional.conv1d", "int64", GapAnswer.open, ""),
-        ("scatter_reduce.prod", "int64", GapAnswer.open, ""),
+        ("nn.functional.conv1d", "int64", GapAnswer.override, "convolution"),
+        ("nn.functional.conv_transpose3d", "float16", GapAnswer.override, "convolution"),
+        ("nn.functional.interpolate.bicubic", "uint8", GapAnswer.override, "upsample_antialias_forward"),
+        ("addr", "complex64", GapAnswer.override, "int_mm"),
+        ("renorm", "complex64", GapAnswer.override, "embedding_renorm"),
+        ("bincount", "int32", GapAnswer.hardware, "with weights the CPU's result is float64, which no Apple GPU has"),
+        ("scatter_reduce.prod", "int64", GapAnswer.override, "scatter_product"),
     ],
 )
 def test_each_pair_has_an_answer(gaps: list[DtypeGap], opinfo: str, dtype: str, answer: GapAnswer, by: str) -> None:

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 import torch
 
-from mpsmith.kernels.runtime import catalog, dispatcher, registration
+from mpsmith.kernels.runtime import catalog, dispatcher, registered_kernel, registration
 from mpsmith.kernels.runtime.catalog import UnknownKernelError
 from mpsmith.kernels.runtime.registration import State
 from mpsmith.registry.problems import RegistryError
 
 MODE = ("aten::mode", "aten::mode.values")
+IS_REGISTERED_IN = dispatcher.is_registered_in
 
 
 class FakeDispatcher:
@@ -74,9 +75,11 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDispatcher]:
         torch.library, "get_kernel", lambda overload, key: Original(made.native[overload]), raising=False
     )
     monkeypatch.setattr(registration, "_registered", {})
+    monkeypatch.setattr(registration, "_scopes", [{}])
     monkeypatch.setattr(dispatcher, "mps_is_available", lambda: made.device)
     monkeypatch.setattr(dispatcher, "exists", lambda overload: overload not in made.missing)
     monkeypatch.setattr(dispatcher, "has_mps_kernel", made.has_mps_kernel)
+    monkeypatch.setattr(dispatcher, "is_registered_in", lambda file, overload: True)
     yield made
     registration.disable()
     assert made.alive == []
@@ -298,3 +301,59 @@ def test_what_torch_hands_to_the_cpu_is_no_kernel(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(torch._C, "_dispatch_has_kernel_for_dispatch_key", lambda overload, key: key == "CPU")
     assert not dispatcher.has_mps_kernel("aten::mode")
     assert not dispatcher.has_mps_kernel("aten::embedding_renorm_")
+
+
+def test_what_is_used_inside_and_before_stands_all_the_time(fake: FakeDispatcher) -> None:
+    registration.enable("mode", "heaviside")
+    standing = list(fake.alive)
+    with registration.use("mode", "take"):
+        assert fake.alive[:2] == [row for row in standing if row[0] in MODE]
+    assert [row for row in fake.alive if row[0] in MODE] == fake.alive[:2] == standing[:2]
+    assert set(fake.registered()) == {*MODE, "aten::heaviside.out"}
+
+
+def test_a_use_that_ends_before_a_later_one_loses_nothing(fake: FakeDispatcher) -> None:
+    """Threads share the dispatcher: the first of two may leave while the second is inside."""
+    registration.enable("mode")
+    first, second = registration.use("heaviside"), registration.use("aten::take.out")
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert registration.registered() == ("aten::take.out",)
+    assert fake.registered() == ["aten::take.out"]
+    second.__exit__(None, None, None)
+    assert registration.registered() == MODE
+    assert sorted(fake.registered()) == sorted(MODE)
+
+
+def test_what_is_enabled_inside_use_ends_with_it(fake: FakeDispatcher) -> None:
+    with registration.use("heaviside"):
+        registration.enable("mode")
+        registration.disable("heaviside")
+        assert registration.registered() == MODE
+    assert registration.registered() == ()
+
+
+def test_under_a_counter_the_other_calls_of_an_override_still_go_to_torch(fake: FakeDispatcher) -> None:
+    pool(fake)
+    registration.enable("_adaptive_avg_pool2d")
+    with registration.counting("_adaptive_avg_pool2d") as calls:
+        assert len(fake.alive) == 1
+        assert fake.call("aten::_adaptive_avg_pool2d", torch.ones(1, 1, 6, 6), [3, 3])[0] == "torch's"
+        assert not calls
+    assert fake.registered() == ["aten::_adaptive_avg_pool2d"]
+    assert fake.call("aten::_adaptive_avg_pool2d", torch.ones(1, 1, 6, 6), [3, 3])[0] == "torch's"
+
+
+def test_who_registered_later_answers_and_the_status_says_so(
+    fake: FakeDispatcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registration.enable("heaviside")
+    monkeypatch.setattr(dispatcher, "is_registered_in", IS_REGISTERED_IN)
+    file = registered_kernel.__file__
+    for where, state in ((file, State.registered), ("/elsewhere/kernels.py", State.replaced)):
+        dump = f"CPU: registered at a.cpp:1 [ kernel ]\nMPS: registered at {where}:90 [ boxed ]\n"
+        dump += f"MPS (inactive): registered at {file}:9 [ boxed ]\n"
+        monkeypatch.setattr(torch._C, "_dispatch_dump", lambda overload, dump=dump: dump)
+        assert states()["aten::heaviside.out"] is state
+    assert registration.disable("heaviside") == ("aten::heaviside.out",)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from mpsmith.kernels.runtime import catalog, dispatcher, registration, shader
+from mpsmith.kernels.runtime import catalog, dispatcher, registered_kernel, registration, shader
 from mpsmith.kernels.runtime.registration import State
 
 
@@ -36,6 +36,7 @@ def library(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Library]]:
     Library.options = frozenset({"with_keyset", "allow_override"})
     monkeypatch.setattr(torch.library, "Library", Library)
     monkeypatch.setattr(registration, "_registered", {})
+    monkeypatch.setattr(registration, "_scopes", [{}])
     monkeypatch.setattr(dispatcher, "mps_is_available", lambda: True)
     monkeypatch.setattr(dispatcher, "has_mps_kernel", lambda overload: False)
     yield Library
@@ -46,7 +47,7 @@ def library(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Library]]:
 def test_allow_override_is_passed_where_the_release_knows_it(
     library: type[Library], monkeypatch: pytest.MonkeyPatch, takes_override: bool
 ) -> None:
-    monkeypatch.setattr(registration, "_TAKES_OVERRIDE", takes_override)
+    monkeypatch.setattr(registered_kernel, "_TAKES_OVERRIDE", takes_override)
     if not takes_override:
         library.options = frozenset({"with_keyset"})
     assert registration.enable("mode") == ("aten::mode", "aten::mode.values")

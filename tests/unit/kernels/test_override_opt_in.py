@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -31,8 +32,10 @@ class SilentLibrary:
 def native_torch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A torch with an mps device that has a kernel for every operator, which are not called."""
     monkeypatch.setattr(torch.library, "Library", SilentLibrary)
-    monkeypatch.setattr(torch.library, "get_kernel", lambda overload, key: None)
+    original = SimpleNamespace(call_boxed=None)
+    monkeypatch.setattr(torch.library, "get_kernel", lambda overload, key: original)
     monkeypatch.setattr(registration, "_registered", {})
+    monkeypatch.setattr(registration, "_scopes", [{}])
     monkeypatch.setattr(dispatcher, "exists", lambda overload: True)
     monkeypatch.setattr(dispatcher, "mps_is_available", lambda: True)
     monkeypatch.setattr(dispatcher, "has_mps_kernel", lambda overload: True)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from mpsmith.kernels.runtime import dispatcher, registration
+from mpsmith.kernels.runtime import dispatcher, registered_kernel, registration
 from mpsmith.kernels.runtime.catalog import Kernel, UnknownKernelError
 from mpsmith.kernels.runtime.registration import State
 
@@ -19,7 +19,7 @@ OUT = Kernel("aten::plain.out", "plain", lambda x: f"out {x}")
 OVERRIDE = Kernel("aten::over", "over", lambda x: f"over {x}", lambda x: x > 0)
 COMPOSITE = Kernel("aten::whole", "plain", lambda x: f"whole {x}", composite=True)
 UNFINISHED = Kernel("aten::draft", "draft", lambda x: x)
-TAKES_OVERRIDE = registration._TAKES_OVERRIDE
+TAKES_OVERRIDE = registered_kernel._TAKES_OVERRIDE
 KERNELS = (PLAIN, OUT, OVERRIDE, UNFINISHED)
 
 
@@ -70,10 +70,12 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(torch.library, "Library", Library)
     monkeypatch.setattr(torch.library, "get_kernel", lambda overload, key: Original(), raising=False)
     monkeypatch.setattr(registration, "_registered", {})
-    monkeypatch.setattr(registration, "_TAKES_OVERRIDE", True)
+    monkeypatch.setattr(registration, "_scopes", [{}])
+    monkeypatch.setattr(registered_kernel, "_TAKES_OVERRIDE", True)
     monkeypatch.setattr(dispatcher, "mps_is_available", lambda: world.device)
     monkeypatch.setattr(dispatcher, "exists", lambda overload: overload in world.exist)
     monkeypatch.setattr(dispatcher, "has_mps_kernel", lambda overload: overload in world.native)
+    monkeypatch.setattr(dispatcher, "is_registered_in", lambda file, overload: True)
     monkeypatch.setattr(registration, "all_kernels", lambda: KERNELS)
     monkeypatch.setattr(registration, "finished", lambda: KERNELS[:3])
     monkeypatch.setattr(registration, "finished_entries", world.entries)
@@ -162,7 +164,7 @@ def test_enabling_again_is_harmless(world: World) -> None:
 
 
 def test_a_torch_without_allow_override_is_not_asked_for_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registration, "_TAKES_OVERRIDE", False)
+    monkeypatch.setattr(registered_kernel, "_TAKES_OVERRIDE", False)
     registration.enable("plain.out")
     assert world.impls == [("plain.out", "MPS", {"with_keyset": False})]
 

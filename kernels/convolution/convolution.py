@@ -1,0 +1,151 @@
+"""Convolutions that torch's kernels on mps refuse: of whole numbers, and transposed ones of half precision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch._prims_common import suggest_memory_format
+
+from ..runtime.layout import launch_elements
+from ..runtime.shader import Shader
+
+_shader = Shader(__file__)
+_aten = torch.ops.aten
+_HALVES = (torch.float16, torch.bfloat16)
+# Items and channels stand before the dimensions in space, of which a kernel takes so many.
+_SPACE = 3
+
+
+def mps_convolution(
+    self: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    padding: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+) -> torch.Tensor:
+    """`_mps_convolution` of int64, which torch hands every convolution on mps to; sums wrap, as on the CPU."""
+    sizes = [
+        (size + 2 * p - d * (k - 1) - 1) // s + 1
+        for size, k, p, s, d in zip(self.shape[2:], weight.shape[2:], padding, stride, dilation, strict=True)
+    ]
+    shape, window = (self.shape[0], weight.shape[0], *sizes), (stride, padding, dilation)
+    channels = weight.shape[1], weight.shape[0] // groups
+    return _convolve("convolve", self, weight, weight.stride(), bias, shape, window, channels)
+
+
+def mps_convolution_transpose(
+    self: torch.Tensor,
+    weight: torch.Tensor,
+    padding: Sequence[int],
+    output_padding: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+) -> torch.Tensor:
+    """`_mps_convolution_transpose` of int64, and of half precision by torch's own kernel for float32, rounded once."""
+    if self.dtype in _HALVES:
+        geometry = (padding, output_padding, stride, dilation, groups)
+        wide = _aten._mps_convolution_transpose(self.float(), weight.float(), *geometry)
+        return wide.to(self.dtype)  # type: ignore[no-any-return]
+    sizes = [
+        (size - 1) * s - 2 * p + d * (k - 1) + extra + 1
+        for size, k, p, extra, s, d in zip(
+            self.shape[2:], weight.shape[2:], padding, output_padding, stride, dilation, strict=True
+        )
+    ]
+    shape = (self.shape[0], weight.shape[1] * groups, *sizes)
+    window = (stride, padding, dilation)
+    channels = weight.shape[0] // groups, weight.shape[1]
+    strides = weight.transpose(0, 1).stride()
+    return _convolve("convolve_transposed", self, weight, strides, None, shape, window, channels)
+
+
+def mps_convolution_transpose_backward(
+    self: torch.Tensor,
+    grad_output: torch.Tensor,
+    weight: torch.Tensor,
+    padding: Sequence[int],
+    output_padding: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+    output_mask: Sequence[bool],
+) -> tuple[torch.Tensor | None, ...]:
+    """`mps_convolution_transpose_backward` of half precision, by torch's own kernels for float32, rounded once."""
+    wide = (x.float() for x in (self, grad_output, weight))
+    geometry = (padding, output_padding, stride, dilation, groups, output_mask)
+    gradients = _aten.mps_convolution_transpose_backward(*wide, *geometry)
+    return tuple(None if gradient is None else gradient.to(self.dtype) for gradient in gradients)
+
+
+def _convolve(
+    name: str,
+    source: torch.Tensor,
+    weight: torch.Tensor,
+    weight_strides: Sequence[int],
+    bias: torch.Tensor | None,
+    shape: Sequence[int],
+    window: tuple[Sequence[int], Sequence[int], Sequence[int]],
+    channels: Sequence[int],
+) -> torch.Tensor:
+    """Launch a kernel.
+
+    `weight_strides`: by channels of the result first. `window`: strides, padding and dilation. `channels`: of a group's
+        input and of its result.
+    The result is channels_last where one of the operands is, as torch foresees it of every convolution on mps.
+    """
+    formats = {suggest_memory_format(x) for x in (source, weight)} - {torch.contiguous_format}
+    memory_format = formats.pop() if formats else torch.contiguous_format
+    out = torch.empty(tuple(shape), dtype=source.dtype, device=source.device).to(memory_format=memory_format)
+    if not out.numel():
+        return out
+    strides, padding, dilation = window
+    layout = [
+        *_in_space(out.shape, 1, before=2),
+        *_in_space(out.stride(), 0, before=2),
+        *_in_space(source.stride(), 0, before=2),
+        *_in_space(weight_strides, 0, before=2),
+        *_in_space(source.shape[2:], 1),
+        *_in_space(weight.shape[2:], 1),
+        *_in_space(strides, 1),
+        *_in_space(padding, 0),
+        *_in_space(dilation, 1),
+        *channels,
+    ]
+    summand = torch.zeros(1, dtype=source.dtype, device=source.device) if bias is None else bias
+    bias_stride = 0 if bias is None else bias.stride(0)
+    launch_elements(_shader.kernel(name, out.device), out.numel(), out, source, weight, summand, layout, bias_stride)
+    return out
+
+
+def _in_space(numbers: Sequence[int], missing: int, before: int = 0) -> list[int]:
+    """The numbers, those of dimensions that are not there filled in; `before` of them are not about space."""
+    space = list(numbers[before:])
+    return [*numbers[:before], *[missing] * (_SPACE - len(space)), *space]
+
+
+def is_whole(self: torch.Tensor, *arguments: object, **options: object) -> bool:
+    """Whether torch's own kernel refuses the dtype, and the CPU's takes it."""
+    return self.dtype == torch.int64
+
+
+def is_refused(self: torch.Tensor, *arguments: object, **options: object) -> bool:
+    """The same of transposed convolutions: in space no half precision, in planes no bfloat16."""
+    return self.dtype == torch.int64 or is_half(self)
+
+
+def is_half(self: torch.Tensor, *arguments: object, **options: object) -> bool:
+    """Whether torch's own kernel refuses the half precision, or upstream expects it to fail."""
+    return self.dtype == torch.bfloat16 or (self.dtype == torch.float16 and self.dim() == _SPACE + 2)
+
+
+KERNELS: tuple[tuple[str, Callable[..., Any]], ...] = ()
+OVERRIDES = (
+    ("aten::_mps_convolution", mps_convolution, is_whole),
+    ("aten::_mps_convolution_transpose", mps_convolution_transpose, is_refused),
+    ("aten::mps_convolution_transpose_backward", mps_convolution_transpose_backward, is_half),
+)

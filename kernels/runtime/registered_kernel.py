@@ -1,0 +1,102 @@
+"""One kernel under the MPS key of the dispatcher, for as long as somebody wants it there."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from . import dispatcher
+from .catalog import Kernel
+
+_FAKES_OVERRIDE = "allow_override" in inspect.signature(torch.library.register_fake).parameters
+_TAKES_OVERRIDE = "allow_override" in inspect.signature(torch.library.Library.impl).parameters
+
+
+@dataclass(frozen=True)
+class AnsweringKernel:
+    """A kernel that answers; torch keeps a registration as long as its library.
+
+    Attributes:
+        kernel: what answers.
+        original: of a conditional override torch's own kernel, which answers the other calls.
+        functions: the library of the kernel.
+        fakes: that of what says what comes out of it; None where the kernel has none.
+    """
+
+    kernel: Kernel
+    original: Any
+    functions: torch.library.Library
+    fakes: torch.library.Library | None
+
+    @classmethod
+    def of(cls, kernel: Kernel) -> AnsweringKernel:
+        """Register a kernel over whatever answers now."""
+        original = torch.library.get_kernel(kernel.overload, "MPS") if kernel.applies is not None else None
+        fakes = _library() if kernel.fakes else None
+        for overload, fake in kernel.fakes:
+            if fakes is not None and dispatcher.lacks_fake(overload):
+                fakes.impl(overload.removeprefix("aten::"), fake, "Meta")  # type: ignore[no-untyped-call]
+            elif _FAKES_OVERRIDE and dispatcher.fake_takes_numbers_alone(overload):
+                torch.library.register_fake(overload, fake, lib=fakes, allow_override=True)
+        return cls(kernel, original, _registered(kernel, original), fakes)
+
+    def replaced_by(self, kernel: Kernel) -> AnsweringKernel:
+        """Let another kernel for the same overload answer; before torch 2.8 for a moment nobody does."""
+        if not _TAKES_OVERRIDE:
+            self.functions._destroy()  # type: ignore[no-untyped-call]
+        functions = _registered(kernel, self.original)
+        if _TAKES_OVERRIDE:
+            self.functions._destroy()  # type: ignore[no-untyped-call]
+        return AnsweringKernel(kernel, self.original, functions, self.fakes)
+
+    def end(self) -> None:
+        """Bring back what was there before."""
+        self.functions._destroy()  # type: ignore[no-untyped-call]
+        if self.fakes is not None:
+            self.fakes._destroy()  # type: ignore[no-untyped-call]
+
+    @property
+    def answers(self) -> bool:
+        """Whether no other library has registered the overload later."""
+        return dispatcher.is_registered_in(__file__, self.kernel.overload)
+
+
+def _library() -> torch.library.Library:
+    return torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
+
+
+def _registered(kernel: Kernel, original: Any) -> torch.library.Library:
+    """A library that holds the kernel."""
+    library, name = _library(), kernel.overload.removeprefix("aten::")
+    function, with_keyset = kernel.function, False
+    if kernel.applies is not None:
+        function, with_keyset = _conditional(kernel.function, kernel.applies, original.call_boxed), True
+    options: dict[str, Any] = {"with_keyset": with_keyset}
+    if _TAKES_OVERRIDE:
+        options["allow_override"] = True
+    with warnings.catch_warnings():
+        # Replacing torch's own hand-over to the CPU is what this is for.
+        warnings.filterwarnings("ignore", message="(?s).*[Oo]verriding a previously registered kernel")
+        library.impl(name, function, "MPS", **options)  # type: ignore[no-untyped-call]
+        if kernel.composite:
+            # torch's own hand-over to the CPU hides the operators below from autograd.
+            library.impl(name, function, "AutogradMPS", **options)  # type: ignore[no-untyped-call]
+    return library
+
+
+def _conditional(
+    function: Callable[..., Any], applies: Callable[..., bool], original: Callable[..., Any]
+) -> Callable[..., Any]:
+    """The kernel for calls that it applies to, torch's own for all others."""
+
+    def choose(keyset: torch.DispatchKeySet, *args: Any, **kwargs: Any) -> Any:
+        if applies(*args, **kwargs):
+            return function(*args, **kwargs)
+        return original(keyset, *args, **kwargs)
+
+    return choose

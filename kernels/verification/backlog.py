@@ -1,0 +1,125 @@
+"""What torch lacks on mps, overload by overload, and what is left of it with our kernels: from audits with both.
+
+`mpsmith audit --with-kernels` leaves two runs in a store, of which the second imported `mpsmith.kernels`. An overload
+belongs to the backlog where the first run fell back to the CPU for it or was refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...audit.findings.audited_surface import audited_surface
+from ...audit.findings.explanations import Explanation
+from ...audit.findings.results import AuditSummary, OverloadSummary
+from ...audit.findings.store import Run, Store
+from ...audit.findings.summary import summarize
+from ...audit.surface.overloads import Dispatch
+from ...audit.verdicts import CaseVerdict
+from ...errors import MpsmithError
+from ..runtime import catalog
+
+OURS = "mpsmith.kernels"
+LACKING = (CaseVerdict.FALLBACK, CaseVerdict.MISSING)
+# What may be left of a case with our kernels.
+LEFT = (CaseVerdict.CRASH, CaseVerdict.TIMEOUT, CaseVerdict.WRONG, *LACKING, CaseVerdict.DTYPE_GAP)
+
+
+@dataclass(frozen=True)
+class BacklogStanding:
+    """One overload of the backlog on one release.
+
+    Attributes:
+        lacking: cases that fell back or were refused without our kernels.
+        passed: cases that called it and came out right with them.
+        left: cases that did not, by verdict.
+    """
+
+    lacking: int
+    passed: int
+    left: Mapping[CaseVerdict, int]
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """What one store shows.
+
+    Attributes:
+        release: whose coverage the device had.
+        simulated: whether the device was the simulated one.
+        executed: cases with our kernels that the device was asked for.
+        overloads: by name.
+        explanation: which rules explain the cases that did not pass with our kernels, in all that was audited.
+    """
+
+    release: str
+    simulated: bool
+    executed: int
+    overloads: Mapping[str, BacklogStanding]
+    explanation: Explanation
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """The overloads that still fall back or are refused somewhere."""
+        return tuple(name for name, one in self.overloads.items() if any(one.left.get(each) for each in LACKING))
+
+
+def backlog_of(path: Path) -> Backlog:
+    """The backlog by the newest audit with kernels in a store.
+
+    Raises StoreError for a file that is no store, MpsmithError for a store without such an audit.
+    """
+    with Store.open(path) as store:
+        before, after = _runs(store, path)
+        without, including = (summarize(store, run, audited_surface(run)) for run in (before, after))
+    answered = {overload.name: overload for overload in including.overloads}
+    return Backlog(
+        release=including.surface_release,
+        simulated=after.simulated,
+        executed=including.run.executed,
+        overloads={overload.name: _standing(overload, answered[overload.name]) for overload in _lacking(without)},
+        explanation=including.explanation,
+    )
+
+
+def _runs(store: Store, path: Path) -> tuple[Run, Run]:
+    """The newest run with our kernels, and the newest one before it that differs by them alone."""
+    runs = sorted(store.runs(), key=lambda run: run.id, reverse=True)
+    for after in runs:
+        imports = after.settings.get("imports", [])
+        if OURS not in imports:
+            continue
+        alike = after.settings | {"imports": [name for name in imports if name != OURS]}
+        before = next((run for run in runs if run.id < after.id and run.settings == alike), None)
+        if before is not None:
+            return before, after
+    raise MpsmithError(
+        f"{path} holds no audit with kernels; write one with: mpsmith audit --with-kernels --store {path}"
+    )
+
+
+def _lacking(summary: AuditSummary) -> list[OverloadSummary]:
+    return [
+        overload
+        for overload in summary.overloads
+        if overload.dispatch in (Dispatch.MISSING, Dispatch.ALWAYS_FALLS_BACK)
+        and any(overload.cases.get(verdict) for verdict in LACKING)
+    ]
+
+
+def _standing(before: OverloadSummary, after: OverloadSummary) -> BacklogStanding:
+    return BacklogStanding(
+        lacking=sum(before.cases.get(verdict, 0) for verdict in LACKING),
+        passed=after.cases.get(CaseVerdict.PASSED, 0),
+        left={verdict: after.cases[verdict] for verdict in LEFT if after.cases.get(verdict)},
+    )
+
+
+def family_of(overload: str) -> str:
+    """The family whose kernel answers an overload, itself or through the form that torch derives it from, or ""."""
+    kernels = catalog.all_kernels()
+    operator = overload.split(".")[0]
+    exact = [kernel.family for kernel in kernels if kernel.overload == overload]
+    alike = [kernel.family for kernel in kernels if kernel.operator.rstrip("_") == operator.rstrip("_")]
+    return next(iter(exact + alike), "")

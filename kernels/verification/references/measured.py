@@ -1,0 +1,59 @@
+"""One comparison with a reference, and what it is made of."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from ....errors import MpsmithError
+
+
+@dataclass(frozen=True)
+class AgainstReference:
+    """How far results are from a reference, at most.
+
+    Attributes:
+        family: whose kernels answered.
+        what: the function and the arguments, or the property that was looked at.
+        unit: what one is.
+        ours, torchs: the largest error of our kernel, and of torch's CPU with the same arguments in float32.
+        reference: who knows better.
+    """
+
+    family: str
+    what: str
+    unit: str
+    ours: float
+    torchs: float
+    reference: str
+
+
+def library(name: str) -> Any:
+    """A module that a reference needs. Raises MpsmithError where it is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        package = name.split(".")[0]
+        raise MpsmithError(
+            f"{package} is not installed, which our kernels are compared with: pip install {package}"
+        ) from error
+
+
+def largest(actual: torch.Tensor, exact: torch.Tensor, unit: torch.Tensor | float) -> float:
+    """The largest distance of finite elements in units, all in float64; infinite where only one side is finite."""
+    wide, found = exact.to(torch.complex128 if exact.is_complex() else torch.float64), actual.detach().cpu()
+    finite = wide.isfinite()
+    if not bool((found.isfinite() == finite).all()):
+        return float("inf")
+    distances = (found.to(wide.dtype) - wide).abs() / unit
+    return float(distances[finite].max()) if bool(finite.any()) else 0.0
+
+
+def spacing(exact: torch.Tensor, least: torch.Tensor | float = 0.0) -> torch.Tensor:
+    """The distance of neighbouring float32 numbers at the size of `exact`, or at `least` where that is larger."""
+    limits = torch.finfo(torch.float32)
+    size = torch.maximum(exact.abs(), torch.as_tensor(least, dtype=torch.float64)).clamp(min=limits.smallest_normal)
+    return torch.exp2(size.log2().floor()) * limits.eps

@@ -1,0 +1,124 @@
+"""Factorizations and solutions by their defining properties in float64, and against numpy's LAPACK."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from .measured import AgainstReference, library
+
+_SIZES = (8, 65, 192)
+_EPS = torch.finfo(torch.float32).eps
+Property = Callable[[torch.Tensor], Iterator[tuple[str, float]]]
+
+
+def linear_algebra() -> Iterator[AgainstReference]:
+    """Residuals, in units of size times epsilon, of our kernels and of LAPACK through torch's CPU.
+
+    Raises MpsmithError where scipy is not installed.
+    """
+    expm = library("scipy.linalg").expm
+    rows: tuple[tuple[str, Callable[[int], torch.Tensor], Any, str], ...] = (
+        ("svd", _general, _svd, "its properties, numpy"),
+        ("eigh", _symmetric, _eigh, "its properties, numpy"),
+        ("eig", _general, _eig, "its properties"),
+        ("qr_reflectors", _general, _qr, "its properties"),
+        ("ldl", _symmetric, _ldl, "its properties"),
+        ("svd", _tall, _least_squares, "numpy, float64"),
+        ("matrix_exp", _small, lambda a: _exponential(a, expm), "scipy, float64"),
+    )
+    for family, make, properties, reference in rows:
+        for n in _SIZES:
+            matrix = make(n)
+            ours = dict(properties(matrix.to("mps")))
+            torchs = dict(properties(matrix))
+            for what, error in ours.items():
+                yield AgainstReference(family, f"{what}, n = {n}", "n eps", error / n, torchs[what] / n, reference)
+
+
+def _general(n: int) -> torch.Tensor:
+    return torch.randn(n, n, generator=torch.Generator().manual_seed(n))
+
+
+def _symmetric(n: int) -> torch.Tensor:
+    x = _general(n)
+    return x + x.mT
+
+
+def _tall(n: int) -> torch.Tensor:
+    return torch.randn(2 * n, n, generator=torch.Generator().manual_seed(n))
+
+
+def _small(n: int) -> torch.Tensor:
+    return _general(n).div(n**0.5)
+
+
+def _wide(x: torch.Tensor) -> torch.Tensor:
+    x = x.cpu()
+    return x.to(dtype=torch.complex128 if x.is_complex() else torch.float64)
+
+
+def _norm(x: torch.Tensor) -> float:
+    return float(torch.linalg.matrix_norm(x, 1)) if x.dim() > 1 else float(x.abs().max())
+
+
+def _apart(found: torch.Tensor, exact: torch.Tensor) -> float:
+    """The distance in epsilons of the exact one's norm."""
+    return _norm(found - exact) / _norm(exact) / _EPS
+
+
+def _from_orthonormal(columns: torch.Tensor) -> float:
+    eye = torch.eye(columns.shape[-1], dtype=columns.dtype)
+    return _norm(columns.mH @ columns - eye) / _EPS
+
+
+def _svd(a: torch.Tensor) -> Iterator[tuple[str, float]]:
+    u, s, vh = map(_wide, torch.linalg.svd(a))
+    wide = _wide(a)
+    yield "svd: A - U S V^H", _apart((u * s) @ vh, wide)
+    yield "svd: U^H U - 1", _from_orthonormal(u)
+    yield "svd: V^H V - 1", _from_orthonormal(vh.mH)
+    numpys = torch.from_numpy(library("numpy.linalg").svd(wide.numpy(), compute_uv=False))
+    yield "svd: singular values", _apart(s, numpys)
+
+
+def _eigh(a: torch.Tensor) -> Iterator[tuple[str, float]]:
+    w, v = map(_wide, torch.linalg.eigh(a))
+    wide = _wide(a)
+    yield "eigh: A - V w V^H", _apart((v * w) @ v.mH, wide)
+    yield "eigh: V^H V - 1", _from_orthonormal(v)
+    yield "eigh: eigenvalues", _apart(w, torch.from_numpy(library("numpy.linalg").eigvalsh(wide.numpy())))
+
+
+def _eig(a: torch.Tensor) -> Iterator[tuple[str, float]]:
+    w, v = map(_wide, torch.linalg.eig(a))
+    wide = _wide(a).to(torch.complex128)
+    yield "eig: A V - V w", _norm(wide @ v - v * w) / _norm(wide) / _EPS
+
+
+def _qr(a: torch.Tensor) -> Iterator[tuple[str, float]]:
+    reflectors, taus = torch.geqrf(a)
+    q = _wide(torch.ormqr(reflectors, taus, torch.eye(a.shape[0], device=a.device)))
+    yield "geqrf, ormqr: A - Q R", _apart(q @ _wide(reflectors).triu(), _wide(a))
+    yield "geqrf, ormqr: Q^H Q - 1", _from_orthonormal(q)
+
+
+def _ldl(a: torch.Tensor) -> Iterator[tuple[str, float]]:
+    factors, pivots = torch.linalg.ldl_factor(a)
+    b = torch.ones(a.shape[0], 1, device=a.device)
+    x, wide = _wide(torch.linalg.ldl_solve(factors, pivots, b)), _wide(a)
+    residual = _norm(wide @ x - _wide(b))
+    yield "ldl: A x - b, beside |A| |x|", residual / (_norm(wide) * _norm(x)) / _EPS
+
+
+def _least_squares(a: torch.Tensor) -> Iterator[tuple[str, float]]:
+    b = torch.ones(a.shape[0], 1, device=a.device)
+    x = _wide(torch.linalg.lstsq(a, b).solution)
+    numpys = library("numpy.linalg").lstsq(_wide(a).numpy(), _wide(b).numpy(), rcond=None)[0]
+    yield "lstsq: the solution", _apart(x, torch.from_numpy(numpys))
+
+
+def _exponential(a: torch.Tensor, expm: Callable[[Any], Any]) -> Iterator[tuple[str, float]]:
+    yield "matrix_exp", _apart(_wide(torch.linalg.matrix_exp(a)), torch.from_numpy(expm(_wide(a).numpy())))

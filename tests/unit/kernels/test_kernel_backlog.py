@@ -1,0 +1,76 @@
+"""What is left of a release's backlog, from stores that no audit wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mpsmith.audit.verdicts import CaseVerdict, Outcome
+from mpsmith.cli.kernels import app
+from mpsmith.errors import MpsmithError
+from mpsmith.kernels.verification.backlog import OURS, backlog_of, family_of
+from support.commands import printed_json, typed
+from support.stores import begun, new_store, opinfo
+
+MODE = {"aten::mode": True}
+FELL = Outcome(CaseVerdict.FALLBACK, fallbacks=("aten::mode",))
+PASSED = Outcome(CaseVerdict.PASSED)
+WRONG = Outcome(CaseVerdict.WRONG, message="a sum of two is three")
+
+
+def store(folder: Path, *after: Outcome, profile: str = "2.13.0") -> Path:
+    """A store of an audit with kernels: two cases of mode fell back, then what `after` says."""
+    folder.mkdir(exist_ok=True)
+    settings: dict[str, object] = {"profile": profile, "ops": ["mode"], "imports": []}
+    with new_store(folder) as opened:
+        for imports, outcomes in (([], (FELL, FELL)), ([OURS], after)):
+            recording = begun(opened, settings | {"imports": imports})
+            recording.add(opinfo("mode"), *outcomes, calls=MODE)
+            recording.finish()
+    return folder / "store.sqlite"
+
+
+def test_of_what_fell_back_nothing_is_left_where_it_passes_with_our_kernels(tmp_path: Path) -> None:
+    backlog = backlog_of(store(tmp_path, PASSED, PASSED))
+    mode = backlog.overloads["aten::mode"]
+    assert (mode.lacking, mode.passed, dict(mode.left)) == (2, 2, {})
+    assert (backlog.left, backlog.release, backlog.simulated, backlog.executed) == ((), "2.13.0", True, 2)
+
+
+def test_what_still_falls_back_is_left(tmp_path: Path) -> None:
+    backlog = backlog_of(store(tmp_path, PASSED, FELL))
+    assert backlog.left == ("aten::mode",)
+    assert backlog.overloads["aten::mode"].left == {CaseVerdict.FALLBACK: 1}
+
+
+def test_a_store_without_an_audit_with_kernels_is_refused(tmp_path: Path) -> None:
+    with new_store(tmp_path) as opened:
+        begun(opened, {"imports": []}).finish()
+        other = begun(opened, {"imports": [OURS], "ops": ["take"]})
+        other.finish()
+    with pytest.raises(MpsmithError, match="holds no audit with kernels; write one with: mpsmith audit --with-kernels"):
+        backlog_of(tmp_path / "store.sqlite")
+
+
+def test_the_page_sets_releases_side_by_side_and_names_what_is_left(tmp_path: Path) -> None:
+    stores = [str(store(tmp_path / "a", PASSED, PASSED)), str(store(tmp_path / "b", FELL, WRONG, profile="2.15.0"))]
+    assert typed(app, "backlog", stores[0]).exit_code == 0
+    shown = typed(app, "backlog", *stores, "--markdown")
+    assert shown.exit_code == 1
+    page = shown.output
+    assert page.startswith("# What torch lacks on mps, with and without our kernels")
+    assert "the SIMULATED mps device" in page
+    (row,) = (line for line in page.splitlines() if line.startswith("| mode "))
+    assert [cell.strip() for cell in row.strip("|").split("|")] == ["mode", "mode", "2 > 0", "2 > 1, 1 wrong"]
+    assert "2.15.0, without a rule: 1 wrong, mode: a sum of two is three" in page
+    plain = printed_json(app, "backlog", stores[0])
+    assert plain[0]["overloads"]["aten::mode"]["lacking"] == 2
+
+
+@pytest.mark.parametrize(
+    ("overload", "family"),
+    [("aten::mode", "mode"), ("aten::heaviside_", "heaviside"), ("aten::max.unary_out", "extremum"), ("aten::add", "")],
+)
+def test_the_family_that_answers_is_found_by_the_form_that_torch_derives(overload: str, family: str) -> None:
+    assert family_of(overload) == family
