@@ -64,7 +64,7 @@ expected failures of PyTorch's own tests, which says that a test fails, not why.
 | the CPU refuses it, too | by the dtypes that the OpInfo of the running torch declares |
 | hardware | float64 or complex128 |
 | no gap of a dtype | the test fails for another reason, which is named |
-| open | nobody has looked into it, or closed it |
+| open | not closed; what is known of it |
 
 What the kernels are verified with is the simulated device.
 """

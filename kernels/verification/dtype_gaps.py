@@ -83,6 +83,11 @@ _OTHER = {
     "sparse.sampled_addmm": _SPARSE,
     "to_sparse": _SPARSE,
 }
+# What is known of those that stay open.
+_OPEN = {
+    "linalg.householder_product": "all that its backward calls has kernels, and nothing is refused here",
+    "nn.functional.grid_sample": "upstream's list names it anew, without a reason",
+}
 # The operator that a call of these runs, where it is another.
 _THROUGH = {
     "adaptive_avg_pool1d": "_adaptive_avg_pool2d",
@@ -145,7 +150,7 @@ def _answer(opinfo: str, dtype: str, taken: frozenset[str] | None, family: _Fami
         return GapAnswer.other, _OTHER[opinfo]
     if taken is not None and dtype not in taken:
         return GapAnswer.cpu_refuses, ""
-    return GapAnswer.open, ""
+    return GapAnswer.open, _OPEN.get(opinfo, "")
 
 
 @dataclass(frozen=True)
