@@ -12,7 +12,7 @@ SIZE = 8
 SHARE = float(os.environ.get("NOT_RIGHT", "0.06"))
 OPERATORS = (
     *("sin", "exp", "nn.functional.gelu", "atan", "add", "where", "lerp", "clamp"),
-    *("sum", "amax", "nn.functional.softmax", "var", "logsumexp", "mean", "cat", "index_select"),
+    *("sum", "amax", "softmax", "var", "logsumexp", "mean", "cat", "index_select"),
 )
 
 
@@ -49,12 +49,12 @@ def _measured(device) -> None:
 
 def _case(name: str):
     """The first sample of an operator that has an element."""
-    from mpsmith.audit.group import GroupKey
     from mpsmith.audit.selection import Samples
     from mpsmith.audit.sources import case_sources
 
-    key = GroupKey("opinfo", name, "", "float32", "compiled")
-    return next(iter(case_sources(())["opinfo"].cases(key, Samples.QUICK)))
+    source = case_sources(())["opinfo"]
+    key = next(key for key in source.groups() if (key.operator, key.dtype) == (name, "float32"))
+    return next(iter(source.cases(key, Samples.QUICK)))
 
 
 def _run(cases) -> None:

@@ -133,7 +133,7 @@ def key_figures(summary: AuditSummary) -> list[str]:
         left_out = f"; {run.repeating:,} samples that are at no further pair were left out" if run.repeating else ""
         lines.append(f"{at}{left_out}.")
     lines += _of_known_reports(summary)
-    lines += _of_compiled_calls(summary)
+    lines += of_compiled_calls(summary)
     if summary.disagreements:
         differing = counted(len(summary.disagreements), "overload")
         lines.append(f"{differing} did not behave as the surface says: see Disagreements.")
@@ -167,7 +167,8 @@ def _of_known_reports(summary: AuditSummary) -> list[str]:
     return [f"{words}."] if words else []
 
 
-def _of_compiled_calls(summary: AuditSummary) -> list[str]:
+def of_compiled_calls(summary: AuditSummary) -> list[str]:
+    """What the audit under torch.compile that stands beside found, in two sentences; nothing where there is none."""
     lane = summary.compiled
     if lane is None:
         return []

@@ -19,7 +19,7 @@ from ..operator_facts import operator_facts
 from ..page import Page
 from ..release_history import history_of
 from ..tables import Table
-from ..wording import marked, simulated_note, subtitle, title
+from ..wording import marked, of_compiled_calls, simulated_note, subtitle, title
 from . import changes, devices, kernels, networks, operator_pages, traces
 from .content import SiteContent
 from .wrong_results import found_wrong_table
@@ -190,7 +190,7 @@ class Site:
             about = "What becomes of each operator under torch.compile."
             found = [table for table in (found_table(summary),) if table.rows]
             tables = (*found, *compiled(summary), _compiled_table(summary))
-            yield _Listing("compiled.html", "torch.compile", about, tables)
+            yield _Listing("compiled.html", "torch.compile", about, tables, tuple(of_compiled_calls(summary)))
         if content.networks is not None:
             about = "Since which release well-known networks run without a fallback, and what they lack before."
             tables = tuple(networks.network_tables(content.networks))

@@ -106,6 +106,7 @@ class TestReports:
         for heading in ("Found under torch.compile", "Compile it: generated Metal", "Compiling breaks it", "Operators"):
             assert f"<h2>{heading}" in page
         assert "opinfo:sin:float32:0:compiled" in page
+        assert "Under torch.compile, 2 cases of float32, operators are: 1 metal, 1 wrong." in page
 
     def test_without_such_an_audit_nothing_is_shown(self, tmp_path: Path) -> None:
         with new_store(tmp_path) as store:
