@@ -62,20 +62,21 @@ def _run(cases) -> None:
     import torch
 
     from mpsmith.audit.compiled.call import traceable
+    from mpsmith.audit.compiled.lowering import watching
     from mpsmith.audit.judging.transfer import move
     from mpsmith.audit.tree import leaves
 
-    torch._dynamo.reset()
     inputs = [move(case.args, case.kwargs, "mps") for case in cases]
     calls = [traceable(case.call) for case in cases]
 
     def graph(inputs):
         return [call(*args, **kwargs) for call, (args, kwargs) in zip(calls, inputs, strict=True)]
 
-    found = leaves(torch.compile(graph)(inputs))
-    wanted = [each for each in found if isinstance(each, torch.Tensor) and each.requires_grad]
-    if wanted:
-        torch.autograd.backward(wanted, [torch.ones_like(each) for each in wanted])
+    with watching():  # each graph as in a new process: headers that another one needed are not in its source
+        found = leaves(torch.compile(graph)(inputs))
+        wanted = [each for each in found if isinstance(each, torch.Tensor) and each.requires_grad]
+        if wanted:
+            torch.autograd.backward(wanted, [torch.ones_like(each) for each in wanted])
 
 
 if __name__ == "__main__":
