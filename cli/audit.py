@@ -207,6 +207,16 @@ def audit(
             help="With --cluster: a run of its own for each kind of device (chip, system, torch) among the workers.",
         ),
     ] = False,
+    releases: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--releases",
+            metavar="A,B",
+            rich_help_panel=_EXECUTION,
+            help="Audit with each of these torch releases, in environments that pip makes and the cache keeps, here or "
+            "on the workers of a cluster, and say which overloads do not stand alike.",
+        ),
+    ] = None,
     timeout: Annotated[
         float,
         typer.Option(
@@ -244,6 +254,8 @@ def audit(
     if codegen is not None and not compiled:
         raise typer.BadParameter("goes with --compile alone", param_hint="--codegen")
     if release is not None:
+        if cluster is not None:
+            raise typer.BadParameter("goes with --releases, not with --release", param_hint="--cluster")
         if not compiled or codegen is not None:
             raise typer.BadParameter("goes with --compile, and not with --codegen", param_hint="--release")
         if not _is_installed(release):
@@ -251,6 +263,11 @@ def audit(
     if upstream and (compiled or with_kernels or shipped != "none"):
         raise typer.BadParameter("goes with neither --compile, --with-kernels nor --shipped", param_hint="--upstream")
     _check_cluster(cluster, per_device, workers, upstream, afterwards=with_kernels or sync or report)
+    if releases and (compiled or with_kernels or sync or report or per_device or as_json):
+        raise typer.BadParameter(
+            "goes with neither --compile, --with-kernels, --sync, --report, --per-device nor --json",
+            param_hint="--releases",
+        )
     settings = Settings(
         samples=samples or (Samples.QUICK if compiled else Samples.DEFAULT),
         seed=seed,
@@ -271,6 +288,9 @@ def audit(
         compiled=shapes if compiled else None,
         codegen=_other_codegen(codegen),
     )
+    if releases:
+        _audit_torches(values_of(releases, "--releases"), settings, store, resume=resume, cluster=cluster)
+        return
     chosen = [settings] if resume else _with_shipped(settings, shipped)
     if len(chosen) > 1 and (with_kernels or sync or report):
         raise typer.BadParameter(
@@ -334,6 +354,25 @@ def _is_installed(release: str) -> bool:
     return release == public_version(installed_release())
 
 
+def _audit_torches(
+    releases: tuple[str, ...], settings: Settings, store: Path, *, resume: bool, cluster: str | None
+) -> None:
+    """Audit with the torch of each release, on this machine or on a cluster."""
+    from ..audit.running.release_environment import audit_again, python_with
+    from .audited_releases import arguments_of_one, audit_releases
+
+    def audited(release: str, go_on: bool) -> None:
+        if cluster is not None:
+            (run,) = _runs(settings, store, resume=go_on, cluster=cluster, release=release)
+            _shown(run, store, quiet=False)
+            return
+        arguments = [*arguments_of_one(sys.argv[1:]), *(["--resume"] if go_on else [])]
+        if code := audit_again(python_with(release, say), arguments):
+            raise typer.Exit(code)
+
+    audit_releases(releases, store, resume=resume, audit=audited)
+
+
 def _audited_with(release: str) -> int:
     """Run this command again, but for --release, with the torch of a release; its exit code."""
     from ..audit.running.release_environment import audit_again, python_with
@@ -371,7 +410,15 @@ def _audit(settings: Settings, store: Path, cluster: str | None, *, quiet: bool)
     return run, _shown(run, store, quiet=quiet)
 
 
-def _runs(settings: Settings, store: Path, *, resume: bool, cluster: str | None, per_device: bool = False) -> list[Run]:
+def _runs(
+    settings: Settings,
+    store: Path,
+    *,
+    resume: bool,
+    cluster: str | None,
+    per_device: bool = False,
+    release: str | None = None,
+) -> list[Run]:
     """Run an audit on this machine, or on a cluster, where it may be several runs."""
     here = "".join((f" --cluster {cluster}" if cluster else "", " --per-device" if per_device else ""))
     go_on = f"what had finished is in {store}, go on with: mpsmith audit --resume{here} --store {store}"
@@ -384,7 +431,9 @@ def _runs(settings: Settings, store: Path, *, resume: bool, cluster: str | None,
         from ..cluster.errors import StoppedError
 
         try:
-            return audit_on_cluster(settings, store, cluster, resume=resume, per_device=per_device, say=say)
+            return audit_on_cluster(
+                settings, store, cluster, resume=resume, per_device=per_device, say=say, release=release
+            )
         except StoppedError as error:
             raise MpsmithError(f"{error}; {go_on}") from error
     except KeyboardInterrupt:

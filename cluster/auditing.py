@@ -25,6 +25,8 @@ from .messages import AuditOptions
 
 # How long the workers that are there may take to say what they are: each loads torch for that.
 SECONDS_TO_INTRODUCE = 300.0
+# The same, where pip installs a release of torch first.
+SECONDS_TO_INSTALL = 1800.0
 
 Device = Mapping[str, str]
 
@@ -37,6 +39,7 @@ def audit_on_cluster(
     resume: bool,
     per_device: bool,
     say: Callable[[str], None],
+    release: str | None = None,
     patience: float = PATIENCE,
 ) -> list[Run]:
     """Run an audit on the workers of the Dask scheduler at `address`, into the store at `path`.
@@ -48,6 +51,7 @@ def audit_on_cluster(
         resume: go on with what was stopped there, on a cluster or on this machine.
         per_device: give each kind of device among the workers its own run.
         say: told what goes on.
+        release: of torch, in an environment of its own on each worker; None for the torch that each has.
         patience: seconds after which what does not come back is given to another worker too.
 
     Raises:
@@ -62,10 +66,10 @@ def audit_on_cluster(
         unfinished = resumable(store) if resume else None
         if unfinished is not None:
             settings = as_recorded(unfinished, settings)
-        options = AuditOptions.of(settings, uuid.uuid4().hex)
+        options = AuditOptions.of(settings, uuid.uuid4().hex, release)
         # Whatever happens, no process of the audit stays behind on a machine that can be reached.
         ends.callback(connection.end_sessions, options.audit)
-        kinds = _kinds(connection, options, say)
+        kinds = _kinds(connection, options, say, SECONDS_TO_INTRODUCE if release is None else SECONDS_TO_INSTALL)
         if per_device:
             return _audit_each(kinds, settings, store, unfinished, connection, options, say, patience)
         device = devices.device_of(unfinished.environment) if unfinished else _commonest(kinds)
@@ -73,7 +77,9 @@ def audit_on_cluster(
         return [audit_into(store, settings, unfinished, say, lambda *_: nullcontext(execution))]
 
 
-def _kinds(connection: Connection, options: AuditOptions, say: Callable[[str], None]) -> list[tuple[Device, int]]:
+def _kinds(
+    connection: Connection, options: AuditOptions, say: Callable[[str], None], seconds: float
+) -> list[tuple[Device, int]]:
     """The kinds of device among the workers that are there, and how many workers are of each: the commonest first.
 
     Raises ClusterError where nobody is there, or nobody can take part.
@@ -85,7 +91,7 @@ def _kinds(connection: Connection, options: AuditOptions, say: Callable[[str], N
         raise ClusterError(
             f"the Dask scheduler at {connection.address} has no worker (start one: dask worker {connection.address})"
         )
-    while fleet.silent and monotonic() - begun < SECONDS_TO_INTRODUCE:
+    while fleet.silent and monotonic() - begun < seconds:
         for _ in fleet.returned(0.5):
             pass
         fleet.look()

@@ -13,6 +13,7 @@ import tempfile
 import threading
 from collections.abc import Sequence
 
+from ..audit.running.release_environment import python_with
 from ..errors import MpsmithError, one_line
 from . import messages
 from .errors import ClusterError
@@ -93,7 +94,7 @@ class _Sessions:
             session = self._idle.pop() if self._idle else None
         for other in others:
             other.close()
-        session = session or SessionProcess(options, place)
+        session = session or SessionProcess(options, place, _python(options))
         with self._lock:
             self._busy.add(session)
         return session
@@ -150,6 +151,13 @@ def _answer(text: str) -> str:
     else:
         _sessions.give_back(session)
     return answer
+
+
+def _python(options: AuditOptions) -> str:
+    """The interpreter with the torch that an audit wants; an environment for it is made where there is none."""
+    if options.release is None:
+        return sys.executable
+    return str(python_with(options.release, lambda text: print(text, file=sys.stderr, flush=True)))
 
 
 async def end_sessions(audit: str) -> None:

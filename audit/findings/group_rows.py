@@ -74,23 +74,26 @@ def read(connection: sqlite3.Connection, group: int, key: GroupKey) -> GroupRows
     return GroupRows(key, tables)
 
 
-def write(connection: sqlite3.Connection, group: int, rows: GroupRows) -> bool:
-    """Put the rows of a group in, and mark it as done; False where it is done already, and nothing changes.
+def write(connection: sqlite3.Connection, groups: Iterable[tuple[int, GroupRows]]) -> list[int]:
+    """Put the rows of groups in, and mark them as done; returns the numbers of those that were not done before.
 
-    Cases that a stopped run recorded stay as they are.
+    Of a group that is done, nothing changes; cases that a stopped run recorded stay as they are.
     """
-    (done,) = connection.execute("SELECT done FROM groups WHERE id = ?", (group,)).fetchone()
-    if done:
-        return False
-    for table, of_group in rows.tables.items():
+    by_number: dict[int, GroupRows] = {}
+    for number, rows in groups:
+        by_number.setdefault(number, rows)
+    places = ", ".join("?" * len(by_number))
+    is_open = f"SELECT id FROM groups WHERE NOT done AND id IN ({places})"
+    added = [number for (number,) in connection.execute(is_open, list(by_number))]
+    for table, columns in COLUMNS.items():
+        values = [(number, *row) for number in added for row in by_number[number].tables.get(table, ())]
+        if table in BLOBS:
+            values = [_unpacked(row, BLOBS[table] + 1) for row in values]
         insert, present = ("INSERT", _RECORDED) if table == "cases" else ("INSERT OR REPLACE", "")
-        places = ", ".join("?" * WIDTHS[table])
-        values: Iterable[Any] = (_unpacked(row, BLOBS[table]) for row in of_group) if table in BLOBS else of_group
-        connection.executemany(
-            f"{insert} INTO {table} (group_id, {COLUMNS[table]}) VALUES ({group:d}, {places}) {present}", values
-        )
-    connection.execute("UPDATE groups SET done = 1 WHERE id = ?", (group,))
-    return True
+        places = ", ".join("?" * (WIDTHS[table] + 1))
+        connection.executemany(f"{insert} INTO {table} (group_id, {columns}) VALUES ({places}) {present}", values)
+    connection.executemany("UPDATE groups SET done = 1 WHERE id = ?", [(number,) for number in added])
+    return added
 
 
 def _packed(row: tuple[Any, ...], place: int) -> tuple[Any, ...]:

@@ -400,7 +400,7 @@ class Store:
     def add_rows(self, groups: Sequence[tuple[int, GroupRows]]) -> list[int]:
         """Record whole groups in one transaction, each by its number; returns those that were not done before."""
         with clear_errors(self.path), self._connection as connection:
-            return [number for number, rows in groups if group_rows.write(connection, number, rows)]
+            return group_rows.write(connection, groups)
 
     # ---- cases
 

@@ -80,6 +80,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "registry",
         "compiled",
         "report",
+        "audited_releases",
         "audit",
         "replay",
         "self_test",
@@ -119,6 +120,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "fleet",
         "execution",
         "auditing",
+        "scale",
     ),
     "scaffold": (
         "errors",
