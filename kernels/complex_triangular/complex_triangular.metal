@@ -2,8 +2,13 @@
 #include "shared/field.metal"
 #include "shared/report.metal"
 
+// Rows of a system that are solved at a time: a step reads all that is solved for each of them at once and waits twice,
+// where rows one by one wait for memory in every row.
+constant constexpr int BLOCK = 16;
+
 // A triangular system for each vector of `x`, contiguous, solved in place; so many vectors in a row have one matrix.
-// A SIMD group a vector: its lanes share the sum over what is solved already.
+// A group a vector: its threads share the sums over what is solved already, the lanes of the first SIMD group then solve
+// the rows of a block, one a lane.
 // sizes: vectors a matrix, the size n, the elements from one matrix to the next, from one row and from one column to the
 // next, whether the matrix is upper triangular, whether its diagonal is taken for ones, whether it is conjugated.
 kernel void triangular_vectors(
@@ -11,27 +16,63 @@ kernel void triangular_vectors(
     device const float2* matrices [[buffer(1)]],
     constant long* sizes [[buffer(2)]],
     uint2 group [[threadgroup_position_in_grid]],
-    uint2 in_group [[thread_position_in_threadgroup]]) {
+    uint thread_index [[thread_index_in_threadgroup]],
+    uint2 group_size [[threads_per_threadgroup]]) {
+  threadgroup float2 parts[8][BLOCK];  // of each SIMD group
   const long vectors = sizes[0], n = sizes[1];
   const bool upper = sizes[5] != 0, unit = sizes[6] != 0, conjugates = sizes[7] != 0;
   device float2* solved = x + long(group.y) * n;
   device const float2* matrix = matrices + quotient(long(group.y), vectors) * sizes[2];
-  const int lane = int(in_group.x);
-  for (long step = 0; step < n; ++step) {
-    const long i = upper ? n - 1 - step : step;
-    const long first = upper ? i + 1 : 0, end = upper ? n : i;
-    device const float2* row = matrix + i * sizes[3];
-    float2 sum = float2(0.0f);
-    for (long k = first + lane; k < end; k += 32) {
-      const float2 a = row[k * sizes[4]];
-      sum += times(conjugates ? conjugate(a) : a, solved[k]);
+  const int lane = int(thread_index % 32), simd_group = int(thread_index / 32);
+  const int simd_groups = int(group_size.x / 32);
+  for (long start = 0; start < n; start += BLOCK) {
+    const int rows = int(min(long(BLOCK), n - start));
+    // Row r of the block, counted in the order in which they are solved.
+    const long top = upper ? n - 1 - start : start, down = upper ? -1 : 1;
+    const long first = upper ? top + 1 : 0, end = upper ? n : start;
+    float2 sums[BLOCK];
+    for (int r = 0; r < BLOCK; ++r) {
+      sums[r] = float2(0.0f);
     }
-    sum = simd_total(sum);
-    if (lane == 0) {
-      const float2 rest = solved[i] - sum, pivot = row[i * sizes[4]];
-      solved[i] = unit ? rest : over(rest, conjugates ? conjugate(pivot) : pivot);
+    for (long k = first + thread_index; k < end; k += group_size.x) {
+      const float2 known = solved[k];
+      device const float2* column = matrix + k * sizes[4];
+      for (int r = 0; r < BLOCK; ++r) {
+        const float2 a = column[(top + down * min(r, rows - 1)) * sizes[3]];
+        sums[r] += times(conjugates ? conjugate(a) : a, known);
+      }
     }
-    simdgroup_barrier(mem_flags::mem_device);
+    for (int r = 0; r < BLOCK; ++r) {
+      const float2 sum = simd_total(sums[r]);
+      if (lane == 0) {
+        parts[simd_group][r] = sum;
+      }
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (simd_group == 0) {
+      const long i = top + down * min(lane, rows - 1);
+      device const float2* row = matrix + i * sizes[3];
+      float2 rest = lane < rows ? solved[i] : float2(0.0f);
+      for (int s = 0; s < simd_groups; ++s) {
+        rest -= parts[s][min(lane, BLOCK - 1)];
+      }
+      const float2 diagonal = row[i * sizes[4]];
+      const float2 pivot = conjugates ? conjugate(diagonal) : diagonal;
+      for (int r = 0; r < rows; ++r) {
+        if (lane == r && !unit) {
+          rest = over(rest, pivot);
+        }
+        const float2 known = simd_broadcast(rest, ushort(r));
+        if (lane > r && lane < rows) {
+          const float2 a = row[(top + down * r) * sizes[4]];
+          rest -= times(conjugates ? conjugate(a) : a, known);
+        }
+      }
+      if (lane < rows) {
+        solved[i] = rest;
+      }
+    }
+    threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup);
   }
 }
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import torch
 
-from ...metal_limits import SIMD_WIDTH
 from ..runtime.outputs import check_outputs, empty_results
-from ..runtime.rows import launch_rows
+from ..runtime.rows import launch_rows, row_group
 from ..runtime.shader import Shader, reporting
 
 _shader = Shader(__file__)
@@ -182,7 +181,7 @@ def _solve(vectors: torch.Tensor, matrices: torch.Tensor, *, upper: bool, unit: 
     flat = expanded.reshape(math.prod(batch), n, n)
     sizes = [count, n, *flat.stride(), int(upper), int(unit), int(conjugates)]
     kernel = _shader.kernel("triangular_vectors", vectors.device)
-    launch_rows(kernel, math.prod(batch) * count, SIMD_WIDTH, vectors, flat, sizes)
+    launch_rows(kernel, math.prod(batch) * count, row_group(n), vectors, flat, sizes)
 
 
 def _exchange(vectors: torch.Tensor, pivots: torch.Tensor, *, reverse: bool) -> None:

@@ -23,8 +23,16 @@ kernel void multi_margin_loss(
   const uint row = group.y;
   const uint threads = group_size.x;
   threadgroup float scratch[256];
-  const long classes = shape[0], chosen = target[row];
+  const long classes = shape[0];
   device const T* x = input + ulong(row) * ulong(classes);
+  // A thread's first elements are on their way before the target is: else a row waits for memory three times in turn.
+  constexpr uint AHEAD = 4;
+  float ahead[AHEAD];
+  for (uint k = 0; k < AHEAD; ++k) {
+    const long j = thread_index + k * threads;
+    ahead[k] = j < classes ? float(x[j]) : -INFINITY;
+  }
+  const long chosen = target[row];
   const bool valid = chosen >= 0 && chosen < classes;
   if (!valid && thread_index == 0) {
     REPORT_TARGET("multi_margin_loss");
@@ -32,7 +40,11 @@ kernel void multi_margin_loss(
   float sum = 0.0f;
   if (valid) {
     const float base = p[0] - float(x[chosen]);
-    for (long j = thread_index; j < classes; j += threads) {
+    for (uint k = 0; k < AHEAD; ++k) {
+      const long j = thread_index + k * threads;
+      sum += j == chosen ? 0.0f : penalty(base + ahead[k], p[1] == 2.0f);
+    }
+    for (long j = thread_index + AHEAD * threads; j < classes; j += threads) {
       sum += j == chosen ? 0.0f : penalty(base + float(x[j]), p[1] == 2.0f);
     }
   }

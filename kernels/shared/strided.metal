@@ -3,8 +3,8 @@
 
 // The layout of N operands as the host passes it (runtime/layout.py):
 // elements, dimensions, then the sizes, then N rows of strides, all with the innermost dimension first.
-// What is left for the outermost dimension is the position in it. That saves a division, the slowest thing here: all of
-// them where every second element of a vector is read, one of two for the rows of a matrix.
+// What is left for the outermost dimension is the position in it, which saves a division: the only one where every second
+// element of a vector is read (the maximum of such a vector takes half the time on an H200), one of two in a matrix.
 template <uint N, typename I> struct offsets {
   I at[N];
 

@@ -1,8 +1,8 @@
 #include "shared/antialias.metal"
 #include "shared/division.metal"
-#include "shared/strided.metal"
 
 // A thread a gradient of an input: the sum over the outputs along one axis whose windows hold it.
+// The grid is (width, height, images times channels): one division is left for a thread, and the same one for its group.
 // g: the four sizes of the result, its strides, those of the source, the axis, the outputs along it, room for weights.
 // The windows that may hold an input follow from where they begin and end, rounded; one more on each side is for the
 // rounding. Of the axis everything fits into 32 bits, which a GPU computes several times as fast as 64.
@@ -15,19 +15,9 @@ kernel void antialias_backward(
     constant long* g [[buffer(4)]],
     constant float& scale [[buffer(5)]],
     constant float& reach [[buffer(6)]],
-    uint2 position [[thread_position_in_grid]],
-    uint2 grid [[threads_per_grid]]) {
-  const long i = element_of<long>(position, grid);
-  if (i >= g[0] * g[1] * g[2] * g[3]) {
-    return;
-  }
-  long at[4];
-  long rest = i;
-  for (int d = 3; d >= 0; --d) {
-    const long next = quotient(rest, g[d]);
-    at[d] = rest - next * g[d];
-    rest = next;
-  }
+    uint3 position [[thread_position_in_grid]]) {
+  const long image = quotient(long(position.z), g[1]);
+  const long at[4] = {image, long(position.z) - image * g[1], long(position.y), long(position.x)};
   const int axis = int(g[12]), outputs = int(g[13]), room = int(g[14]);
   long place = 0, from = 0;
   for (int d = 0; d < 4; ++d) {
@@ -56,7 +46,7 @@ kernel void antialias_backward(
 #define BACKWARD(S, T) \
   template [[host_name("backward_" #S "_" #T)]] kernel void antialias_backward<S, T>( \
       device T*, device const S*, device const int*, device const float*, constant long*, constant float&, \
-      constant float&, uint2, uint2);
+      constant float&, uint3);
 BACKWARD(float, float)
 BACKWARD(half, float)
 BACKWARD(bfloat, float)

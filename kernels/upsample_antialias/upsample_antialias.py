@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch._prims_common import suggest_memory_format
 
+from ...metal_limits import SIMD_WIDTH
 from ..runtime.elementwise import FLOATING
-from ..runtime.layout import launch_elements
 from ..runtime.operands import require_device
 from ..runtime.outputs import check_outputs
 from ..runtime.shader import METAL_TYPES, Shader
@@ -17,6 +17,7 @@ from ..runtime.shader import METAL_TYPES, Shader
 _shader = Shader(__file__)
 _aten = torch.ops.aten
 _HEIGHT, _WIDTH = 2, 3
+_GROUP = (SIMD_WIDTH, 8, 1)
 # The filters of the Metal source, and how far they reach.
 _SUPPORT = {"linear": 1.0, "cubic": 2.0, "lanczos": 3.0}
 
@@ -73,7 +74,9 @@ def _gather(out: torch.Tensor, source: torch.Tensor, axis: int, filter_name: str
     table(windows, weights, [outputs, inputs, room], scale, threads=outputs)
     geometry = [*out.shape, *out.stride(), *source.stride(), axis, outputs, room]
     kernel = _shader.kernel(f"backward_{METAL_TYPES[source.dtype]}_{METAL_TYPES[out.dtype]}", out.device)
-    launch_elements(kernel, out.numel(), out, source, windows, weights, geometry, scale, reach)
+    images, channels, height, width = out.shape
+    threads = (width, height, images * channels)
+    kernel(out, source, windows, weights, geometry, scale, reach, threads=threads, group_size=_GROUP)
 
 
 def fake_grad_input(

@@ -21,6 +21,12 @@ template <typename F> struct moments {
   }
 };
 
+// Of four elements: with one division by a number that is not known, where elements one by one take eight.
+template <typename F> inline moments<F> of_four(F a, F b, F c, F d) {
+  const F mean = (a * 0.25f + b * 0.25f) + (c * 0.25f + d * 0.25f);  // no sum goes beyond the largest float
+  return {mean, (squared(a - mean) + squared(b - mean)) + (squared(c - mean) + squared(d - mean)), 4.0f};
+}
+
 struct together {
   template <typename F> static moments<F> combine(moments<F> a, moments<F> b) {
     const float count = a.count + b.count;
@@ -61,7 +67,16 @@ kernel void variance_rows(
   threadgroup moments<F> scratch[256];
   const ulong first = offsets<1, ulong>(rows, ulong(group.y)).at[0];
   moments<F> row = {F(0.0f), 0.0f, 0.0f};
-  for (ulong e = ulong(group.x) * group_size.x + in_group.x; e < columns[0]; e += ulong(groups.x) * group_size.x) {
+  const ulong count = columns[0], step = ulong(groups.x) * group_size.x;
+  ulong e = ulong(group.x) * group_size.x + in_group.x;
+  for (; e + 3 * step < count; e += 4 * step) {
+    T four[4];
+    for (uint k = 0; k < 4; ++k) {
+      four[k] = x[first + offsets<1, ulong>(columns, e + k * step).at[0]];
+    }
+    row = together::combine(row, of_four(widened(four[0]), widened(four[1]), widened(four[2]), widened(four[3])));
+  }
+  for (; e < count; e += step) {
     row.add(widened(x[first + offsets<1, ulong>(columns, e).at[0]]));
   }
   row = reduce_group<together>(row, scratch, in_group.x, group_size.x);

@@ -221,6 +221,10 @@ def _compiled_microseconds(work: Workload, call: _Call, arguments: Any) -> float
         return None
     torch.compiler.reset()
     compiled = torch.compile(work.call, dynamic=False)
+    try:
+        compiled(*arguments)  # it compiles now, and is not timed
+    except RuntimeError:
+        return None
     return _unless_refused(lambda: compiled(*arguments))
 
 
