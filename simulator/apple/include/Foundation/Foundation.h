@@ -8,7 +8,8 @@
 
 #ifndef NS_ENUM
 #define NS_ENUM(type, name) enum name : type name; enum name : type
-#define NS_OPTIONS(type, name) enum name : type name; enum name : type
+// In C++ options are plain numbers, which can be joined with `|` and given as 0.
+#define NS_OPTIONS(type, name) type name; enum : type
 #endif
 #ifndef NSUIntegerMax
 #define NSUIntegerMax UINTPTR_MAX

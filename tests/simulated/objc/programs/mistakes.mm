@@ -1,5 +1,6 @@
 #define AT_PER_OPERATOR_HEADERS
 #include <ATen/native/mps/OperationUtils.h>
+#include <ATen/ops/full.h>
 #include <torch/csrc/utils/pybind.h>
 #include <torch/mps.h>
 
@@ -101,7 +102,7 @@ static void encode(
 // in * by + plus, on a command buffer of its own.
 static at::Tensor scaled(const at::Tensor& given, double by, double plus, Mistake mistake) {
   const at::Tensor in = mistake == "strides that nobody looks at" ? given : given.contiguous();
-  at::Tensor out = at::empty(given.sizes(), given.options());
+  at::Tensor out = at::full(given.sizes(), -1, given.options()); // not what a launch before left there
   const at::Tensor lost = mistake == "a copy of the output" ? out.clone() : out;
   @autoreleasepool {
     torch::mps::synchronize();
@@ -131,7 +132,7 @@ static at::Tensor scaled(const at::Tensor& given, double by, double plus, Mistak
 // The same on torch's stream, as upstream's files have it.
 static at::Tensor scaled_on_stream(const at::Tensor& given, double by, double plus, Mistake mistake) {
   const at::Tensor in = given.contiguous();
-  at::Tensor out = at::empty(given.sizes(), given.options());
+  at::Tensor out = at::full(given.sizes(), -1, given.options()); // not what a launch before left there
   auto* stream = getCurrentMPSStream();
   const auto factor = static_cast<float>(by), summand = static_cast<float>(plus);
   dispatch_sync_with_rethrow(stream->queue(), ^() {
