@@ -17,6 +17,7 @@ from .devices import FindingsOfDevices
 from .errors import EvidenceError
 from .folder import evidence_files, file_name, writable_evidence_folder
 from .measured import real_measurements
+from .reading import without_collection
 from .schema import EvidenceFile, KernelRow
 
 
@@ -71,11 +72,12 @@ def add(paths: Sequence[Path], registry: Path | None = None) -> Added:
     Raises EvidenceError where one is refused, RegistryError where the registry cannot be written: then none is added.
     """
     found = FindingsOfDevices()
-    files = [_checked(path, found) for path in paths]
-    folder = writable_evidence_folder(registry)
-    names = {each.name for each in files}
-    for evidence in _all_checked(path for path in evidence_files(folder) if path.name not in names):
-        found.add(evidence)
+    with without_collection():
+        files = [_checked(path, found) for path in paths]
+        folder = writable_evidence_folder(registry)
+        names = {each.name for each in files}
+        for evidence in _all_checked(path for path in evidence_files(folder) if path.name not in names):
+            found.add(evidence)
     load(registry_in_use(registry))  # one with problems refuses before anything is copied
     added = tuple(_kept(each, folder) for each in files)
     if all(each.simulated for each in files):

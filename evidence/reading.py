@@ -37,15 +37,15 @@ def read(path: Path) -> EvidenceFile:
     Raises EvidenceError that names the file and the reason.
     """
     try:
-        with _without_collection():
+        with without_collection():
             return parsed(inflated(_contents(path)))
     except EvidenceError as error:
         raise EvidenceError(f"{path}: {error}") from error
 
 
 @contextmanager
-def _without_collection() -> Iterator[None]:
-    """No search for circular garbage meanwhile: JSON makes none, and each would go through all files that were read."""
+def without_collection() -> Iterator[None]:
+    """No search for circular garbage meanwhile: reading makes none, and each would go through all that was read."""
     collected = gc.isenabled()
     gc.disable()
     try:
