@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,7 @@ class Trace(BaseModel):
     replaced_by_kernels: list[str] = []
     without_a_kernel: list[str] = []
     advice: str | None = None
+    with_kernels: Trace | None = None
 
 
 def read_trace(path: Path) -> Trace:
@@ -75,39 +77,51 @@ def trace_lead(trace: Trace) -> list[str]:
         )
     if trace.advice:
         lines.append(trace.advice)
+    if trace.with_kernels is not None:
+        before, after = (sum(at.calls for at in each.fallbacks) for each in (trace, trace.with_kernels))
+        lines.append(f"{before:,} of these calls ran on the CPU; with `import mpsmith.kernels` {after:,}.")
     return lines
 
 
 def trace_tables(trace: Trace) -> list[Table]:
     """What ran on the CPU, and where else the host waits for the GPU."""
-    found = (
-        _table("Ran on the CPU", trace.fallbacks, "Copies wait for the GPU, and the GPU waits for the CPU."),
-        _table("Where else the host waits for the GPU", trace.waits, "Reading a value back empties the GPU's queue."),
-    )
+    root = _root([*trace.fallbacks, *trace.waits])
+    found = [_table("Ran on the CPU", trace.fallbacks, root, "Copies wait for the GPU, and the GPU waits for the CPU.")]
+    if trace.with_kernels is not None:
+        note = "What is left after `import mpsmith.kernels`."
+        found.append(_table("Ran on the CPU with mpsmith.kernels", trace.with_kernels.fallbacks, root, note))
+    note = "Reading a value back empties the GPU's queue."
+    found.append(_table("Where else the host waits for the GPU", trace.waits, root, note))
     return [table for table in found if table.rows]
 
 
-def _table(heading: str, places: Sequence[_At], note: str) -> Table:
+def _root(places: Sequence[_At]) -> str:
+    """The folder that all files are in, which a reader elsewhere has no use for."""
+    folders = {Path(at.file).parent for at in places if at.file and Path(at.file).is_absolute()}
+    return f"{os.path.commonpath(folders)}{os.sep}" if folders else ""
+
+
+def _table(heading: str, places: Sequence[_At], root: str, note: str) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (
             at.overload,
             at.calls,
-            _where(at),
+            _where(at, root),
             at.module or "",
-            "; ".join(filter(None, map(_operands, at.operands[:3]))),
-            at.bytes_to_cpu,
-            at.bytes_to_mps,
             f"{at.nanoseconds / 1e6:.2f}",
             f"{at.share:.1%}",
+            at.bytes_to_cpu,
+            at.bytes_to_mps,
+            "; ".join(filter(None, map(_operands, at.operands[:3]))),
         )
         for at in places
     ]
-    columns = ("operator", "calls", "where", "module", "operands", "bytes to CPU", "bytes back", "ms", "share")
+    columns = ("operator", "calls", "where", "module", "ms", "share", "bytes to CPU", "bytes back", "operands")
     return Table(heading, columns, tuple(rows), note, frozenset({"operator", "operands"}))
 
 
-def _where(at: _At) -> str:
-    place = f"{at.file}:{at.line}" if at.file else at.library or at.note or "unknown"
+def _where(at: _At, root: str) -> str:
+    place = f"{at.file.removeprefix(root)}:{at.line}" if at.file else at.library or at.note or "unknown"
     return f"{place} (backward)" if at.backward else place
 
 

@@ -32,5 +32,5 @@ def dom_after(seconds: int, page: Path, address: str, *options: str) -> str:
     arguments = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
     arguments += [f"--user-data-dir={page.parent / 'profile'}", f"--virtual-time-budget={seconds * 1000}", "--dump-dom"]
     arguments += [*options, f"file://{page}#{address}"]
-    done = subprocess.run([CHROMIUM, *arguments], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run([CHROMIUM, *arguments], capture_output=True, text=True, timeout=300, check=True)
     return done.stdout

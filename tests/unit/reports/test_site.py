@@ -290,6 +290,13 @@ def test_a_trace_is_a_page(summary: AuditSummary) -> None:
     assert "<td>1.50</td>" in page
     assert "<p>Do.</p>" in page
     assert "Trace: &lt;b&gt;" in pages["index.html"]
+    elsewhere = [{**at, "file": f"/home/somebody/{name}"} for name in ("train.py", "lib/model.py")]
+    data = {**traced, "fallbacks": elsewhere, "with_kernels": {**traced, "fallbacks": [{**elsewhere[0], "calls": 1}]}}
+    page = dict(files(content_of(summary, traces=[Trace.model_validate(data)])))["trace.html"]
+    assert "<td>lib/model.py:7 (backward)</td>" in page
+    assert "/home/somebody" not in page
+    assert "6 of these calls ran on the CPU; with <code>import mpsmith.kernels</code> 1." in page
+    assert "Ran on the CPU with mpsmith.kernels" in page
     two = [Trace.model_validate({**traced, "name": name}) for name in ("a", "b")]
     assert {"trace-1.html", "trace-2.html"} <= dict(files(content_of(summary, traces=two))).keys()
 

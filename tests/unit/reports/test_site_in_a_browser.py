@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from mpsmith.reports.site.networks import Networks
 from mpsmith.reports.site.traces import Trace
 from mpsmith.reports.site.writing import write_site
 from support.audits import make_summary
+from support.axe import looked_at
 from support.browser import dumped_dom, needs_chromium
 
 pytestmark = needs_chromium
@@ -222,3 +224,15 @@ def test_tables_of_a_page_are_sorted_and_narrowed(site: Path) -> None:
         "z/descending",
         "softshrink,softshrink_backward",
     ]
+
+
+def test_every_page_can_be_read_by_anybody_in_narrow_windows_and_in_the_dark_too(site: Path) -> None:
+    """The rules of axe-core: contrast, names of what can be used, order of headings, regions, keys that reach all."""
+    names = sorted(path.name for path in site.glob("*.html") if not path.name.startswith("driven-"))
+    windows = cycle([(400, "dark"), (1280, "light"), (400, "light"), (1280, "dark")])
+    views = [(name, *window) for name, window in zip(names, windows, strict=False)]
+    looks = looked_at(site, views)
+    assert [(look.page, look.width, look.theme) for look in looks] == views
+    assert [(look.page, look.width, each) for look in looks for each in look.violations] == []
+    assert [(look.page, look.width) for look in looks if look.scrolls] == []
+    assert min(look.passes for look in looks) > 10
