@@ -29,8 +29,8 @@ class Look:
     scrolls: bool
 
 
-# Opens each page in a frame, adds axe-core to it, and puts what that finds into the title. Of long tables the first rows
-# do: the others are like them, and each costs as much.
+# Opens each page in a frame, adds axe-core to it, and puts what that finds into the title. Of long tables the first
+# rows do: the others are like them, and each costs as much.
 _LOOKS = """
 const loaded = (node, parent) => new Promise((resolve) => { node.onload = resolve; parent.append(node); });
 const look = async ([page, width, theme]) => {
