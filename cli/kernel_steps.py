@@ -31,7 +31,7 @@ def show_steps(
 
 
 def _page(found: Sequence[ProgramStep], simulated: bool) -> Iterator[str]:
-    yield "# A step of a program for each call of our kernels"
+    yield "# A step of a program for each of our kernels"
     yield ""
     yield "Written by `mpsmith kernels steps --markdown`. A call with gradients is a training step: forward, a loss,"
     yield "`loss.backward()` and SGD. Counted are the operators that fell back to the CPU in it, without our kernels"

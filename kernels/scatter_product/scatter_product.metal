@@ -107,5 +107,5 @@ kernel void multiply_powers(
   template [[host_name(NAME)]] kernel void add_logarithms<I>( \
       device const long*, device const long*, device const ulong*, device long*, device atomic_uint*, \
       device atomic_uint*, constant long*, constant I*, REPORT_TYPE uint2, uint2);
-ADD_LOGARITHMS("add_logarithms_32", int)
-ADD_LOGARITHMS("add_logarithms_64", long)
+ADD_LOGARITHMS("add_logarithms_32", uint)
+ADD_LOGARITHMS("add_logarithms_64", ulong)

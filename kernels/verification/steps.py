@@ -1,4 +1,4 @@
-"""One step of a small program for each call of a family, and what falls back in it without and with our kernels.
+"""One step of a small program for each operator of a family, and what falls back in it without and with our kernels.
 
 A call with gradients is a training step: forward, a loss, `loss.backward()`, and SGD on what has gradients. Any other
 call is made as it is.
@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ...audit.judging.fallbacks import missing_operator
+from ...audit.judging.fallbacks import NO_CPU_KERNEL, missing_operator
 from ...audit.running.device import device_of_this_process
 from ...audit.tree import leaves, map_leaves
 from ..runtime import catalog
@@ -46,17 +46,22 @@ class ProgramStep:
 
 
 def steps_of(family: str) -> list[ProgramStep]:
-    """The steps of a family, one for each of its calls, in the first dtype of each.
+    """The steps of a family, one for each group of operators that one of its calls runs, in the call's first dtype.
 
     Fallbacks must be enabled. Raises UnknownKernelError for a name that is no family.
     """
-    return [_step(family, call) for call in calls_of(family)]
+    first = {call.operators: call for call in reversed(calls_of(family))}  # other variants run the same kernels
+    return [_step(family, call) for call in reversed(first.values())]
 
 
 def _step(family: str, call: KernelCall) -> ProgramStep:
-    overloads = [kernel.overload for kernel in catalog.family(family)]
-    with use():
-        before, _ = _fallen(call)
+    kernels = catalog.family(family)
+    overloads = [kernel.overload for kernel in kernels]
+    overridden = {kernel.operator for kernel in kernels if kernel.applies is not None}
+    before: tuple[str, ...] = ()
+    if not overridden.issuperset(call.operators):  # of those torch has kernels, which nothing falls back from
+        with use():
+            before, _ = _fallen(call)
     with counting(*overloads) as answered:
         after, error = _fallen(call)
     return ProgramStep(family, call.label, bool(call.gradients), before, after, tuple(answered), error)
@@ -71,7 +76,8 @@ def _fallen(call: KernelCall) -> tuple[tuple[str, ...], str]:
         try:
             _run(call.call, map_leaves(_on_mps, inputs), call.gradients)
         except NotImplementedError as refused:
-            operator = missing_operator(refused)
+            no_cpu_kernel = NO_CPU_KERNEL.search(str(refused))
+            operator = no_cpu_kernel[1] if no_cpu_kernel else missing_operator(refused)
             return (*fallen, operator or str(refused).splitlines()[0]), ""
         except RuntimeError as raised:
             error = str(raised).splitlines()[0]
