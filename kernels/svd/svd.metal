@@ -135,9 +135,9 @@ kernel void svd_meet(
     low[i] = 0.0f;
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  // Products of n elements are known to about sqrt(n) units in the last place; the last sweep finds out whether the
-  // columns are orthogonal at all.
-  const float unit = 0x1p-24f * max(4.0f, precise::sqrt(float(n)));
+  // Columns of any length have n small products, whose sum is known to a few units in the last place of the lengths; the
+  // last sweep finds out whether the columns are orthogonal at all.
+  const float unit = 4.0f * 0x1p-24f;
   const beside_lengths rule = {sweep == sweeps - 1 ? 16.0f * unit : unit};
   bool any = false;
   diagonalize(a, v, low, turned, &turning, count, size, ROOM, rule, MOST_SWEEPS, any, thread_index, threads);
