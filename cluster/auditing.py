@@ -21,7 +21,7 @@ from .connection import Connection
 from .errors import ClusterError
 from .execution import PATIENCE, ClusterExecution
 from .fleet import Fleet
-from .messages import AuditOptions
+from .messages import AuditOptions, Introduction
 
 # How long the workers that are there may take to say what they are: each loads torch for that.
 SECONDS_TO_INTRODUCE = 300.0
@@ -69,21 +69,21 @@ def audit_on_cluster(
         options = AuditOptions.of(settings, uuid.uuid4().hex, release)
         # Whatever happens, no process of the audit stays behind on a machine that can be reached.
         ends.callback(connection.end_sessions, options.audit)
-        kinds = _kinds(connection, options, say, SECONDS_TO_INTRODUCE if release is None else SECONDS_TO_INSTALL)
+        seconds = SECONDS_TO_INTRODUCE if release is None else SECONDS_TO_INSTALL
+        introduced = _introduced(connection, options, say, seconds)
+        kinds = _kinds(introduced)
         if per_device:
-            return _audit_each(kinds, settings, store, unfinished, connection, options, say, patience)
+            return _audit_each(kinds, settings, store, unfinished, connection, options, introduced, say, patience)
         device = devices.device_of(unfinished.environment) if unfinished else _commonest(kinds)
-        execution = ClusterExecution(store, Fleet(connection, options, device, say), Event(), patience)
+        fleet = Fleet(connection, options, device, say, introduced=introduced)
+        execution = ClusterExecution(store, fleet, Event(), patience)
         return [audit_into(store, settings, unfinished, say, lambda *_: nullcontext(execution))]
 
 
-def _kinds(
+def _introduced(
     connection: Connection, options: AuditOptions, say: Callable[[str], None], seconds: float
-) -> list[tuple[Device, int]]:
-    """The kinds of device among the workers that are there, and how many workers are of each: the commonest first.
-
-    Raises ClusterError where nobody is there, or nobody can take part.
-    """
+) -> dict[str, Introduction]:
+    """What the workers that are there say that they are. Raises ClusterError where there is none."""
     fleet = Fleet(connection, options, None, say)
     begun = monotonic()
     fleet.look()
@@ -97,13 +97,15 @@ def _kinds(
         fleet.look()
     for worker in fleet.silent:
         say(f"worker {worker} does not say what it is; it takes part when it does")
-    found: Counter[tuple[tuple[str, str], ...]] = Counter(
-        tuple(sorted(devices.device_of(introduction.environment).items()))
-        for worker, introduction in fleet.introduced.items()
-        if worker in fleet.members
-    )
+    found = {worker: it for worker, it in fleet.introduced.items() if worker in fleet.members}
     if not found:
         raise ClusterError(f"no worker of {connection.address} can take part (see above)")
+    return found
+
+
+def _kinds(introduced: Mapping[str, Introduction]) -> list[tuple[Device, int]]:
+    """The kinds of device among workers, and how many workers are of each: the commonest first."""
+    found = Counter(_key(devices.device_of(introduction.environment)) for introduction in introduced.values())
     return [(dict(device), workers) for device, workers in sorted(found.items(), key=lambda kind: (-kind[1], kind[0]))]
 
 
@@ -125,6 +127,7 @@ def _audit_each(
     unfinished: Run | None,
     connection: Connection,
     options: AuditOptions,
+    introduced: Mapping[str, Introduction],
     say: Callable[[str], None],
     patience: float,
 ) -> list[Run]:
@@ -142,7 +145,7 @@ def _audit_each(
         def say_of(text: str) -> None:
             say(f"{devices.in_words(device)}: {text}")
 
-        fleet = Fleet(connection, options, device, say_of, others_take_part=True)
+        fleet = Fleet(connection, options, device, say_of, introduced=introduced, others_take_part=True)
         with Store.open_to_add(store.path) as own:
             execution = ClusterExecution(own, fleet, stopped, patience)
             return audit_into(own, settings, earlier, say_of, lambda *_: nullcontext(execution), several)

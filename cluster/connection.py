@@ -21,6 +21,7 @@ from .errors import ClusterError, StoppedError
 
 try:
     from distributed import Client, Future
+    from distributed.security import Security
 except ModuleNotFoundError as missing:
     raise ClusterError("audits on a cluster need Dask distributed: pip install 'mpsmith[cluster]'") from missing
 
@@ -54,6 +55,10 @@ class Connection:
     def __init__(self, address: str, timeout: float = SCHEDULER_SECONDS) -> None:
         self.address = address
         self._timeout = timeout
+        if address.startswith("tls") and Security().get_connection_args("client")["ssl_context"] is None:
+            raise ClusterError(
+                f"{address}: Dask's configuration names no certificate to show (docs/cluster.md says how)"
+            )
         logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what is lost is told by this room
         try:
             self._client = Client(address, timeout=timeout, set_as_default=False, name="mpsmith")

@@ -35,6 +35,7 @@ class Fleet:
         options: of the audit.
         device: of the kind that takes part; None for none yet, where all that introduce themselves are to be seen.
         say: told of whoever is refused or has gone.
+        introduced: workers that have said before what they are; all of them take part from the first batch on.
         others_take_part: whether other kinds of device have runs of their own, so that nothing is to be said of them.
     """
 
@@ -45,6 +46,7 @@ class Fleet:
         device: Mapping[str, str] | None,
         say: Callable[[str], None],
         *,
+        introduced: Mapping[str, Introduction] | None = None,
         others_take_part: bool = False,
     ) -> None:
         self.options = options
@@ -57,7 +59,10 @@ class Fleet:
         self._threads: dict[str, int] = {}
         self._asked: set[str] = set()
         self._out_of_it: set[str] = set()
-        self._looked = -SECONDS_BETWEEN_LOOKS
+        self._looked = float("-inf")
+        for worker, introduction in (introduced or {}).items():
+            self._asked.add(worker)
+            self._let_in(worker, introduction)
 
     @property
     def members(self) -> dict[str, int]:

@@ -54,7 +54,8 @@ class DaskProcesses:
             client.wait_for_workers(workers, timeout=120)
 
     def _started(self, what: str, variables: Mapping[str, str], *arguments: str) -> subprocess.Popen[bytes]:
+        path = os.pathsep.join(filter(None, (str(TESTS), os.environ.get("PYTHONPATH"))))
         log = (self._folder / f"{what}.log").open("ab")
-        environment = {**os.environ, **variables, "PYTHONPATH": str(TESTS)}
+        environment = {**os.environ, **variables, "PYTHONPATH": path}
         command = [sys.executable, "-m", f"distributed.cli.{what}", *arguments]
         return subprocess.Popen(command, env=environment, stdout=log, stderr=log)
