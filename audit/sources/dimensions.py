@@ -22,6 +22,8 @@ from ..tree import leaves, map_leaves
 
 # The two sizes that a dimension is tried with; no sample has them.
 TRIED = (11, 22)
+# With more elements in a tensor only a little more than the first: a kernel of which all sizes grow takes a minute.
+MOST_TRIED = 2**20
 # How much of its value a repeated floating element loses at most, so that no two are equal.
 LOSS = 2.0**-4
 # Of so many tensors the dimensions are looked at.
@@ -69,6 +71,7 @@ class Dimensions:
         self.checks = checks
         self.shapes = [t.shape if _resizable(t) else torch.Size() for t in _tensors(case)]
         self.results = results_of(case)
+        self._measured: dict[Axis, Axis | None] = {}
 
     @property
     def main(self) -> int:
@@ -131,15 +134,26 @@ class Dimensions:
         """The likeliest axis that the CPU takes; one whose results grow with pairs only where there is no other."""
         steep: Axis | None = None
         for axis in self._candidates(place):
-            first, second = (results_of(self.resized({axis: size})) for size in TRIED)
-            if first is None or second is None or second.tensors > first.tensors:
+            if axis not in self._measured:
+                self._measured[axis] = self._with_growth(axis)
+            found = self._measured[axis]
+            if found is None:
                 continue
-            growth = math.log2(max(1, second.elements) / max(1, first.elements))
-            found = replace(axis, growth=round(max(0.0, growth), 1))
             if found.growth <= 1:
                 return found
             steep = steep or found
         return steep
+
+    def _with_growth(self, axis: Axis) -> Axis | None:
+        """The axis with what its results grow with, or None where the CPU refuses the sizes tried."""
+        small, large = TRIED
+        if max(map(math.prod, self._resized_shapes({axis: large}))) > MOST_TRIED:
+            large = small + 2
+        first, second = (results_of(self.resized({axis: size})) for size in (small, large))
+        if first is None or second is None or second.tensors > first.tensors:
+            return None
+        growth = math.log(max(1, second.elements) / max(1, first.elements), large / small)
+        return replace(axis, growth=round(max(0.0, growth), 1))
 
     def _candidates(self, place: Place) -> Iterator[Axis]:
         tensor, dimension = place

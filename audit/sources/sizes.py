@@ -16,7 +16,7 @@ from torch import Tensor
 from ..cases import Case, CaseSource
 from ..group import GroupKey
 from .derived import DerivedSource, distinct
-from .dimensions import Axis, Dimensions, changed_tensors, results_of
+from .dimensions import TRIED, Axis, Dimensions, changed_tensors, results_of
 from .opinfo import ELEMENTWISE, OpInfoSource
 from .random import draws_numbers
 from .unsafe_values import bare, writes
@@ -299,7 +299,8 @@ class Sizes:
         for axis in self._axes:
             if axis.size > SLIM and all(apart(axis, other) for other in sizes):
                 tried = {**sizes, axis: SLIM}
-                small = {each: min(size, WIDE // 8) for each, size in tried.items()}
+                # Where all dimensions of a kernel and an image grow at once, work grows with their sixth power.
+                small = {each: min(size, WIDE // 8 if each.growth <= 1 else TRIED[0]) for each, size in tried.items()}
                 if results_of(self._dimensions.resized(small)) is not None:
                     sizes = tried
         (long, *_) = wanted

@@ -191,3 +191,16 @@ def test_overloads_that_write_and_parts_are_left_out() -> None:
     overloads = {key.operator for key in SizeSource(SchemaSource()).groups()}
     assert not overloads & {"add.out", "add_.Tensor", "mode.values", "native_batch_norm", "glu_backward"}
     assert {"add.Tensor", "cummax", "_foreach_add.Scalar"} <= overloads
+
+
+def test_a_kernel_all_of_whose_sizes_grow_is_not_tried_with_millions_of_elements() -> None:
+    """In halves the CPU takes a minute for it; and no sizes are tried twice."""
+    tried: list[int] = []
+
+    def padded(image: Tensor, kernel: Tensor) -> Tensor:
+        tried.append(kernel.numel())
+        return torch.conv3d(image, kernel, padding="same")
+
+    case = Case(padded, (torch.ones(3, 3, 4, 4, 4), torch.ones(3, 3, 3, 3, 3)), {})
+    assert [axis.growth for axis in Dimensions(case, checks=False).axes] == [2.0, 3.0]
+    assert tried == [3**5, 11**5, 13**5, 3**5, 3**5]
