@@ -3,6 +3,7 @@
 using namespace metal;
 
 inline uint quotient(uint a, uint b) { return a / b; }
+inline int quotient(int a, int b) { return a / b; }
 inline ulong quotient(ulong a, ulong b) { return ((a | b) >> 32) == 0 ? ulong(uint(a) / uint(b)) : a / b; }
 
 // Of what is not negative.
