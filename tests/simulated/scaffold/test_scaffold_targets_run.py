@@ -7,6 +7,7 @@ python -m pytest tests/simulated/scaffold/test_scaffold_targets_run.py -m networ
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import subprocess
@@ -21,7 +22,6 @@ _CHECK = re.compile(r"  (?:STD_TORCH_CHECK|TORCH_CHECK_NOT_IMPLEMENTED)\(\n\s+fa
 
 # The bodies of functors.
 FUNCTORS = {
-    "heaviside": "    return self == T(0) ? values : T(self > T(0));\n",
     "softshrink": (
         "    const float x = float(self);\n    return T(x > lambd ? x - lambd : x < -lambd ? x + lambd : x * 0.0f);\n"
     ),
@@ -30,34 +30,8 @@ FUNCTORS = {
     ),
 }
 _UNWRITTEN = re.compile(r"    return T\(float\(\w+\)\);\n")
-# The bodies of whole kernels: a thread a row, a thread a pair of rows, a thread an element of the output.
+# The bodies of whole kernels: a thread a row, and a thread an element of the output.
 BODIES = {
-    "_logcumsumexp": """\
-  float running = -INFINITY;
-  for (long position = 0; position < row_length; ++position) {
-    const float x = float(self[long(thread_index) * row_length + position]), most = max(running, x);
-    const float sum = isinf(most) ? most : most + log(exp(running - most) + exp(x - most));
-    running = isnan(x) || isnan(running) ? NAN : sum;
-    RESULT[long(thread_index) * row_length + position] = T(running);
-  }
-""",
-    "_pdist_forward": """\
-  const long rows = self_sizes[1], width = self_sizes[2];  // sizes follow how many there are
-  long i = 0, rest = long(thread_index);
-  for (; rest >= rows - 1 - i; ++i) {
-    rest -= rows - 1 - i;
-  }
-  float total = 0.0f;
-  for (long d = 0; d < width; ++d) {
-    const float distance = abs(float(self[i * width + d]) - float(self[(i + 1 + rest) * width + d]));
-    if (p == INFINITY) {
-      total = distance > total || isnan(distance) ? distance : total;
-    } else {
-      total += isnan(distance) ? distance : p == 0.0f ? float(distance != 0.0f) : pow(distance, p);
-    }
-  }
-  result[thread_index] = T(p == 0.0f || p == INFINITY ? total : pow(total, 1.0f / p));
-""",
     "mode": """\
   device const T* row = self + long(thread_index) * row_length;
   long best = 0, most = 0;
@@ -127,14 +101,9 @@ def write_kernel(out: Path, host: str, metal: str, operator: str) -> None:
     if operator in FUNCTORS:
         text, written = _UNWRITTEN.subn(FUNCTORS[operator], text)
     else:
-        text, written = _REGION.subn(lambda region: region["begin"] + body(operator, region) + region["end"], text)
+        text, written = _REGION.subn(lambda region: region["begin"] + BODIES[operator] + region["end"], text)
     assert checks == written > 0
     (out / metal).write_text(text)
-
-
-def body(operator: str, region: re.Match[str]) -> str:
-    """The body for one of the operator's kernels: the out form's result is called `out`."""
-    return BODIES[operator].replace("RESULT", "out" if "_out\n" in region["begin"] else "result")
 
 
 def assert_passes(out: Path) -> None:
@@ -143,8 +112,11 @@ def assert_passes(out: Path) -> None:
     assert re.search(r"tests?: \d+ passed\. Run on mpsmith's simulated device", done.stdout), done.stdout
 
 
-@pytest.mark.parametrize("target", ["extension", "stable"])
-@pytest.mark.parametrize("operator", [*FUNCTORS, *BODIES])
+# mode is not among them: torch's own C++ refuses its out= form on mps before any kernel is asked.
+@pytest.mark.parametrize(
+    ("operator", "target"),
+    [*itertools.product(FUNCTORS, ("extension", "stable")), ("adaptive_max_pool3d", "extension")],
+)
 def test_a_written_kernel_passes_its_tests(tmp_path: Path, operator: str, target: str) -> None:
     out = scaffolded(tmp_path, operator, target)
     write_kernel(out, f"src/{operator.strip('_')}.mm", f"src/{operator.strip('_')}_metal.h", operator)
@@ -152,7 +124,7 @@ def test_a_written_kernel_passes_its_tests(tmp_path: Path, operator: str, target
 
 
 # Operators whose overloads have no row for MPS.
-@pytest.mark.parametrize("operator", ["heaviside", "mode", "_pdist_forward", "adaptive_max_pool3d"])
+@pytest.mark.parametrize("operator", ["mode", "adaptive_max_pool3d"])
 def test_a_written_patch_passes_its_test(tmp_path: Path, operator: str) -> None:
     out = scaffolded(tmp_path, operator, "upstream")
     camel = "".join(word.capitalize() for word in operator.strip("_").split("_"))
@@ -164,7 +136,3 @@ def test_a_written_patch_passes_its_test(tmp_path: Path, operator: str) -> None:
 @pytest.mark.parametrize("operator", FAMILIES)
 def test_a_finished_family_passes_its_tests_as_an_extension(tmp_path: Path, operator: str) -> None:
     assert_passes(scaffolded(tmp_path, operator, "extension", "--from-kernel"))
-
-
-def test_a_finished_family_passes_its_test_as_a_patch(tmp_path: Path) -> None:
-    assert_passes(scaffolded(tmp_path, "mode", "upstream", "--from-kernel"))
