@@ -83,7 +83,7 @@ def add(paths: Sequence[Path], registry: Path | None = None) -> Added:
     if all(each.simulated for each in files):
         return Added(added)
     synced = sync(registry, real_measurements(found.findings()))
-    verified, not_verified = _verified(files, load(registry))
+    verified, not_verified = _verified(files, load(registry)) if any(each.passed for each in files) else ({}, {})
     if verified:
         record_evidence(registry, "mps", verified)
     return Added(added, synced, tuple(sorted(verified)), not_verified)

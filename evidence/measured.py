@@ -16,7 +16,7 @@ def real_measurements(findings: Findings) -> list[Measurement]:
     """One measurement for each operator that real devices ran, in the order of names; simulated ones count not."""
     measured = []
     for operator, said in by_newest_torch(findings).items():
-        kind, finding = min(said, key=lambda each: (SEVERITY.index(each[1].verdict), each[0]))
+        kind, finding = min(said, key=lambda each: SEVERITY.index(each[1].verdict))  # the first of those as bad
         if finding.verdict is OverloadVerdict.UNREACHABLE:
             continue
         measurement = Measurement(

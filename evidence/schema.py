@@ -111,6 +111,11 @@ class OverloadRow(_Part):
         return together
 
     @cached_property
+    def counted(self) -> int:
+        """How many cases it rests on."""
+        return self.cases.total()
+
+    @cached_property
     def works_somewhere(self) -> bool:
         """Whether some case, of any dtype, gave a right result."""
         return works(self.cases)
