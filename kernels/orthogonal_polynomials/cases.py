@@ -28,6 +28,12 @@ def _degrees(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
         yield torch.tensor([math.nan, math.nan, 0.5]).to(dtype), torch.tensor([1.0, 0.0, 1.0]).to(dtype)
 
 
+def _numbers(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    """One operand is a number, which a kernel in Python is handed as such."""
+    yield values((7, 5), dtype, 0.6), 3
+    yield 0.25, torch.arange(6).to(dtype)
+
+
 def _legendre(x: torch.Tensor, n: torch.Tensor) -> torch.Tensor:
     return torch.special.legendre_polynomial_p(x, n)  # type: ignore[no-any-return]
 
@@ -52,5 +58,16 @@ CASES = (
         _degrees,
         _DTYPES,
         elementwise=True,
+    ),
+    *(
+        KernelCall(
+            f"special.{name}",
+            (f"aten::special_{name}",),
+            getattr(torch.special, name),
+            _numbers,
+            (torch.float32, torch.int64),
+            variant="numbers",
+        )
+        for name in ("legendre_polynomial_p", "laguerre_polynomial_l")
     ),
 )
