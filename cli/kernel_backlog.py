@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -19,6 +20,10 @@ Stores = Annotated[
     list[Path],
     typer.Argument(metavar="STORE...", help="Stores that `mpsmith audit --with-kernels --store` wrote, one a release."),
 ]
+
+
+# Of a message so much is shown.
+_MESSAGE = 90
 
 
 def backlog(
@@ -66,7 +71,7 @@ def _tables(found: Sequence[Backlog], style: str) -> Iterator[str]:
     from tabulate import tabulate
 
     yield from _heading(style, "Each release")
-    heads = ("release", "lacking overloads", "still lacking", "cases with our kernels", "left", "without a rule")
+    heads = ("release", "audited", "lacking overloads", "still lacking", "cases with our kernels", "left", "without a rule")
     yield tabulate([_release_row(each) for each in found], headers=heads, tablefmt=style)
     yield ""
     yield from _heading(style, "Each overload")
@@ -77,9 +82,25 @@ def _tables(found: Sequence[Backlog], style: str) -> Iterator[str]:
         yield ""
         yield from _heading(style, "What is left, and why")
         yield tabulate(rules, headers=("rule", "reason", "entries", *releases), tablefmt=style)
-    for each in found:
+    left = list(_without_a_rule(found))
+    if left:
+        yield ""
+        yield from _heading(style, "What is left without a rule")
+        yield tabulate(left, headers=("entry", "verdict", "says, such as", *releases), tablefmt=style)
+
+
+def _without_a_rule(found: Sequence[Backlog]) -> Iterator[tuple[str, ...]]:
+    """Cases of one entry and verdict, whatever they say, with the message of the first."""
+    messages: dict[tuple[str, str], str] = {}
+    counts: list[Counter[tuple[str, str]]] = [Counter() for _ in found]
+    for each, counted in zip(found, counts, strict=True):
         for one in each.explanation.unexplained:
-            yield f"{each.release}, without a rule: {one.cases} {one.verdict.value}, {one.entry}: {one.message}"
+            key = (one.entry, one.verdict.value)
+            message = one.message.replace("|", "/")
+            messages.setdefault(key, message[:_MESSAGE] + "..." * (len(message) > _MESSAGE))
+            counted[key] += one.cases
+    for key in sorted(messages):
+        yield *key, messages[key], *(str(counted[key]) if counted[key] else "-" for counted in counts)
 
 
 def _heading(style: str, title: str) -> tuple[str, ...]:
@@ -88,7 +109,7 @@ def _heading(style: str, title: str) -> tuple[str, ...]:
 
 def _release_row(each: Backlog) -> tuple[object, ...]:
     said = each.explanation
-    return each.release, len(each.overloads), len(each.left), each.executed, said.non_passes, said.unexplained_cases
+    return each.release, each.selection, len(each.overloads), len(each.left), each.executed, said.non_passes, said.unexplained_cases
 
 
 def _rows(found: Sequence[Backlog]) -> Iterator[tuple[str, ...]]:

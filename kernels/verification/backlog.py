@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ...audit.findings.audited_surface import audited_surface
 from ...audit.findings.explanations import Explanation
 from ...audit.findings.results import AuditSummary, OverloadSummary
 from ...audit.findings.store import Run, Store
 from ...audit.findings.summary import summarize
+from ...audit.selection import NARROWING
 from ...audit.surface.overloads import Dispatch
 from ...audit.verdicts import CaseVerdict
 from ...errors import MpsmithError
@@ -48,6 +50,7 @@ class Backlog:
     Attributes:
         release: whose coverage the device had.
         simulated: whether the device was the simulated one.
+        selection: which cases were run.
         executed: cases with our kernels that the device was asked for.
         overloads: by name.
         explanation: which rules explain the cases that did not pass with our kernels, in all that was audited.
@@ -55,6 +58,7 @@ class Backlog:
 
     release: str
     simulated: bool
+    selection: str
     executed: int
     overloads: Mapping[str, BacklogStanding]
     explanation: Explanation
@@ -77,10 +81,17 @@ def backlog_of(path: Path) -> Backlog:
     return Backlog(
         release=including.surface_release,
         simulated=after.simulated,
+        selection=_selection(after.settings),
         executed=including.run.executed,
         overloads={overload.name: _standing(overload, answered[overload.name]) for overload in _lacking(without)},
         explanation=including.explanation,
     )
+
+
+def _selection(settings: Mapping[str, Any]) -> str:
+    """How the cases were chosen, in words."""
+    names = [f"{len(settings[name])} {name}" for name in NARROWING if settings.get(name)]
+    return f"{settings.get('samples', 'default')} samples" + (f", {', '.join(names)} alone" if names else "")
 
 
 def _runs(store: Store, path: Path) -> tuple[Run, Run]:

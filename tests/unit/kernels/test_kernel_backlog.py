@@ -61,9 +61,13 @@ def test_the_page_sets_releases_side_by_side_and_names_what_is_left(tmp_path: Pa
     page = shown.output
     assert page.startswith("# What torch lacks on mps, with and without our kernels")
     assert "the SIMULATED mps device" in page
-    (row,) = (line for line in page.splitlines() if line.startswith("| mode "))
-    assert [cell.strip() for cell in row.strip("|").split("|")] == ["mode", "mode", "2 > 0", "2 > 1, 1 wrong"]
-    assert "2.15.0, without a rule: 1 wrong, mode: a sum of two is three" in page
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in page.splitlines()
+        if line.startswith("| mode ")
+    ]
+    assert ["mode", "mode", "2 > 0", "2 > 1, 1 wrong"] in rows
+    assert ["mode", "wrong", "a sum of two is three", "-", "1"] in rows
     plain = printed_json(app, "backlog", stores[0])
     assert plain[0]["overloads"]["aten::mode"]["lacking"] == 2
 
