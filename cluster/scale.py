@@ -1,6 +1,6 @@
 """How an audit grows with workers, cases and releases: simulated with the measured times of a real run's groups.
 
-    python -m mpsmith.cluster.scale STORE [--workers 2] [--markdown docs/cluster_scale.md]
+    python -m mpsmith.cluster.scale STORE [--workers 2]
 
 What is simulated are the workers and the time. Which worker gets what is decided by the coordinator's own rules
 (assignments.py), a group takes what it took in the run of STORE, and what the coordinator spends on a batch is

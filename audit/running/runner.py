@@ -4,7 +4,7 @@ The parent loads neither torch nor any samples, so that its memory does not grow
 every group runs with PYTORCH_ENABLE_MPS_FALLBACK=1, where each fallback is seen; then the cases in which something
 fell back run again in strict processes. A case without any fallback makes the same calls in both modes.
 
-Where groups run is the business of an `Execution`: worker processes of this machine (isolated.py), or machines.
+Where groups run is the business of a `GroupExecution`: worker processes of this machine (isolated.py), or machines.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .progress import AuditProgress, ProgressListener
 from .worker import AuditPlan
 
 
-class Execution(Protocol):
+class GroupExecution(Protocol):
     """Where the groups of one audit are executed. What they show is in the store when `execute` comes back."""
 
     def plan(self) -> AuditPlan:
@@ -41,7 +41,7 @@ class Execution(Protocol):
         """Probe torch.mps itself, name by name."""
 
 
-OpenExecution = Callable[[Settings, Store], AbstractContextManager[Execution]]
+OpenExecution = Callable[[Settings, Store], AbstractContextManager[GroupExecution]]
 # Shows so many groups under a title.
 OpenProgress = Callable[[str, int], AuditProgress]
 
@@ -88,7 +88,7 @@ class _Audit:
         self,
         settings: Settings,
         store: Store,
-        execution: Execution,
+        execution: GroupExecution,
         say: Callable[[str], None],
         progress: OpenProgress,
     ) -> None:

@@ -1,7 +1,7 @@
 """Audits on a real scheduler and real workers, as processes: whatever ends, the store is that of an undisturbed audit.
 
 The machines behind the workers are pretended ones, without torch (tests/support/pretended_machines.py);
-`pytest -m cluster tests/simulated/cluster` has real ones.
+`python -m benchmarks cluster` has real ones.
 """
 
 from __future__ import annotations
