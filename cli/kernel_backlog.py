@@ -71,7 +71,15 @@ def _tables(found: Sequence[Backlog], style: str) -> Iterator[str]:
     from tabulate import tabulate
 
     yield from _heading(style, "Each release")
-    heads = ("release", "audited", "lacking overloads", "still lacking", "cases with our kernels", "left", "without a rule")
+    heads = (
+        "release",
+        "audited",
+        "lacking overloads",
+        "still lacking",
+        "cases with our kernels",
+        "left",
+        "without a rule",
+    )
     yield tabulate([_release_row(each) for each in found], headers=heads, tablefmt=style)
     yield ""
     yield from _heading(style, "Each overload")
@@ -109,7 +117,15 @@ def _heading(style: str, title: str) -> tuple[str, ...]:
 
 def _release_row(each: Backlog) -> tuple[object, ...]:
     said = each.explanation
-    return each.release, each.selection, len(each.overloads), len(each.left), each.executed, said.non_passes, said.unexplained_cases
+    return (
+        each.release,
+        each.selection,
+        len(each.overloads),
+        len(each.left),
+        each.executed,
+        said.non_passes,
+        said.unexplained_cases,
+    )
 
 
 def _rows(found: Sequence[Backlog]) -> Iterator[tuple[str, ...]]:
