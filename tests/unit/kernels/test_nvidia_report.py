@@ -16,7 +16,7 @@ def timing(elements: int = 2**20, layout: str = "contiguous", **measured: float)
     return NvidiaTiming("shrink", "aten::softshrink.out", "float32", layout, elements, 8 * elements, **measured)  # type: ignore[arg-type]
 
 
-class TestRows:
+class TestTimingRows:
     def test_every_time_stands_beside_ours(self) -> None:
         one = timing(kernel=2.0, cuda=3.0, copy=1.0, compiled=4.0, shipped=5.0, cpu=6.0, operations=4000.0)
         row = dict(zip(HEADERS, row_of(one), strict=True))
