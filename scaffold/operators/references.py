@@ -5,6 +5,7 @@ Made when a kernel is scaffolded, from the torch that is installed: the author t
 
 from __future__ import annotations
 
+from operator import getitem
 from typing import Any
 
 import torch
@@ -62,6 +63,8 @@ def _traced(overload: OverloadModel) -> list[str]:
     for node in graph.nodes:
         if node.op == "placeholder":
             words[node] = next(inputs)
+        elif node.op == "call_function" and node.target is getitem:
+            words[node] = f"{_word(node.args[0], words)}[{_word(node.args[1], words)}]"
         elif node.op == "call_function":
             words[node] = node.name
             given = [*(_word(a, words) for a in node.args), *(f"{k}={_word(v, words)}" for k, v in node.kwargs.items())]

@@ -77,7 +77,8 @@ def generate(request: Request, tree: Tree, existing: Callable[[str], str | None]
         "registers": stub.functor(inputs, operator.stem) if stub else None,
         "natives": natives,
         "calls": value_calls([launch.overload for launch in request.launches]),
-        "needs_rows": any(f"{name}(" in lines for name in ("list_of", "rows_of", "from_rows", "reduced_shape")),
+        "rows_used": _rows_used(lines),
+        "headers": _headers(lines),
     }
     new_files = {
         f"aten/src/ATen/native/mps/operations/{operator.camel}.mm": render("upstream/kernel.mm.j2", **values),
@@ -108,3 +109,15 @@ def generate(request: Request, tree: Tree, existing: Callable[[str], str | None]
     }
     definitions = ("USE_MPS", "AT_PER_OPERATOR_HEADERS")
     return Generated(files, {}, arc=False, include=("include",), definitions=definitions)
+
+
+def _rows_used(lines: str) -> list[str]:
+    """Which functions for rows and lists these lines of host code call, and those call in turn."""
+    called = [name for name in ("list_of", "dims", "rows_of", "from_rows", "reduced_shape") if f"{name}(" in lines]
+    return ["rows_last", *called] if {"rows_of", "from_rows", "reduced_shape"} & {*called} else called
+
+
+def _headers(lines: str) -> list[str]:
+    """Headers that only some host code needs."""
+    calls = {"ExpandUtils": ("infer_size", "expand"), "empty_like": ("empty_like(",)}
+    return [header for header, names in calls.items() if any(name in lines for name in names)]

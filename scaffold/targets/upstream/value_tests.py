@@ -8,13 +8,14 @@ from typing import Any
 from ...operators.model import OverloadModel
 
 _MOST_ELEMENTS = 128
+_MOST_WRITTEN = 16  # as numbers; of more, the test makes its own between the same bounds
 _MOST_CALLS = 3
 
 
 def value_calls(overloads: Sequence[OverloadModel]) -> list[str]:
     """Calls in float32 as expressions of `device`; of an out form its outputs are empty ones. None where none is small.
 
-    Imports torch.
+    `numbers(shape, low, high, device)` in them is the generated test's own. Imports torch.
     """
     import torch
 
@@ -55,6 +56,9 @@ def _word(value: Any, *, is_output: bool = False) -> str:
             return f"torch.empty(0, dtype={value.dtype}, device=device)"
         if value.layout is not torch.strided or value.numel() > _MOST_ELEMENTS or value.is_complex():
             return "?"
+        if value.dtype is torch.float32 and value.numel() > _MOST_WRITTEN and value.isfinite().all():
+            low, high = _rounded([float(value.min()), float(value.max())])
+            return f"numbers({tuple(value.shape)}, {low}, {high}, device)"
         return f"torch.tensor({_rounded(value.tolist())}, dtype={value.dtype}, device=device)"
     if isinstance(value, list | tuple):
         return f"[{', '.join(_word(one) for one in value)}]"
