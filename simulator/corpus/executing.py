@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -52,6 +53,7 @@ def execute_project(
         recipes: how kernels are called.
     """
     root = tree / project.root
+    met: set[str] = set()  # a kernel that several programs of a project include counts once
     for source in project.sources(tree):
         file = str(source.file.relative_to(root))
         for_file = [r for r in recipes if r.project == project.name and f"/{file}".endswith(f"/{r.file}")]
@@ -64,13 +66,20 @@ def execute_project(
                 constants=dict(constants),
             )
             for recipe in same:
-                yield from _of_recipe(recipe, library, project, file, each, checked)
+                known = sorted(kernel for kernel in dir(library) if recipe.is_for(kernel) and kernel not in met)
+                met.update(known)
+                yield from _of_recipe(recipe, library, known, project, file, each, checked)
 
 
 def _of_recipe(
-    recipe: Recipe, library: ShaderLibrary, project: Project, file: str, each: int, checked: int
+    recipe: Recipe,
+    library: ShaderLibrary,
+    known: Sequence[str],
+    project: Project,
+    file: str,
+    each: int,
+    checked: int,
 ) -> Iterator[KernelRun]:
-    known = sorted(kernel for kernel in dir(library) if recipe.is_for(kernel))
     chosen = spread(known, each)
     also_checked = set(spread(chosen, checked)) if checked else set()
     for kernel in chosen:
@@ -89,6 +98,13 @@ def spread(names: Sequence[str], count: int) -> list[str]:
 
 def run(recipe: Recipe, library: ShaderLibrary, kernel: str, mode: Mode) -> tuple[Outcome, str]:
     """Calls one kernel; returns how it fared, and why."""
+    outcome, reason = _called(recipe, library, kernel, mode)
+    if not recipe.defect or mode not in recipe.defect_shows_in:
+        return outcome, reason
+    return ("their defect", f"{recipe.defect} ({reason})") if reason else ("disagrees", "its defect does not show")
+
+
+def _called(recipe: Recipe, library: ShaderLibrary, kernel: str, mode: Mode) -> tuple[Outcome, str]:
     call = recipe.call_of(kernel)
     assert call is not None, f"{recipe.name} is not for {kernel}"
     try:
@@ -101,11 +117,14 @@ def run(recipe: Recipe, library: ShaderLibrary, kernel: str, mode: Mode) -> tupl
                 threadgroup_lengths=call.threadgroup_lengths,
             )
     except (MetalRuntimeError, MetalSyntaxError, ValueError) as error:
-        return "stopped", str(error)
+        return "stopped", _without_places(str(error))
     reason = "; ".join(filter(None, (_difference(call, index) for index in call.expected)))
-    if recipe.defect:
-        return ("their defect", f"{recipe.defect} ({reason})") if reason else ("disagrees", "its defect does not show")
     return ("disagrees", reason) if reason else ("agrees", "")
+
+
+def _without_places(message: str) -> str:
+    """The message without the folders of this machine."""
+    return re.sub(r"(?:/?[\w.+-]+/)+([\w.-]+\.(?:metal|h)\b)", r"\1", " ".join(message.split()))
 
 
 def _difference(call: Call, index: int) -> str:

@@ -12,17 +12,18 @@ from .recipe import Call, Recipe, ceil_div
 _FLOATS = ("float16", "float32", "bfloat16")
 _INTEGERS = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
 _ROWS, _COLUMNS, _LONG = 5, 37, 300
+_WHOLE_GROUP = 1024  # of the looped kernels, which read what each SIMD group of so many has written
 _EACH = 4  # elements that a thread reads at a time
 _EPSILON = 1e-5
 
 
-def _group(columns: int, looped: bool) -> int:
-    """Threads of a group: enough for a row at once, or too few."""
-    return 32 if looped else ceil_div(ceil_div(columns, _EACH), 32) * 32
+def _group(columns: int, looped: bool, each: int = _EACH) -> int:
+    """Threads of a group: enough for a row at once, or as many as there are."""
+    return _WHOLE_GROUP if looped else ceil_div(ceil_div(columns, each), 32) * 32
 
 
-def _shape(looped: object) -> tuple[int, int]:
-    return _ROWS, _LONG if looped else _COLUMNS
+def _shape(looped: object, columns: int = _COLUMNS) -> tuple[int, int]:
+    return (2, _WHOLE_GROUP * _EACH + 100) if looped else (_ROWS, columns)
 
 
 def _softmax(looped: str | None, precise: str | None, name: str) -> Call:
@@ -42,9 +43,10 @@ def _logsumexp(looped: str | None, name: str) -> Call:
 
 
 def _layer_norm(looped: str | None, name: str) -> Call:
-    of, shape = element(name), _shape(looped)
+    # Of shorter rows, threads behind the last element would write in front of their own array.
+    of, shape = element(name), _shape(looped, 252)
     x, weight, bias = numbers(shape, of), numbers(shape[1], of, 0.5, 1.5, seed=1), numbers(shape[1], of, -1, 1, seed=2)
-    group = _group(shape[1], bool(looped))
+    group = _group(shape[1], bool(looped), each=8)
     expected = functional.layer_norm(wide(x), shape[1:], wide(weight), wide(bias), _EPSILON)
     arguments = [x, weight, bias, blank(shape, of), _EPSILON, shape[1], 1, 1]
     return Call(arguments, {3: expected}, shape[0] * group, group, roundings=8)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 import torch
 
+from ...metal import Mode
+
 
 @dataclass(frozen=True)
 class Call:
@@ -48,6 +50,7 @@ class Recipe:
         call: makes the launch of one kernel.
         constants: values of function constants.
         defect: what is wrong with these kernels, where that is known: their result is not what their name says.
+        defect_shows_in: the modes in which it shows.
     """
 
     name: str
@@ -57,6 +60,7 @@ class Recipe:
     call: Callable[..., Call]
     constants: Mapping[int | str, bool | int | float] = field(default_factory=dict)
     defect: str = ""
+    defect_shows_in: tuple[Mode, ...] = ("fast", "checked")
 
     def call_of(self, kernel: str) -> Call | None:
         """The launch of the kernel of this name; None where the recipe is not for it."""

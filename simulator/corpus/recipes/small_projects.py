@@ -326,8 +326,14 @@ RECIPES: tuple[Recipe, ...] = (
     ),
     Recipe(
         *("to float8", "fp4-fp8-for-torch-mps", _FP8_FILE),
-        r"float_to_fp8_(?P<kind>e5m2|e4m3fnuz|e5m2fnuz)_arithmetic_kernel",
+        r"float_to_fp8_(?P<kind>e5m2|e5m2fnuz)_arithmetic_kernel",
         _to_float8,
+    ),
+    Recipe(
+        *("to float8 E4M3FNUZ", "fp4-fp8-for-torch-mps", _FP8_FILE),
+        r"float_to_fp8_(?P<kind>e4m3fnuz)_arithmetic_kernel",
+        _to_float8,
+        defect="a negative number that is too small keeps its sign, which makes the NaN of this type of it",
     ),
     Recipe(
         *("to float8 E4M3", "fp4-fp8-for-torch-mps", _FP8_FILE, "float_to_fp8_kernel", _to_e4m3),
