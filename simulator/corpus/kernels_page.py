@@ -51,10 +51,12 @@ def summary(runs: Sequence[KernelRun]) -> str:
     checked = [r for r in runs if r.mode == "checked"]
     agree = sum(r.outcome == "agrees" for r in fast)
     theirs = sum(r.outcome == "their defect" for r in fast)
+    known = {(r.project, r.file, r.recipe): r.of for r in runs}
     return (
         f"{len(fast)} kernels of {len({r.project for r in fast})} projects ran: {agree} agree with their references, "
         f"{theirs} have a defect of their own, {len(fast) - agree - theirs} neither. "
-        f"{len(checked)} of them ran in checked as well: {sum(r.outcome == 'agrees' for r in checked)} agree."
+        f"{len(checked)} of them ran in checked as well: {sum(r.outcome == 'agrees' for r in checked)} agree. "
+        f"The recipes are for {sum(known.values()):,} kernels of these projects."
     )
 
 

@@ -182,6 +182,9 @@ def _rope_single(frequencies: str | None, name: str) -> Call:
     return Call(arguments, {1: expected}, (half, heads), roundings=8)
 
 
+_UNWRITTEN_SUMS = (
+    "each lane loads the sum of a SIMD group, also where there is no such group and nothing wrote one; it is not used"
+)
 _OPERATIONS = r"(?P<operation>sum|prod|min|max)"
 _NUMBERS = rf"(?P<name>{pattern(*_FLOATS, *_INTEGERS)})"
 _REAL = rf"(?P<name>{pattern(*_FLOATS)})"
@@ -216,11 +219,15 @@ RECIPES: tuple[Recipe, ...] = (
         *("scan", "mlx", "scan.metal"),
         rf"contig_scan_(?P<reverse>reverse_)?(?P<kind>inclusive)_{_OPERATIONS}_{_NUMBERS}_(?P=name)",
         _scan,
+        defect=_UNWRITTEN_SUMS,
+        defect_shows_in=("checked",),
     ),
     Recipe(
         *("exclusive scan", "mlx", "scan.metal"),
         rf"contig_scan_(?P<reverse>reverse_)?(?P<kind>exclusive)_(?P<operation>sum|prod)_{_NUMBERS}_(?P=name)",
         _scan,
+        defect=_UNWRITTEN_SUMS,
+        defect_shows_in=("checked",),
     ),
     Recipe(
         "searchsorted", "mlx", "searchsorted.metal", rf"searchsorted_{_NUMBERS}_(?P<side>left|right)", _searchsorted

@@ -290,10 +290,13 @@ RECIPES: tuple[Recipe, ...] = (
         _gated_activation,
     ),
     Recipe("relu", "kernels-community", "relu.metal", r"relu_forward_kernel_(?P<name>float|half)", _relu),
-    Recipe(
-        *("matmul of few bits", "torchao", r"mm.metal"),
-        rf"int(?P<bits>[1567])pack_mm_(?P<group>\d+)_(?P<name>{pattern('float', 'half', 'bfloat')})",
-        _low_bit_matmul,
+    *(
+        Recipe(
+            *("matmul of few bits", "torchao", f"int{bits}mm.metal"),
+            rf"int(?P<bits>[1567])pack_mm_(?P<group>\d+)_(?P<name>{pattern('float', 'half', 'bfloat')})",
+            _low_bit_matmul,
+        )
+        for bits in (5, 6, 7)
     ),
     Recipe(
         *("into memory", "mccl", "shaders.metal"),
