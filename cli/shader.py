@@ -190,7 +190,11 @@ def corpus_kernels(
             say(f"{one.name}: not here; check out {one.git} at {one.commit} and give --tree {one.name}=FOLDER")
             continue
         say(f"{one.name} {one.version}: running")
-        runs += execute_project(one, folder, each, checked, RECIPES)
+        own = list(execute_project(one, folder, each, checked, RECIPES))
+        unused = {recipe.name for recipe in RECIPES if recipe.project == one.name} - {run.recipe for run in own}
+        if unused:
+            say(f"{one.name}: no kernel for {', '.join(sorted(unused))}")
+        runs += own
     if as_json:
         print_json([asdict(run) for run in runs])
     else:

@@ -344,7 +344,7 @@ RECIPES: tuple[Recipe, ...] = (
     Recipe(
         "sort indices",
         "candle",
-        "candle-metal-kernels/src/metal_src/sort.metal",
+        "sort.metal",
         rf"asort_(?P<order>asc|desc)_{_names(*_ALL)}",
         _sort,
     ),

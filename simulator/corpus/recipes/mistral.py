@@ -213,7 +213,7 @@ RECIPES: tuple[Recipe, ...] = (
     Recipe(
         "sum of experts",
         "mistral.rs",
-        "quant/src/metal_kernels/moe.metal",
+        "metal_kernels/moe.metal",
         rf"moe_weighted_reduce_flat_{_NAME}",
         _weighted_reduce,
     ),
