@@ -14,7 +14,7 @@ import torch
 from ..metal import MetalRuntimeError, MetalSyntaxError, Mode, ShaderLibrary, checking
 from ..metal import compile as compile_metal
 from .projects import Project
-from .recipes import Call, Recipe
+from .recipes import Recipe, RecipeCall
 
 Outcome = Literal["agrees", "disagrees", "their defect", "stopped"]
 
@@ -127,7 +127,7 @@ def _without_places(message: str) -> str:
     return re.sub(r"(?:/?[\w.+-]+/)+([\w.-]+\.(?:metal|h)\b)", r"\1", " ".join(message.split()))
 
 
-def _difference(call: Call, index: int) -> str:
+def _difference(call: RecipeCall, index: int) -> str:
     """What is wrong with the memory at this index, or nothing."""
     memory, expected = call.arguments[index], call.expected[index]
     assert isinstance(memory, torch.Tensor)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import candle, gpt_oss, mistral, mlx, pytorch, small_projects
-from .recipe import Call, Recipe
+from .recipe import Recipe, RecipeCall
 
 RECIPES: tuple[Recipe, ...] = (
     *mlx.RECIPES,
@@ -14,4 +14,4 @@ RECIPES: tuple[Recipe, ...] = (
     *small_projects.RECIPES,
 )
 
-__all__ = ["RECIPES", "Call", "Recipe"]
+__all__ = ["RECIPES", "Recipe", "RecipeCall"]

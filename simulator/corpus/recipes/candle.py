@@ -7,7 +7,7 @@ from torch.nn import functional
 
 from .elements import Element, blank, distinct, element, ints, longs, numbers, pattern, wide
 from .elementwise import BINARY, REDUCTIONS, UNARY, Binary, Unary, binary_inputs, exactly, half_away, result_of
-from .recipe import Call, Recipe, ceil_div
+from .recipe import Recipe, RecipeCall, ceil_div
 
 _FLOATS = ("f32", "f16", "bf16")
 _ALL = (*_FLOATS, "u8", "u32", "i64")
@@ -34,19 +34,19 @@ def _transposed(of: Element, low: float = -4, high: float = 4, seed: int = 0) ->
     return memory, memory.transpose(1, 2)
 
 
-def _unary(operation: str, name: str, strided: str | None) -> Call:
+def _unary(operation: str, name: str, strided: str | None) -> RecipeCall:
     of, known = element(name), _UNARY[operation]
     if strided:
         memory, x = _transposed(of, known.low, known.high)
         expected = exactly(result_of(known.reference, x), of).contiguous()
         arguments = [x.numel(), x.dim(), longs(x.shape), longs(x.stride()), memory, blank(x.shape, of)]
-        return Call(arguments, {5: expected}, x.numel(), roundings=known.roundings)
+        return RecipeCall(arguments, {5: expected}, x.numel(), roundings=known.roundings)
     x = numbers(_COUNT, of, known.low, known.high)
     expected = exactly(result_of(known.reference, x), of)
-    return Call([_COUNT, x, blank(_COUNT, of)], {2: expected}, _threads(_COUNT, of), roundings=known.roundings)
+    return RecipeCall([_COUNT, x, blank(_COUNT, of)], {2: expected}, _threads(_COUNT, of), roundings=known.roundings)
 
 
-def _binary(operation: str, name: str, layout: str | None) -> Call:
+def _binary(operation: str, name: str, layout: str | None) -> RecipeCall:
     of = element(name)
     known: Binary = _BINARY.get(operation) or BINARY[operation]
     result = element("bool") if operation in _COMPARISONS else of
@@ -75,10 +75,10 @@ def _binary(operation: str, name: str, layout: str | None) -> Call:
         arguments = [_COUNT, a, b, out]
     else:
         arguments = [_COUNT, 3, longs(_SHAPE), longs(left.stride()), longs(right.stride()), a, b, out]
-    return Call(arguments, {len(arguments) - 1: expected}, _threads(_COUNT, of), roundings=known.roundings)
+    return RecipeCall(arguments, {len(arguments) - 1: expected}, _threads(_COUNT, of), roundings=known.roundings)
 
 
-def _affine(kind: str, name: str, strided: str | None) -> Call:
+def _affine(kind: str, name: str, strided: str | None) -> RecipeCall:
     of, factor, addend = element(name), 1.5, 0.25
     known = {
         "affine": Unary(lambda x: x * factor + addend),
@@ -96,25 +96,25 @@ def _affine(kind: str, name: str, strided: str | None) -> Call:
         arguments = [_COUNT, *given, x, blank(_COUNT, of)]
         threads = _threads(_COUNT, of)
     expected = exactly(known.reference(wide(x).double()), of).contiguous()
-    return Call(arguments, {len(arguments) - 1: expected}, threads, roundings=known.roundings)
+    return RecipeCall(arguments, {len(arguments) - 1: expected}, threads, roundings=known.roundings)
 
 
-def _cast(source: str, target: str, strided: str | None) -> Call:
+def _cast(source: str, target: str, strided: str | None) -> RecipeCall:
     given, of = element(source), element(target)
     low = -9 if of.signed else 0
     if strided:
         memory, x = _transposed(given, low, 9)
         arguments = [x.numel(), x.dim(), longs(x.shape), longs(x.stride()), memory, blank(x.shape, of)]
-        return Call(arguments, {5: x.to(of.dtype).contiguous()}, x.numel())
+        return RecipeCall(arguments, {5: x.to(of.dtype).contiguous()}, x.numel())
     x = numbers(_COUNT, given, low, 9)
-    return Call([_COUNT, x, blank(_COUNT, of)], {2: x.to(of.dtype)}, _threads(_COUNT, given))
+    return RecipeCall([_COUNT, x, blank(_COUNT, of)], {2: x.to(of.dtype)}, _threads(_COUNT, given))
 
 
-def _fill(name: str) -> Call:
+def _fill(name: str) -> RecipeCall:
     of = element(name)
     value = 2.5 if of.is_float else 7
     casts = {1: of.cast} if of.cast else {}
-    return Call(
+    return RecipeCall(
         [blank(20, of), value, 17],
         {0: torch.cat([torch.full((17,), value, dtype=of.dtype), blank(3, of)])},
         20,
@@ -122,16 +122,16 @@ def _fill(name: str) -> Call:
     )
 
 
-def _where(condition: str, name: str) -> Call:
+def _where(condition: str, name: str) -> RecipeCall:
     of = element(name)
     chosen = numbers(_COUNT, element(condition), 0, 1)
     taken, other = numbers(_COUNT, of, seed=1), numbers(_COUNT, of, seed=2)
     sizes = [_COUNT, 1, longs([_COUNT]), longs([1]), longs([1]), longs([1])]
     expected = torch.where(chosen != 0, taken, other)
-    return Call([*sizes, chosen, taken, other, blank(_COUNT, of)], {9: expected}, _threads(_COUNT, of))
+    return RecipeCall([*sizes, chosen, taken, other, blank(_COUNT, of)], {9: expected}, _threads(_COUNT, of))
 
 
-def _reduce(operation: str, name: str, strided: str | None) -> Call:
+def _reduce(operation: str, name: str, strided: str | None) -> RecipeCall:
     of = element(name)
     low, high = (0.9, 1.1) if operation == "mul" and of.is_float else (1, 2) if operation == "mul" else (-3, 3)
     columns = 30 if operation == "mul" else _COLUMNS
@@ -141,10 +141,10 @@ def _reduce(operation: str, name: str, strided: str | None) -> Call:
     strides = [ints(x.stride())] if strided else []
     arguments = [x.numel(), 2, ints(x.shape), *strides, columns, memory, blank(_ROWS, of)]
     expected = {len(arguments) - 1: exactly(folded, of)}
-    return Call(arguments, expected, _ROWS * 32, 32, roundings=32)
+    return RecipeCall(arguments, expected, _ROWS * 32, 32, roundings=32)
 
 
-def _arg_reduce(which: str, name: str, strided: str | None) -> Call:
+def _arg_reduce(which: str, name: str, strided: str | None) -> RecipeCall:
     of = element(name)
     x = distinct(_ROWS, _MANY, of)
     memory = x.t().contiguous() if strided else x
@@ -152,17 +152,17 @@ def _arg_reduce(which: str, name: str, strided: str | None) -> Call:
     strides = [ints(view.stride())] if strided else []
     expected = (torch.argmin if which == "min" else torch.argmax)(wide(x), -1).int()
     arguments = [x.numel(), 2, ints(x.shape), *strides, _MANY, memory, blank(_ROWS, element("u32"))]
-    return Call(arguments, {len(arguments) - 1: expected}, _ROWS * 128, 128)
+    return RecipeCall(arguments, {len(arguments) - 1: expected}, _ROWS * 128, 128)
 
 
-def _softmax(name: str) -> Call:
+def _softmax(name: str) -> RecipeCall:
     of = element(name)
     x = numbers((_ROWS, _MANY), of)
     arguments = [x.numel(), _MANY, x, blank(x.shape, of)]
-    return Call(arguments, {3: torch.softmax(wide(x), -1)}, _ROWS * 128, 128, roundings=8)
+    return RecipeCall(arguments, {3: torch.softmax(wide(x), -1)}, _ROWS * 128, 128, roundings=8)
 
 
-def _norm(kind: str, name: str) -> Call:
+def _norm(kind: str, name: str) -> RecipeCall:
     of, epsilon = element(name), 1e-5
     x = numbers((_ROWS, _COLUMNS), of)
     weight, bias = numbers(_COLUMNS, of, 0.5, 1.5, seed=1), numbers(_COLUMNS, of, -1, 1, seed=2)
@@ -172,10 +172,10 @@ def _norm(kind: str, name: str) -> Call:
     else:
         expected = functional.layer_norm(wide(x), [_COLUMNS], wide(weight), wide(bias), epsilon)
         arguments.append(bias)
-    return Call([*arguments, epsilon], {3: expected}, _ROWS * 32, 32, roundings=16)
+    return RecipeCall([*arguments, epsilon], {3: expected}, _ROWS * 32, 32, roundings=16)
 
 
-def _rope(kind: str | None, name: str) -> Call:
+def _rope(kind: str | None, name: str) -> RecipeCall:
     of, batch, heads, time, width = element(name), 2, 3, 4, 8
     cosines, sines = numbers((time, width // 2), of, -1, 1, seed=1), numbers((time, width // 2), of, -1, 1, seed=2)
     c, s = wide(cosines), wide(sines)
@@ -191,40 +191,40 @@ def _rope(kind: str | None, name: str) -> Call:
     turned = first * c - second * s, first * s + second * c
     expected = torch.stack(turned, -1).flatten(-2) if kind == "i_" else torch.cat(turned, -1)
     arguments = [*sizes, x, cosines, sines, blank(x.shape, of)]
-    return Call(arguments, {len(arguments) - 1: expected}, x.numel() // 2)
+    return RecipeCall(arguments, {len(arguments) - 1: expected}, x.numel() // 2)
 
 
-def _sort(order: str, name: str) -> Call:
+def _sort(order: str, name: str) -> RecipeCall:
     of, columns, padded = element(name), 50, 64
     x = distinct(_ROWS, columns, of)
     expected = wide(x).argsort(-1, descending=order == "desc").int()
     arguments = [x, blank(x.shape, element("u32")), columns, padded]
-    return Call(arguments, {1: expected}, (padded, _ROWS), (padded, 1), threadgroup_lengths={0: 4 * padded})
+    return RecipeCall(arguments, {1: expected}, (padded, _ROWS), (padded, 1), threadgroup_lengths={0: 4 * padded})
 
 
 # left, dimension, right, indices: what is selected from lies in the middle
 _LEFT, _DIMENSION, _RIGHT, _INDICES = 2, 6, 3, 4
 
 
-def _index_select(index: str, name: str) -> Call:
+def _index_select(index: str, name: str) -> RecipeCall:
     of = element(name)
     x = numbers((_LEFT, _DIMENSION, _RIGHT), of)
     chosen = numbers(_INDICES, element(index), 0, _DIMENSION - 1, seed=1)
     expected = x.index_select(1, chosen.long())
     sizes = [expected.numel(), _LEFT, _DIMENSION, _RIGHT, _INDICES, 1, longs(x.shape), longs(x.stride())]
-    return Call([*sizes, x, chosen, blank(expected.shape, of)], {10: expected}, expected.numel())
+    return RecipeCall([*sizes, x, chosen, blank(expected.shape, of)], {10: expected}, expected.numel())
 
 
-def _gather(index: str, name: str) -> Call:
+def _gather(index: str, name: str) -> RecipeCall:
     of = element(name)
     x = numbers((_LEFT, _DIMENSION, _RIGHT), of)
     chosen = numbers((_LEFT, _INDICES, _RIGHT), element(index), 0, _DIMENSION - 1, seed=1)
     expected = x.gather(1, chosen.long())
     sizes = [expected.numel(), _LEFT, _DIMENSION, _RIGHT, _INDICES]
-    return Call([*sizes, x, chosen, blank(expected.shape, of)], {7: expected}, expected.numel())
+    return RecipeCall([*sizes, x, chosen, blank(expected.shape, of)], {7: expected}, expected.numel())
 
 
-def _scatter(adds: str | None, index: str, name: str) -> Call:
+def _scatter(adds: str | None, index: str, name: str) -> RecipeCall:
     of = element(name)
     source = numbers((_LEFT, _INDICES, _RIGHT), of)
     order = distinct(_LEFT * _RIGHT, _DIMENSION, element("u8"))[
@@ -236,20 +236,20 @@ def _scatter(adds: str | None, index: str, name: str) -> Call:
     written = start.scatter_add if adds else start.scatter
     expected = exactly(written(1, where.long(), wide(source)), of)
     sizes = [_LEFT * _RIGHT, _LEFT, _INDICES, _RIGHT, _DIMENSION]
-    return Call([*sizes, source, where.to(element(index).dtype), target], {7: expected}, _LEFT * _RIGHT)
+    return RecipeCall([*sizes, source, where.to(element(index).dtype), target], {7: expected}, _LEFT * _RIGHT)
 
 
-def _index_add(index: str, name: str) -> Call:
+def _index_add(index: str, name: str) -> RecipeCall:
     of = element(name)
     source = numbers((_LEFT, _INDICES, _RIGHT), of)
     chosen = numbers(_INDICES, element(index), 0, _DIMENSION - 1, seed=1)
     target = numbers((_LEFT, _DIMENSION, _RIGHT), of, seed=3)
     expected = exactly(wide(target).index_add(1, chosen.long(), wide(source)), of)
     sizes = [_LEFT * _RIGHT, _LEFT, _INDICES, _RIGHT, _DIMENSION, _INDICES]
-    return Call([*sizes, source, chosen, target], {8: expected}, _LEFT * _RIGHT)
+    return RecipeCall([*sizes, source, chosen, target], {8: expected}, _LEFT * _RIGHT)
 
 
-def _im2col(name: str) -> Call:
+def _im2col(name: str) -> RecipeCall:
     of, kernel, stride, padding, dilation = element(name), (2, 3), 2, 1, 1
     x = numbers((2, 3, 6, 7), of)
     columns = functional.unfold(wide(x).double(), kernel, dilation, padding, stride)
@@ -257,10 +257,10 @@ def _im2col(name: str) -> Call:
     h = (6 + 2 * padding - kernel[0]) // stride + 1
     w = (7 + 2 * padding - kernel[1]) // stride + 1
     sizes = [expected.numel(), h, w, *kernel, stride, padding, dilation, longs(x.shape), longs(x.stride())]
-    return Call([*sizes, x, blank(expected.shape, of)], {11: expected}, expected.numel())
+    return RecipeCall([*sizes, x, blank(expected.shape, of)], {11: expected}, expected.numel())
 
 
-def _pool(kind: str, name: str) -> Call:
+def _pool(kind: str, name: str) -> RecipeCall:
     of, kernel, stride = element(name), (2, 3), (2, 1)
     x = numbers((2, 3, 6, 7), of)
     windows = wide(x).unfold(2, kernel[0], stride[0]).unfold(3, kernel[1], stride[1]).flatten(-2)
@@ -269,7 +269,7 @@ def _pool(kind: str, name: str) -> Call:
     else:
         expected = windows.mean(-1) if of.is_float else windows.sum(-1) // (kernel[0] * kernel[1])
     arguments = [*kernel, *stride, longs(x.shape), longs(x.stride()), x, blank(expected.shape, of)]
-    return Call(arguments, {7: exactly(expected, of)}, expected.numel())
+    return RecipeCall(arguments, {7: exactly(expected, of)}, expected.numel())
 
 
 def _names(*names: str) -> str:

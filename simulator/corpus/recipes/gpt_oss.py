@@ -9,52 +9,56 @@ import torch
 from torch.nn import functional
 
 from .elements import blank, element, ints, numbers, packed, wide
-from .recipe import Call, Recipe
+from .recipe import Recipe, RecipeCall
 
 _GO_ON = ints([0])  # what tells kernels to stop
 _FLOAT = element("float")
 
 
-def _rms_norm() -> Call:
+def _rms_norm() -> RecipeCall:
     rows, columns, epsilon = 3, 256, 1e-5
     x, weight = numbers((rows, columns), _FLOAT), numbers(columns, element("bfloat16"), 0.5, 1.5, seed=1)
     expected = functional.rms_norm(wide(x), [columns], wide(weight), epsilon)
     sizes = packed(struct.pack("<Iff", columns // 4, columns, epsilon))
-    return Call([sizes, x, weight, blank(x.shape, _FLOAT), _GO_ON], {3: expected}, rows * 1024, 1024, roundings=8)
+    return RecipeCall([sizes, x, weight, blank(x.shape, _FLOAT), _GO_ON], {3: expected}, rows * 1024, 1024, roundings=8)
 
 
-def _embeddings() -> Call:
+def _embeddings() -> RecipeCall:
     tokens, width = ints([4, 0, 7]), 24
     weights = numbers((9, width), element("bfloat16"))
     sizes = packed(struct.pack("<I", width // 4))
     arguments = [sizes, tokens, weights, blank((3, width), _FLOAT), _GO_ON]
-    return Call(arguments, {3: wide(weights)[tokens.long()]}, 3 * 32, 32)
+    return RecipeCall(arguments, {3: wide(weights)[tokens.long()]}, 3 * 32, 32)
 
 
 _MXFP4 = (0, 0.5, 1, 1.5, 2, 3, 4, 6, 0, -0.5, -1, -1.5, -2, -3, -4, -6)
 
 
-def _convert() -> Call:
+def _convert() -> RecipeCall:
     blocks = 10
     content = numbers((blocks, 16), element("u8"), 0, 255)
     scales = numbers(blocks, element("u8"), 110, 130, seed=1)
     values = torch.stack([content & 15, content >> 4], -1).flatten(1).long()
     expected = torch.tensor(_MXFP4, dtype=torch.float64)[values] * torch.exp2(wide(scales).double() - 127)[:, None]
     sizes = packed(struct.pack("<QQ", blocks, blocks))
-    return Call([sizes, content, scales, blank((blocks, 32), _FLOAT)], {3: expected}, 32, 32, roundings=1, least=0)
+    return RecipeCall(
+        [sizes, content, scales, blank((blocks, 32), _FLOAT)], {3: expected}, 32, 32, roundings=1, least=0
+    )
 
 
-def _accumulate() -> Call:
+def _accumulate() -> RecipeCall:
     tokens, width, experts = 3, 24, 4
     x, scores = numbers((experts, tokens, width), _FLOAT), numbers((tokens, experts), _FLOAT, 0, 1, seed=1)
     start = numbers((tokens, width), _FLOAT, seed=2)
     expected = wide(start) + (wide(x) * wide(scores).t()[..., None]).sum(0)
     sizes = packed(struct.pack("<III", tokens * width // 4, width // 4, width // 4))
     predictions = torch.stack([torch.zeros_like(scores), scores], -1)
-    return Call([sizes, x, predictions.contiguous(), start, _GO_ON], {3: expected}, (32, tokens), (32, 1), roundings=8)
+    return RecipeCall(
+        [sizes, x, predictions.contiguous(), start, _GO_ON], {3: expected}, (32, tokens), (32, 1), roundings=8
+    )
 
 
-def _rope() -> Call:
+def _rope() -> RecipeCall:
     """Without scaling of the frequencies, for two tokens from the third on."""
     tokens, pairs, first = 2, 32, 3
     x = numbers((tokens, pairs, 2), _FLOAT)
@@ -63,12 +67,12 @@ def _rope() -> Call:
     re, im = wide(x).unbind(-1)
     expected = torch.stack([re * angles.cos() - im * angles.sin(), re * angles.sin() + im * angles.cos()], -1)
     sizes = packed(struct.pack("<IIIfffff", pairs, first, 8, -0.1, 1, 0, 0, 1))
-    return Call(
+    return RecipeCall(
         [sizes, x, blank((8, 8, 2 * pairs, 2), _FLOAT), _GO_ON], {1: expected}, (pairs, tokens), (32, 1), roundings=8
     )
 
 
-def _top_k(experts: str) -> Call:
+def _top_k(experts: str) -> RecipeCall:
     count, tokens = int(experts), 3
     x = numbers((tokens, count), _FLOAT)
     best = wide(x).topk(4, -1)
@@ -76,7 +80,7 @@ def _top_k(experts: str) -> Call:
     sizes = packed(struct.pack("<I", count // 4))
     out = blank((tokens, 4, 2), _FLOAT)
     expected = torch.stack([best.indices.double(), scores], -1)
-    return Call([sizes, x, out, _GO_ON], {2: expected}, tokens * 32, 32, reading={2: _predictions})
+    return RecipeCall([sizes, x, out, _GO_ON], {2: expected}, tokens * 32, 32, reading={2: _predictions})
 
 
 def _predictions(memory: torch.Tensor) -> torch.Tensor:
@@ -101,15 +105,15 @@ def _routing() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     return predictions, scores, begins, within
 
 
-def _expert_offsets() -> Call:
+def _expert_offsets() -> RecipeCall:
     predictions, _, begins, within = _routing()
     sizes = packed(struct.pack("<II", within.numel(), begins.numel() - 1))
     out = blank(begins.shape, element("uint"))
     # Which token gets which place is left to the order of threads; where an expert begins is not.
-    return Call([sizes, predictions, out, blank(within.shape, element("uint"))], {2: begins}, 32, 32)
+    return RecipeCall([sizes, predictions, out, blank(within.shape, element("uint"))], {2: begins}, 32, 32)
 
 
-def _scatter() -> Call:
+def _scatter() -> RecipeCall:
     predictions, _, begins, within = _routing()
     tokens, width = 6, 16
     x = numbers((tokens, width), _FLOAT)
@@ -118,10 +122,10 @@ def _scatter() -> Call:
     expected[where.long()] = wide(x).repeat_interleave(4, 0)
     sizes = packed(struct.pack("<III", tokens, 4, width))
     arguments = [sizes, x, predictions, begins, within, blank(expected.shape, _FLOAT)]
-    return Call(arguments, {5: expected}, (width // 4, tokens, 1))
+    return RecipeCall(arguments, {5: expected}, (width // 4, tokens, 1))
 
 
-def _gather() -> Call:
+def _gather() -> RecipeCall:
     predictions, scores, begins, within = _routing()
     tokens, width = 6, 16
     x, start = numbers((4 * tokens, width), _FLOAT), numbers((tokens, width), _FLOAT, seed=1)
@@ -129,7 +133,9 @@ def _gather() -> Call:
     taken = wide(x)[where].reshape(tokens, 4, width)
     expected = wide(start) + (taken * wide(scores)[..., None]).sum(1)
     sizes = packed(struct.pack("<III", tokens, 4, width))
-    return Call([sizes, x, predictions, begins, within, start], {5: expected}, (width // 4, tokens, 1), roundings=8)
+    return RecipeCall(
+        [sizes, x, predictions, begins, within, start], {5: expected}, (width // 4, tokens, 1), roundings=8
+    )
 
 
 def _squares(offset: int, seed: int) -> int:
@@ -147,18 +153,18 @@ def _squares(offset: int, seed: int) -> int:
     return (x * x + z & mask) >> 32
 
 
-def _random(kind: str) -> Call:
+def _random(kind: str) -> RecipeCall:
     count, seed, scale, bias = 50, 0x9E3779B97F4A7C15, 2.0**-31, 0.5
     words = torch.tensor([_squares(7 + i, seed) for i in range(count)]).to(torch.int32)
     sizes = struct.pack("<QQQQ", count, count, 7, seed)
     if kind == "u32":
-        return Call([packed(sizes), blank(count, element("u32"))], {1: words}, 32, 32)
+        return RecipeCall([packed(sizes), blank(count, element("u32"))], {1: words}, 32, 32)
     expected = words.double() * scale + bias
     more = struct.pack("<ff", scale, bias)
-    return Call([packed(sizes + more), blank(count, element(kind))], {1: expected}, 32, 32)
+    return RecipeCall([packed(sizes + more), blank(count, element(kind))], {1: expected}, 32, 32)
 
 
-_KERNELS: tuple[tuple[str, str, str, Callable[..., Call]], ...] = (
+_KERNELS: tuple[tuple[str, str, str, Callable[..., RecipeCall]], ...] = (
     ("RMS norm", "rmsnorm.metal", "gptoss_f32_bf16w_rmsnorm", _rms_norm),
     ("embeddings", "embeddings.metal", "gptoss_bf16_f32_embeddings", _embeddings),
     ("of MXFP4", "source/convert.metal", "gptoss_mf4_f32_convert", _convert),

@@ -8,7 +8,7 @@ import torch
 
 from .elements import Element, blank, element, ints, longs, numbers, pattern
 from .elementwise import BINARY, UNARY, binary_inputs, exactly, result_of
-from .recipe import Call, Recipe, ceil_div
+from .recipe import Recipe, RecipeCall, ceil_div
 
 _FLOATS = ("float16", "float32", "bfloat16")
 _INTEGERS = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
@@ -63,7 +63,7 @@ def _strides(view: torch.Tensor) -> int | torch.Tensor:
     return int(view.stride(0)) if view.dim() == 1 else longs(view.stride())
 
 
-def _unary(layout: str, operation: str, name: str) -> Call:
+def _unary(layout: str, operation: str, name: str) -> RecipeCall:
     of, known = element(name), UNARY[operation.lower()]
     strided = layout.startswith("g")
     x = numbers(_MEMORY[3] if strided else _COUNT, of, known.low, known.high)
@@ -74,12 +74,12 @@ def _unary(layout: str, operation: str, name: str) -> Call:
     if strided:
         each = 4 if layout == "gn4large" else 1
         threads: tuple[int, ...] = (ceil_div(view.shape[2], each), view.shape[1], view.shape[0])
-        return Call(
+        return RecipeCall(
             [x, out, ints(view.shape), longs(view.stride()), view.dim()], {1: expected}, threads, roundings=roundings
         )
     each = 1 if layout == "v" else _per_thread(of)
     threads = (ceil_div(_COUNT, 2 * each), 2) if layout == "v2" else (ceil_div(_COUNT, each),)
-    return Call([x, out, _COUNT], {1: expected}, threads, roundings=roundings)
+    return RecipeCall([x, out, _COUNT], {1: expected}, threads, roundings=roundings)
 
 
 def _operands(
@@ -102,7 +102,7 @@ def _operands(
     return (a, b, first[:1], second[:1]) if layout == "ss" else (a, b, first, second)
 
 
-def _binary(layout: str, operation: str, name: str) -> Call:
+def _binary(layout: str, operation: str, name: str) -> RecipeCall:
     of = element(name)
     known = BINARY[operation.lower()]
     result = element("bool") if operation in _COMPARISONS else of
@@ -111,16 +111,18 @@ def _binary(layout: str, operation: str, name: str) -> Call:
     out = blank(first.shape, result)
     arguments = [a, b, out]
     if layout == "ss":
-        return Call(arguments, {2: expected}, 1, roundings=known.roundings)
+        return RecipeCall(arguments, {2: expected}, 1, roundings=known.roundings)
     if layout.startswith("gn"):
         each = 4 if layout == "gn4large" else 2
         threads: tuple[int, ...] = (ceil_div(first.shape[2], each), first.shape[1], first.shape[0])
         more = [ints(first.shape), longs(first.stride()), longs(second.stride()), first.dim()]
-        return Call([*arguments, *more], {2: expected}, threads, roundings=known.roundings)
+        return RecipeCall([*arguments, *more], {2: expected}, threads, roundings=known.roundings)
     if layout.startswith("g"):
         threads = tuple(reversed(first.shape))
-        return Call([*arguments, _strides(first), _strides(second)], {2: expected}, threads, roundings=known.roundings)
-    return Call([*arguments, _COUNT], {2: expected}, _flat_threads(layout, of), roundings=known.roundings)
+        return RecipeCall(
+            [*arguments, _strides(first), _strides(second)], {2: expected}, threads, roundings=known.roundings
+        )
+    return RecipeCall([*arguments, _COUNT], {2: expected}, _flat_threads(layout, of), roundings=known.roundings)
 
 
 def _flat_threads(layout: str, of: Element) -> tuple[int, ...]:
@@ -130,17 +132,17 @@ def _flat_threads(layout: str, of: Element) -> tuple[int, ...]:
     return (ceil_div(_COUNT, 2 * _per_thread(of)), 2) if layout.endswith("2") else (_COUNT,)
 
 
-def _select(layout: str, name: str) -> Call:
+def _select(layout: str, name: str) -> RecipeCall:
     of = element(name)
     condition = numbers(_COUNT, element("bool"))
     first, second = numbers(_COUNT, of, seed=1), numbers(_COUNT, of, seed=2)
     taken = first[:1] if layout.startswith("sv") else first
     other = second[:1] if layout.startswith("vs") else second
     expected = torch.where(condition, taken, other)
-    return Call([condition, first, second, blank(_COUNT, of), _COUNT], {3: expected}, _flat_threads(layout, of))
+    return RecipeCall([condition, first, second, blank(_COUNT, of), _COUNT], {3: expected}, _flat_threads(layout, of))
 
 
-def _copy(layout: str, source: str, target: str) -> Call:
+def _copy(layout: str, source: str, target: str) -> RecipeCall:
     given, of = element(source), element(target)
     # What is copied into unsigned integers must not be negative: the cast is undefined in C++, and saturates on a GPU.
     low = 0 if (not of.signed and not of.is_float) or of.dtype is torch.bool else -9
@@ -153,18 +155,18 @@ def _copy(layout: str, source: str, target: str) -> Call:
     if layout.startswith("gn"):
         each = 4 if layout == "gn4large" else 2
         threads: tuple[int, ...] = (ceil_div(view.shape[2], each), view.shape[1], view.shape[0])
-        return Call([memory, out, ints(view.shape), longs(view.stride()), 0, view.dim()], {1: expected}, threads)
+        return RecipeCall([memory, out, ints(view.shape), longs(view.stride()), 0, view.dim()], {1: expected}, threads)
     if strided:
-        return Call([memory, out, 0, _strides(view)], {1: expected}, tuple(reversed(view.shape)))
-    return Call([memory, out, _COUNT], {1: expected}, _flat_threads(layout, of))
+        return RecipeCall([memory, out, 0, _strides(view)], {1: expected}, tuple(reversed(view.shape)))
+    return RecipeCall([memory, out, _COUNT], {1: expected}, _flat_threads(layout, of))
 
 
-def _arange(name: str) -> Call:
+def _arange(name: str) -> RecipeCall:
     of = element(name)
     start: Sequence[float] = (0.5, 0.25) if of.is_float else (3, 2)
     expected = wide_range(start[0], start[1], 40)
     casts = {0: of.cast, 1: of.cast} if of.cast else {}
-    return Call([start[0], start[1], blank(40, of)], {2: exactly(expected, of)}, 40, casts=casts)
+    return RecipeCall([start[0], start[1], blank(40, of)], {2: exactly(expected, of)}, 40, casts=casts)
 
 
 def wide_range(start: float, step: float, count: int) -> torch.Tensor:

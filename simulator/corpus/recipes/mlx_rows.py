@@ -7,7 +7,7 @@ from torch.nn import functional
 
 from .elements import Element, blank, distinct, element, ints, longs, numbers, pattern, wide
 from .elementwise import REDUCTIONS, exactly
-from .recipe import Call, Recipe, ceil_div
+from .recipe import Recipe, RecipeCall, ceil_div
 
 _FLOATS = ("float16", "float32", "bfloat16")
 _INTEGERS = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
@@ -26,49 +26,51 @@ def _shape(looped: object, columns: int = _COLUMNS) -> tuple[int, int]:
     return (2, _WHOLE_GROUP * _EACH + 100) if looped else (_ROWS, columns)
 
 
-def _softmax(looped: str | None, precise: str | None, name: str) -> Call:
+def _softmax(looped: str | None, precise: str | None, name: str) -> RecipeCall:
     of, shape = element(name), _shape(looped)
     x = numbers(shape, of)
     group = _group(shape[1], bool(looped))
     expected = torch.softmax(wide(x), -1)
-    return Call([x, blank(shape, of), shape[1]], {1: expected}, shape[0] * group, group, roundings=4 if precise else 8)
+    return RecipeCall(
+        [x, blank(shape, of), shape[1]], {1: expected}, shape[0] * group, group, roundings=4 if precise else 8
+    )
 
 
-def _logsumexp(looped: str | None, name: str) -> Call:
+def _logsumexp(looped: str | None, name: str) -> RecipeCall:
     of, shape = element(name), _shape(looped)
     x = numbers(shape, of)
     group = _group(shape[1], bool(looped))
     expected = torch.logsumexp(wide(x), -1)
-    return Call([x, blank(shape[0], of), shape[1]], {1: expected}, shape[0] * group, group)
+    return RecipeCall([x, blank(shape[0], of), shape[1]], {1: expected}, shape[0] * group, group)
 
 
-def _layer_norm(looped: str | None, name: str) -> Call:
+def _layer_norm(looped: str | None, name: str) -> RecipeCall:
     # Of shorter rows, threads behind the last element would write in front of their own array.
     of, shape = element(name), _shape(looped, 252)
     x, weight, bias = numbers(shape, of), numbers(shape[1], of, 0.5, 1.5, seed=1), numbers(shape[1], of, -1, 1, seed=2)
     group = _group(shape[1], bool(looped), each=8)
     expected = functional.layer_norm(wide(x), shape[1:], wide(weight), wide(bias), _EPSILON)
     arguments = [x, weight, bias, blank(shape, of), _EPSILON, shape[1], 1, 1]
-    return Call(arguments, {3: expected}, shape[0] * group, group, roundings=8)
+    return RecipeCall(arguments, {3: expected}, shape[0] * group, group, roundings=8)
 
 
-def _rms_norm(looped: str | None, name: str) -> Call:
+def _rms_norm(looped: str | None, name: str) -> RecipeCall:
     of, shape = element(name), _shape(looped)
     x, weight = numbers(shape, of), numbers(shape[1], of, 0.5, 1.5, seed=1)
     group = _group(shape[1], bool(looped))
     expected = functional.rms_norm(wide(x), [shape[1]], wide(weight), _EPSILON)
-    return Call(
+    return RecipeCall(
         [x, weight, blank(shape, of), _EPSILON, shape[1], 1], {2: expected}, shape[0] * group, group, roundings=8
     )
 
 
-def _arg_reduce(which: str, name: str) -> Call:
+def _arg_reduce(which: str, name: str) -> RecipeCall:
     of = element(name)
     x = distinct(_ROWS, _COLUMNS, of)
     expected = (torch.argmin if which == "min" else torch.argmax)(wide(x), -1).int()
     out = blank(_ROWS, element("uint32"))
     arguments = [x, out, ints([_ROWS]), longs([_COLUMNS]), longs([1]), 1, 1, _COLUMNS]
-    return Call(arguments, {1: expected}, (32, _ROWS, 1), (32, 1, 1))
+    return RecipeCall(arguments, {1: expected}, (32, _ROWS, 1), (32, 1, 1))
 
 
 _SMALL = {"prod": (0.75, 1.25)}
@@ -109,18 +111,18 @@ def _reduction(operation: str, name: str, shape: tuple[int, ...], dims: tuple[in
 _OF_SUMS = 48.0  # roundings: half precision adds in half precision
 
 
-def _all_reduce(operation: str, name: str) -> Call:
+def _all_reduce(operation: str, name: str) -> RecipeCall:
     x, out, expected = _reduction(operation, name, (_LONG,), (0,))
-    return Call([x, out, _LONG, _LONG], {1: expected}, (64, 1, 1), (64, 1, 1), roundings=_OF_SUMS)
+    return RecipeCall([x, out, _LONG, _LONG], {1: expected}, (64, 1, 1), (64, 1, 1), roundings=_OF_SUMS)
 
 
-def _row_reduce_simple(operation: str, name: str) -> Call:
+def _row_reduce_simple(operation: str, name: str) -> RecipeCall:
     x, out, expected = _reduction(operation, name, (_ROWS, _LONG), (1,))
     threads = (32, ceil_div(_ROWS, _EACH), 1)
-    return Call([x, out, _LONG, _ROWS], {1: expected}, threads, (32, 1, 1), roundings=_OF_SUMS)
+    return RecipeCall([x, out, _LONG, _ROWS], {1: expected}, threads, (32, 1, 1), roundings=_OF_SUMS)
 
 
-def _row_reduce(kind: str, operation: str, name: str) -> Call:
+def _row_reduce(kind: str, operation: str, name: str) -> RecipeCall:
     """Over rows, and over the dimension before them."""
     outer, inner = 3, 4
     x, out, expected = _reduction(operation, name, (outer, inner, _COLUMNS), (1, 2))
@@ -131,20 +133,20 @@ def _row_reduce(kind: str, operation: str, name: str) -> Call:
     ]
     looped = kind == "looped"
     threads = (32, outer, 1) if looped else (outer, 1, 1)
-    return Call(arguments, {1: expected}, threads, (32, 1, 1) if looped else (outer, 1, 1), roundings=_OF_SUMS)
+    return RecipeCall(arguments, {1: expected}, threads, (32, 1, 1) if looped else (outer, 1, 1), roundings=_OF_SUMS)
 
 
-def _init_reduce(operation: str, name: str) -> Call:
+def _init_reduce(operation: str, name: str) -> RecipeCall:
     of = element(name)
     limits = torch.finfo(of.dtype) if of.is_float else None if of.dtype is torch.bool else torch.iinfo(of.dtype)
     largest = float("inf") if of.is_float else 1 if limits is None else limits.max
     smallest = float("-inf") if of.is_float else 0 if limits is None or not of.signed else limits.min
     start = {"sum": 0, "prod": 1, "and": 1, "or": 0, "min": largest, "max": smallest}[operation]
     expected = torch.full((9,), start, dtype=torch.float64 if of.is_float else of.dtype)
-    return Call([blank(9, of)], {0: expected}, 9)
+    return RecipeCall([blank(9, of)], {0: expected}, 9)
 
 
-def _scan(reverse: str | None, kind: str, operation: str, name: str) -> Call:
+def _scan(reverse: str | None, kind: str, operation: str, name: str) -> RecipeCall:
     of, shape = element(name), (_ROWS, 150)
     x = numbers(shape, of, 0.98, 1.02) if operation == "prod" and of.is_float else _to_reduce(operation, shape, of)
     ordered = wide(x).flip(-1) if reverse else wide(x)
@@ -157,18 +159,18 @@ def _scan(reverse: str | None, kind: str, operation: str, name: str) -> Call:
     if kind == "exclusive":
         scanned = torch.cat([torch.full_like(scanned[:, :1], {"sum": 0, "prod": 1}[operation]), scanned[:, :-1]], -1)
     expected = exactly(scanned.flip(-1) if reverse else scanned, of)
-    return Call([x, blank(shape, of), 150], {1: expected}, (32, _ROWS, 1), (32, 1, 1), roundings=_OF_SUMS)
+    return RecipeCall([x, blank(shape, of), 150], {1: expected}, (32, _ROWS, 1), (32, 1, 1), roundings=_OF_SUMS)
 
 
-def _searchsorted(name: str, side: str) -> Call:
+def _searchsorted(name: str, side: str) -> RecipeCall:
     of = element(name)
     boundaries, values = numbers(20, of, -9, 9).sort().values, numbers(33, of, -9, 9, seed=1)
     values[:4] = boundaries[2:6]  # what is equal decides between the sides
     expected = torch.searchsorted(wide(boundaries), wide(values), right=side == "right").int()
-    return Call([boundaries, values, blank(33, element("uint32")), 20, 1], {2: expected}, (33, 1, 1))
+    return RecipeCall([boundaries, values, blank(33, element("uint32")), 20, 1], {2: expected}, (33, 1, 1))
 
 
-def _rope_single(frequencies: str | None, name: str) -> Call:
+def _rope_single(frequencies: str | None, name: str) -> RecipeCall:
     of, heads, half, offset, scale = element(name), 3, 8, 5, 0.5
     x = numbers((heads, 2 * half), of)
     base = 10.0  # log2 of the base of the frequencies
@@ -179,7 +181,7 @@ def _rope_single(frequencies: str | None, name: str) -> Call:
     expected = torch.cat([first * angle.cos() - second * angle.sin(), first * angle.sin() + second * angle.cos()], -1)
     last = [given, 1] if frequencies else [base]
     arguments = [x, blank(x.shape, of), offset, scale, 2 * half, 0, 0, 0, 0, 0, *last]
-    return Call(arguments, {1: expected}, (half, heads), roundings=8)
+    return RecipeCall(arguments, {1: expected}, (half, heads), roundings=8)
 
 
 _UNWRITTEN_SUMS = (

@@ -7,17 +7,17 @@ from torch.nn import functional
 
 from .elements import blank, element, ints, longs, numbers, pattern, wide
 from .elementwise import BINARY, exactly, result_of
-from .recipe import Call, Recipe
+from .recipe import Recipe, RecipeCall
 
 _FLOATS = ("float", "half", "bfloat")
 _COUNT = 24
 
 
-def _bessel(order: str, name: str, result: str) -> Call:
+def _bessel(order: str, name: str, result: str) -> RecipeCall:
     x = numbers(_COUNT, element(name), -3, 9)
     reference = torch.special.i0 if order == "0" else torch.special.i1
     expected = reference(wide(x).double())
-    return Call([x, blank(_COUNT, element(result))], {1: expected}, _COUNT, roundings=16)
+    return RecipeCall([x, blank(_COUNT, element(result))], {1: expected}, _COUNT, roundings=16)
 
 
 def _offsets(count: int, *bytes_each: int) -> torch.Tensor:
@@ -26,16 +26,16 @@ def _offsets(count: int, *bytes_each: int) -> torch.Tensor:
     return rows.contiguous()
 
 
-def _binary(operation: str, name: str) -> Call:
+def _binary(operation: str, name: str) -> RecipeCall:
     of, known = element(name), BINARY[operation]
     result = of if of.is_float else element("float")
     a, b = numbers(_COUNT, of, *known.first, seed=1), numbers(_COUNT, of, *known.second, seed=2)
     expected = result_of(known.reference, a.double(), b.double())
     offsets = _offsets(_COUNT, result.size, of.size, of.size)
-    return Call([a, b, blank(_COUNT, result), offsets], {2: expected}, _COUNT)
+    return RecipeCall([a, b, blank(_COUNT, result), offsets], {2: expected}, _COUNT)
 
 
-def _next_after(name: str) -> Call:
+def _next_after(name: str) -> RecipeCall:
     of = element(name)
     a, b = numbers(_COUNT, of, -3, 3, seed=1), numbers(_COUNT, of, -3, 3, seed=2)
     a[:4], b[4:6] = 0, a[4:6]
@@ -46,10 +46,10 @@ def _next_after(name: str) -> Call:
     moved = torch.where(a == 0, torch.where(b > 0, smallest, -smallest), moved)
     expected = torch.where(a == b, b, moved)
     offsets = _offsets(_COUNT, of.size, of.size, of.size)
-    return Call([a, b, blank(_COUNT, of), offsets], {2: expected.double()}, _COUNT, roundings=0)
+    return RecipeCall([a, b, blank(_COUNT, of), offsets], {2: expected.double()}, _COUNT, roundings=0)
 
 
-def _complex(operation: str, name: str) -> Call:
+def _complex(operation: str, name: str) -> RecipeCall:
     of = element(name)
     pairs = operation == "complex_mul"
     shape = (_COUNT, 2) if pairs else (_COUNT,)
@@ -61,18 +61,18 @@ def _complex(operation: str, name: str) -> Call:
         expected = torch.stack([x * y.cos(), x * y.sin()] if operation == "polar" else [x, y], -1)
     each = 2 * of.size if pairs else of.size
     offsets = _offsets(_COUNT, 2 * of.size, each, each)
-    return Call([a, b, blank((_COUNT, 2), of), offsets], {2: expected}, _COUNT, roundings=8)
+    return RecipeCall([a, b, blank((_COUNT, 2), of), offsets], {2: expected}, _COUNT, roundings=8)
 
 
-def _cross(name: str) -> Call:
+def _cross(name: str) -> RecipeCall:
     of, count = element(name), 7
     a, b = numbers((3, count), of, seed=1), numbers((3, count), of, seed=2)
     expected = exactly(torch.linalg.cross(wide(a).double(), wide(b).double(), dim=0), of)
     offsets = _offsets(count, of.size, of.size, of.size)
-    return Call([a, b, blank((3, count), of), offsets, count, count, count], {2: expected}, count, roundings=16)
+    return RecipeCall([a, b, blank((3, count), of), offsets, count, count, count], {2: expected}, count, roundings=16)
 
 
-def _triangle(kind: str, name: str) -> Call:
+def _triangle(kind: str, name: str) -> RecipeCall:
     of, rows, columns = element(name), 9, 7
     result = torch.int32 if name == "int" else torch.int64
     if kind == "tril":  # a diagonal of 0: the first row has one element, and below the square lies a rectangle
@@ -82,25 +82,25 @@ def _triangle(kind: str, name: str) -> Call:
         expected = torch.triu_indices(rows, columns).to(result)
         sizes = [0, columns, columns, 0]
     count = expected.shape[1]
-    return Call([blank(expected.shape, of), *sizes, count], {0: expected}, count)
+    return RecipeCall([blank(expected.shape, of), *sizes, count], {0: expected}, count)
 
 
-def _repeat(name: str) -> Call:
+def _repeat(name: str) -> RecipeCall:
     of = element(name)
     repeats = numbers(10, of, 0, 4)
     expected = torch.arange(10).repeat_interleave(repeats.long()).to(of.dtype)
-    return Call([repeats, repeats.long().cumsum(0), blank(expected.shape, of)], {2: expected}, 10)
+    return RecipeCall([repeats, repeats.long().cumsum(0), blank(expected.shape, of)], {2: expected}, 10)
 
 
-def _renorm(name: str) -> Call:
+def _renorm(name: str) -> RecipeCall:
     of, largest = element(name), 2.0
     norms = numbers(_COUNT, of, 0.5, 6)
     x = wide(norms)
     expected = torch.where(x > largest, largest / (x + 1e-7), torch.ones_like(x))
-    return Call([norms, blank(_COUNT, of), largest], {1: expected}, _COUNT)
+    return RecipeCall([norms, blank(_COUNT, of), largest], {1: expected}, _COUNT)
 
 
-def _searchsorted(name: str, result: str, sorter: str | None) -> Call:
+def _searchsorted(name: str, result: str, sorter: str | None) -> RecipeCall:
     of = element(name)
     boundaries, values = numbers(20, of, -9, 9), numbers(33, of, -9, 9, seed=1)
     order = wide(boundaries).argsort(stable=True)
@@ -109,10 +109,10 @@ def _searchsorted(name: str, result: str, sorter: str | None) -> Call:
     expected = torch.searchsorted(wide(ordered), wide(values), right=True).to(element(result).dtype)
     given = boundaries if sorter else ordered
     arguments = [values, given, blank(33, element(result)), 33, 20, 33, 1, 1]
-    return Call([*arguments, order] if sorter else arguments, {2: expected}, (32, 1), (32, 1))
+    return RecipeCall([*arguments, order] if sorter else arguments, {2: expected}, (32, 1), (32, 1))
 
 
-def _histogram(name: str) -> Call:
+def _histogram(name: str) -> RecipeCall:
     of, count, bins = element(name), 30, 5
     x = numbers(count, of, -2, 2)
     edges = torch.linspace(-2, 2, bins + 1, dtype=of.dtype)
@@ -123,10 +123,10 @@ def _histogram(name: str) -> Call:
         *(x, x, local, ints(range(count)), 1, edges, longs([bins + 1]), edges[:1].clone(), edges[-1:].clone()),
         *(longs([bins, 1]), 2, 0),
     ]
-    return Call(arguments, {2: expected}, count)
+    return RecipeCall(arguments, {2: expected}, count)
 
 
-def _index_offset() -> Call:
+def _index_offset() -> RecipeCall:
     shape, strides = (3, 4, 5), (160, 4, 32)
     count = 60
     expected = sum(
@@ -135,10 +135,10 @@ def _index_offset() -> Call:
     )
     assert isinstance(expected, torch.Tensor)
     arguments = [ints(strides), blank(count, element("int")), ints(shape), 3]
-    return Call(arguments, {1: expected.int()}, count)
+    return RecipeCall(arguments, {1: expected.int()}, count)
 
 
-def _im2col(name: str) -> Call:
+def _im2col(name: str) -> RecipeCall:
     of, batch, channels, height, width = element(name), 2, 3, 6, 7
     kernel, padding, stride, dilation = (2, 3), 1, 2, 1
     x = numbers((batch, channels, height, width), of)
@@ -150,18 +150,18 @@ def _im2col(name: str) -> Call:
         *(x, blank(columns.shape, of), [kernel[1], kernel[0], dilation, dilation], [padding, padding, stride, stride]),
         *([s[3], s[2], s[1], s[0]], [o[2], o[1], o[0], out_width], [width, height, channels, batch]),
     ]
-    return Call(arguments, {1: expected}, (columns.shape[2], channels, batch), casts={2: "int32", 3: "int32"})
+    return RecipeCall(arguments, {1: expected}, (columns.shape[2], channels, batch), casts={2: "int32", 3: "int32"})
 
 
-def _matmul(name: str) -> Call:
+def _matmul(name: str) -> RecipeCall:
     of, rows, inner, columns = element(name), 5, 9, 6
     a, b = numbers((rows, inner), of, -1, 1, seed=1), numbers((inner, columns), of, -1, 1, seed=2)
     strides = [*a.stride(), *b.stride(), columns, 1]
     arguments = [a, b, blank((rows, columns), of), strides, [rows, inner, columns, 0]]
-    return Call(arguments, {2: wide(a) @ wide(b)}, rows * columns, casts={4: "int32"}, roundings=16)
+    return RecipeCall(arguments, {2: wide(a) @ wide(b)}, rows * columns, casts={4: "int32"}, roundings=16)
 
 
-def _unfold_backward(name: str) -> Call:
+def _unfold_backward(name: str) -> RecipeCall:
     of, shape, size, step = element(name), (3, 10), 4, 2
     windows = torch.zeros(shape).unfold(1, size, step)
     gradient = numbers(tuple(windows.shape), of)
@@ -172,10 +172,10 @@ def _unfold_backward(name: str) -> Call:
         *(gradient, blank(shape, of), longs(gradient.stride()), longs(shape), longs((shape[1], 1))),
         [1, size, step, len(shape)],
     ]
-    return Call(arguments, {1: expected}, shape[0] * shape[1], casts={5: "int32"})
+    return RecipeCall(arguments, {1: expected}, shape[0] * shape[1], casts={5: "int32"})
 
 
-def _int4_matmul(group: str, name: str) -> Call:
+def _int4_matmul(group: str, name: str) -> RecipeCall:
     of, rows, inner, columns = element(name), 2, 256, 8
     a = numbers((rows, inner), of, -1, 1)
     weights = numbers((columns, inner), element("uchar"), 0, 15, seed=1)
@@ -187,19 +187,19 @@ def _int4_matmul(group: str, name: str) -> Call:
     both = torch.stack([scales, zeros], -1).contiguous()
     arguments = [a, content, both, blank((rows, columns), of), [rows, inner, columns, 0]]
     threads = (columns // 4 * 32, 1, rows)
-    return Call(arguments, {3: wide(a) @ each.t()}, threads, (32, 1, 1), casts={4: "int32"}, roundings=32)
+    return RecipeCall(arguments, {3: wide(a) @ each.t()}, threads, (32, 1, 1), casts={4: "int32"}, roundings=32)
 
 
-def _pack_int4() -> Call:
+def _pack_int4() -> RecipeCall:
     rows, columns = 3, 4
     weights = numbers((rows, columns), element("int"), -(2**31), 2**31 - 1)
     content = weights.view(torch.uint8)
     expected = (content << 4) | (content >> 4)
     arguments = [weights, blank(expected.shape, element("uchar")), [rows, columns]]
-    return Call(arguments, {1: expected}, (rows, columns), casts={2: "int32"})
+    return RecipeCall(arguments, {1: expected}, (rows, columns), casts={2: "int32"})
 
 
-def _bicubic(name: str) -> Call:
+def _bicubic(name: str) -> RecipeCall:
     of, shape, size = element(name), (2, 3, 6, 7), (9, 11)
     x = numbers(shape, of, -1, 1)
     expected = functional.interpolate(wide(x), size, mode="bicubic", align_corners=False)
@@ -210,7 +210,7 @@ def _bicubic(name: str) -> Call:
         *([shape[3], shape[2], shape[1], shape[0]], [size[1], size[0], shape[1], shape[0]]),
         *([shape[3] / size[1], shape[2] / size[0]], 0),
     ]
-    return Call(arguments, {1: expected}, size[0] * size[1], roundings=32)
+    return RecipeCall(arguments, {1: expected}, size[0] * size[1], roundings=32)
 
 
 def _names(*names: str) -> str:

@@ -12,7 +12,7 @@ from ...metal import Mode
 
 
 @dataclass(frozen=True)
-class Call:
+class RecipeCall:
     """One launch and its result.
 
     Attributes:
@@ -57,12 +57,12 @@ class Recipe:
     project: str
     file: str
     kernels: str
-    call: Callable[..., Call]
+    call: Callable[..., RecipeCall]
     constants: Mapping[int | str, bool | int | float] = field(default_factory=dict)
     defect: str = ""
     defect_shows_in: tuple[Mode, ...] = ("fast", "checked")
 
-    def call_of(self, kernel: str) -> Call | None:
+    def call_of(self, kernel: str) -> RecipeCall | None:
         """The launch of the kernel of this name; None where the recipe is not for it."""
         match = re.fullmatch(self.kernels, kernel)
         return self.call(**match.groupdict()) if match else None

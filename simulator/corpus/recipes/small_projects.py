@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from .elements import blank, element, numbers, packed, pattern, wide
 from .elementwise import BINARY, UNARY, Unary, exactly
-from .recipe import Call, Recipe, ceil_div
+from .recipe import Recipe, RecipeCall, ceil_div
 
 _FLOAT, _HALF, _BYTE = element("float"), element("half"), element("u8")
 
@@ -29,28 +29,30 @@ _ACTIVATIONS: dict[str, Unary] = {
 }
 
 
-def _activation(operation: str, name: str) -> Call:
+def _activation(operation: str, name: str) -> RecipeCall:
     of, known = element(name), _ACTIVATIONS[operation]
     width = 24  # a float4 is read where a row begins
     x = numbers((_TOKENS, width), of)
     arguments = [blank(x.shape, of), x, width]
-    return Call(arguments, {0: known.reference(wide(x))}, (ceil_div(width, 8), _TOKENS), roundings=known.roundings)
+    return RecipeCall(
+        arguments, {0: known.reference(wide(x))}, (ceil_div(width, 8), _TOKENS), roundings=known.roundings
+    )
 
 
-def _gated_activation(second: str | None, operation: str, name: str) -> Call:
+def _gated_activation(second: str | None, operation: str, name: str) -> RecipeCall:
     of, known, width = element(name), _ACTIVATIONS[operation], 28
     x = numbers((_TOKENS, 2 * width), of)
     first, other = wide(x).chunk(2, -1)
     expected = first * known.reference(other) if second else known.reference(first) * other
     more = [_FATRELU] if operation == "fatrelu" else []
     arguments = [blank((_TOKENS, width), of), x, width, *more]
-    return Call(arguments, {0: expected}, (ceil_div(width, 8), _TOKENS), roundings=2 * known.roundings)
+    return RecipeCall(arguments, {0: expected}, (ceil_div(width, 8), _TOKENS), roundings=2 * known.roundings)
 
 
-def _relu(name: str) -> Call:
+def _relu(name: str) -> RecipeCall:
     of = element(name)
     x = numbers(30, of)
-    return Call([x, blank(30, of)], {1: torch.relu(wide(x))}, 30)
+    return RecipeCall([x, blank(30, of)], {1: torch.relu(wide(x))}, 30)
 
 
 # ------------------------------------------------------------------------------------------ torchao
@@ -61,7 +63,7 @@ def _bits_of(weights: torch.Tensor, bits: int) -> torch.Tensor:
     return eight.sum(-1).to(torch.uint8)
 
 
-def _low_bit_matmul(bits: str, group: str, name: str) -> Call:
+def _low_bit_matmul(bits: str, group: str, name: str) -> RecipeCall:
     of, rows, inner, columns, width = element(name), 2, 256, 3, int(bits)
     a = numbers((rows, inner), of, -1, 1)
     weights = numbers((columns, inner), element("long"), 0, 2**width - 1, seed=1)
@@ -69,22 +71,22 @@ def _low_bit_matmul(bits: str, group: str, name: str) -> Call:
     scales, zeros = numbers((columns, groups), of, 0.02, 0.05, seed=2), numbers((columns, groups), of, -1, 1, seed=3)
     each = weights * wide(scales).repeat_interleave(int(group), 1) + wide(zeros).repeat_interleave(int(group), 1)
     arguments = [a, _bits_of(weights, width), scales, zeros, blank((rows, columns), of), [rows, inner, columns, 0]]
-    return Call(arguments, {4: wide(a) @ each.t()}, (columns, rows), casts={5: "int32"}, roundings=32)
+    return RecipeCall(arguments, {4: wide(a) @ each.t()}, (columns, rows), casts={5: "int32"}, roundings=32)
 
 
 # ------------------------------------------------------------------------------------------ mccl
 _COUNT = 45  # five whole steps of eight, and what remains
 
 
-def _into(operation: str, name: str) -> Call:
+def _into(operation: str, name: str) -> RecipeCall:
     of = element(name)
     operate = BINARY[{"min": "minimum", "max": "maximum", "product": "mul"}.get(operation, "add")].reference
     target, source = numbers(_COUNT, of, -3, 3), numbers(_COUNT, of, -3, 3, seed=1)
     expected = exactly(operate(wide(target), wide(source)), of)
-    return Call([target, source, _COUNT, 1], {0: expected}, ceil_div(_COUNT, 8))
+    return RecipeCall([target, source, _COUNT, 1], {0: expected}, ceil_div(_COUNT, 8))
 
 
-def _scaled(adds: str | None, name: str) -> Call:
+def _scaled(adds: str | None, name: str) -> RecipeCall:
     of = element(name)
     factor = 0.5 if of.is_float else 3.0
     target, source = numbers(_COUNT, of, -3, 3), numbers(_COUNT, of, -3, 3, seed=1)
@@ -92,14 +94,14 @@ def _scaled(adds: str | None, name: str) -> Call:
     given = [source] if adds else []
     casts = {1 + len(given): of.cast} if of.cast else {}
     arguments = [target, *given, factor, _COUNT, 1]
-    return Call(arguments, {0: exactly(total, of)}, ceil_div(_COUNT, 8), casts=casts)
+    return RecipeCall(arguments, {0: exactly(total, of)}, ceil_div(_COUNT, 8), casts=casts)
 
 
 _BATCH, _LENGTH, _POINTS, _HOP = 2, 64, 16, 8
 _FRAMES, _FREQUENCIES = (_LENGTH - _POINTS) // _HOP + 1, _POINTS // 2 + 1
 
 
-def _spectrum() -> Call:
+def _spectrum() -> RecipeCall:
     x, window = numbers((_BATCH, _LENGTH), _FLOAT, -1, 1), torch.hann_window(_POINTS)
     frames = wide(x).unfold(1, _POINTS, _HOP) * window.double()
     spectrum = torch.fft.rfft(frames).transpose(1, 2)
@@ -107,19 +109,19 @@ def _spectrum() -> Call:
     sizes = [_BATCH, _LENGTH, _LENGTH, _POINTS, _HOP, _FRAMES, _FREQUENCIES, int(math.log2(_POINTS))]
     arguments = [x, window, blank(shape, _FLOAT), blank(shape, _FLOAT), *sizes]
     expected = {2: spectrum.real.contiguous(), 3: spectrum.imag.contiguous()}
-    return Call(arguments, expected, (_BATCH, _FRAMES, 1), roundings=32)
+    return RecipeCall(arguments, expected, (_BATCH, _FRAMES, 1), roundings=32)
 
 
-def _signal() -> Call:
+def _signal() -> RecipeCall:
     x, window = numbers((_BATCH, _FRAMES, _POINTS), _FLOAT, -1, 1), torch.hann_window(_POINTS)
     spectrum = torch.fft.rfft(wide(x)).transpose(1, 2)
     real, imaginary = spectrum.real.float().contiguous(), spectrum.imag.float().contiguous()
     sizes = [_BATCH, _POINTS, _FRAMES, _FREQUENCIES, int(math.log2(_POINTS))]
     arguments = [real, imaginary, window, blank(x.shape, _FLOAT), *sizes]
-    return Call(arguments, {3: wide(x) * window.double()}, (_BATCH, _FRAMES, 1), roundings=32)
+    return RecipeCall(arguments, {3: wide(x) * window.double()}, (_BATCH, _FRAMES, 1), roundings=32)
 
 
-def _overlap_add() -> Call:
+def _overlap_add() -> RecipeCall:
     x = numbers((_BATCH, _FRAMES, _POINTS), _FLOAT, -1, 1)
     total, times = (
         torch.zeros((_BATCH, _LENGTH), dtype=torch.float64),
@@ -130,16 +132,16 @@ def _overlap_add() -> Call:
         times[:, frame * _HOP : frame * _HOP + _POINTS] += 1
     shape = (_BATCH, _LENGTH)
     arguments = [x, blank(shape, _FLOAT), blank(shape, _FLOAT), _BATCH, _LENGTH, _POINTS, _HOP, _FRAMES, 1e-8]
-    return Call(arguments, {1: total, 2: times.clamp(min=1e-8)}, (_BATCH, _LENGTH, 1))
+    return RecipeCall(arguments, {1: total, 2: times.clamp(min=1e-8)}, (_BATCH, _LENGTH, 1))
 
 
-def _normalised() -> Call:
+def _normalised() -> RecipeCall:
     total, times = numbers(_COUNT, _FLOAT), numbers(_COUNT, _FLOAT, 0.5, 3, seed=1)
-    return Call([total, times, _COUNT], {0: wide(total) / wide(times)}, 48)
+    return RecipeCall([total, times, _COUNT], {0: wide(total) / wide(times)}, 48)
 
 
 # ------------------------------------------------------------------------------------------ metal-gauss
-def _adam() -> Call:
+def _adam() -> RecipeCall:
     rate, first, second, epsilon, step = 0.01, 0.9, 0.999, 1e-8, 3
     p, g = numbers(_COUNT, _FLOAT), numbers(_COUNT, _FLOAT, seed=1)
     m, v = numbers(_COUNT, _FLOAT, -1, 1, seed=2), numbers(_COUNT, _FLOAT, 0.1, 1, seed=3)
@@ -148,7 +150,7 @@ def _adam() -> Call:
     square = second * wide(v) + (1 - second) * wide(g) ** 2
     moved = wide(p) - rate / corrections[0] * mean / (square.sqrt() / corrections[1] + epsilon)
     sizes = packed(struct.pack("<I6f", _COUNT, rate, first, second, epsilon, *corrections))
-    return Call([p, g, m, v, sizes], {0: moved, 2: mean, 3: square}, 48, roundings=8)
+    return RecipeCall([p, g, m, v, sizes], {0: moved, 2: mean, 3: square}, 48, roundings=8)
 
 
 # ------------------------------------------------------------------------------------------ mps-bitsandbytes
@@ -159,24 +161,24 @@ def _tiles() -> tuple[tuple[int, int], tuple[int, int]]:
     return (ceil_div(_N, 32) * 8, ceil_div(_M, 32) * 8), (8, 8)
 
 
-def _int8_matmul() -> Call:
+def _int8_matmul() -> RecipeCall:
     a, b = numbers((_M, _K), element("char"), -100, 100), numbers((_K, _N), element("char"), -100, 100, seed=1)
     arguments = [a, b, blank((_M, _N), element("int")), _M, _N, _K]
-    return Call(arguments, {2: (wide(a) @ wide(b)).int()}, *_tiles())
+    return RecipeCall(arguments, {2: (wide(a) @ wide(b)).int()}, *_tiles())
 
 
-def _int8_matmul_dequantized() -> Call:
+def _int8_matmul_dequantized() -> RecipeCall:
     a, b = numbers((_M, _K), element("char"), -100, 100), numbers((_K, _N), element("char"), -100, 100, seed=1)
     rows, columns = numbers(_M, _FLOAT, 0.5, 2, seed=2), numbers(_N, _FLOAT, 0.5, 2, seed=3)
     expected = (wide(a) @ wide(b)) * wide(rows)[:, None] * wide(columns) / 127**2
-    return Call([a, b, blank((_M, _N), _HALF), rows, columns, _M, _N, _K], {2: expected}, *_tiles())
+    return RecipeCall([a, b, blank((_M, _N), _HALF), rows, columns, _M, _N, _K], {2: expected}, *_tiles())
 
 
-def _dequantized() -> Call:
+def _dequantized() -> RecipeCall:
     x = numbers((_M, _N), element("int"), -20000, 20000)
     rows, columns = numbers(_M, _FLOAT, 0.5, 2, seed=2), numbers(_N, _FLOAT, 0.5, 2, seed=3)
     expected = wide(x) * wide(rows)[:, None] * wide(columns) / 127**2
-    return Call([x, blank((_M, _N), _HALF), rows, columns, _M, _N], {1: expected}, (40, 40))
+    return RecipeCall([x, blank((_M, _N), _HALF), rows, columns, _M, _N], {1: expected}, (40, 40))
 
 
 # ------------------------------------------------------------------------------------------ fp4-fp8-for-torch-mps
@@ -189,65 +191,65 @@ _FLOAT8 = {
 _FP4 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6, 0, -0.5, -1, -1.5, -2, -3, -4, -6], dtype=torch.float64)
 
 
-def _of_float8(kind: str, name: str) -> Call:
+def _of_float8(kind: str, name: str) -> RecipeCall:
     content = torch.arange(256).to(torch.uint8)
     expected = content.view(_FLOAT8[kind]).double()
-    return Call([content, blank(256, element(name)), 256], {1: expected}, 256, roundings=1, least=0)
+    return RecipeCall([content, blank(256, element(name)), 256], {1: expected}, 256, roundings=1, least=0)
 
 
-def _of_e4m3(name: str) -> Call:
+def _of_e4m3(name: str) -> RecipeCall:
     return _of_float8("e4m3fn", name)
 
 
-def _of_powers() -> Call:
+def _of_powers() -> RecipeCall:
     content = torch.arange(256).to(torch.uint8)
     expected = torch.exp2(content.double() - 127)
     expected[255] = math.nan
-    return Call([content, blank(256, _FLOAT), 256], {1: expected}, 256, roundings=1, least=0)
+    return RecipeCall([content, blank(256, _FLOAT), 256], {1: expected}, 256, roundings=1, least=0)
 
 
-def _to_float8(kind: str) -> Call:
+def _to_float8(kind: str) -> RecipeCall:
     """Numbers of all sizes that the type has, and smaller ones."""
     powers = numbers(400, _FLOAT, -14, 7, seed=1).double().exp2()
     x = (powers * (1 - 2 * (torch.arange(400) % 2))).float()
     expected = x.to(_FLOAT8[kind]).view(torch.uint8)
-    return Call([x, blank(400, _BYTE), 400], {1: expected}, 400)
+    return RecipeCall([x, blank(400, _BYTE), 400], {1: expected}, 400)
 
 
-def _to_e4m3() -> Call:
+def _to_e4m3() -> RecipeCall:
     return _to_float8("e4m3fn")
 
 
-def _of_pairs() -> Call:
+def _of_pairs() -> RecipeCall:
     content = numbers(40, _BYTE, 0, 255)
     values = torch.stack([content & 15, content >> 4], 1).long()
-    return Call([content, blank((40, 2), _HALF), 40], {1: _FP4[values]}, 40)
+    return RecipeCall([content, blank((40, 2), _HALF), 40], {1: _FP4[values]}, 40)
 
 
-def _to_pairs() -> Call:
+def _to_pairs() -> RecipeCall:
     x = numbers((40, 2), _FLOAT, -7, 7)
     nearest = (wide(x).abs()[..., None] - _FP4[:8]).abs().argmin(-1) + 8 * (wide(x) < 0)
     expected = (nearest[:, 0] | nearest[:, 1] << 4).to(torch.uint8)
-    return Call([x, blank(40, _BYTE), 40], {1: expected}, 40)
+    return RecipeCall([x, blank(40, _BYTE), 40], {1: expected}, 40)
 
 
-def _lookup(name: str) -> Call:
+def _lookup(name: str) -> RecipeCall:
     of = element(name)
     content, table = numbers(50, _BYTE, 0, 255), numbers(256, of, seed=1)
-    return Call([content, table, blank(50, of), 50], {2: wide(table)[content.long()]}, 64, roundings=0)
+    return RecipeCall([content, table, blank(50, of), 50], {2: wide(table)[content.long()]}, 64, roundings=0)
 
 
 # ------------------------------------------------------------------------------------------ TinyChatEngine, evo2-metal
-def _matmul() -> Call:
+def _matmul() -> RecipeCall:
     rows, columns, inner = 5, 8, 32
     a, b = numbers((rows, inner), _FLOAT, -1, 1), numbers((columns, inner), _FLOAT, -1, 1, seed=1)
     sizes = packed(struct.pack("<4I", rows, columns, inner, 32))
-    return Call(
+    return RecipeCall(
         [a, b, blank((rows, columns), _FLOAT), sizes], {2: wide(a) @ wide(b).t()}, (columns, rows), roundings=32
     )
 
 
-def _int4_matmul() -> Call:
+def _int4_matmul() -> RecipeCall:
     rows, columns, inner, group = 5, 8, 64, 32
     a, content = numbers((rows, inner), _FLOAT, -1, 1), numbers((columns, inner // 2), _BYTE, 0, 255, seed=1)
     scales = numbers((columns, inner // group), _FLOAT, 0.1, 0.2, seed=2)
@@ -255,10 +257,10 @@ def _int4_matmul() -> Call:
     each = weights * wide(scales).repeat_interleave(group, 1)
     sizes = packed(struct.pack("<4I", rows, columns, inner, group))
     arguments = [a, content, blank((rows, columns), _FLOAT), scales, sizes]
-    return Call(arguments, {2: wide(a) @ each.t()}, (columns, rows), roundings=32)
+    return RecipeCall(arguments, {2: wide(a) @ each.t()}, (columns, rows), roundings=32)
 
 
-def _attention() -> Call:
+def _attention() -> RecipeCall:
     length, width, rows, columns = 40, 32, 16, 16
     q, k, v = (numbers((length, width), _FLOAT, -1, 1, seed=seed) for seed in range(3))
     scale = width**-0.5
@@ -266,10 +268,12 @@ def _attention() -> Call:
     arguments = [q, k, v, blank(q.shape, _FLOAT), length, width, columns, rows, scale]
     tile = columns * width * 4
     groups = ceil_div(length, rows)
-    return Call(arguments, {3: expected}, groups * rows, rows, threadgroup_lengths={0: tile, 1: tile}, roundings=32)
+    return RecipeCall(
+        arguments, {3: expected}, groups * rows, rows, threadgroup_lengths={0: tile, 1: tile}, roundings=32
+    )
 
 
-_MCCL: tuple[tuple[str, str, Callable[..., Call]], ...] = (
+_MCCL: tuple[tuple[str, str, Callable[..., RecipeCall]], ...] = (
     ("spectra", "stft_rfft_frame", _spectrum),
     ("overlap and add", "stft_overlap_add", _overlap_add),
     ("normalise", "stft_normalize_ola", _normalised),

@@ -17,7 +17,7 @@ from mpsmith.simulator.corpus import recipes as recipes_module
 from mpsmith.simulator.corpus.executing import execute_project, spread
 from mpsmith.simulator.corpus.kernels_page import page, summary
 from mpsmith.simulator.corpus.projects import Project, projects
-from mpsmith.simulator.corpus.recipes import RECIPES, Call, Recipe
+from mpsmith.simulator.corpus.recipes import RECIPES, Recipe, RecipeCall
 
 MADE_UP = Project(
     name="made-up",
@@ -43,11 +43,11 @@ kernel void beyond_float(device const float* x, device float* y, POSITION) { y[i
 """
 
 
-def _times(word: str, name: str) -> Call:
+def _times(word: str, name: str) -> RecipeCall:
     x = torch.arange(8, dtype=torch.float32 if name == "float" else torch.int32)
     expected = x * {"twice": 2, "thrice": 3, "beyond": 1}[word]
     out = torch.full_like(x, 77)
-    return Call([x, out], {1: expected.double() if name == "float" else expected}, 8)
+    return RecipeCall([x, out], {1: expected.double() if name == "float" else expected}, 8)
 
 
 MADE_UP_RECIPES = (
@@ -110,7 +110,7 @@ class TestRunningCorpusKernels:
             "twice_float",
             "twice_int",
         }
-        assert "| made-up | times.metal" in written.read_text().replace("   ", "")
+        assert "| made-up | times.metal" in " ".join(written.read_text().split())
         monkeypatch.setattr(recipes_module, "RECIPES", good)
         assert CliRunner().invoke(app, arguments).exit_code == 0
         assert "What does not agree" not in written.read_text()
@@ -151,6 +151,7 @@ metal-gauss: adam_step
 mps-bitsandbytes: int8_matmul_tiled int8_matmul_dequant dequantize_int32_to_fp16
 fp4-fp8-for-torch-mps: fp8_e5m2fnuz_to_half_arithmetic_kernel fp8_to_half_kernel
 fp4-fp8-for-torch-mps: fp8_e8m0fnu_to_float_arithmetic_kernel float_to_fp8_e5m2_arithmetic_kernel float_to_fp8_kernel
+fp4-fp8-for-torch-mps: float_to_fp8_e4m3fnuz_arithmetic_kernel
 fp4-fp8-for-torch-mps: fp4x2_to_half_kernel float_to_fp4x2_kernel fp8_lut_to_half_kernel
 TinyChatEngine: matmul matmulInt4
 evo2-metal: flash_attention_forward
