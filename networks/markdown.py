@@ -19,8 +19,8 @@ def page(standings: Sequence[NetworkStanding], observations: Sequence[Observatio
 
 def _blocks(standings: Sequence[NetworkStanding], observations: Sequence[Observation], command: str) -> Iterator[str]:
     yield "# Networks, release by release"
-    yield _filled(
-        f"{in_brief(standings, observations)} `{command}` writes this page; "
+    written = f"{in_brief(standings, observations)}\n`{command}` writes this page;\n"  # a command is on one line
+    yield written + _filled(
         "`mpsmith networks --model package.module:function` does the same for a network of your own: the function "
         "returns a torch.nn.Module and a tuple of its inputs, or a `mpsmith.networks.workload.Workload` that also says "
         "how a step of inference goes and what the loss is."
