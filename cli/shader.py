@@ -129,13 +129,13 @@ def corpus(
     as_json: AsJson = False,
 ) -> None:
     """Compile the Metal of public projects and print which files are accepted; exit with 1 if one is refused."""
-    from ..simulator.corpus.compiling import FileStanding, compile_project
+    from ..simulator.corpus.compiling import CompiledFile, compile_project
     from ..simulator.corpus.fetching import tree_of
     from ..simulator.corpus.page import page, table
     from ..simulator.corpus.projects import chosen, parse_trees
 
     trees = parse_trees(tree or [])
-    results: list[FileStanding] = []
+    results: list[CompiledFile] = []
     missing = []
     for one in chosen(project or []):
         folder = trees.get(one.name) or tree_of(one, fetch)

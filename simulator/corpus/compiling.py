@@ -17,7 +17,7 @@ Standing = Literal["accepted", "refused", "not supported"]
 
 
 @dataclass(frozen=True)
-class FileStanding:
+class CompiledFile:
     """How a program fared: `reason` is its first error, empty where there is none."""
 
     project: str
@@ -27,7 +27,7 @@ class FileStanding:
     reason: str
 
 
-def compile_project(project: Project, tree: Path) -> Iterator[FileStanding]:
+def compile_project(project: Project, tree: Path) -> Iterator[CompiledFile]:
     """A result for each program, in the order of their names."""
     root = tree / project.root
     for source in project.sources(tree):
@@ -39,4 +39,4 @@ def compile_project(project: Project, tree: Path) -> Iterator[FileStanding]:
         if first is not None and first.rule in _HAS_NOTHING_FOR:
             standing = "not supported"
         reason = "" if first is None else f"{Path(first.file).name}:{first.line}: {first.message}"
-        yield FileStanding(project.name, project.version, str(source.file.relative_to(root)), standing, reason)
+        yield CompiledFile(project.name, project.version, str(source.file.relative_to(root)), standing, reason)

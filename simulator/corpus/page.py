@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from tabulate import tabulate
 
-from .compiling import FileStanding
+from .compiling import CompiledFile
 from .projects import Project
 
 _INTRODUCTION = """\
@@ -19,7 +19,7 @@ MetalPerformancePrimitives.
 """
 
 
-def summary(results: Sequence[FileStanding]) -> list[dict[str, object]]:
+def summary(results: Sequence[CompiledFile]) -> list[dict[str, object]]:
     """A row for each project: how many of its files were accepted, are not supported, or refused."""
     rows: dict[str, dict[str, object]] = {}
     for result in results:
@@ -35,13 +35,13 @@ def summary(results: Sequence[FileStanding]) -> list[dict[str, object]]:
     return list(rows.values())
 
 
-def table(results: Sequence[FileStanding]) -> str:
+def table(results: Sequence[CompiledFile]) -> str:
     """The summary for a terminal, and below it each file that was not accepted with its first error."""
     reasons = [f"{r.standing}: {r.project} {r.file}\n  {r.reason}" for r in results if r.standing != "accepted"]
     return "\n".join([tabulate(summary(results), headers="keys"), *reasons])
 
 
-def page(results: Sequence[FileStanding], missing: Iterable[Project]) -> str:
+def page(results: Sequence[CompiledFile], missing: Iterable[Project]) -> str:
     """The documentation's page."""
     parts = [_INTRODUCTION, tabulate(summary(results), headers="keys", tablefmt="github")]
     refused = [r for r in results if r.standing != "accepted"]

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from mpsmith.cli import app
 from mpsmith.errors import MpsmithError
 from mpsmith.simulator.corpus import projects as projects_module
-from mpsmith.simulator.corpus.compiling import FileStanding, compile_project
+from mpsmith.simulator.corpus.compiling import CompiledFile, compile_project
 from mpsmith.simulator.corpus.fetching import tree_of
 from mpsmith.simulator.corpus.page import page, table
 from mpsmith.simulator.corpus.projects import Project, chosen, parse_trees, projects
@@ -113,9 +113,9 @@ def test_files_are_accepted_refused_or_not_supported(tree: Path) -> None:
 
 def test_tables_count_files_and_name_those_that_are_not_accepted() -> None:
     results = [
-        FileStanding("a", "1", "x.metal", "accepted", ""),
-        FileStanding("a", "1", "y.metal", "refused", "y.metal:1: no such thing"),
-        FileStanding("b", "2", "z.metal", "not supported", "z.metal:1: tensors"),
+        CompiledFile("a", "1", "x.metal", "accepted", ""),
+        CompiledFile("a", "1", "y.metal", "refused", "y.metal:1: no such thing"),
+        CompiledFile("b", "2", "z.metal", "not supported", "z.metal:1: tensors"),
     ]
     text = table(results)
     assert [line.split() for line in text.split("\n")[2:4]] == [
