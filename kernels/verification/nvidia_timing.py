@@ -19,7 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from ...audit.tree import leaves, map_leaves
 from ...errors import one_line
 from ...simulator.nvidia import default_driver, synchronize
-from ...simulator.nvidia.recording import Replay
+from ...simulator.nvidia.recording import LaunchReplay
 from ..runtime import catalog
 from .timing import workload_of
 from .workload import Workload
@@ -150,7 +150,7 @@ def _is_plain(timing: NvidiaTiming) -> bool:
 
 
 def _shipped_microseconds(recorded: Sequence[ShippedLaunch]) -> float:
-    replays = [Replay(default_driver(), code, recording) for recording, code in recorded]
+    replays = [LaunchReplay(default_driver(), code, recording) for recording, code in recorded]
 
     def call() -> None:
         stream = torch.cuda.current_stream().cuda_stream

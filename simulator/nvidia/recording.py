@@ -166,7 +166,7 @@ def _is_inline(buffer: Buffer) -> bool:
     return not hasattr(buffer.owner, "untyped_storage")
 
 
-class Replay:
+class LaunchReplay:
     """A recording in the GPU's memory, to be launched any number of times; `close` gives the memory back.
 
     Raises:
@@ -236,7 +236,7 @@ def replay(driver: Driver, code: AirCode, recording: RecordedLaunch) -> list[byt
     Raises:
         NvidiaError: the driver refuses the PTX or the launch, or the kernel does what a GPU does not forgive.
     """
-    there = Replay(driver, code, recording)
+    there = LaunchReplay(driver, code, recording)
     try:
         there.launch()
         return there.results()
