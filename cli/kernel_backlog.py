@@ -105,7 +105,9 @@ def _without_a_rule(found: Sequence[Backlog]) -> Iterator[tuple[str, ...]]:
         for one in each.explanation.unexplained:
             key = (one.entry, one.verdict.value)
             message = one.message.replace("|", "/")
-            messages.setdefault(key, message[:_MESSAGE] + "..." * (len(message) > _MESSAGE))
+            messages.setdefault(
+                key, message if len(message) <= _MESSAGE else message[:_MESSAGE].rpartition(" ")[0] + " ..."
+            )
             counted[key] += one.cases
     for key in sorted(messages):
         yield *key, messages[key], *(str(counted[key]) if counted[key] else "-" for counted in counts)
