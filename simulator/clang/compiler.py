@@ -7,6 +7,7 @@ import importlib.util
 import os
 import platform
 import re
+import signal
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,10 +33,17 @@ class ToolRun:
 
 @dataclass(frozen=True)
 class Limits:
-    """What one run of the compiler may take: code that is not trusted could ask for any amount."""
+    """What one run of the compiler may take: code that is not trusted could ask for any amount.
+
+    Attributes:
+        seconds: by the clock on the wall.
+        memory: bytes of address space.
+        processor_seconds: of processor time, which a busy machine does not use up; None for no such limit.
+    """
 
     seconds: float
-    memory: int  # bytes of address space
+    memory: int
+    processor_seconds: int | None = None
 
 
 @dataclass(frozen=True)
@@ -72,7 +80,7 @@ class Clang:
 
         Raises:
             CompilerMissingError: the program does not start.
-            CompilerLimitError: it takes more time than its limit.
+            CompilerLimitError: it takes more time than its limits.
         """
         # Zig keeps what it built for linking; without these, in places that may not be writable.
         kept = {name: str(cache_folder() / "zig") for name in ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR")}
@@ -91,7 +99,7 @@ class Clang:
             raise CompilerMissingError(f"the compiler of the ziglang package does not start: {error}") from None
         with process:
             if limits:
-                _limit_memory(process.pid, limits.memory)
+                _limit(process.pid, limits)
             try:
                 stdout, stderr = process.communicate(source, timeout=limits.seconds if limits else None)
             except subprocess.TimeoutExpired as expired:
@@ -100,17 +108,23 @@ class Clang:
             except BaseException:
                 process.kill()
                 raise
+        if limits and process.returncode == -signal.SIGXCPU:
+            raise CompilerLimitError(f"it takes the compiler more than {limits.processor_seconds} s of processor time")
         return ToolRun(process.returncode == 0, stdout, stderr)
 
 
-def _limit_memory(process: int, memory: int) -> None:
-    """Limits the address space of a process that has just been started, where the system can."""
+def _limit(process: int, limits: Limits) -> None:
+    """Limits what a process that has just been started may take, where the system can."""
     import resource
 
     limit = getattr(resource, "prlimit", None)  # Linux
-    if limit:
-        with contextlib.suppress(ProcessLookupError):
-            limit(process, resource.RLIMIT_AS, (memory, memory))
+    if not limit:
+        return
+    with contextlib.suppress(ProcessLookupError):
+        limit(process, resource.RLIMIT_AS, (limits.memory, limits.memory))
+        if limits.processor_seconds is not None:
+            # At the first limit comes a signal that can be told from others, at the second one that cannot be ignored.
+            limit(process, resource.RLIMIT_CPU, (limits.processor_seconds, limits.processor_seconds + 1))
 
 
 def locate(more: Sequence[Path] = ()) -> Clang | None:

@@ -12,8 +12,8 @@ from typing import Literal
 
 from ...cache import cache_folder
 from ...fingerprint import fingerprint, fingerprint_of_code
-from ..clang import BuildCache, Clang, CompilerMissingError, InternalCompilerError, installed
-from ..clang.compiler import PLAIN_MESSAGES
+from ..clang import BuildCache, Clang, CompilerMissingError, InternalCompilerError, ToolRun, installed, messages
+from ..clang.compiler import PLAIN_MESSAGES, Limits
 from .function_constants import specialized
 from .includes import ProgramSource
 
@@ -26,6 +26,8 @@ DECIDING_CODE = ("simulator.clang", "simulator.metal", "metal_limits", "cache", 
 
 _CACHE_DAYS = 30
 _CPU_FEATURES = frozenset({"avx2", "bmi2", "f16c", "fma"})
+# Of one run of clang: a source that is generated, or somebody else's, may ask for any amount.
+_LIMITS = Limits(seconds=1200, memory=8 << 30, processor_seconds=120)
 
 Build = Literal["fast", "checked", "strict"]
 
@@ -72,6 +74,7 @@ _FLAGS["strict"] = tuple(
     f + "+__cl_clang_variadic_functions,+__cl_clang_bitfields" if f.startswith("-cl-ext=") else f
     for f in _FLAGS["strict"]
 )
+_ALL_MESSAGES = ("-ferror-limit=200", *PLAIN_MESSAGES)
 _DEFINES = (
     *("-D__METAL__=1", f"-D__METAL_VERSION__={METAL_VERSION}", "-D__METAL_MACOS__=1", "-D__HAVE_BFLOAT__=1"),
     *("-D__clang__=1", "-D__FINITE_MATH_ONLY__=0"),
@@ -101,19 +104,44 @@ class MetalCompiler:
             # A quoted header of text that has no file is looked for in the working folder: in none of the user's.
             *(*PLAIN_MESSAGES, f"-working-directory={INCLUDE}", *folders, "-"),
             source=program.text,
+            limits=_LIMITS,
         )
         if not done.succeeded:
+            _require_reason(done)
             return "", program.name_files(done.stderr)
         return specialized(program.name_files(done.stdout), program.constants), done.stderr
 
     def check(self, source: str, build: Build, warnings: Sequence[str] = ()) -> str:
-        """Clang's messages about rewritten source."""
+        """Clang's messages about rewritten source.
+
+        Raises:
+            InternalCompilerError: clang ended without saying what is wrong with it.
+        """
         done = self.clang.run(
-            *("clang", *self._flags(build), *warnings, "-ferror-limit=200", *PLAIN_MESSAGES),
-            *("-fsyntax-only", "-include-pch", str(self._precompiled(build)), "-"),
+            *("clang", *self._words(build), *warnings, *_ALL_MESSAGES, "-fsyntax-only", "-"),
             source=source,
+            limits=_LIMITS,
         )
+        _require_reason(done)
         return done.stderr
+
+    def check_and_build(self, source: str, build: Build) -> tuple[str, bytes | None]:
+        """Clang's messages about rewritten source, and a shared library from it where there was no error.
+
+        Reading the source takes clang half of the time of either: this reads it once.
+
+        Raises:
+            InternalCompilerError: clang ended without saying what is wrong with it.
+        """
+        with tempfile.TemporaryDirectory(prefix="mpsmith-metal-") as folder:
+            target = str(Path(folder) / "kernel.o")
+            done = self.clang.run(
+                *("clang", *self._words(build), *_ALL_MESSAGES, "-", "-c", "-o", target), source=source, limits=_LIMITS
+            )
+            if not done.succeeded:
+                _require_reason(done)
+                return done.stderr, None
+            return done.stderr, self._linked(Path(folder), [target])
 
     def build(self, source: str, build: Build) -> bytes:
         """A shared library from rewritten source.
@@ -122,10 +150,7 @@ class MetalCompiler:
             InternalCompilerError: source that passed the check does not build.
         """
         with tempfile.TemporaryDirectory(prefix="mpsmith-metal-") as folder:
-            library = self._link(
-                Path(folder), [([*self._flags(build), "-include-pch", str(self._precompiled(build)), "-"], source)]
-            )
-            return library.read_bytes()
+            return self._library(Path(folder), [([*self._words(build), "-"], source)])
 
     @functools.cached_property
     def runtime(self) -> Path:
@@ -149,17 +174,19 @@ class MetalCompiler:
         ]
         with tempfile.TemporaryDirectory(prefix="mpsmith-metal-") as folder:
             units = [([*flags, str(file)], "") for file in sorted(RUNTIME.glob("*.cpp"))]
-            library = self._link(Path(folder), units)
-            return self.cache.store(key, ".so", library.read_bytes())
+            return self.cache.store(key, ".so", self._library(Path(folder), units))
 
-    def _link(self, folder: Path, units: Sequence[tuple[Sequence[str], str]]) -> Path:
+    def _library(self, folder: Path, units: Sequence[tuple[Sequence[str], str]]) -> bytes:
         objects: list[str] = []
         for number, (arguments, source) in enumerate(units):
             target = str(folder / f"{number}.o")
-            done = self.clang.run("clang", *arguments, "-c", "-o", target, source=source)
+            done = self.clang.run("clang", *arguments, "-c", "-o", target, source=source, limits=_LIMITS)
             if not done.succeeded:
                 raise InternalCompilerError(f"clang failed on code that had passed its check: {done.stderr.strip()}")
             objects.append(target)
+        return self._linked(folder, objects)
+
+    def _linked(self, folder: Path, objects: Sequence[str]) -> bytes:
         library = folder / "library.so"
         # The symbols that are missing here (the runtime's and libm's) are found when the library is loaded.
         done = self.clang.run(
@@ -167,7 +194,11 @@ class MetalCompiler:
         )
         if not done.succeeded:
             raise InternalCompilerError(f"the linker failed: {done.stderr.strip()}")
-        return library
+        return library.read_bytes()
+
+    def _words(self, build: Build) -> tuple[str, ...]:
+        """What clang is told of a kernel: the flags, and the headers that were read before."""
+        return (*self._flags(build), "-include-pch", str(self._precompiled(build)))
 
     def _precompiled(self, build: Build) -> Path:
         """msl/kernel.h, read once and for all."""
@@ -209,6 +240,14 @@ class MetalCompiler:
         # v3 (2013 and newer) has the half conversions; with less, each one would be a library call that is not there.
         level = ("-march=x86-64-v3",) if machine == "x86_64" else ()
         return (f"--target={machine}-linux-gnu", *level)
+
+
+def _require_reason(done: ToolRun) -> None:
+    """Raise where clang failed and names no error in the source: it was killed, or ran out of memory."""
+    if done.succeeded or any(message.severity == "error" for message in messages(done.stderr)):
+        return
+    words = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    raise InternalCompilerError(f"the compiler ended without a reason: {words[0] if words else 'it says nothing'}")
 
 
 def _missing_cpu_features() -> str:

@@ -10,30 +10,30 @@ from __future__ import annotations
 import re
 
 from .declarations import Function, Program
+from .meetings import Meetings
+from .statements import BRANCHES, LOOPS, ends_do, is_call, statement_end
 from .tokens import Tokens
 
 _OPERATION = re.compile(r"(?:__metal_)?(?:simd|quad|simdgroup)_\w+")
-_LOOPS = frozenset({"for", "while", "do"})
-_BRANCHES = frozenset({"if", "switch"})
 
 
 def insert_regions(tokens: Tokens, program: Program) -> None:
     """Puts regions into the functions in which lanes communicate; lines stay where they are."""
     text = tokens.text
-    calls = {i for i, token in enumerate(text) if _OPERATION.fullmatch(token) and _is_call(text, i)}
+    calls = {i for i, token in enumerate(text) if _OPERATION.fullmatch(token) and is_call(text, i)}
     if not calls:
         return
+    exchanges = frozenset(calls)
     calls |= _indirect_calls(tokens, program, calls)
+    meetings = Meetings(tokens, {f.name for f in program.functions})
     for function in program.functions:
         if "constexpr" in text[function.start : function.parameters_begin]:
             continue  # a region cannot be in a constant expression
         inside = sorted(i for i in calls if function.body_begin < i < function.body_end)
         if inside:
-            _insert(tokens, function, inside)
-
-
-def _is_call(text: list[str], i: int) -> bool:
-    return text[i + 1] == "(" or text[i + 1] == "<"
+            _insert(tokens, function, inside, meetings)
+            meetings.before_exchanges(sorted(exchanges.intersection(inside)))
+            meetings.in_block(function.body_begin, inside)
 
 
 def _indirect_calls(tokens: Tokens, program: Program, calls: set[int]) -> set[int]:
@@ -43,7 +43,7 @@ def _indirect_calls(tokens: Tokens, program: Program, calls: set[int]) -> set[in
     named = {f.name for f in program.functions if f.name.isidentifier()}
     uses: dict[str, list[int]] = {}
     for i, token in enumerate(text):
-        if token in named and _is_call(text, i):
+        if token in named and is_call(text, i):
             uses.setdefault(token, []).append(i)
     indirect: set[int] = set()
     grown = True
@@ -57,19 +57,22 @@ def _indirect_calls(tokens: Tokens, program: Program, calls: set[int]) -> set[in
     return indirect
 
 
-def _insert(tokens: Tokens, function: Function, calls: list[int]) -> None:
+def _insert(tokens: Tokens, function: Function, calls: list[int], meetings: Meetings) -> None:
     text = tokens.text
     for i in range(function.body_begin + 1, function.body_end):
-        if text[i] not in _LOOPS and text[i] not in _BRANCHES:
+        if text[i] not in LOOPS and text[i] not in BRANCHES:
             continue
-        if text[i] == "while" and _ends_do(tokens, i):
+        if text[i] == "while" and ends_do(tokens, i):
             continue
-        end = _statement_end(tokens, i)
+        end = statement_end(tokens, i)
         if any(i < call < end for call in calls):
             # In front of the white space, which may hold `#pragma unroll`.
             tokens.space[i] = f" {{ msl_region msl_region_{i}; {tokens.space[i]}"
-            if text[i] in _LOOPS:
+            if text[i] in LOOPS:
                 _wrap_body(tokens, i)
+                meetings.before_turn(i)
+            elif text[i] == "if":
+                meetings.before_branch(i, f"msl_region_{i}")
             text[end] += " }"
     if not function.is_kernel:
         text[function.body_begin] += " msl_region msl_region_of_function;"
@@ -84,31 +87,6 @@ def _wrap_body(tokens: Tokens, i: int) -> None:
     if text[body].startswith("{"):
         text[body] += f" msl_region msl_turn_{i};"
     else:
-        end = _statement_end(tokens, body)
+        end = statement_end(tokens, body)
         tokens.space[body] = f" {{ msl_region msl_turn_{i}; {tokens.space[body]}"
         text[end] += " }"
-
-
-def _ends_do(tokens: Tokens, i: int) -> bool:
-    """Whether the `while` at `i` belongs to a `do`: then a `;` follows its condition."""
-    close = tokens.pair.get(i + 1)
-    return close is not None and tokens.text[close + 1].startswith(";") and tokens.text[i - 1].startswith("}")
-
-
-def _statement_end(tokens: Tokens, i: int) -> int:
-    """Index of the last token of the statement that starts at `i`."""
-    text, pair = tokens.text, tokens.pair
-    if text[i].startswith("{"):
-        return pair[i]
-    if text[i] == "if":
-        condition = i + 2 if text[i + 1] == "constexpr" else i + 1
-        end = _statement_end(tokens, pair[condition] + 1)
-        return _statement_end(tokens, end + 2) if text[end + 1] == "else" else end
-    if text[i] in ("for", "while", "switch"):
-        return _statement_end(tokens, pair[i + 1] + 1)
-    if text[i] == "do":
-        return pair[_statement_end(tokens, i + 1) + 2] + 1
-    while not text[i].startswith(";"):
-        # A literal such as 2.0h stands rewritten with a bracket in front, which is no pair of the source.
-        i = pair[i] + 1 if i in pair and text[i][:1] in ("(", "[", "{") else i + 1
-    return i

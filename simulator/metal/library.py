@@ -12,7 +12,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-from ...fingerprint import fingerprint
 from ...metal_limits import MAX_BUFFERS, MAX_THREADGROUP_MEMORY, SIMD_WIDTH
 from .binding import ArgCasts, Buffer, Device, bind
 from .binding import threadgroup_memory as memory_of_threadgroup
@@ -27,7 +26,7 @@ from .includes import PROGRAM, ProgramSource, include_folders, with_includes
 from .modes import Mode, current_mode, flushes_subnormals, validate_mode
 from .regions import GUARDED_BYTES, merged_regions
 from .schedules import run_schedules
-from .translation import Translation, translate
+from .translation import Translation, translate_and_build
 from .undefined_lanes import run_with_poison
 from .wrappers import symbol
 
@@ -216,7 +215,7 @@ class SimulatedKernel:
     def _build(self, build: Build) -> LoadedKernel:
         compiler, name = self._compiler, self._entry.name
         runtime_of(compiler)
-        key = fingerprint(self._translation.key, "kernel", name, build)
+        key = self._translation.key_of(name, build)
         kept = compiler.cache.find(key, ".so")
         if kept is None:
             content = compiler.build(self._translation.unit(name), build)
@@ -380,4 +379,4 @@ def compile_program(program: ProgramSource, *, mode: Mode, device: Device) -> Sh
         CompilerMissingError: there is no compiler on this machine.
     """
     compiler = default_compiler()
-    return ShaderLibrary(translate(program, compiler), compiler, validate_mode(mode), device)
+    return ShaderLibrary(translate_and_build(program, compiler), compiler, validate_mode(mode), device)

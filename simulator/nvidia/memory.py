@@ -17,6 +17,7 @@ Addresses = Mapping[int, int]
 
 _ALIGNMENT = 256
 _WORD = 4
+_ZERO = ctypes.create_string_buffer(_WORD)
 _ARENA_BYTES = 8 << 20
 
 
@@ -68,7 +69,10 @@ def copies(driver: Driver, buffers: Mapping[int, Buffer], written: Iterable[int]
         # Whatever a kernel finds behind a pointer it may write.
         for begin, size, _, writable in merged_regions({**plain, **behind}, {*written, *behind}):
             # In whole words: Metal adds to a narrow element by exchanging the 32 bits that it stands in.
-            placed.append(_Copy(begin, size, driver.allocate(-(-size // _WORD) * _WORD), writable))
+            words = -(-size // _WORD) * _WORD
+            placed.append(_Copy(begin, size, driver.allocate(words), writable))
+            if words > size:
+                driver.upload(placed[-1].address + words - _WORD, ctypes.addressof(_ZERO), _WORD)
             driver.upload(placed[-1].address, begin, size)
         addresses = {index: _translated(placed, buffer.address) for index, buffer in plain.items()}
         for index, pointees in lists.items():

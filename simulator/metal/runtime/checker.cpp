@@ -261,6 +261,11 @@ static void check(const uint8_t* p, uint32_t size, uint32_t use, bool atomic, vo
     return; // a constant of the program
   }
   uint64_t offset = p - m->base;
+  // Of bytes and halves atomic operations take the word around them. Memory of a device has it whole, for it comes in
+  // larger pieces; that nothing else of the word changes the guard sees.
+  if (atomic && size == 4 && !m->shared && offset < m->size && offset % size == 0) {
+    size = m->size - offset < size ? (uint32_t)(m->size - offset) : size;
+  }
   if (offset + size > m->size) {
     char where[96];
     name_memory(where, sizeof where, *m);

@@ -38,7 +38,19 @@ MSL_WAITS void msl_region_leave();
 struct msl_region {
   MSL_INLINE msl_region() { msl_region_enter(); }
   MSL_INLINE ~msl_region() { msl_region_leave(); }
+  MSL_INLINE bool meet(bool x) const { return x; }
 };
+// Where the lanes of a GPU meet that run a block together (meetings.py puts these there); here they wait in the
+// operations themselves.
+struct msl_company {
+  MSL_INLINE void meet() const {}
+  MSL_INLINE void part() {}
+};
+struct msl_leaving {
+  MSL_INLINE explicit msl_leaving(const MSL_GENERIC msl_company&) {}
+};
+MSL_INLINE uint msl_here() { return 0; }
+template <class T> MSL_INLINE T msl_together(uint, T x) { return x; }
 
 namespace metal {
 MSL_INLINE void threadgroup_barrier(mem_flags f) { msl_threadgroup_barrier((uint)f); }

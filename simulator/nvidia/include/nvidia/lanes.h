@@ -2,6 +2,7 @@
 //
 // Lanes that a branch parted meet again behind it: the statements and functions in which lanes communicate hold an
 // msl_region (simulator/metal/convergence.py puts them there), and whoever leaves one waits for all that entered it.
+// Lanes that anything else parted meet in front of the next operation: those of a block are its msl_company (meetings.py).
 // So the lanes that reach an operation together are those that Metal means, and each operation names them in its mask.
 #pragma once
 #include "mathematics.h"
@@ -19,7 +20,28 @@ struct msl_region {
   uint entered;
   MSL_LANE_INLINE msl_region() : entered(nvidia_active()) {}
   MSL_LANE_INLINE ~msl_region() { __nvvm_bar_warp_sync(entered); }
+  MSL_LANE_INLINE bool meet(bool x) const {
+    __nvvm_bar_warp_sync(entered);
+    return x;
+  }
 };
+struct msl_company {
+  uint lanes;
+  MSL_LANE_INLINE msl_company() : lanes(nvidia_active()) {}
+  MSL_LANE_INLINE void meet() const { __nvvm_bar_warp_sync(lanes); }
+  MSL_LANE_INLINE void part() { lanes = nvidia_active(); }
+};
+// Around a statement that some lanes of a company leave its block by.
+struct msl_leaving {
+  uint lanes;
+  MSL_LANE_INLINE explicit msl_leaving(const msl_company& company) : lanes(company.lanes) {}
+  MSL_LANE_INLINE ~msl_leaving() { __nvvm_bar_warp_sync(lanes); }
+};
+MSL_LANE_INLINE uint msl_here() { return nvidia_active(); }
+template <class T> MSL_LANE_INLINE T msl_together(uint lanes, T x) {
+  __nvvm_bar_warp_sync(lanes);
+  return x;
+}
 
 namespace metal {
 // bar.sync orders the group's accesses to device memory as well, whatever the flags ask for.

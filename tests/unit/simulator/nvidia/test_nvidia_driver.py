@@ -101,6 +101,13 @@ class TestCopies:
         with copies(Driver(FakeCuda()), buffers, set()) as addresses:
             assert addresses[0] - addresses[1] == 8
 
+    def test_the_word_in_which_a_tensor_ends_is_known_to_its_end(self) -> None:
+        cuda = FakeCuda()
+        cuda.fill = 0xFF
+        x = torch.ones(3, dtype=torch.int16)
+        with copies(Driver(cuda), {0: bind(x, 0, None, "cpu", False)}, {0}) as addresses:
+            assert ctypes.string_at(addresses[0], 8) == b"\1\0\1\0\1\0\0\0"
+
     def test_a_list_of_tensors_is_a_table_of_copies(self) -> None:
         tensors = [torch.zeros(2), torch.zeros(3)]
         buffers = {0: bind(tensors, 0, None, "cpu", False)}

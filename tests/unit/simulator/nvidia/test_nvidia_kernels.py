@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,25 @@ class TestPtx:
         assert alone.code("total") == codes["total"]
         with pytest.raises(CompilerMissingError, match="not in the cache of PTX"):
             PtxProgram(embed("kernel void f() {}"), "sm_90", built._cache).code("f")
+
+    def test_two_processes_share_a_cache(self, tmp_path: Path) -> None:
+        script = (
+            "import hashlib, pathlib, sys\n"
+            "from mpsmith.simulator.clang import BuildCache\n"
+            "from mpsmith.simulator.metal.includes import embed\n"
+            "from mpsmith.simulator.nvidia.program import PtxProgram\n"
+            "built = PtxProgram(embed('kernel void f(device float* x) { x[0] = 1; }'), 'sm_90',"
+            " BuildCache(pathlib.Path(sys.argv[1])))\n"
+            "print(hashlib.sha256(built.code('f').ptx.encode()).hexdigest())\n"
+        )
+        command = [sys.executable, "-c", script, str(tmp_path)]
+        both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+        said = [process.communicate(timeout=120) for process in both]
+        assert [process.returncode for process in both] == [0, 0], said
+        assert said[0][0] == said[1][0] != ""
+        source = embed("kernel void f(device float* x) { x[0] = 1; }")
+        kept = PtxProgram(source, "sm_90", BuildCache(tmp_path)).code("f")
+        assert ".entry nvidia_entry_point" in kept.ptx
 
     def test_ptx_of_another_compiler_is_made_anew(
         self, built: PtxProgram, codes: dict[str, Code], monkeypatch: pytest.MonkeyPatch
