@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 import sysconfig
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..clang import Diagnostic
 from . import note
-from .compiler import Unit, host_compiler, link, torch_libraries
+from .compiler import Unit, demangled, host_compiler, link, torch_libraries
 from .errors import ExtensionBuildError
-from .host_libraries import IMAGE, frameworks_library, linked, torch_host_library
+from .host_libraries import frameworks_library, linked, torch_host_library
 
 _SELECTOR = re.compile(r"@selector\(\s*([\w:]+)\s*\)")
 _CLASS = re.compile(r"OBJC_(?:META)?CLASS_\$_(\w+)")
@@ -41,6 +41,7 @@ def build_extension(
     include: Sequence[Path] = (),
     definitions: Sequence[str] = (),
     options: Sequence[str] = (),
+    stand_ins: Callable[[Sequence[str]], str] | None = None,
 ) -> BuiltExtension:
     """Compiles and links; `load_extension` (loading) loads the result.
 
@@ -52,6 +53,7 @@ def build_extension(
         include: folders that are searched before all others.
         definitions: macros, as `NAME` or `NAME=VALUE`.
         options: more options for clang.
+        stand_ins: from undefined symbols, C++ that defines some of them; empty for none.
 
     Raises:
         ExtensionBuildError: a file does not compile or link; it has clang's messages, with file and line.
@@ -67,13 +69,18 @@ def build_extension(
         with ThreadPoolExecutor() as threads:
             warnings = [d for found in threads.map(compiler.compile, units, objects) for d in found]
         noted = note.write(Path(temporary), name, _asked_for(sources))
-        for unit, place in ((Unit(IMAGE), "image.o"), (Unit(noted), "note.o")):
-            objects.append(Path(temporary) / place)
-            compiler.compile(unit, objects[-1])
+        objects.append(Path(temporary) / "note.o")
+        compiler.compile(Unit(noted), objects[-1])
         folder.mkdir(parents=True, exist_ok=True)
         built = Path(temporary) / "extension.so"
-        words = [word for library in libraries for word in linked(library)]
-        _refuse_undefined(link(objects, built, [*words, *torch_libraries()]))
+        words = [*(word for library in libraries for word in linked(library)), *torch_libraries()]
+        undefined = link(objects, built, words)
+        if undefined and stand_ins and (defining := stand_ins(undefined)):
+            (Path(temporary) / "stand_ins.cpp").write_text(defining)
+            objects.append(Path(temporary) / "stand_ins.o")
+            compiler.compile(Unit(Path(temporary) / "stand_ins.cpp"), objects[-1])
+            undefined = link(objects, built, words)
+        _refuse_undefined(undefined)
         library = folder / f"{name}{sysconfig.get_config_var('EXT_SUFFIX')}"
         waiting = library.with_suffix(".new")
         waiting.write_bytes(built.read_bytes())
@@ -103,7 +110,7 @@ def _refuse_undefined(symbols: Sequence[str]) -> None:
     if classes:
         raise ExtensionBuildError(f"the simulated Metal host has no class {', '.join(classes)}")
     if missing:
-        shown = ", ".join(missing[:3])
+        shown = ", ".join(demangled(missing[:3]))
         more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
         raise ExtensionBuildError(
             f"undefined: {shown}{more}; no library of torch or of the simulated Metal host has it"

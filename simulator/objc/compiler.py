@@ -163,12 +163,21 @@ def link(objects: Sequence[Path], target: Path, libraries: Sequence[str]) -> lis
     """
     words = [*cxx_command(), "-shared", *map(str, objects), "-o", str(target), *libraries]
     done = subprocess.run(
-        [*words, "-Wl,-z,defs,--warn-unresolved-symbols"], capture_output=True, text=True, check=False
+        [*words, "-Wl,-z,defs,--warn-unresolved-symbols,--no-demangle"], capture_output=True, text=True, check=False
     )
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["without a message"])[-1]
         raise ExtensionBuildError(f"the linker failed for {target.name}: {last}")
     return sorted(set(re.findall(r"undefined reference to [`'](.+?)'$", done.stderr, re.MULTILINE)))
+
+
+def demangled(symbols: Sequence[str]) -> list[str]:
+    """Symbols as C++ writes them; as they are where the tool that comes with the linker is not there."""
+    try:
+        done = subprocess.run(["c++filt", *symbols], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return list(symbols)
+    return done.stdout.splitlines()
 
 
 def torch_libraries() -> list[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ...cache import cache_folder
 from ...fingerprint import fingerprint, fingerprint_of_code
-from .compiler import HostCompiler, Unit, host_compiler, link, torch_libraries
+from .compiler import HostCompiler, Unit, demangled, host_compiler, link, torch_libraries
 from .errors import ExtensionBuildError
 
 _HERE = Path(__file__).parent
@@ -69,7 +69,7 @@ def _built(name: str, compiler: HostCompiler, units: Sequence[Unit], below: Sequ
         libraries = [f"-Wl,-soname,{name}", *(word for path in below for word in linked(path))]
         undefined = link(objects, target, [*libraries, *(torch_libraries() if compiler.torch else [])])
         if undefined:
-            raise ExtensionBuildError(f"{name} does not link: {', '.join(undefined[:3])} is undefined")
+            raise ExtensionBuildError(f"{name} does not link: {', '.join(demangled(undefined[:3]))} is undefined")
         target.replace(library)
     return library
 

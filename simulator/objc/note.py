@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from .host_libraries import torch_host_library
+from .host_libraries import IMAGE, torch_host_library
 
 _MARK = "mpsmith extension: "
 _FOUND = re.compile(re.escape(_MARK.encode()) + rb"(\{.*?\})\0")
@@ -35,10 +35,11 @@ def current(name: str, asked_for: Sequence[str] = ()) -> ExtensionNote:
 
 
 def write(folder: Path, name: str, asked_for: Sequence[str]) -> Path:
-    """A C++ file that puts the note into the extension."""
+    """A C++ file that puts the note into the extension, and tells the runtime what Objective-C is in it."""
     path = folder / "note.cpp"
     text = json.dumps(_MARK + json.dumps(asdict(current(name, asked_for))))
-    path.write_text(f'extern "C" __attribute__((used)) const char mpsmith_extension_note[] = {text};\n')
+    noted = f'extern "C" __attribute__((used)) const char mpsmith_extension_note[] = {text};\n'
+    path.write_text(f'#include "{IMAGE}"\n{noted}')
     return path
 
 

@@ -7,6 +7,7 @@ source, its rows or the compiler change.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from ..metal.includes import torch_include
 from ..objc.building import build_extension
 from ..objc.compiler import host_compiler
 from ..objc.errors import ExtensionBuildError
+from .closed_functions import refusing
 from .errors import UpstreamError
 from .operations import OperationFile, changed_headers, companions, shader_header
 from .registrations import MpsYaml
@@ -28,8 +30,10 @@ _HOST = """\
 #define TORCH_ASSERT_ONLY_METHOD_OPERATORS
 #include <ATen/native/mps/OperationUtils.h>
 
-#include "{file}"
+{code}
 """
+# The type of int64_t on macOS, which is another one here, of the same size.
+_INT64_OF_MACOS = re.compile(r"\blong\s+long\b")
 _MANIFEST = "upstream.json"
 _BUILT = "built.json"
 
@@ -61,21 +65,26 @@ class BuiltFile:
 def build_files(files: Iterable[OperationFile], yaml: MpsYaml) -> Iterator[BuiltFile]:
     """Build files one after the other, each answered as soon as it is there.
 
+    A kernel whose stubs several files fill is registered by the first that builds.
     Raises ExtensionError where this machine lacks what a build needs.
     """
     host_compiler(torch=True)
+    registered: set[str] = set()
     for file in files:
-        served = tuple(kernel.overload for kernel in yaml.kernels if file.serves(kernel))
+        served = [kernel.overload for kernel in yaml.kernels if file.serves(kernel)]
+        served = [overload for overload in served if overload not in registered]
         if file.refused:
-            yield BuiltFile(file.name, served, problem=file.refused, closed=True)
-        else:
-            yield build_one(file.name, file, served, yaml)
+            yield BuiltFile(file.name, tuple(served), problem=file.refused, closed=True)
+            continue
+        built = build_one(file.name, file, served, yaml)
+        registered.update(served if built.built else ())
+        yield built
 
 
 def build_one(name: str, file: OperationFile | None, overloads: Sequence[str], yaml: MpsYaml) -> BuiltFile:
     """A library that registers the kernels of these overloads, defined by the file or, without one, by torch itself.
 
-    What the file calls of others beside it is compiled with it.
+    What the file calls of others beside it is compiled with it. A function that only a closed file defines raises.
     """
     files = companions(file) if file else []
     try:
@@ -112,7 +121,7 @@ def _library(name: str, files: Sequence[OperationFile], overloads: Sequence[str]
     _write(sources[0], registrations)
     for file in files:
         sources.append(folder / f"{file.name}.mm")
-        _write(sources[-1], _HOST.format(file=file.path.resolve()))
+        _write(sources[-1], _HOST.format(code=_code(file)))
     built = build_extension(
         f"upstream_{name}_{key[:8]}",
         sources,
@@ -121,9 +130,18 @@ def _library(name: str, files: Sequence[OperationFile], overloads: Sequence[str]
         include=[folder / "include"],
         definitions=_DEFINITIONS,
         options=("-O0",),
+        stand_ins=refusing,
     )
     _write(known, json.dumps({"library": built.library.name}))
     return built.library
+
+
+def _code(file: OperationFile) -> str:
+    """The file as this machine's compiler takes it: included, or with int64_t as it is spelled here."""
+    path = file.path.resolve()
+    if not _INT64_OF_MACOS.search(file.text):
+        return f'#include "{path}"'
+    return f'#line 1 "{path}"\n{_INT64_OF_MACOS.sub("long", file.text)}'
 
 
 def _write(path: Path, text: str) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from ..metal.includes import embed, include_folders
 from .errors import UpstreamError
 from .registrations import MpsKernel
+from .shared_kernels import stubs_called
 
 ATEN = Path("aten/src")
 OPERATIONS = ATEN / "ATen/native/mps/operations"
@@ -24,6 +25,7 @@ _CLOSED = re.compile(
     r"|MPSCachedGraph|make_mps_graph)\b"
 )
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_HEADER = re.compile(rf"#\s*include\s*[<\"]{OPERATIONS.relative_to(ATEN)}/(\w+\.h)[>\"]")
 _METALLIB = re.compile(r"#\s*include\s*<ATen/native/mps/(\w+)_metallib\.h>")
 _DEFINITION = re.compile(r"^(?!static\b)\w[^\n;=({]*[\s&*](\w+)\s*\([^;{}]*\)\s*\{", re.MULTILINE)
 _STATIC = re.compile(r"^static\b[^\n;=({]*[\s&*](\w+)\s*\([^;{}]*\)\s*\{", re.MULTILINE)
@@ -68,8 +70,20 @@ class OperationFile:
 
     @cached_property
     def called(self) -> frozenset[str]:
-        """Whatever stands before parentheses."""
-        return frozenset(_CALLED.findall(self._code))
+        """Whatever stands before parentheses, in the headers beside it that it includes, too."""
+        return frozenset(_CALLED.findall(self._code + "".join(self._headers)))
+
+    @property
+    def _headers(self) -> list[str]:
+        """The texts of the headers beside it that it includes, and of those that they include, without comments."""
+        texts: dict[str, str] = {}
+        wanted = _HEADER.findall(self.text)
+        for name in wanted:
+            path = self.path.with_name(name)
+            if name not in texts and path.is_file():
+                texts[name] = path.read_text("utf-8")
+                wanted += _HEADER.findall(texts[name])
+        return [_COMMENT.sub("", text) for text in texts.values()]
 
     @property
     def refused(self) -> str:
@@ -88,9 +102,11 @@ class OperationFile:
         return frozenset(_STUB.findall(self._code))
 
     def serves(self, kernel: MpsKernel) -> bool:
-        """Whether it defines a kernel, or fills the dispatch stub named after a shared one or its operator."""
+        """Whether it defines a kernel, or fills a dispatch stub that a shared one calls or that is named after it."""
         if not kernel.shared:
             return defines(self._code, kernel.function)
+        if not self.stubs.isdisjoint(stubs_called(self.root).get(kernel.function, ())):
+            return True
         operator = kernel.overload.partition(".")[0].strip("_")
         names = {operator, _MODULE.sub("", operator), kernel.function.removesuffix("_out"), kernel.function}
         return not self.stubs.isdisjoint(f"{name}_stub" for name in names)
@@ -99,7 +115,7 @@ class OperationFile:
 def companions(file: OperationFile) -> list[OperationFile]:
     """A file, and those beside it that define functions which it calls and does not define; itself first.
 
-    Those that cannot run here are left out: what they alone define is an undefined symbol of the library.
+    Those that cannot run here are left out: what they alone define raises.
     """
     beside = [OperationFile(file.root, path) for path in sorted(file.path.parent.glob("*.mm")) if path != file.path]
     able = [other for other in beside if not other.refused]

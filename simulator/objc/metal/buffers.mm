@@ -1,4 +1,4 @@
-// Buffers with memory of their own, and over memory of the caller. Compiled with ARC.
+// Buffers with memory of their own, and over memory of the caller; addresses of buffers in buffers. Compiled with ARC.
 #include <cstdlib>
 #include <cstring>
 
@@ -68,5 +68,62 @@
   label_ = label;
 }
 - (void)didModifyRange:(NSRange)range {
+}
+@end
+
+@implementation SimulatedArgumentEncoder {
+  NSUInteger length_, offset_;
+  id<MTLBuffer> arguments_;
+  NSString* label_;
+}
++ (id<MTLArgumentEncoder>)simulatedOf:(NSUInteger)length {
+  SimulatedArgumentEncoder* encoder = [SimulatedArgumentEncoder new];
+  encoder->length_ = length;
+  return (id)encoder;
+}
+- (NSUInteger)encodedLength {
+  return length_;
+}
+- (NSUInteger)alignment {
+  return sizeof(MTLGPUAddress);
+}
+- (void)setArgumentBuffer:(id<MTLBuffer>)buffer offset:(NSUInteger)offset {
+  require(
+      buffer == nil || offset + length_ <= [buffer length],
+      "setArgumentBuffer: takes " + std::to_string(length_) + " bytes from the offset " + std::to_string(offset) +
+          ", beyond the buffer's length of " + std::to_string([buffer length]));
+  arguments_ = buffer;
+  offset_ = offset;
+}
+- (void)setArgumentBuffer:(id<MTLBuffer>)buffer startOffset:(NSUInteger)start arrayElement:(NSUInteger)element {
+  [self setArgumentBuffer:buffer offset:start + element * length_];
+}
+- (void)setBuffer:(id<MTLBuffer>)buffer offset:(NSUInteger)offset atIndex:(NSUInteger)index {
+  require(arguments_ != nil, "setBuffer: of an argument encoder was called before setArgumentBuffer:offset:");
+  const NSUInteger place = index * sizeof(MTLGPUAddress);
+  require(
+      place + sizeof(MTLGPUAddress) <= length_,
+      "setBuffer: has the index " + std::to_string(index) + ", and the structure of the arguments holds " +
+          std::to_string(length_ / sizeof(MTLGPUAddress)) + " pointers");
+  require(
+      buffer == nil || offset <= [buffer length],
+      "setBuffer: has the offset " + std::to_string(offset) + " beyond the buffer's length of " +
+          std::to_string([buffer length]) + " at index " + std::to_string(index) + " of an argument encoder");
+  const MTLGPUAddress address = buffer == nil ? 0 : [buffer gpuAddress] + offset;
+  std::memcpy((char*)[arguments_ contents] + offset_ + place, &address, sizeof(address));
+}
+- (void)setBuffers:(const id<MTLBuffer>*)buffers offsets:(const NSUInteger*)offsets withRange:(NSRange)range {
+  for (NSUInteger i = 0; i < range.length; ++i) {
+    [self setBuffer:buffers[i] offset:offsets[i] atIndex:range.location + i];
+  }
+}
+- (id<MTLDevice>)device {
+  return simulated_device();
+}
+- (NSString*)label {
+  return label_;
+}
+- (void)setLabel:(NSString*)label {
+  label_ = label;
 }
 @end

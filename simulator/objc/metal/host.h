@@ -34,6 +34,7 @@ NSError* simulated_error(const char* domain, const std::string& message);
   int64_t library_;
   NSString* name_;
   id owner_;
+  MetalKernel kernel_; // once an argument encoder was asked for
 }
 @end
 
@@ -94,6 +95,11 @@ NSError* simulated_error(const char* domain, const std::string& message);
 + (id<MTLBuffer>)simulatedOver:(void*)memory
                         length:(NSUInteger)length
                    deallocator:(void (^)(void*, NSUInteger))deallocator;
+@end
+
+// Of a structure of pointers alone: the one with [[id(n)]] lies 8 n bytes from its begin.
+@interface SimulatedArgumentEncoder : NSObject
++ (id<MTLArgumentEncoder>)simulatedOf:(NSUInteger)length;
 @end
 
 @interface SimulatedEvent : NSObject

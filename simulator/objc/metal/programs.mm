@@ -133,6 +133,23 @@ static NSUInteger bytes_of(MTLDataType type) {
 }
 - (void)setLabel:(NSString*)label {
 }
+- (id<MTLArgumentEncoder>)newArgumentEncoderWithBufferIndex:(NSUInteger)index {
+  if (kernel_.parameters == nullptr) {
+    if (const char* problem = metal_programs.kernel(library_, name_.UTF8String, &kernel_)) {
+      throw std::runtime_error(problem);
+    }
+  }
+  for (uint64_t i = 0; i < kernel_.parameter_count; ++i) {
+    if (kernel_.parameters[i].index == index && kernel_.parameters[i].size > 0) {
+      return [SimulatedArgumentEncoder simulatedOf:kernel_.parameters[i].size];
+    }
+  }
+  require(
+      false,
+      "the function '" + text_of(name_) + "' has no reference to a structure at buffer index " + std::to_string(index) +
+          ", for which an argument encoder could be made");
+  return nil;
+}
 @end
 
 @implementation SimulatedLibrary

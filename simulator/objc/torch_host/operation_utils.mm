@@ -165,11 +165,35 @@ Tensor wrapped_scalar_tensor_mps(const Scalar& scalar, const Device device) {
 
 void resize_tensor(Tensor* output) { output->resize_(output->sizes()); }
 
-// A buffer with, for each element of the iterator, the offsets in bytes of all its operands (in threes, and the
-// fourth unused): what strided kernels of older releases read.
+namespace {
+
+// Rows as Metal lays out its uint3 and ulong3: three numbers and room for a fourth.
+template <typename T>
+id<MTLBuffer> offsets_of(const TensorIteratorBase& iterator) {
+  constexpr int64_t kNumbers = 3, kRow = 4;
+  const NSUInteger bytes = std::max<int64_t>(iterator.numel(), 1) * kRow * sizeof(T);
+  id<MTLBuffer> made = [at::mps::MPSDevice::getInstance()->device() newBufferWithLength:bytes options:0];
+  T* row = static_cast<T*>([made contents]);
+  for (int64_t element = 0; element < iterator.numel(); ++element, row += kRow) {
+    int64_t rest = element;
+    for (int dimension = 0; dimension < iterator.ndim(); ++dimension) {
+      const int64_t index = rest % iterator.shape()[dimension];
+      rest /= iterator.shape()[dimension];
+      for (int operand = 0; operand < std::min<int64_t>(iterator.ntensors(), kNumbers); ++operand) {
+        row[operand] += static_cast<T>(index * iterator.strides(operand)[dimension]);
+      }
+    }
+  }
+  return [made autorelease];
+}
+
+} // namespace
+
+// A buffer with, for each element of the iterator, the offsets in bytes of its first three operands: what strided
+// kernels of older releases read.
 id<MTLBuffer> generateKernelDataOffsets(
     id<MTLComputeCommandEncoder> encoder, const TensorIteratorBase& iterator, bool use_64bit_index) {
-  TORCH_CHECK(false, "generateKernelDataOffsets is not simulated: kernels of this release compute their own offsets");
+  return use_64bit_index ? offsets_of<uint64_t>(iterator) : offsets_of<uint32_t>(iterator);
 }
 
 } // namespace at::native::mps

@@ -1,6 +1,10 @@
 // What upstream's host code asks of tensors. Compiled without ARC.
 #define AT_PER_OPERATOR_HEADERS
+#include <ATen/native/mps/Copy.h>
 #include <ATen/native/mps/OperationUtils.h>
+#include <ATen/ops/empty.h>
+
+#include <cstring>
 
 namespace at::native::mps {
 
@@ -14,5 +18,17 @@ size_t compute_storage_numel_distance(const TensorBase& t) {
   }
   return elements;
 }
+
+// Copies are the simulated device's own. What is on torch's stream has run by now.
+Tensor& mps_copy_(Tensor& to, const Tensor& from, bool non_blocking) { return to.copy_(from, non_blocking); }
+
+void copy_blit_mps(void* to, const void* from, size_t bytes) { std::memmove(to, from, bytes); }
+
+Tensor gatherViewTensor(const Tensor& view, Tensor& whole) {
+  Tensor gathered = whole.has_storage() ? whole : at::empty(view.sizes(), view.options());
+  return gathered.copy_(view);
+}
+
+Tensor& scatterViewTensor(const Tensor& whole, Tensor& view) { return view.copy_(whole); }
 
 } // namespace at::native::mps

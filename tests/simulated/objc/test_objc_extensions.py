@@ -79,6 +79,18 @@ def test_the_stream_copies_buffers(extension: ModuleType) -> None:
     assert torch.equal(target.cpu(), torch.arange(10.0))
 
 
+def test_views_are_gathered_and_scattered_and_copied_to_the_cpu(extension: ModuleType) -> None:
+    copied = extension.copied(torch.arange(6.0).to("mps")[1::2])
+    assert copied.device.type == "cpu"
+    assert copied.tolist() == [1, 1, 3, 1, 5, 1]
+
+
+def test_offsets_of_operands_are_in_bytes(extension: ModuleType) -> None:
+    out, left = torch.zeros(2, 3).to("mps"), torch.zeros(3, 2, dtype=torch.int16).to("mps").t()
+    offsets = extension.offsets(out, left, torch.zeros(3).to("mps"))
+    assert offsets == [0, 0, 0, 4, 4, 4, 8, 8, 8, 12, 2, 0, 16, 6, 4, 20, 10, 8]
+
+
 def test_an_exception_comes_through_a_block(extension: ModuleType) -> None:
     with pytest.raises(ValueError, match="thrown in a block"):
         extension.throw_in_block()

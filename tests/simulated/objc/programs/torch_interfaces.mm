@@ -1,4 +1,5 @@
 #define AT_PER_OPERATOR_HEADERS
+#include <ATen/native/mps/Copy.h>
 #include <ATen/native/mps/OperationUtils.h>
 #include <ATen/ops/ones.h>
 #include <torch/csrc/utils/pybind.h>
@@ -156,6 +157,35 @@ static void copy_on_stream(const at::Tensor& from, const at::Tensor& to) {
       getMTLBufferStorage(from), getMTLBufferStorage(to), from.nbytes(), 0, 0, 0, SyncType::COMMIT_AND_WAIT);
 }
 
+// A view gathered, stored into every other element of a tensor, and that on the CPU.
+static at::Tensor copied(const at::Tensor& from) {
+  at::Tensor fresh, spread = at::ones({2 * from.numel()}, from.options());
+  const at::Tensor gathered = gatherViewTensor(from, fresh);
+  at::Tensor view = spread.slice(0, 0, std::nullopt, 2), host = spread.to(at::kCPU).zero_();
+  scatterViewTensor(gathered, view);
+  return mps_copy_(host, spread, false);
+}
+
+// The offsets of an output and two inputs, element by element, in both widths.
+static std::vector<uint64_t> offsets(const at::Tensor& out, const at::Tensor& left, const at::Tensor& right) {
+  const auto iterator = at::TensorIteratorConfig()
+                            .add_output(out)
+                            .add_const_input(left)
+                            .add_const_input(right)
+                            .check_all_same_dtype(false)
+                            .build();
+  const auto* narrow = (const uint32_t*)[generateKernelDataOffsets(nil, iterator) contents];
+  const auto* wide = (const uint64_t*)[generateKernelDataOffsets(nil, iterator, true) contents];
+  std::vector<uint64_t> read;
+  for (int64_t i = 0; i < iterator.numel(); ++i) {
+    for (int operand = 0; operand < 3; ++operand) {
+      TORCH_CHECK(narrow[4 * i + operand] == wide[4 * i + operand]);
+      read.push_back(wide[4 * i + operand]);
+    }
+  }
+  return read;
+}
+
 static void throw_in_block() {
   dispatch_sync_with_rethrow(getCurrentMPSStream()->queue(), ^() {
     TORCH_CHECK_VALUE(false, "thrown in a block");
@@ -185,6 +215,8 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("outlives_tensor", &outlives_tensor);
   m.def("used_after_tensor", &used_after_tensor);
   m.def("copy_on_stream", &copy_on_stream);
+  m.def("copied", &copied);
+  m.def("offsets", &offsets);
   m.def("throw_in_block", &throw_in_block);
   m.def("forget_end_encoding", &forget_end_encoding);
   m.def("asks_first", &asks_first);

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import torchgen
 
 from mpsmith.simulator.upstream import building
 from mpsmith.simulator.upstream.building import BuiltFile, load_files, read_manifest, write_manifest
+from mpsmith.simulator.upstream.closed_functions import refusing
 from mpsmith.simulator.upstream.errors import UpstreamError
 from mpsmith.simulator.upstream.operations import (
     ATEN,
@@ -23,6 +26,7 @@ from mpsmith.simulator.upstream.operations import (
     shader_header,
 )
 from mpsmith.simulator.upstream.registrations import MpsKernel, MpsYaml
+from mpsmith.simulator.upstream.shared_kernels import NATIVE, stubs_called
 
 TAGS = Path(torchgen.__file__).parent / "packaged/ATen/native/tags.yaml"
 YAML = """\
@@ -102,6 +106,17 @@ def test_files_that_define_what_a_file_calls_are_compiled_with_it(tree: Path) ->
         (folder / f"{name}.mm").write_text(text)
     names = [file.name for file in companions(OperationFile(tree, folder / "Adam.mm"))]
     assert names == ["Adam", "AdamImpl", "Deeper"]
+
+
+def test_what_a_header_calls_is_called_by_the_files_that_include_it(tree: Path) -> None:
+    folder = tree / OPERATIONS
+    include = "#include <ATen/native/mps/operations/{}.h>\n".format
+    (folder / "Sgd.mm").write_text(include("Apply"))
+    (folder / "Apply.h").write_text(include("Launch") + include("Apply") + include("Absent"))
+    (folder / "Launch.h").write_text("// no_call(x)\nPair state(int x);\nstatic void launch() {\n  state(1);\n}\n")
+    (folder / "State.mm").write_text("Pair state(int x) {\n}\n")
+    (folder / "Uncalled.mm").write_text("Pair no_call(int x) {\n}\n")
+    assert [file.name for file in companions(OperationFile(tree, folder / "Sgd.mm"))] == ["Sgd", "State"]
 
 
 def test_a_folder_that_is_no_checkout_and_a_name_without_a_file_are_errors(tree: Path, tmp_path: Path) -> None:
@@ -234,3 +249,79 @@ def test_a_damaged_note_says_what_to_do(tmp_path: Path, text: str) -> None:
 def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UpstreamError, match="cannot read"):
         _ = OperationFile(tmp_path, tmp_path / "none.mm").refused
+
+
+SHARED = """\
+DEFINE_DISPATCH(lengths_stub); // calls_stub
+DEFINE_DISPATCH(offsets_stub);
+namespace at::native {
+namespace {
+Tensor chosen(
+    const Tensor& x) {
+  return lengths_stub(x.device().type(), x);
+}
+} // namespace
+Tensor segment_kernel(const Tensor& x, bool by_offsets) {
+  if (by_offsets) {
+    return offsets_stub(x.device().type(), x);
+  }
+  return chosen(x);
+}
+Tensor declared(const Tensor& x);
+// offsets_stub
+Tensor other_kernel(const Tensor& x) {
+  return x;
+}
+TORCH_IMPL_FUNC(reduced_out)
+(const Tensor& x, const Tensor& out) {
+  chosen(x);
+}
+} // namespace at::native
+"""
+
+
+def test_a_stub_of_another_name_is_found_in_the_kernel_that_calls_it(tree: Path) -> None:
+    (tree / NATIVE / "Segment.cpp").write_text(SHARED)
+    (tree / NATIVE / "NoStubs.cpp").write_text("Tensor third(const Tensor& x) {\n  return offsets_stub(x);\n}\n")
+    both, one = frozenset({"lengths_stub", "offsets_stub"}), frozenset({"lengths_stub"})
+    assert stubs_called(tree) == {"chosen": one, "segment_kernel": both, "reduced_out": one}
+    (tree / OPERATIONS / "Segment.mm").write_text("REGISTER_DISPATCH(offsets_stub, &kernel)\n")
+    segment = OperationFile(tree, tree / OPERATIONS / "Segment.mm")
+    assert segment.serves(MpsKernel("segment_reduce", "segment_kernel", True, "segment_reduce"))
+    assert not segment.serves(MpsKernel("reduced.out", "reduced_out", True, "reduced"))
+
+
+def test_a_kernel_whose_stubs_two_files_fill_is_registered_once(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("First", "Second", "Third"):
+        (tree / OPERATIONS / f"{name}.mm").write_text("REGISTER_DISPATCH(special_airy_ai_stub, &kernel)\n")
+
+    def build(name: str, file: OperationFile | None, overloads: Sequence[str], yaml: MpsYaml) -> BuiltFile:
+        return BuiltFile(name, tuple(overloads), "" if name == "First" else f"{name}.so")
+
+    monkeypatch.setattr(building, "build_one", build)
+    monkeypatch.setattr(building, "host_compiler", lambda torch: None)
+    files = operation_files(tree, ["First", "Second", "Third"])
+    built = building.build_files(files, MpsYaml(YAML, TAGS))
+    assert [(one.name, one.overloads) for one in built] == [
+        ("First", ("special_airy_ai.out",)),
+        ("Second", ("special_airy_ai.out",)),
+        ("Third", ()),
+    ]
+
+
+def test_functions_of_closed_files_have_stand_ins_and_nothing_else_has() -> None:
+    function = "_ZN2at6native3mps9mps_copy_ERNS_6TensorERKS2_b"
+    variable = "_ZN2at6native3mps6kCacheE"
+    ends_with_an_argument = "_ZN2at6native1fESt6vectorIxSaIxEE"
+    others = [variable, "PyList_New", "OBJC_CLASS_$_MPSGraph", "_ZTVN2at6native3mps5CacheE", "_ZN3c105raiseEv"]
+    text = refusing([function, *others, ends_with_an_argument])
+    assert re.findall(r'__asm__\("(\w+)"\)', text) == [function, ends_with_an_argument]
+    assert refusing([variable, "PyList_New"]) == ""
+
+
+def test_the_int64_of_macos_is_spelled_as_here(tree: Path) -> None:
+    path = tree / OPERATIONS / "Wide.mm"
+    path.write_text("std::vector<long long> sizes;\nunsigned long  long count; // belong longer\n")
+    code = building._code(OperationFile(tree, path))
+    assert code == f'#line 1 "{path}"\nstd::vector<long> sizes;\nunsigned long count; // belong longer\n'
+    assert building._code(OperationFile(tree, tree / OPERATIONS / "Eye.mm")).startswith("#include")

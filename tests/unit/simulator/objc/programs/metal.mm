@@ -96,6 +96,43 @@ PROGRAM(function_constants) {
   }
   return said;
 }
+// Two arrays of pointers and one more, as torch's optimizers pass the tensors of many parameters.
+static const char* const kPointers = R"(
+struct Arguments {
+  metal::array<device float*, 2> to [[id(0)]];
+  metal::array<device const float*, 2> from [[id(2)]];
+  device float* by [[id(4)]];
+};
+kernel void k(constant Arguments& all [[buffer(0)]], uint2 i [[thread_position_in_grid]]) {
+  all.to[i.y][i.x] = all.from[i.y][i.x] * *all.by;
+})";
+PROGRAM(argument_encoder) {
+  Metal metal;
+  id<MTLFunction> function = [metal.library(kPointers) newFunctionWithName:@"k"];
+  id<MTLComputePipelineState> state = [metal.device newComputePipelineStateWithFunction:function error:nil];
+  id<MTLArgumentEncoder> pointers = [function newArgumentEncoderWithBufferIndex:0];
+  id<MTLBuffer> arguments = [metal.device newBufferWithLength:pointers.encodedLength options:0];
+  [pointers setArgumentBuffer:arguments offset:0];
+  id<MTLBuffer> to[2] = {metal.floats(2), metal.floats(3)};
+  const float values[] = {1, 2, 3, 4, 5};
+  id<MTLBuffer> from = [metal.device newBufferWithBytes:values length:sizeof(values) options:0];
+  NSUInteger offsets[2] = {0, sizeof(float)};
+  [pointers setBuffers:to offsets:offsets withRange:NSMakeRange(0, 2)];
+  [pointers setBuffer:from offset:0 atIndex:2];
+  [pointers setBuffer:from offset:2 * sizeof(float) atIndex:3];
+  [pointers setBuffer:from offset:4 * sizeof(float) atIndex:4];
+  id<MTLComputeCommandEncoder> encoder = [metal.commands computeCommandEncoder];
+  [encoder setComputePipelineState:state];
+  [encoder setBuffer:arguments offset:0 atIndex:0];
+  for (id<MTLBuffer> used : {to[0], to[1], from}) {
+    [encoder useResource:used usage:MTLResourceUsageRead | MTLResourceUsageWrite];
+  }
+  [encoder dispatchThreads:size(2, 2) threadsPerThreadgroup:size(2, 2)];
+  [encoder endEncoding];
+  [metal.commands commit];
+  return std::to_string(pointers.encodedLength) + " bytes: " + number(at(to[0], 0)) + " " + number(at(to[0], 1)) + " " +
+      number(at(to[1], 1)) + " " + number(at(to[1], 2));
+}
 PROGRAM(blit) {
   Metal metal;
   const char bytes[] = "abcdefgh";
@@ -166,6 +203,31 @@ PROGRAM(device) {
 }
 
 // ------------------------------------------------------------------------------------------------ misuse
+PROGRAM(argument_of_no_structure) {
+  Metal metal;
+  [[metal.library(kCount) newFunctionWithName:@"k"] newArgumentEncoderWithBufferIndex:0];
+  return "ran";
+}
+PROGRAM(argument_without_a_buffer) {
+  Metal metal;
+  id<MTLFunction> function = [metal.library(kPointers) newFunctionWithName:@"k"];
+  [[function newArgumentEncoderWithBufferIndex:0] setBuffer:metal.floats(1) offset:0 atIndex:0];
+  return "ran";
+}
+PROGRAM(argument_beyond_the_structure) {
+  Metal metal;
+  id<MTLFunction> function = [metal.library(kPointers) newFunctionWithName:@"k"];
+  id<MTLArgumentEncoder> pointers = [function newArgumentEncoderWithBufferIndex:0];
+  [pointers setArgumentBuffer:metal.floats(10) offset:0];
+  [pointers setBuffer:metal.floats(1) offset:0 atIndex:5];
+  return "ran";
+}
+PROGRAM(argument_buffer_too_small) {
+  Metal metal;
+  id<MTLFunction> function = [metal.library(kPointers) newFunctionWithName:@"k"];
+  [[function newArgumentEncoderWithBufferIndex:0] setArgumentBuffer:metal.floats(10) offset:4];
+  return "ran";
+}
 // An encoder that has everything bound for kCount.
 struct Encoding : Metal {
   id<MTLComputePipelineState> state = pipeline(kCount);

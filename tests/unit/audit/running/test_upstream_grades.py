@@ -1,0 +1,24 @@
+"""Which cases upstream's own code computed: those in which it launched something, and nothing fell back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from mpsmith.audit.running.upstream_source import UpstreamKernels
+from mpsmith.audit.verdicts import CaseVerdict, Grade, Outcome
+from mpsmith.simulator.objc import bridge
+
+PASSED = Outcome(CaseVerdict.PASSED)
+
+
+def test_a_case_is_graded_by_what_it_launched_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernels = UpstreamKernels(frozenset({"aten::eye"}))
+    monkeypatch.setattr(bridge, "_counted", [3])
+    kernels.begin_case()
+    bridge._counted[0] += 1
+    assert kernels.grade(PASSED) is Grade.UPSTREAM_SOURCE
+    assert kernels.grade(replace(PASSED, fallbacks=("aten::eye",))) is None
+    kernels.begin_case()  # the next one launches nothing
+    assert kernels.grade(PASSED) is None
