@@ -22,12 +22,12 @@ def adaptive_max_pool3d_out(
     self: torch.Tensor, output_size: Sequence[int], *, out: torch.Tensor, indices: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """`adaptive_max_pool3d.out`: maxima, and int64 positions in the contiguous (depth, height, width) of each plane."""
-    _check_dtype(self)
     inputs = self.shape[-3:]
     shape = (*self.shape[:-3], *output_size)
     if not (is_ready(out, shape, self.dtype) and is_ready(indices, shape, torch.int64)):
         outputs = {"out": out, "indices": indices}
         check_outputs(_aten.adaptive_max_pool3d.out, [self, output_size], outputs, [self.dtype, torch.int64])
+    _check_dtype(self)
     if not out.numel():
         return out, indices
     values, places = contiguous_twin(out), contiguous_twin(indices)

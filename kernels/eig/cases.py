@@ -49,6 +49,21 @@ def _eig(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     return _defining(x.cpu(), w.cpu(), v.cpu(), x.device)
 
 
+def _pairs(x: torch.Tensor) -> torch.Tensor:
+    """Whether behind each value above the real axis stands its conjugate, bit for bit, as LAPACK promises it."""
+    w = torch.linalg.eig(x).eigenvalues.cpu()
+    behind = torch.cat([w[..., 1:], torch.zeros_like(w[..., :1])], -1)
+    found: torch.Tensor = (w.imag <= 0) | (behind == w.conj())
+    return found.all(-1).to(x.device)
+
+
+def _of_pairs(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    for shape in ((5, 5), (3, 9, 9), (40, 40)):
+        yield (values(shape, dtype, 1.0),)
+    yield (torch.kron(torch.eye(4), torch.tensor([[1.0, 2.0], [-2.0, 1.0]])).to(dtype),)  # all pairs are one
+    yield (torch.roll(torch.eye(7), 1, 0).to(dtype),)
+
+
 def _into(x: torch.Tensor, w: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, ...]:
     torch.linalg.eig(x, out=(w, v))
     found = _defining(x.cpu(), w.cpu(), v.cpu(), x.device)
@@ -110,6 +125,7 @@ def _with_values(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 CASES = (
     KernelCall("linalg.eig", _EIG, _eig, _matrices, _DTYPES),
     KernelCall("linalg.eig", _EIG, _eig, _defective, _DTYPES, variant="defective"),
+    KernelCall("linalg.eig", _EIG, _pairs, _of_pairs, (torch.float32,), variant="pairs"),
     KernelCall("linalg.eig", _EIG, _into, _with_outputs, _DTYPES, variant="out", expands=False),
     KernelCall("linalg.eigvals", _EIGVALS, _eigvals, _matrices, _DTYPES),
     KernelCall("linalg.eigvals", _EIGVALS, _eigvals_into, _with_values, _DTYPES, variant="out", expands=False),

@@ -278,43 +278,129 @@ kernel void triangular_vectors(
   }
 }
 
-// Vectors of length one whose largest element is real, as LAPACK makes them. Of a real matrix eigenvalues whose imaginary
-// part is rounding alone become real, and their vectors too. shape: n, whether the matrices were real.
+struct nearest {
+  float distance;
+  int index;
+};
+struct nearer {
+  static nearest better(nearest a, nearest b) { return b.distance < a.distance ? b : a; }
+};
+
+// Above the real axis, below it, or of an imaginary part that is rounding alone.
+inline int side_of(float2 value, float tolerance) { return value.y > tolerance ? 1 : value.y < -tolerance ? -1 : 0; }
+
+// The order of a matrix's eigenvalues. Those of a real one come as LAPACK promises it: both of a conjugate pair beside
+// each other, the one above the real axis first, and exactly conjugate where rounding alone tells them apart. A group a
+// matrix. `columns` has for each place the column of its vector, or -1 minus the column whose conjugate it is; `mates`
+// room for two numbers a value. shape: n, whether the matrices were real.
+kernel void order_values(
+    device float2* ordered [[buffer(0)]],
+    device int* columns [[buffer(1)]],
+    device const float2* values [[buffer(2)]],
+    device int* mates [[buffer(3)]],
+    device const float* tolerances [[buffer(4)]],
+    constant int* shape [[buffer(5)]],
+    uint2 group [[threadgroup_position_in_grid]],
+    uint2 in_group [[thread_position_in_threadgroup]],
+    uint2 group_size [[threads_per_threadgroup]]) {
+  threadgroup int places[256];
+  const int n = shape[0];
+  const uint thread_index = in_group.x, threads = group_size.x;
+  const ulong line = ulong(group.y) * ulong(n);
+  device const float2* value = values + line;
+  device int* mate = mates + 2 * line;
+  device int* choice = mate + n;
+  const float tolerance = shape[1] != 0 ? tolerances[group.y] : INFINITY;
+  for (int i = int(thread_index); i < n; i += int(threads)) {
+    mate[i] = side_of(value[i], tolerance) == 0 ? i : -1;
+    choice[i] = -1;
+  }
+  // Two values that are nearest to each other's conjugate are a pair. The nearest two of all are always such values.
+  for (int found = 1; found != 0;) {
+    threadgroup_barrier(mem_flags::mem_device);
+    for (int i = int(thread_index); i < n; i += int(threads)) {
+      if (mate[i] >= 0) {
+        continue;
+      }
+      const int side = side_of(value[i], tolerance);
+      nearest best = {INFINITY, -1};
+      for (int j = 0; j < n; ++j) {
+        if (mate[j] < 0 && side_of(value[j], tolerance) == -side) {
+          best = nearer::better(best, nearest{size_of(value[i] - conjugate(value[j])), j});
+        }
+      }
+      choice[i] = best.index;
+    }
+    threadgroup_barrier(mem_flags::mem_device);
+    found = 0;
+    for (int i = int(thread_index); i < n; i += int(threads)) {
+      if (mate[i] < 0 && choice[i] >= 0 && choice[choice[i]] == i) {
+        mate[i] = choice[i];
+        found = 1;
+      }
+    }
+    found = reduce_group<largest>(found, places, thread_index, threads);
+  }
+  for (int i = int(thread_index); i < n; i += int(threads)) {
+    const float2 own = value[i];
+    const bool is_real = shape[1] != 0 && abs(own.y) <= tolerance;
+    const int other = mate[i];
+    const bool is_paired = other >= 0 && other != i;
+    int place = 0;
+    for (int k = 0; k < (is_paired && own.y < 0.0f ? other : i); ++k) {
+      const bool pairs = mate[k] >= 0 && mate[k] != k;
+      place += !pairs ? 1 : value[k].y > 0.0f ? 2 : 0;
+    }
+    if (is_paired && own.y < 0.0f) {
+      const float2 first = value[other];
+      const bool is_conjugate = size_of(first - conjugate(own)) <= tolerance;
+      ordered[line + ulong(place + 1)] = is_conjugate ? conjugate(first) : own;
+      columns[line + ulong(place + 1)] = is_conjugate ? -1 - other : i;
+    } else {
+      ordered[line + ulong(place)] = is_real ? float2(own.x, 0.0f) : own;
+      columns[line + ulong(place)] = i;
+    }
+  }
+}
+
+// Vectors of length one whose largest element is real, as LAPACK makes them, in the order of `order_values`. Of a real
+// matrix those of real eigenvalues are real. shape: n, whether the matrices were real.
 kernel void unit_vectors(
     device float2* vectors [[buffer(0)]],
-    device float2* values [[buffer(1)]],
-    device const float* tolerances [[buffer(2)]],
-    constant int* shape [[buffer(3)]],
+    device const float2* found [[buffer(1)]],
+    device const float2* values [[buffer(2)]],
+    device const int* columns [[buffer(3)]],
+    constant int* shape [[buffer(4)]],
     uint2 position [[thread_position_in_grid]]) {
   const int n = shape[0], i = int(position.x);
   if (i >= n) {
     return;
   }
-  device float2* x = vectors + ulong(position.y) * ulong(n) * ulong(n) + ulong(i);
-  const float2 value = values[ulong(position.y) * ulong(n) + ulong(i)];
-  const bool becomes_real = shape[1] != 0 && abs(value.y) <= tolerances[position.y];
+  const ulong line = ulong(position.y) * ulong(n);
+  const int column = columns[line + ulong(i)];
+  const bool is_conjugate = column < 0;
+  device const float2* from = found + line * ulong(n) + ulong(is_conjugate ? -1 - column : column);
+  device float2* x = vectors + line * ulong(n) + ulong(i);
+  const bool is_real = shape[1] != 0 && values[line + ulong(i)].y == 0.0f;
   float2 peak = float2(0.0f, 0.0f);
   float peak_size = 0.0f;
   for (int k = 0; k < n; ++k) {
-    const float size = modulus(x[ulong(k) * ulong(n)]);
+    const float size = modulus(from[ulong(k) * ulong(n)]);
     if (size > peak_size) {
       peak_size = size;
-      peak = x[ulong(k) * ulong(n)];
+      peak = from[ulong(k) * ulong(n)];
     }
   }
   const float2 turn = conjugate(peak / peak_size);
   float total = 0.0f;
   for (int k = 0; k < n; ++k) {
-    const float2 turned = times(x[ulong(k) * ulong(n)] / peak_size, turn);
-    const float2 kept = becomes_real ? float2(turned.x, 0.0f) : turned;
+    const float2 turned = times(from[ulong(k) * ulong(n)] / peak_size, turn);
+    const float2 kept = is_real ? float2(turned.x, 0.0f) : is_conjugate ? conjugate(turned) : turned;
     x[ulong(k) * ulong(n)] = kept;
     total += squared(kept);
   }
   const float scale = 1.0f / precise::sqrt(total);
   for (int k = 0; k < n; ++k) {
     x[ulong(k) * ulong(n)] *= scale;
-  }
-  if (becomes_real) {
-    values[ulong(position.y) * ulong(n) + ulong(i)] = float2(value.x, 0.0f);
   }
 }

@@ -17,7 +17,10 @@ _EPSILON = torch.finfo(torch.float32).eps
 
 
 def linalg_eig(self: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """`linalg_eig` of (..., n, n): complex64 eigenvalues in any order, and vectors of length one in columns."""
+    """`linalg_eig` of (..., n, n): complex64 eigenvalues, and vectors of length one in columns.
+
+    Of a real matrix both of a conjugate pair stand beside each other, as LAPACK puts them; else any order will do.
+    """
     _check_matrices(self, "linalg.eig")
     if not self.numel():
         return _empty(self, self.shape[:-1]), _empty(self, self.shape)
@@ -28,12 +31,12 @@ def linalg_eig(self: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     group = row_group(n)
     threads = -(-n // group) * group, batch
     kernel(triangular, form, n, threads=threads, group_size=(group, 1), arg_casts={2: "int32"})
-    values = _diagonal(form) * _scale(self)[:, None]
-    found = torch.bmm(vectors, triangular)
-    operands = (found, values, _tolerances(self), [n, int(not self.is_complex())])
+    values, columns = _ordered(self, form)
+    result = torch.empty_like(form)
+    operands = (result, torch.bmm(vectors, triangular), values, columns, [n, int(not self.is_complex())])
     kernel = _shader.kernel("unit_vectors", self.device)
-    kernel(*operands, threads=threads, group_size=(group, 1), arg_casts={3: "int32"})
-    return values.view(self.shape[:-1]), found.view(self.shape)
+    kernel(*operands, threads=threads, group_size=(group, 1), arg_casts={4: "int32"})
+    return values.view(self.shape[:-1]), result.view(self.shape)
 
 
 def linalg_eig_out(
@@ -53,11 +56,7 @@ def linalg_eigvals(self: torch.Tensor) -> torch.Tensor:
     _check_matrices(self, "linalg.eigvals")
     if not self.numel():
         return _empty(self, self.shape[:-1])
-    values = _diagonal(_schur(self, with_vectors=False)[0]) * _scale(self)[:, None]
-    if not self.is_complex():
-        parts = torch.view_as_real(values)
-        is_real = parts[..., 1].abs() <= _tolerances(self)[:, None]
-        parts[..., 1].masked_fill_(is_real, 0.0)
+    values, _ = _ordered(self, _schur(self, with_vectors=False)[0])
     return values.view(self.shape[:-1])
 
 
@@ -91,8 +90,15 @@ def _scale(x: torch.Tensor) -> torch.Tensor:
     return peak.log2().floor().nan_to_num(0.0, 0.0, 0.0).clamp(-125, 126).exp2()
 
 
-def _diagonal(form: torch.Tensor) -> torch.Tensor:
-    return form.diagonal(dim1=-2, dim2=-1).clone(memory_format=torch.contiguous_format)
+def _ordered(x: torch.Tensor, form: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The eigenvalues, and of each the column of its vector, or -1 minus the column whose conjugate it is."""
+    batch, n, _ = form.shape
+    values = form.diagonal(dim1=-2, dim2=-1).clone(memory_format=torch.contiguous_format) * _scale(x)[:, None]
+    ordered = torch.empty_like(values)
+    columns, mates = (torch.empty((batch, room), dtype=torch.int32, device=x.device) for room in (n, 2 * n))
+    operands = (ordered, columns, values, mates, _tolerances(x), [n, int(not x.is_complex())])
+    launch_rows(_shader.kernel("order_values", x.device), batch, row_group(n), *operands, arg_casts={5: "int32"})
+    return ordered, columns
 
 
 def _tolerances(x: torch.Tensor) -> torch.Tensor:

@@ -14,7 +14,6 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/linalg_eig_native.h>
 #include <ATen/ops/linalg_eigvals_native.h>
-#include <ATen/ops/view_as_real.h>
 #include <ATen/ops/zeros.h>
 #endif
 
@@ -91,13 +90,22 @@ std::pair<Tensor, Tensor> schur(const Tensor& self, bool with_vectors) {
   return {form, vectors};
 }
 
-Tensor values_of(const Tensor& self, const Tensor& form) {
-  return form.diagonal(0, -2, -1).clone(MemoryFormat::Contiguous).mul(scale_of(self).unsqueeze(-1));
+// The eigenvalues, and of each the column of its vector, or -1 minus the column whose conjugate it is.
+std::pair<Tensor, Tensor> values_of(const Tensor& self, const Tensor& form) {
+  const auto batch = form.size(0), n = form.size(-1);
+  const auto values = form.diagonal(0, -2, -1).clone(MemoryFormat::Contiguous).mul(scale_of(self).unsqueeze(-1));
+  const auto ordered = at::empty_like(values);
+  const auto columns = at::empty({batch, n}, form.options().dtype(kInt));
+  const auto mates = at::empty({batch, 2 * n}, form.options().dtype(kInt));
+  launch_rows(
+      "order_values", batch, row_group(n), ordered, columns, values, mates, tolerances_of(self),
+      std::array<int, 2>{static_cast<int>(n), !self.is_complex()});
+  return {ordered, columns};
 }
 
 } // namespace
 
-// Eigenvalues in any order, and vectors of length one in columns.
+// Eigenvalues, those of a real matrix in pairs, and vectors of length one in columns.
 std::tuple<Tensor, Tensor> linalg_eig_mps(const Tensor& self) {
   check_matrices(self, "linalg.eig");
   const auto of_results = self.options().dtype(kComplexFloat);
@@ -110,12 +118,12 @@ std::tuple<Tensor, Tensor> linalg_eig_mps(const Tensor& self) {
   const auto group = row_group(n);
   const auto threads = MTLSizeMake((n + group - 1) / group * group, batch, 1);
   launch_grid("triangular_vectors", threads, MTLSizeMake(group, 1, 1), triangular, form, static_cast<int>(n));
-  const auto values = values_of(self, form);
-  const auto found = at::bmm(vectors, triangular);
+  const auto [values, columns] = values_of(self, form);
+  const auto found = at::bmm(vectors, triangular), result = at::empty_like(form);
   launch_grid(
-      "unit_vectors", threads, MTLSizeMake(group, 1, 1), found, values, tolerances_of(self),
+      "unit_vectors", threads, MTLSizeMake(group, 1, 1), result, found, values, columns,
       std::array<int, 2>{static_cast<int>(n), !self.is_complex()});
-  return {values.view(of_values(self)), found.view(self.sizes())};
+  return {values.view(of_values(self)), result.view(self.sizes())};
 }
 
 std::tuple<Tensor&, Tensor&> linalg_eig_out_mps(const Tensor& self, Tensor& eigenvalues, Tensor& eigenvectors) {
@@ -135,12 +143,7 @@ Tensor _linalg_eigvals_mps(const Tensor& self) {
   if (self.numel() == 0) {
     return at::empty(of_values(self), self.options().dtype(kComplexFloat));
   }
-  const auto values = values_of(self, schur(self, /*with_vectors=*/false).first);
-  if (!self.is_complex()) {
-    const auto imaginary = at::view_as_real(values).select(-1, 1);
-    imaginary.masked_fill_(imaginary.abs().le(tolerances_of(self).unsqueeze(-1)), 0.0);
-  }
-  return values.view(of_values(self));
+  return values_of(self, schur(self, /*with_vectors=*/false).first).first.view(of_values(self));
 }
 
 Tensor& linalg_eigvals_out_mps(const Tensor& self, Tensor& out) {

@@ -35,7 +35,8 @@ kernel void embedding_renorm(
     REPORT("embedding_renorm_(): index ", index, " is out of range of ", g[1], " rows");
   }
   device T* row = weight + (works ? index * g[2] : 0);
-  const float limit = p[0], which = p[1];
+  const float limit = p[0];
+  const float which = columns == 1 && p[1] != 0.0f ? 1.0f : p[1];  // of one number every norm is its magnitude
   const bool is_smallest = isinf(which) && which < 0.0f;
   float norm = is_smallest ? INFINITY : 0.0f;
   if (works) {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from ..runtime.layout import layout_of
@@ -25,15 +27,12 @@ def min_unary_out(self: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
 
 
 def _extremum(name: str, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-    if x.numel() == 0:
-        raise RuntimeError(
-            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. "
-            "Specify the reduction dim with the 'dim' argument."
-        )
     if x.dtype.is_complex:
         raise NotImplementedError(f"{name} is not implemented for {x.dtype} on mps")
     require_castable(x.dtype, out.dtype)
     resize_output(out, ())
+    if x.numel() == 0:
+        return out.fill_(_identity(name, x.dtype))
     if out.dtype != x.dtype:
         return out.copy_(_extremum(name, x, torch.empty((), dtype=x.dtype, device=x.device)))
     groups = min(_MOST_GROUPS, -(-x.numel() * x.element_size() // (_GROUP * _VECTOR_BYTES)))
@@ -44,6 +43,16 @@ def _extremum(name: str, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
     _reduce(name, x, partial, groups)
     _reduce(name, partial, out, 1)
     return out
+
+
+def _identity(name: str, dtype: torch.dtype) -> float:
+    """What no element leaves, as on the CPU: with out= it refuses no empty tensor."""
+    if dtype == torch.bool:
+        return float(name == "min")
+    if dtype.is_floating_point:
+        return -math.inf if name == "max" else math.inf
+    limits = torch.iinfo(dtype)
+    return limits.min if name == "max" else limits.max
 
 
 def _reduce(name: str, x: torch.Tensor, partial: torch.Tensor, groups: int) -> None:

@@ -1,4 +1,5 @@
 #define TORCH_ASSERT_ONLY_METHOD_OPERATORS
+#include <ATen/Dispatch.h>
 #include <ATen/mps/MPSProfiler.h>
 #include <ATen/native/ReduceAllOps.h>
 #include <ATen/native/mps/OperationUtils.h>
@@ -49,15 +50,27 @@ void reduce(const std::string& name, const Tensor& self, const Tensor& partial, 
   }
 }
 
+// What no element leaves, as on the CPU: with out= it refuses no empty tensor.
+Scalar identity_of(const std::string& name, ScalarType dtype) {
+  const bool of_largest = name == "max";
+  if (isFloatingType(dtype)) {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    return of_largest ? -infinity : infinity;
+  }
+  return AT_DISPATCH_INTEGRAL_TYPES_AND(kBool, dtype, "identity_of", [&] {
+    using limits = std::numeric_limits<scalar_t>;
+    return Scalar(of_largest ? limits::lowest() : limits::max());
+  });
+}
+
 void extremum(const std::string& name, Tensor& result, const Tensor& self) {
-  TORCH_CHECK(
-      self.numel() > 0, name, "(): Expected reduction dim to be specified for input.numel() == 0. ",
-      "Specify the reduction dim with the 'dim' argument.");
   TORCH_CHECK_NOT_IMPLEMENTED(!self.is_complex(), name, " is not implemented for ", self.scalar_type(), " on MPS");
   const auto out = result.scalar_type() == self.scalar_type() ? result : at::empty({}, self.options());
   const int64_t share = group_size * 16 / self.element_size();
   const int64_t groups = std::min(most_groups, (self.numel() + share - 1) / share);
-  if (groups == 1) {
+  if (groups == 0) {
+    out.fill_(identity_of(name, self.scalar_type()));
+  } else if (groups == 1) {
     reduce(name, self, out, 1);
   } else {
     const auto partial = at::empty({groups}, self.options());

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from ..runtime.elementwise import FLOATING, elementwise
-from ..runtime.shader import Shader
+from ..runtime.shader import Shader, reporting
 
 _shader = Shader(__file__)
 _ENABLED = 1.0
@@ -32,15 +32,28 @@ def fake_quantize_per_tensor_affine_cachemask_tensor_qparams(
     quant_min: int,
     quant_max: int,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The same with the parameters in tensors of one element on the device, which are not read back."""
+    """The same with the parameters in tensors of one element on the device, which are not read back.
+
+    A zero point or a switch that is no 32-bit integer, such as NaN, gives torch.AcceleratorError at the next
+    synchronisation, from torch 2.11 on.
+    """
     _check_range(quant_min, quant_max)
     for tensor in (scale, zero_point, fake_quant_enabled):
         if tensor.numel() == 0:
             raise RuntimeError("a Tensor with 0 elements cannot be converted to Scalar")
+    for tensor in (zero_point, fake_quant_enabled):
+        _check_is_whole(tensor)
     limits = torch.tensor([quant_min, quant_max], dtype=torch.float32, device=self.device)
     # The zero point and the switch are whole numbers, whatever the dtype is that they come in.
     whole = [tensor.reshape(-1)[:1].to(torch.int32).float() for tensor in (zero_point, fake_quant_enabled)]
     return _quantized(self, torch.cat([scale.reshape(-1)[:1].float(), whole[0], limits, whole[1]]))
+
+
+def _check_is_whole(x: torch.Tensor) -> None:
+    """Have a kernel report a floating number that no 32-bit integer is near."""
+    if x.is_floating_point():
+        check = _shader.kernel("check_whole_number", x.device)
+        check(x.reshape(-1)[:1].float(), threads=1, arg_casts=None, **reporting(1))
 
 
 def _check_range(quant_min: int, quant_max: int) -> None:

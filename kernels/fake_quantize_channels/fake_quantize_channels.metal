@@ -110,6 +110,14 @@ kernel void check_zero_points(
   }
 }
 
+// Zero points that are learned may be any numbers.
+kernel void check_numbers(
+    device const float* zero_point [[buffer(0)]], REPORT_BUFFER(1) uint i [[thread_position_in_grid]]) {
+  if (is_nan(zero_point[i])) {
+    REPORT("`zero_point` must be between `quant_min` and `quant_max`.");
+  }
+}
+
 // The gradients of numbers, scales and zero points (Jain et al., Trained Quantization Thresholds, 2020; Bhalgat et
 // al., LSQ+, 2020). A row of groups a channel; each group sums its share of the gradients of scale and zero point into
 // `partial`, which has a place for each group of each channel, first for the scales.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 import math
 
 import torch
@@ -43,10 +44,13 @@ def fake_quantize_learnable_per_tensor_affine(
     quant_max: int,
     grad_factor: float = 1.0,
 ) -> torch.Tensor:
-    """`_fake_quantize_learnable_per_tensor_affine`; scale and zero point are not read back."""
+    """`_fake_quantize_learnable_per_tensor_affine`; scale and zero point are not read back.
+
+    A zero point that is NaN gives torch.AcceleratorError at the next synchronisation, from torch 2.11 on.
+    """
     _check_range(quant_min, quant_max)
     require_device(self, {"scale": scale, "zero_point": zero_point}, "_fake_quantize_learnable_per_tensor_affine")
-    step, zero = _first(scale), _first(zero_point).round().clamp(quant_min, quant_max).to(torch.int32)
+    step, zero = _first(scale), _rounded(_first(zero_point), quant_min, quant_max)
     return _alone(self, step.expand(self.shape), zero.expand(self.shape), quant_min, quant_max)
 
 
@@ -59,8 +63,8 @@ def fake_quantize_learnable_per_channel_affine(
     quant_max: int,
     grad_factor: float = 1.0,
 ) -> torch.Tensor:
-    """`_fake_quantize_learnable_per_channel_affine`."""
-    rounded = zero_point.round().clamp(quant_min, quant_max).to(torch.int32)
+    """`_fake_quantize_learnable_per_channel_affine`; a zero point that is NaN is reported as above."""
+    rounded = _rounded(zero_point, quant_min, quant_max)
     _check_channels(self, scale, rounded, axis, quant_min, quant_max)
     return _alone(self, _along(scale, self, axis), _along(rounded, self, axis), quant_min, quant_max)
 
@@ -84,6 +88,7 @@ def fake_quantize_learnable_per_tensor_affine_backward(
         )
     if x.numel() == 0:
         return self, scale, zero_point
+    _check_numbers(_first(zero))
     # The backward adds a half and drops the fraction, where the forward rounds.
     place = (_first(zero) + 0.5).clamp(quant_min, quant_max).trunc()
     limits = (quant_min, quant_max)
@@ -112,6 +117,7 @@ def fake_quantize_learnable_per_channel_affine_backward(
         raise RuntimeError("`axis` must be between 0 and number of dimensions of input")
     if x.numel() == 0:
         return self, scale, zero_point
+    _check_numbers(zero)
     place = zero.round().clamp(quant_min, quant_max)
     limits = (quant_min, quant_max)
     dx, *sums = _gradients(x.movedim(axis, 0), dy.movedim(axis, 0), step, place, limits, grad_factor)
@@ -145,13 +151,15 @@ def fused_moving_avg_obs_fq_helper(
     require_device(self, {"observer_on": observer_on, "fake_quant_on": fake_quant_on, **state}, name)
     for switch in (observer_on, fake_quant_on):
         _require_one(switch)
-    observes, quantizes = (switch.reshape(1).to(torch.int64) for switch in (observer_on, fake_quant_on))
-    if self.dtype not in FLOATING:  # the CPU takes other dtypes where there is nothing to do
-        if bool(observes | quantizes):
+    if self.dtype not in FLOATING or not running_min.dtype == running_max.dtype == torch.float32:
+        # The CPU takes other dtypes where there is nothing to do.
+        if not (_is_on(observer_on) or _is_on(fake_quant_on)):
+            return self.clone(), torch.ones_like(self, dtype=torch.bool)
+        if self.dtype not in FLOATING:
             raise NotImplementedError(f"{name} is not implemented for {self.dtype} on mps")
-        return self.clone(), torch.ones_like(self, dtype=torch.bool)
     for tensor in (running_min, running_max):
         require_scalar_type(tensor, torch.float32)
+    observes, quantizes = (switch.reshape(1).to(torch.int64) for switch in (observer_on, fake_quant_on))
     channels = _prepare_state(self, list(state.values()), ch_axis, per_row_fake_quant)
     _check_range(quant_min, quant_max)
     limits = _limits(self, channels, observes)
@@ -168,6 +176,14 @@ def fused_moving_avg_obs_fq_helper(
         for tensor in working[2:]
     )
     return _masked(self, step, zero, quant_min, quant_max, quantizes)
+
+
+def _is_on(switch: torch.Tensor) -> bool:
+    """What the switch says, read back; a broken number loses its fraction."""
+    value = complex(switch.item())
+    if not cmath.isfinite(value):
+        raise RuntimeError("value cannot be converted to type int without overflow")
+    return int(value.real) != 0
 
 
 def _limits(x: torch.Tensor, channels: int, observes: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -251,6 +267,19 @@ def _first(x: torch.Tensor) -> torch.Tensor:
     """The first number, in float32 and without dimensions."""
     first = x.select(0, 0)
     return (first if first.dim() == 0 else first.reshape(-1).select(0, 0)).float()
+
+
+def _rounded(zero_point: torch.Tensor, quant_min: int, quant_max: int) -> torch.Tensor:
+    """Quantized values near zero points, in int32."""
+    _check_numbers(zero_point)
+    return zero_point.round().clamp(quant_min, quant_max).to(torch.int32)
+
+
+def _check_numbers(zero_point: torch.Tensor) -> None:
+    """Have a kernel report zero points that are NaN; infinite ones are clamped."""
+    if zero_point.is_floating_point() and zero_point.numel():
+        check = _shader.kernel("check_numbers", zero_point.device)
+        check(zero_point.float().contiguous(), threads=zero_point.numel(), arg_casts=None, **reporting(1))
 
 
 def _along(parameters: torch.Tensor, x: torch.Tensor, axis: int) -> torch.Tensor:

@@ -15,6 +15,7 @@ from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
 _aten = torch.ops.aten
+_LARGEST_32_BIT = 2**31 - 1
 
 
 def fractional_max_pool2d_output(
@@ -30,7 +31,6 @@ def fractional_max_pool2d_output(
 
     The places of the windows are computed in float32, whatever the dtype of the samples is.
     """
-    _check_dtype(self)
     shape = (*self.shape[:-2], *output_size)
     if not (is_ready(output, shape, self.dtype) and is_ready(indices, shape, torch.int64)):
         check_outputs(
@@ -39,6 +39,7 @@ def fractional_max_pool2d_output(
             {"output": output, "indices": indices},
             [self.dtype, torch.int64],
         )
+    _check_dtype(self)
     check_fractional_samples(self, random_samples, 2, "fractional_max_pool2d")
     if not output.numel():
         return output, indices
@@ -47,9 +48,11 @@ def fractional_max_pool2d_output(
     image_stride = self.stride(0) if self.dim() == 4 else 0
     strides = [image_stride, *self.stride()[channel:]]
     geometry = [*self.shape[-2:], *output_size, *kernel_size, self.shape[channel], *strides]
-    kernel = _shader.kernel(f"fractional_max_pool2d_{METAL_TYPES[self.dtype]}", self.device)
+    places_read = 1 + sum((size - 1) * stride for size, stride in zip(self.shape, self.stride(), strict=True))
+    narrow = max(values.numel(), self.shape[-2] * self.shape[-1], places_read) <= _LARGEST_32_BIT
+    kernel = _shader.kernel(f"fractional_max_pool2d_{'32_' if narrow else ''}{METAL_TYPES[self.dtype]}", self.device)
     operands = (values, places, self, random_samples.contiguous(), [*geometry, values.numel()])
-    launch_elements(kernel, values.numel(), *operands)
+    launch_elements(kernel, values.numel(), *operands, arg_casts={4: "int32"} if narrow else None)
     return finish(output, values), finish(indices, places)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 
 from ..runtime.elementwise import FLOATING, launch_over
+from ..runtime.operands import require_scalar_type
 from ..runtime.outputs import refuse_internal_overlap
 from ..runtime.shader import Shader
 
@@ -41,6 +42,9 @@ def fused_adagrad_(
     flags = [float(maximize), float(grad_scale is not None), float(found_inf is not None)]
     numbers = [float(lr_decay), float(weight_decay), float(eps), *flags]
     rate = _number(lr, "lr")
+    for tensor in (grad_scale, found_inf):
+        if tensor is not None:
+            require_scalar_type(tensor, torch.float32)
     scale = 1.0 if grad_scale is None else _number(grad_scale, "grad_scale")
     inf = 0.0 if found_inf is None else _number(found_inf, "found_inf")
     for parameter, gradient, total, step in zip(self, grads, state_sums, state_steps, strict=True):

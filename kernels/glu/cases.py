@@ -11,7 +11,7 @@ from ..verification.calls import FLOATING, KernelCall
 from ..verification.inputs import rounded_once, values
 
 _aten = torch.ops.aten
-_SHAPES = (((6, 5), 0), ((3, 4, 6), -1), ((2, 8, 3), 1), ((0, 4), 1), ((258,), 0))
+_SHAPES = (((6, 5), 0), ((3, 4, 6), -1), ((2, 8, 3), 1), ((0, 4), 1), ((258,), 0), ((6, 32), 1))
 
 
 def _halved(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:

@@ -12,23 +12,24 @@ from ..runtime.operands import require_device
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
+_VECTOR_BYTES = 16
 
 
 def glu_jvp(glu: torch.Tensor, x: torch.Tensor, dx: torch.Tensor, dim: int) -> torch.Tensor:
     """`glu_jvp`: how `glu`, the unit of `x`, moves when `x` moves by `dx`."""
     dim = _wrapped(dim, x)
     half = glu.shape[dim]
-    _, b = _halves(x, dim, half)
+    b = x.narrow(dim, half, half)
     da, db = _halves(dx, dim, half)
-    if glu.dtype not in FLOATING:
-        raise NotImplementedError(f"glu_jvp is not implemented for {glu.dtype} on mps")
     require_device(glu, {"x": x, "dx": dx}, "glu_jvp")
     for other in (x, dx):
         if other.dtype != glu.dtype:
             raise RuntimeError(f"Found dtype {other.dtype} but expected {glu.dtype}")
+    if glu.dtype not in FLOATING:
+        raise NotImplementedError(f"glu_jvp is not implemented for {glu.dtype} on mps")
     shape = torch.broadcast_shapes(glu.shape, b.shape, da.shape)  # type: ignore[no-untyped-call]
     out = torch.empty_like(glu) if glu.shape == shape else glu.new_empty(shape)
-    _launch("glu_jvp", [out], [glu, b, da, db])
+    _launch("glu_jvp", [out], [glu, b, da, db], has_wide_form=True)
     return out
 
 
@@ -78,10 +79,14 @@ def _halves(x: torch.Tensor, dim: int, half: int) -> tuple[torch.Tensor, torch.T
     return x.narrow(dim, 0, half), x.narrow(dim, half, half)
 
 
-def _launch(name: str, outputs: list[torch.Tensor], inputs: list[torch.Tensor]) -> None:
+def _launch(name: str, outputs: list[torch.Tensor], inputs: list[torch.Tensor], has_wide_form: bool = False) -> None:
     if outputs[0].numel() == 0:
         return
     layout = layout_of([*outputs, *(x.expand(outputs[0].shape) for x in inputs)])
+    lanes = _VECTOR_BYTES // outputs[0].element_size()
+    vectors = layout.in_vectors(lanes) if has_wide_form else None
+    if vectors is not None and all(x.storage_offset() % lanes == 0 for x in (*outputs, *inputs)):
+        name, layout = f"{name}_wide", vectors
     kernel = _shader.kernel(
         f"{name}{'' if layout.fits_32_bits else '64'}_{METAL_TYPES[outputs[0].dtype]}", outputs[0].device
     )

@@ -50,15 +50,15 @@ DimVector broadcast(const Tensor& first, at::TensorList others) {
 Tensor glu_jvp_mps(const Tensor& glu, const Tensor& x, const Tensor& dx, int64_t dim) {
   dim = wrapped(dim, x);
   const auto half = glu.size(dim);
-  const auto b = halves(x, dim, half).second;
+  const auto b = x.narrow(dim, half, half);
   const auto [da, db] = halves(dx, dim, half);
-  TORCH_CHECK_NOT_IMPLEMENTED(
-      supportedFloatingType(glu), "glu_jvp is not implemented for ", glu.scalar_type(), " on MPS");
   for (const auto& other : {x, dx}) {
     TORCH_CHECK(
         other.scalar_type() == glu.scalar_type(), "Found dtype ", other.scalar_type(), " but expected ",
         glu.scalar_type());
   }
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      supportedFloatingType(glu), "glu_jvp is not implemented for ", glu.scalar_type(), " on MPS");
   const auto shape = broadcast(glu, {b, da});
   const auto out = glu.sizes() == shape ? at::empty_like(glu) : at::empty(shape, glu.options());
   if (out.numel() != 0) {

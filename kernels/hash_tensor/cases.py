@@ -24,9 +24,13 @@ def _tensors(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
         yield values(shape, dtype), dim, True
         yield values(shape, dtype), dim, False
     yield values((9001,), dtype), (), False  # several groups share the row
+    yield values((1030, 70), dtype), 1, False  # a group of few threads for each of many rows
     if dtype.is_floating_point:
         for number in (0.0, -0.0, math.inf, -math.inf, 6e-8, -6e-5, 3.0):
             yield torch.tensor([number]).to(dtype), (), False
+        mixed = values((9001,), dtype)
+        mixed[::700], mixed[1::900], mixed[2::1100] = 0.0, math.inf, 6e-8  # among normal numbers
+        yield mixed, (), False
     if dtype is torch.int64:
         yield torch.tensor([2**62 + 3, -1, -(2**63)]), (), False
 

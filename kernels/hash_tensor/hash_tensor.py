@@ -8,7 +8,7 @@ import torch
 
 from ..runtime.layout import logical_order
 from ..runtime.outputs import check_outputs, contiguous_twin, finish
-from ..runtime.rows import row_group
+from ..runtime.rows import group_of_many_rows
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -49,7 +49,7 @@ def hash_tensor_out(
 
 
 def _hash(out: torch.Tensor, x: torch.Tensor, rows: torch.Tensor, columns: torch.Tensor, groups: int) -> None:
-    group = row_group(columns.numel())
+    group = group_of_many_rows(rows.numel(), columns.numel())
     kernel = _shader.kernel(f"hash_rows_{METAL_TYPES[x.dtype]}", x.device)
     layouts = logical_order(rows), logical_order(columns)
     kernel(out, x, *layouts, threads=(group * groups, rows.numel()), group_size=(group, 1))

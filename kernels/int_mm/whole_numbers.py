@@ -54,5 +54,8 @@ def is_whole(input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | Non
 
 def are_refused(self: torch.Tensor, vec1: torch.Tensor, vec2: torch.Tensor, **options: object) -> bool:
     """Whether torch's own addr on mps refuses the dtypes, or upstream expects it to fail for them: complex ones."""
-    dtypes = (self.dtype, vec1.dtype, vec2.dtype)
-    return any(dtype.is_complex for dtype in dtypes) or not any(dtype.is_floating_point for dtype in dtypes)
+    dtype = self.dtype
+    if dtype is vec1.dtype is vec2.dtype:
+        return not dtype.is_floating_point
+    dtypes = (dtype, vec1.dtype, vec2.dtype)
+    return any(each.is_complex for each in dtypes) or not any(each.is_floating_point for each in dtypes)

@@ -17,6 +17,8 @@ def _scores_and_targets(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
         for reduction in ("none", "mean", "sum"):
             yield x, target, 1, 0.7, None, reduction
             yield x, target, 2, 1.0, values((classes,), dtype).abs(), reduction
+    yield values((1030, 40), dtype), integers((1030,), 0, 40), 1, 1.0, None, "none"  # few threads for each of many rows
+    yield values((1, 4200), dtype), integers((1,), 0, 4200), 1, 1.0, None, "none"  # more than a group loads at a time
     yield values((7,), dtype), torch.tensor(3), 1, 1.0, None, "none"
     yield values((0, 7), dtype), integers((0,), 0, 7), 1, 1.0, None, "sum"
 

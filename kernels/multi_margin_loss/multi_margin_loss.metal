@@ -25,12 +25,14 @@ kernel void multi_margin_loss(
   threadgroup float scratch[256];
   const long classes = shape[0];
   device const T* x = input + ulong(row) * ulong(classes);
-  // A thread's first elements are on their way before the target is: else a row waits for memory three times in turn.
-  constexpr uint AHEAD = 4;
+  // A thread's first elements are on their way before the target is: else a row waits for memory three times in turn. Of
+  // those that follow, as many are on their way at a time.
+  constexpr uint AHEAD = 8;
+  const uint step = AHEAD * threads, last = uint(classes);
   float ahead[AHEAD];
   for (uint k = 0; k < AHEAD; ++k) {
-    const long j = thread_index + k * threads;
-    ahead[k] = j < classes ? float(x[j]) : -INFINITY;
+    const uint j = thread_index + k * threads;
+    ahead[k] = j < last ? float(x[j]) : -INFINITY;
   }
   const long chosen = target[row];
   const bool valid = chosen >= 0 && chosen < classes;
@@ -39,13 +41,23 @@ kernel void multi_margin_loss(
   }
   float sum = 0.0f;
   if (valid) {
-    const float base = p[0] - float(x[chosen]);
+    const uint own = uint(chosen);
+    const float base = p[0] - float(x[own]);
+    const bool squares = p[1] == 2.0f;
     for (uint k = 0; k < AHEAD; ++k) {
-      const long j = thread_index + k * threads;
-      sum += j == chosen ? 0.0f : penalty(base + ahead[k], p[1] == 2.0f);
+      sum += thread_index + k * threads == own ? 0.0f : penalty(base + ahead[k], squares);
     }
-    for (long j = thread_index + AHEAD * threads; j < classes; j += threads) {
-      sum += j == chosen ? 0.0f : penalty(base + float(x[j]), p[1] == 2.0f);
+    uint j = thread_index + step;
+    for (; j + (step - threads) < last; j += step) {
+      for (uint k = 0; k < AHEAD; ++k) {
+        ahead[k] = float(x[j + k * threads]);
+      }
+      for (uint k = 0; k < AHEAD; ++k) {
+        sum += j + k * threads == own ? 0.0f : penalty(base + ahead[k], squares);
+      }
+    }
+    for (; j < last; j += threads) {
+      sum += j == own ? 0.0f : penalty(base + float(x[j]), squares);
     }
   }
   sum = sum_group(sum, scratch, thread_index, threads);
@@ -78,22 +90,22 @@ kernel void multi_margin_loss_backward(
   if (!valid && thread_index == 0) {
     REPORT_TARGET("multi_margin_loss_backward");
   }
-  const float scale = valid ? (shape[1] != 0 ? float(weight[chosen]) : 1.0f) * p[2] / float(classes) *
-          float(output_gradient[shape[2] != 0 ? row : 0])
-                            : NAN;
+  const float scale = valid ? (shape[1] != 0 ? float(weight[chosen]) : 1.0f) * p[2] / float(classes) : NAN;
+  // It multiplies the classes that are far enough away, too: where it is not finite they have no gradient of zero.
+  const float from_output = float(output_gradient[shape[2] != 0 ? row : 0]);
   const float base = valid ? p[0] - float(x[chosen]) : 0.0f;
   float sum = 0.0f;
   for (long j = thread_index; j < classes; j += threads) {
     const float z = base + float(x[j]);
     const float slope = z > 0.0f ? scale * (p[1] == 2.0f ? 2.0f * z : 1.0f) : (valid ? 0.0f : NAN);
     if (j != chosen) {
-      out[j] = T(slope);
+      out[j] = T(slope * from_output);
       sum += slope;
     }
   }
   sum = sum_group(sum, scratch, thread_index, threads);
   if (thread_index == 0 && valid) {
-    out[chosen] = T(-sum);
+    out[chosen] = T(-sum * from_output);
   }
 }
 

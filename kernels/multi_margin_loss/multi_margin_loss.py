@@ -8,7 +8,7 @@ from ..runtime.elementwise import FLOATING
 from ..runtime.loss import MEAN, NONE, check_loss_gradient, reduce_losses
 from ..runtime.operands import require_device, require_scalar_type
 from ..runtime.outputs import refuse_internal_overlap, require_dtype, resize_output
-from ..runtime.rows import launch_rows, row_group
+from ..runtime.rows import group_of_many_rows, launch_rows
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -38,7 +38,7 @@ def multi_margin_loss_out(
         launch_rows(
             kernel,
             rows,
-            row_group(classes),
+            group_of_many_rows(rows, classes),
             losses,
             x,
             chosen,
@@ -90,7 +90,7 @@ def multi_margin_loss_backward_grad_input(
     launch_rows(
         kernel,
         rows,
-        row_group(classes),
+        group_of_many_rows(rows, classes),
         gradient,
         x,
         chosen,

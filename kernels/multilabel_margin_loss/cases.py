@@ -20,6 +20,9 @@ def _scores_and_labels(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
         for reduction in ("none", "mean", "sum"):
             yield values((rows, classes), dtype), target, reduction
     yield values((4,), dtype), torch.tensor([2, 2, -1, 0]), "mean"
+    yield values((1030, 40), dtype), torch.tensor([3, 0, 39, -1] * 10).expand(1030, 40).clone(), "none"
+    yield values((2, 90), dtype), torch.arange(90).roll(7).expand(2, 90).clone(), "none"  # more labels than are kept
+    yield values((2, 90), dtype), torch.tensor([*range(5, 85), -1, *[0] * 9]).expand(2, 90).clone(), "none"
 
 
 def _multilabel(x: torch.Tensor, target: torch.Tensor, how: str) -> torch.Tensor:

@@ -8,7 +8,7 @@ from ..runtime.elementwise import FLOATING
 from ..runtime.loss import MEAN, NONE, check_loss_gradient, reduce_losses
 from ..runtime.operands import require_device, require_scalar_type
 from ..runtime.outputs import refuse_internal_overlap, require_dtype, resize_output
-from ..runtime.rows import launch_rows, row_group
+from ..runtime.rows import group_of_many_rows, launch_rows
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -27,23 +27,25 @@ def multilabel_margin_loss_forward_output(
     require_dtype(is_target, self.dtype, "multilabel_margin_loss_forward")
     resize_output(is_target, target.shape)
     refuse_internal_overlap(is_target)
-    losses = torch.zeros(rows, dtype=torch.float32, device=self.device)
-    if self.numel():
-        marks = is_target if is_target.is_contiguous() else torch.empty_like(is_target.contiguous())
-        kernel = _shader.kernel(f"multilabel_margin_loss_{METAL_TYPES[self.dtype]}", self.device)
-        launch_rows(
-            kernel,
-            rows,
-            row_group(classes),
-            losses,
-            marks,
-            self.contiguous(),
-            target.contiguous(),
-            classes,
-            reports=True,
-        )
-        if marks is not is_target:
-            is_target.copy_(marks)
+    if not self.numel():  # the CPU gives it its size, and leaves what it holds
+        resize_output(output, () if reduction != NONE or target.dim() <= 1 else (rows,))
+        return output, is_target
+    losses = torch.empty(rows, dtype=torch.float32, device=self.device)
+    marks = is_target if is_target.is_contiguous() else torch.empty_like(is_target.contiguous())
+    kernel = _shader.kernel(f"multilabel_margin_loss_{METAL_TYPES[self.dtype]}", self.device)
+    launch_rows(
+        kernel,
+        rows,
+        group_of_many_rows(rows, classes),
+        losses,
+        marks,
+        self.contiguous(),
+        target.contiguous(),
+        classes,
+        reports=True,
+    )
+    if marks is not is_target:
+        is_target.copy_(marks)
     return reduce_losses(losses, reduction, keeps_rows=target.dim() > 1, out=output), is_target
 
 
@@ -51,7 +53,7 @@ def multilabel_margin_loss_forward(
     self: torch.Tensor, target: torch.Tensor, reduction: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """`multilabel_margin_loss_forward`, new tensors."""
-    output = torch.empty(0, dtype=self.dtype, device=self.device)
+    output = torch.empty(0, dtype=self.dtype, device=self.device) if self.numel() else self.new_zeros(())
     is_target = torch.empty(target.shape, dtype=self.dtype, device=self.device)
     return multilabel_margin_loss_forward_output(self, target, reduction, output=output, is_target=is_target)
 
@@ -65,7 +67,11 @@ def multilabel_margin_loss_backward_grad_input(
     *,
     grad_input: torch.Tensor,
 ) -> torch.Tensor:
-    """`multilabel_margin_loss_backward.grad_input`, of the input's shape."""
+    """`multilabel_margin_loss_backward.grad_input`, of the input's shape.
+
+    Marks of labels that are not between 0 and 1 give torch.AcceleratorError at the next synchronisation, from torch
+    2.11 on.
+    """
     rows, classes = _check(self, target)
     if is_target.shape != target.shape:
         raise RuntimeError(f"inconsistent is_target size: {list(is_target.shape)} for a target of {list(target.shape)}")
@@ -84,7 +90,7 @@ def multilabel_margin_loss_backward_grad_input(
     launch_rows(
         kernel,
         rows,
-        row_group(classes),
+        group_of_many_rows(rows, classes),
         gradient,
         x,
         target.contiguous(),
@@ -92,6 +98,7 @@ def multilabel_margin_loss_backward_grad_input(
         grad_output.contiguous(),
         1.0 / rows if reduction == MEAN else 1.0,
         [classes, int(reduction == NONE and grad_output.dim() > 0)],
+        reports=True,
     )
     return grad_input if gradient is grad_input else grad_input.copy_(gradient)
 

@@ -55,15 +55,18 @@ std::tuple<Tensor&, Tensor&> multilabel_margin_loss_forward_output_mps(
   require_dtype(is_target, self.scalar_type(), "multilabel_margin_loss_forward");
   resize_output(is_target, target.sizes());
   assert_no_internal_overlap(is_target);
-  const auto losses = at::zeros({rows}, self.options().dtype(kFloat));
-  if (self.numel() != 0) {
-    const auto marks = is_target.is_contiguous() ? is_target : at::empty_like(is_target, MemoryFormat::Contiguous);
-    launch_rows(
-        "multilabel_margin_loss_" + scalarToMetalTypeString(self), rows, row_group(classes), losses, marks,
-        self.contiguous(), target.contiguous(), classes, getCurrentMPSStream()->getErrorBuffer());
-    if (!marks.is_same(is_target)) {
-      is_target.copy_(marks);
-    }
+  if (self.numel() == 0) { // the CPU gives it its size, and leaves what it holds
+    const bool is_one = reduction != Reduction::None || target.dim() <= 1;
+    resize_output(output, is_one ? std::vector<int64_t>{} : std::vector<int64_t>{rows});
+    return {output, is_target};
+  }
+  const auto losses = at::empty({rows}, self.options().dtype(kFloat));
+  const auto marks = is_target.is_contiguous() ? is_target : at::empty_like(is_target, MemoryFormat::Contiguous);
+  launch_rows(
+      "multilabel_margin_loss_" + scalarToMetalTypeString(self), rows, row_group(classes), losses, marks,
+      self.contiguous(), target.contiguous(), classes, getCurrentMPSStream()->getErrorBuffer());
+  if (!marks.is_same(is_target)) {
+    is_target.copy_(marks);
   }
   reduce_losses(losses, reduction, target.dim() > 1, output);
   return {output, is_target};
@@ -71,7 +74,7 @@ std::tuple<Tensor&, Tensor&> multilabel_margin_loss_forward_output_mps(
 
 std::tuple<Tensor, Tensor> multilabel_margin_loss_forward_mps(
     const Tensor& self, const Tensor& target, int64_t reduction) {
-  auto output = at::empty({0}, self.options());
+  auto output = self.numel() == 0 ? at::zeros({}, self.options()) : at::empty({0}, self.options());
   auto is_target = at::empty(target.sizes(), self.options());
   multilabel_margin_loss_forward_output_mps(self, target, reduction, output, is_target);
   return {output, is_target};
@@ -103,7 +106,8 @@ Tensor& multilabel_margin_loss_backward_grad_input_mps(
   const std::array<int64_t, 2> shape = {classes, reduction == Reduction::None && grad_output.dim() > 0};
   launch_rows(
       "multilabel_margin_loss_backward_" + scalarToMetalTypeString(self), rows, row_group(classes), gradient, input,
-      target.contiguous(), is_target.contiguous(), grad_output.contiguous(), share, shape);
+      target.contiguous(), is_target.contiguous(), grad_output.contiguous(), share, shape,
+      getCurrentMPSStream()->getErrorBuffer());
   return gradient.is_same(grad_input) ? grad_input : grad_input.copy_(gradient);
 }
 

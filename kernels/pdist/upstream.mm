@@ -25,17 +25,17 @@ namespace {
 #include "shared/grid.h"
 #include "shared/operands.h"
 
+constexpr int64_t vector_bytes = 16; // what a thread reads at a time, where each row begins at a multiple
 constexpr int64_t long_row = 64; // from here on a SIMD group computes a pair
 
-void check(const Tensor& self, double p) {
+void check(const Tensor& self) {
   TORCH_CHECK(self.dim() == 2, "pdist only supports 2D tensors, got: ", self.dim(), "D");
-  TORCH_CHECK(p >= 0, "pdist only supports non-negative p values");
 }
 
 } // namespace
 
 Tensor _pdist_forward_mps(const Tensor& self, double p) {
-  check(self, p);
+  check(self);
   const auto rows = self.size(0), columns = self.size(1);
   auto out = at::empty({rows * (rows - 1) / 2}, self.options());
   if (out.numel() == 0) {
@@ -47,19 +47,20 @@ Tensor _pdist_forward_mps(const Tensor& self, double p) {
   TORCH_CHECK_NOT_IMPLEMENTED(
       supportedFloatingType(self), "pdist is not implemented for ", self.scalar_type(), " on MPS");
   const auto suffix = scalarToMetalTypeString(self);
-  const std::array<int64_t, 2> shape = {rows, columns};
+  const auto x = self.contiguous();
+  const int64_t lanes = vector_bytes / x.element_size();
+  const bool in_vectors = columns % lanes == 0 && x.storage_offset() % lanes == 0;
+  const std::array<int64_t, 3> shape = {rows, columns, in_vectors};
   if (columns >= long_row) {
-    launch_grid(
-        "pdist_large_" + suffix, MTLSizeMake(rows * 32, rows, 1), MTLSizeMake(32, 1, 1), out, self.contiguous(), p,
-        shape);
+    launch_grid("pdist_large_" + suffix, MTLSizeMake(rows * 32, rows, 1), MTLSizeMake(32, 1, 1), out, x, p, shape);
   } else {
-    launch_grid("pdist_" + suffix, MTLSizeMake(rows, rows, 1), MTLSizeMake(32, 8, 1), out, self.contiguous(), p, shape);
+    launch_grid("pdist_" + suffix, MTLSizeMake(rows, rows, 1), MTLSizeMake(32, 8, 1), out, x, p, shape);
   }
   return out;
 }
 
 Tensor _pdist_backward_mps(const Tensor& grad, const Tensor& self, double p, const Tensor& pdist) {
-  check(self, p);
+  check(self);
   auto result = at::empty(self.sizes(), self.options());
   const auto rows = self.size(0), columns = self.size(1);
   if (rows < 2 || columns == 0) {

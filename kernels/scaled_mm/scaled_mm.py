@@ -46,6 +46,10 @@ def scaled_mm_out(
     _check_scales(self, mat2, scale_a, scale_b)
     given = {"mat2": mat2, "scale_a": scale_a, "scale_b": scale_b, "bias": bias, "scale_result": scale_result}
     require_device(self, {**given, "out": out}, "_scaled_mm")
+    if not (out.dtype in _RESULTS or out.dtype in _FORMATS):  # the CPU casts sums to any other dtype
+        scaling = (scale_a, scale_b, bias, scale_result, torch.float32)
+        resize_output(out, (self.shape[0], mat2.shape[1]))
+        return out.copy_(scaled_mm(self, mat2, *scaling))
     formats = _FORMATS[self.dtype], _FORMATS[mat2.dtype]
     if out.dtype not in _RESULTS or (formats[0] != formats[1] and any(name.endswith("uz") for name in formats)):
         dtypes = f"{self.dtype} and {mat2.dtype} into {out.dtype}"
@@ -109,6 +113,8 @@ def scaled_mm_v2_out(
     singles = len(scale_a) == len(scale_b) == len(recipe_a) == len(recipe_b) == 1
     if not singles or recipe_a[0] != recipe_b[0] or recipe_a[0] not in (_TENSORWISE, _ROWWISE):
         raise _invalid_scaling()
+    if bias is not None and mat2.dim() == 2 and bias.numel() != mat2.shape[1]:
+        raise ValueError(f"Bias must be size {mat2.shape[1]} but got {bias.numel()}")
     if recipe_a[0] == _TENSORWISE and max(scale_a[0].numel(), scale_b[0].numel()) > 1:
         raise _invalid_scaling()
     return scaled_mm_out(self, mat2, scale_a[0], scale_b[0], bias, None, out_dtype, out=out)

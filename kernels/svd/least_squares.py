@@ -37,8 +37,20 @@ def linalg_lstsq_out(
     left, values, right = _aten._linalg_svd(self, False, True)
     unit = torch.finfo(values.dtype).eps * max(m, n) if rcond is None else rcond
     kept = values > 0 if driver == "gels" else values > unit * values[..., :1]
+    # Zeros alone are solved by zeros, as in LAPACK.
+    if driver == "gels" and values.numel() and bool(((values[..., :1] > 0) & ~kept).any()):
+        raise torch.linalg.LinAlgError(  # type: ignore[attr-defined]
+            f"{_NAME}: The least squares solution could not be computed because the input matrix does not have full "
+            f"rank (error code: {int(kept.sum(-1).min()) + 1})."
+        )
     inverse = torch.where(kept, values.reciprocal(), 0).unsqueeze(-1)
-    found = right.mH @ (inverse * (left.mH @ side))
+
+    def nearest(sides: torch.Tensor) -> torch.Tensor:
+        solved: torch.Tensor = right.mH @ (inverse * (left.mH @ sides))
+        return solved
+
+    found = nearest(side)
+    found = found + nearest(side - self @ found)  # takes off what the rounding of the factors has left
     ranks = kept.sum(-1)
     results = {
         "solution": (solution, found.squeeze(-1) if side.dim() > b.dim() else found),

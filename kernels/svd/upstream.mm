@@ -231,7 +231,12 @@ std::tuple<Tensor&, Tensor&, Tensor&, Tensor&> linalg_lstsq_out_mps(
   const double unit = rcond.value_or(epsilon * static_cast<double>(std::max(m, n)));
   const auto kept = chosen == "gels" ? values.gt(0) : values.gt(values.slice(-1, 0, 1).mul(unit));
   const auto inverse = at::where(kept, values.reciprocal(), 0).unsqueeze(-1);
-  const auto found = at::matmul(right.mH(), inverse.mul(at::matmul(left.mH(), side)));
+  const auto nearest = [&](const Tensor& sides) {
+    return at::matmul(right.mH(), inverse.mul(at::matmul(left.mH(), sides)));
+  };
+  const auto first = nearest(side);
+  // What the rounding of the factors has left is taken off.
+  const auto found = first.add(nearest(side.sub(at::matmul(self, first))));
   const auto ranks = kept.sum(-1);
   const auto none = at::empty({0}, values.options());
   // Only where every matrix has full rank, so that gelsd and gelss read the ranks back, as the CPU's do.

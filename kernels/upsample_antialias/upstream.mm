@@ -24,6 +24,7 @@ static auto& lib = MetalShaderLibrary::getBundledLibrary();
 namespace {
 
 #include "shared/antialias.h"
+#include "shared/grid.h"
 #include "shared/launch.h"
 
 constexpr int64_t height = 2, width = 3; // the axes
@@ -48,8 +49,9 @@ void gather(const Tensor& out, const Tensor& source, int64_t axis, const Filter&
   geometry.insert(geometry.end(), out.strides().begin(), out.strides().end());
   geometry.insert(geometry.end(), source.strides().begin(), source.strides().end());
   geometry.insert(geometry.end(), {axis, outputs, room});
-  launch_elements(
-      "backward_" + scalarToMetalTypeString(source) + "_" + scalarToMetalTypeString(out), out.numel(), out, source,
+  launch_grid(
+      "backward_" + scalarToMetalTypeString(source) + "_" + scalarToMetalTypeString(out),
+      MTLSizeMake(out.size(width), out.size(height), out.size(0) * out.size(1)), MTLSizeMake(32, 8, 1), out, source,
       windows, weights, geometry, step, static_cast<float>(reach));
 }
 

@@ -73,6 +73,8 @@ kernel void antialias_bytes(
 FORWARD(float, float)
 FORWARD(half, float)
 FORWARD(bfloat, float)
+FORWARD(half, half)
+FORWARD(bfloat, bfloat)
 FORWARD(float, half)
 FORWARD(float, bfloat)
 

@@ -7,7 +7,7 @@ are bicubic ones of bytes that are not antialiased, which the CPU computes alike
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import torch
@@ -123,14 +123,25 @@ def _scales(
 
 
 def _resample(out: torch.Tensor, source: torch.Tensor, filter_name: str, scales: Sequence[float]) -> None:
-    middle = torch.empty((*source.shape[:3], out.shape[3]), dtype=torch.float32, device=out.device)
-    for target, given, axis in ((middle, source, _WIDTH), (out, middle, _HEIGHT)):
+    for axis, target in _passes(out, source, torch.float32):
         scale = scales[axis - _HEIGHT]
-        outputs, inputs = target.shape[axis], given.shape[axis]
+        outputs, inputs = target.shape[axis], source.shape[axis]
         windows, weights, room = _tables(filter_name, outputs, inputs, scale, out.device)
-        geometry = [*target.shape, *target.stride(), *given.stride(), axis, room]
-        kernel = _shader.kernel(f"forward_{METAL_TYPES[given.dtype]}_{METAL_TYPES[target.dtype]}", out.device)
-        launch_elements(kernel, target.numel(), target, given, windows, weights, geometry)
+        geometry = [*target.shape, *target.stride(), *source.stride(), axis, room]
+        kernel = _shader.kernel(f"forward_{METAL_TYPES[source.dtype]}_{METAL_TYPES[target.dtype]}", out.device)
+        launch_elements(kernel, target.numel(), target, source, windows, weights, geometry)
+        source = target
+
+
+def _passes(out: torch.Tensor, source: torch.Tensor, between: torch.dtype) -> Iterator[tuple[int, torch.Tensor]]:
+    """The axes in turn, and what each is written to; one that keeps its size is left alone, as on the CPU."""
+    axes = [axis for axis in (_WIDTH, _HEIGHT) if source.shape[axis] != out.shape[axis]]
+    if not axes:
+        out.copy_(source)
+    shape = list(source.shape)
+    for axis in axes:
+        shape[axis] = out.shape[axis]
+        yield axis, out if axis == axes[-1] else torch.empty(shape, dtype=between, device=out.device)
 
 
 def _resample_bytes(
@@ -139,14 +150,7 @@ def _resample_bytes(
     weights_of: Callable[[int, int, float, torch.device], ByteWeights],
     scales: Sequence[float],
 ) -> None:
-    """An axis that keeps its size is left alone, as on the CPU."""
-    axes = [axis for axis in (_WIDTH, _HEIGHT) if source.shape[axis] != out.shape[axis]]
-    if not axes:
-        out.copy_(source)
-    for axis in axes:
-        shape = list(source.shape)
-        shape[axis] = out.shape[axis]
-        target = out if axis == axes[-1] else torch.empty(shape, dtype=torch.uint8, device=out.device)
+    for axis, target in _passes(out, source, torch.uint8):
         inputs, outputs = source.shape[axis], out.shape[axis]
         table = weights_of(inputs, outputs, scales[axis - _HEIGHT], out.device)
         room = table.weights.shape[1]

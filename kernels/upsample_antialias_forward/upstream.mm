@@ -133,8 +133,8 @@ TORCH_IMPL_FUNC(_upsample_lanczos2d_aa_out_mps)
   }
   const auto scale_h = scale_of(self.size(height), output_size[0], align_corners, scales_h);
   const auto scale_w = scale_of(self.size(width), output_size[1], align_corners, scales_w);
-  // An axis that keeps its size is left alone in bytes, as on the CPU.
-  if (of_bytes && self.size(height) == out.size(height)) {
+  // An axis that keeps its size is left alone, as on the CPU.
+  if (self.size(height) == out.size(height)) {
     if (self.size(width) == out.size(width)) {
       out.copy_(self);
     } else {
@@ -143,7 +143,7 @@ TORCH_IMPL_FUNC(_upsample_lanczos2d_aa_out_mps)
     return;
   }
   auto middle = self;
-  if (!of_bytes || self.size(width) != out.size(width)) {
+  if (self.size(width) != out.size(width)) {
     middle = at::empty(
         {self.size(0), self.size(1), self.size(height), out.size(width)},
         self.options().dtype(of_bytes ? kByte : kFloat), MemoryFormat::Contiguous);

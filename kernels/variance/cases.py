@@ -25,6 +25,7 @@ def _tensors(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
         ((3, 0, 6), [1], 1, False, (3, 6)),
         ((), [0], 0, False, ()),
         ((2, 9001), [1], 1, False, (2,)),  # several groups share a row
+        ((1030, 530), [1], 1, False, (1030,)),  # a group of few threads for each of many rows
     ):
         yield values(shape, dtype) + 3, dim, correction, keepdim, torch.ones(result, dtype=real)
     if dtype is torch.float32:

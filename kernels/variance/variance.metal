@@ -1,6 +1,5 @@
 #include "shared/field.metal"
-#include "shared/reduce.metal"
-#include "shared/strided.metal"
+#include "shared/row.metal"
 
 // What is known of some elements: how many, their mean, and the sum of the squared distances from it. One pass
 // (B. P. Welford, Technometrics 4, 1962), and two such are put together without cancellation (T. F. Chan, G. H. Golub and
@@ -21,10 +20,18 @@ template <typename F> struct moments {
   }
 };
 
-// Of four elements: with one division by a number that is not known, where elements one by one take eight.
-template <typename F> inline moments<F> of_four(F a, F b, F c, F d) {
-  const F mean = (a * 0.25f + b * 0.25f) + (c * 0.25f + d * 0.25f);  // no sum goes beyond the largest float
-  return {mean, (squared(a - mean) + squared(b - mean)) + (squared(c - mean) + squared(d - mean)), 4.0f};
+// Of elements in registers: with one division by a number that is not known, where elements one by one take two each.
+template <typename F> inline moments<F> of_several(thread const F (&x)[ROW_LOADS]) {
+  constexpr float SHARE = 1.0f / ROW_LOADS;
+  F mean = x[0] * SHARE;  // no sum goes beyond the largest float
+  for (uint k = 1; k < ROW_LOADS; ++k) {
+    mean += x[k] * SHARE;
+  }
+  float squares = 0.0f;
+  for (uint k = 0; k < ROW_LOADS; ++k) {
+    squares += squared(x[k] - mean);
+  }
+  return {mean, squares, float(ROW_LOADS)};
 }
 
 struct together {
@@ -43,6 +50,44 @@ inline float widened(float x) { return x; }
 inline float widened(half x) { return float(x); }
 inline float widened(bfloat x) { return float(x); }
 inline float2 widened(float2 x) { return x; }
+
+// What a thread knows of the elements that it takes.
+template <typename F> struct moments_of_share {
+  moments<F> row;
+
+  template <typename T> void take(T x) { row.add(widened(x)); }
+  template <typename T> void take_several(thread const T (&x)[ROW_LOADS]) {
+    F wide[ROW_LOADS];
+    for (uint k = 0; k < ROW_LOADS; ++k) {
+      wide[k] = widened(x[k]);
+    }
+    row = together::combine(row, of_several(wide));
+  }
+};
+
+template <typename F> inline moments<F> of_lane_above(moments<F> m, ushort distance) {
+  return {
+      simd_shuffle_down(m.mean, distance), simd_shuffle_down(m.squares, distance),
+      simd_shuffle_down(m.count, distance)};
+}
+
+// All threads' moments together, in the first thread of a group of whole SIMD groups. These put theirs together without
+// a barrier, so that the group waits once: a tree over threadgroup memory waits at each of eight levels.
+template <typename F>
+inline moments<F> moments_of_group(moments<F> value, threadgroup moments<F>* scratch, uint thread_index, uint threads) {
+  constexpr uint SIMD_WIDTH = 32;
+  for (ushort distance = SIMD_WIDTH / 2; distance > 0; distance /= 2) {
+    value = together::combine(value, of_lane_above(value, distance));
+  }
+  if (thread_index % SIMD_WIDTH == 0) {
+    scratch[thread_index / SIMD_WIDTH] = value;
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  for (uint s = 1; thread_index == 0 && s < threads / SIMD_WIDTH; ++s) {
+    value = together::combine(value, moments<F>(scratch[s]));
+  }
+  return value;
+}
 
 // The variance of a row, or its root; where nothing is left of the degrees of freedom, over zero.
 template <typename F> inline float spread(moments<F> row, float correction, bool root) {
@@ -64,22 +109,12 @@ kernel void variance_rows(
     uint2 groups [[threadgroups_per_grid]],
     uint2 in_group [[thread_position_in_threadgroup]],
     uint2 group_size [[threads_per_threadgroup]]) {
-  threadgroup moments<F> scratch[256];
-  const ulong first = offsets<1, ulong>(rows, ulong(group.y)).at[0];
-  moments<F> row = {F(0.0f), 0.0f, 0.0f};
-  const ulong count = columns[0], step = ulong(groups.x) * group_size.x;
-  ulong e = ulong(group.x) * group_size.x + in_group.x;
-  for (; e + 3 * step < count; e += 4 * step) {
-    T four[4];
-    for (uint k = 0; k < 4; ++k) {
-      four[k] = x[first + offsets<1, ulong>(columns, e + k * step).at[0]];
-    }
-    row = together::combine(row, of_four(widened(four[0]), widened(four[1]), widened(four[2]), widened(four[3])));
-  }
-  for (; e < count; e += step) {
-    row.add(widened(x[first + offsets<1, ulong>(columns, e).at[0]]));
-  }
-  row = reduce_group<together>(row, scratch, in_group.x, group_size.x);
+  threadgroup moments<F> scratch[8];
+  device const T* elements = x + offsets<1, ulong>(rows, ulong(group.y)).at[0];
+  moments_of_share<F> share = {{F(0.0f), 0.0f, 0.0f}};
+  const ulong first = ulong(group.x) * group_size.x + in_group.x;
+  take_share(share, elements, columns, first, ulong(groups.x) * group_size.x);
+  const moments<F> row = moments_of_group(share.row, scratch, in_group.x, group_size.x);
   if (in_group.x == 0 && groups.x == 1) {
     out[group.y] = spread(row, correction[0], correction[1] != 0.0f);
   } else if (in_group.x == 0) {
@@ -97,12 +132,12 @@ kernel void variance_of_shares(
     uint2 group [[threadgroup_position_in_grid]],
     uint2 in_group [[thread_position_in_threadgroup]],
     uint2 group_size [[threads_per_threadgroup]]) {
-  threadgroup moments<F> scratch[256];
+  threadgroup moments<F> scratch[8];
   moments<F> row = {F(0.0f), 0.0f, 0.0f};
   for (uint s = in_group.x; s < shares; s += group_size.x) {
     row = together::combine(row, moments<F>(partial[ulong(group.y) * shares + s]));
   }
-  row = reduce_group<together>(row, scratch, in_group.x, group_size.x);
+  row = moments_of_group(row, scratch, in_group.x, group_size.x);
   if (in_group.x == 0) {
     out[group.y] = spread(row, correction[0], correction[1] != 0.0f);
   }

@@ -13,13 +13,13 @@ from ..runtime.elementwise import FLOATING
 from ..runtime.layout import logical_order
 from ..runtime.operands import require_device
 from ..runtime.outputs import overlaps, refuse_internal_overlap, require_castable, resize_output
-from ..runtime.rows import launch_rows, row_group
+from ..runtime.rows import group_of_many_rows, launch_rows, row_group
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
 _HALVES = frozenset({torch.float16, torch.bfloat16})
-_SHARE = 4096  # elements that one group takes
-_MOST_GROUPS = 1024
+_SHARE = 4096  # elements that one group takes, unless the rows are many
+_MOST_GROUPS = 1024  # in all, where a row has several
 _WORDS_OF_A_SHARE = {False: 3, True: 4}  # of 4 bytes, for real and for complex numbers
 
 
@@ -63,10 +63,11 @@ def _launch(result: torch.Tensor, x: torch.Tensor, reduced: set[int], correction
         rows = rows.select(d, 0)
     for d in reversed([d for d in range(x.dim()) if d not in reduced]):
         columns = columns.select(d, 0)
-    groups = min(_MOST_GROUPS, -(-columns.numel() // _SHARE))
+    groups = min(-(-_MOST_GROUPS // rows.numel()), -(-columns.numel() // _SHARE))
     words = rows.numel() * groups * _WORDS_OF_A_SHARE[x.is_complex()] if groups > 1 else 1
     partial = torch.empty(words, dtype=torch.float32, device=x.device)
-    group = row_group(columns.numel())
+    # One SIMD group: to put the moments of two together takes divisions, for which the others wait.
+    group = group_of_many_rows(rows.numel(), columns.numel(), simd_groups=1)
     kernel = _shader.kernel(f"variance_rows_{METAL_TYPES[x.dtype]}", x.device)
     operands = (result, partial, x, logical_order(rows), logical_order(columns), correction)
     kernel(*operands, threads=(group * groups, rows.numel()), group_size=(group, 1))

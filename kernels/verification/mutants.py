@@ -3,8 +3,7 @@
     python -m mpsmith.kernels.verification.mutants [--families mode,pdist] [--markdown FILE]
 
 A mutant changes a family's Metal source, or how the family launches it. The family's own calls then run on the
-simulated device, in `checked` and, where that accepts all of them, in `schedules`, until one fails. What no mode finds
-is told as such.
+simulated device, in `checked` and again in `schedules`, in each until one fails. What no mode finds is told as such.
 """
 
 from __future__ import annotations
@@ -121,18 +120,20 @@ MUTANTS = (
 
 @dataclass(frozen=True)
 class MutantOutcome:
-    """What became of one mutant in one family: `found` is the mode that found it, "" for none; `how` is its message."""
+    """What became of one mutant in one family: the modes that `found` it, and `how`, the message of the first."""
 
     mutant: str
     family: str
-    found: str
+    found: tuple[str, ...]
     how: str
     changes: bool
 
     @property
     def cell(self) -> str:
         """For a table: `-` where the family has no place for the mistake."""
-        return "-" if not self.changes else self.found or "**not found**"
+        if not self.changes:
+            return "-"
+        return "both" if self.found == MODES else ", ".join(self.found) or "**not found**"
 
 
 @contextmanager
@@ -180,18 +181,19 @@ def _forget_kernels() -> None:
 
 
 def outcome(mutant: Mutant, family: str) -> MutantOutcome:
-    """Run the family's own calls with the mistake until one fails."""
+    """Run the family's own calls with the mistake in each mode, until one fails."""
     changed = [False]
+    found: dict[str, str] = {}
     with _in_place(mutant, changed):
         for mode in MODES:
             os.environ["MPSMITH_METAL_MODE"] = mode  # of what is compiled from now on
             _forget_kernels()
             how = _first_failure(family)
             if how:
-                return MutantOutcome(mutant.name, family, mode, how, True)
-            if not changed[0]:
+                found[mode] = how
+            elif not changed[0]:
                 break
-    return MutantOutcome(mutant.name, family, "", "", changed[0])
+    return MutantOutcome(mutant.name, family, tuple(found), next(iter(found.values()), ""), changed[0])
 
 
 def _first_failure(family: str) -> str:
@@ -212,7 +214,7 @@ def _first_failure(family: str) -> str:
 
 
 def table(outcomes: Sequence[MutantOutcome]) -> str:
-    """Markdown: a row for each mistake, a column for each family, and how many were found."""
+    """Markdown: a row for each mistake, a column for each family, and how many were found, in which mode."""
     families = list(dict.fromkeys(one.family for one in outcomes))
     lines = [f"| mistake | {' | '.join(families)} |", f"|{'---|' * (len(families) + 1)}"]
     for name in dict.fromkeys(one.mutant for one in outcomes):
@@ -220,7 +222,8 @@ def table(outcomes: Sequence[MutantOutcome]) -> str:
         lines.append(f"| {name} | {' | '.join(cells)} |")
     placed = [one for one in outcomes if one.changes]
     found = sum(bool(one.found) for one in placed)
-    return "\n".join([*lines, "", f"{found} of {len(placed)} mutants are found.", ""])
+    by_mode = ", ".join(f"{sum(mode in one.found for one in placed)} in {mode}" for mode in MODES)
+    return "\n".join([*lines, "", f"{found} of {len(placed)} mutants are found: {by_mode}.", ""])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

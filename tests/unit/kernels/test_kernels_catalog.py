@@ -16,6 +16,7 @@ from mpsmith.audit.sources import case_sources
 from mpsmith.kernels.runtime import catalog, dispatcher
 from mpsmith.kernels.runtime.catalog import Kernel, UnknownKernelError
 from mpsmith.kernels.runtime.shader import assembled, sources
+from mpsmith.kernels.verification import source as source_module
 from mpsmith.kernels.verification.source import KernelSource, calls_of
 from support.later_schemas import schema_of
 
@@ -59,6 +60,23 @@ def test_a_family_is_whatever_folder_has_a_module_of_its_name() -> None:
         catalog.family("moda")
 
 
+@pytest.fixture
+def all_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if torch had none of the operators."""
+    calls = [call for family in catalog.families() for call in calls_of(family)]
+    monkeypatch.setattr(
+        source_module, "registered", lambda: [f"{name}.out" for call in calls for name in call.operators]
+    )
+
+
+def test_audits_call_families_that_answer_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_module, "registered", lambda: ["aten::mode.values"])
+    assert {key.operator for key in KernelSource().groups()} == {"mode"}
+    monkeypatch.setattr(source_module, "registered", list)
+    assert list(KernelSource().groups()) == []
+
+
+@pytest.mark.usefixtures("all_answered")
 def test_audits_get_a_group_of_cases_for_each_call_and_dtype() -> None:
     source = KernelSource()
     groups = {key.label: key for key in source.groups()}
@@ -73,6 +91,7 @@ def test_audits_get_a_group_of_cases_for_each_call_and_dtype() -> None:
     assert {"", "transposed", "expanded", "offset", "nan", "gradients of the outputs transposed"} <= titles
 
 
+@pytest.mark.usefixtures("all_answered")
 def test_what_is_written_is_never_expanded() -> None:
     (key,) = (key for key in KernelSource().groups() if key.label == "kernels:put_:float32")
     titles = {case.title for case in KernelSource().cases(key, Samples.DEFAULT)}

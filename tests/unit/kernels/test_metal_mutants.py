@@ -61,12 +61,12 @@ class TestMutants:
 def test_the_table_tells_what_no_mode_finds_and_where_there_is_no_place() -> None:
     text = table(
         [
-            MutantOutcome("a", "mode", "checked", "race", True),
-            MutantOutcome("a", "pdist", "", "", False),
-            MutantOutcome("b", "mode", "", "", True),
-            MutantOutcome("b", "pdist", "schedules", "differs", True),
+            MutantOutcome("a", "mode", ("checked", "schedules"), "race", True),
+            MutantOutcome("a", "pdist", (), "", False),
+            MutantOutcome("b", "mode", (), "", True),
+            MutantOutcome("b", "pdist", ("schedules",), "differs", True),
         ]
     )
-    assert "| a | checked | - |" in text
+    assert "| a | both | - |" in text
     assert "| b | **not found** | schedules |" in text
-    assert text.endswith("2 of 3 mutants are found.\n")
+    assert text.endswith("2 of 3 mutants are found: 1 in checked, 2 in schedules.\n")
