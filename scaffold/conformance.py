@@ -32,8 +32,9 @@ from ..audit.sources.layouts import LAYOUTS, LayoutSource, in_layout
 from ..audit.sources.opinfo import OpInfoSource
 from ..audit.sources.special_values import SpecialValueSource
 from ..audit.surface.profiles import profile
-from ..audit.tree import leaves, map_leaves
+from ..audit.tree import leaves
 from ..simulator.device import loading
+from .conformance_inputs import dimensions_of, elements_of, redrawn, runs_on_cpu, shapes_of, with_a_dimension_more
 from .operators.known_calls import DTYPES as DTYPES
 from .operators.known_calls import known_calls
 
@@ -100,9 +101,9 @@ class Subject:
             if (other := in_layout(case, layout))
         ]
         # What only writes to its arguments (an optimizer's step) is called as it is.
-        self._judge_all([*self._of_two_dimensions(dtype), *derived, *varied] or self._remembered(dtype))
+        self._judge_all([*self._of_twodimensions_of(dtype), *derived, *varied] or self._remembered(dtype))
 
-    def _of_two_dimensions(self, dtype: str) -> list[Case]:
+    def _of_twodimensions_of(self, dtype: str) -> list[Case]:
         """In every layout, an input of more than one dimension: nothing can be transposed in one that is flat.
 
         Samples that are flat get a dimension more, where the CPU accepts that.
@@ -110,7 +111,7 @@ class Subject:
         samples = [case for case in self._of_source("samples", dtype) if not case.skipped]
         readers = [case for name in self._readers() for case in self._remembered(dtype, name)]
         for case in [*samples, *readers]:
-            wider = case if _dimensions(case) >= 2 else with_a_dimension_more(case)
+            wider = case if dimensions_of(case) >= 2 else with_a_dimension_more(case)
             if wider is not None:
                 return [other for layout in LAYOUTS if (other := in_layout(wider, layout))]
         return []
@@ -132,24 +133,18 @@ class Subject:
             self.check_written()
 
     def check_drawn(self, dtype: str, shape: tuple[int, ...], seed: int, which: int) -> None:
-        """One drawn input: a sample with new values from `seed`, in `shape` where the kernel is elementwise."""
+        """One drawn input: a sample with new values from `seed`, in `shape` where the kernel is elementwise.
+
+        What the CPU refuses (a scale below zero, sizes that belong together) keeps its shapes, or its values too.
+        """
         cases = [*self._of_source("samples", dtype), *self._remembered(dtype)]
         self._require(cases)
         case = cases[which % len(cases)]
-        generator = torch.Generator().manual_seed(seed)
-
         # Inputs of several shapes (glu's gradients) belong together as they are.
-        is_any_shape = self.elementwise and len(_shapes(case)) == 1
+        is_any_shape = self.elementwise and len(shapes_of(case)) == 1
 
-        def redraw(leaf: object) -> object:
-            if not isinstance(leaf, torch.Tensor) or not leaf.dtype.is_floating_point:
-                return leaf
-            wanted = shape if is_any_shape else tuple(leaf.shape)
-            values = torch.empty(wanted, dtype=torch.float32).normal_(generator=generator).to(leaf.dtype)
-            return values.requires_grad_(leaf.requires_grad)
-
-        args, kwargs = map_leaves(redraw, (case.args, case.kwargs))
-        self._judge_all([replace(case, args=args, kwargs=kwargs, title=f"drawn, shape {shape}, seed {seed}")])
+        made = [redrawn(case, seed, shape), redrawn(case, seed)] if is_any_shape else [redrawn(case, seed)]
+        self._judge_all([next((one for one in made if runs_on_cpu(one)), case)])
 
     def check_gradcheck(self) -> None:
         """The analytic gradient against finite differences on the device, in float32 with wide steps."""
@@ -157,7 +152,7 @@ class Subject:
         if not cases:
             self.check_written()
             return
-        case = min(cases, key=_elements)
+        case = min(cases, key=elements_of)
         args, kwargs = move(case.args, case.kwargs, "mps", case.on_host)
         tensors = [a.detach().requires_grad_() for a in args if isinstance(a, torch.Tensor) and a.is_floating_point()]
         if not tensors or any(tensor.numel() > 64 for tensor in tensors):
@@ -378,6 +373,13 @@ def _groups(source: str) -> tuple[GroupKey, ...]:
     return tuple(_sources()[source].groups())
 
 
+def list_inputs() -> None:
+    """Read what is known of all operators' inputs, once for a process and those that are copies of it."""
+    for name in _sources():
+        _groups(name)
+    known_calls("aten::mode")
+
+
 def _first_of_each(keys: Iterable[GroupKey]) -> list[GroupKey]:
     """One group for each operator and variant: where any dtype will do, the first is enough."""
     found: dict[tuple[str, str], GroupKey] = {}
@@ -399,36 +401,3 @@ def _writes(name: str) -> bool:
 
 def _is_tensor(leaf: object) -> bool:
     return isinstance(leaf, torch.Tensor)
-
-
-def with_a_dimension_more(case: Case) -> Case | None:
-    """The case with every tensor stacked to two rows; None where the CPU does not accept that."""
-
-    def stacked(leaf: object) -> object:
-        if not isinstance(leaf, torch.Tensor) or leaf.dim() != 1:
-            return leaf
-        rows = torch.stack([leaf.detach(), leaf.detach().roll(1)])
-        return rows.requires_grad_(leaf.requires_grad)
-
-    args, kwargs = map_leaves(stacked, (case.args, case.kwargs))
-    wider = replace(case, args=args, kwargs=kwargs)
-    if _dimensions(wider) < 2:
-        return None
-    try:
-        wider.call(*args, **kwargs)
-    except Exception:  # whatever an operator raises, it does not accept the call
-        return None
-    return replace(wider, title="two rows")
-
-
-def _dimensions(case: Case) -> int:
-    return max((leaf.dim() for leaf in leaves((case.args, case.kwargs)) if isinstance(leaf, torch.Tensor)), default=0)
-
-
-def _shapes(case: Case) -> set[tuple[int, ...]]:
-    tensors = (leaf for leaf in leaves((case.args, case.kwargs)) if isinstance(leaf, torch.Tensor))
-    return {tuple(tensor.shape) for tensor in tensors if tensor.dtype.is_floating_point}
-
-
-def _elements(case: Case) -> int:
-    return max((leaf.numel() for leaf in leaves((case.args, case.kwargs)) if isinstance(leaf, torch.Tensor)), default=0)

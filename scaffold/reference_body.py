@@ -16,8 +16,9 @@ from torchgen.model import Argument, BaseTy, BaseType, ListType, OptionalType
 
 from ..audit.calls.invocation import overload_of
 from .errors import ScaffoldError
+from .launches.buffers import BoundBuffer
 from .launches.elements import METAL_ELEMENTS
-from .launches.launch import BoundBuffer, Launch
+from .launches.launch import Launch
 from .operators.model import is_tensor
 
 # What a finding is about.
@@ -119,7 +120,9 @@ class ReferenceBody:
         return bool(value) if isinstance(inner, BaseType) and inner.name is BaseTy.bool else value
 
     def _tensor(self, buffer: BoundBuffer, value: torch.Tensor, values: Mapping[str, Any]) -> torch.Tensor:
-        sizes = values.get(f"{buffer.name}_sizes")
+        spread = self.launch.spread
+        told = spread[0] if buffer in spread else buffer  # what is spread has the shape of the first
+        sizes = values.get(f"{told.name}_sizes")
         memory = value.detach().cpu().clone().reshape(-1)
         if buffer.name in self.launch.in_rows:
             return memory.reshape(-1, values["row_length"]) if memory.numel() else value.detach().cpu().clone()

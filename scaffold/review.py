@@ -1,6 +1,6 @@
 """Says of each gap whether its scaffold starts right: outputs, shapes, dtypes, what is bound, the launch grid.
 
-    python -m mpsmith.scaffold.review --out DIR [--ops mode,frexp] [--kinds reduction,pooling] [--markdown FILE]
+    python -m mpsmith.scaffold.review --out DIR [--ops mode,frexp] [--kinds pooling] [--resume] [--markdown FILE]
 
 The generated host code runs as it was written; in the place of its Metal body stands one that computes the operator's
 reference on the CPU from nothing but what is bound (`reference_body`). Then the generated tests run, on the simulated
@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from ..errors import MpsmithError
 from .generation.generate import Scaffold, prepare
 from .generation.writing import write
 from .launches.launch import Launch, launch_of
-from .operators.observing_apart import observations_of
+from .operators.observing_apart import observations_of, stop_observing
 from .operators.source import Source, source_of
 from .reference_body import ASPECTS, Findings, FunctorBody, ReferenceBody
 from .targets import KernelTarget
@@ -164,7 +165,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", required=True, type=Path, metavar="DIR")
     parser.add_argument("--ops", help="only these operators, separated by commas")
     parser.add_argument("--kinds", default=",".join(KINDS), help="only gaps of these kinds, or `all`")
-    parser.add_argument("--one", action="store_true", help="in this process, the first operator alone, as JSON")
+    parser.add_argument("--resume", action="store_true", help="keep the rows of an earlier run, DIR/rows.jsonl")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="where the table goes; else it is printed")
     options = parser.parse_args(arguments)
     options.out.mkdir(parents=True, exist_ok=True)
@@ -173,14 +174,14 @@ def main(arguments: list[str] | None = None) -> int:
     served = sorted({source.serving(source.operator(name)).name for name in names})
     if not options.ops and options.kinds != "all":
         served = [name for name in served if _kind(source, name) in options.kinds.split(",")]
-    if options.one:
-        print(json.dumps(asdict(review(source, served[0], options.out))))
-        return 0
-    rows = []
-    for name in served:
-        row = _reviewed_apart(name, _kind(source, name), options.out)
-        rows.append(row)
-        print(f"aten::{name}: {'green' if row.green else row.first or row.findings}", file=sys.stderr, flush=True)
+    known = stored(options.out / "rows.jsonl") if options.resume else {}
+    with (options.out / "rows.jsonl").open("a" if options.resume else "w", encoding="utf-8") as lines:
+        for row in review_all(source, [name for name in served if name not in known], options.out):
+            known[row.operator] = row
+            print(json.dumps(asdict(row)), file=lines, flush=True)
+            said = "green" if row.green else row.first or row.findings
+            print(f"aten::{row.operator}: {said}", file=sys.stderr, flush=True)
+    rows = [known[name] for name in served]
     if options.markdown:
         options.markdown.write_text(table(rows), "utf-8")
     else:
@@ -188,18 +189,49 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _reviewed_apart(name: str, kind: str, folder: Path) -> ReviewRow:
-    """The review of one operator in a process of its own: some calls of operators without a kernel end theirs."""
-    words = [sys.executable, "-m", "mpsmith.scaffold.review", "--out", str(folder), "--ops", name, "--one"]
-    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
-    return row_of(name, kind, done.returncode, done.stdout)
+def stored(path: Path) -> dict[str, ReviewRow]:
+    """The rows that an earlier run wrote, by their operators; the last one of each."""
+    rows = map(json.loads, path.read_text("utf-8").splitlines() if path.is_file() else ())
+    return {row["operator"]: ReviewRow(**row) for row in rows}
+
+
+def review_all(source: Source, names: Sequence[str], folder: Path) -> Iterator[ReviewRow]:
+    """A row for each operator, each in a process of its own: some calls of operators without a kernel end theirs.
+
+    The processes are copies of this one, which has listed the inputs of all operators, and observed them.
+    """
+    from .conformance import list_inputs
+
+    for name in names:
+        observations_of(source.operator(name))
+    stop_observing()
+    list_inputs()
+    fork = multiprocessing.get_context("fork")
+    for name in names:
+        told, tells = fork.Pipe(duplex=False)
+        copy = fork.Process(target=_tell, args=(source, name, folder, tells))
+        copy.start()
+        tells.close()
+        try:
+            output = told.recv()
+        except EOFError:
+            output = ""
+        copy.join()
+        yield row_of(name, _kind(source, name), copy.exitcode or 0, output)
+
+
+def _tell(source: Source, name: str, folder: Path, tells: Connection) -> None:
+    """The process of one operator: what pytest and the device print goes nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.dup2(nowhere, sys.stderr.fileno())
+    tells.send(json.dumps(asdict(review(source, name, folder))))
 
 
 def row_of(name: str, kind: str, status: int, output: str) -> ReviewRow:
-    """What the process of one operator told: its last line, or that it ended before it told anything."""
-    lines = [line for line in output.splitlines() if line.startswith("{")]
-    if status == 0 and lines:
-        return ReviewRow(**json.loads(lines[-1]))
+    """What the process of one operator told, or that it ended before it told anything."""
+    if status == 0 and output:
+        return ReviewRow(**json.loads(output))
     how = signal.Signals(-status).name if status < 0 else f"status {status}"
     return ReviewRow(name, kind, {}, 0, 0, 1, f"the process ended with {how}")
 

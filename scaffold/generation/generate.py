@@ -82,7 +82,8 @@ def prepare(
         destination.require_own(operator, target)
     opinfos = opinfos_for(operator.name)
     choice = Choice(kind, "your choice") if kind else kind_of(operator, opinfos.kind)
-    request = Request(operator, choice.kind, opinfos.names, observations_of(operator), references_of(operator))
+    samples = opinfos.names if operator.is_reached_by_samples else ()
+    request = Request(operator, choice.kind, samples, observations_of(operator), references_of(operator))
     generated = _generate(request, target, destination)
     manifest = Manifest(
         operator.full_name,

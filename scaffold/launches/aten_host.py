@@ -11,8 +11,8 @@ from torchgen.model import BaseTy, BaseType, ListType, OptionalType, Type
 
 from ..operators.model import OverloadModel
 from ..operators.observation import FOLLOWS
+from .buffers import BoundBuffer
 from .cxx_host import CxxHost, holds_scalar
-from .launch import BoundBuffer
 from .signatures import Signature, SignatureParameter
 
 # Argument types that torch's pybind11 casters know.
@@ -22,7 +22,7 @@ _BINDABLE = frozenset(
         *(BaseTy.Device, BaseTy.Layout, BaseTy.MemoryFormat, BaseTy.Generator),
     )
 )
-_SCALAR_TYPES = {
+SCALAR_TYPES = {
     "bool": "kBool",
     "int64": "kLong",
     "int32": "kInt",
@@ -55,7 +55,7 @@ class AtenHost(CxxHost):
     def empty(self, shape: str, like: str, element: str) -> str:
         """A new tensor on the device of `like`, of its dtype or of the one that is named."""
         options = f"{like}.options()" if like else "at::TensorOptions().device(at::kMPS)"
-        return f"at::empty({shape}, {options}{'' if element == FOLLOWS else f'.dtype(at::{_SCALAR_TYPES[element]})'})"
+        return f"at::empty({shape}, {options}{'' if element == FOLLOWS else f'.dtype(at::{SCALAR_TYPES[element]})'})"
 
     def contiguous(self, tensor: str) -> str:
         """A tensor with its elements behind each other."""
@@ -68,6 +68,16 @@ class AtenHost(CxxHost):
     def resize(self, tensor: str, shape: str) -> str:
         """The statement that gives an output its shape."""
         return f"at::native::resize_output({tensor}, {shape});"
+
+    def dtype_check(self, tensor: str, element: str) -> str:
+        """The statement that refuses an output of another dtype."""
+        name, dtype = self.launch.overload.function.operator, f"at::{SCALAR_TYPES[element]}"
+        said = f'"{name}: expected {tensor} of dtype ", {dtype}, ", but it has ", {tensor}.scalar_type()'
+        return f"TORCH_CHECK({tensor}.scalar_type() == {dtype}, {said});"
+
+    def of_loss(self, shape: str) -> str:
+        """The shape where a loss is wanted for each, and that of one number else."""
+        return f"reduction == at::Reduction::None ? at::IntArrayRef({shape}) : at::IntArrayRef()"
 
     def copied(self, target: str, source: str) -> str:
         """The statement that copies values, unless they are there."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torchgen.model import BaseTy, BaseType, ListType, OptionalType, Type
 
-from ..operators.observation import FOLLOWS
-from .launch import ROW_LENGTH, BoundBuffer, Launch, Result
+from ..operators.observation import FOLLOWS, ObservedTensor, Size
+from .buffers import ROW_LENGTH, BoundBuffer, Result
+from .launch import Launch
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,14 @@ class CxxHost:
         """The statement that gives an output its shape."""
         raise NotImplementedError
 
+    def dtype_check(self, tensor: str, element: str) -> str:
+        """The statement that refuses an output of another dtype."""
+        raise NotImplementedError
+
+    def of_loss(self, shape: str) -> str:
+        """The shape where a loss is wanted for each, and that of one number else."""
+        raise NotImplementedError
+
     def copied(self, target: str, source: str) -> str:
         """The statement that copies values."""
         raise NotImplementedError
@@ -49,15 +59,43 @@ class CxxHost:
         """The shape that tensors broadcast to."""
         raise NotImplementedError
 
+    # ---- rows along `dim`
+    def rows(self, tensor: str) -> str:
+        """A tensor with its rows behind each other."""
+        return f"{self.support}rows_of({tensor}, {self._dims})"
+
+    def from_rows(self, tensor: str) -> str:
+        """What was written by rows, as it belongs into the tensor."""
+        return f"{self.support}from_rows({tensor}_dense, {tensor}.sizes(), {self._dims})"
+
+    def reduced_shape(self, tensor: str, keepdim: str) -> str:
+        """The shape that is left of a tensor when each row becomes one value."""
+        return f"{self.support}reduced_shape({tensor}, {self._dims}, {keepdim})"
+
+    @property
+    def row_length(self) -> str:
+        """How many values a row has."""
+        return f"{self.launch.inputs[0].name}_dense.size(1)"
+
+    @property
+    def row_count(self) -> str:
+        """How many rows there are."""
+        return f"{self.launch.inputs[0].name}_dense.size(0)"
+
     # ---- the launch
     @property
     def prepared(self) -> list[str]:
         """The lines before the launch: outputs get their shapes, inputs their layout."""
         launch = self.launch
-        lines = [f"{self.tensor} {result.name} = {self.allocated(result)};" for result in launch.results]
+        lines = []
+        for result in launch.results:
+            lines += [
+                *_shape_lines(result.name, result.sizes),
+                f"{self.tensor} {result.name} = {self.allocated(result)};",
+            ]
         if launch.form == "out" and not self.shaped and not launch.is_elementwise_out:
-            shapes = [(b.name, self.shape(launch.shape_of(b))) for b in launch.outputs]
-            lines += [self.resize(name, shape) for name, shape in shapes if shape]
+            for b in launch.outputs:
+                lines += self._given(b)
         lines += [f"const {self.tensor} {b.name}_dense = {self._dense(b)};" for b in launch.inputs]
         lines += [f"const {self.tensor} {b.name}_dense = {self._written(b)};" for b in launch.outputs]
         if launch.by_rows:
@@ -72,8 +110,7 @@ class CxxHost:
         for buffer in self.launch.outputs:
             name = buffer.name
             if name in self.launch.in_rows:
-                rows = f"{self.support}from_rows({name}_dense, {name}.sizes(), {self._dims})"
-                lines.append(self.copied(name, rows))
+                lines.append(self.copied(name, self.from_rows(name)))
             elif name not in results:
                 lines.append(self.copied(name, f"{name}_dense"))
         return lines
@@ -83,7 +120,7 @@ class CxxHost:
         """The expression for the number of threads."""
         launch = self.launch
         if launch.row_dim:
-            return f"{launch.inputs[0].name}_dense.size(0)"
+            return self.row_count
         name = (launch.outputs or launch.tensors)[0].name
         return f"row_length ? {name}.numel() / row_length : 0" if launch.a_thread_a_row else f"{name}_dense.numel()"
 
@@ -106,14 +143,17 @@ class CxxHost:
         value = f"{name}.value_or(0)" if buffer.optional else name
         return f"static_cast<{buffer.host}>({value})"
 
-    def shape(self, rule: str) -> str:
-        """The shape that a rule gives; empty where there is none."""
+    def shape(self, name: str, known: Result | ObservedTensor) -> str:
+        """The shape of what has that name; empty where it is not known."""
+        shape = f"{name}_shape" if known.sizes and self.launch.source else self._by_rule(known.shape)
+        return self.of_loss(shape) if known.is_loss and shape else shape
+
+    def _by_rule(self, rule: str) -> str:
         if not self.launch.source:
             return ""
         if rule == "reduced":
             has_keepdim = any(argument.name == "keepdim" for argument in self.launch.overload.arguments)
-            words = [self.launch.source.name, self._dims, "keepdim" if has_keepdim else "false"]
-            return f"{self.support}reduced_shape({', '.join(words)})"
+            return self.reduced_shape(self.launch.source.name, "keepdim" if has_keepdim else "false")
         if rule == "broadcast":
             return self.broadcast([f"{buffer.name}.sizes()" for buffer in self.launch.spread])
         if rule == "one":
@@ -125,7 +165,18 @@ class CxxHost:
         source = self.launch.source
         if source is None:
             return self.empty("{0}", "", result.element)
-        return self.empty(self.shape(result.shape) or f"{source.name}.sizes()", source.name, result.element)
+        shape = self.shape(result.name, result)
+        return self.empty(shape or f"{source.name}.sizes()", source.name, result.element)
+
+    def _given(self, buffer: BoundBuffer) -> list[str]:
+        """The lines that check an output's dtype and give it its shape."""
+        seen, name = self.launch.seen_of(buffer), buffer.name
+        if seen is None:
+            return []
+        element = self.launch.element_of(buffer)
+        checks = [] if element == FOLLOWS or name in self.launch.in_rows else [self.dtype_check(name, element)]
+        shape = self.shape(name, seen)
+        return [*checks, *_shape_lines(name, seen.sizes), *([self.resize(name, shape)] if shape else [])]
 
     def _dense(self, buffer: BoundBuffer) -> str:
         launch, name = self.launch, buffer.name
@@ -134,7 +185,7 @@ class CxxHost:
             stand_in = f"{launch.source.name}_dense" if launch.source else f"{self.tensor}()"
             return f"{argument}.has_value() ? {self.contiguous(f'(*{argument})')} : {stand_in}"
         if name in launch.in_rows:
-            return f"{self.support}rows_of({name}, {self._dims})"
+            return self.rows(name)
         if launch.outputs and (launch.is_elementwise_out or (len(launch.spread) > 1 and buffer in launch.spread)):
             return self.expanded(name, f"{launch.outputs[0].name}.sizes()")
         return self.contiguous(name)
@@ -165,7 +216,7 @@ class CxxHost:
             return "1"
         name = launch.inputs[0].name
         if launch.row_dim:
-            return f"{name}_dense.size(1)"
+            return self.row_length
         return f"{name}.numel()" if launch.is_one_row else f"{name}.dim() ? {name}.size(-1) : 1"
 
     def _bound(self, buffer: BoundBuffer) -> str:
@@ -183,6 +234,28 @@ class CxxHost:
         if buffer.many:
             return f"{self.support}list_of({argument})"
         return self.number(buffer)
+
+
+def _shape_lines(name: str, sizes: Sequence[Size]) -> list[str]:
+    """The statements that put a shape together from its dimensions."""
+    leading = [size for size in sizes if size.what == "leading"]
+    listed = ", ".join(_size(size) for size in sizes if size not in leading)
+    if not leading:
+        return [f"const std::vector<int64_t> {name}_shape{{{listed}}};"] if listed else []
+    of, dropped = leading[0].of, leading[0].place
+    begun = f"std::vector<int64_t> {name}_shape({of}.sizes().begin(), {of}.sizes().end() - {dropped});"
+    return [begun, f"{name}_shape.insert({name}_shape.end(), {{{listed}}});"] if listed else [f"const {begun}"]
+
+
+def _size(size: Size) -> str:
+    length = f"{size.of}.size({size.place})"
+    return {
+        "size": length,
+        "pairs": f"{length} * ({length} - 1) / 2",
+        "count": f"{size.of}.numel()",
+        "item": f"{size.of}[{size.place}]",
+        "fixed": str(size.place),
+    }.get(size.what, size.of)
 
 
 def holds_scalar(kind: Type | None) -> bool:

@@ -1,7 +1,7 @@
 """The launch of one overload's kernel: what is bound, as Metal buffers, in one order for host and shader.
 
-What is said of it here holds in every language; how its host side is written stands in `python_host`, `aten_host` and
-`stable_host`.
+What is said of it here holds in every language; how its host side is written stands in `python_host`, `aten_host`,
+`upstream_host` and `stable_host`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from torchgen.model import Argument, BaseTy, BaseType, ListType, OptionalType, T
 from ...metal_limits import MAX_BUFFERS
 from ..operators.kinds import KernelKind
 from ..operators.model import OverloadModel, base_types, is_optional_tensor
-from ..operators.observation import FOLLOWS, Observation
+from ..operators.observation import FOLLOWS, Observation, ObservedTensor
+from .buffers import ROW_LENGTH, BoundBuffer, Result
 from .elements import METAL_ELEMENTS, element_by_name
+from .windows import Windows, windows_of
 
 # The last buffer is the number of threads.
 MOST_BUFFERS = MAX_BUFFERS - 1
@@ -32,60 +34,6 @@ _NUMBERS = {
     BaseTy.float: ("float", "float"),
     BaseTy.Scalar: ("float", "float"),
 }
-
-
-@dataclass(frozen=True)
-class BoundBuffer:
-    """One `[[buffer(n)]]`.
-
-    Attributes:
-        name: the argument's or result's name, or one made from it.
-        metal: the type of the shader's parameter, without qualifiers.
-        written: whether the kernel writes it.
-        host: the C++ type that a number is converted to, empty for tensors.
-        many: whether it is a list: how many there are, then each.
-        says: what it says of the argument `of`: `sizes` of a tensor, `given` of an optional one; empty for its value.
-        of: the argument that `says` is about.
-        optional: whether the argument may be left out.
-    """
-
-    name: str
-    metal: str
-    written: bool = False
-    host: str = ""
-    many: bool = False
-    says: str = ""
-    of: str = ""
-    optional: bool = False
-
-    @property
-    def declaration(self) -> str:
-        """The shader's parameter, without its attribute."""
-        if self.many:
-            return f"constant {self.metal}* {self.name}"
-        if self.host:
-            return f"constant {self.metal}& {self.name}"
-        return f"device {'' if self.written else 'const '}{self.metal}* {self.name}"
-
-
-ROW_LENGTH = BoundBuffer("row_length", "long", host="int64_t")
-
-
-@dataclass(frozen=True)
-class Result:
-    """A tensor that the functional form allocates.
-
-    Attributes:
-        name: what the host calls it.
-        metal: its element type in the shader.
-        element: FOLLOWS, or the dtype's name.
-        shape: the rule that gives its shape, as of an `ObservedTensor`; empty where none is known.
-    """
-
-    name: str
-    metal: str
-    element: str = FOLLOWS
-    shape: str = ""
 
 
 @dataclass(frozen=True)
@@ -185,18 +133,25 @@ class Launch:
             return ()
         same = self.observation.like_first if self.observation else frozenset({self.inputs[0].name})
         named = [b.name for b in self.inputs if not b.optional and self.argument(b) in same]
-        return (*(named or [self.inputs[0].name]), *(b.name for b in self.outputs if self._is_like_first(b)))
+        return (*(named or [self.inputs[0].name]), *(b.name for b in self.outputs if self.is_row(b)))
 
     @property
     def a_thread_a_row(self) -> bool:
-        """Whether a thread writes a row, or what a row is reduced to; else it writes an element of the output."""
-        return bool(self.row_dim) or (any(self._is_like_first(b) for b in self.outputs) and self.by_rows)
+        """Whether a thread writes a row, or what a row is reduced to; else it writes an element of the first output."""
+        return bool(self.row_dim) or (self.by_rows and bool(self.outputs) and self.is_row(self.outputs[0]))
 
     @property
     def is_one_row(self) -> bool:
         """Whether all of the first input is one row: it has no dim to choose, and the result is one number."""
         rules = [self.shape_of(buffer) for buffer in self.outputs]
         return self.by_rows and not self.row_dim and bool(rules) and all(rule == "one" for rule in rules)
+
+    @property
+    def windows(self) -> Windows | None:
+        """The windows of a pooling kernel that is told the sizes of what it reads and writes."""
+        told = {buffer.of for buffer in self.bound if buffer.says == "sizes"}
+        needed = {self.source.name, self.outputs[0].name} if self.source and self.outputs else {""}
+        return windows_of(self.overload.function.operator) if needed <= told else None
 
     @property
     def spread(self) -> tuple[BoundBuffer, ...]:
@@ -215,16 +170,23 @@ class Launch:
 
     def shape_of(self, buffer: BoundBuffer) -> str:
         """The rule that gives a written tensor its shape; empty where none is known."""
-        seen = self.observation
-        places = [written.name for written in self.outputs]
-        if seen is None or buffer.name not in places or places.index(buffer.name) >= len(seen.results):
-            return ""
-        return seen.results[places.index(buffer.name)].shape
+        seen = self.seen_of(buffer)
+        return seen.shape if seen else ""
 
-    def _is_like_first(self, buffer: BoundBuffer) -> bool:
+    def seen_of(self, buffer: BoundBuffer) -> ObservedTensor | None:
+        """What was seen of a written tensor."""
+        places = [written.name for written in self.outputs]
+        seen = self.observation
+        if seen is None or buffer.name not in places or places.index(buffer.name) >= len(seen.results):
+            return None
+        return seen.results[places.index(buffer.name)]
+
+    def is_row(self, buffer: BoundBuffer) -> bool:
+        """Whether an output has the first input's shape: a row for a row, where a reduction gives one value."""
         if self.form == "in-place":
             return True
-        rule = self.shape_of(buffer)
+        seen = self.seen_of(buffer)
+        rule = seen.shape if seen and not seen.is_loss else ""
         like = rule.removeprefix("like ")
         first = self.observation.like_first if self.observation else frozenset()
         return rule.startswith("like ") and like in first
@@ -383,7 +345,9 @@ def _results(overload: OverloadModel, observation: Observation | None) -> list[R
         element = seen.element if seen else element_by_name(name)
         metal = METAL_ELEMENTS.get(element, "T")
         own = _metal_name(f"{name}_" if name in taken else name)
-        results.append(Result(own, metal, element if metal != "T" else FOLLOWS, seen.shape if seen else ""))
+        known = seen or ObservedTensor(element, "")
+        own_element = element if metal != "T" else FOLLOWS
+        results.append(Result(own, metal, own_element, known.shape, known.sizes, known.is_loss))
     return results
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from torchgen.model import Argument, BaseTy, BaseType, ListType, OptionalType, Type
 
 from ..operators.model import OverloadModel
-from ..operators.observation import FOLLOWS
-from .launch import ROW_LENGTH, BoundBuffer, Launch, Result
+from ..operators.observation import FOLLOWS, ObservedTensor, Size
+from .buffers import ROW_LENGTH, BoundBuffer, Result
+from .launch import Launch
 from .signatures import Signature, SignatureParameter
 
 _PYTHON = {
@@ -37,8 +39,9 @@ _DEFAULTS = {
     "float": "torch.float",
     "strided": "torch.strided",
 }
+_LONGEST_LINE = 120
 # Of the kernels' runtime: the functions of `outputs` and of `row_layout` that a host may need.
-_OUTPUT_FUNCTIONS = ("check_outputs", "contiguous_twin", "empty_results", "finish")
+_OUTPUT_FUNCTIONS = ("check_outputs", "contiguous_twin", "empty_results", "finish", "resize_output")
 _ROW_FUNCTIONS = ("from_rows", "reduced_shape", "rows_of", "sizes_of")
 
 
@@ -84,7 +87,7 @@ class PythonHost:
         """What the function needs of the runtime's modules, by module."""
         text = "\n".join([*self.prepared, *self.finished, *self.bound])
         known = {
-            "outputs": ("check_outputs", "contiguous_twin", "empty_results", "finish"),
+            "outputs": _OUTPUT_FUNCTIONS,
             "row_layout": _ROW_FUNCTIONS,
         }
         found = {module: [name for name in names if f"{name}(" in text] for module, names in known.items()}
@@ -132,6 +135,16 @@ class PythonHost:
         """The expressions that are bound, in the order of the buffers."""
         return [self._bound(buffer) for buffer in self.launch.buffers]
 
+    @property
+    def launched(self) -> list[str]:
+        """The lines of the launch itself, inside of `if threads`."""
+        source = self.chosen_by
+        name = f'f"{self.launch.id}_{{METAL_TYPES[{source}.dtype]}}"'
+        return [
+            _call("kernel = _shader.kernel", [name, f"{source}.device"], depth=2),
+            _call("kernel", [*self.bound, "threads", "threads=threads"], depth=2),
+        ]
+
     def _bound(self, buffer: BoundBuffer) -> str:
         argument = self.launch.argument(buffer)
         if buffer == ROW_LENGTH:
@@ -160,8 +173,10 @@ class PythonHost:
         """Given outputs get the shape of the result."""
         launch = self.launch
         observation = launch.observation
-        if launch.form != "out" or observation is None or not observation.has_meta:
+        if launch.form != "out" or observation is None:
             return []
+        if not observation.has_meta:
+            return self._resized()
         positional = {argument.name for argument in launch.overload.schema.arguments.flat_positional}
         words = [argument.name for argument in launch.overload.inputs if argument.name in positional]
         named = [f"{a.name}={a.name}" for a in launch.overload.inputs if a.name not in positional]
@@ -169,7 +184,14 @@ class PythonHost:
         elements = [launch.element_of(buffer) for buffer in launch.outputs]
         dtypes = ", ".join("None" if element == FOLLOWS else f"torch.{element}" for element in elements)
         parts = [f"torch.ops.aten.{self.overload}", f"[{', '.join(words)}]", f"{{{outputs}}}", f"[{dtypes}]", *named]
-        return [f"check_outputs({', '.join(parts)})"]
+        return [_call("check_outputs", parts)]
+
+    def _resized(self) -> list[str]:
+        """The same where there is no meta kernel to ask, for outputs whose shape is known."""
+        source = self.launch.source
+        seen = [(buffer.name, self.launch.seen_of(buffer)) for buffer in self.launch.outputs]
+        shapes = [(name, self._shape(known, source)) for name, known in seen if known and source]
+        return [f"resize_output({name}, {shape})" for name, shape in shapes if shape]
 
     def _dense(self, buffer: BoundBuffer) -> str:
         """An input as the kernel reads it."""
@@ -209,28 +231,38 @@ class PythonHost:
 
     def _allocations(self) -> list[str]:
         launch = self.launch
-        rules = {result.shape for result in launch.results}
+        rules = {"" if result.is_loss else result.shape for result in launch.results}
         if launch.results and "" in rules and launch.observation and launch.observation.has_meta and launch.source:
             positional = {argument.name for argument in launch.overload.schema.arguments.flat_positional}
             words = [a.name for a in launch.overload.arguments if a.name in positional]
             named = [f"{a.name}={a.name}" for a in launch.overload.arguments if a.name not in positional]
             call = [f"torch.ops.aten.{self.overload}", f"[{', '.join(words)}]", f"{launch.source.name}.device", *named]
-            comma = "," if len(launch.results) == 1 else ""
-            return [f"{', '.join(r.name for r in launch.results)}{comma} = empty_results({', '.join(call)})"]
+            names = ", ".join(r.name for r in launch.results)
+            return [_call(f"{names if len(launch.results) > 1 else f'({names},)'} = empty_results", call)]
         return [f"{result.name} = {self._allocated(result)}" for result in launch.results]
 
     def _allocated(self, result: Result) -> str:
-        """How a result is allocated."""
+        """How a result is allocated; like the first input where its shape is not known, for the author to change."""
         source = self.launch.source
         dtype = f"torch.{result.element}" if result.element != FOLLOWS else f"{source.name}.dtype" if source else ""
         if source is None:
             return f'torch.empty(0, device="mps"{f", dtype={dtype}" if dtype else ""})'
-        shape = {
-            "reduced": f"reduced_shape({source.name}, dim{', keepdim' if self._has('keepdim') else ''})",
+        shape = self._shape(result, source) or f"{source.name}.shape"
+        return f"torch.empty({shape}, dtype={dtype}, device={source.name}.device)"
+
+    def _shape(self, known: Result | ObservedTensor, source: BoundBuffer) -> str:
+        """The shape of a result; empty where it is not known."""
+        keepdim = ", keepdim" if self._has("keepdim") else ""
+        by_rule = {
+            "": "",
+            "reduced": f"reduced_shape({source.name}, dim{keepdim})",
             "broadcast": self._broadcast,
             "one": "()",
-        }.get(result.shape, f"{result.shape.removeprefix('like ') or source.name}.shape")
-        return f"torch.empty({shape}, dtype={dtype}, device={source.name}.device)"
+        }
+        shape = _shape(known.sizes) if known.sizes else by_rule.get(known.shape)
+        if shape is None:
+            shape = f"{known.shape.removeprefix('like ')}.shape"
+        return f"{shape} if reduction == 0 else ()" if known.is_loss and shape else shape
 
     def _has(self, name: str) -> bool:
         return any(argument.name == name for argument in self.launch.overload.arguments)
@@ -256,6 +288,34 @@ class PythonHost:
     def returned(self) -> str:
         """What the function returns."""
         return ", ".join("()" if part == "{}" else part for part in self.launch.returned)
+
+
+def _call(head: str, words: Sequence[str], depth: int = 1) -> str:
+    """A call at that depth of indentation, broken as this repository's formatting breaks what is too long."""
+    outer, inner = "    " * depth, "    " * (depth + 1)
+    joined = ", ".join(words)
+    if len(f"{outer}{head}({joined})") <= _LONGEST_LINE:
+        return f"{head}({joined})"
+    if len(f"{inner}{joined}") <= _LONGEST_LINE:
+        return f"{head}(\n{inner}{joined}\n{outer})"
+    return "\n".join([f"{head}(", *(f"{inner}{word}," for word in words), f"{outer})"])
+
+
+def _shape(sizes: Sequence[Size]) -> str:
+    """A shape that is put together from its dimensions."""
+    return f"({', '.join(map(_size, sizes))},)"
+
+
+def _size(size: Size) -> str:
+    length = f"{size.of}.shape[{size.place}]"
+    return {
+        "leading": f"*{size.of}.shape[: {size.of}.dim() - {size.place}]",
+        "size": length,
+        "pairs": f"{length} * ({length} - 1) // 2",
+        "count": f"{size.of}.numel()",
+        "item": f"{size.of}[{size.place}]",
+        "fixed": str(size.place),
+    }.get(size.what, size.of)
 
 
 def _signature(overload: OverloadModel) -> Signature:

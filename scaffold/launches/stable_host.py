@@ -85,6 +85,15 @@ class StableHost(CxxHost):
         """The statement that gives an output its shape."""
         return f"stable_support::resize({tensor}, stable_support::vector_of({shape}));"
 
+    def dtype_check(self, tensor: str, element: str) -> str:
+        """The statement that refuses an output of another dtype."""
+        name, dtype = self.launch.overload.function.operator, f"torch::headeronly::ScalarType::{_NAMES[element]}"
+        return f'STD_TORCH_CHECK({tensor}.scalar_type() == {dtype}, "{name}: {tensor} has to be of dtype {element}");'
+
+    def of_loss(self, shape: str) -> str:
+        """The shape where a loss is wanted for each, and that of one number else."""
+        return f"reduction == 0 ? stable_support::vector_of({shape}) : std::vector<int64_t>{{}}"
+
     def copied(self, target: str, source: str) -> str:
         """The statement that copies values, unless they are there."""
         if source == f"{target}_dense":

@@ -135,6 +135,21 @@ class OperatorModel:
         return tuple(overload for overload in self.overloads if overload.function.structured_delegate in names)
 
     @property
+    def is_reached_by_samples(self) -> bool:
+        """Whether calls of its functional form can reach a kernel of it: not where that is composed of others alone.
+
+        One that is composed explicitly calls its own out form.
+        """
+        functional = [overload for overload in self.overloads if overload.form != "out"]
+        served = {overload.name for overload in (*self.kernels, *self.delegates)}
+        return any(
+            one.name in served
+            or not one.surface.declared.is_composite
+            or any(key.startswith("CompositeExplicit") for key in one.function.dispatch)
+            for one in functional
+        )
+
+    @property
     def structured(self) -> bool:
         """Whether an out kernel serves all overloads, with a shared meta function."""
         return any(overload.function.structured for overload in self.kernels)

@@ -10,16 +10,37 @@ FOLLOWS = "T"
 
 
 @dataclass(frozen=True)
+class Size:
+    """A dimension of a result, or those that it begins with.
+
+    Attributes:
+        what: `leading`, the dimensions of a tensor without its last `place`; `size` of its dimension `place`; `pairs`
+            among as many; `count` of its elements; `item` number `place` of a list; the `number` itself; `fixed`,
+            which is `place` always.
+        of: the argument.
+        place: see `what`.
+    """
+
+    what: str
+    of: str
+    place: int = 0
+
+
+@dataclass(frozen=True)
 class ObservedTensor:
     """A tensor that is written.
 
     Attributes:
         element: FOLLOWS, or the name of the dtype that it always had, `int32`.
         shape: `like NAME` of an input, `reduced` by dim and keepdim, `broadcast`, `one` for a 0-dim one, or empty.
+        sizes: its dimensions one by one, where `shape` is empty and they could be told.
+        is_loss: whether it is a 0-dim one unless `reduction` says "none": the shape is that of the loss for each.
     """
 
     element: str
     shape: str
+    sizes: tuple[Size, ...] = ()
+    is_loss: bool = False
 
 
 @dataclass(frozen=True)

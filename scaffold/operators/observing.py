@@ -6,8 +6,7 @@ the scaffold, and where nothing does, the scaffold asks the meta kernel or leave
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -16,6 +15,7 @@ from ...audit.calls.invocation import overload_of
 from ...audit.tree import map_leaves
 from .known_calls import DTYPES, KnownCall, known_calls
 from .observation import FOLLOWS, Observation, ObservedTensor
+from .shape_rules import UNREDUCED, SeenCall, shape_rule, size_rules
 
 _ENOUGH_CALLS = 12
 
@@ -28,7 +28,8 @@ def observed(name: str) -> Observation | None:
     except (AttributeError, RuntimeError, NotImplementedError):
         return None
     main = [call for call in calls if call[0] in DTYPES] or calls
-    seen = [one for call in main[:_ENOUGH_CALLS] if (one := _seen(overload, call)) is not None]
+    called = [made for call in main[:_ENOUGH_CALLS] for made in _with_each_reduction(overload, call)]
+    seen = [one for call in called if (one := _seen(overload, call)) is not None]
     if not seen:
         return None
     names = list(dict.fromkeys(name for one in seen for name in one.inputs))
@@ -43,25 +44,24 @@ def observed(name: str) -> Observation | None:
             for name in names
             if all(one.inputs[name].shape == one.inputs[first].shape for one in seen if name in one.inputs)
         ),
-        results=tuple(
-            ObservedTensor(_element((one.dtype, one.results[place].dtype) for one in seen), _shape_rule(seen, place))
-            for place in range(count)
-        ),
+        results=tuple(_tensor(seen, place) for place in range(count)),
         has_meta=all(_answers_on_meta(overload, call) for call in main[:2]),
     )
 
 
-@dataclass(frozen=True)
-class _Seen:
-    """One call as it was made: its arguments by name, its input tensors, and what it gave."""
+def _with_each_reduction(overload: Any, call: KnownCall) -> list[KnownCall]:
+    """The call, and of a loss what it gives for each element as well: samples take the mean."""
+    dtype, args, kwargs = call
+    places = {argument.name: place for place, argument in enumerate(overload._schema.arguments)}
+    place = places.get("reduction")
+    if place is None:
+        return [call]
+    unreduced = [*args[:place], UNREDUCED, *args[place + 1 :]] if place < len(args) else list(args)
+    named = {} if place < len(args) else {"reduction": UNREDUCED}
+    return [call, (dtype, tuple(unreduced), {**kwargs, **named})]
 
-    dtype: str
-    arguments: Mapping[str, Any]
-    inputs: Mapping[str, torch.Tensor]
-    results: Sequence[torch.Tensor]
 
-
-def _seen(overload: Any, call: KnownCall) -> _Seen | None:
+def _seen(overload: Any, call: KnownCall) -> SeenCall | None:
     dtype, args, kwargs = call
     args, kwargs = map_leaves(lambda leaf: leaf.clone() if isinstance(leaf, torch.Tensor) else leaf, (args, kwargs))
     declared = overload._schema.arguments
@@ -82,7 +82,18 @@ def _seen(overload: Any, call: KnownCall) -> _Seen | None:
     results = result if isinstance(result, tuple | list) else (result,)
     if not all(isinstance(value, torch.Tensor) for value in results):
         return None
-    return _Seen(dtype, arguments, inputs, results)
+    always = frozenset(argument.name for argument in declared if argument.type.kind() != "OptionalType")
+    return SeenCall(dtype, arguments, inputs, always, results)
+
+
+def _tensor(seen: Sequence[SeenCall], place: int) -> ObservedTensor:
+    element = _element((one.dtype, one.results[place].dtype) for one in seen)
+    each = [one for one in seen if one.arguments.get("reduction") == UNREDUCED]
+    whole = [one for one in seen if one.arguments.get("reduction") != UNREDUCED]
+    is_loss = bool(each and whole) and all(one.results[place].dim() == 0 for one in whole)
+    shaped = each if is_loss else seen
+    rule = shape_rule(shaped, place)
+    return ObservedTensor(element, rule, () if rule else size_rules(shaped, place), is_loss and rule != "one")
 
 
 def _element(pairs: Iterable[tuple[str, torch.dtype]]) -> str:
@@ -92,44 +103,6 @@ def _element(pairs: Iterable[tuple[str, torch.dtype]]) -> str:
     if len(found) == 1 and not all(dtype == seen for dtype, seen in own):
         return found.pop()
     return FOLLOWS
-
-
-def _shape_rule(seen: Sequence[_Seen], place: int) -> str:
-    """The first rule that gives the result's shape in every call."""
-    names = list(dict.fromkeys(name for one in seen for name in one.inputs))
-    rules: dict[str, Callable[[_Seen], Sequence[int] | None]] = {}
-    if any("dim" in one.arguments for one in seen):
-        rules["reduced"] = _reduced
-    for name in names:
-        rules[f"like {name}"] = lambda one, name=name: one.inputs[name].shape if name in one.inputs else None  # type: ignore[misc]
-    rules |= {"broadcast": _broadcast, "one": lambda one: ()}
-    for rule, shape_of in rules.items():
-        shapes = [shape_of(one) for one in seen]
-        if all(
-            s is not None and tuple(s) == tuple(one.results[place].shape) for s, one in zip(shapes, seen, strict=True)
-        ):
-            return rule
-    return ""
-
-
-def _reduced(one: _Seen) -> Sequence[int] | None:
-    first = next(iter(one.inputs.values()), None)
-    if first is None:
-        return None
-    dims = one.arguments["dim"]
-    wrapped = {dim % max(first.dim(), 1) for dim in ([dims] if isinstance(dims, int) else dims or range(first.dim()))}
-    if one.arguments.get("keepdim"):
-        return [1 if dim in wrapped else size for dim, size in enumerate(first.shape)]
-    return [size for dim, size in enumerate(first.shape) if dim not in wrapped]
-
-
-def _broadcast(one: _Seen) -> Sequence[int] | None:
-    if not one.inputs:
-        return None
-    try:
-        return tuple(torch.broadcast_tensors(*one.inputs.values())[0].shape)  # type: ignore[no-untyped-call]
-    except RuntimeError:
-        return None
 
 
 def _answers_on_meta(overload: Any, call: KnownCall) -> bool:

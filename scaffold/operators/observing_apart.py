@@ -22,6 +22,7 @@ def observations_of(operator: OperatorModel) -> dict[str, Observation]:
     return {name: observation for name, observation in found.items() if observation is not None}
 
 
+@functools.cache
 def _observed_apart(name: str) -> Observation | None:
     try:
         observation: Observation | None = _pool().schedule(observed, args=[name], timeout=_SECONDS).result()
@@ -41,3 +42,11 @@ def _pool() -> ProcessPool:
 
     atexit.register(end)
     return pool
+
+
+def stop_observing() -> None:
+    """End the process that observes; what was seen is kept, and another begins when it is asked for more."""
+    if _pool.cache_info().currsize:
+        _pool().stop()
+        _pool().join()
+        _pool.cache_clear()

@@ -71,7 +71,9 @@ def _traced(overload: OverloadModel) -> list[str]:
             lines.append(f"{node.name} = {str(node.target).removeprefix('aten.')}({', '.join(given)})")
         elif node.op == "output":
             lines.append(f"return {_word(node.args[0], words)}")
-    return [] if any(functional._name.removeprefix("aten::") in line for line in lines[:1]) else lines
+    # A first step that is the operator itself, of aten or of torch's primitives, says nothing.
+    first = lines[0].partition(" = ")[2].removeprefix("prims.").lstrip("_") if lines else ""
+    return [] if first.startswith(f"{overload.function.operator.strip('_')}.") else lines
 
 
 def _functional(overload: OverloadModel) -> Any:

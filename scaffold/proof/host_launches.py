@@ -1,8 +1,8 @@
 """Host code against the Metal source that it launches: names of kernels, bound arguments, encoders.
 
 What a compiler of either side cannot see, since a string stands between them. Only what is written in plain sight is
-judged: a call of `launch` or of `getKernelFunction` with a literal name, numbers that are converted in place, tensors
-that carry the name of a parameter. What is computed elsewhere is left alone.
+judged: a call of `launch`, or of torch's own functions that give a kernel, with a literal name, numbers that are
+converted in place, tensors that carry the name of a parameter. What is computed elsewhere is left alone.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ _NAME = re.compile(
     r'"(?P<stem>\w+)"\s*(?P<typed>\+\s*(?:mps_support::|stable_support::)?(?:metal_type|scalarToMetalTypeString)\b)?'
 )
 _SUPPORT = re.compile(r"\b(?:mps|stable)_support\b")
-_ASKED = re.compile(r'\bgetKernelFunction\s*\(\s*(?=")')
+_GIVES_KERNEL = r"get(?:KernelFunction|PipelineStateForFunc)"
+_ASKED = re.compile(rf'\b{_GIVES_KERNEL}\s*\(\s*(?=")')
+_DISPATCH = re.compile(r"\bdispatchThread(s|groups)\b|\bmtl_dispatch[12]DJob\b")
 _LITERAL_FUNCTION = re.compile(r'newFunctionWithName:\s*@"(?P<name>\w+)"')
 _SECOND_ENCODER = re.compile(r"\bcommandBuffer\s*\(\s*\)\s+computeCommandEncoder\b")
 _STORAGE = r"(?:(?P<tensor>\w+)\.storage\(\)\.data\(\)|getMTLBufferStorage\(\s*(?P<other>\w+)\s*\))"
@@ -90,7 +92,7 @@ def check_launches(
         findings += _unknown(path, code, match.start(), [match["name"]], names)
     for place, stem, is_typed, arguments in _launches(code):
         wanted = [f"{stem}{word}" for word in _TYPES] if is_typed else [stem]
-        if is_typed and code.startswith("getKernelFunction", place) and any(name.startswith(stem) for name in names):
+        if is_typed and _ASKED.match(code, place) and any(name.startswith(stem) for name in names):
             wanted = []  # torch's own host code asks for types that its checks have let through
         unknown = _unknown(path, code, place, wanted, names)
         findings += unknown
@@ -112,7 +114,7 @@ def check_encoders(path: Path, text: str) -> list[Diagnostic]:
             message = "endEncoding on the encoder that torch has open: its next operation encodes into an ended one"
             findings.append(_error(path, code, match.start(), message))
     prepared = re.search(r"\bsetComputePipelineState:", code)
-    if prepared and not re.search(r"\bdispatchThread(s|groups)\b", code):
+    if prepared and not _DISPATCH.search(code):
         message = "a pipeline is set and nothing is dispatched: the kernel never runs"
         findings.append(_error(path, code, prepared.start(), message))
     for match in _SECOND_ENCODER.finditer(code):
@@ -163,10 +165,21 @@ def _launches(code: str) -> Iterator[tuple[int, str, bool, list[str] | None]]:
 
 
 def _set_arguments(rest: str) -> list[str] | None:
-    """What `kernel->setArg(n, ...)` binds before the next kernel; None where an index is computed."""
-    end = rest.find("getKernelFunction")
+    """What is bound before the next kernel; None where that is not in plain sight.
+
+    By `kernel->setArg(n, ...)` one by one, or by one `mtl_setArgs(encoder, ...)`.
+    """
+    following = re.search(rf"\b{_GIVES_KERNEL}\b", rest)
+    part = rest[: following.start()] if following else rest
+    if re.search(r"\bmtl_setArgs\b", part):
+        together = list(re.finditer(r"\bmtl_set(?:Args|Buffer|Bytes)\s*[<(]", part))
+        first = together[0]
+        return (
+            [word.strip() for word in _arguments(part, first.end() - 1)[1:]]
+            if len(together) == 1 and first[0].rstrip("(").strip() == "mtl_setArgs"
+            else None
+        )
     bound: dict[int, str] = {}
-    part = rest[:end] if end >= 0 else rest
     for match in re.finditer(r"->setArg\s*\(", part):
         index, *values = _arguments(part, match.end() - 1)
         if not index.strip().isdigit() or len(values) != 1:

@@ -1,6 +1,7 @@
 """Checks a patch against PyTorch's tree: it applies to the files that the wheel ships, and torchgen accepts the result.
 
-The wheel holds two files of the tree that such a patch changes: native_functions.yaml and common_mps.py.
+The wheel holds two files of the tree that such a patch changes: native_functions.yaml and, in newer releases,
+common_mps.py.
 """
 
 from __future__ import annotations
@@ -32,10 +33,11 @@ def check_patch(path: Path, text: str, wheel: Path) -> list[Diagnostic]:
     """
     with tempfile.TemporaryDirectory(prefix="mpsmith-patch-") as temporary:
         tree = Path(temporary)
-        for place, shipped in SHIPPED.items():
+        there = {place: wheel / shipped for place, shipped in SHIPPED.items() if (wheel / shipped).is_file()}
+        for place, shipped in there.items():
             (tree / place).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(wheel / shipped, tree / place)
-        unknown = sorted(set(_CHANGED.findall(text)) - set(_NEW_FILE.findall(text)) - {str(place) for place in SHIPPED})
+            shutil.copy(shipped, tree / place)
+        unknown = sorted(set(_CHANGED.findall(text)) - set(_NEW_FILE.findall(text)) - {str(place) for place in there})
         findings = [
             Diagnostic(
                 str(path), line_of(text, f"a/{name}"), 0, "note", f"{name} is not in the wheel: not judged", "patch"

@@ -8,7 +8,7 @@ from enum import Enum
 
 from ..launches.launch import Launch, launch_of
 from ..operators.kinds import KernelKind
-from ..operators.model import OperatorModel, OverloadModel
+from ..operators.model import OperatorModel, OverloadModel, lacks_kernel
 from ..operators.observation import Observation
 
 
@@ -43,6 +43,18 @@ class Request:
     def family(self) -> list[str]:
         """The names of the operator's overloads and of its twin's, which torchgen groups with them."""
         return list(dict.fromkeys([*(overload.name for overload in self.operator.overloads), *self.operator.relatives]))
+
+    @property
+    def under_test(self) -> list[str]:
+        """The overloads that the generated tests find no other kernel for: those that a kernel is written for.
+
+        Where torch has them all, its in-place or functional twin's as well, which shares the kernels.
+        """
+        operator = self.operator
+        served = {overload.name for overload in (*operator.kernels, *operator.delegates)}
+        if any(lacks_kernel(overload.surface) for overload in operator.overloads):
+            return [one.name for one in operator.overloads if one.name in served or not one.has_kernel]
+        return self.family
 
     @property
     def launches(self) -> list[Launch]:

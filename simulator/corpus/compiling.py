@@ -13,7 +13,8 @@ from .projects import Project
 # Rules of what the host has nothing for; a Mac has.
 _HAS_NOTHING_FOR = ("not-supported", "no-textures")
 
-Standing = Literal["accepted", "refused", "not supported"]
+# "own mistake": the file is not Metal, as the list of projects says; it is right to refuse it.
+Standing = Literal["accepted", "refused", "not supported", "own mistake"]
 
 
 @dataclass(frozen=True)
@@ -39,4 +40,7 @@ def compile_project(project: Project, tree: Path) -> Iterator[CompiledFile]:
         if first is not None and first.rule in _HAS_NOTHING_FOR:
             standing = "not supported"
         reason = "" if first is None else f"{Path(first.file).name}:{first.line}: {first.message}"
-        yield CompiledFile(project.name, project.version, str(source.file.relative_to(root)), standing, reason)
+        file = str(source.file.relative_to(root))
+        if standing == "refused" and file in project.mistakes:
+            standing, reason = "own mistake", f"{reason}; {project.mistakes[file]}"
+        yield CompiledFile(project.name, project.version, file, standing, reason)

@@ -15,7 +15,7 @@ _INTRODUCTION = """\
 Written by `mpsmith shader corpus --tree ... --output docs/metal_corpus.md`: the Metal files of these projects,
 compiled on the host (*simulated*). Nothing of their text is in this repository. "Accepted" says that a file compiles
 here, not that Apple's compiler ran. "Not supported" is what the host has nothing for, such as
-MetalPerformancePrimitives.
+MetalPerformancePrimitives. "Own mistake" is a file that is not Metal by its specification, with what is wrong in it.
 """
 
 
@@ -30,6 +30,7 @@ def summary(results: Sequence[CompiledFile]) -> list[dict[str, object]]:
             "files": len(of_project),
             "accepted": of_project.count("accepted"),
             "not supported": of_project.count("not supported"),
+            "own mistake": of_project.count("own mistake"),
             "refused": of_project.count("refused"),
         }
     return list(rows.values())

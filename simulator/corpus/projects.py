@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
@@ -37,6 +37,7 @@ class Project:
         include: folders for `#include`.
         define: macros, as `NAME` or `NAME=VALUE`.
         before: files whose text stands in front of each program.
+        mistakes: what is wrong in a file itself, by its path below the root: it is right to refuse it.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Project:
     include: tuple[str, ...]
     define: tuple[str, ...]
     before: tuple[str, ...]
+    mistakes: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def version(self) -> str:
@@ -131,4 +133,5 @@ def _project(row: dict[str, object]) -> Project:
         include=texts("include"),
         define=texts("define"),
         before=texts("before"),
+        mistakes=dict(mistakes) if isinstance(mistakes := row.get("mistakes"), dict) else {},
     )

@@ -17,6 +17,9 @@ from .. import Request
 _STUB = re.compile(r"DECLARE_DISPATCH\(\s*(?P<type>[^;]*?),\s*(?P<name>\w+)\s*\)", re.DOTALL)
 _ALIAS = re.compile(r"using (?P<name>\w+)\s*=\s*(?P<type>void\s*\(\*\)\([^;]*\));", re.DOTALL)
 _FUNCTION = re.compile(r"^void\s*\(\*\)\((?P<parameters>.*)\)$", re.DOTALL)
+# By how many tensors are read: what MetalShaderLibrary and the REGISTER_ macros call it; the Scalars that they pass.
+_WORDS = {1: "unary", 2: "binary", 3: "ternary"}
+_MOST_SCALARS = {1: 1, 2: 1, 3: 0}
 _ITERATOR = re.compile(r"^(at::)?TensorIterator(Base)?\s*&")
 
 
@@ -55,16 +58,16 @@ class Stub:
 
     def helper(self, inputs: Sequence[str]) -> str:
         """The function of MetalShaderLibrary that runs the kernel on these tensors; empty where none fits."""
-        if not self.takes_scalars or len(self.parameters) > 1:
+        if not self.takes_scalars or len(self.parameters) > _MOST_SCALARS.get(len(inputs), -1):
             return ""
-        return {1: "exec_unary_kernel", 2: "exec_binary_kernel"}.get(len(inputs), "")
+        return f"exec_{_WORDS[len(inputs)]}_kernel"
 
     def functor(self, inputs: Sequence[str], name: str) -> StubFunctor | None:
         """What such a function instantiates; None where none fits."""
         if not self.helper(inputs):
             return None
         alpha = bool(self.parameters)
-        macro = f"REGISTER_{'UNARY' if len(inputs) == 1 else 'BINARY'}{'_ALPHA' if alpha else ''}_OP"
+        macro = f"REGISTER_{_WORDS[len(inputs)].upper()}{'_ALPHA' if alpha else ''}_OP"
         parameters = ", ".join(f"const T {parameter}" for parameter in [*inputs, *(["alpha"] if alpha else [])])
         return StubFunctor(macro, name, parameters, inputs[0], alpha)
 
@@ -72,7 +75,8 @@ class Stub:
 def stub_of(request: Request, rows: Mapping[str, Mapping[str, str]], include: Path) -> Stub | None:
     """The operator's dispatch stub, where all backends share the kernel that calls it.
 
-    `rows`: the kernel of each dispatch key by overload.
+    Only where a function of this release's MetalShaderLibrary runs the kernel: else a kernel of its own is the better
+    start. `rows`: the kernel of each dispatch key by overload.
     """
     if len(rows) != 1 or not request.kind.elementwise:
         return None
@@ -80,7 +84,9 @@ def stub_of(request: Request, rows: Mapping[str, Mapping[str, str]], include: Pa
         return None  # the kernels that torch generates from a functor have one result
     (by_key,) = rows.values()
     shared = by_key.get("CPU") is not None and by_key.get("CPU") == by_key.get("CUDA")
-    return stub_for(request.operator.name, include) if shared else None
+    stub = stub_for(request.operator.name, include) if shared else None
+    helper = stub.helper([buffer.name for buffer in request.launches[0].inputs]) if stub else ""
+    return stub if helper and helper in _library(include) else None
 
 
 def stub_for(operator: str, include: Path) -> Stub | None:
@@ -88,6 +94,13 @@ def stub_for(operator: str, include: Path) -> Stub | None:
     name = operator.strip("_")
     stubs = _stubs(include)
     return stubs.get(f"{name}_stub") or stubs.get(f"{name.removeprefix('special_')}_stub")
+
+
+@cache
+def _library(include: Path) -> str:
+    """What declares the functions that run elementwise kernels; empty where the release has none."""
+    header = include / "ATen" / "native" / "mps" / "MetalShaderLibrary.h"
+    return header.read_text("utf-8", "replace") if header.is_file() else ""
 
 
 @cache

@@ -10,20 +10,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...launches.aten_host import AtenHost
+from ....torch_release import is_older
+from ...launches.upstream_host import UpstreamHost, in_at_native
 from ...release_files import ReleaseFiles
 from .. import Generated, Request
 from ..regions import merged
 from ..rendering import render
-from .dispatch_stubs import stub_of
+from .dispatch_stubs import Stub, stub_of
 from .expected_failures import without_entries
 from .git_patch import added, changed
-from .native_code import native_code
+from .native_code import KernelHead, native_code
 from .value_tests import value_calls
 from .yaml_rows import entries_of, mps_kernels, rows_by_overload, with_mps_rows
 
 TREE_YAML = "aten/src/ATen/native/native_functions.yaml"
 TREE_COMMON_MPS = "torch/testing/_internal/common_mps.py"
+# Before, a Metal library is also built for systems whose Metal has no bfloat.
+_BFLOAT_EVERYWHERE = "2.9.0"
 
 
 @dataclass(frozen=True)
@@ -61,10 +64,12 @@ def generate(request: Request, tree: Tree, existing: Callable[[str], str | None]
     kernels = mps_kernels(rows, shared=stub is not None)
     yaml_text = with_mps_rows(tree.native_functions, kernels)
     native = native_code(operator, entries_of(yaml_text, request.family), tree.tags, kernels)
-    inputs = [buffer.name for buffer in request.launches[0].inputs]
+    first = request.launches[0]
+    inputs = [buffer.name for buffer in first.inputs]
     natives = [
-        (AtenHost(launch, shaped=native.heads[launch.name].structured), native.heads[launch.name])
+        (UpstreamHost(launch, shaped=head.structured), KernelHead(in_at_native(head.line), head.structured))
         for launch in request.launches
+        for head in [native.heads[launch.name]]
     ]
     lines = "\n".join(line for host, _ in natives for line in [*host.prepared, *host.bound, *host.finished])
     values = {
@@ -75,10 +80,13 @@ def generate(request: Request, tree: Tree, existing: Callable[[str], str | None]
         "stub": stub,
         "executes": stub.helper(inputs) if stub else "",
         "registers": stub.functor(inputs, operator.stem) if stub else None,
+        "scalars": [first.argument(buffer) for buffer in first.numbers] or ["alpha"],
         "natives": natives,
         "calls": value_calls([launch.overload for launch in request.launches]),
         "rows_used": _rows_used(lines),
-        "headers": _headers(lines),
+        "headers": _headers(lines, stub),
+        "per_operator": [*(["empty"] if "at::empty(" in lines else []), f"{request.base}_native"],
+        "is_bfloat_optional": is_older(request.operator.release, _BFLOAT_EVERYWHERE),
     }
     new_files = {
         f"aten/src/ATen/native/mps/operations/{operator.camel}.mm": render("upstream/kernel.mm.j2", **values),
@@ -117,7 +125,14 @@ def _rows_used(lines: str) -> list[str]:
     return ["rows_last", *called] if {"rows_of", "from_rows", "reduced_shape"} & {*called} else called
 
 
-def _headers(lines: str) -> list[str]:
-    """Headers that only some host code needs."""
-    calls = {"ExpandUtils": ("infer_size", "expand"), "empty_like": ("empty_like(",)}
-    return [header for header, names in calls.items() if any(name in lines for name in names)]
+def _headers(lines: str, stub: Stub | None) -> list[str]:
+    """The headers of the host code, in the order that PyTorch's formatting keeps."""
+    if stub is not None:
+        return ["ATen/TensorIterator.h", stub.header, "ATen/native/mps/OperationUtils.h"]
+    calls = {
+        "ATen/ExpandUtils.h": ("infer_size(",),
+        "ATen/native/ReduceOpsUtils.h": ("get_reduction_shape",),
+        "ATen/native/Resize.h": ("resize_output",),
+    }
+    used = [header for header, names in calls.items() if any(name in lines for name in names)]
+    return sorted([*used, "ATen/mps/MPSProfiler.h", "ATen/native/mps/OperationUtils.h"])

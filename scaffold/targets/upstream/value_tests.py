@@ -7,8 +7,9 @@ from typing import Any
 
 from ...operators.model import OverloadModel
 
-_MOST_ELEMENTS = 128
+_MOST_ELEMENTS = 4096
 _MOST_WRITTEN = 16  # as numbers; of more, the test makes its own between the same bounds
+_MOST_LISTED = 128  # where it cannot: whole numbers, masks
 _MOST_CALLS = 3
 
 
@@ -26,7 +27,7 @@ def value_calls(overloads: Sequence[OverloadModel]) -> list[str]:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)  # a scaffold that is made again has the same numbers
             known = [call[1:] for call in known_calls(f"aten::{overload.name}") if call[0] == "float32"]
-        known.sort(key=_dimensions, reverse=True)
+        known.sort(key=lambda call: (_has_elements(call), _dimensions(call)), reverse=True)
         written = [text for args, kwargs in known if (text := _written(overload, args, kwargs))]
         calls += written[:_MOST_CALLS]
     return calls
@@ -36,6 +37,12 @@ def _dimensions(call: tuple[Sequence[Any], dict[str, Any]]) -> int:
     """How many dimensions the largest input has: what goes wrong with layouts needs two."""
     args, kwargs = call
     return max((getattr(value, "ndim", 0) for value in [*args, *kwargs.values()]), default=0)
+
+
+def _has_elements(call: tuple[Sequence[Any], dict[str, Any]]) -> bool:
+    """Whether anything is computed: a call of empty tensors shows little, and comes last."""
+    args, _ = call
+    return all(getattr(value, "numel", lambda: 1)() for value in args)
 
 
 def _written(overload: OverloadModel, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
@@ -59,6 +66,8 @@ def _word(value: Any, *, is_output: bool = False) -> str:
         if value.dtype is torch.float32 and value.numel() > _MOST_WRITTEN and value.isfinite().all():
             low, high = _rounded([float(value.min()), float(value.max())])
             return f"numbers({tuple(value.shape)}, {low}, {high}, device)"
+        if value.numel() > _MOST_LISTED or (value.is_floating_point() and not value.isfinite().all()):
+            return "?"
         return f"torch.tensor({_rounded(value.tolist())}, dtype={value.dtype}, device=device)"
     if isinstance(value, list | tuple):
         return f"[{', '.join(_word(one) for one in value)}]"

@@ -8,7 +8,7 @@ import torch
 
 from mpsmith.audit.calls.invocation import SchemaCall
 from mpsmith.audit.cases import Case
-from mpsmith.scaffold.conformance import with_a_dimension_more
+from mpsmith.scaffold.conformance_inputs import redrawn, runs_on_cpu, with_a_dimension_more
 
 
 def case_of(overload: str, *args: Any) -> Case:
@@ -26,3 +26,21 @@ class TestADimensionMore:
 
     def test_a_number_has_no_dimension_to_stack(self) -> None:
         assert with_a_dimension_more(case_of("frexp.Tensor", torch.tensor(1.0))) is None
+
+
+class TestDrawnInputs:
+    CASE = case_of("fake_quantize_per_channel_affine", torch.ones(3), torch.ones(3), torch.ones(3), 0, 0, 9)
+
+    def test_the_same_seed_draws_the_same_values_in_any_shape(self) -> None:
+        one, other = redrawn(self.CASE, 5, (2, 2)), redrawn(self.CASE, 5, (2, 2))
+        assert [tuple(tensor.shape) for tensor in one.args[:3]] == [(2, 2)] * 3
+        assert torch.equal(one.args[2], other.args[2])
+        assert not torch.equal(one.args[0], redrawn(self.CASE, 6, (2, 2)).args[0])
+        assert redrawn(self.CASE, 5).args[0].shape == (3,)
+
+    def test_whether_the_cpu_accepts_a_case_is_asked_of_copies(self) -> None:
+        assert runs_on_cpu(self.CASE)
+        assert not runs_on_cpu(redrawn(self.CASE, 5, (2, 2)))
+        case = case_of("logit_", torch.tensor([0.5, 0.25]), 0.1)
+        assert runs_on_cpu(case)
+        assert case.args[0].tolist() == [0.5, 0.25]

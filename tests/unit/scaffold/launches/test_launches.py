@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from torchgen.model import FunctionSchema
 
@@ -10,12 +12,14 @@ from mpsmith.audit.surface.overloads import Dispatch, Overload
 from mpsmith.audit.surface.reachability import Reachable
 from mpsmith.scaffold.errors import InexpressibleError
 from mpsmith.scaffold.launches.aten_host import AtenHost
-from mpsmith.scaffold.launches.launch import BoundBuffer, Launch, Result, launch_of
+from mpsmith.scaffold.launches.buffers import BoundBuffer, Result
+from mpsmith.scaffold.launches.launch import Launch, launch_of
 from mpsmith.scaffold.launches.python_host import PythonHost
 from mpsmith.scaffold.launches.stable_host import StableHost, stable_since
+from mpsmith.scaffold.launches.upstream_host import UpstreamHost, in_at_native
 from mpsmith.scaffold.operators.kinds import KernelKind
 from mpsmith.scaffold.operators.model import OverloadModel
-from mpsmith.scaffold.operators.observation import Observation, ObservedTensor
+from mpsmith.scaffold.operators.observation import Observation, ObservedTensor, Size
 
 
 def overload(schema: str) -> OverloadModel:
@@ -377,7 +381,140 @@ def test_without_an_input_a_result_is_empty_on_the_device() -> None:
     )
 
 
+def test_results_are_allocated_by_their_dimensions_where_those_are_known() -> None:
+    seen = Observation(
+        {"self": "T"}, frozenset({"self"}), (ObservedTensor("T", "", (Size("pairs", "self", 0),)),), False
+    )
+    pairs = launch_of(overload("demo(Tensor self) -> Tensor"), KernelKind.REDUCTION, seen)
+    line = "const std::vector<int64_t> result_shape{self.size(0) * (self.size(0) - 1) / 2};"
+    for host in (AtenHost(pairs), StableHost(pairs), UpstreamHost(pairs)):
+        assert host.prepared[0] == line
+        assert "result_shape, self" in host.prepared[1] or "(self, result_shape" in host.prepared[1]
+    shape = "(self.shape[0] * (self.shape[0] - 1) // 2,)"
+    assert f"result = torch.empty({shape}, dtype=self.dtype, device=self.device)" in PythonHost(pairs).prepared
+
+
+def test_outputs_are_resized_by_leading_dimensions_and_a_list() -> None:
+    sizes = (Size("leading", "self", 2), Size("item", "size", 0), Size("count", "self"), Size("number", "n"))
+    seen = Observation({"self": "T"}, frozenset({"self"}), (ObservedTensor("T", "", sizes),), has_meta=False)
+    schema = "demo.out(Tensor self, int[1] size, int n, *, Tensor(a!) out) -> Tensor(a!)"
+    pooled = launch_of(overload(schema), KernelKind.POOLING, seen)
+    assert UpstreamHost(pooled).prepared[:3] == [
+        "std::vector<int64_t> out_shape(self.sizes().begin(), self.sizes().end() - 2);",
+        "out_shape.insert(out_shape.end(), {size[0], self.numel(), n});",
+        "resize_output(out, out_shape);",
+    ]
+    assert not any("out_shape" in line for line in UpstreamHost(pooled, shaped=True).prepared)
+
+
+LOSS = launch_of(
+    overload("demo.out(Tensor self, Tensor target, int reduction=Mean, *, Tensor(a!) out) -> Tensor(a!)"),
+    KernelKind.REDUCTION,
+    Observation(
+        {"self": "T", "target": "int64"},
+        frozenset({"self"}),
+        (ObservedTensor("T", "like target", is_loss=True),),
+        has_meta=True,
+    ),
+)
+
+
+def test_a_loss_is_one_number_unless_it_is_wanted_for_each() -> None:
+    shape = "reduction == at::Reduction::None ? IntArrayRef(target.sizes()) : IntArrayRef()"
+    assert UpstreamHost(LOSS).prepared[0] == f"resize_output(out, {shape});"
+    assert (
+        AtenHost(LOSS).prepared[0].startswith("at::native::resize_output(out, reduction == at::Reduction::None ? at::")
+    )
+    assert "reduction == 0 ? stable_support::vector_of(target.sizes())" in StableHost(LOSS).prepared[0]
+    assert not LOSS.is_one_row
+    two = replace(LOSS, bound=(LOSS.bound[0], BoundBuffer("marks", "T", written=True), *LOSS.bound[1:]))
+    results = (ObservedTensor("T", "one"), ObservedTensor("T", "like self"))
+    seen = replace(two.observation, results=results) if two.observation else None
+    assert not replace(two, observation=seen).a_thread_a_row, "the first output says what a thread writes"
+    assert not LOSS.a_thread_a_row
+    functional = launch_of(
+        overload("demo(Tensor self, Tensor target, int reduction=Mean) -> Tensor"),
+        KernelKind.REDUCTION,
+        replace(LOSS.observation, has_meta=False) if LOSS.observation else None,
+    )
+    shape = "target.shape if reduction == 0 else ()"
+    assert f"result = torch.empty({shape}, dtype=self.dtype, device=self.device)" in PythonHost(functional).prepared
+
+
+def test_python_resizes_outputs_where_no_meta_kernel_does() -> None:
+    seen = replace(LOSS.observation, has_meta=False) if LOSS.observation else None
+    host = PythonHost(replace(LOSS, observation=seen))
+    assert host.prepared[0] == "resize_output(out, target.shape if reduction == 0 else ())"
+    assert host.runtime["outputs"] == ["contiguous_twin", "finish", "resize_output"]
+
+
+def test_an_output_of_a_dtype_of_its_own_is_checked() -> None:
+    check = 'TORCH_CHECK(exponent.scalar_type() == at::kInt, "frexp: expected exponent of dtype ", at::kInt, '
+    assert any(line.startswith(check) for line in AtenHost(FREXP).prepared)
+    assert not any("mantissa.scalar_type() == at::k" in line for line in AtenHost(FREXP).prepared)
+    assert any("exponent has to be of dtype int32" in line for line in StableHost(FREXP).prepared)
+    assert UpstreamHost(FREXP).prepared[1].startswith("TORCH_CHECK(exponent.scalar_type() == kInt,\n")
+    assert not any(line.endswith("\n      ") for line in UpstreamHost(FREXP).prepared)
+    assert not any("TORCH_CHECK" in line for line in UpstreamHost(FREXP, shaped=True).prepared)
+
+
 # ---- Objective-C++
+
+
+def test_upstream_moves_one_dimension_to_the_end() -> None:
+    assert UpstreamHost(MODE_SEEN).prepared == [
+        "Tensor values = at::empty(at::meta::get_reduction_shape(self, dim, keepdim), self.options());",
+        "Tensor indices = at::empty(at::meta::get_reduction_shape(self, dim, keepdim), self.options().dtype(kLong));",
+        "const Tensor self_dense = self.movedim(dim, -1).contiguous();",
+        "const Tensor values_dense = values;",
+        "const Tensor indices_dense = indices;",
+        "const int64_t row_length = self.dim() ? self.size(dim) : 1;",
+    ]
+    assert UpstreamHost(MODE_SEEN).threads == "values.numel()"
+    assert UpstreamHost(MODE_SEEN).profiled == "self_dense"
+    assert UpstreamHost(MODE_SEEN).returned == "{values, indices}"
+
+
+def test_upstream_brings_functions_for_a_dimension_that_may_be_left_out() -> None:
+    assert UpstreamHost(SOFTMAX).threads == "self_dense.size(0)"
+    assert "const Tensor self_dense = rows_of(self, dims(dim));" in UpstreamHost(SOFTMAX).prepared
+
+
+def test_upstream_writes_rows_back_where_they_came_from() -> None:
+    seen = Observation({"self": "T"}, frozenset({"self"}), (ObservedTensor("T", "like self"),), has_meta=True)
+    scan = launch_of(overload("demo(Tensor self, int dim) -> Tensor"), KernelKind.SCAN, seen)
+    assert UpstreamHost(scan).threads == "row_length ? self.numel() / row_length : 0"
+    assert UpstreamHost(scan).finished == ["result.copy_(result_dense.movedim(-1, dim));"]
+
+
+def test_upstream_breaks_long_lines() -> None:
+    names = [f"argument_number_{number}" for number in range(8)]
+    many = launch(f"demo({', '.join(f'Tensor {name}' for name in names)}) -> Tensor")
+    assert UpstreamHost(many).arguments.startswith("encoder,\n                    result_dense,\n")
+    assert UpstreamHost(OUT).arguments.startswith("encoder, out_dense, self_dense, ")
+    (_, dense) = UpstreamHost(launch(f"d.out(Tensor {names[0]}, *, Tensor(a!) {names[1]}) -> Tensor(a!)")).prepared
+    assert [line.strip()[:5] for line in dense.splitlines()] == ["const", "argum", "? arg", ": at:"]
+
+
+@pytest.mark.parametrize(
+    ("head", "written"),
+    [
+        (
+            "::std::tuple<at::Tensor,at::Tensor> mode_mps(const at::Tensor & self, int64_t dim)",
+            "std::tuple<Tensor, Tensor> mode_mps(const Tensor& self, int64_t dim)",
+        ),
+        (
+            "TORCH_IMPL_FUNC(a_mps)(const at::Tensor & self, at::IntArrayRef output_size)",
+            "TORCH_IMPL_FUNC(a_mps)\n(const Tensor& self, IntArrayRef output_size)",
+        ),
+        (
+            f"at::Tensor f(const ::std::optional<at::Tensor> & {'a' * 60}, ::std::array<bool,3> {'b' * 40})",
+            f"Tensor f(const std::optional<Tensor>& {'a' * 60},\n         std::array<bool, 3> {'b' * 40})",
+        ),
+    ],
+)
+def test_heads_inside_of_at_native(head: str, written: str) -> None:
+    assert in_at_native(head) == written
 
 
 def test_a_thread_for_each_element_of_the_first_output() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from mpsmith.scaffold.operators.observation import ObservedTensor
+from mpsmith.scaffold.operators.observation import ObservedTensor, Size
 from mpsmith.scaffold.operators.observing import observed
 from mpsmith.scaffold.operators.references import reference_of
 from mpsmith.scaffold.operators.source import source_of
@@ -29,6 +29,16 @@ class TestObserved:
         assert seen.inputs == {"self": "T", "index": "int64"}
         assert seen.results == (ObservedTensor("T", "like index"),)
 
+    def test_a_loss_has_the_shape_of_its_parts_where_it_is_not_reduced(self) -> None:
+        seen = observed("multi_margin_loss")
+        assert seen is not None
+        assert seen.results == (ObservedTensor("T", "like target", is_loss=True),)
+
+    def test_pairs_of_rows(self) -> None:
+        seen = observed("_pdist_forward")
+        assert seen is not None
+        assert seen.results == (ObservedTensor("T", "", (Size("pairs", "self", 0),)),)
+
     def test_an_overload_of_another_torch_is_not_seen(self) -> None:
         assert observed("no_such_operator.out") is None
 
@@ -40,6 +50,10 @@ class TestReferences:
         assert head == "torch's own decomposition, traced for one call:"
         assert any("where" in step for step in steps)
         assert steps[-1].startswith("  return ")
+
+    def test_a_step_that_is_the_operator_itself_says_nothing(self) -> None:
+        (overload,) = source_of(None).operator("frexp").kernels
+        assert reference_of(overload)[0].startswith("torch has no decomposition of it")
 
     def test_what_has_none_names_the_kernels_to_read(self) -> None:
         (overload,) = source_of(None).operator("mode").kernels

@@ -150,3 +150,17 @@ def test_a_file_that_the_wheel_lacks_is_not_judged(toolchain: Toolchain, patch: 
     file.write_text(patch + extra)
     (finding,) = check_patch(file, file.read_text(), toolchain.torch)
     assert (finding.severity, finding.message) == ("note", "test/test_mps.py is not in the wheel: not judged")
+
+
+def test_a_release_without_the_list_of_failures_judges_the_rest(
+    toolchain: Toolchain, patch: str, tmp_path: Path
+) -> None:
+    """As torch 2.6.0, whose wheel has no common_mps.py."""
+    wheel, file = tmp_path / "wheel", tmp_path / "mode.patch"
+    wheel.mkdir()
+    (wheel / "torchgen").symlink_to(toolchain.torch / "torchgen")
+    file.write_text(patch)
+    findings = check_patch(file, patch, wheel)
+    assert all(finding.severity == "note" for finding in findings), findings
+    file.write_text(patch.replace("+    MPS: mode_mps", "+    MSP: mode_mps"))
+    assert "torchgen refuses" in check_patch(file, file.read_text(), wheel)[-1].message

@@ -51,6 +51,15 @@ UPSTREAM = """
     kernel->dispatch(threads);
   });
 """
+TOGETHER = """
+  dispatch_sync_with_rethrow(stream->queue(), ^() {
+    auto encoder = stream->commandEncoder();
+    auto state = lib.getPipelineStateForFunc("mode_" + scalarToMetalTypeString(self_dense));
+    [encoder setComputePipelineState:state];
+    mtl_setArgs(encoder, values_dense, indices_dense, self_dense, row_length, static_cast<float>(scale), threads);
+    mtl_dispatch1DJob(encoder, state, threads);
+  });
+"""
 SUPPORT = """
 void launch() {
   const auto encode = [&](id<MTLComputeCommandEncoder> encoder) {
@@ -68,7 +77,7 @@ def said(host: str, metal: str = METAL, names: set[str] = NAMES) -> list[str]:
 
 
 class TestLaunches:
-    @pytest.mark.parametrize("host", [HOST, UPSTREAM])
+    @pytest.mark.parametrize("host", [HOST, UPSTREAM, TOGETHER])
     def test_what_fits_is_not_spoken_of(self, host: str) -> None:
         assert said(host) == []
 
@@ -138,6 +147,28 @@ class TestLaunches:
     def test_the_same_in_torchs_own_way(self, old: str, new: str, message: str) -> None:
         assert message in said(UPSTREAM.replace(old, new))[0]
 
+    @pytest.mark.parametrize(
+        ("old", "new", "message"),
+        [
+            (
+                "values_dense, indices_dense",
+                "indices_dense, values_dense",
+                "buffer 0, values, is bound to indices_dense",
+            ),
+            (", threads);\n    mtl", ");\n    mtl", "5 arguments are bound, and the kernel has 6"),
+            ("static_cast<float>(scale)", "static_cast<int64_t>(scale)", "buffer 4, scale, is float"),
+            ('"mode_"', '"mod_"', "the Metal source has no kernel mod_float"),
+        ],
+    )
+    def test_the_same_where_all_are_bound_at_once(self, old: str, new: str, message: str) -> None:
+        assert old in TOGETHER
+        assert message in said(TOGETHER.replace(old, new))[0]
+
+    def test_arguments_that_are_bound_in_parts_are_left_alone(self) -> None:
+        parts = TOGETHER.replace(", threads);\n    mtl", ");\n    mtl_setBytes(encoder, threads, 5);\n    mtl")
+        assert said(parts) == []
+        assert said(TOGETHER.replace("mtl_setArgs(encoder, values", "mtl_setArgs<1>(encoder, values")) == []
+
     def test_torchs_own_host_code_may_have_fewer_types_and_a_launch_of_ones_own_is_left_alone(self) -> None:
         assert said(UPSTREAM, names={"mode_long"}) == []
         assert said(UPSTREAM, names={"modus_long"})
@@ -151,12 +182,17 @@ class TestEncoders:
     def test_what_is_dispatched_on_torchs_encoder_is_right(self) -> None:
         assert check_encoders(Path("a.h"), SUPPORT) == []
         assert check_encoders(Path("a.mm"), UPSTREAM) == []
+        assert check_encoders(Path("a.mm"), TOGETHER) == []
 
     def test_a_dispatch_that_is_missing(self) -> None:
         without = "".join(line for line in SUPPORT.splitlines(keepends=True) if "dispatchThreads" not in line)
         (finding,) = check_encoders(Path("a.h"), without)
         assert (finding.line, "nothing is dispatched" in finding.message) == (4, True)
         (finding,) = check_encoders(Path("a.mm"), UPSTREAM.replace("kernel->dispatch(threads);", ""))
+        assert "nothing is dispatched" in finding.message
+        (finding,) = check_encoders(
+            Path("a.mm"), TOGETHER.replace("    mtl_dispatch1DJob(encoder, state, threads);\n", "")
+        )
         assert "nothing is dispatched" in finding.message
 
     def test_the_encoder_that_torch_has_open_is_not_ended(self) -> None:

@@ -130,6 +130,22 @@ def test_an_elementwise_operator_with_a_stub_only_fills_it_in(source: Source) ->
     assert (files_of(None).include / "ATen/native/UnaryOps.h").is_file()
 
 
+def test_what_the_generated_tests_take_off_the_device(source: Source) -> None:
+    """A kernel of torch's stays where this one does not serve the overload: its tests call it on the way."""
+    logit, largest = source.operator("logit_"), source.operator("max")
+    assert Request(logit, KernelKind.UNARY).under_test == ["logit_"]
+    assert "max.unary_out" in Request(largest, KernelKind.REDUCTION).under_test
+    assert "max.dim_max" not in Request(largest, KernelKind.REDUCTION).under_test
+    relu = source.operator("relu")
+    assert {"relu", "relu_"} <= set(Request(relu, KernelKind.UNARY).under_test)
+
+
+def test_samples_of_a_functional_form_that_is_composed_of_others_test_no_kernel_of_it(source: Source) -> None:
+    assert not source.operator("adaptive_avg_pool3d").is_reached_by_samples
+    for name in ("adaptive_max_pool3d", "max", "logit_", "mode", "frexp"):
+        assert source.operator(name).is_reached_by_samples, name
+
+
 def test_the_patch_takes_the_operator_off_the_list_of_failures(source: Source) -> None:
     generated = upstream.generate(
         Request(source.operator("mode"), KernelKind.SORT, ("mode",)), upstream.tree_of(files_of(source.release))

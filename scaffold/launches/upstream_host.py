@@ -1,0 +1,130 @@
+"""The host side of a launch as it is written inside PyTorch: with its own functions, in its own namespace."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from torchgen.model import BaseType
+
+from .aten_host import SCALAR_TYPES, AtenHost
+
+_LONGEST_LINE = 120
+# What `at::native` sees without the namespace before it.
+_OF_AT = re.compile(
+    r"(?<![\w:])(?:::)?at::(?=(?:Tensor|TensorList|ITensorListRef|IntArrayRef|OptionalIntArrayRef|Scalar|ScalarType|"
+    r"Generator|Layout|Device|MemoryFormat|TensorOptions|k[A-Z]\w*)\b)"
+)
+
+
+@dataclass(frozen=True)
+class UpstreamHost(AtenHost):
+    """A launch as a file of `aten/src/ATen/native/mps/operations` writes it."""
+
+    tensor = "Tensor"
+
+    def empty(self, shape: str, like: str, element: str) -> str:
+        """A new tensor on the device of `like`, of its dtype or of the one that is named."""
+        return _OF_AT.sub("", super().empty(shape, like, element))
+
+    def resize(self, tensor: str, shape: str) -> str:
+        """The statement that gives an output its shape."""
+        return super().resize(tensor, shape).removeprefix("at::native::")
+
+    def dtype_check(self, tensor: str, element: str) -> str:
+        """The statement that refuses an output of another dtype."""
+        name, dtype = self.launch.overload.function.operator, SCALAR_TYPES[element]
+        said = f'"{name}: expected {tensor} of dtype ", {dtype}, ", but it has ", {tensor}.scalar_type()'
+        return f"TORCH_CHECK({tensor}.scalar_type() == {dtype},\n              {said});"
+
+    def of_loss(self, shape: str) -> str:
+        """The shape where a loss is wanted for each, and that of one number else."""
+        return _OF_AT.sub("", super().of_loss(shape))
+
+    def copied(self, target: str, source: str) -> str:
+        """The statement that copies values, unless they are there."""
+        if source == f"{target}_dense":
+            return f"if (!{source}.is_same({target})) {{\n    {target}.copy_({source});\n  }}"
+        return f"{target}.copy_({source});"
+
+    @property
+    def prepared(self) -> list[str]:
+        """The lines before the launch; a choice that is too long for one stands on three."""
+        return [_broken(line) for line in super().prepared]
+
+    # ---- rows along one dimension, which is moved to the end; several go through functions that the file brings
+    @property
+    def _along_one(self) -> str:
+        dim = self.launch.row_dim
+        return dim if isinstance(self.launch.type_of(dim), BaseType) else ""
+
+    def rows(self, tensor: str) -> str:
+        """A tensor with its rows behind each other."""
+        return f"{tensor}.movedim({self._along_one}, -1).contiguous()" if self._along_one else super().rows(tensor)
+
+    def from_rows(self, tensor: str) -> str:
+        """What was written by rows, as it belongs into the tensor."""
+        return f"{tensor}_dense.movedim(-1, {self._along_one})" if self._along_one else super().from_rows(tensor)
+
+    def reduced_shape(self, tensor: str, keepdim: str) -> str:
+        """The shape that is left of a tensor when each row becomes one value."""
+        if not self._along_one:
+            return super().reduced_shape(tensor, keepdim)
+        return f"at::meta::get_reduction_shape({tensor}, {self._along_one}, {keepdim})"
+
+    @property
+    def row_length(self) -> str:
+        """How many values a row has."""
+        name = self.launch.inputs[0].name
+        return f"{name}.dim() ? {name}.size({self._along_one}) : 1" if self._along_one else super().row_length
+
+    @property
+    def row_count(self) -> str:
+        """How many rows there are."""
+        if not self._along_one:
+            return super().row_count
+        reduced = [buffer.name for buffer in self.launch.outputs if self.launch.shape_of(buffer) == "reduced"]
+        name = self.launch.inputs[0].name
+        return f"{reduced[0]}.numel()" if reduced else f"row_length ? {name}.numel() / row_length : 0"
+
+    @property
+    def profiled(self) -> str:
+        """The tensors that the profiler is told of: those that are read and always there."""
+        names = [f"{buffer.name}_dense" for buffer in self.launch.inputs if not buffer.optional]
+        return ", ".join(names or [f"{buffer.name}_dense" for buffer in self.launch.outputs])
+
+    @property
+    def arguments(self) -> str:
+        """What is bound, behind the encoder; an argument a line where they are too long for one."""
+        words = ["encoder", *self.bound]
+        indent = " " * len("        mtl_setArgs(")
+        line = ", ".join(words)
+        return line if len(f"{indent}{line});") <= _LONGEST_LINE else f",\n{indent}".join(words)
+
+    @property
+    def returned(self) -> str:
+        """What the function returns."""
+        parts = self.launch.returned
+        return f"{{{', '.join(parts)}}}" if len(parts) > 1 else (parts[0] if parts else "")
+
+
+def _broken(line: str) -> str:
+    if len(f"  {line}") <= _LONGEST_LINE or " = " not in line:
+        return line
+    before, equals, value = line.partition(" = ")
+    indent = "\n      "
+    return f"{before}{equals.rstrip()}{indent}{value.replace(' ? ', f'{indent}? ').replace(' : ', f'{indent}: ')}"
+
+
+def in_at_native(head: str) -> str:
+    """The head of a definition as `at::native` writes it: bare names, a parameter a line where one is too long."""
+    plain = _OF_AT.sub("", head).replace("::std::", "std::").replace(" & ", "& ").replace(" &", "&")
+    plain = re.sub(r",(?=\S)", ", ", plain)
+    if plain.startswith("TORCH_IMPL_FUNC"):
+        plain = plain.replace(")(", ")\n(", 1)
+    name, _, parameters = plain.rpartition("(")
+    before = name.rpartition("\n")[2]
+    if len(before) + len(parameters) + len("( {") <= _LONGEST_LINE:
+        return plain
+    between = ",\n" + " " * (len(before) + 1)
+    return f"{name}({between.join(re.split(r', (?![^<>]*>)', parameters))}"

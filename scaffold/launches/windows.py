@@ -1,0 +1,41 @@
+"""The windows of a pooling kernel: over how many dimensions they go, and what is taken of each."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Windows:
+    """What the body of a pooling kernel is written from. The shader has `extents` of the last `spatial` dimensions.
+
+    Attributes:
+        spatial: how many dimensions a window has.
+        takes_best: whether it gives its largest value and where that stands, or else the mean.
+    """
+
+    spatial: int
+    takes_best: bool
+
+    @property
+    def place_in_plane(self) -> str:
+        """The place of element (p0, p1, ...) in its plane, in Metal."""
+        place = "p0"
+        for dim in range(1, self.spatial):
+            place = f"({place}) * extents[{dim}] + p{dim}" if dim > 1 else f"{place} * extents[{dim}] + p{dim}"
+        return place
+
+    @property
+    def elements_of_plane(self) -> str:
+        """How many elements a plane has, in Metal."""
+        product = " * ".join(f"extents[{dim}]" for dim in range(self.spatial))
+        return f"({product})" if self.spatial > 1 else product
+
+
+def windows_of(operator: str) -> Windows | None:
+    """The windows of an operator by its name, `adaptive_max_pool3d`; None for a gradient, which has none of its own."""
+    dimensions = re.search(r"pool(\d)d", operator)
+    if dimensions is None or "backward" in operator:
+        return None
+    return Windows(int(dimensions[1]), "max" in operator)

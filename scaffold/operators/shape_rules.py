@@ -1,0 +1,149 @@
+"""How the shape of a result follows from the arguments: what holds in every call that was made. Imports torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from .observation import Size
+
+# What `reduction` is where a loss is given for each element.
+UNREDUCED = 0
+# How many dimensions a pooling or a resampling changes at most.
+_MOST_CHANGED = 3
+
+
+@dataclass(frozen=True)
+class SeenCall:
+    """One call as it was made.
+
+    Attributes:
+        dtype: the dtype that it was made in.
+        arguments: all of them by name, defaults included.
+        inputs: the tensors that were read, by name.
+        always: the arguments that cannot be left out.
+        results: what it gave.
+    """
+
+    dtype: str
+    arguments: Mapping[str, Any]
+    inputs: Mapping[str, torch.Tensor]
+    always: frozenset[str]
+    results: Sequence[torch.Tensor]
+
+
+def shape_rule(seen: Sequence[SeenCall], place: int) -> str:
+    """The first rule that gives a result's shape in every call; empty where none does."""
+    names = list(dict.fromkeys(name for one in seen for name in one.inputs))
+    rules: dict[str, Callable[[SeenCall], Sequence[int] | None]] = {}
+    if any("dim" in one.arguments for one in seen):
+        rules["reduced"] = _reduced
+    for name in names:
+        rules[f"like {name}"] = lambda one, name=name: one.inputs[name].shape if name in one.inputs else None  # type: ignore[misc]
+    rules |= {"broadcast": _broadcast, "one": lambda one: ()}
+    for rule, shape_of in rules.items():
+        shapes = [shape_of(one) for one in seen]
+        if all(
+            s is not None and tuple(s) == tuple(one.results[place].shape) for s, one in zip(shapes, seen, strict=True)
+        ):
+            return rule
+    return ""
+
+
+def size_rules(seen: Sequence[SeenCall], place: int) -> tuple[Size, ...]:
+    """The dimensions of a result one by one, where no rule gives its whole shape; empty where that cannot be told.
+
+    One shape alone, or shapes that are alike, would agree with anything.
+    """
+    shapes = [tuple(one.results[place].shape) for one in seen]
+    if len(shapes) > 1 and set(shapes) == {(1,)}:
+        return (Size("fixed", "", 1),)
+    if len(set(shapes)) < 2:
+        return ()
+    for leading in _leading(seen):
+        heads = [tuple(_value(leading, one)) if leading else () for one in seen]
+        if any(shape[: len(head)] != head for shape, head in zip(shapes, heads, strict=True)):
+            continue
+        rests = [shape[len(head) :] for shape, head in zip(shapes, heads, strict=True)]
+        if len({len(rest) for rest in rests}) != 1:
+            continue
+        sizes = [_fitting(seen, [rest[dim] for rest in rests]) for dim in range(len(rests[0]))]
+        if all(sizes):
+            return (*([leading] if leading else []), *(size for size in sizes if size))
+    return ()
+
+
+def _leading(seen: Sequence[SeenCall]) -> Iterator[Size | None]:
+    for changed in range(1, _MOST_CHANGED + 1):
+        for name in _tensors(seen):
+            ranks = [one.inputs[name].dim() for one in seen]
+            if min(ranks) >= changed and max(ranks) > changed:
+                yield Size("leading", name, changed)
+    yield None
+
+
+def _fitting(seen: Sequence[SeenCall], wanted: Sequence[int]) -> Size | None:
+    return next((size for size in _sizes(seen) if [_value(size, one) for one in seen] == list(wanted)), None)
+
+
+def _sizes(seen: Sequence[SeenCall]) -> Iterator[Size]:
+    """What a dimension may be, the plainest first."""
+    for name in sorted(frozenset.intersection(*(one.always for one in seen)) - _tensors(seen).keys()):
+        values = [one.arguments.get(name) for one in seen]
+        lists = [value for value in values if isinstance(value, list | tuple) and value and isinstance(value[0], int)]
+        if len(lists) == len(values):
+            yield from (Size("item", name, place) for place in range(min(map(len, lists))))
+        elif all(isinstance(value, int) and not isinstance(value, bool) for value in values):
+            yield Size("number", name)
+    ranks = _tensors(seen)
+    for name, rank in ranks.items():
+        yield from (Size("size", name, place) for place in range(rank))
+        yield from (Size("size", name, -1 - place) for place in range(rank))
+    for name, rank in ranks.items():
+        yield from (Size("pairs", name, place) for place in range(rank))
+        yield Size("count", name)
+
+
+def _tensors(seen: Sequence[SeenCall]) -> dict[str, int]:
+    """The tensors that every call has, each with how many dimensions it has at least."""
+    names = [name for name in seen[0].inputs if all(name in one.inputs and name in one.always for one in seen)]
+    return {name: min(one.inputs[name].dim() for one in seen) for name in names}
+
+
+def _value(size: Size, one: SeenCall) -> Any:
+    given = one.arguments[size.of]
+    match size.what:
+        case "leading":
+            return tuple(given.shape[: given.dim() - size.place])
+        case "size":
+            return given.shape[size.place]
+        case "pairs":
+            return given.shape[size.place] * (given.shape[size.place] - 1) // 2
+        case "count":
+            return given.numel()
+        case "item":
+            return given[size.place]
+    return given
+
+
+def _reduced(one: SeenCall) -> Sequence[int] | None:
+    first = next(iter(one.inputs.values()), None)
+    if first is None:
+        return None
+    dims = one.arguments["dim"]
+    wrapped = {dim % max(first.dim(), 1) for dim in ([dims] if isinstance(dims, int) else dims or range(first.dim()))}
+    if one.arguments.get("keepdim"):
+        return [1 if dim in wrapped else size for dim, size in enumerate(first.shape)]
+    return [size for dim, size in enumerate(first.shape) if dim not in wrapped]
+
+
+def _broadcast(one: SeenCall) -> Sequence[int] | None:
+    if not one.inputs:
+        return None
+    try:
+        return tuple(torch.broadcast_tensors(*one.inputs.values())[0].shape)  # type: ignore[no-untyped-call]
+    except RuntimeError:
+        return None

@@ -1,0 +1,73 @@
+"""How the shape of a result follows from the arguments of the calls that were seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from mpsmith.scaffold.operators.observation import Size
+from mpsmith.scaffold.operators.shape_rules import SeenCall, shape_rule, size_rules
+
+
+def seen(result: Sequence[int], **arguments: Any) -> SeenCall:
+    """A call of tensors that are given by their shapes, and of anything else."""
+    tensors = {name: torch.empty(value) for name, value in arguments.items() if isinstance(value, torch.Size)}
+    optional = {name for name in arguments if name.startswith("optional")}
+    return SeenCall(
+        "float32", arguments | tensors, tensors, frozenset(arguments.keys() - optional), [torch.empty(tuple(result))]
+    )
+
+
+class TestShapeRules:
+    def test_what_an_input_has_comes_before_its_dimensions(self) -> None:
+        calls = [seen((3, 4), self=torch.Size((3, 4))), seen((5,), self=torch.Size((5,)))]
+        assert shape_rule(calls, 0) == "like self"
+
+    def test_reduced_by_dim_and_keepdim(self) -> None:
+        calls = [
+            seen((3,), self=torch.Size((3, 4)), dim=1, keepdim=False),
+            seen((1, 4), self=torch.Size((3, 4)), dim=0, keepdim=True),
+        ]
+        assert shape_rule(calls, 0) == "reduced"
+
+    def test_no_rule_for_what_differs(self) -> None:
+        assert shape_rule([seen((3,), self=torch.Size((3, 4))), seen((9,), self=torch.Size((3, 4)))], 0) == ""
+
+
+class TestSizeRules:
+    def test_leading_dimensions_then_those_of_a_list(self) -> None:
+        calls = [
+            seen((2, 3, 4, 5), self=torch.Size((2, 3, 8, 9)), output_size=[4, 5]),
+            seen((3, 1, 7), self=torch.Size((3, 6, 6)), output_size=[1, 7]),
+        ]
+        assert size_rules(calls, 0) == (
+            Size("leading", "self", 2),
+            Size("item", "output_size", 0),
+            Size("item", "output_size", 1),
+        )
+
+    def test_pairs_of_rows(self) -> None:
+        calls = [seen((10,), self=torch.Size((5, 3))), seen((6,), self=torch.Size((4, 3)))]
+        assert size_rules(calls, 0) == (Size("pairs", "self", 0),)
+
+    def test_dimensions_of_two_tensors_and_a_number(self) -> None:
+        calls = [
+            seen((2, 7, 9), self=torch.Size((2, 3)), other=torch.Size((3, 7)), n=9),
+            seen((4, 5, 8), self=torch.Size((4, 6)), other=torch.Size((6, 5)), n=8),
+        ]
+        assert size_rules(calls, 0) == (Size("leading", "self", 1), Size("size", "other", 1), Size("number", "n"))
+
+    def test_one_shape_alone_says_nothing(self) -> None:
+        assert size_rules([seen((10,), self=torch.Size((5, 3)))] * 2, 0) == ()
+
+    def test_one_element_always(self) -> None:
+        assert size_rules([seen((1,), self=torch.Size((5, n))) for n in (3, 4)], 0) == (Size("fixed", "", 1),)
+
+    def test_what_may_be_left_out_gives_no_dimension(self) -> None:
+        calls = [seen((n,), self=torch.Size((3, 3)), optional=torch.Size((n,))) for n in (7, 8)]
+        assert size_rules(calls, 0) == ()
+
+    def test_ranks_that_differ_otherwise_have_no_rule(self) -> None:
+        assert size_rules([seen((7,), self=torch.Size((3, 3))), seen((7, 9), self=torch.Size((3, 3)))], 0) == ()
