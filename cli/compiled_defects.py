@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -103,6 +104,38 @@ def faults(
             if not each.found:
                 print(f"not found: {each.fault.name}")
     if len(found) < len(tried):
+        raise typer.Exit(1)
+
+
+@app.command()
+def found(
+    store: Annotated[
+        list[Path] | None,
+        typer.Option("--store", metavar="FILE", help="A results store; repeated: of several [default: audit.sqlite]"),
+    ] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Also write the table to this Markdown file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Which known defects audits under torch.compile found by themselves; exits with 1 where one is missed."""
+    from ..audit.compiled.defects.table import DEFECTS
+    from ..audit.findings.compiled_known import found_by_audits
+    from ..audit.findings.store import Store
+    from ..audit.surface.native_functions import installed_release
+    from ..reports.compiled_found import compiled_found_data, compiled_found_page
+    from ..torch_release import public_version
+
+    with ExitStack() as opened:
+        stores = [opened.enter_context(Store.open(path)) for path in store or [DEFAULT_STORE]]
+        seen = found_by_audits(stores, [defect.number for defect in DEFECTS])
+    titles = {defect.number: defect.title for defect in DEFECTS}
+    page = compiled_found_page(seen, titles, public_version(installed_release()))
+    if markdown is not None:
+        markdown.write_text(page, encoding="utf-8")
+    if as_json:
+        print_json(compiled_found_data(seen))
+    else:
+        print(page, end="")
+    if not all(each.explained for each in seen.defects):
         raise typer.Exit(1)
 
 

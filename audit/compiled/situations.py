@@ -209,6 +209,15 @@ def _shifted_and_halved(x: Tensor) -> Any:
     return (x << 3) // 2
 
 
+def _a_number_shifted(x: Tensor) -> Tensor:
+    return 1 << x
+
+
+def _places(dtype: torch.dtype) -> list[tuple[Tensor]]:
+    """How far to shift: beyond 32 bits too."""
+    return [(torch.tensor([0, 3, 31, 32, 40, 62], dtype=dtype),)]
+
+
 def _sum_of_all(*xs: Tensor) -> Any:
     return sum(xs)
 
@@ -268,6 +277,7 @@ SITUATIONS: tuple[Situation, ...] = (
     Situation("mul", "then shifted", _doubled_and_halved, _at_the_ends, NARROW),
     Situation("neg", "then compared", _negated_and_compared, _at_the_ends, NARROW),
     Situation("bitwise_left_shift", "then divided", _shifted_and_halved, _at_the_ends, NARROW),
+    Situation("bitwise_left_shift", "of a number", _a_number_shifted, _places, ("int64",)),
     Situation("add", "40 inputs", _sum_of_all, _many, ("float32", "int64")),
     Situation("add", "40 outputs", _forty, one, ("float32",)),
     Situation("nn.functional.batch_norm", "running statistics", _train, _batch, ("float32", "float16")),

@@ -54,6 +54,9 @@ SIGNS: tuple[Sign, ...] = (
         _NOT_LOWERED,
         reason=r"NotImplementedError in (?:acosh|asinh|cosh|sinh|copysign|frexp|hypot|logical_xor|nextafter)$",
     ),
+    Sign("U26", _NOT_LOWERED, reason=r"inconsistent range for TensorList output"),
+    Sign("U26", (CompiledVerdict.ERROR,), operators=("_foreach_*",), reason=r"select\(\): index \d+ out of range"),
+    Sign("U28", _NOT_LOWERED, reason=r"does not implement ops\.(?:airy_ai|laguerre_polynomial_l)"),
     Sign("U22", _NOT_LOWERED, reason=r"get_mps_lib_\d+_handle"),
     Sign("U1", _WRONG, operators=("*batch_norm*", "*BatchNorm*"), reason=r"^forward: (?:input \d+ after|output)"),
     Sign(
@@ -64,10 +67,14 @@ SIGNS: tuple[Sign, ...] = (
     Sign("U24", _WRONG, operators=("*avg_pool?d", "*AvgPool?d"), reason=r"^backward: gradient 0"),
     Sign("U7", _WRONG, operators=("special.erfcx", "special.log_ndtr")),
     Sign("U21", _WRONG, operators=("*multilabel_margin_loss", "*MultiLabelMarginLoss"), blame=Blame.DECOMPOSITION),
+    Sign("U25", _WRONG, operators=("*nn.functional.soft_margin_loss", "soft_margin_loss*"), blame=Blame.DECOMPOSITION),
+    Sign("U29", _WRONG, operators=("*native_batch_norm*",), reason=r"not \[0\]$", blame=Blame.GRAPH),
+    Sign("U27", _WRONG, operators=("*svd*",), reason=r"^backward: ", blame=Blame.GRAPH),
     Sign("U17", _LANES, dtypes=_WIDE, source=r"threadgroup_arg(?:max|min)\("),
     Sign("U3", _WRONG, source=r"threadgroup_arg(?:max|min)\("),
     Sign("U4", _LANES, dtypes=_WIDE, source=r"threadgroup_(?:max|min)\("),
-    Sign("U18", _LANES, dtypes=_WIDE, source=r"threadgroup_prod\("),
+    # A product of narrow integers is computed with 64 bits.
+    Sign("U18", _LANES, source=r"(?s)threadgroup long \w+.*threadgroup_prod\("),
     # Booleans are counted as 64-bit integers.
     Sign("U19", (CompiledVerdict.UNDEFINED_LANES,), source=r"threadgroup (?:long|bool|int) \w+.*\n(?s:.*)threadgroup_"),
     Sign(

@@ -6,6 +6,7 @@ The program of a defect is as small as it shows. A verdict is that of torch 2.13
 from __future__ import annotations
 
 from ..verdicts import CompiledVerdict
+from .around import AROUND
 from .defect import Certainty, Defect, Report
 
 _PULL = "https://github.com/pytorch/pytorch/pull/"
@@ -424,4 +425,4 @@ inputs = [torch.tensor([float("inf"), 2.5])]
     ),
 )
 
-DEFECTS: tuple[Defect, ...] = LOGIC + UNDEFINED + APPLE
+DEFECTS: tuple[Defect, ...] = LOGIC + AROUND + UNDEFINED + APPLE

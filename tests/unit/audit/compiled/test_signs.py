@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from mpsmith.audit.compiled.defects.defect import Defect
@@ -16,9 +18,11 @@ OPERATORS = {
     "U7": "special.erfcx",
     "U12": "nn.functional.softshrink",
     "U21": "nn.functional.multilabel_margin_loss",
+    "U25": "nn.functional.soft_margin_loss",
+    "U29": "native_batch_norm",
 }
-# U11 shows in the code of another call, U24 in a backward, which its program calls as it is.
-NOT_TOLD = ("U11", "U24")
+# U11 shows in the code of another call; U24 and U27 in a backward, which their programs call themselves.
+NOT_TOLD = ("U11", "U24", "U27")
 MEASURED = next(each for each in read() if not each.overlay).shown
 
 
@@ -41,6 +45,11 @@ def test_a_gradient_of_avg_pool_is_taken_for_its_defect() -> None:
     assert looks_like(*seen) == "U24"
 
 
+def test_a_gradient_of_svd_is_taken_for_its_defect() -> None:
+    seen = (CompiledVerdict.WRONG, Blame.GRAPH, "linalg.svd", ("float32",), "backward: gradient 0 is missing", "")
+    assert looks_like(*seen) == "U27"
+
+
 def test_what_is_right_or_somebody_else_s_is_taken_for_nothing() -> None:
     log1p = MEASURED["U15"]
     for verdict, blame in ((CompiledVerdict.METAL, None), (CompiledVerdict.WRONG, Blame.EAGER)):
@@ -49,3 +58,14 @@ def test_what_is_right_or_somebody_else_s_is_taken_for_nothing() -> None:
 
 def test_every_sign_is_of_a_defect() -> None:
     assert {sign.number for sign in SIGNS} <= {defect.number for defect in DEFECTS}
+
+
+def test_a_product_of_narrow_integers_is_one_of_64_bits() -> None:
+    prod = MEASURED["U18"]
+    assert taken_for(prod, "prod", "uint8") == "U18"
+    assert taken_for(replace(prod, source=prod.source.replace("long", "float")), "prod", "float32") == ""
+
+
+def test_what_the_derivative_of_a_list_raises_is_taken_for_its_defect() -> None:
+    said = "IndexError: select(): index 10 out of range for tensor of size [10, 10] at dimension 0"
+    assert looks_like(CompiledVerdict.ERROR, None, "_foreach_addcdiv", ("float32",), said, "") == "U26"
