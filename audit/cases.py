@@ -11,7 +11,8 @@ import hashlib
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from itertools import islice
 from typing import Any
 
@@ -64,6 +65,8 @@ class Case:
         written: the call as a program writes it ("torch.where"), where it is one plain call and no source of OpInfos.
         values: the class of special values that was put into the inputs ("nan", "beyond 2^24"), or "plain".
         form: how the operator is called ("in place", "out= transposed", "autocast float16"), or "plain".
+        entry: the operator of the case's group ("linalg.eig", "linalg_eig.out"), whatever the call wraps; "" for a case
+            that belongs to no group.
         title: what is particular about the case, for people.
         skipped: why the case is not executed, or "".
     """
@@ -85,6 +88,7 @@ class Case:
     written: str = ""
     values: str = "plain"
     form: str = "plain"
+    entry: str = ""
     title: str = ""
     skipped: str = ""
 
@@ -95,6 +99,14 @@ def described(case: Case) -> str:
     return f"{case.title}: {inputs}" if case.title else inputs
 
 
+class QuickShare(Enum):
+    """How much of a source's groups the level `quick` takes: all, one dtype for each operator, or none."""
+
+    ALL = "all"
+    ONE_DTYPE = "one dtype"
+    NONE = "none"
+
+
 class CaseSource(ABC):
     """Something that knows operators and how to make inputs for them.
 
@@ -103,12 +115,14 @@ class CaseSource(ABC):
         slowest: operators that should be started first, because one group of theirs takes very long.
         opt_in: whether an audit leaves the source out unless the user names it, or asks for large cases.
         repeats: whether its groups hold many cases that are at the same levels: the default audit leaves those out.
+        quick: how much of it the level `quick` takes.
     """
 
     name: str
     slowest: frozenset[str] = frozenset()
     opt_in: bool = False
     repeats: bool = False
+    quick: QuickShare = QuickShare.ALL
 
     @abstractmethod
     def groups(self) -> Iterable[GroupKey]:
@@ -118,6 +132,10 @@ class CaseSource(ABC):
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         """The cases of one group; called with all random generators seeded."""
 
+    def has_cases_in(self, dtype: str, samples: Samples) -> bool:
+        """Whether groups of a dtype have cases at a level of sampling; those that have none are not planned."""
+        return True
+
 
 def make_cases(source: CaseSource, key: GroupKey, samples: Samples, seed: int) -> dict[int, Case]:
     """The cases of the group by position, the same ones on every machine for the same `samples` and `seed`.
@@ -126,7 +144,7 @@ def make_cases(source: CaseSource, key: GroupKey, samples: Samples, seed: int) -
     samplers put the plain cases first, and the odd and the large ones last.
     """
     seed_generators(seed, key.label)
-    made = source.cases(key, samples)
+    made = (replace(case, entry=key.operator) for case in source.cases(key, samples))
     if samples is not Samples.QUICK:
         return dict(enumerate(made))
     cases = dict(enumerate(islice(made, QUICK_LOOKS_AT)))

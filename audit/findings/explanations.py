@@ -18,11 +18,12 @@ from ..verdicts import CASE_SEVERITY, CaseVerdict, Grade, strongest
 from .alike import NUMBER
 from .attribution import SourceEntry
 from .evidence import in_order_of_severity, lacks_kernel
+from .kernel_rules import KERNEL_RULES
 from .rules import RULES, ExplainingRule
 from .shipped_rules import SHIPPED_RULES
 from .store import Run, Store, StoredCase
 
-ALL_RULES: tuple[ExplainingRule, ...] = (*RULES, *SHIPPED_RULES)
+ALL_RULES: tuple[ExplainingRule, ...] = (*RULES, *KERNEL_RULES, *SHIPPED_RULES)
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,7 @@ class Explainer:
         surface: the overloads that exist, for rules about operators without a kernel.
         simulated: the device was the simulated one; else the rules about it do not hold.
         shipped: the release whose shipped kernels it launched, if any; else the rules about them do not hold.
+        imports: the packages that were imported first; rules about others do not hold.
         rules: the first that matches explains.
     """
 
@@ -111,13 +113,15 @@ class Explainer:
         *,
         simulated: bool,
         shipped: str | None = None,
+        imports: Sequence[str] = (),
         rules: Sequence[ExplainingRule] = ALL_RULES,
     ) -> None:
         self._surface = surface
         self._by_verdict: defaultdict[CaseVerdict, list[tuple[ExplainingRule, re.Pattern[str]]]] = defaultdict(list)
         for rule in rules:
             on_device = rule.holds_on != "real" if simulated else rule.holds_on != "simulated"
-            if on_device and (not rule.shipped or _matches(shipped, rule.shipped)):
+            imported = not rule.imported or rule.imported in imports
+            if on_device and imported and (not rule.shipped or _matches(shipped, rule.shipped)):
                 for verdict in rule.verdicts:
                     self._by_verdict[verdict].append((rule, re.compile(rule.message)))
         self.rules = tuple(dict.fromkeys(rule for listed in self._by_verdict.values() for rule, _ in listed))
@@ -172,7 +176,9 @@ class _Use:
 def explainer_of(run: Run, surface: Surface, rules: Sequence[ExplainingRule] = ALL_RULES) -> Explainer:
     """What explains the cases of a run: the rules that hold on its kind of device, and the overloads it met."""
     simulated = bool(run.environment.get("simulated", False))
-    return Explainer(surface, simulated=simulated, shipped=run.environment.get("shipped"), rules=rules)
+    imports = run.settings.get("imports", ())
+    shipped = run.environment.get("shipped")
+    return Explainer(surface, simulated=simulated, shipped=shipped, imports=imports, rules=rules)
 
 
 def explain(

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import base64
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
+
+from pydantic import ConfigDict, with_config
+from typing_extensions import TypedDict  # pydantic reads no other before Python 3.12
 
 from ...errors import MpsmithError
 from ..group import GroupKey
@@ -27,42 +30,55 @@ COLUMNS: dict[str, str] = {
     "case_kernels": "position, kernels, standing",
     "compiled": f"position, {compiled_rows.COLUMNS}",
 }
-WIDTHS = {table: columns.count(",") + 1 for table, columns in COLUMNS.items()}
+_WIDTHS = {table: columns.count(",") + 1 for table, columns in COLUMNS.items()}
 # Columns of bytes travel as base64.
 BLOBS = {"covered": 1, "compiled": 10}
 _RECORDED = "ON CONFLICT (group_id, position) DO NOTHING"
 VERDICTS = frozenset(verdict.value for verdict in CaseVerdict)
 
-Value = int | float | str | None
-Row = tuple[Value, ...]
+Row = Sequence[int | float | str | None]
+CaseRow = tuple[int, str, str, str, str, str, float | None, int, float, str, str | None]
+
+
+@with_config(ConfigDict(extra="forbid"))
+class Tables(TypedDict, total=False):
+    """The rows of a group by table, each with the columns of `COLUMNS`: what crosses a network is held against it."""
+
+    cases: list[CaseRow]
+    witnesses: list[tuple[str, int]]
+    covered: list[tuple[int, str]]
+    looked_inside: list[tuple[int, str, str, str]]
+    launches: list[tuple[str, int, int, str, str]]
+    case_kernels: list[tuple[int, str, str | None]]
+    compiled: list[tuple[int, str, str, int, int, str, int, str, str, str, str]]
 
 
 @dataclass(frozen=True)
 class GroupRows:
-    """The rows of a group, by table: those of `COLUMNS` that have any."""
+    """The rows of a group, by table: of those that have any."""
 
     key: GroupKey
-    tables: dict[str, list[Row]]
+    tables: Tables
 
     @property
     def cases(self) -> int:
         """How many cases the group has."""
         return len(self.tables.get("cases", ()))
 
+    def of(self, table: str) -> Sequence[Row]:
+        """The rows of one table."""
+        return cast("dict[str, Sequence[Row]]", self.tables).get(table, ())
+
     def check(self) -> None:
-        """Raises MpsmithError where these are not rows of such tables."""
-        for table, rows in self.tables.items():
-            width = WIDTHS.get(table)
-            if width is None or any(len(row) != width for row in rows):
-                raise MpsmithError(f"{self.key.label}: rows that are none of {table!r}")
+        """Raises MpsmithError where a case has a verdict that there is not."""
         unknown = {row[1] for row in self.tables.get("cases", ())} - VERDICTS
         if unknown:
-            raise MpsmithError(f"{self.key.label}: no such verdict as {min(map(repr, unknown))}")
+            raise MpsmithError(f"{self.key.label}: no such verdict as {min(unknown)!r}")
 
 
 def read(connection: sqlite3.Connection, group: int, key: GroupKey) -> GroupRows:
     """The rows of one group of a store."""
-    tables: dict[str, list[Row]] = {}
+    tables: dict[str, list[Any]] = {}
     for table, columns in COLUMNS.items():
         rows: Iterable[Any] = connection.execute(
             f"SELECT {columns} FROM {table} WHERE group_id = ? ORDER BY 1", (group,)
@@ -71,7 +87,7 @@ def read(connection: sqlite3.Connection, group: int, key: GroupKey) -> GroupRows
             rows = (_packed(row, BLOBS[table]) for row in rows)
         if found := list(rows):
             tables[table] = found
-    return GroupRows(key, tables)
+    return GroupRows(key, cast("Tables", tables))
 
 
 def write(connection: sqlite3.Connection, groups: Iterable[tuple[int, GroupRows]]) -> list[int]:
@@ -86,11 +102,11 @@ def write(connection: sqlite3.Connection, groups: Iterable[tuple[int, GroupRows]
     is_open = f"SELECT id FROM groups WHERE NOT done AND id IN ({places})"
     added = [number for (number,) in connection.execute(is_open, list(by_number))]
     for table, columns in COLUMNS.items():
-        values = [(number, *row) for number in added for row in by_number[number].tables.get(table, ())]
+        values = [(number, *row) for number in added for row in by_number[number].of(table)]
         if table in BLOBS:
             values = [_unpacked(row, BLOBS[table] + 1) for row in values]
         insert, present = ("INSERT", _RECORDED) if table == "cases" else ("INSERT OR REPLACE", "")
-        places = ", ".join("?" * (WIDTHS[table] + 1))
+        places = ", ".join("?" * (_WIDTHS[table] + 1))
         connection.executemany(f"{insert} INTO {table} (group_id, {columns}) VALUES ({places}) {present}", values)
     connection.executemany("UPDATE groups SET done = 1 WHERE id = ?", [(number,) for number in added])
     return added

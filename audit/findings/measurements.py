@@ -9,9 +9,11 @@ from ...registry.sync import Measurement
 from ..selection import is_narrowed
 from ..verdicts import Grade, OverloadVerdict
 from .audited_surface import audited_surface
-from .results import AuditSummary, OperatorSummary, OverloadSummary
+from .results import AuditSummary, OperatorSummary, OverloadSummary, RunVerdicts
 from .store import Store
 from .summary import summarize
+
+Verdicts = AuditSummary | RunVerdicts
 
 
 def measurements(store_path: Path, run: int | None = None) -> list[Measurement]:
@@ -24,7 +26,7 @@ def measurements(store_path: Path, run: int | None = None) -> list[Measurement]:
         return measurements_of(summarize(store, chosen, audited_surface(chosen)))
 
 
-def measurements_of(summary: AuditSummary) -> list[Measurement]:
+def measurements_of(summary: Verdicts) -> list[Measurement]:
     """The measurements that a summary holds.
 
     Operators that were executed, or that a rule excludes. One that could have been executed and was not has no
@@ -49,7 +51,9 @@ def _is_of_users(overloads: Iterable[OverloadSummary]) -> bool:
     return any(overload.dispatch is not None or overload.outermost for overload in overloads)
 
 
-def _is_measured(summary: AuditSummary, operator: OperatorSummary, overloads: Iterable[OverloadSummary]) -> bool:
+def _is_measured(
+    summary: AuditSummary | RunVerdicts, operator: OperatorSummary, overloads: Iterable[OverloadSummary]
+) -> bool:
     settings = summary.run.settings
     if operator.verdict is not OverloadVerdict.UNREACHABLE:
         return not is_narrowed(settings) or any(overload.asked_for for overload in overloads)
@@ -57,7 +61,9 @@ def _is_measured(summary: AuditSummary, operator: OperatorSummary, overloads: It
     return is_whole and all(overload.unreachable_rule for overload in overloads)
 
 
-def _measurement(summary: AuditSummary, operator: OperatorSummary, overloads: list[OverloadSummary]) -> Measurement:
+def _measurement(
+    summary: AuditSummary | RunVerdicts, operator: OperatorSummary, overloads: list[OverloadSummary]
+) -> Measurement:
     environment = summary.run.environment
     dtypes: dict[str, list[str]] = {}
     for dtype, verdict in operator.dtypes.items():

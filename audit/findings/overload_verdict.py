@@ -92,9 +92,14 @@ def verdict_over(
         overloads: of each its cases, what the surface says of it, and whether it works somewhere; at least one.
     """
     listed = list(overloads)
-    together: Counter[CaseVerdict] = Counter()
-    for cases, _, _ in listed:
-        together.update(cases)
+    together = listed[0][0] if len(listed) == 1 else _together(cases for cases, _, _ in listed)
     kernels = [kernel_verdict(cases, dispatch, works_somewhere=works) for cases, dispatch, works in listed]
     verdict = prevailing_breakage(together) or min(kernels, key=SEVERITY.index)
     return verdict, tuple(breakages_beside(together, verdict))
+
+
+def _together(cases: Iterable[Cases]) -> Cases:
+    together: Counter[CaseVerdict] = Counter()
+    for each in cases:
+        together.update(each)
+    return together

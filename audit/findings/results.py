@@ -311,6 +311,22 @@ class FaultyOverload:
 
 
 @dataclass(frozen=True)
+class RunVerdicts:
+    """What a run says of every overload and operator, without all that only reports show.
+
+    Attributes:
+        run: what ran.
+        totals: the cases of each mode by verdict.
+        overloads, operators: as in AuditSummary.
+    """
+
+    run: RunFacts
+    totals: Mapping[str, Mapping[CaseVerdict, int]]
+    overloads: tuple[OverloadSummary, ...]
+    operators: tuple[OperatorSummary, ...]
+
+
+@dataclass(frozen=True)
 class AuditSummary:
     """Everything that reports show of one run. `cases` holds the cases that other parts refer to by label.
 

@@ -32,6 +32,7 @@ class ExplainingRule:
         upstream: the public issue about it ("pytorch/pytorch#137720"), or "".
         shipped: shell patterns of the releases of torch whose shipped kernels the run launched; the case launched some.
         kernels: shell patterns of which one is that of a kernel that the case launched.
+        imported: the package whose import the run asked for; without it the rule does not hold.
         standing: it repeats what the judge says whatever the operator: true even where a run has no such case.
     """
 
@@ -50,6 +51,7 @@ class ExplainingRule:
     upstream: str = ""
     shipped: tuple[str, ...] = ()
     kernels: tuple[str, ...] = ()
+    imported: str = ""
     standing: bool = False
 
 

@@ -255,6 +255,7 @@ class Store:
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
         self._connection = connection
+        self._gathering = False
 
     @classmethod
     def create(cls, path: Path) -> Store:
@@ -322,11 +323,32 @@ class Store:
     def __exit__(self, *exc_info: object) -> None:
         self.close()
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Make one transaction of all that is recorded in this context: a commit costs more than the rows."""
+        with self._writing() as connection:
+            # At once, for what begins by reading cannot write any more once another process has written.
+            connection.execute("BEGIN IMMEDIATE")
+            self._gathering = True
+            try:
+                yield
+            finally:
+                self._gathering = False
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with clear_errors(self.path):
+            if self._gathering:
+                yield self._connection
+                return
+            with self._connection as connection:
+                yield connection
+
     # ---- runs
 
     def begin_run(self, settings: dict[str, Any], environment: dict[str, Any]) -> Run:
         """Record that an audit starts."""
-        with clear_errors(self.path), self._connection as connection:
+        with self._writing() as connection:
             cursor = connection.execute(
                 "INSERT INTO runs (started, settings, environment) VALUES (?, ?, ?)",
                 (now(), json.dumps(settings, sort_keys=True), json.dumps(environment, sort_keys=True)),
@@ -336,7 +358,7 @@ class Store:
 
     def finish_run(self, run: int) -> None:
         """Record that all groups of the run are done."""
-        with clear_errors(self.path), self._connection as connection:
+        with self._writing() as connection:
             connection.execute("UPDATE runs SET finished = ? WHERE id = ?", (now(), run))
 
     def runs(self) -> list[Run]:
@@ -370,7 +392,7 @@ class Store:
 
     def plan(self, run: int, keys: Iterable[GroupKey]) -> None:
         """Record groups to be executed; those already planned stay as they are."""
-        with clear_errors(self.path), self._connection as connection:
+        with self._writing() as connection:
             connection.executemany(
                 "INSERT OR IGNORE INTO groups (run, source, operator, variant, dtype, mode) VALUES (?, ?, ?, ?, ?, ?)",
                 ((run, k.source, k.operator, k.variant, k.dtype, k.mode) for k in keys),
@@ -387,8 +409,13 @@ class Store:
 
     def mark_done(self, group: int) -> None:
         """Record that every case of the group is in the store."""
-        with clear_errors(self.path), self._connection as connection:
+        with self._writing() as connection:
             connection.execute("UPDATE groups SET done = 1 WHERE id = ?", (group,))
+
+    def is_done(self, group: int) -> bool:
+        """Whether every case of the group is in the store."""
+        with clear_errors(self.path):
+            return bool(self._connection.execute("SELECT done FROM groups WHERE id = ?", (group,)).fetchone()[0])
 
     # ---- whole groups, from one store into another
 
@@ -399,7 +426,7 @@ class Store:
 
     def add_rows(self, groups: Sequence[tuple[int, GroupRows]]) -> list[int]:
         """Record whole groups in one transaction, each by its number; returns those that were not done before."""
-        with clear_errors(self.path), self._connection as connection:
+        with self._writing() as connection:
             return group_rows.write(connection, groups)
 
     # ---- cases
@@ -430,7 +457,7 @@ class Store:
             )
             for group, position, o, inputs in cases
         ]
-        with clear_errors(self.path), self._connection as connection:
+        with self._writing() as connection:
             connection.executemany(
                 "INSERT OR IGNORE INTO cases (group_id, position, verdict, stage, message, fallbacks, compared,"
                 " max_error, backward, seconds, inputs, grade) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -440,7 +467,7 @@ class Store:
     def add_look_inside(self, group: int, position: int, at_fault: AtFault | None) -> None:
         """Record which of the calls inside a recorded case was wrong, None where none was."""
         found = at_fault or AtFault("", "", "")
-        with clear_errors(self.path), self._connection as connection:
+        with self._writing() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO looked_inside (group_id, position, overload, call, message)"
                 " VALUES (?, ?, ?, ?, ?)",
@@ -600,7 +627,7 @@ class Store:
             levels: of every case that was to be executed, by position; kept are those of the cases that tell: a case
                 that was not executed, or that the CPU refuses, says nothing of what it is at.
         """
-        with clear_errors(self.path), self._connection as connection:
+        with self._writing() as connection:
             telling = {
                 position
                 for position, verdict in connection.execute(
@@ -648,7 +675,7 @@ class Store:
     def add_shipped_kernels(self, run: int, names: Sequence[str]) -> None:
         """Record the names of all kernels of the release whose kernels a run launches."""
         packed = zlib.compress("\n".join(names).encode(), 1)
-        with clear_errors(self.path), self._connection as connection:
+        with self._writing() as connection:
             connection.execute("INSERT OR REPLACE INTO shipped_kernels VALUES (?, ?)", (run, packed))
 
     def shipped_kernels(self, run: int) -> tuple[str, ...]:
@@ -661,7 +688,7 @@ class Store:
 
     def add_launches(self, group: int, launches: Mapping[str, Launches]) -> None:
         """Record what became of the calls of a group's cases, beside what is recorded of others of the group."""
-        with clear_errors(self.path), self._connection as connection:
+        with self._writing() as connection:
             together: LaunchesByOverload = {name: Launches() for name in launches}
             for name, each in launches.items():
                 where = "SELECT cases, calls, kernels, stood_in FROM launches WHERE group_id = ? AND overload = ?"
@@ -693,14 +720,14 @@ class Store:
 
     def add_case_kernels(self, group: int, position: int, kernels: Sequence[str]) -> None:
         """Record the shipped kernels that a case launched, in order: of one that did not pass."""
-        with clear_errors(self.path), self._connection as connection:
+        with self._writing() as connection:
             row = (group, position, json.dumps(list(kernels)))
             insert = "INSERT OR REPLACE INTO case_kernels (group_id, position, kernels) VALUES (?, ?, ?)"
             connection.execute(insert, row)
 
     def add_standing(self, group: int, position: int, standing: Firmness) -> None:
         """Record of a wrong case with shipped kernels whether it hangs on the last bits of their mathematics."""
-        with clear_errors(self.path), self._connection as connection:
+        with self._writing() as connection:
             connection.execute(
                 "UPDATE case_kernels SET standing = ? WHERE group_id = ? AND position = ?",
                 (standing.value, group, position),
@@ -712,7 +739,7 @@ class Store:
         """Record what became of a case under torch.compile, beside its outcome."""
         row = (group, position, *compiled_rows.fields_of(found))
         places = ", ".join("?" * len(row))
-        with clear_errors(self.path), self._connection as connection:
+        with self._writing() as connection:
             connection.execute(
                 f"INSERT OR REPLACE INTO compiled (group_id, position, {compiled_rows.COLUMNS}) VALUES ({places})", row
             )
@@ -748,7 +775,7 @@ class Store:
 
     def add_module_row(self, run: int, row: ModuleRow) -> None:
         """Record what a probe of one name showed; one that is already there stays (a resumed run may repeat it)."""
-        with clear_errors(self.path), self._connection as connection:
+        with self._writing() as connection:
             connection.execute(
                 "INSERT OR IGNORE INTO module_rows (run, position, name, status, detail)"
                 " SELECT ?, count(*), ?, ?, ? FROM module_rows WHERE run = ?",
@@ -776,7 +803,7 @@ class Store:
 
     def add_witnesses(self, group: int, overloads: dict[str, bool]) -> None:
         """Record which overloads the group's traced cases called; the value says: called by the user's own code."""
-        with clear_errors(self.path), self._connection as connection:
+        with self._writing() as connection:
             connection.executemany(
                 "INSERT INTO witnesses (group_id, overload, outermost) VALUES (?, ?, ?)"
                 " ON CONFLICT DO UPDATE SET outermost = max(outermost, excluded.outermost)",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from typing import Any, TypeVar
@@ -31,7 +31,7 @@ from .evidence import (
     in_order_of_severity,
     lacks_kernel,
 )
-from .explanations import explain
+from .explanations import Explanation, explain
 from .faulty import at_fault, what_was_wrong
 from .grading import Grading
 from .known_reports import ReportStanding, known_reports
@@ -53,13 +53,14 @@ from .results import (
     RegistryStatus,
     RunExecution,
     RunFacts,
+    RunVerdicts,
     Unattributed,
 )
 from .shipped_evidence import GroupLaunches, shipped_evidence
 from .store import CaseCount, Run, Store, StoredGroup
 from .wrong_kernels import wrong_kernels
 
-__all__ = ["AuditSummary", "summarize"]
+__all__ = ["AuditSummary", "RunVerdicts", "summarize", "verdicts"]
 
 T = TypeVar("T")
 
@@ -77,6 +78,58 @@ def summarize(
         surface: the overloads of the audited torch.
         registered: what the registry says, by operator ("aten::mode"); shown beside the verdicts, never part of them.
     """
+    judged = _judged(store, run, surface)
+    evidence, overloads = judged.evidence, judged.overloads
+    cases = _referenced_cases(evidence, judged.rule_of)
+    lane, compiled = compiled_lane(store, run, {overload.operator for overload in overloads})
+    return AuditSummary(
+        run=judged.facts,
+        execution=_execution(run, evidence, cases),
+        surface_release=surface.release,
+        surface_source=_portable(surface.source),
+        totals=_totals(evidence),
+        dtype_totals={dtype: in_order_of_severity(cases) for dtype, cases in _in_dtype_order(evidence.by_dtype())},
+        skips=dict(sorted(evidence.skips().items())),
+        overloads=overloads,
+        operators=_operators(overloads, registered or {}, compiled),
+        entries=_entries(evidence, judged.groups, pairs_seen(store.covered(run.id)), judged.grading),
+        fallbacks=_fallbacks(evidence, surface),
+        disagreements=tuple(_disagreements(evidence, surface, overloads)),
+        unattributed=_unattributed(evidence),
+        cases=cases,
+        explanation=judged.explanation,
+        at_fault=at_fault(evidence),
+        not_executed=not_executed(run, overloads, evidence.counts, _committed_memory()),
+        module=tuple(store.module_rows(run.id)),
+        known_reports=_known_reports(evidence, judged.grading),
+        shipped=shipped_evidence(store, run, surface, judged.launches),
+        wrong_kernels=wrong_kernels(store, run.id, judged.rule_of),
+        compiled=lane,
+    )
+
+
+def verdicts(store: Store, run: Run, surface: Surface) -> RunVerdicts:
+    """Of one run the verdicts alone, as `summarize` has them, in half of the time: for what compares runs."""
+    judged = _judged(store, run, surface)
+    operators = _operators(judged.overloads, {}, {})
+    return RunVerdicts(judged.facts, _totals(judged.evidence), judged.overloads, operators)
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """A run's evidence and the verdicts that follow."""
+
+    explanation: Explanation
+    rule_of: Mapping[str, str]
+    evidence: RunEvidence
+    groups: list[StoredGroup]
+    launches: GroupLaunches
+    grading: Grading
+    facts: RunFacts
+    overloads: tuple[OverloadSummary, ...]
+
+
+def _judged(store: Store, run: Run, surface: Surface) -> _Judged:
     explanation, rule_of = explain(store, run, surface)
     simulated = bool(run.environment.get("simulated", False))
     evidence = evidence_of(store, run.id, surface, rule_of, simulated=simulated)
@@ -84,37 +137,16 @@ def summarize(
     launches = GroupLaunches(store.launches(run.id))
     upstream = frozenset(run.environment.get("upstream", ()))
     grading = Grading(evidence.counts, run.grade, launches, evidence.witnesses, surface, upstream)
-    selection = _selection(run, evidence.counts)
+    facts = _run_facts(run, groups, evidence.counts, store.repeating(run.id), grading)
     overloads = tuple(
         replace(overload, shipped=launches.of(overload.name))
-        for overload in _overloads(evidence, surface, grading, selection)
+        for overload in _overloads(evidence, surface, grading, _selection(run, evidence.counts))
     )
-    cases = _referenced_cases(evidence, rule_of)
-    lane, compiled = compiled_lane(store, run, {overload.operator for overload in overloads})
-    return AuditSummary(
-        run=_run_facts(run, groups, evidence.counts, store.repeating(run.id), grading),
-        execution=_execution(run, evidence, cases),
-        surface_release=surface.release,
-        surface_source=_portable(surface.source),
-        totals={mode: in_order_of_severity(cases) for mode, cases in sorted(evidence.by_mode().items())},
-        dtype_totals={dtype: in_order_of_severity(cases) for dtype, cases in _in_dtype_order(evidence.by_dtype())},
-        skips=dict(sorted(evidence.skips().items())),
-        overloads=overloads,
-        operators=_operators(overloads, registered or {}, compiled),
-        entries=_entries(evidence, groups, pairs_seen(store.covered(run.id)), grading),
-        fallbacks=_fallbacks(evidence, surface),
-        disagreements=tuple(_disagreements(evidence, surface, overloads)),
-        unattributed=_unattributed(evidence),
-        cases=cases,
-        explanation=explanation,
-        at_fault=at_fault(evidence),
-        not_executed=not_executed(run, overloads, evidence.counts, _committed_memory()),
-        module=tuple(store.module_rows(run.id)),
-        known_reports=_known_reports(evidence, grading),
-        shipped=shipped_evidence(store, run, surface, launches),
-        wrong_kernels=wrong_kernels(store, run.id, rule_of),
-        compiled=lane,
-    )
+    return _Judged(explanation, rule_of, evidence, groups, launches, grading, facts, overloads)
+
+
+def _totals(evidence: RunEvidence) -> dict[str, dict[CaseVerdict, int]]:
+    return {mode: in_order_of_severity(cases) for mode, cases in sorted(evidence.by_mode().items())}
 
 
 @cache

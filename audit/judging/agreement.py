@@ -17,18 +17,23 @@ from ..cases import Case
 from .arguments import Argument, Found, compare_arguments, compare_cotangents
 from .compare import Agreement, Difference, NoReference, Reference, compare, same_bits
 from .distributions import compare_draws
+from .eigenvalues import in_the_cpus_order
 from .execution import Execution
 from .factorizations import is_another_factorization
 from .memory import compare_memory, compare_strides
 from .reference import WideArgument, WideGradient, WideOutput, WideRuns
 from .signed_zeros import has_signed_zeros
-from .ties import names_equal_elements
-from .unspecified import is_unspecified_factor
+from .ties import names_equal_elements, same_for_equal_elements
+from .turned import turned_as_the_cpus
+from .unspecified import is_factor_of_infinite, is_unspecified_factor, is_unspecified_mode
 
 # What is forgiven where values differ.
 EQUAL_ELEMENTS = "other indices of equal elements"
 OTHER_PHASES = "vectors of other phases, or another basis of those that belong to equal values"
 UNSPECIFIED = "what is left of a factor that does not exist"
+UNSPECIFIED_MODE = "other modes of rows with NaN, which the CPU's sort does not put into an order"
+FACTOR_OF_INFINITE = "pivots of a matrix that is not finite"
+OTHER_ORDER = "eigenvalues in another order, or vectors of other phases"
 
 
 class Comparison:
@@ -129,6 +134,8 @@ class Comparison:
         if isinstance(expected, Tensor) and isinstance(actual, Tensor):
             agreement = self._compare(actual, expected, WideOutput(self._wide, position), self._values)
             if isinstance(agreement, Difference):
+                agreement = self._reordered(position, mine, cpus) or agreement
+            if isinstance(agreement, Difference):
                 forgiven = self._forgiven(position, mine, cpus)
                 if not forgiven:
                     return agreement
@@ -151,18 +158,40 @@ class Comparison:
             return 0.0
         return _compare_numbers(actual, expected)
 
+    def _reordered(self, position: int, mine: Execution, cpus: Execution) -> Agreement | None:
+        """How well eigenvalues and vectors agree in the CPU's order and phases; None where they do not."""
+        if not self._values:
+            return None
+        ordered = in_the_cpus_order(self._case, position, mine.outputs, cpus.outputs)
+        turned = turned_as_the_cpus(self._case, position, mine.outputs, cpus.outputs)
+        for note, output in ((OTHER_ORDER, ordered), *((OTHER_PHASES, each) for each in turned)):
+            if output is None:
+                continue
+            found = self._compare(output, cpus.outputs[position], WideOutput(self._wide, position), True)
+            if isinstance(found, Agreement):
+                self._note(note)
+                return found
+        return None
+
     def _forgiven(self, position: int, mine: Execution, cpus: Execution) -> str:
         """Why an output may have other values than the CPU's; "" where it may not."""
         if names_equal_elements(self._case, mine.outputs[position], cpus.outputs[position]):
             return EQUAL_ELEMENTS
         if cpus.outputs[position].dim() > 1 and is_another_factorization(self._case, mine.outputs, cpus.outputs):
             return OTHER_PHASES
+        if is_unspecified_mode(self._case, position, mine.outputs, cpus.outputs):
+            return UNSPECIFIED_MODE
+        if is_factor_of_infinite(self._case, position, mine.outputs, cpus.outputs):
+            return FACTOR_OF_INFINITE
         return UNSPECIFIED if is_unspecified_factor(self._case, position, mine.outputs, cpus.outputs) else ""
 
     def _gradient(self, position: int, actual: Tensor | None, expected: Tensor | None) -> Found:
         if actual is None or expected is None:
             return 0.0 if actual is expected else Difference(f"is {_presence(actual)}, the CPU's {_presence(expected)}")
         agreement = self._compare(actual, expected, WideGradient(self._wide, position), self._values)
+        if isinstance(agreement, Difference) and same_for_equal_elements(self._case, actual, expected):
+            self._note(EQUAL_ELEMENTS)
+            return 0.0
         return agreement if isinstance(agreement, Difference) else agreement.max_error
 
 

@@ -22,6 +22,7 @@ from ..tree import leaves
 from ..verdicts import COMPARED_ERRORS, CaseVerdict, Outcome
 from .agreement import Comparison
 from .compare import Difference
+from .eigenvalues import order_of_outputs
 from .execution import Execution, execute, gradients
 from .fallbacks import NO_CPU_KERNEL, missing_operator
 from .randomness import Draws, compare_draws_from
@@ -210,7 +211,7 @@ class Trial:
         except Exception as error:
             message = f"forward only, the CPU's backward raises: {one_line(error)}"
             return replace(self._right(error_so_far), message=message)
-        mps.gradients = self._gradients_on_device(mps)
+        mps.gradients = self._gradients_in_its_order(mps, cpu)
         agreement = comparison.backward(mps, cpu)
         if isinstance(agreement, Difference):
             return replace(self._wrong(agreement, "backward"), backward=True)
@@ -282,9 +283,19 @@ class Trial:
             return None  # what runs on the CPU draws there
         return compare_draws_from(self._case, self._device_draws, self._cpu_draws)
 
-    def _gradients_on_device(self, mps: Execution) -> list[Tensor | None]:
-        cotangents = self._guarded("backward", lambda: [move((c,), {}, DEVICE)[0][0] for c in self._cotangents])
+    def _gradients_on_device(self, mps: Execution, given: list[Tensor] | None = None) -> list[Tensor | None]:
+        wanted = self._cotangents if given is None else given
+        cotangents = self._guarded("backward", lambda: [move((c,), {}, DEVICE)[0][0] for c in wanted])
         return self._guarded("backward", lambda: gradients(mps, cotangents))
+
+    def _gradients_in_its_order(self, mps: Execution, cpu: Execution) -> list[Tensor | None]:
+        """Gradients on the device with cotangents in the order of its own eigenvalues, where it has another one."""
+        order = order_of_outputs(self._case, mps.outputs, cpu.outputs)
+        if order is None or not all(map(order.fits, self._cotangents)):
+            return self._gradients_on_device(mps)
+        found = self._gradients_on_device(mps, [order.to_devices(each) for each in self._cotangents])
+        mps.cotangents = [order.to_cpus(each) for each in mps.cotangents]
+        return found
 
     def _guarded(self, stage: str, run: Callable[[], Result]) -> Result:
         """Run on the device: record fallbacks and overloads, and turn an exception into its verdict."""

@@ -18,6 +18,10 @@ from .operator_name import operator_name
 DIM_POSITION = {"argsort": 1, "kthvalue": 2, "median": 1, "mode": 1, "nanmedian": 1, "sort": 1, "topk": 2}
 
 
+# Gradients of longer rows are not looked at: each element is compared with each.
+LONGEST = 4096
+
+
 def names_equal_elements(case: Case, mine: Tensor, cpus: Tensor) -> bool:
     """Whether two results of a case are indices of elements that are equal one by one, NaN like NaN.
 
@@ -40,6 +44,29 @@ def names_equal_elements(case: Case, mine: Tensor, cpus: Tensor) -> bool:
     return torch.equal(mine_named.isnan(), cpus_named.isnan()) and torch.equal(
         mine_named.nan_to_num(), cpus_named.nan_to_num()
     )
+
+
+def same_for_equal_elements(case: Case, mine: Tensor, cpus: Tensor) -> bool:
+    """Whether two gradients of what a case chose from give the same to equal elements of a row, taken together.
+
+    A gradient goes to the element that was named; which of equal ones that is decides where it stands.
+    """
+    position = DIM_POSITION.get(operator_name(case))
+    chosen_from = _first_tensor(case)
+    if position is None or chosen_from is None or _is_stable(case) or mine.shape != chosen_from.shape != ():
+        return False
+    dim = case.kwargs.get("dim", case.args[position] if len(case.args) > position else -1)
+    if not isinstance(dim, int) or chosen_from.shape[dim] > LONGEST:
+        return False
+    elements = chosen_from.detach().cpu().movedim(dim, -1)
+    own, expected = (_shared(elements, each.detach().cpu().movedim(dim, -1)) for each in (mine, cpus))
+    return torch.allclose(own, expected, rtol=1e-3, atol=1e-5)
+
+
+def _shared(elements: Tensor, gradient: Tensor) -> Tensor:
+    """For each element the sum of the gradients of all that are equal to it."""
+    rows, gradients = elements.reshape(-1, elements.shape[-1]), gradient.reshape(-1, gradient.shape[-1]).double()
+    return torch.stack([(row[:, None] == row).double() @ each for row, each in zip(rows, gradients, strict=True)])
 
 
 def _first_tensor(case: Case) -> Tensor | None:

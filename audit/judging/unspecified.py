@@ -1,7 +1,9 @@
 """Results that an operator leaves open for some inputs: there is nothing to compare then.
 
 `cholesky_ex` does not refuse a matrix that has no factor, but says so in `info`; what it has computed of the factor
-until then is nobody's promise, and differs between algorithms.
+until then is nobody's promise, and differs between algorithms. Of a matrix that is not finite `ldl_factor_ex` gives
+what LAPACK's search for pivots makes of it. `mode` sorts a row, and NaN has no place in the order of the CPU's sort:
+what it counts then is chance.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from ..cases import Case
 from .operator_name import operator_name
 
 OPERATORS = frozenset({"cholesky_ex", "linalg_cholesky_ex"})
+FACTORS_OF_FINITE = frozenset({"ldl_factor_ex", "linalg_ldl_factor_ex", "ldl_factor", "linalg_ldl_factor"})
 
 
 def is_unspecified_factor(case: Case, position: int, mine: Sequence[Any], cpus: Sequence[Any]) -> bool:
@@ -36,3 +39,63 @@ def is_unspecified_factor(case: Case, position: int, mine: Sequence[Any], cpus: 
         return False
     has_one = info == 0
     return torch.allclose(factor.detach().cpu()[has_one], factor_cpu.detach()[has_one], rtol=1e-3, atol=1e-3)
+
+
+def is_unspecified_mode(case: Case, position: int, mine: Sequence[Any], cpus: Sequence[Any]) -> bool:
+    """Whether outputs are modes, or where they stand, which differ in rows with NaN alone, and are modes there too.
+
+    Args:
+        case: the case; its first argument is what the rows are of.
+        position: of the output that differs: a value, or the index behind it.
+        mine, cpus: the outputs of both devices.
+    """
+    elements: Any = case.args[0] if case.args else case.kwargs.get("self", case.kwargs.get("input"))
+    if operator_name(case) != "mode" or not isinstance(elements, Tensor) or not elements.is_floating_point():
+        return False
+    first = position - position % 2
+    if first + 1 >= len(cpus) or not all(isinstance(each[first + 1], Tensor) for each in (mine, cpus)):
+        return False
+    dim = case.kwargs.get("dim", case.args[1] if len(case.args) > 1 else -1)
+    rows = elements.detach().cpu().movedim(dim, -1) if elements.dim() else elements.reshape(1)
+    values, indices, other = (each.detach().cpu() for each in (mine[first], mine[first + 1], cpus[position]))
+    if values.numel() * rows.shape[-1] != rows.numel() or indices.shape != values.shape or other.shape != values.shape:
+        return False
+    rows, values, indices = rows.reshape(-1, rows.shape[-1]), values.flatten(), indices.flatten()
+    differs = (values if position == first else indices) != other.flatten()
+    if bool((differs & ~rows.isnan().any(-1) & ~values.isnan()).any()) or bool((indices >= rows.shape[-1]).any()):
+        return False
+    counts = (rows[:, :, None] == rows[:, None, :]).sum(-1).clamp(min=1)
+    named = counts.gather(-1, indices[:, None])[:, 0]
+    stands_there = rows.gather(-1, indices[:, None])[:, 0]
+    is_there = (stands_there == values) | (stands_there.isnan() & values.isnan())
+    return bool((is_there & (named == counts.amax(-1)))[differs].all())
+
+
+def is_factor_of_infinite(case: Case, position: int, mine: Sequence[Any], cpus: Sequence[Any]) -> bool:
+    """Whether factors, pivots and `info` of LDL differ for matrices alone that hold NaN or infinities.
+
+    What LAPACK makes of those depends on where its search for a pivot meets them. No device may hide them: the factor
+    of such a matrix is not finite either.
+
+    Args:
+        case: the case; its first argument holds the matrices, of which the lower triangles count.
+        position: of the output that differs.
+        mine, cpus: the outputs of both devices: factor, pivots and info, in this order.
+    """
+    matrices: Any = case.args[0] if case.args else case.kwargs.get("self", case.kwargs.get("A"))
+    first = position - position % 3
+    if operator_name(case) not in FACTORS_OF_FINITE or not isinstance(matrices, Tensor) or first >= len(cpus):
+        return False
+    factor, mine_here, cpus_here = (each.detach().cpu() for each in (mine[first], mine[position], cpus[position]))
+    if factor.shape != matrices.shape or mine_here.shape != cpus_here.shape:
+        return False
+    count = matrices.shape[:-2].numel()
+    finite = matrices.detach().cpu().tril().isfinite().reshape(count, -1).all(-1)
+    if bool(factor.isfinite().reshape(count, -1).all(-1)[~finite].any()):
+        return False
+    left, right = (each.reshape(count, -1)[finite] for each in (mine_here, cpus_here))
+    return (
+        bool(torch.allclose(left, right, rtol=1e-4, atol=1e-4))
+        if left.is_floating_point() or left.is_complex()
+        else torch.equal(left, right)
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import AbstractContextManager, contextmanager
@@ -25,6 +26,10 @@ from .look_budget import DeathBudget
 from .module_probes import probe_module
 from .progress import ProgressListener
 from .worker_processes import worker_processes
+
+# The groups that go to a worker together: so many, or fewer towards the end, so that no worker waits for another.
+LARGEST_BATCH = 8
+Batch = tuple[worker.Task, ...]
 
 # A group whose worker keeps dying without reaching a new case is given up after so many times.
 STRIKES = 3
@@ -92,8 +97,8 @@ class IsolatedExecution:
     ) -> None:
         """Execute groups of one mode and mark them as done; of those in `positions`, these cases alone."""
         pool = self._pool_of(groups[0].key.mode)
-        waiting = iter(groups)
-        running: dict[Future[int], worker.Task] = {}
+        waiting = deque(groups)
+        running: dict[Future[list[int]], Batch] = {}
         strikes: dict[int, int] = {}
         while True:
             self._fill(pool, waiting, running, positions)
@@ -101,34 +106,53 @@ class IsolatedExecution:
                 return
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
-                task = running.pop(future)
+                batch = running.pop(future)
                 try:
-                    progress.advance(future.result())
+                    for executed in future.result():
+                        progress.advance(executed)
                 except ProcessExpired as expired:
-                    strikes[task.group] = strikes.get(task.group, 0) + 1
-                    again = self._record_death(pool, task, expired, strikes[task.group])
-                    progress.advance(1, group_done=not again, crashed=True)
-                    if again:
-                        running[pool.schedule(worker.run_group, args=(task,))] = task
+                    if left := self._after_death(pool, batch, expired, strikes, progress):
+                        running[pool.schedule(worker.run_groups, args=(left,))] = left
 
     def _fill(
         self,
         pool: ProcessPool,
-        waiting: Iterator[StoredGroup],
-        running: dict[Future[int], worker.Task],
+        waiting: deque[StoredGroup],
+        running: dict[Future[list[int]], Batch],
         positions: Mapping[GroupKey, frozenset[int]],
     ) -> None:
-        """Keep a few tasks ahead of the workers; more would only cost memory."""
-        while len(running) < 2 * self._settings.workers:
-            group = next(waiting, None)
-            if group is None:
-                return
-            task = worker.Task(group.id, group.key, self._scratch / f"{group.id}.marker", positions.get(group.key))
-            running[pool.schedule(worker.run_group, args=(task,))] = task
+        """Keep a few batches ahead of the workers; more would only cost memory."""
+        while waiting and len(running) < 2 * self._settings.workers:
+            compiled = waiting[0].key.mode in COMPILED_MODES  # where handing over a group costs nothing beside it
+            size = 1 if compiled else size_of_batch(len(waiting), self._settings.workers)
+            groups = [waiting.popleft() for _ in range(size)]
+            marker = self._scratch / f"{groups[0].id}.marker"
+            batch = tuple(worker.Task(g.id, g.key, marker, positions.get(g.key)) for g in groups)
+            running[pool.schedule(worker.run_groups, args=(batch,))] = batch
+
+    def _after_death(
+        self,
+        pool: ProcessPool,
+        batch: Batch,
+        expired: ProcessExpired,
+        strikes: dict[int, int],
+        progress: ProgressListener,
+    ) -> Batch:
+        """Record the case that killed a worker; returns what is left to execute of its batch."""
+        left = list(batch)
+        while left and self._store.is_done(left[0].group):
+            progress.advance(len(self._store.positions(left.pop(0).group)))
+        if not left:
+            return ()
+        task = left[0]
+        strikes[task.group] = strikes.get(task.group, 0) + 1
+        again = self._record_death(pool, task, expired, strikes[task.group])
+        progress.advance(1, group_done=not again, crashed=True)
+        return tuple(left if again else left[1:])
 
     def _record_death(self, pool: ProcessPool, task: worker.Task, expired: ProcessExpired, strike: int) -> bool:
         """Record the case that killed its worker; returns whether the group's other cases are still to be run."""
-        announced = worker.announced(task.marker)
+        announced = worker.announced(task)
         task.marker.unlink(missing_ok=True)
         death = death_of(expired, self._scratch)
         grade = None
@@ -171,6 +195,11 @@ class IsolatedExecution:
         except ProcessExpired as expired:
             found = last_call.read(last_call.path_of(task.marker), death_of(expired, self._scratch))
             self._store.add_look_inside(task.group, position, found)
+
+
+def size_of_batch(waiting: int, workers: int) -> int:
+    """How many of the groups that wait go to a worker together."""
+    return max(1, min(LARGEST_BATCH, waiting // (4 * workers)))
 
 
 def worker_pool(settings: Settings, mode: str, store: Path, scratch: Path) -> AbstractContextManager[ProcessPool]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import MpsmithError
@@ -18,26 +16,23 @@ class UpstreamKernels:
 
     Attributes:
         overloads: those that they answer.
-        launched: whether they launched anything in the case that `of_case` last stood around.
+        launched_before: what all of them had launched in this process when the case began.
     """
 
     overloads: frozenset[str]
-    launched: bool = field(default=False)
+    launched_before: int = 0
 
-    @contextmanager
-    def of_case(self) -> Iterator[None]:
-        """Around the execution of a case."""
+    def begin_case(self) -> None:
+        """Before the execution of a case."""
         from ...simulator.objc.bridge import launches
 
-        before = launches()
-        try:
-            yield
-        finally:
-            self.launched = launches() > before
+        self.launched_before = launches()
 
     def grade(self, outcome: Outcome) -> Grade | None:
         """The grade of the case: upstream's code ran in it, and nothing fell back; None for that of the device."""
-        return Grade.UPSTREAM_SOURCE if self.launched and not outcome.fallbacks else None
+        from ...simulator.objc.bridge import launches
+
+        return Grade.UPSTREAM_SOURCE if launches() > self.launched_before and not outcome.fallbacks else None
 
 
 def put_upstream(folder: str, device: AuditedDevice) -> UpstreamKernels:

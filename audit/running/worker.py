@@ -13,7 +13,7 @@ import signal
 import struct
 import threading
 import warnings
-from contextlib import nullcontext
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from .. import time_limit
 from ..findings.store import STRICT, Store
 from ..group import COMPILED_MODES, GroupKey
 from ..launches import count_case, grade_of_case, kernels_in
-from ..selection import Settings
+from ..selection import Samples, Settings
 from ..shipped.kernels import slow_positions
 from ..verdicts import CaseVerdict, Grade, Outcome
 from . import last_call
@@ -42,6 +42,7 @@ from .compiled import (
 from .death import at_risk, begin, keep_words
 from .known_outcomes import KnownOutcomes, known_outcomes
 from .look_budget import LookBudget
+from .pending_rows import PendingRows
 from .upstream_source import UpstreamKernels, put_upstream
 from .worker_limits import end_with_parent, limit_memory
 
@@ -61,8 +62,9 @@ if TYPE_CHECKING:
 GENERATION_TIMEOUT_FACTOR = 5.0
 MAKING_SAMPLES = -1
 
-# What a worker announces: the position of the case it is at, and who has it: the CPU, the device, or a look inside.
-MARK = struct.Struct("<qq")
+# What a worker announces: the group and the position of the case it is at, and who has it: the CPU, the device, or a
+# look inside.
+MARK = struct.Struct("<qqq")
 ON_CPU, ON_DEVICE, INSIDE = 0, 1, 2
 
 
@@ -79,12 +81,23 @@ class WorkerOptions:
 
 @dataclass(frozen=True)
 class Task:
-    """One group to execute: all its cases, or only some positions."""
+    """One group to execute: all its cases, or only some positions.
+
+    `marker`: the file in which the worker announces the case that it is at; tasks that go to one worker share it.
+    """
 
     group: int
     key: GroupKey
     marker: Path
     positions: frozenset[int] | None = None
+
+
+@dataclass(frozen=True)
+class Marker:
+    """The open file in which a worker announces the case of a group that it is at."""
+
+    descriptor: int
+    group: int
 
 
 @dataclass(frozen=True)
@@ -123,6 +136,7 @@ class _Worker:
     store: Store
     shipped: AuditedKernels | None
     upstream: UpstreamKernels | None
+    pending: PendingRows
     known: KnownOutcomes | None = None
     frozen: set[str] = field(default_factory=set)
     looking: LookBudget = field(default_factory=LookBudget)
@@ -178,7 +192,7 @@ def _prepare(options: WorkerOptions) -> _Worker:
     keep_words(options.scratch)
     limit_memory(options.settings.memory_limit)
     known = known_outcomes(options.settings, environment(device)) if options.settings.compiled is not None else None
-    return _Worker(options, sources, device, store, shipped, upstream, known)
+    return _Worker(options, sources, device, store, shipped, upstream, PendingRows(store), known)
 
 
 def _put_shipped(options: WorkerOptions, device: AuditedDevice) -> AuditedKernels | None:
@@ -221,6 +235,7 @@ def _arm(faults: tuple[str, ...], device: AuditedDevice) -> None:
 def plan() -> AuditPlan:
     """All groups that the settings select, from every source."""
     from ..cases import in_order_of_execution, is_wanted, select
+    from ..covering.quick_level import of_quick_level
 
     worker = _started()
     settings = worker.options.settings
@@ -229,11 +244,18 @@ def plan() -> AuditPlan:
         raise MpsmithError(f"unknown case source {unknown[0]!r} (there are {', '.join(worker.sources)})")
     of_lane = with_own_sources(settings) if settings.compiled else settings
     wanted = [source for source in worker.sources.values() if is_wanted(source, of_lane)]
-    groups = [key for source in wanted for key in in_order_of_execution(source)]
+    groups = [
+        key
+        for source in wanted
+        for key in in_order_of_execution(source)
+        if source.has_cases_in(key.dtype, settings.samples)
+    ]
     kernels = tuple(worker.shipped.names) if worker.shipped else ()
     selected = select(groups, settings.ops, settings.dtypes)
     if settings.compiled is not None:
         selected = compiled_groups(selected, settings.compiled)
+    elif settings.samples is Samples.QUICK and not settings.sources:
+        selected = of_quick_level(selected, worker.sources)
     return AuditPlan(selected, audited_environment(), kernels)
 
 
@@ -251,6 +273,14 @@ def audited_environment() -> dict[str, Any]:
     return found
 
 
+def run_groups(tasks: Sequence[Task]) -> list[int]:
+    """Execute groups one after the other; returns how many cases of each were executed.
+
+    They come several at a time because handing one over costs as much as executing a case.
+    """
+    return [run_group(task) for task in tasks]
+
+
 def run_group(task: Task) -> int:
     """Execute the cases of one group that the store does not hold yet; returns how many were executed."""
     from ...errors import one_line
@@ -258,7 +288,7 @@ def run_group(task: Task) -> int:
     worker = _started()
     if worker.shipped is not None:
         worker.shipped.leave_out_deadly()
-    marker = os.open(task.marker, os.O_WRONLY | os.O_CREAT, 0o600)
+    marker = Marker(os.open(task.marker, os.O_WRONLY | os.O_CREAT, 0o600), task.group)
     try:
         _announce(marker, MAKING_SAMPLES, worker.options.settings.timeout * GENERATION_TIMEOUT_FACTOR)
         try:
@@ -268,8 +298,9 @@ def run_group(task: Task) -> int:
             # PyTorch's own samplers raise SkipTest where an operator has none for a dtype.
             verdict = CaseVerdict.SKIPPED if isinstance(error, SkipTest) else CaseVerdict.REFERENCE_FAILED
             outcome = Outcome(verdict, "samples", f"no samples: {type(error).__name__}: {one_line(error)}")
-            worker.store.add_case(task.group, MAKING_SAMPLES, outcome, "")
-            worker.store.mark_done(task.group)
+            with worker.store.together():
+                worker.store.add_case(task.group, MAKING_SAMPLES, outcome, "")
+                worker.store.mark_done(task.group)
             return 0
         open_cases = _open_cases(worker, task, chosen.cases)
         if task.key.mode in COMPILED_MODES:
@@ -277,12 +308,13 @@ def run_group(task: Task) -> int:
         else:
             executed = _run_cases(worker, task, open_cases, marker, _computing(worker, task, chosen))
         if task.key.mode == "fallback":  # the strict mode repeats some of the same cases
-            worker.store.add_covered(task.group, chosen.repeating, chosen.levels)
-        worker.store.mark_done(task.group)
+            worker.pending.add(partial(worker.store.add_covered, task.group, chosen.repeating, chosen.levels))
+        worker.pending.add(partial(worker.store.mark_done, task.group))
+        worker.pending.write()
         return executed
     finally:
         time_limit.stop()
-        os.close(marker)
+        os.close(marker.descriptor)
 
 
 def look_at_death(task: Task) -> None:
@@ -436,7 +468,7 @@ def freeze_once(frozen: set[str], source: str) -> None:
 
 
 def _run_cases(
-    worker: _Worker, task: Task, cases: list[tuple[int, Case]], marker: int, computing: GroupComputing
+    worker: _Worker, task: Task, cases: list[tuple[int, Case]], marker: Marker, computing: GroupComputing
 ) -> int:
     from ..cases import described
     from ..judging.witness import Witness
@@ -454,7 +486,9 @@ def _run_cases(
         traced_types.add(types)
         inputs = described(case)
         reached_device = partial(_mark, marker, position, ON_DEVICE)
-        with computing.of_case(position) as drained, worker.upstream.of_case() if worker.upstream else nullcontext():
+        if worker.upstream:
+            worker.upstream.begin_case()
+        with computing.of_case(position) as drained:
             launches: LaunchesByOverload = {}
             executed_here = partial(_note_launches, launches, drained)
             observers = {"witness": traced, "on_device": reached_device, "on_executed": executed_here}
@@ -462,20 +496,21 @@ def _run_cases(
             grade = grade_of_case(launches, outcome) if launches else None
             if worker.upstream and grade is None:
                 grade = worker.upstream.grade(outcome)
-            worker.store.add_case(task.group, position, outcome, inputs, grade)
+            worker.pending.add(partial(worker.store.add_case, task.group, position, outcome, inputs, grade))
             count_case(of_group, launches, grade)
             if launches and outcome.verdict is not CaseVerdict.PASSED:
-                worker.store.add_case_kernels(task.group, position, kernels_in(launches))
+                kernels = kernels_in(launches)
+                worker.pending.add(partial(worker.store.add_case_kernels, task.group, position, kernels))
             _look_inside(worker, task, position, case, outcome, marker)
             if grade is Grade.SHIPPED_KERNEL and outcome.verdict is CaseVerdict.WRONG:
                 _move(worker, task, position, case, outcome, kernels_in(launches), marker)
         executed += 1
-    worker.store.add_witnesses(task.group, witness.overloads)
-    worker.store.add_launches(task.group, of_group)
+    worker.pending.add(partial(worker.store.add_witnesses, task.group, witness.overloads))
+    worker.pending.add(partial(worker.store.add_launches, task.group, of_group))
     return executed
 
 
-def _run_compiled(worker: _Worker, task: Task, cases: list[tuple[int, Case]], marker: int) -> int:
+def _run_compiled(worker: _Worker, task: Task, cases: list[tuple[int, Case]], marker: Marker) -> int:
     """The cases under torch.compile; what ran in them and what they call inside is for the other modes to say."""
     from ..cases import described
 
@@ -492,12 +527,13 @@ def _run_compiled(worker: _Worker, task: Task, cases: list[tuple[int, Case]], ma
     return len(cases)
 
 
-def _look_inside(worker: _Worker, task: Task, position: int, case: Case, outcome: Outcome, marker: int) -> None:
+def _look_inside(worker: _Worker, task: Task, position: int, case: Case, outcome: Outcome, marker: Marker) -> None:
     """Record which call inside a case that came out wrong is at fault; the case itself is in the store already."""
     from ..judging.inner_calls import fault_inside, worth_a_look
 
     if not worth_a_look(outcome) or not worker.looking.allows(task.group, outcome):
         return
+    worker.pending.write()
     _announce(marker, position, worker.options.settings.timeout, INSIDE)
     with worker.looking.spending():
         at_fault = fault_inside(
@@ -507,7 +543,7 @@ def _look_inside(worker: _Worker, task: Task, position: int, case: Case, outcome
 
 
 def _move(
-    worker: _Worker, task: Task, position: int, case: Case, outcome: Outcome, kernels: list[str], marker: int
+    worker: _Worker, task: Task, position: int, case: Case, outcome: Outcome, kernels: list[str], marker: Marker
 ) -> None:
     """Record whether what these kernels gave wrong stands when their mathematics is moved."""
     from ..shipped.computing import launches as drained
@@ -522,6 +558,7 @@ def _move(
         again = _judged(worker, case, f"{task.key.label}:{position}")
         return again, grade_of_case(drained(), again)
 
+    worker.pending.write()
     with worker.moving.spending():
         standing = standing_of(worker.shipped, kernels, judge_again)
     if standing is not None:
@@ -544,23 +581,23 @@ def _judged(worker: _Worker, case: Case, label: str, **observers: Any) -> Outcom
     return Outcome(CaseVerdict.SKIPPED, outcome.stage, beyond) if beyond else outcome
 
 
-def _announce(marker: int, position: int, timeout: float, place: int = ON_CPU) -> None:
+def _announce(marker: Marker, position: int, timeout: float, place: int = ON_CPU) -> None:
     """Say which case comes next, and let the kernel end this process if it takes too long."""
     _mark(marker, position, place)
     begin(timeout)
 
 
-def _mark(marker: int, position: int, place: int) -> None:
-    os.pwrite(marker, MARK.pack(position, place), 0)
+def _mark(marker: Marker, position: int, place: int) -> None:
+    os.pwrite(marker.descriptor, MARK.pack(marker.group, position, place), 0)
 
 
-def announced(marker: Path) -> tuple[int, int] | None:
-    """The case that a worker announced last, and who had it; None if it announced nothing."""
+def announced(task: Task) -> tuple[int, int] | None:
+    """The task's case that a worker announced last, and who had it; None if it announced none of this task."""
     try:
-        position, place = MARK.unpack(marker.read_bytes())
+        group, position, place = MARK.unpack(task.marker.read_bytes())
     except (FileNotFoundError, struct.error):
         return None
-    return position, place
+    return (position, place) if group == task.group else None
 
 
 def _started() -> _Worker:

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from ..calls.binding import Binding
 from ..calls.invocation import full_name, overload_of, runs_a_kernel, written_arguments
-from ..cases import Case, CaseSource
+from ..cases import Case, CaseSource, QuickShare
 from ..group import GroupKey
 from ..judging.randomness import draws
 from ..judging.transfer import move
@@ -109,6 +109,7 @@ class ArgumentSource(CaseSource):
     """
 
     name = "arguments"
+    quick = QuickShare.ONE_DTYPE
 
     def __init__(self, schemas: SchemaSource) -> None:
         self._schemas = schemas

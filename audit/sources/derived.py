@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
-from ..cases import Case, CaseSource
+from ..cases import Case, CaseSource, QuickShare
 from ..group import GroupKey
 from ..selection import DTYPES, Samples
 from ..tree import leaves
@@ -44,6 +44,7 @@ class DerivedSource(CaseSource):
     """
 
     dtypes: tuple[str, ...] = DTYPES
+    quick = QuickShare.ONE_DTYPE
 
     def __init__(self, base: CaseSource) -> None:
         self._base = base
@@ -57,11 +58,15 @@ class DerivedSource(CaseSource):
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         """The variations of the group's cases that are worth it."""
-        if samples is not Samples.FULL and key.dtype not in self.dtypes:
+        if not self.has_cases_in(key.dtype, samples):
             return
         base = replace(key, source=self._base.name)
         for turn, case in enumerate(self.chosen(self._base.cases(base, Samples.DEFAULT))):
             yield from self.further_variations(base, case) if turn else self.variations(base, case)
+
+    def has_cases_in(self, dtype: str, samples: Samples) -> bool:
+        """Whether groups of a dtype have cases at a level of sampling."""
+        return samples is Samples.FULL or dtype in self.dtypes
 
     def varies(self, key: GroupKey) -> bool:
         """Whether this source has anything to vary for the group."""

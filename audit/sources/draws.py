@@ -63,7 +63,10 @@ def within(low: float, high: float) -> Told:
 
     def told(result: Tensor) -> str:
         numbers = result.cpu().flatten().double()
-        inside = bool(((numbers >= low) & (numbers <= high)).all())
+        # Of a dtype's numbers the nearest to an end may lie beyond it.
+        unit = torch.finfo(result.dtype).eps if result.is_floating_point() else 0.0
+        below, above = (unit * abs(end) if abs(end) != float("inf") else 0.0 for end in (low, high))
+        inside = bool(((numbers >= low - below) & (numbers <= high + above)).all())
         words = f"all in [{low}, {high}]" if inside else f"some outside [{low}, {high}]"
         margin = (high - low) / 20
         if margin == float("inf"):

@@ -118,7 +118,7 @@ class OutForm:
             given_back = [returned] if single else outs if returned is None else returned
             same = [a is b for a, b in zip(given_back, outs, strict=True)]
             # A resized output may have left its storage; otherwise what surrounds it must be as it was.
-            around = [storage.clone() for storage in storages] if self._kind not in RESIZED else []
+            around = list(map(_around, storages, outs)) if self._kind not in RESIZED else []
             return [out.clone() for out in outs], same, around
 
         call.__name__ = self.title
@@ -140,6 +140,15 @@ class OutForm:
         if self._kind == "transposed":
             return inner.view(tuple(reversed(like.shape))).permute(tuple(range(like.dim() - 1, -1, -1)))
         return inner.view(like.shape)
+
+
+def _around(storage: Tensor, out: Tensor) -> Tensor:
+    """A copy of a storage with zeros where the output stands, which is compared as such."""
+    whole = storage.clone()
+    end = out.storage_offset() + sum((size - 1) * step for size, step in zip(out.shape, out.stride(), strict=True))
+    if end < whole.numel():  # else it was resized, and has left
+        whole.as_strided(out.shape, out.stride(), out.storage_offset()).zero_()
+    return whole
 
 
 def guarded(elements: int, dtype: torch.dtype, device: torch.device) -> Tensor:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
 
-from ..cases import Case, CaseSource
+from ..cases import Case, CaseSource, QuickShare
 from ..covering.array import Excluded, Factors, covering_array, excluding
 from ..covering.levels import levels_of
 from ..covering.pairs import DTYPE, FORM, GRADIENT, LAYOUT, OTHER_LAYOUTS, SIZE, VALUES, Levels
@@ -55,6 +55,7 @@ class PairSource(CaseSource):
     """For each dense OpInfo and dtype the rows of a covering array over the dtypes of its kind."""
 
     name = "pairs"
+    quick = QuickShare.ONE_DTYPE
 
     def __init__(self, opinfos: OpInfoSource) -> None:
         self._opinfos = opinfos

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from ..calls.invocation import SchemaCall, full_name, overload_of, runs_a_kernel, written_arguments
-from ..cases import Case
+from ..cases import Case, QuickShare
 from ..group import GroupKey
 from ..judging.compare import same_bits
 from ..judging.randomness import draws
@@ -61,6 +61,7 @@ class RepetitionSource(DerivedSource):
     """
 
     name = "repetition"
+    quick = QuickShare.NONE
 
     def varies(self, key: GroupKey) -> bool:
         """One dtype of each operator that gives the same result at every call."""

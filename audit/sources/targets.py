@@ -118,7 +118,7 @@ class WithSurroundings:
         result = self._operator(*args, **kwargs)
         # A resized target may have left its storage; otherwise what surrounds it must be as it was.
         storages = [
-            around(target) if room_of(target) == room else target.new_empty(0)
+            around(target, targets) if room_of(target) == room else target.new_empty(0)
             for target, room in zip(targets, rooms, strict=True)
         ]
         return result, [target.clone() for target in targets], storages
@@ -129,11 +129,17 @@ def room_of(target: Tensor) -> tuple[torch.Size, int]:
     return target.shape, target.untyped_storage().nbytes()
 
 
-def around(target: Tensor) -> Tensor:
-    """A copy of the whole storage of a tensor, with zeros in the tensor's own places."""
-    whole = torch.empty(0, dtype=target.dtype, device=target.device).set_(target.untyped_storage()).clone()
-    shape = [1 if step == 0 else size for size, step in zip(target.shape, target.stride(), strict=True)]
-    whole.as_strided(shape, target.stride(), target.storage_offset()).zero_()
+def around(target: Tensor, others: Sequence[Tensor] = ()) -> Tensor:
+    """A copy of the whole storage of a tensor, with zeros in its own places, and in those of others of its dtype there.
+
+    What stands in those is compared as what the call returns.
+    """
+    storage = target.untyped_storage()
+    whole = torch.empty(0, dtype=target.dtype, device=target.device).set_(storage).clone()
+    beside = [other for other in others if other.untyped_storage()._cdata == storage._cdata]
+    for each in (target, *(other for other in beside if other.dtype is target.dtype)):
+        shape = [1 if step == 0 else size for size, step in zip(each.shape, each.stride(), strict=True)]
+        whole.as_strided(shape, each.stride(), each.storage_offset()).zero_()
     return whole
 
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ..calls.invocation import SchemaCall, full_name, out_arguments, overload_of, runs_a_kernel
-from ..cases import Case, CaseSource
+from ..cases import Case, CaseSource, QuickShare
 from ..group import GroupKey
 from ..selection import Samples
 from ..tree import leaves
@@ -143,6 +143,7 @@ class TwinSource(CaseSource):
     """
 
     name = "schema twins"
+    quick = QuickShare.ONE_DTYPE
 
     def __init__(self, schemas: SchemaSource) -> None:
         self._schemas = schemas

@@ -31,13 +31,13 @@ class Exclusion:
     dtypes: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
 
-    def holds(self, operator: str, dtype: str, values: str) -> bool:
-        """Whether it leaves out a class of values of a dtype for an operator."""
-        return (
-            (not self.dtypes or dtype in self.dtypes)
-            and (not self.values or values in self.values)
-            and any(fnmatchcase(name, pattern) for pattern in self.operators for name in (operator, bare(operator)))
-        )
+    def names(self, operator: str) -> bool:
+        """Whether it leaves out anything for an operator."""
+        return any(fnmatchcase(name, pattern) for pattern in self.operators for name in (operator, bare(operator)))
+
+    def holds(self, dtype: str, values: str) -> bool:
+        """Whether it leaves out a class of values of a dtype for the operators that it names."""
+        return (not self.dtypes or dtype in self.dtypes) and (not self.values or values in self.values)
 
 
 EXCLUSIONS: tuple[Exclusion, ...] = (
@@ -124,7 +124,12 @@ POSITIONS = frozenset(
 
 def excluded(operator: str, dtype: str, values: str) -> bool:
     """Whether an operator, as its source names it, does not get a class of values of a dtype."""
-    return any(exclusion.holds(operator, dtype, values) for exclusion in EXCLUSIONS)
+    return any(exclusion.holds(dtype, values) for exclusion in _of_operator(operator))
+
+
+@cache
+def _of_operator(operator: str) -> tuple[Exclusion, ...]:
+    return tuple(exclusion for exclusion in EXCLUSIONS if exclusion.names(operator))
 
 
 def bare(operator: str) -> str:

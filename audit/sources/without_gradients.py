@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from ..cases import Case, CaseSource, described, seed_generators
+from ..cases import Case, CaseSource, QuickShare, described, seed_generators
 from ..group import GroupKey
 from ..selection import Samples
 from .opinfo import OpInfoSource
@@ -34,6 +34,7 @@ class WithoutGradientSource(CaseSource):
     """What the sampler of an OpInfo makes without gradients beyond what it makes with them."""
 
     name = "samples without gradients"
+    quick = QuickShare.ONE_DTYPE
     repeats = True
 
     def __init__(self, opinfos: OpInfoSource) -> None:
@@ -87,6 +88,8 @@ def _asks(function: Any, depth: int, seen: set[CodeType]) -> bool:
 
 def _decides(code: CodeType) -> bool:
     """Whether a jump depends on the variable `requires_grad`."""
+    if "requires_grad" not in (*code.co_varnames, *code.co_names, *code.co_cellvars, *code.co_freevars):
+        return False  # looking at every instruction of every sampler takes seconds
     steps = [step for step in dis.get_instructions(code) if step.opname not in BETWEEN]
     return any(
         first.argval == "requires_grad" and first.opname.startswith("LOAD_") and "JUMP" in second.opname

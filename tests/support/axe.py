@@ -32,6 +32,7 @@ class Look:
 # Opens each page in a frame, adds axe-core to it, and puts what that finds into the title. Of long tables the first
 # rows do: the others are like them, and each costs as much.
 _LOOKS = """
+const checker = new URL("axe.min.js", location.href).href;  // pages lie in folders, too
 const loaded = (node, parent) => new Promise((resolve) => { node.onload = resolve; parent.append(node); });
 const look = async ([page, width, theme]) => {
   const frame = Object.assign(document.createElement("iframe"), { width, height: 900, src: `${page}#theme=${theme}` });
@@ -39,7 +40,7 @@ const look = async ([page, width, theme]) => {
   const inside = frame.contentDocument;
   await new Promise((resolve) => setTimeout(resolve, 200));
   for (const table of inside.querySelectorAll("tbody")) [...table.rows].slice(20).forEach((row) => row.remove());
-  await loaded(Object.assign(inside.createElement("script"), { src: "axe.min.js" }), inside.head);
+  await loaded(Object.assign(inside.createElement("script"), { src: checker }), inside.head);
   const { passes, violations } = await frame.contentWindow.axe.run();
   const scrolls = inside.documentElement.scrollWidth > frame.contentWindow.innerWidth;
   frame.remove();

@@ -2,17 +2,54 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
 from distributed import Client
 
 TESTS = Path(__file__).parents[1]
+
+
+class Cable:
+    """What a worker reaches its scheduler through, until it is cut."""
+
+    def __init__(self, scheduler: str) -> None:
+        host, _, port = scheduler.removeprefix("tcp://").partition(":")
+        self._scheduler = host, int(port)
+        self._ends: list[socket.socket] = []
+        self._entry = socket.create_server(("127.0.0.1", 0))
+        self.address = f"tcp://127.0.0.1:{self._entry.getsockname()[1]}"
+        threading.Thread(target=self._connect, daemon=True).start()
+
+    def cut(self) -> None:
+        """Nothing gets through any more."""
+        for end in (self._entry, *self._ends):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+    def _connect(self) -> None:
+        with contextlib.suppress(OSError):  # it was cut
+            while True:
+                near, _ = self._entry.accept()
+                far = socket.create_connection(self._scheduler)
+                self._ends += [near, far]
+                for one, other in ((near, far), (far, near)):
+                    threading.Thread(target=self._carry, args=(one, other), daemon=True).start()
+
+    @staticmethod
+    def _carry(one: socket.socket, other: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while carried := one.recv(1 << 16):
+                other.sendall(carried)
+            other.shutdown(socket.SHUT_WR)
 
 
 class DaskProcesses:
@@ -26,27 +63,44 @@ class DaskProcesses:
         port = self.address.rpartition(":")[2]
         self.scheduler = self._started("dask_scheduler", {}, "--host", "127.0.0.1", "--port", port, "--no-dashboard")
         self.workers: dict[str, subprocess.Popen[bytes]] = {}
+        self.cables: dict[str, Cable] = {}
 
     def __enter__(self) -> DaskProcesses:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
+        for cable in self.cables.values():
+            cable.cut()
         for process in (*self.workers.values(), self.scheduler):
             process.send_signal(signal.SIGCONT)
             process.kill()
             process.wait()
 
-    def start(self, name: str, variables: Mapping[str, str] | None = None, *, preload: bool = True) -> None:
-        """Start a worker with one thread; with these variables in its environment beside those of this process."""
+    def start(
+        self, name: str, variables: Mapping[str, str] | None = None, *, preload: bool = True, by_cable: bool = False
+    ) -> None:
+        """Start a worker with one thread; with these variables in its environment beside those of this process.
+
+        One that reaches the scheduler by a cable can be cut off.
+        """
         arguments = ["--preload", "support.pretended_worker"] if preload else []
+        address = self.address
+        if by_cable:
+            self.cables[name] = Cable(self.address)
+            address = self.cables[name].address
         self.workers[name] = self._started(
             "dask_worker",
             variables or {},
-            self.address,
+            address,
             *("--no-nanny", "--nthreads", "1", "--no-dashboard", "--name", name),
             *("--local-directory", str(self._folder / name)),
             *arguments,
         )
+
+    def cut_off(self, process: int) -> None:
+        """The worker of this process is there, and the scheduler hears no more of it."""
+        (name,) = [name for name, worker in self.workers.items() if worker.pid == process]
+        self.cables[name].cut()
 
     def wait(self, workers: int) -> None:
         """Until so many workers are there."""

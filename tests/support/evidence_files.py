@@ -90,6 +90,24 @@ def kernel_row(family: str, *operators: str, **fields: Any) -> dict[str, Any]:
     return row | {"checks": ["numerics"], "dtypes": ["float32"]} | fields
 
 
+MARKUP = "<img src=x onerror=alert(1)>"
+
+
+def hostile_evidence() -> EvidenceFile:
+    """Evidence that nothing speaks against and that has markup wherever a text is free."""
+    data: dict[str, Any] = evidence_data(
+        {"aten::mode": {"float32": {"wrong": 2}}}, chip=f"Apple {MARKUP}", release=f"15{MARKUP}", build=MARKUP
+    )
+    data["machine"] |= {"torch": "2.13.0</td><script>", "variables": {"PYTORCH_MPS_X": MARKUP}}
+    data["audit"]["failing"]["opinfo:mode:float32"][0]["message"] = f"`{MARKUP}` </script> --> ]]>"
+    data["audit"] |= {"samples": MARKUP, "ops": [MARKUP]}
+    data["audit"]["overloads"]["aten::mode"]["through"] = [MARKUP]
+    failed = {"failed": 1, "failures": [{"what": MARKUP, "reason": MARKUP}], "checks": [MARKUP]}
+    ended = kernel_row("sort", "aten::sort", ended=MARKUP, untimed=MARKUP)
+    data["kernels"] = [kernel_row("mode", "aten::mode", **failed), ended]
+    return EvidenceFile.model_validate(data)
+
+
 def written(folder: Path, each: EvidenceFile, name: str = "evidence.json.gz") -> Path:
     """A file that holds the evidence."""
     write(each, folder / name)

@@ -21,6 +21,7 @@ class FakeCuda:
         self.of_host: dict[int, Any] = {}
         self.loaded: list[tuple[str, dict[int, int]]] = []
         self.max_threads = 1024
+        self.fill = 0  # of memory that nobody has written to
 
     def __getattr__(self, name: str) -> Callable[..., int]:
         if not name.startswith("cu"):
@@ -55,6 +56,7 @@ class FakeCuda:
 
     def _cuMemAlloc(self, address: Any, size: Any) -> None:  # noqa: N802
         memory = ctypes.create_string_buffer(size.value)
+        ctypes.memset(memory, self.fill, size.value)
         address._obj.value = ctypes.addressof(memory)
         self.memory[address._obj.value] = memory
 

@@ -2,20 +2,24 @@
 
 The folder that MPSMITH_PRETENDED names holds what a test and the machines say to each other. A group of the operator
 "held" waits, unless the file `released` is there: it writes two process ids, the session's and the Dask worker's, into
-the pipe `held`, and goes on when somebody opens the pipe `go`.
+the pipe `held`, and goes on when nobody keeps the file `go` locked any more.
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import os
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from mpsmith.audit.findings import store
 from mpsmith.audit.findings.module_rows import ModuleRow, ModuleStatus
 from mpsmith.audit.findings.store import Run, Store, StoredGroup
 from mpsmith.audit.group import GroupKey
@@ -28,6 +32,7 @@ from mpsmith.cluster.session import serve
 FOLDER = "MPSMITH_PRETENDED"
 TORCH = "MPSMITH_PRETENDED_TORCH"
 FULL = "MPSMITH_PRETENDED_FULL_DISK"
+CLOCK = "MPSMITH_PRETENDED_CLOCK"
 GROUPS = 60
 
 
@@ -126,8 +131,17 @@ def _hold() -> None:
     if meeting is None or (meeting / "released").exists():
         return
     (meeting / "held").write_text(f"{os.getpid()} {os.getppid()}\n")
-    (meeting / "go").read_text()
+    with (meeting / "go").open() as gate:
+        fcntl.flock(gate, fcntl.LOCK_SH)  # however many wait, all of them go on when the test opens it
+
+
+def _set_clock(moment: str) -> None:
+    """Let the clock of this process stand still at a moment long ago."""
+    store.now = lambda: moment
+    time.time = lambda: datetime.fromisoformat(moment).timestamp()
 
 
 if __name__ == "__main__":
+    if CLOCK in os.environ:
+        _set_clock(os.environ[CLOCK])
     serve(Path(sys.argv[1]), PretendedExecution)

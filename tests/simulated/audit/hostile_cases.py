@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
 from unittest import SkipTest
 
 import torch
@@ -12,6 +14,9 @@ import torch
 from mpsmith.audit.cases import Case, CaseSource
 from mpsmith.audit.group import GroupKey
 from mpsmith.audit.selection import Samples
+from mpsmith.simulator.clang import Limits
+from mpsmith.simulator.metal import compiler
+from mpsmith.simulator.metal.torch_hook import compile_shader
 
 
 def harmless(x: torch.Tensor) -> torch.Tensor:
@@ -108,6 +113,32 @@ class HostileToCpuSource(CaseSource):
         yield Case(lambda x: os.abort() if x.device.type == "cpu" else x, (torch.ones(2),))
 
 
+# A type of which clang makes two of each one before: more than there is time or memory for.
+EXPONENTIAL = """
+template <int N, int M> struct Tree { enum { size = Tree<N - 1, 2 * M>::size + Tree<N - 1, 2 * M + 1>::size }; };
+template <int M> struct Tree<0, M> { enum { size = 1 }; };
+static_assert(Tree<30, 0>::size > 0, "");
+"""
+AMPLE = Limits(seconds=3600, memory=8 << 30)
+# By what stands in the generated source: what the compiler is given for the source with all those types.
+SCARCE = {
+    "tanh(": replace(AMPLE, processor_seconds=1),
+    "atan(": replace(AMPLE, memory=400 << 20),
+}
+
+
+def compiling_too_much(source: str) -> Any:
+    """`torch.mps.compile_shader`, to which some generated kernels bring far more than they need."""
+    scarce = next((limits for word, limits in SCARCE.items() if word in source), None)
+    if scarce is None:
+        return compile_shader(source)
+    before, compiler._LIMITS = compiler._LIMITS, scarce
+    try:
+        return compile_shader(source + EXPONENTIAL)
+    finally:
+        compiler._LIMITS = before
+
+
 def endless(x: torch.Tensor) -> torch.Tensor:
     """On mps a loop that whoever traces it unrolls for ever."""
     while x.device.type == "mps":
@@ -115,17 +146,18 @@ def endless(x: torch.Tensor) -> torch.Tensor:
     return harmless(x)
 
 
-class HostileToTracingSource(CaseSource):
-    """The second of two calls is never traced to its end."""
+class HostileToCompilingSource(CaseSource):
+    """The Metal of two calls is too much for the compiler, and the last one is never traced to its end."""
 
-    name = "hostile to tracing"
+    name = "hostile to compiling"
 
     def groups(self) -> Iterable[GroupKey]:
-        yield GroupKey(self.name, "unrolls_for_ever", "", "float32", "fallback")
+        yield GroupKey(self.name, "compiles_for_ever", "", "float32", "fallback")
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
-        yield Case(harmless, (torch.arange(4.0),))
-        yield Case(endless, (torch.arange(4.0),))
+        torch.mps.compile_shader = compiling_too_much
+        for call in (harmless, torch.tanh, torch.atan, harmless, endless):
+            yield Case(call, (torch.arange(4.0),))
 
 
 class UnmakeableSource(CaseSource):
@@ -146,4 +178,4 @@ class UnmakeableSource(CaseSource):
         raise ValueError("no samples today")
 
 
-mpsmith_case_sources = [HostileSource(), HostileToCpuSource(), HostileToTracingSource(), UnmakeableSource()]
+mpsmith_case_sources = [HostileSource(), HostileToCpuSource(), HostileToCompilingSource(), UnmakeableSource()]

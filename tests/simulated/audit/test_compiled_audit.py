@@ -34,20 +34,26 @@ def test_a_wrong_result_is_in_the_summary_with_its_metal(tmp_path: Path) -> None
     assert "kernel void generated_kernel_0" in finding.source
 
 
-def test_a_call_that_is_never_traced_to_its_end_costs_one_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_that_is_never_compiled_to_its_end_costs_one_case(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))  # of the workers
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
     settings = Settings(
         device=DeviceKind.SIMULATED,
         workers=1,
         timeout=8,
-        ops=("unrolls_for_ever",),
+        ops=("compiles_for_ever",),
         imports=("hostile_cases",),
         compiled=Shapes.STATIC,
-        sources=("hostile to tracing",),
+        sources=("hostile to compiling",),
     )
     path = tmp_path / "store.sqlite"
     run = run_audit(settings, path, resume=False, say=lambda text: None)
     with Store.open(path) as store:
-        found = [case.found.verdict for case in store.compiled_cases(run.id)]
-    assert found == [CompiledVerdict.METAL, CompiledVerdict.TIMEOUT]
+        right, slow, large, after, endless = [case.found for case in store.compiled_cases(run.id)]
+    assert right.verdict is after.verdict is CompiledVerdict.METAL
+    assert slow.verdict is large.verdict is CompiledVerdict.REFERENCE_FAILED
+    assert slow.reason.endswith("CompilerLimitError: it takes the compiler more than 1 s of processor time")
+    assert "InternalCompilerError: the compiler ended without a reason" in large.reason
+    assert endless.verdict is CompiledVerdict.TIMEOUT

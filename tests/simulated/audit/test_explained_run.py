@@ -8,6 +8,7 @@ import pytest
 
 from mpsmith.audit.findings.audited_surface import audited_surface
 from mpsmith.audit.findings.explanations import Explanation, explain
+from mpsmith.audit.findings.kernel_rules import KERNEL_RULES, OURS
 from mpsmith.audit.findings.rules import REFUSALS, TORCH
 from mpsmith.audit.findings.store import Store
 from mpsmith.audit.running.runner import run_audit
@@ -24,6 +25,7 @@ def explained(
     dtypes: tuple[str, ...] = ("float32", "float16", "uint8"),
     refuse: str | None = None,
     samples: Samples = Samples.DEFAULT,
+    imports: tuple[str, ...] = (),
 ) -> Explanation:
     settings = Settings(
         ops=ops,
@@ -33,6 +35,7 @@ def explained(
         samples=samples,
         device=DeviceKind.SIMULATED,
         workers=2,
+        imports=imports,
         faults=tuple(map(str, faults)),
     )
     run = run_audit(settings, path, resume=False, say=lambda text: None)
@@ -68,7 +71,7 @@ SHOWN_BY_ARGUMENTS = {
 SHOWN_BY_DRAWS = {"generator-of-mps-in-a-fallback": "binomial"}
 SHOWN_BY_LAYOUTS = {
     "contiguous-after-all": "multi_margin_loss_backward.grad_input",
-    "expanded-target-refused": "_fused_adagrad_.tensor_lr",
+    "expanded-target-refused": "_compute_linear_combination.out",
     "grouped-mm-wants-alignment": "_grouped_mm",
     "native-channel-shuffle-views": "native_channel_shuffle",
 }
@@ -152,6 +155,33 @@ def test_operators_with_rules_have_nothing_unexplained(
     assert found.unexplained == ()
     assert set(shown) <= {use.name for use in found.rules}
     assert found.stale == (), "a part of the cases makes no rule stale"
+
+
+# Rules of runs with our kernels, and an operator of which quick samples of one source show what they explain.
+SHOWN_BY_KERNELS = {
+    "narrow-copy-writes-rows": ("narrow_copy", "pairs", "float32"),
+    "memory-taken-for-rows": ("_fused_adagrad_", "schema twins", "bfloat16"),
+    "indices-of-other-windows": ("adaptive_max_pool3d_backward", "schema repetition", "float32"),
+    "antialiasing-into-one-column": ("_upsample_lanczos2d_aa", "schema", "float32"),
+    "no-halves-on-the-cpu": ("nn.functional.multi_margin_loss", "mixed dtypes", "float32"),
+}
+# Operators whose kernels take long to compile, or that a release has itself: shown by docs/backlog.md.
+SHOWN_BY_THE_BACKLOG = {
+    "combinations-of-complex-numbers",
+    "complex-infinities",
+    "distances-of-huge-norms",
+    "factors-of-what-is-not-finite",
+}
+
+
+def test_rules_about_our_kernels_explain_what_they_show(tmp_path: Path) -> None:
+    assert {rule.name for rule in KERNEL_RULES} == set(SHOWN_BY_KERNELS) | SHOWN_BY_THE_BACKLOG
+    columns = zip(*SHOWN_BY_KERNELS.values(), strict=True)
+    operators, sources, dtypes = (tuple(dict.fromkeys(column)) for column in columns)
+    store, quick = tmp_path / "store.sqlite", Samples.QUICK
+    found = explained(store, operators, sources, dtypes=dtypes, samples=quick, imports=(OURS,))
+    assert found.unexplained == ()
+    assert set(SHOWN_BY_KERNELS) <= {use.name for use in found.rules}
 
 
 def test_a_fault_in_an_operator_with_rules_is_unexplained(tmp_path: Path) -> None:

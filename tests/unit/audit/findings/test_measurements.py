@@ -11,7 +11,7 @@ from mpsmith.audit.findings.attribution import is_named_after
 from mpsmith.audit.findings.audited_surface import audited_surface, with_coverage
 from mpsmith.audit.findings.measurements import measurements, measurements_of
 from mpsmith.audit.findings.store import Run, Store, StoreError
-from mpsmith.audit.findings.summary import summarize
+from mpsmith.audit.findings.summary import summarize, verdicts
 from mpsmith.audit.surface import installed_surface
 from mpsmith.audit.surface.overloads import Dispatch
 from mpsmith.audit.surface.reachability import Unreachable
@@ -51,7 +51,10 @@ def record(
 
 def measured(path: Path) -> dict[str, Measurement]:
     with Store.open(path) as store:
-        return {m.operator: m for m in measurements_of(summarize(store, store.latest_run(), SURFACE))}
+        run = store.latest_run()
+        measured = measurements_of(summarize(store, run, SURFACE))
+        assert measurements_of(verdicts(store, run, SURFACE)) == measured  # the verdicts alone give the same
+        return {m.operator: m for m in measured}
 
 
 def test_an_executed_operator_is_measured_with_its_dtypes_and_overloads(tmp_path: Path) -> None:

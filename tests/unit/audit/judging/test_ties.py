@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from mpsmith.audit.cases import Case
-from mpsmith.audit.judging.ties import names_equal_elements
+from mpsmith.audit.judging.ties import names_equal_elements, same_for_equal_elements
 
 NAN = math.nan
 ROWS = torch.tensor([[2.0, 1.0, 2.0], [NAN, NAN, 0.0]])
@@ -41,3 +41,23 @@ def test_indices(made: Case, mine: list[Any], cpus: list[Any], equal: bool) -> N
 def test_values_are_no_indices() -> None:
     values: Tensor = torch.zeros(2, 3)
     assert not names_equal_elements(case(torch.sort, 1), values, values + 1)
+
+
+EQUAL = torch.tensor([[1.0, 2.0, 1.0], [3.0, 3.0, 4.0]])
+
+
+@pytest.mark.parametrize(
+    ("mine", "same"),
+    [
+        ([[0.0, 0.0, 5.0], [0.0, 7.0, 0.0]], True),
+        ([[2.0, 0.0, 3.0], [7.0, 0.0, 0.0]], True),
+        ([[0.0, 5.0, 0.0], [7.0, 0.0, 0.0]], False),
+        ([[5.0, 0.0, 0.0], [0.0, 6.0, 0.0]], False),
+    ],
+)
+def test_gradients_that_went_to_equal_elements(mine: list[list[float]], same: bool) -> None:
+    gradient, cpus = torch.tensor(mine), torch.tensor([[5.0, 0.0, 0.0], [7.0, 0.0, 0.0]])
+    assert same_for_equal_elements(Case(torch.mode, (EQUAL,)), gradient, cpus) is same
+    assert same_for_equal_elements(Case(torch.mode, (EQUAL.t(), 0)), gradient.t(), cpus.t()) is same
+    assert not same_for_equal_elements(Case(torch.sum, (EQUAL,)), gradient, cpus)
+    assert not same_for_equal_elements(Case(torch.mode, (EQUAL[0],)), gradient, cpus)

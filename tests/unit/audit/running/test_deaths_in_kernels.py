@@ -33,7 +33,7 @@ def ended_in(store: Store, scratch: Path, kernel: str, exitcode: int) -> tuple[b
     group = store.groups(recording.run.id)[-1].id
     running_file(scratch, PID).write_bytes(kernel.encode().ljust(LONGEST_NAME, b"\0"))
     marker = scratch / "marker"
-    marker.write_bytes(worker.MARK.pack(5, worker.ON_DEVICE))
+    marker.write_bytes(worker.MARK.pack(group, 5, worker.ON_DEVICE))
     execution = IsolatedExecution(Settings(), store, scratch)
     execution._look_at_death = lambda *_: None  # type: ignore[method-assign]
     task = worker.Task(group, opinfo("sort"), marker)

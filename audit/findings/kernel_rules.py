@@ -1,0 +1,118 @@
+"""Why a case may come out otherwise than on the CPU with the kernels of mpsmith.kernels, and be right.
+
+They answer where torch would hand the call to the CPU, so that only here a result is not the CPU's own. A rule holds
+for runs alone that imported the kernels; anywhere else it neither explains nor is missed.
+"""
+
+from __future__ import annotations
+
+from .rules import VALUES_DIFFER, WRONG, ExplainingRule
+
+OURS = "mpsmith.kernels"
+
+KERNEL_RULES = (
+    ExplainingRule(
+        "narrow-copy-writes-rows",
+        "the CPU's narrow_copy with out= writes row after row into its memory, whatever strides it has; a kernel that "
+        "looks at them puts each element where it belongs",
+        WRONG,
+        VALUES_DIFFER,
+        ("narrow_copy",),
+        sources=("pairs", "forms"),
+        inputs=r"out= transposed: ",
+        imported=OURS,
+    ),
+    ExplainingRule(
+        "memory-taken-for-rows",
+        "the CPU's kernels of these operators take the memory of some arguments, and of what they write, for rows, "
+        "whatever strides it has",
+        WRONG,
+        VALUES_DIFFER,
+        ("fractional_max_pool*", "adaptive_max_pool3d*", "_fused_adagrad_", "_fused_adagrad_.tensor_lr"),
+        sources=("schema targets", "schema twins", "schema tensor layouts"),
+        inputs=r"^(written|tensor [24]) (transposed|channels last): ",
+        imported=OURS,
+    ),
+    ExplainingRule(
+        "indices-of-other-windows",
+        "the second call has the indices in reverse order: each names an element outside of its own window, which the "
+        "forward never returns; the CPU adds the gradient wherever an index points, a kernel that gathers looks into "
+        "windows",
+        WRONG,
+        r"^output \d: \d+ of \d+ elements differ",
+        ("adaptive_max_pool3d_backward", "adaptive_max_pool3d_backward.grad_input"),
+        sources=("schema repetition",),
+        inputs=r"^(with other values|from two threads): ",
+        imported=OURS,
+    ),
+    ExplainingRule(
+        "antialiasing-into-one-column",
+        "the CPU's antialiased upsampling into a width of one gives every row the same number; a kernel that looks at "
+        "the rows gives each its own",
+        WRONG,
+        VALUES_DIFFER,
+        ("_upsample_lanczos2d_aa*",),
+        inputs=r"output_size=\[\d+, 1\]|, \[\d+, 1\], |None, True, \[2\.0, 0\.5\]\)",
+        imported=OURS,
+    ),
+    ExplainingRule(
+        "complex-infinities",
+        "what a product or a quotient of complex numbers with an infinite part is depends on how it is computed: "
+        "LAPACK's is NaN where the numbers themselves leave an infinity or zero",
+        WRONG,
+        r"elements differ; .*, CPU \(nan\+nanj\), float64 \(nan\+nanj\)$",
+        ("linalg.ldl_solve", "ormqr"),
+        sources=("special values",),
+        dtypes=("complex64",),
+        inputs=r"^infinite (imaginary|real) part: ",
+        imported=OURS,
+    ),
+    ExplainingRule(
+        "factors-of-what-is-not-finite",
+        "LAPACK makes nothing certain of a matrix with NaN or infinities: its iteration may give up, which torch "
+        "raises, and its norms may pass a NaN over; our kernels return NaN or infinities without a word",
+        WRONG,
+        r"^returns where the CPU raises _LinAlgError: linalg\.(eigh|svd): .* failed to converge"
+        r"|elements differ; at \[[\d, ]+\]: \(?-?(nan|inf)",
+        ("*linalg_eigh*", "*linalg_svd*", "linalg_eigvalsh*", "linalg.svd", "linalg_pinv*", "geqrf", "geqrf.*"),
+        sources=("schema special values", "special values"),
+        inputs=r"^(infinities|nan middle|infinite (imaginary|real) part): ",
+        imported=OURS,
+    ),
+    ExplainingRule(
+        "combinations-of-complex-numbers",
+        "the CPU's kernel leaves products of imaginary parts out of complex combinations",
+        WRONG,
+        VALUES_DIFFER,
+        ("_compute_linear_combination", "_compute_linear_combination.out"),
+        dtypes=("complex64",),
+        imported=OURS,
+    ),
+    ExplainingRule(
+        "distances-of-huge-norms",
+        "for a p of a million the CPU divides one power by another, and both are zero; the power of the quotient is a "
+        "number",
+        WRONG,
+        r"^output \d+: \d+ of \d+ elements differ; .*, CPU nan, float64 nan$",
+        ("_pdist_backward",),
+        sources=("arguments",),
+        inputs=r"^numbers near each other: p: ",
+        imported=OURS,
+    ),
+    ExplainingRule(
+        "no-halves-on-the-cpu",
+        "the CPU's kernel of the operator takes no halves, and says so before it looks at anything else; ours takes "
+        "them",
+        WRONG,
+        r"^(returns where the CPU raises|raises RuntimeError, the CPU) NotImplementedError: "
+        r"\"\w+\" not implemented for '(Half|BFloat16)'$",
+        (
+            "nn.functional.multi*_margin_loss",
+            "nn.Multi*MarginLoss.*",
+            "multi*_margin_loss*",
+            "rrelu_with_noise*",
+            "special_l*_polynomial_[lp]*",
+        ),
+        imported=OURS,
+    ),
+)

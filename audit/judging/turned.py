@@ -1,0 +1,65 @@
+"""Eigenvectors and singular vectors with the CPU's phases, whatever wraps the call that gave them.
+
+A call in a row with others, in inference mode or with out= has no one matrix that its outputs multiply to, as
+`factorizations` asks for. There each vector is turned to where the CPU's points, and compared as any output is. That
+left and right vectors are turned together is asked of the first factors that the call returns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..cases import Case
+
+_EIGH = re.compile(r"_?linalg[._]eigh(\.\w+)?")
+_SVD = re.compile(r"_?linalg[._]svd(\.\w+)?")
+# How far the phases of a left and a right vector may be from each other's conjugate.
+_SLACK = 1e-3
+
+
+def turned_as_the_cpus(case: Case, position: int, mine: Sequence[Any], cpus: Sequence[Any]) -> Iterator[Tensor]:
+    """An output of the device with its columns, or for singular vectors its rows, turned as the CPU's are.
+
+    Args:
+        case: the case, of an entry for `eigh` or `svd`; nothing comes of any other.
+        position: of the output that differs.
+        mine, cpus: the outputs of both devices.
+    """
+    actual, expected = mine[position], cpus[position]
+    of_svd = _SVD.fullmatch(case.entry) is not None
+    if not (of_svd or _EIGH.fullmatch(case.entry)) or not _are_vectors(actual, expected):
+        return
+    if of_svd and not _are_turned_together(mine, cpus):
+        return
+    own, wanted = (each.detach().cpu().resolve_conj() for each in (actual, expected))
+    for dim in (-2, -1) if of_svd else (-2,):
+        yield (own * _phases(own, wanted, dim)).to(actual.device)
+
+
+def _are_turned_together(mine: Sequence[Any], cpus: Sequence[Any]) -> bool:
+    """Whether the first left and right vectors differ from the CPU's by phases that cancel, where there are any."""
+    if len(cpus) < 3 or not (_are_vectors(mine[0], cpus[0]) and _are_vectors(mine[2], cpus[2])):
+        return True
+    pairs = ((mine[0], cpus[0], -2), (mine[2], cpus[2], -1))
+    left, right = (_phases(own.detach().cpu(), wanted.detach(), dim) for own, wanted, dim in pairs)
+    left, right = left.squeeze(-2), right.squeeze(-1)
+    rank = min(left.shape[-1], right.shape[-1])
+    return bool(((left[..., :rank] * right[..., :rank] - 1).abs() <= _SLACK).all())
+
+
+def _phases(own: Tensor, wanted: Tensor, dim: int) -> Tensor:
+    """What each vector along a dimension is multiplied with to point where the other does."""
+    product = (own.conj() * wanted).sum(dim, keepdim=True)
+    size = product.abs()
+    return torch.where(size > 0, product / size, torch.ones_like(product))
+
+
+def _are_vectors(actual: Any, expected: Any) -> bool:
+    if not isinstance(actual, Tensor) or not isinstance(expected, Tensor) or actual.shape != expected.shape:
+        return False
+    return expected.dim() > 1 and (expected.is_floating_point() or expected.is_complex())

@@ -1,0 +1,162 @@
+"""Rules about runs with our kernels explain what they were written for, in such runs alone, and nothing beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from mpsmith.audit.findings.explanations import ALL_RULES, Explainer
+from mpsmith.audit.findings.kernel_rules import KERNEL_RULES, OURS
+from mpsmith.audit.findings.store import StoredCase
+from mpsmith.audit.group import GroupKey
+from mpsmith.audit.surface.overloads import Surface
+from mpsmith.audit.verdicts import CaseVerdict, Outcome
+
+SURFACE = Surface((), release="2.15.0", source="made by hand")
+DIFFER = "4 of 50 elements differ; at [0, 0, 1]: -3.75, CPU 7.5, float64 7.5"
+HALF = "NotImplementedError: \"multi_margin_loss_cpu_kernel\" not implemented for 'Half'"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A case that a rule explains, with another source and other inputs that it does not; None where any will do."""
+
+    rule: str
+    operator: str
+    message: str
+    source: str
+    inputs: str
+    other_source: str | None = None
+    other_inputs: str | None = None
+    dtype: str = "complex64"
+
+
+TABLE = (
+    Row("narrow-copy-writes-rows", "narrow_copy", DIFFER, "pairs", "out= transposed: (x)", "opinfo", "transposed: (x)"),
+    Row("narrow-copy-writes-rows", "narrow_copy", DIFFER, "forms", "stepped, out= transposed: (x)", "schema"),
+    Row(
+        "memory-taken-for-rows",
+        "fractional_max_pool2d.output",
+        f"output 0: {DIFFER}",
+        "schema targets",
+        "written transposed: (x)",
+        "schema",
+        "written exact: (x)",
+    ),
+    Row(
+        "memory-taken-for-rows",
+        "adaptive_max_pool3d_backward.grad_input",
+        DIFFER,
+        "schema twins",
+        "tensor 2 channels last: (x)",
+        "opinfo",
+        "tensor 1 channels last: (x)",
+    ),
+    Row("memory-taken-for-rows", "_fused_adagrad_.tensor_lr", DIFFER, "schema twins", "tensor 4 transposed: (x)"),
+    Row(
+        "indices-of-other-windows",
+        "adaptive_max_pool3d_backward",
+        "output 1: 240 of 240 elements differ; at [0]: 0.0, CPU 0.75",
+        "schema repetition",
+        "with other values: (x)",
+        "schema",
+        "200 times: (x)",
+    ),
+    Row(
+        "antialiasing-into-one-column",
+        "_upsample_lanczos2d_aa",
+        DIFFER,
+        "arguments",
+        "align_corners=True, output_size=[6, 1]: (float32[6, 4, 3, 6])",
+        None,
+        "output_size=[6, 2]: (float32[6, 4, 3, 1])",
+    ),
+    Row("antialiasing-into-one-column", "_upsample_lanczos2d_aa", DIFFER, "schema", "(float32[2], [6, 1], False)"),
+    Row(
+        "antialiasing-into-one-column",
+        "_upsample_lanczos2d_aa.vec",
+        DIFFER,
+        "schema",
+        "(float32[4, 1, 4, 3], None, True, [2.0, 0.5])",
+    ),
+    Row(
+        "complex-infinities",
+        "linalg.ldl_solve",
+        "4 of 50 elements differ; at [1]: (-2.5+5.5j), CPU (nan+nanj), float64 (nan+nanj)",
+        "special values",
+        "infinite imaginary part: (x)",
+        "opinfo",
+        "nan: (x)",
+    ),
+    Row(
+        "factors-of-what-is-not-finite",
+        "linalg_svd",
+        "returns where the CPU raises _LinAlgError: linalg.svd: (Batch element 0): The algorithm failed to converge",
+        "schema special values",
+        "infinities: (x)",
+        "schema",
+        "plain: (x)",
+    ),
+    Row(
+        "factors-of-what-is-not-finite",
+        "geqrf",
+        "output 0: 1 of 50 elements differ; at [1, 0, 0]: nan, CPU 1.5, float64 1.5",
+        "special values",
+        "nan middle: (x)",
+    ),
+    Row("combinations-of-complex-numbers", "_compute_linear_combination.out", DIFFER, "schema", "(x)"),
+    Row(
+        "distances-of-huge-norms",
+        "_pdist_backward",
+        "output 9: 25 of 25 elements differ; at [0, 0]: 0.0, CPU nan, float64 nan",
+        "arguments",
+        "numbers near each other: p: (x)",
+        "schema",
+        "in a row: (x)",
+    ),
+    Row("no-halves-on-the-cpu", "nn.MultiMarginLoss.eval", f"returns where the CPU raises {HALF}", "modules", "(x)"),
+    Row("no-halves-on-the-cpu", "rrelu_with_noise.out", f"raises RuntimeError, the CPU {HALF}", "schema", "(x)"),
+)
+
+
+def rule_for(
+    row: Row,
+    *,
+    operator: str = "",
+    message: str = "",
+    source: str = "",
+    inputs: str = "",
+    verdict: CaseVerdict = CaseVerdict.WRONG,
+    imports: tuple[str, ...] = (OURS,),
+) -> str:
+    name = operator or row.operator
+    entry, _, variant = name.partition(".") if name.count(".") == 1 else (name, "", "")
+    key = GroupKey(source or row.source, entry, variant, row.dtype, "fallback")
+    case = StoredCase(1, key, 0, Outcome(verdict, "forward", message or row.message), inputs or row.inputs)
+    rule = Explainer(SURFACE, simulated=True, imports=imports).rule_for(case)
+    return rule.name if rule else ""
+
+
+def test_the_table_has_every_rule_in_its_order() -> None:
+    assert list(dict.fromkeys(row.rule for row in TABLE)) == [rule.name for rule in KERNEL_RULES]
+    assert {rule.imported for rule in KERNEL_RULES} == {OURS}
+    assert set(KERNEL_RULES) < set(ALL_RULES)
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.rule}-{row.operator}")
+def test_a_rule_explains_what_it_is_for_in_runs_with_our_kernels(row: Row) -> None:
+    assert rule_for(row) == row.rule
+    assert rule_for(row, imports=()) == ""
+    assert rule_for(row, imports=("another.package",)) == ""
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.rule}-{row.operator}")
+def test_a_rule_explains_nothing_beside_it(row: Row) -> None:
+    assert rule_for(row, operator="mul") == ""
+    assert rule_for(row, message="raises RuntimeError: out of luck") == ""
+    assert rule_for(row, verdict=CaseVerdict.TIMEOUT) == ""
+    if row.other_source is not None:
+        assert rule_for(row, source=row.other_source) == ""
+    if row.other_inputs is not None:
+        assert rule_for(row, inputs=row.other_inputs) == ""

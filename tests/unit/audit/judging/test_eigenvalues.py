@@ -1,0 +1,84 @@
+"""Eigenvalues in another order, with vectors of other phases, are the CPU's; other eigenvalues are not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from mpsmith.audit.cases import Case
+from mpsmith.audit.judging.eigenvalues import in_the_cpus_order, order_of_outputs
+
+MATRICES = torch.randn(3, 5, 5, generator=torch.Generator().manual_seed(1))
+VALUES, VECTORS = torch.linalg.eig(MATRICES)
+PLACES = torch.tensor([3, 0, 4, 2, 1])
+TURNS = torch.polar(torch.ones(5), torch.arange(5.0))
+SHUFFLED = [VALUES[..., PLACES], (VECTORS * TURNS)[..., PLACES]]
+EIG = Case(torch.linalg.eig, (MATRICES,))
+
+
+def ordered(position: int, mine: list[Any], cpus: list[Any], case: Case = EIG) -> Tensor | None:
+    return in_the_cpus_order(case, position, mine, cpus)
+
+
+def test_values_and_vectors_come_into_the_cpus_order_and_phases() -> None:
+    for position, expected in enumerate((VALUES, VECTORS)):
+        found = ordered(position, SHUFFLED, [VALUES, VECTORS])
+        assert found is not None
+        torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_what_is_returned_twice_is_put_in_order_twice() -> None:
+    found = ordered(3, [*SHUFFLED, *SHUFFLED], [VALUES, VECTORS] * 2)
+    assert found is not None
+    torch.testing.assert_close(found, VECTORS, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("entry", ["linalg.eigvals", "linalg_eigvals", "linalg_eigvals.out", "_linalg_eigvals"])
+def test_values_alone_whatever_wraps_the_call(entry: str) -> None:
+    square = torch.complex(torch.arange(25.0).view(5, 5), torch.ones(5, 5))
+    found = ordered(1, [square, square[:, PLACES]], [square, square], Case(lambda: None, entry=entry))
+    assert found is not None
+    assert torch.equal(found, square)
+
+
+def test_another_value_stays_another_one() -> None:
+    wrong = [SHUFFLED[0] + torch.tensor([0, 0, 0, 0, 0.5]), SHUFFLED[1]]
+    found = ordered(0, wrong, [VALUES, VECTORS])
+    assert found is not None
+    assert not torch.allclose(found, VALUES, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("case", "mine"),
+    [
+        (Case(torch.linalg.eigh, (MATRICES,)), SHUFFLED),
+        (Case(torch.linalg.eig, (MATRICES,), entry="linalg.eigh"), SHUFFLED),
+        (EIG, [VALUES[0], VECTORS]),
+        (EIG, [VALUES.real, VECTORS]),
+        (EIG, [VALUES * torch.nan, VECTORS]),
+        (EIG, [None, VECTORS]),
+    ],
+)
+def test_what_has_an_order_or_is_no_set_of_eigenvalues(case: Case, mine: list[Any]) -> None:
+    assert ordered(0, mine, [VALUES, VECTORS], case) is None
+
+
+def test_cotangents_follow_the_eigenvalues() -> None:
+    order = order_of_outputs(EIG, SHUFFLED, [VALUES, VECTORS])
+    assert order is not None
+    weights = torch.randn(3, 5, generator=torch.Generator().manual_seed(2))
+    mine, cpus = (order.to_devices(weights) * SHUFFLED[0]).sum(), (weights * VALUES).sum()
+    torch.testing.assert_close(mine, cpus)
+    assert torch.equal(order.to_cpus(order.to_devices(weights)), weights)
+    columns = torch.randn(3, 5, 5, generator=torch.Generator().manual_seed(2))
+    assert torch.equal(order.to_devices(columns), columns[..., PLACES])
+    assert [order.fits(each) for each in (weights, columns, weights[:2], torch.ones(()))] == [True, True, False, False]
+
+
+def test_eigenvalues_in_the_cpus_order_have_no_other_one() -> None:
+    assert order_of_outputs(EIG, [VALUES, VECTORS], [VALUES, VECTORS]) is None
+    assert order_of_outputs(Case(torch.linalg.eigh, (MATRICES,)), SHUFFLED, [VALUES, VECTORS]) is None
+    assert order_of_outputs(EIG, [], []) is None

@@ -1,0 +1,56 @@
+"""Vectors of other phases are the CPU's, whatever wraps the call; left and right ones are turned together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from mpsmith.audit.cases import Case
+from mpsmith.audit.judging.turned import turned_as_the_cpus
+
+MATRIX = torch.randn(2, 5, 5, generator=torch.Generator().manual_seed(1), dtype=torch.complex64)
+VALUES, VECTORS = torch.linalg.eigh(MATRIX + MATRIX.mH)
+LEFT, SINGULAR, RIGHT = torch.linalg.svd(MATRIX)
+TURNS = torch.polar(torch.ones(5), torch.arange(5.0))
+OTHER = [LEFT * TURNS, SINGULAR, RIGHT * TURNS.conj()[:, None]]
+CPUS = [LEFT, SINGULAR, RIGHT]
+
+
+def turned(entry: str, position: int, mine: list[Any], cpus: list[Any]) -> list[Tensor]:
+    return list(turned_as_the_cpus(Case(lambda: None, entry=entry), position, mine, cpus))
+
+
+@pytest.mark.parametrize("entry", ["linalg.eigh", "_linalg_eigh", "_linalg_eigh.eigenvalues"])
+def test_eigenvectors_get_the_cpus_phases(entry: str) -> None:
+    (found,) = turned(entry, 1, [VALUES, VECTORS * TURNS], [VALUES, VECTORS])
+    torch.testing.assert_close(found, VECTORS, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("entry", ["linalg.svd", "linalg_svd.U", "_linalg_svd"])
+def test_singular_vectors_get_the_cpus_phases(entry: str) -> None:
+    columns, _ = turned(entry, 0, OTHER, CPUS)
+    _, rows = turned(entry, 2, OTHER, CPUS)
+    torch.testing.assert_close(columns, LEFT, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(rows, RIGHT, rtol=1e-5, atol=1e-5)
+
+
+def test_left_vectors_are_not_turned_without_the_right_ones() -> None:
+    assert turned("linalg.svd", 0, [LEFT * TURNS, SINGULAR, RIGHT], CPUS) == []
+    assert turned("linalg.svd", 2, [LEFT, SINGULAR, -RIGHT], CPUS) == []
+
+
+@pytest.mark.parametrize(
+    ("entry", "position", "mine"),
+    [
+        ("linalg.eig", 1, [VALUES, VECTORS]),
+        ("linalg.eigh", 0, [VALUES[0], VECTORS]),
+        ("linalg.eigh", 0, [VALUES[0, 0], VECTORS]),
+        ("linalg.eigh", 1, [VALUES, None]),
+        ("linalg.eigh", 1, [VALUES, VECTORS[0]]),
+    ],
+)
+def test_what_is_no_set_of_vectors_stays_as_it_is(entry: str, position: int, mine: list[Any]) -> None:
+    assert turned(entry, position, mine, [VALUES, VECTORS]) == []

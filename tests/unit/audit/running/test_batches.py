@@ -1,0 +1,97 @@
+"""Groups go to a worker several at a time; a death costs one case of one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pebble import ProcessExpired
+
+from mpsmith.audit.findings.store import Store
+from mpsmith.audit.running import worker
+from mpsmith.audit.running.isolated import Batch, IsolatedExecution, size_of_batch
+from mpsmith.audit.selection import Settings
+from mpsmith.audit.verdicts import CaseVerdict, Outcome
+from support.stores import begun, new_store, opinfo
+
+PASSED = Outcome(CaseVerdict.PASSED, "forward", "")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with new_store(tmp_path) as store:
+        yield store
+
+
+class Counted:
+    def __init__(self) -> None:
+        self.cases = 0
+        self.groups = 0
+        self.crashes = 0
+
+    def advance(self, cases: int, *, group_done: bool = True, crashed: bool = False) -> None:
+        self.cases += cases
+        self.groups += group_done
+        self.crashes += crashed
+
+
+def batch_of(store: Store, folder: Path, *operators: str) -> Batch:
+    recording = begun(store)
+    for operator in operators:
+        recording.add(opinfo(operator), done=False)
+    groups = store.groups(recording.run.id)
+    return tuple(worker.Task(group.id, group.key, folder / "marker") for group in groups)
+
+
+def after_death(store: Store, folder: Path, batch: Batch) -> tuple[Batch, Counted]:
+    execution = IsolatedExecution(Settings(), store, folder)
+    execution._look_at_death = lambda *_: None  # type: ignore[method-assign]
+    counted = Counted()
+    expired = ProcessExpired("gone", -11, 4711)
+    return execution._after_death(None, batch, expired, {}, counted), counted  # type: ignore[arg-type]
+
+
+def finish(store: Store, group: int, cases: int) -> None:
+    for position in range(cases):
+        store.add_case(group, position, PASSED, "")
+    store.mark_done(group)
+
+
+def test_what_was_done_is_not_done_again(store: Store, tmp_path: Path) -> None:
+    batch = batch_of(store, tmp_path, "abs", "exp", "sort")
+    finish(store, batch[0].group, 4)
+    (tmp_path / "marker").write_bytes(worker.MARK.pack(batch[1].group, 2, worker.ON_DEVICE))
+    left, counted = after_death(store, tmp_path, batch)
+    assert left == batch[1:]
+    assert (counted.groups, counted.cases, counted.crashes) == (1, 5, 1)
+    (crashed,) = store.cases(store.latest_run().id, "c.verdict = 'crash'")
+    assert (crashed.group.operator, crashed.position) == ("exp", 2)
+
+
+def test_the_mark_of_a_finished_group_blames_no_case_of_the_next(store: Store, tmp_path: Path) -> None:
+    batch = batch_of(store, tmp_path, "abs", "exp")
+    finish(store, batch[0].group, 4)
+    (tmp_path / "marker").write_bytes(worker.MARK.pack(batch[0].group, 3, worker.ON_DEVICE))
+    left, _ = after_death(store, tmp_path, batch)
+    assert left == batch[1:]
+    assert store.positions(batch[1].group) == set()
+
+
+def test_samples_that_kill_end_their_group_alone(store: Store, tmp_path: Path) -> None:
+    batch = batch_of(store, tmp_path, "abs", "exp", "sort")
+    (tmp_path / "marker").write_bytes(worker.MARK.pack(batch[0].group, worker.MAKING_SAMPLES, worker.ON_CPU))
+    left, counted = after_death(store, tmp_path, batch)
+    assert left == batch[1:]
+    assert counted.groups == 1
+
+
+def test_a_worker_that_dies_behind_its_last_group_leaves_nothing(store: Store, tmp_path: Path) -> None:
+    batch = batch_of(store, tmp_path, "abs")
+    finish(store, batch[0].group, 1)
+    assert after_death(store, tmp_path, batch)[0] == ()
+
+
+@pytest.mark.parametrize(("waiting", "workers", "size"), [(10_000, 2, 8), (40, 2, 5), (7, 2, 1), (1, 8, 1), (16, 1, 4)])
+def test_batches_get_smaller_towards_the_end(waiting: int, workers: int, size: int) -> None:
+    assert size_of_batch(waiting, workers) == size

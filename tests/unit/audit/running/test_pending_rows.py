@@ -1,0 +1,87 @@
+"""Rows of a worker wait for a common transaction, and none is lost or written twice."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from mpsmith.audit.findings.store import Store, StoreError
+from mpsmith.audit.running import pending_rows
+from mpsmith.audit.running.pending_rows import PendingRows
+from mpsmith.audit.verdicts import CaseVerdict, Outcome
+from support.stores import begun, new_store, opinfo
+
+PASSED = Outcome(CaseVerdict.PASSED, "forward", "")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with new_store(tmp_path) as store:
+        yield store
+
+
+def group_of(store: Store) -> int:
+    recording = begun(store)
+    recording.add(opinfo("sort"), done=False)
+    return store.groups(recording.run.id)[-1].id
+
+
+def committed_cases(store: Store) -> int:
+    """How many cases another process sees."""
+    with sqlite3.connect(store.path) as other:
+        (count,) = other.execute("SELECT count(*) FROM cases").fetchone()
+    return int(count)
+
+
+def test_rows_are_seen_by_others_once_they_are_written(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pending_rows, "LONGEST_WAIT", 1e9)
+    group = group_of(store)
+    pending = PendingRows(store)
+    for position in range(3):
+        pending.add(partial(store.add_case, group, position, PASSED, ""))
+    pending.add(partial(store.mark_done, group))
+    assert committed_cases(store) == 0
+    pending.write()
+    assert committed_cases(store) == 3
+    assert store.is_done(group)
+    pending.write()
+    assert store.positions(group) == {0, 1, 2}
+
+
+def test_rows_do_not_wait_for_ever(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pending_rows, "LONGEST_WAIT", -1.0)
+    group = group_of(store)
+    PendingRows(store).add(partial(store.add_case, group, 0, PASSED, ""))
+    assert committed_cases(store) == 1
+
+
+def test_together_nothing_is_written_when_one_row_fails(store: Store) -> None:
+    group = group_of(store)
+
+    def write_and_fail() -> None:
+        with store.together():
+            store.add_case(group, 0, PASSED, "")
+            raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError, match="no"):
+        write_and_fail()
+    assert committed_cases(store) == 0
+    store.add_case(group, 1, PASSED, "")
+    assert committed_cases(store) == 1
+
+
+def test_together_what_reads_first_can_still_write(store: Store) -> None:
+    group = group_of(store)
+    with Store.open_to_add(store.path) as other:
+        with store.together():
+            assert store.positions(group) == set()  # from here on, rows of another process would be in the way
+            other._connection.execute("PRAGMA busy_timeout=0")
+            with pytest.raises(StoreError, match="locked"):
+                other.add_case(group, 1, PASSED, "")
+            store.add_case(group, 0, PASSED, "")
+        other.add_case(group, 1, PASSED, "")
+    assert store.positions(group) == {0, 1}
