@@ -45,14 +45,16 @@ def observations(
     """What becomes of each network in each mode, in this order; what is known from an earlier run is not run again.
 
     `folder`: where that is kept, by default in the cache. `told`: gets each observation of this run as soon as it is
-    there, and how many are to come.
+    there, and how many are to come. Networks whose library was not installed are tried again.
     Raises MpsmithError where there is no such device or builder.
     """
     answers = Answers(asked.device.value, asked.profile, folder)
     if asked.fresh:
         answers.forget()
     wanted = [(network, mode) for network in asked.networks for mode in asked.modes]
-    found = {(network.name, mode): known for network, mode in wanted if (known := answers.known(network, mode))}
+    recorded = {(network.name, mode): answers.known(network, mode) for network, mode in wanted}
+    # What was not installed then may be installed now.
+    found = {run: known for run, known in recorded.items() if known and known.outcome is not Outcome.not_installed}
     open_ones = [(network, mode) for network, mode in wanted if (network.name, mode) not in found]
     for network, observation in _observed(asked, open_ones):
         answers.add(network, observation)

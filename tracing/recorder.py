@@ -175,7 +175,10 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 refused = isinstance(error, NotImplementedError)
                 self._record(conduct, kind, tensors, args, None, start, _caller(), refused=refused)
             raise
-        self._record(conduct, kind, tensors, args, result, start, _caller())
+        if self._lines:
+            self._record(conduct, kind, tensors, args, result, start, _caller())
+        else:
+            self._count(conduct, kind, start)
         return result
 
     def _shown_to_profiler(self, conduct: Conduct, kind: int, frame: Any) -> str:
@@ -195,6 +198,22 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             conduct.number = known_as.number if known_as else len(self.conducts)
             self.conducts[conduct.overload] = conduct
         return conduct
+
+    def _count(self, conduct: Conduct, kind: int, start: int) -> None:
+        """Record a call by counting alone, which every call of a program pays for: seen before, it has its row."""
+        duration = monotonic_ns() - start
+        key = (conduct.number, kind, UNKNOWN, _current_node() is None, ())
+        with self._lock:
+            row = self._rows.get(key)
+            if (
+                row is not None
+                and self._thread().told
+                and (journal := self._journal)
+                and journal.process == os.getpid()
+            ):
+                journal.count(row, duration, 0, 0)
+                return
+        self._record(conduct, kind, [], (), None, start, None)
 
     def _record(
         self,
