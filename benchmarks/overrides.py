@@ -1,13 +1,20 @@
-"""What a conditional override costs a call that it does not answer: the same call with it and without it."""
+"""What a conditional override costs a call that it does not answer: the same call with it and without it.
+
+Beside it what torch alone takes of that: its own kernel registered once more as a function of Python, with nothing
+between. An override cannot cost less.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any
 
 LIMIT_US = 2.0
-_CALLS, _ROUNDS = 1000, 15
+_CALLS, _ROUNDS, _TURNS = 1000, 15, 3
 
 
 def main() -> None:
@@ -21,6 +28,7 @@ def main() -> None:
 
     from mpsmith import kernels
 
+    warnings.filterwarnings("ignore", message="(?s).*[Oo]verriding a previously registered kernel")
     x = torch.randn(8, 8, device="mps")
     row = torch.randn(8, device="mps")
     image = torch.randn(1, 1, 4, 4, device="mps")
@@ -31,20 +39,39 @@ def main() -> None:
         "aten::_adaptive_avg_pool2d": lambda: torch.nn.functional.adaptive_avg_pool2d(image, 2),
     }
     for overload, call in calls.items():
-        with kernels.use():
-            without = _microseconds(call)
-        with kernels.use(overload):
-            overridden = _microseconds(call)
-        for _ in range(2):  # in turns, so that what else the machine does meets both
-            with kernels.use():
-                without = min(without, _microseconds(call))
-            with kernels.use(overload):
-                overridden = min(overridden, _microseconds(call))
-        more = overridden - without
+        ways = (kernels.use, partial(_through_python, overload), partial(kernels.use, overload))
+        without, handed_on, overridden = _fastest(call, ways)
+        more, of_torch = overridden - without, handed_on - without
         print(
             f"{overload}: {without:.1f} us without, {overridden:.1f} with an override that does not apply:"
-            f" {more:.1f} us more (limit {LIMIT_US:.0f}), {overridden / without:.2f} times (simulated)"
+            f" {more:.1f} us more (limit {LIMIT_US:.0f}), of which {of_torch:.1f} are torch's own way through Python"
+            " (simulated)"
         )
+
+
+@contextmanager
+def _through_python(overload: str) -> Iterator[None]:
+    """torch's kernel for mps, called by the dispatcher as a function of Python that is nothing but that kernel."""
+    import torch
+
+    original = torch.library.get_kernel(overload, "MPS")
+    library = torch.library.Library("aten", "IMPL")
+    name = overload.removeprefix("aten::")
+    library.impl(name, original.call_boxed, "MPS", with_keyset=True, allow_override=True)
+    try:
+        yield
+    finally:
+        library._destroy()
+
+
+def _fastest(call: Callable[[], Any], ways: Sequence[Callable[[], AbstractContextManager[Any]]]) -> list[float]:
+    """The fastest call of each way, in turns, so that what else the machine does meets all of them."""
+    best = [float("inf")] * len(ways)
+    for _ in range(_TURNS):
+        for number, way in enumerate(ways):
+            with way():
+                best[number] = min(best[number], _microseconds(call))
+    return best
 
 
 def _microseconds(call: Callable[[], Any]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,9 +26,8 @@ from .options import AsJson, AuditedOperators, RegistryFolder, values_of
 from .printing import counted, print_json, say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from ..evidence.collecting import Collection
     from ..evidence.schema import EvidenceFile
 
 app = typer.Typer(
@@ -77,7 +77,9 @@ def collect(
     families = _families(settings.ops) if kernels else []
     say(f"work is kept in {work}, the evidence goes to {out}; nothing else is written")
     try:
-        evidence = _with_progress(Collection(settings, families, work, open_with_kernels), collect)
+        done = count(1)
+        collection = Collection(settings, families, work, open_with_kernels)
+        evidence = collect(collection, say, lambda family: say(f"kernels: {family} ({next(done)} of {len(families)})"))
     except KeyboardInterrupt:
         say(f"stopped; what had finished is in {work}: run the same command to go on")
         raise typer.Exit(130) from None
@@ -91,13 +93,6 @@ def collect(
     if evidence.kernels:
         print(kernel_table(evidence.kernels))
     print(f"look at it: mpsmith evidence show {out}")
-
-
-def _with_progress(collection: Collection, collect: Callable[..., EvidenceFile]) -> EvidenceFile:
-    from ..audit.running.progress import AuditProgress
-
-    with AuditProgress("kernels", len(collection.families)) as progress:
-        return collect(collection, say, lambda family: progress.advance(1))
 
 
 def _told(evidence: EvidenceFile) -> dict[str, object]:

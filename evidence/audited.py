@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 from ..audit.findings.audited_surface import audited_surface
-from ..audit.findings.measurements import measurements_of
-from ..audit.findings.results import AuditSummary, OverloadSummary
+from ..audit.findings.measurements import Verdicts, measurements_of
+from ..audit.findings.results import OverloadSummary, RunVerdicts
 from ..audit.findings.store import Run, Store
-from ..audit.findings.summary import summarize
+from ..audit.findings.summary import verdicts
 from ..audit.verdicts import CaseVerdict
 from .privacy import PrivateNames, message_of
 from .schema import LISTED, LONGEST_MESSAGE, STRICT, AuditPart, DtypeRow, FailingCases, OverloadRow
@@ -16,7 +16,7 @@ from .schema import LISTED, LONGEST_MESSAGE, STRICT, AuditPart, DtypeRow, Failin
 
 def audit_part(store: Store, run: Run, identity: PrivateNames) -> AuditPart:
     """What a run showed; `identity` is taken out of its messages."""
-    summary = summarize(store, run, audited_surface(run))
+    found = verdicts(store, run, audited_surface(run))
     return AuditPart(
         simulated=run.simulated,
         samples=str(run.settings.get("samples", "default")),
@@ -24,22 +24,22 @@ def audit_part(store: Store, run: Run, identity: PrivateNames) -> AuditPart:
         ops=list(run.settings.get("ops", ())),
         dtypes=list(run.settings.get("dtypes", ())),
         sources=list(run.settings.get("sources", ())),
-        complete=summary.run.complete,
-        executed=summary.run.executed,
-        cases=_totals(summary),
-        overloads=overload_rows(summary),
+        complete=found.run.complete,
+        executed=found.run.executed,
+        cases=_totals(found),
+        overloads=overload_rows(found),
         failing=_failing(store, run, identity),
     )
 
 
-def _totals(summary: AuditSummary) -> dict[CaseVerdict, int]:
+def _totals(found: RunVerdicts) -> dict[CaseVerdict, int]:
     together: Counter[CaseVerdict] = Counter()
-    for cases in summary.totals.values():
+    for cases in found.totals.values():
         together.update(cases)
     return {verdict: together[verdict] for verdict in CaseVerdict if together[verdict]}
 
 
-def overload_rows(summary: AuditSummary) -> dict[str, OverloadRow]:
+def overload_rows(summary: Verdicts) -> dict[str, OverloadRow]:
     """The overloads with evidence of the operators that were measured: see `measurements_of`."""
     measured = {each.operator for each in measurements_of(summary)}
     return {o.name: _row(o) for o in summary.overloads if o.dtypes and o.operator in measured}
@@ -57,7 +57,9 @@ def _failing(store: Store, run: Run, identity: PrivateNames) -> dict[str, list[F
     clean: dict[str, str] = {}
     for case in store.cases(run.id, f"c.verdict IN ({places})", [verdict.value for verdict in LISTED]):
         said = case.outcome.message
-        message = clean.setdefault(said, message_of(said, identity, LONGEST_MESSAGE))
+        message = clean.get(said)
+        if message is None:
+            message = clean[said] = message_of(said, identity, LONGEST_MESSAGE)
         group = case.group.label + (STRICT if case.group.mode == "strict" else "")
         positions.setdefault((group, case.outcome.verdict, message), []).append(case.position)
     failing: dict[str, list[FailingCases]] = {}

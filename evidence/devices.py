@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cmp_to_key
+from functools import cmp_to_key, lru_cache
 from typing import Any
 
 from ..audit.findings.overload_verdict import SEVERITY, verdict_over
@@ -98,8 +98,8 @@ class FindingsOfDevices:
 
     def __init__(self) -> None:
         self._newest: defaultdict[DeviceFamily, dict[str, tuple[datetime, OperatorFinding]]] = defaultdict(dict)
-        self._summed: dict[tuple[str | int, ...], tuple[list[OverloadRow], OperatorFinding]] = {}
-        self._dated: dict[tuple[int, str], OperatorFinding] = {}
+        self._summed: dict[tuple[object, ...], tuple[list[OverloadRow], OperatorFinding]] = {}
+        self._dated: defaultdict[str, dict[int, OperatorFinding]] = defaultdict(dict)
 
     def add(self, evidence: EvidenceFile) -> None:
         """Take one file in."""
@@ -109,10 +109,15 @@ class FindingsOfDevices:
         """Take in what a device of this kind showed; of two that are as old the later one counts."""
         found = self._newest[kind]
         day = f"{collected:%Y-%m-%d}"
-        for operator, names in _by_operator(rows).items():
+        dated = self._dated[day]
+        for operator, names in _by_operator(tuple(rows)).items():
             known = found.get(operator)
             if known is None or collected >= known[0]:
-                found[operator] = collected, self._on(day, self._summed_up(names, rows))
+                finding = self._summed_up(names, [rows[name] for name in names])
+                of_day = dated.get(id(finding))
+                if of_day is None:
+                    of_day = dated[id(finding)] = replace(finding, day=day)
+                found[operator] = collected, of_day
 
     def findings(self) -> Findings:
         """For each kind of device, each operator's newest finding; kinds and operators in order."""
@@ -121,27 +126,19 @@ class FindingsOfDevices:
             for kind in sorted(self._newest)
         }
 
-    def _on(self, day: str, finding: OperatorFinding) -> OperatorFinding:
-        """A finding of `_summed_up` with the day on which it was made."""
-        key = (id(finding), day)
-        known = self._dated.get(key)
-        if known is None:
-            known = self._dated[key] = replace(finding, day=day)
-        return known
-
-    def _summed_up(self, names: Sequence[str], rows: Rows) -> OperatorFinding:
+    def _summed_up(self, names: tuple[str, ...], rows: list[OverloadRow]) -> OperatorFinding:
         """The finding, without a day. The rows are kept beside it, so that none can take the place of another."""
-        listed = [rows[name] for name in names]
-        key: tuple[str | int, ...] = (*names, *map(id, listed))
+        key = (names, *map(id, rows))
         known = self._summed.get(key)
         if known is None:
-            known = self._summed[key] = listed, _finding(names, listed)
+            known = self._summed[key] = rows, _finding(names, rows)
         return known[1]
 
 
 def findings_of(rows: Rows) -> dict[str, OperatorFinding]:
     """What rows of overloads say of each operator; on no day."""
-    return {operator: _finding(names, [rows[name] for name in names]) for operator, names in _by_operator(rows).items()}
+    by_operator = _by_operator(tuple(rows))
+    return {operator: _finding(names, [rows[name] for name in names]) for operator, names in by_operator.items()}
 
 
 def findings_by_device(evidence: Iterable[EvidenceFile]) -> Findings:
@@ -152,12 +149,13 @@ def findings_by_device(evidence: Iterable[EvidenceFile]) -> Findings:
     return found.findings()
 
 
-def _by_operator(rows: Iterable[str]) -> dict[str, list[str]]:
+@lru_cache(maxsize=16)  # files mostly tell of the same overloads
+def _by_operator(overloads: tuple[str, ...]) -> Mapping[str, tuple[str, ...]]:
     """The names of overloads by their operators."""
     found: defaultdict[str, list[str]] = defaultdict(list)
-    for name in rows:
+    for name in overloads:
         found[name.partition(".")[0]].append(name)
-    return found
+    return {operator: tuple(names) for operator, names in found.items()}
 
 
 def _finding(names: Sequence[str], rows: Sequence[OverloadRow]) -> OperatorFinding:

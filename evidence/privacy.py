@@ -82,7 +82,9 @@ NOBODY = PrivateNames()
 
 def scrubbed(text: str, identity: PrivateNames = NOBODY) -> str:
     """The text on one line, with marks such as `<path>` for what names somebody; source files keep their names."""
-    text = " ".join("".join(each if each.isprintable() else " " for each in text).split())
+    if not text.isprintable():
+        text = "".join(each if each.isprintable() else " " for each in text)
+    text = " ".join(text.split())
     if identity._places is not None:
         text = identity._places.sub("/Users/x", text)  # as any other home: what follows goes too
     text = _HOMES.sub(_without_folders, text)
@@ -101,7 +103,8 @@ def scrubbed(text: str, identity: PrivateNames = NOBODY) -> str:
 
 def message_of(text: str, identity: PrivateNames, longest: int) -> str:
     """The scrubbed text, cut to a length; what the cut laid bare is taken out too."""
-    return scrubbed(scrubbed(text, identity)[:longest], identity)[:longest]
+    clean = scrubbed(text, identity)
+    return clean if len(clean) <= longest else scrubbed(clean[:longest], identity)[:longest]
 
 
 def names_somebody(text: str) -> bool:

@@ -130,6 +130,11 @@ class OverloadRow(_Part):
         return {dtype: verdict for dtype, verdict in follows.items() if verdict is not self.dtypes[dtype].verdict}
 
     @cached_property
+    def is_simple(self) -> bool:
+        """Whether there are dtypes, all verdicts follow from their counts, and no case is broken."""
+        return bool(self.dtypes) and not self.contradicted and not self.broken
+
+    @cached_property
     def broken(self) -> tuple[tuple[DtypeName, CaseVerdict, int], ...]:
         """How many cases of which dtypes crashed, timed out or were wrong."""
         return tuple(

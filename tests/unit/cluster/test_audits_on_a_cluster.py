@@ -6,6 +6,7 @@ The machines behind the workers are pretended ones, without torch (tests/support
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -16,13 +17,13 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.findings.store import Run
+from mpsmith.audit.findings.store import Run, now
 from mpsmith.audit.running.runner import run_audit
 from mpsmith.audit.selection import DeviceKind, Settings
 from mpsmith.cluster.auditing import audit_on_cluster
 from mpsmith.cluster.errors import ClusterError, StoppedError
 from support.dask_processes import DaskProcesses
-from support.pretended_machines import FOLDER, FULL, TORCH, contents, pretended_here
+from support.pretended_machines import CLOCK, FOLDER, FULL, TORCH, contents, pretended_here
 
 SETTINGS = Settings(device=DeviceKind.SIMULATED)
 
@@ -40,12 +41,16 @@ class Meeting:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        for pipe in ("held", "go"):
-            os.mkfifo(folder / pipe)
+        self._holding: list[str] = []
+        os.mkfifo(folder / "held")
+        self._gate = (folder / "go").open("w")
+        fcntl.flock(self._gate, fcntl.LOCK_EX)
 
     def held(self) -> tuple[int, int]:
         """Wait for a group that is held: the process ids of its session and its Dask worker."""
-        session, worker = (self.folder / "held").read_text().split()
+        if not self._holding:  # where one is late, a second one has its group too
+            self._holding = (self.folder / "held").read_text().splitlines()
+        session, worker = self._holding.pop(0).split()
         return int(session), int(worker)
 
     def release(self) -> None:
@@ -53,8 +58,9 @@ class Meeting:
         (self.folder / "released").touch()
 
     def go(self) -> None:
-        """What is held goes on."""
-        (self.folder / "go").write_text("")
+        """What is held goes on, and so does what was about to say that it is."""
+        os.open(self.folder / "held", os.O_RDONLY | os.O_NONBLOCK)
+        self._gate.close()
 
 
 @pytest.fixture
@@ -69,14 +75,30 @@ def dask(tmp_path: Path, meeting: Meeting) -> Iterator[DaskProcesses]:
         yield processes
 
 
+class Said:
+    """What an audit said so far; others can wait for a text in it."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._more = threading.Condition()
+
+    def __call__(self, text: str) -> None:
+        with self._more:
+            self._texts.append(text)
+            self._more.notify_all()
+
+    def wait_for(self, part: str) -> None:
+        """Until a text with this part was said."""
+        with self._more:
+            assert self._more.wait_for(lambda: any(part in text for text in self._texts), timeout=300), part
+
+
 def audited(
-    dask: DaskProcesses, path: Path, *, resume: bool = False, per_device: bool = False
-) -> tuple[list[Run], list[str]]:
-    said: list[str] = []
-    runs = audit_on_cluster(
-        SETTINGS, path, dask.address, resume=resume, per_device=per_device, say=said.append, patience=0.5
+    dask: DaskProcesses, path: Path, say: Said | None = None, *, resume: bool = False, per_device: bool = False
+) -> list[Run]:
+    return audit_on_cluster(
+        SETTINGS, path, dask.address, resume=resume, per_device=per_device, say=say or Said(), patience=0.5
     )
-    return runs, said
 
 
 def meanwhile(work: Callable[[], object]) -> threading.Thread:
@@ -93,26 +115,50 @@ def test_workers_are_killed_frozen_out_of_space_and_of_another_torch(
     dask.start("other", {TORCH: "2.12.0"})
     dask.start("full", {FULL: "1"})
     dask.wait(5)
-    frozen: list[int] = []
+    said = Said()
 
     def disturb() -> None:
         _, killed = meeting.held()
         os.kill(killed, signal.SIGKILL)
-        _, worker = meeting.held()  # the held group is with another worker now
-        frozen.append(worker)
-        os.kill(worker, signal.SIGSTOP)
+        said.wait_for("has gone; what it was at goes to others")
+        _, frozen = meeting.held()  # the held group is with another worker now
+        os.kill(frozen, signal.SIGSTOP)
+        said.wait_for("left out: it has torch 2.12.0, not 2.13.0 (--per-device")
+        said.wait_for("left out: OSError: [Errno 28] No space left on device")
+        meeting.held()  # with a third one
         meeting.release()
+        meeting.go()
 
     disturbing = meanwhile(disturb)
-    runs, said = audited(dask, tmp_path / "store.sqlite")
+    runs = audited(dask, tmp_path / "store.sqlite", said)
     disturbing.join()
-    assert frozen
     assert len(runs) == 1
     assert contents(tmp_path / "store.sqlite") == undisturbed
-    text = "\n".join(said)
-    assert "has gone; what it was at goes to others" in text
-    assert "left out: it has torch 2.12.0, not 2.13.0 (--per-device" in text
-    assert "left out: OSError: [Errno 28] No space left on device" in text
+
+
+def test_a_worker_is_cut_off_and_all_clocks_are_off(
+    dask: DaskProcesses, meeting: Meeting, tmp_path: Path, undisturbed: dict[int, object]
+) -> None:
+    for name in ("one", "two"):
+        dask.start(name, {CLOCK: "2001-01-01T00:00:00+00:00"}, by_cable=True)
+    dask.wait(2)
+    said = Said()
+
+    def disturb() -> None:
+        _, worker = meeting.held()
+        dask.cut_off(worker)
+        said.wait_for("has gone; what it was at goes to others")
+        meeting.held()  # with the other one
+        meeting.release()
+        meeting.go()
+
+    disturbing = meanwhile(disturb)
+    began = now()
+    (run,) = audited(dask, tmp_path / "store.sqlite", said)
+    disturbing.join()
+    assert contents(tmp_path / "store.sqlite") == undisturbed
+    assert run.finished is not None
+    assert began <= run.started <= run.finished <= now()
 
 
 def test_a_killed_coordinator_is_resumed(
@@ -171,7 +217,7 @@ def test_each_kind_of_device_has_its_own_run(
     path = tmp_path / "store.sqlite"
     with pytest.raises(ClusterError, match=r"the workers differ: some have torch 2\.1"):
         audited(dask, path)
-    runs, _ = audited(dask, path, per_device=True)
+    runs = audited(dask, path, per_device=True)
     assert sorted(run.environment["torch"] for run in runs) == ["2.12.0", "2.13.0"]
     (_, _, expected, modules) = undisturbed[1]  # type: ignore[misc]
     for _, _, found, of_module in contents(path).values():

@@ -142,7 +142,7 @@ def test_a_worker_that_is_silent_has_its_batches_done_by_others(
         (Problem("no space left on device"), "no space left on device"),
         (Introduction({}, ""), "it answered something else than it was asked for"),
         (Executed((), 0.0), "it answered for other groups than it was asked for"),
-        (Executed((GroupRows(messages.GroupKey("a", "b", "", "c", "d"), {"runs": []}),), 0.0), "rows that are none"),
+        (Executed((GroupRows(messages.GroupKey("a", "b", "", "c", "d"), {"runs": []}),), 0.0), "not an answer"),
     ],
 )
 def test_a_worker_that_answers_nonsense_is_left_out(
