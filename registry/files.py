@@ -64,6 +64,10 @@ class Registry(Mapping[str, Entry]):
         block = self._entries[operator][1]
         return Place(block.path, block.key.start_mark.line + 1)
 
+    def entries_of(self, path: Path) -> dict[str, Plain]:
+        """What stands in one file, by operator."""
+        return {name: block.data for name, (_, block) in self._entries.items() if block.path == path}
+
     def fields(self, operator: str) -> dict[str, Plain]:
         """The entry's fields as they stand in the file; empty for an operator without an entry."""
         if operator not in self._entries:
@@ -225,7 +229,7 @@ def _edited(registry: Registry, path: Path, fields: Mapping[str, dict[str, Plain
     text = registry.texts.get(path)
     new = with_entries(HEADER if text is None else text, fields)
     blocks, problems = parse(new, path)
-    expected = {block.operator: block.data for block in parse(text or "", path)[0]} | dict(fields)
+    expected = {**registry.entries_of(path), **fields}
     if problems or {block.operator: block.data for block in blocks} != expected:
         listed = ", ".join(fields)
         raise RegistryError(

@@ -133,6 +133,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "targets",
         "generation",
         "suggestions",
+        "conformance_inputs",
         "conformance",
         "patched_tree",
         "patched_device",

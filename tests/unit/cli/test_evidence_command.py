@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from mpsmith.cli.evidence import app
-from support.commands import output, printed_json, refusal
+from mpsmith.evidence import collecting
+from mpsmith.evidence.collecting import Collection
+from support.commands import output, printed_json, refusal, typed
 from support.evidence_files import evidence, kernel_row, written
 
 FOUND = {"aten::mode": {"float32": {"wrong": 2}, "int64": {"passed": 1}}}
@@ -22,6 +25,23 @@ def test_a_file_is_shown_with_its_machine_and_its_failing_cases(tmp_path: Path) 
     assert "opinfo:mode:float32:1: wrong, says wrong" in text
     assert "signal 6" in text
     assert printed_json(app, "show", str(file))["machine"]["chip"] == "Apple M3 Pro"
+
+
+def test_a_collection_names_each_family_that_is_done_and_says_how_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(collection: Collection, say: Callable[[str], None], advanced: Callable[[str], None]) -> None:
+        advanced(collection.families[0])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(collecting, "collect", stopped)
+    monkeypatch.setenv("MPSMITH_KERNELS", "off")  # as the command does
+    work = tmp_path / "work"
+    ended = typed(app, "collect", "--ops", "mode,heaviside", "--work", str(work), "--out", str(tmp_path / "file"))
+    assert ended.exit_code == 130
+    assert "kernels: heaviside (1 of 2)" in ended.output
+    assert f"what had finished is in {work}: run the same command to go on" in ended.output
+    assert not (tmp_path / "file").exists()
 
 
 @pytest.mark.parametrize("command", ["show", "check", "add"])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 from itertools import cycle
 from pathlib import Path
 
 import pytest
 
+from mpsmith.evidence.device_reports import shown_devices
 from mpsmith.reports.html_page import render
 from mpsmith.reports.site.content import SiteContent
 from mpsmith.reports.site.networks import Networks
@@ -17,6 +19,7 @@ from mpsmith.reports.site.writing import write_site
 from support.audits import make_summary
 from support.axe import looked_at
 from support.browser import dumped_dom, needs_chromium
+from support.evidence_files import MARKUP, evidence, hostile_evidence, kernel_row
 
 pytestmark = needs_chromium
 
@@ -41,6 +44,9 @@ NETWORKS = Networks.model_validate(
         ],
     }
 )
+
+MODE_IS_WRONG = {"aten::mode": {"float32": {"wrong": 2}, "int64": {"passed": 3}}}
+TIMED = kernel_row("mode", "aten::mode", timing={"operator": "aten::mode", "elements": 8, "kernel": 2.0, "cpu": 1.0})
 
 # What a user does, step by step; each waits until the page shows something. What was seen goes into the title.
 STEPS = """
@@ -78,7 +84,8 @@ addEventListener("load", () => setTimeout(() => steps().catch(failed).finally(do
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     summary = make_summary(folder / "store.sqlite")
-    write_site(SiteContent(summary, traces=[TRACE], networks=NETWORKS), folder / "pages")
+    sent = shown_devices([evidence(MODE_IS_WRONG, kernels=[TIMED]), evidence(simulated=True), hostile_evidence()])
+    write_site(SiteContent(summary, traces=[TRACE], networks=NETWORKS, devices=sent), folder / "pages")
     (folder / "pages" / "one.html").write_text(render(summary), encoding="utf-8")
     return folder / "pages"
 
@@ -229,6 +236,7 @@ def test_tables_of_a_page_are_sorted_and_narrowed(site: Path) -> None:
 def test_every_page_can_be_read_by_anybody_in_narrow_windows_and_in_the_dark_too(site: Path) -> None:
     """The rules of axe-core: contrast, names of what can be used, order of headings, regions, keys that reach all."""
     names = sorted(path.name for path in site.glob("*.html") if not path.name.startswith("driven-"))
+    names += ["operators/mode.html", "operators/relu.html"]  # with what devices say of them, and without
     windows = cycle([(400, "dark"), (1280, "light"), (400, "light"), (1280, "dark")])
     views = [(name, *window) for name, window in zip(names, windows, strict=False)]
     looks = looked_at(site, views)
@@ -236,3 +244,19 @@ def test_every_page_can_be_read_by_anybody_in_narrow_windows_and_in_the_dark_too
     assert [(look.page, look.width, each) for look in looks for each in look.violations] == []
     assert [(look.page, look.width) for look in looks if look.scrolls] == []
     assert min(look.passes for look in looks) > 10
+
+
+def test_markup_in_evidence_becomes_no_element(site: Path) -> None:
+    """An image that cannot be loaded would run its script; scripts of the page narrow the table by what it holds."""
+    steps = """
+    const field = document.querySelector("input[data-narrows]");
+    if (field) {
+      field.value = "img";
+      field.dispatchEvent(new Event("input"));
+    }
+    tell(all("main img, main script").length, document.querySelector("main").textContent.includes(%s));
+    """
+    pages = [site / "devices.html", site / "operators" / "mode.html", *site.glob("device-apple-img*.html")]
+    assert len(pages) == 3
+    for page in pages:
+        assert seen(page, steps % json.dumps(MARKUP)) == ["0/true"], page.name

@@ -6,7 +6,6 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,10 +17,9 @@ from mpsmith.reports.site.content import SiteContent
 from mpsmith.reports.site.devices import file_names
 from mpsmith.reports.site.writing import files, write_site
 from support.audits import make_summary
-from support.evidence_files import NOW, evidence, evidence_data, kernel_row
+from support.evidence_files import NOW, evidence, hostile_evidence, kernel_row
 
 WRONG, PASSES = ({"aten::mode": {"float32": {verdict: 2}}} for verdict in ("wrong", "passed"))
-MARKUP = "<img src=x onerror=alert(1)>"
 
 
 @pytest.fixture
@@ -125,22 +123,9 @@ def test_a_device_that_sent_a_file_has_a_page(summary: AuditSummary) -> None:
     assert simulated.count("SIMULATED") > 3
 
 
-def hostile() -> EvidenceFile:
-    """Evidence that nothing speaks against and that has markup wherever a text is free."""
-    data: dict[str, Any] = evidence_data(WRONG, chip=f"Apple {MARKUP}", release=f"15{MARKUP}", build=MARKUP)
-    data["machine"] |= {"torch": "2.13.0</td><script>", "variables": {"PYTORCH_MPS_X": MARKUP}}
-    data["audit"]["failing"]["opinfo:mode:float32"][0]["message"] = f"`{MARKUP}` </script> --> ]]>"
-    data["audit"] |= {"samples": MARKUP, "ops": [MARKUP]}
-    data["audit"]["overloads"]["aten::mode"]["through"] = [MARKUP]
-    failed = {"failed": 1, "failures": [{"what": MARKUP, "reason": MARKUP}], "checks": [MARKUP]}
-    ended = kernel_row("sort", "aten::sort", ended=MARKUP, untimed=MARKUP)
-    data["kernels"] = [kernel_row("mode", "aten::mode", **failed), ended]
-    return EvidenceFile.model_validate(data)
-
-
 def test_markup_in_evidence_stays_text_on_every_page(summary: AuditSummary) -> None:
-    assert problems_of(hostile(), NOW) == []
-    usual, found = pages(summary), pages(summary, hostile())
+    assert problems_of(hostile_evidence(), NOW) == []
+    usual, found = pages(summary), pages(summary, hostile_evidence())
     changed = [name for name, text in found.items() if usual.get(name) != text]
     assert {"devices.html", "operators/mode.html"} < set(changed)
     shown = "&lt;img src=x onerror=alert(1)&gt;"

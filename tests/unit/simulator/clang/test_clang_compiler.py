@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.simulator.clang import Clang, CompilerMissingError, installed, locate, messages
+from mpsmith.simulator.clang import (
+    Clang,
+    CompilerLimitError,
+    CompilerMissingError,
+    Limits,
+    installed,
+    locate,
+    messages,
+)
 from mpsmith.simulator.clang.compiler import PLAIN_MESSAGES
 
 
@@ -39,6 +47,13 @@ def test_another_compiler_is_another_identity(tmp_path: Path) -> None:
 def test_a_program_that_does_not_start_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(CompilerMissingError, match="does not start"):
         Clang(package(tmp_path, "0.17.0")).run("clang", "--version")
+
+
+def test_a_program_that_never_ends_uses_up_its_processor_time(tmp_path: Path) -> None:
+    spinning = package(tmp_path, "0.17.0", b"#!/bin/sh\nwhile :; do :; done\n")
+    (spinning / "zig").chmod(0o755)
+    with pytest.raises(CompilerLimitError, match="more than 1 s of processor time"):
+        Clang(spinning).run("clang", limits=Limits(seconds=3600, memory=1 << 30, processor_seconds=1))
 
 
 def test_source_from_standard_input_and_its_messages() -> None:

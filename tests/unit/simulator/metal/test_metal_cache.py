@@ -7,14 +7,17 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("ziglang")
 
-from mpsmith.simulator.clang import BuildCache, installed
-from mpsmith.simulator.metal import compiler
+from mpsmith.simulator.clang import BuildCache, Clang, InternalCompilerError, ToolRun, installed
+from mpsmith.simulator.metal import MetalSyntaxError, compiler
 from mpsmith.simulator.metal.compiler import metal_cache_folder
+from mpsmith.simulator.metal.includes import with_includes
+from mpsmith.simulator.metal.translation import Translation, translate_and_build
 
 PROGRAM = """
 import numpy as np
@@ -48,6 +51,65 @@ def test_two_clones_share_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert metal.build("int three() { return 3; }", "fast")
         with (clone / "msl" / "kernel.h").open("a") as header:
             header.write("// changed after it was precompiled\n")
+
+
+ONE = "kernel void {name}(device float* a, uint i [[thread_position_in_grid]]) {{ a[i] = {value}; }}\n"
+COMPILES = ("-c", "-fsyntax-only")
+
+
+class CountedClang(Clang):
+    """The installed compiler, which keeps what it was asked to compile: not the preprocessor, not the linker."""
+
+    compiled: list[str] = []  # noqa: RUF012  (of a frozen dataclass, emptied by the test)
+
+    def run(self, tool: str, *arguments: str, **keywords: Any) -> ToolRun:
+        """Run it and remember how it was asked to compile."""
+        self.compiled.extend(word for word in arguments if word in COMPILES)
+        return super().run(tool, *arguments, **keywords)
+
+
+class TestOneKernel:
+    """What Inductor generates is a kernel a program: the check of such a program builds it."""
+
+    @staticmethod
+    def translated(source: str, cache: Path) -> tuple[Translation, compiler.MetalCompiler, list[str]]:
+        shared = compiler.default_compiler()
+        counted = CountedClang(installed().folder)
+        metal = compiler.MetalCompiler(counted, BuildCache(cache))
+        metal._headers["fast"] = shared._precompiled("fast")
+        counted.compiled.clear()
+        return translate_and_build(with_includes(source), metal), metal, list(counted.compiled)
+
+    def test_is_compiled_once_and_kept_built(self, tmp_path: Path) -> None:
+        translation, metal, compiled = self.translated(ONE.format(name="k", value="i"), tmp_path)
+        assert compiled == ["-c"]
+        assert metal.cache.find(translation.key_of("k", "fast"), ".so") is not None
+
+    def test_two_are_checked_and_built_when_they_are_asked_for(self, tmp_path: Path) -> None:
+        source = ONE.format(name="k", value="i") + ONE.format(name="l", value="2 * i")
+        translation, metal, compiled = self.translated(source, tmp_path)
+        assert compiled == ["-fsyntax-only"]
+        assert metal.cache.find(translation.key_of("k", "fast"), ".so") is None
+
+    def test_that_does_not_compile_is_refused_with_its_line(self, tmp_path: Path) -> None:
+        with pytest.raises(MetalSyntaxError, match=r"program_source:1:\d+: error: use of undeclared identifier 'j'"):
+            self.translated(ONE.format(name="k", value="j"), tmp_path)
+        assert not list(tmp_path.rglob("*.so"))
+
+
+def test_a_compiler_that_is_killed_refuses_nothing(tmp_path: Path) -> None:
+    """Without a reason the source is not to blame, whichever step it was that ended."""
+    (tmp_path / "zig").write_text("#!/bin/sh\necho 'LLVM ERROR: out of memory' >&2\nkill -9 $$\n")
+    (tmp_path / "zig").chmod(0o755)
+    metal = compiler.MetalCompiler(Clang(tmp_path), BuildCache(tmp_path / "cache"))
+    metal._headers["fast"] = tmp_path
+    for step in (
+        lambda: metal.preprocess(with_includes("kernel void k() {}")),
+        lambda: metal.check("int x;", "fast"),
+        lambda: metal.check_and_build("int x;", "fast"),
+    ):
+        with pytest.raises(InternalCompilerError, match="without a reason: LLVM ERROR: out of memory"):
+            step()
 
 
 def test_the_cache_is_where_the_user_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

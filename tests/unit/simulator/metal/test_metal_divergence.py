@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable
-from dataclasses import dataclass
+import re
 
 import numpy as np
 import pytest
@@ -13,109 +11,16 @@ from numpy.typing import NDArray
 pytest.importorskip("ziglang")
 
 from mpsmith.simulator import metal
-
-Lanes = NDArray[np.int64]
-Mask = NDArray[np.bool_]
-LANE = np.arange(32)
-
-
-def active_sum(v: Lanes, active: Mask) -> Lanes:
-    return np.full(32, v[active].sum() & 1023)
-
-
-def scan(v: Lanes, active: Mask) -> Lanes:
-    return np.cumsum(np.where(active, v, 0)) & 255
-
-
-# What lanes do together: Metal, and what it means for the active lanes.
-STEPS: dict[str, Callable[[Lanes, Mask], Lanes]] = {
-    "v = simd_sum(v) & 1023;": active_sum,
-    "v = simd_max(v) ^ lane;": lambda v, active: v[active].max() ^ LANE,
-    "v = simd_prefix_inclusive_sum(v) & 255;": scan,
-    "v = simd_shuffle_xor(v, 1) + 1;": lambda v, active: np.where(active[LANE ^ 1], v[LANE ^ 1], 0) + 1,
-    "v = total(v);": active_sum,
-    "v += 3;": lambda v, active: v + 3,
-}
-CONDITIONS: dict[str, Callable[[Lanes], Mask]] = {
-    "lane % 2 == 0": lambda v: LANE % 2 == 0,
-    "lane < 10": lambda v: LANE < 10,
-    "(v & 1) == 1": lambda v: (v & 1) == 1,
-    "lane % 3 == 1": lambda v: LANE % 3 == 1,
-}
-COUNTS: dict[str, Lanes] = {"3": np.full(32, 3), "lane % 3 + 1": LANE % 3 + 1}
-
-
-@dataclass(frozen=True)
-class Branch:
-    condition: str
-    then: list[Node]
-    otherwise: list[Node]
-
-
-@dataclass(frozen=True)
-class Loop:
-    count: str
-    body: list[Node]
-
-
-Node = str | Branch | Loop
-
-
-def grow(rng: random.Random, depth: int) -> list[Node]:
-    kind = rng.random()
-    if depth == 0 or kind < 0.25:
-        return [rng.choice(list(STEPS))]
-    if kind < 0.6:
-        then = grow(rng, depth - 1) + grow(rng, depth - 1)
-        return [Branch(rng.choice(list(CONDITIONS)), then, grow(rng, depth - 1))]
-    return [Loop(rng.choice(list(COUNTS)), grow(rng, depth - 1))]
-
-
-def write(nodes: list[Node], level: int = 1) -> str:
-    parts = []
-    for node in nodes:
-        if isinstance(node, str):
-            parts.append(node)
-        elif isinstance(node, Branch):
-            then, otherwise = write(node.then, level + 1), write(node.otherwise, level + 1)
-            parts.append(f"if ({node.condition}) {{\n{then}\n}} else {{\n{otherwise}\n}}")
-        else:
-            k = f"k{level}"
-            parts.append(f"for (int {k} = 0; {k} < {node.count}; {k}++) {{\n{write(node.body, level + 1)}\n}}")
-    return "\n".join(parts)
-
-
-def run_in_step(nodes: list[Node], v: Lanes, active: Mask) -> Lanes:
-    for node in nodes:
-        if not active.any():
-            return v
-        if isinstance(node, str):
-            v = np.where(active, STEPS[node](v, active), v)
-        elif isinstance(node, Branch):
-            taken = CONDITIONS[node.condition](v)
-            v = run_in_step(node.then, v, active & taken)
-            v = run_in_step(node.otherwise, v, active & ~taken)
-        else:
-            for turn in range(int(COUNTS[node.count].max())):
-                v = run_in_step(node.body, v, active & (COUNTS[node.count] > turn))
-    return v
+from mpsmith.simulator.metal.rewriter import rewrite
+from support.diverging_programs import LANE, program
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_random_programs(seed: int) -> None:
-    rng = random.Random(seed)
-    nodes = [node for _ in range(3) for node in grow(rng, 3)]
-    library = metal.compile(
-        "#include <metal_stdlib>\nusing namespace metal;\n"
-        "int total(int x) { return simd_sum(x) & 1023; }\n"
-        "kernel void k(device int* out, device const int* x, uint i [[thread_position_in_grid]],"
-        f" uint l [[thread_index_in_simdgroup]]) {{\nint lane = l, v = x[i];\n{write(nodes)}\nout[i] = v;\n}}\n",
-        mode="schedules",
-    )
-    x = np.random.default_rng(seed).integers(0, 50, 32).astype(np.int32)
+    source, x, expected = program(seed)
     out = np.zeros(32, np.int32)
-    library.k(out, x)
-    np.testing.assert_array_equal(out, run_in_step(nodes, x.astype(np.int64), np.ones(32, bool)))
+    metal.compile(source, mode="schedules").run(out, x)
+    np.testing.assert_array_equal(out, expected)
 
 
 def lanes(body: str, helpers: str = "") -> NDArray[np.int32]:
@@ -178,3 +83,55 @@ def test_switch_while_and_do() -> None:
     first = np.array([sizes[0], 2 * sizes[1] + 1, 1])[LANE % 3]
     loop = np.array([0, 100 * (32 - sizes[0]), 100 * (32 - sizes[0] + sizes[2])])[LANE % 3]
     np.testing.assert_array_equal(lanes(body), first + loop + 320000)
+
+
+class TestMeetings:
+    """Where the lanes of a GPU meet: what is put into the source."""
+
+    @staticmethod
+    def rewritten(body: str, helpers: str = "") -> str:
+        text = rewrite(f"{helpers} kernel void k(device int* out, uint lane) {{ {body} }}").body
+        return re.sub(r"\s+", " ", re.sub(r"(msl_\w+?)_\d+", r"\1", text))
+
+    def test_a_loop_without_operations_is_met_behind_it_and_not_inside(self) -> None:
+        text = self.rewritten("int s = 0; while (s < lane) s++; s = 2; s = simd_sum(s);")
+        assert "{ msl_company msl_company; int s = 0; while (s < lane) s++; s = 2; msl_company.meet(); s =" in text
+        assert text.count(".meet()") == 1
+
+    def test_where_nothing_parts_the_lanes_none_wait(self) -> None:
+        text = self.rewritten("float s = float(lane) * 2; s = simd_sum(s); s = simd_max(s); out[0] = s;")
+        assert "msl_company" not in text
+
+    def test_lanes_that_stay_behind_a_return_are_a_company_of_their_own(self) -> None:
+        text = self.rewritten("if (lane > 3) return; out[lane] = simd_sum(1); if (lane > 1) return;")
+        assert "{ msl_leaving msl_leaving(msl_company); if (lane > 3) return; } msl_company.part(); out" in text
+        assert text.count("msl_leaving ") == 1, "behind the last operation nobody waits"
+
+    def test_every_turn_and_branch_has_its_own_company(self) -> None:
+        text = self.rewritten("for (int i = 0; i < 4; i++) { if (i == lane) continue; out[i] = simd_sum(i); }")
+        assert "msl_region msl_turn; msl_company msl_company; { msl_leaving msl_leaving(msl_company); if" in text
+        nested = self.rewritten("if (lane < 9) { while (out[lane]) {} simd_sum(1); } else simd_sum(2);")
+        assert "if (lane < 9) { msl_company msl_company; while (out[lane]) {} msl_company.meet(); simd_sum" in nested
+
+    def test_conditions_that_part_lanes_are_met_before_they_are_used(self) -> None:
+        helper = "bool f(int x) { return x > 2; }"
+        branch = self.rewritten("if (lane < 3 || f(lane)) simd_sum(1);", helper)
+        assert "if (msl_region.meet((bool)(lane < 3 || f(lane)))) simd_sum" in branch
+        turn = self.rewritten("for (int i = 0; i < 2 && f(i); i++) { simd_sum(1); }", helper)
+        assert "int i = 0;msl_together(msl_here(), (bool)( i < 2 && f(i))); i++" in turn
+        until = self.rewritten("do { simd_sum(1); } while (f(lane));", helper)
+        assert "while (msl_together(msl_here(), (bool)(f(lane))))" in until
+        assert "msl_together" not in self.rewritten("while (bool b = f(lane)) { simd_sum(1); }", helper)
+
+    def test_what_is_exchanged_is_known_to_all(self) -> None:
+        assert "simd_shuffle(msl_together(msl_here(), lane ? 1 : 2), 3)" in self.rewritten(
+            "out[0] = simd_shuffle(lane ? 1 : 2, 3);"
+        )
+        assert "simd_sum(vec<int, 2>(1, 2))" in self.rewritten("simd_sum(vec<int, 2>(1, 2));")
+
+    def test_labels_have_nothing_in_front_of_them(self) -> None:
+        text = self.rewritten(
+            "switch (lane) { case 0: while (out[0]) {} simd_sum(1); break; default: { f(); simd_sum(2); } }"
+        )
+        assert "{ case 0: while (out[0]) {} simd_sum(1)" in text
+        assert "default: { msl_company msl_company; f(); msl_company.meet(); simd_sum" in text

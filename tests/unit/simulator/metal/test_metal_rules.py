@@ -57,9 +57,15 @@ STATIC = {
     ),
     "buffer without number": Bad("bad-attribute", "needs a number", "kernel void k(device int* a [[buffer(n)]]) {}"),
     "buffer 31": Bad("too-many-buffers", "buffers 0 to 30", "kernel void k(device int* a [[buffer(31)]]) {}"),
-    "recursion": Bad("no-recursion", "'f' calls itself", "int f(int n) {\n  return n ? f(n - 1) : 0; }", 2),
+    "recursion": Bad(
+        "recursion", "'f' calls itself", "int f(int n) {\n  return n ? f(n - 1) : 0; }", 2, severity="warning"
+    ),
     "mutual recursion": Bad(
-        "no-recursion", "calls itself", "int g(int);\nint f(int n) { return g(n); }\nint g(int n) { return f(n); }", 2
+        "recursion",
+        "calls itself",
+        "int g(int);\nint f(int n) { return g(n); }\nint g(int n) { return f(n); }",
+        2,
+        severity="warning",
     ),
     "threadgroup memory": Bad(
         "too-much-threadgroup-memory",
@@ -268,6 +274,23 @@ def test_accesses_outside_of_an_argument(name: str) -> None:
     np.testing.assert_array_equal(a, floats(10))  # nothing was written
 
 
+WORDS = (
+    "kernel void k(device ushort* a, constant uint& one, uint i [[thread_position_in_grid]]) {"
+    " atomic_fetch_add_explicit((device atomic_uint*)a + i, one, memory_order_relaxed); }"
+)
+
+
+def test_an_atomic_operation_on_half_a_word_takes_the_word_behind_the_end_too() -> None:
+    """As torch's addition of halves and bytes does; it leaves the other half as it was."""
+    a = np.zeros(5, np.uint16)
+    call(WORDS, a, 1, threads=3)
+    np.testing.assert_array_equal(a, [1, 0, 1, 0, 1])
+    with pytest.raises(RuntimeError, match=r"out of bounds .* past the end of argument 0 \('a'\)"):
+        call(WORDS, a, 1, threads=4)
+    with pytest.raises(RuntimeError, match=r"the kernel wrote 0 bytes past the end of argument 0 \('a'\)"):
+        call(WORDS, a, 1 << 16, threads=3)
+
+
 def test_store_outside_of_an_argument_is_an_error_in_fast_mode_too() -> None:
     neighbours = floats(64)
     a = neighbours[16:26]  # a store past its end would land in memory that Python owns
@@ -360,6 +383,26 @@ def test_too_large_thread_arrays_are_an_error_not_a_crash() -> None:
     source = body("float big[100000]; for (int k = 0; k < 100000; k++) big[(k * 7 + i) % 100000] = k; a[i] = big[i];")
     with pytest.raises(RuntimeError, match="stack overflow"):
         call(source, floats(4), floats(4), mode="fast")
+
+
+# Fibonacci's numbers, so that no compiler makes a loop of it.
+RECURSIVE = """int other(int);
+int f(int n) { return n < 2 ? n : f(n - 1) + other(n); }
+int other(int n) { return f(n - 2); }
+"""
+
+
+@pytest.mark.parametrize("mode", ["fast", "checked"])
+def test_functions_that_call_each_other_run(mode: metal.Mode) -> None:
+    a = floats(8)
+    call(RECURSIVE + body("a[i] = f(int(b[i]));"), a, floats(8), mode=mode)
+    assert a.tolist() == [0, 1, 1, 2, 3, 5, 8, 13]
+
+
+def test_recursion_without_an_end_is_an_error_not_a_crash() -> None:
+    source = "int f(int n, device float* a) { a[n & 3] = n; return f(n + 1, a) * 3 + f(n + 2, a); }\n"
+    with pytest.raises(RuntimeError, match="stack overflow"):
+        call(source + body("a[i] = f(int(b[i]), a);"), floats(4), floats(4), mode="fast")
 
 
 def test_null_for_an_argument_that_is_not_passed() -> None:
