@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
+from threading import Barrier
 from types import FrameType
 from typing import Any
 
@@ -40,7 +41,7 @@ Inputs = tuple[tuple[Any, ...], dict[str, Any]]
 
 LARGEST = 5_000
 REPETITIONS = 200
-# Two threads go on until both have made so many calls: one may be far ahead before the other is started at all.
+# Two threads go on until both have made so many calls: one may be far ahead of the other.
 CALLS_OF_A_THREAD = 20
 MOST_CALLS_OF_A_THREAD = 200
 # Python files that are no kernels: the auditor's own and torch's.
@@ -194,12 +195,14 @@ class FromTwoThreads(_Repetition):
         if not on_device((first, other)):
             return [expected, [SAME, SAME]]
         made = [0, 0]
+        both_are_there = Barrier(2)  # on a busy machine the first could be through before the other begins
 
         def goes_on(thread: int, calls: int) -> bool:
             made[thread] = calls
             return min(made) < CALLS_OF_A_THREAD and calls < MOST_CALLS_OF_A_THREAD
 
         def repeat(thread: int, inputs: Inputs) -> str:
+            both_are_there.wait()
             try:
                 with giving_way():
                     return repeated(lambda: self._run(inputs), expected[thread], lambda calls: goes_on(thread, calls))
