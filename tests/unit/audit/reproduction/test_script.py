@@ -124,7 +124,7 @@ def test_a_form_of_a_call_is_written_as_what_it_does(form_cases: list[tuple[Grou
             continue
         if expected == SOUND:
             expected = attrgetter(key.operator)(torch)(*case.args, **case.kwargs)
-        # A form judges what surrounds an output with zeros in the output's place; the script shows the storage as it is.
+        # A form judges what surrounds an output with zeros in its place; the script shows the storage as it is.
         count = 1 if "out=" in case.title or case.title == "in place" else len(tensors(expected))
         torch.testing.assert_close(shown[:count], tensors(expected)[:count], equal_nan=True)
 
