@@ -97,9 +97,9 @@ class FindingsOfDevices:
     """
 
     def __init__(self) -> None:
-        self._newest: defaultdict[DeviceFamily, dict[str, tuple[datetime, OperatorFinding]]] = defaultdict(dict)
+        self._files: defaultdict[DeviceFamily, list[tuple[datetime, dict[str, OperatorFinding]]]] = defaultdict(list)
         self._summed: dict[tuple[object, ...], tuple[list[OverloadRow], OperatorFinding]] = {}
-        self._dated: defaultdict[str, dict[int, OperatorFinding]] = defaultdict(dict)
+        self._before: tuple[Rows, dict[str, OperatorFinding]] = {}, {}
 
     def add(self, evidence: EvidenceFile) -> None:
         """Take one file in."""
@@ -107,24 +107,36 @@ class FindingsOfDevices:
 
     def add_rows(self, kind: DeviceFamily, collected: datetime, rows: Rows) -> None:
         """Take in what a device of this kind showed; of two that are as old the later one counts."""
-        found = self._newest[kind]
-        day = f"{collected:%Y-%m-%d}"
-        dated = self._dated[day]
-        for operator, names in _by_operator(tuple(rows)).items():
-            known = found.get(operator)
-            if known is None or collected >= known[0]:
-                finding = self._summed_up(names, [rows[name] for name in names])
-                of_day = dated.get(id(finding))
-                if of_day is None:
-                    of_day = dated[id(finding)] = replace(finding, day=day)
-                found[operator] = collected, of_day
+        by_operator = _by_operator(tuple(rows))
+        before, found = self._before
+        operators: Iterable[str] = by_operator
+        if before.keys() == rows.keys():  # as files mostly are: what they have in common was summed up for the last one
+            operators = dict.fromkeys(_operator_of(name) for name, row in rows.items() if before[name] is not row)
+            found = dict(found)
+        else:
+            found = {}
+        for operator in operators:
+            names = by_operator[operator]
+            found[operator] = self._summed_up(names, [rows[name] for name in names])
+        self._before = rows, found
+        self._files[kind].append((collected, found))
 
     def findings(self) -> Findings:
         """For each kind of device, each operator's newest finding; kinds and operators in order."""
-        return {
-            kind: {operator: finding for operator, (_, finding) in sorted(self._newest[kind].items())}
-            for kind in sorted(self._newest)
-        }
+        dated: defaultdict[str, dict[int, OperatorFinding]] = defaultdict(dict)
+        findings: Findings = {}
+        for kind in sorted(self._files):
+            newest: dict[str, OperatorFinding] = {}
+            for collected, found in sorted(self._files[kind], key=lambda file: file[0]):
+                day = f"{collected:%Y-%m-%d}"
+                of_day = dated[day]
+                for operator, finding in found.items():
+                    known = of_day.get(id(finding))
+                    if known is None:
+                        known = of_day[id(finding)] = replace(finding, day=day)
+                    newest[operator] = known
+            findings[kind] = dict(sorted(newest.items()))
+        return findings
 
     def _summed_up(self, names: tuple[str, ...], rows: list[OverloadRow]) -> OperatorFinding:
         """The finding, without a day. The rows are kept beside it, so that none can take the place of another."""
@@ -154,8 +166,12 @@ def _by_operator(overloads: tuple[str, ...]) -> Mapping[str, tuple[str, ...]]:
     """The names of overloads by their operators."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for name in overloads:
-        found[name.partition(".")[0]].append(name)
+        found[_operator_of(name)].append(name)
     return {operator: tuple(names) for operator, names in found.items()}
+
+
+def _operator_of(overload: str) -> str:
+    return overload.partition(".")[0]
 
 
 def _finding(names: Sequence[str], rows: Sequence[OverloadRow]) -> OperatorFinding:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -90,6 +91,7 @@ def parse(text: str, path: Path) -> tuple[list[Block], list[Problem]]:
     return blocks, reader.problems
 
 
+@lru_cache(maxsize=64)  # an edit reads each file several times; nobody changes a node
 def compose(text: str) -> yaml.Node | None:
     """The document's tree of nodes with their places; None for an empty one. Raises yaml.YAMLError.
 

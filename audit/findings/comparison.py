@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter
+from contextlib import closing
 from dataclasses import dataclass, field
 
 from ..group import GroupKey
 from ..verdicts import CaseVerdict
-from .store import Run, Store
+from .store import BY_NAME, Run, Store, address_to_read, clear_errors
 
 
 @dataclass(frozen=True)
@@ -57,39 +59,71 @@ class RunComparison:
         return Counter(difference.kind for difference in self.differences)
 
 
+# The groups of one side by name, each with the group of that name on the other side, if it has one.
+_PAIRS = f"""
+CREATE TABLE {{table}} AS
+SELECT g.id AS mine, o.id AS theirs, g.source, g.operator, g.variant, g.dtype, g.mode
+FROM {{mine}}.groups g LEFT JOIN {{theirs}}.groups o ON o.run = ? AND o.source = g.source AND o.operator = g.operator
+    AND o.variant = g.variant AND o.dtype = g.dtype AND o.mode = g.mode
+WHERE g.run = ? ORDER BY {BY_NAME}
+"""
+_NUMBER_OF_CASES = "SELECT count(*) FROM {table} p CROSS JOIN {mine}.cases c ON c.group_id = p.mine"
+_KEY = "p.source, p.operator, p.variant, p.dtype, p.mode, c.position"
+_OTHER_ROWS = f"""
+SELECT {_KEY}, c.verdict, n.verdict, n.inputs <> c.inputs
+FROM old p CROSS JOIN before.cases c ON c.group_id = p.mine
+    LEFT JOIN after.cases n ON n.group_id = p.theirs AND n.position = c.position
+WHERE n.id IS NULL OR n.verdict <> c.verdict OR n.inputs <> c.inputs ORDER BY p.rowid, c.position
+"""
+_ONLY_AFTER = f"""
+SELECT {_KEY}, NULL, c.verdict, NULL FROM new p CROSS JOIN after.cases c ON c.group_id = p.mine
+WHERE NOT EXISTS (SELECT 1 FROM before.cases o WHERE o.group_id = p.theirs AND o.position = c.position)
+ORDER BY p.rowid, c.position
+"""
+
+
 def compare_runs(before: tuple[Store, Run], after: tuple[Store, Run]) -> RunComparison:
     """Compare what two audits recorded of every case; a case is known by its group and position.
 
     Cases that differ in their inputs are differences too, whatever their verdicts: they are not the same case.
+    SQLite compares: only the rows that differ are fetched.
     """
-    old, new = (store.verdicts(run.id) for store, run in (before, after))
-    comparison = RunComparison(sum(map(len, old.values())), sum(map(len, new.values())))
-    for group, cases in old.items():
-        others = new.get(group, {})
-        if cases == others:
-            comparison.same += len(cases)
-            continue
-        for position, (verdict, inputs) in cases.items():
-            other = others.get(position)
-            if other == (verdict, inputs):
-                comparison.same += 1
-            else:
-                comparison.differences.append(_difference(group, position, (verdict, inputs), other))
-    comparison.differences += [
-        _difference(group, position, None, case)
-        for group, cases in new.items()
-        for position, case in cases.items()
-        if position not in old.get(group, {})
-    ]
-    return comparison
+    with closing(sqlite3.connect(":memory:", uri=True)) as connection:
+        for name, (store, _) in (("before", before), ("after", after)):
+            with clear_errors(store.path):
+                connection.execute(f"ATTACH ? AS {name}", (address_to_read(store.path),))
+        with clear_errors(f"{before[0].path} or {after[0].path}"):
+            return _compared(connection, before[1].id, after[1].id)
+
+
+def _compared(connection: sqlite3.Connection, before: int, after: int) -> RunComparison:
+    counts = []
+    for table, mine, theirs, runs in (
+        ("old", "before", "after", (after, before)),
+        ("new", "after", "before", (before, after)),
+    ):
+        names = {"table": table, "mine": mine, "theirs": theirs}
+        connection.execute(_PAIRS.format(**names), runs)
+        counts += connection.execute(_NUMBER_OF_CASES.format(**names)).fetchone()
+    differences = [_difference(*row) for query in (_OTHER_ROWS, _ONLY_AFTER) for row in connection.execute(query)]
+    changed = sum(difference.before is not None for difference in differences)
+    return RunComparison(counts[0], counts[1], counts[0] - changed, differences)
 
 
 def _difference(
-    group: GroupKey, position: int, before: tuple[str, str] | None, after: tuple[str, str] | None
+    source: str,
+    operator: str,
+    variant: str,
+    dtype: str,
+    mode: str,
+    position: int,
+    before: str | None,
+    after: str | None,
+    inputs_differ: int | None,
 ) -> CaseDifference:
     return CaseDifference(
-        group.label_of(position),
-        CaseVerdict(before[0]) if before else None,
-        CaseVerdict(after[0]) if after else None,
-        inputs_differ=before is not None and after is not None and before[1] != after[1],
+        GroupKey(source, operator, variant, dtype, mode).label_of(position),
+        CaseVerdict(before) if before else None,
+        CaseVerdict(after) if after else None,
+        inputs_differ=bool(inputs_differ),
     )

@@ -232,8 +232,8 @@ def now() -> str:
 
 
 @contextmanager
-def clear_errors(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into one line that names the file and what to do next."""
+def clear_errors(path: Path | str) -> Iterator[None]:
+    """Turn SQLite's errors into one line that names the file, or files, and what to do next."""
     try:
         yield
     except sqlite3.DatabaseError as error:
@@ -570,24 +570,6 @@ class Store:
                     standing=Firmness(standing) if standing else None,
                 )
 
-    def verdicts(self, run: int) -> dict[GroupKey, dict[int, tuple[str, str]]]:
-        """Of each group, in the order of names, the verdict and the inputs of its cases by position: nothing else."""
-        with clear_errors(self.path):
-            groups = self._connection.execute(
-                f"SELECT g.id, g.source, g.operator, g.variant, g.dtype, g.mode FROM groups g WHERE g.run = ?"
-                f" ORDER BY {BY_NAME}",
-                (run,),
-            ).fetchall()
-            by_group: dict[int, dict[int, tuple[str, str]]] = {number: {} for number, *_ in groups}
-            cursor = self._connection.execute(
-                "SELECT c.group_id, c.position, c.verdict, c.inputs FROM cases c JOIN groups g ON g.id = c.group_id"
-                " WHERE g.run = ? ORDER BY c.group_id, c.position",
-                (run,),
-            )
-            for group, position, verdict, inputs in cursor:
-                by_group[group][position] = (sys.intern(verdict), inputs)
-        return {GroupKey(*key): by_group[number] for number, *key in groups if by_group[number]}
-
     def case_counts(self, run: int) -> Iterator[CaseCount]:
         """The cases of a run counted by group, verdict and grade (and by reason, where they were skipped)."""
         with clear_errors(self.path):
@@ -843,25 +825,29 @@ def _check_format(path: Path) -> None:
         raise StoreError(f"{path}: store format {version}, this mpsmith reads {FORMAT} (audit into a new file)")
 
 
-def _connect_to_read(path: Path) -> sqlite3.Connection:
-    """A connection that changes no byte of the file; beside a file that is being written it sees what is complete.
+def address_to_read(path: Path) -> str:
+    """The address under which SQLite changes no byte of the file; beside a writer it sees what is complete.
 
     SQLite reads a write-ahead store through a file of shared memory beside it. Where that cannot be made, the medium
-    cannot be written, so nobody else writes either and the store may be read as it is.
+    cannot be written, so nobody else writes either and the store may be read as it is. Raises StoreError.
     """
     address = path.absolute().as_uri()
-    connection = sqlite3.connect(f"{address}?mode=ro", uri=True, timeout=30)
     try:
-        connection.execute("SELECT count(*) FROM runs").fetchone()
+        with closing(sqlite3.connect(f"{address}?mode=ro", uri=True, timeout=30)) as connection:
+            connection.execute("SELECT count(*) FROM runs").fetchone()
     except sqlite3.OperationalError as error:
-        connection.close()
         if "unable to open" not in str(error) and "readonly" not in str(error):
             raise
         log = path.with_name(f"{path.name}-wal")
         if log.exists() and log.stat().st_size:
             raise StoreError(f"{path}: its newest rows are in {log.name}: copy both to a writable folder") from error
-        connection = sqlite3.connect(f"{address}?immutable=1", uri=True)
-        connection.execute("SELECT count(*) FROM runs").fetchone()
+        return f"{address}?immutable=1"
+    return f"{address}?mode=ro"
+
+
+def _connect_to_read(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(address_to_read(path), uri=True, timeout=30)
+    connection.execute("SELECT count(*) FROM runs").fetchone()
     return connection
 
 
