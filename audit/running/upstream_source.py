@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...errors import MpsmithError
 from ..verdicts import Grade, Outcome
-from .device import AuditedDevice
+
+if TYPE_CHECKING:
+    from .device import AuditedDevice
 
 
 @dataclass
