@@ -23,7 +23,7 @@ app = typer.Typer(
 _COMMAND = "mpsmith upstream survey --markdown"
 _HEADERS = ("family", "rows", "patch", "applies", "builds for macOS", "extension", "runs", "cases alike")
 # What needs no further word in a table.
-_FINE = ("yes", "", "no code")
+_FINE = ("yes", "", "no code", "not needed")
 NOT_A_MAC = "simulated: host code and Metal ran on this machine, not on a Mac"
 
 
@@ -58,7 +58,15 @@ def survey(
         raise typer.Exit(1)
 
 
+def _needs_none(row: FamilyRow) -> bool:
+    from ..scaffold.family_survey import UNNEEDED
+
+    return row.made == UNNEEDED
+
+
 def _in_a_word(row: FamilyRow) -> str:
+    if _needs_none(row):
+        return row.made
     return next((f"{step}: {said}" for step, said in _steps(row).items() if said not in _FINE), "proved")
 
 
@@ -94,7 +102,7 @@ def _print_page(rows: Sequence[FamilyRow]) -> None:
         f"# Finished families as patches and extensions\n\nWritten by `{_COMMAND}`. {_total(rows)}; {NOT_A_MAC}.\n"
     )
     typer.echo(tabulate(cells, headers=_HEADERS, tablefmt="pipe"))
-    unproved = [row for row in rows if not row.proved]
+    unproved = [row for row in rows if not (row.proved or _needs_none(row))]
     if unproved:
         typer.echo("\nNot proved:\n")
     for row in unproved:
@@ -102,7 +110,9 @@ def _print_page(rows: Sequence[FamilyRow]) -> None:
 
 
 def _total(rows: Sequence[FamilyRow]) -> str:
-    return f"{sum(row.proved for row in rows)} of {len(rows)} families proved"
+    unneeded = sum(_needs_none(row) for row in rows)
+    proved = f"{sum(row.proved for row in rows)} of {len(rows) - unneeded} families proved"
+    return f"{proved}, {unneeded} need no patch: the release has their kernels" if unneeded else proved
 
 
 def _short(said: str) -> str:

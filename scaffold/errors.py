@@ -13,5 +13,9 @@ class InexpressibleError(ScaffoldError):
     """A target has no way to pass a part of the operator's schema; the message names that part."""
 
 
+class NothingToPatchError(ScaffoldError):
+    """The release has kernels on mps for all that a family serves."""
+
+
 class ToolchainError(MpsmithError):
     """The compiler, headers or libraries for macOS are missing or cannot be fetched."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from ..fingerprint import fingerprint, fingerprint_of_code
 from ..kernels.runtime import catalog
 from ..kernels.verification.evidence import source_digest
-from .errors import ScaffoldError, ToolchainError
+from .errors import NothingToPatchError, ScaffoldError, ToolchainError
 from .generation.from_kernel import FamilyScaffold, package_of_patch, prepare_family
 from .generation.writing import write
 from .operators.source import Source
@@ -26,6 +26,7 @@ from .targets.upstream.family import FamilyPatch
 
 YES = "yes"
 ROWS_ALONE = "no code"
+UNNEEDED = "not needed"
 NOT_RUN = "not run"
 _PROVED = "proved.jsonl"
 # What else decides how a family's code runs.
@@ -45,7 +46,7 @@ class FamilyRow:
     Attributes:
         family: its name.
         overloads: those that get a kernel.
-        made: whether there is a patch.
+        made: whether there is a patch; `not needed` where the release has all the kernels.
         applies: whether it applies to the release, and its torchgen accepts the result.
         builds: whether its host code and Metal build for macOS.
         extension: whether the same code builds for macOS as an extension, with its registrations; `no code` for rows
@@ -65,7 +66,7 @@ class FamilyRow:
 
     @property
     def proved(self) -> bool:
-        """Whether nothing is left to do."""
+        """Whether there is a patch, and nothing is left to do."""
         steps = {self.made, self.applies, self.builds, self.runs}
         return steps == {YES} and self.extension in (YES, ROWS_ALONE)
 
@@ -86,6 +87,9 @@ def survey(source: Source, families: Iterable[str], folder: Path, *, running: bo
     for family in families:
         try:
             made = prepare_family(source, family, None, out=folder / "patches" / family, force=True)
+        except NothingToPatchError:
+            yield FamilyRow(family, made=UNNEEDED)
+            continue
         except ScaffoldError as error:
             yield FamilyRow(family, made=str(error))
             continue

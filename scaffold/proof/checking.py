@@ -14,16 +14,18 @@ from functools import cache
 from pathlib import Path
 
 from ...simulator.clang import CompilerMissingError, Diagnostic
+from ...simulator.metal import reflect
 from ..errors import ScaffoldError
 from ..manifest import Manifest, manifest_above
 from .answers import Answer, answer_key, keep, kept_answer
 from .family_launches import NOT_RUN, RUN, check_family_launches, family_of, python_of
 from .findings import has_errors
+from .forwarded_launches import check_forwarded
 from .host_code import check_host_code
 from .host_launches import check_encoders, check_launches, kernel_parameters
 from .mach_object import MachObject
 from .macos_compiler import CompilationUnit, MacosCompiler
-from .metal_sources import METAL, UNCHECKED, check_metal, kernel_names, metal_keys, metal_programs
+from .metal_sources import METAL, UNCHECKED, bundled_metal, check_metal, kernel_names, metal_keys, metal_programs
 from .patches import check_patch
 from .registrations import check_registrations, known_overloads, read_registrations
 from .signatures import signature_assertions
@@ -156,9 +158,19 @@ def _against_metal(path: Path, text: str) -> list[Diagnostic]:
     programs = [program for _, listed in embedded for program in listed]
     try:
         names = {name for file, listed in embedded for program in listed for name in kernel_names(program, file)}
+        in_tree = [(file, [file.read_text("utf-8", "replace")]) for file in bundled_metal(path, text)]
+        kernels = {
+            name: kernel
+            for file, listed in [*embedded, *in_tree]
+            for program in listed
+            for name, kernel in reflect(program, file).items()
+        }
     except CompilerMissingError:
         return findings
-    return [*findings, *check_launches(path, text, names, kernel_parameters(programs))]
+    findings += check_launches(path, text, names, kernel_parameters(programs))
+    for file, own in texts.items():
+        findings += check_forwarded(file, own, kernels)
+    return findings
 
 
 def _metal_step(findings: Sequence[Diagnostic]) -> tuple[str, ...]:
@@ -193,7 +205,7 @@ def _key(path: Path, text: str, macos: MacosCompiler | None, options: Options) -
         return answer_key(path, "metal", [*metal_keys(path, metal_programs(path, text)), *python])
     parts: list[str | bytes] = [str(options.arc)]
     parts += [key for file, programs in _metal_inside(path) for key in metal_keys(file, programs)]
-    parts += [file.read_bytes() for file in _with_local_includes(path.resolve())]
+    parts += [file.read_bytes() for file in (*_with_local_includes(path.resolve()), *bundled_metal(path, text))]
     if located := manifest_above(path):
         folder, manifest = located
         parts += [file.read_bytes() for file in _generated_headers(folder, manifest)]

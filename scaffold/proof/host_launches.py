@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from ...near_names import near
 from ...simulator.clang import Diagnostic
+from .bound_arguments import DeclaredBuffer, argument_problems, split_arguments
 
 RULE = "launch"
 # The types for which generated host code builds a kernel's name.
@@ -40,17 +40,6 @@ _STORAGE = r"(?:(?P<tensor>\w+)\.storage\(\)\.data\(\)|getMTLBufferStorage\(\s*(
 _BUFFER_OF_TENSOR = re.compile(rf"\b(?P<buffer>\w+)\s*=[^;=]*?{_STORAGE}")
 _AT_BEGINNING = re.compile(rf"\bsetBuffer:\s*(?:(?P<buffer>\w+)|[^;]*?{_STORAGE}[^;:]*?)\s+offset:\s*0\s+atIndex:")
 _BYTES = re.compile(r"\bsetBytes:\s*&(?P<name>\w+)\s+length:\s*sizeof\((?P<measured>[^()]*)\)")
-_DENSE = re.compile(r"^(?P<name>\w+)_dense$")
-
-
-@dataclass(frozen=True)
-class DeclaredBuffer:
-    """A parameter of a kernel that a buffer is bound to: its type without qualifiers, its name."""
-
-    name: str
-    type: str
-    is_pointer: bool
-    is_constant: bool
 
 
 def kernel_parameters(programs: Sequence[str]) -> dict[str, list[DeclaredBuffer]]:
@@ -62,7 +51,7 @@ def kernel_parameters(programs: Sequence[str]) -> dict[str, list[DeclaredBuffer]
     for program in programs:
         text = _COMMENT.sub(lambda match: "\n" * match[0].count("\n"), program)
         for kernel in _KERNEL.finditer(text):
-            words = [_PARAMETER.match(" ".join(part.split())) for part in _arguments(text, kernel.end() - 1)]
+            words = [_PARAMETER.match(" ".join(part.split())) for part in split_arguments(text, kernel.end() - 1)]
             bound = [word for word in words if word and word["attribute"] in ("buffer", None)]
             if all(word["index"] for word in bound):
                 bound.sort(key=lambda word: int(word["index"]))
@@ -100,7 +89,7 @@ def check_launches(
         declared = parameters.get(kernel)
         if declared is not None and arguments is not None and not unknown:
             findings += [
-                _error(path, code, place, f"{kernel}: {problem}") for problem in _problems(arguments, declared)
+                _error(path, code, place, f"{kernel}: {problem}") for problem in argument_problems(arguments, declared)
             ]
     return findings
 
@@ -154,7 +143,7 @@ def _launches(code: str) -> Iterator[tuple[int, str, bool, list[str] | None]]:
     """Where a kernel is launched, the literal of its name, whether a type is put behind it, and what is bound."""
     # `launch` is a common name: that of the generated support headers is meant.
     for match in _LAUNCH.finditer(code) if _SUPPORT.search(code) else ():
-        arguments = [argument.strip() for argument in _arguments(code, match.end() - 1)]
+        arguments = [argument.strip() for argument in split_arguments(code, match.end() - 1)]
         name = _NAME.match(arguments[1]) if len(arguments) > 2 else None
         if name:
             yield match.start(), name["stem"], bool(name["typed"]), [*arguments[3:], "static_cast<int64_t>(threads)"]
@@ -175,66 +164,17 @@ def _set_arguments(rest: str) -> list[str] | None:
         together = list(re.finditer(r"\bmtl_set(?:Args|Buffer|Bytes)\s*[<(]", part))
         first = together[0]
         return (
-            [word.strip() for word in _arguments(part, first.end() - 1)[1:]]
+            [word.strip() for word in split_arguments(part, first.end() - 1)[1:]]
             if len(together) == 1 and first[0].rstrip("(").strip() == "mtl_setArgs"
             else None
         )
     bound: dict[int, str] = {}
     for match in re.finditer(r"->setArg\s*\(", part):
-        index, *values = _arguments(part, match.end() - 1)
+        index, *values = split_arguments(part, match.end() - 1)
         if not index.strip().isdigit() or len(values) != 1:
             return None
         bound[int(index)] = values[0].strip()
     return [bound[index] for index in sorted(bound)] if bound and sorted(bound) == list(range(len(bound))) else None
-
-
-def _problems(arguments: Sequence[str], declared: Sequence[DeclaredBuffer]) -> Iterator[str]:
-    if len(arguments) != len(declared):
-        yield f"{len(arguments)} arguments are bound, and the kernel has {len(declared)} buffers"
-        return
-    known = {parameter.name for parameter in declared}
-    named = [_variable(argument) for argument in arguments]
-    # A variable may be bound twice on purpose; one that its own parameter does not get is in the wrong place.
-    in_place = {name for name, parameter in zip(named, declared, strict=True) if name == parameter.name}
-    for index, (argument, parameter) in enumerate(zip(arguments, declared, strict=True)):
-        where = f"buffer {index}, {parameter.name}"
-        dense = _DENSE.match(argument)
-        if dense and not (parameter.is_pointer and not parameter.is_constant):
-            yield f"{where}, is a number, and the tensor {argument} is bound"
-        elif dense and dense["name"] in known and dense["name"] != parameter.name:
-            yield f"{where}, is bound to {argument}, which belongs to the parameter {dense['name']}"
-        elif not dense and named[index] in known - in_place:
-            yield f"{where}, is bound to {argument}, which belongs to the parameter {named[index]}"
-        number = _number(argument)
-        if number and parameter.is_pointer:
-            yield f"{where}, points to memory, and the number {argument} is bound"
-        elif number and parameter.type in _SIZES and number not in _SIZES[parameter.type]:
-            yield f"{where}, is {parameter.type}, and {argument} is {number}"
-
-
-# What the host may bind to a number of Metal: as many bytes, of the same kind.
-_SIZES = {
-    "long": ("int64_t", "uint64_t"),
-    "ulong": ("int64_t", "uint64_t"),
-    "int": ("int32_t", "uint32_t", "int"),
-    "uint": ("int32_t", "uint32_t", "int"),
-    "float": ("float",),
-}
-
-
-def _number(argument: str) -> str:
-    """The C++ type of a number that says its own; empty for what does not."""
-    if match := re.match(r"^static_cast<(?P<type>\w+)>\(", argument):
-        return match["type"]
-    if argument == "row_length":
-        return "int64_t"
-    return "float" if re.search(r"(\.|->)to<float>\(\)|^float\(|\df$", argument) else ""
-
-
-def _variable(argument: str) -> str:
-    """The variable that is bound as a number, converted or not; empty for anything else."""
-    match = re.fullmatch(r"(?:static_cast<\w+>\()?(\w+)(?:(?:\.|->)to<\w+>\(\))?\)?", argument)
-    return match[1] if match else ""
 
 
 def _unknown(path: Path, code: str, place: int, wanted: Sequence[str], names: Collection[str]) -> list[Diagnostic]:
@@ -251,28 +191,3 @@ def _error(path: Path, code: str, place: int, message: str) -> Diagnostic:
 
 def _blank(match: re.Match[str]) -> str:
     return "\n" * match[0].count("\n")
-
-
-def _arguments(text: str, opening: int) -> list[str]:
-    """The texts between the commas of a bracket that opens there; empty where it does not close."""
-    parts: list[str] = []
-    depth, start = 0, opening + 1
-    for place in range(opening, len(text)):
-        letter = text[place]
-        if letter in "([{":
-            depth += 1
-        elif letter in ")]}":
-            depth -= 1
-            if depth == 0:
-                last = text[start:place]
-                return [*parts, last] if last.strip() or parts else []
-        elif letter == "," and depth == 1 and not _inside_template(text[start:place]):
-            parts.append(text[start:place])
-            start = place + 1
-    return []
-
-
-def _inside_template(part: str) -> bool:
-    """Whether a comma stands in template arguments: `std::pair<a, b>`, not `a < b, c`."""
-    opened = re.search(r"\w<[\w:\s*&,]*$", part)
-    return opened is not None

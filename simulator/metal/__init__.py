@@ -9,6 +9,7 @@ from .errors import MetalRuntimeError, MetalSyntaxError, MetalValueError, Undefi
 from .library import ShaderLibrary, SimulatedKernel
 from .library import compile_library as compile
 from .modes import Mode, checking, subnormals
+from .reflection import ReflectedBuffer, ReflectedKernel, reflect
 from .torch_hook import install
 
 __all__ = [
@@ -18,6 +19,8 @@ __all__ = [
     "MetalSyntaxError",
     "MetalValueError",
     "Mode",
+    "ReflectedBuffer",
+    "ReflectedKernel",
     "ShaderLibrary",
     "SimulatedKernel",
     "UndefinedLanesError",
@@ -26,5 +29,6 @@ __all__ = [
     "checking",
     "compile",
     "install",
+    "reflect",
     "subnormals",
 ]

@@ -15,7 +15,7 @@ from pathlib import Path
 from ....kernels.runtime import catalog
 from ....kernels.verification.source import calls_of
 from ....simulator.upstream.operations import defines
-from ...errors import ScaffoldError
+from ...errors import NothingToPatchError, ScaffoldError
 from ...operators.model import OperatorModel
 from ...operators.source import Source
 from .. import Generated, base_of
@@ -83,8 +83,9 @@ def generate(family: str, source: Source, tree: Tree, evidence: FamilyEvidence |
     """The patch of a family.
 
     `evidence`: what its kernels showed; without it the lists of expected failures stay as they are.
-    Raises ScaffoldError where the release has kernels for all that the family serves, or host code is missing;
-    UnknownKernelError for a name that is no family.
+    Raises:
+        NothingToPatchError: the release has kernels for all that the family serves.
+        ScaffoldError: host code is missing. UnknownKernelError: the name is no family.
     """
     overloads = _served(family, source)
     operators = _operators(overloads, source)
@@ -92,7 +93,9 @@ def generate(family: str, source: Source, tree: Tree, evidence: FamilyEvidence |
     host = _host_code(family, operators, camel, tree)
     rows = planned_rows(tree.native_functions, overloads, host)
     if not rows.kernels:
-        raise ScaffoldError(f"torch {source.release} has kernels on mps for all that {family} serves: nothing to patch")
+        raise NothingToPatchError(
+            f"torch {source.release} has kernels on mps for all that {family} serves: nothing to patch"
+        )
     yaml_text = with_mps_rows(tree.native_functions, rows.kernels)
     natives = {
         operator.name: native_code(operator, entries_of(yaml_text, _entries(operator)), tree.tags, chosen)

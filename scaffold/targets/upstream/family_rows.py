@@ -49,11 +49,16 @@ def planned_rows(yaml_text: str, overloads: Sequence[str], host: str | None) -> 
     for overload, by_key in rows_by_overload(yaml_text, list(overloads)).items():
         if "MPS" in by_key:
             native.append(overload)
-        elif "CPU" not in by_key and _own(overload, host) is None:
+        elif _is_composed(by_key) and _own(overload, host) is None:
             composed.append(overload)
         else:
             kernels[overload] = _kernel(overload, by_key, host, yaml_text)
     return FamilyRows(kernels, tuple(native), tuple(composed))
+
+
+def _is_composed(by_key: Mapping[str, str]) -> bool:
+    """Whether other operators compute it, or a structured twin: not where backends have kernels of their own."""
+    return not by_key or any(key.startswith("Composite") for key in by_key)
 
 
 def _own(overload: str, host: str | None) -> str | None:
@@ -63,7 +68,8 @@ def _own(overload: str, host: str | None) -> str | None:
 def _kernel(overload: str, by_key: Mapping[str, str], host: str | None, yaml_text: str) -> str:
     if own := _own(overload, host):
         return own
-    shared = by_key["CPU"] if by_key.get("CUDA") == by_key["CPU"] else None
+    of_cpu = by_key.get("CPU")
+    shared = of_cpu if by_key.get("CUDA") == of_cpu else None
     if shared and ((host and "REGISTER_DISPATCH(" in host) or _calls_a_native_form(overload, yaml_text)):
         return shared
     wanted = f"a dispatch stub of {shared}, or {own_names(overload)[0]}" if shared else own_names(overload)[0]

@@ -9,6 +9,7 @@ from mpsmith.scaffold.family_survey import FamilyRow
 
 PROVED = FamilyRow("mode", ("mode", "mode.values"), "yes", "yes", "yes", "yes", "yes", 392)
 ROWS_ALONE = FamilyRow("logit", ("logit_",), "yes", "yes", "yes", "no code", "yes", 7)
+UNNEEDED = FamilyRow("shrink", made="not needed")
 DIFFERS = FamilyRow("pdist", ("_pdist_forward",), "yes", "yes", "yes", "yes", "1 of 6 cases differ, first float32 0")
 
 
@@ -23,3 +24,11 @@ def test_the_page_counts_and_says_why_not(capsys: pytest.CaptureFixture[str]) ->
     assert page.endswith("Not proved:\n\n- `pdist`: runs: 1 of 6 cases differ, first float32 0\n")
     _print_page([PROVED])
     assert "Not proved" not in capsys.readouterr().out
+
+
+def test_a_family_whose_kernels_the_release_has_is_no_failure(capsys: pytest.CaptureFixture[str]) -> None:
+    _print_page([PROVED, UNNEEDED])
+    page = capsys.readouterr().out
+    assert "1 of 1 families proved, 1 need no patch: the release has their kernels; simulated: " in page
+    assert "| not needed" in page
+    assert "Not proved" not in page

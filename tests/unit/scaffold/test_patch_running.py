@@ -9,7 +9,7 @@ import torch
 
 from mpsmith.scaffold import family_survey
 from mpsmith.scaffold.errors import ScaffoldError
-from mpsmith.scaffold.family_survey import FamilyRow, survey
+from mpsmith.scaffold.family_survey import UNNEEDED, FamilyRow, survey
 from mpsmith.scaffold.operators.source import source_of
 from mpsmith.scaffold.patch_running import Failed, PatchRun, _compared
 from mpsmith.scaffold.targets.upstream.family import FamilyPatch
@@ -75,7 +75,7 @@ def test_the_survey_says_how_far_each_family_comes(tmp_path: Path, monkeypatch: 
     ]
     assert [row.proved for row in rows] == [False, False, True, False]
     assert rows[2].cases == 7
-    assert "nothing to patch" in rows[3].made
+    assert rows[3].made == UNNEEDED
     assert (tmp_path / "patches" / "logit" / "logit.patch").is_file()
     # What was proved is not tried again (there is no fourth answer), unless something changes.
     assert list(survey(source, ["logit"], tmp_path)) == [rows[2]]

@@ -30,6 +30,10 @@ YAML = """\
     CPU: pdist_cpu
     CUDA: pdist_cuda
 
+- func: split(Tensor key) -> Tensor
+  dispatch:
+    CUDA: split_cuda
+
 - func: logit_(Tensor(a!) self) -> Tensor(a!)
   dispatch:
     CPU, CUDA: logit_
@@ -76,25 +80,18 @@ def test_a_row_that_is_there_and_what_is_composed_are_left_alone() -> None:
 @pytest.mark.parametrize(
     ("host", "message"),
     [
-        (None, "pdist needs host code in PyTorch's idiom: pdist_mps"),
-        ("int x;", "pdist: the host code has no pdist_mps"),
+        (None, "needs host code in PyTorch's idiom: {}_mps"),
+        ("int x;", ": the host code has no {}_mps"),
     ],
 )
-def test_a_kernel_that_nobody_defines_is_named(host: str | None, message: str) -> None:
-    with pytest.raises(ScaffoldError, match=message):
-        planned_rows(YAML, ["pdist"], host)
-
-
-# Its host code in upstream's idiom is still to be written: releases up to 2.13 have no operators for it.
-WITHOUT_HOST_CODE = {"stateless_random"}
+@pytest.mark.parametrize("overload", ["pdist", "split"])
+def test_a_kernel_that_nobody_defines_is_named(overload: str, host: str | None, message: str) -> None:
+    with pytest.raises(ScaffoldError, match=message.format(overload)):
+        planned_rows(YAML, [overload], host)
 
 
 def test_every_finished_family_serves_what_the_release_lacks(source: Source, tree: Tree) -> None:
-    families = set(finished_families())
-    assert families >= WITHOUT_HOST_CODE
-    for name in WITHOUT_HOST_CODE:
-        assert not (catalog.folder_of(name) / "upstream.mm").exists(), "then it belongs to the others"
-    for name in families - WITHOUT_HOST_CODE:
+    for name in finished_families():
         overloads = family._served(name, source)
         host = family._host_code(name, family._operators(overloads, source), family._camel(name), tree)
         rows = planned_rows(tree.native_functions, overloads, host)  # raises where a kernel is missing

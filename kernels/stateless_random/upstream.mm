@@ -1,0 +1,129 @@
+#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
+#include <ATen/Dispatch.h>
+#include <ATen/MemoryOverlap.h>
+#include <ATen/mps/MPSProfiler.h>
+#include <ATen/native/mps/OperationUtils.h>
+
+#ifndef AT_PER_OPERATOR_HEADERS
+#include <ATen/Functions.h>
+#include <ATen/NativeFunctions.h>
+#else
+#include <ATen/ops/_philox_key_fold_in_native.h>
+#include <ATen/ops/_philox_key_split_native.h>
+#include <ATen/ops/_philox_normal_native.h>
+#include <ATen/ops/_philox_uniform_native.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#endif
+
+namespace at::native {
+using namespace mps;
+
+#ifndef PYTORCH_JIT_COMPILE_SHADERS
+static auto& lib = MetalShaderLibrary::getBundledLibrary();
+#else
+#include <ATen/native/mps/StatelessRandom_metallib.h>
+#endif
+
+namespace {
+
+#include "shared/launch.h"
+
+void check_key(const Tensor& key, const char* name, const char* shapes) {
+  TORCH_CHECK(key.dim() >= 1 && key.size(-1) == 2, name, ": key must have shape ", shapes, ", got shape ", key.sizes());
+  TORCH_CHECK(key.scalar_type() == kUInt64, name, ": key must have dtype uint64, got ", key.scalar_type());
+}
+
+void check_drawn(const Tensor& self, const Tensor& key, const char* name) {
+  TORCH_CHECK(self.is_floating_point(), name, ": self must be a floating point tensor, got ", self.scalar_type());
+  TORCH_CHECK(
+      key.device() == self.device(), name, ": self and key must be on the same device, got ", self.device(), " and ",
+      key.device());
+  check_key(key, name, "(2,) or (*batch, 2)");
+  TORCH_CHECK(
+      key.dim() == 1 || key.dim() == self.dim() + 1, name,
+      ": batched key must have ndim == output ndim + 1, got key shape ", key.sizes(), " with output shape ",
+      self.sizes());
+  for (const auto d : c10::irange(key.dim() - 1)) {
+    TORCH_CHECK(
+        key.size(d) == 1 || key.size(d) == self.size(d), name, ": key batch shape ", key.sizes().slice(0, self.dim()),
+        " is not broadcastable with output shape ", self.sizes());
+  }
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      supportedFloatingType(self), name, " is not implemented for ", self.scalar_type(), " on MPS");
+}
+
+// New keys: of each key the split `first` and those that follow it.
+Tensor derived(const Tensor& key, IntArrayRef shape, int64_t splits, int64_t first) {
+  const auto words = at::empty(shape, key.options().dtype(kLong));
+  if (words.numel() != 0) {
+    const auto keys = key.view(kLong).contiguous();
+    const auto begin = at::full({1}, first, words.options());
+    const std::array<int64_t, 2> sizes = {splits, keys.numel() / 2};
+    launch_elements("derive_keys", words.numel() / 2, words, keys, begin, sizes);
+  }
+  return words.view(kUInt64);
+}
+
+// A key draws for all elements over which its trailing dimensions of size 1 are broadcast.
+void draw(Tensor& self, const Tensor& key, const std::string& distribution, const std::array<float, 2>& limits) {
+  assert_no_internal_overlap(self);
+  if (self.numel() == 0) {
+    return;
+  }
+  int64_t apart = key.dim() - 1;
+  while (apart > 0 && key.size(apart - 1) == 1) {
+    --apart;
+  }
+  auto keys = key.view(kLong);
+  if (key.dim() > 1) {
+    DimVector shape(self.sizes().slice(0, apart));
+    shape.push_back(2);
+    keys = keys.flatten(apart, -1).expand(shape);
+  }
+  keys = keys.contiguous();
+  const int64_t count = keys.numel() / 2, elements = self.numel() / count;
+  const std::array<int64_t, 3> sizes = {count, elements, (elements + 3) / 4};
+  const auto out = self.is_contiguous() ? self : at::empty(self.sizes(), self.options());
+  launch_elements(distribution + scalarToMetalTypeString(self), count * sizes[2], out, keys, limits, sizes);
+  if (!out.is_same(self)) {
+    self.copy_(out);
+  }
+}
+
+// The lowest number and the distance to the highest, both rounded to the dtype first.
+std::array<float, 2> range_of(ScalarType dtype, double low, double high) {
+  return AT_DISPATCH_FLOATING_TYPES_AND2(kHalf, kBFloat16, dtype, "_philox_uniform_", [&] {
+    const auto begin = static_cast<scalar_t>(low), end = static_cast<scalar_t>(high);
+    return std::array<float, 2>{static_cast<float>(begin), static_cast<float>(end - begin)};
+  });
+}
+
+} // namespace
+
+Tensor _philox_key_split_mps(const Tensor& key, int64_t num_splits) {
+  check_key(key, "_philox_key_split", "(*batch, 2)");
+  TORCH_CHECK(num_splits > 0, "_philox_key_split: num_splits must be positive, got ", num_splits);
+  DimVector shape{num_splits};
+  shape.append(key.sizes().begin(), key.sizes().end());
+  return derived(key, shape, num_splits, 0);
+}
+
+Tensor _philox_key_fold_in_mps(const Tensor& key, int64_t data) {
+  check_key(key, "_philox_key_fold_in", "(*batch, 2)");
+  return derived(key, key.sizes(), 1, data);
+}
+
+Tensor& _philox_uniform__mps(Tensor& self, const Tensor& key, double low, double high) {
+  check_drawn(self, key, "_philox_uniform_");
+  draw(self, key, "uniform_", range_of(self.scalar_type(), low, high));
+  return self;
+}
+
+Tensor& _philox_normal__mps(Tensor& self, const Tensor& key, double mean, double std) {
+  check_drawn(self, key, "_philox_normal_");
+  draw(self, key, "normal_", {static_cast<float>(mean), static_cast<float>(std)});
+  return self;
+}
+
+} // namespace at::native
