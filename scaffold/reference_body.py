@@ -7,6 +7,7 @@ threads were launched.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -117,6 +118,8 @@ class ReferenceBody:
             return self._tensor(buffer, value, values)
         if buffer.many:
             return value[1:]
+        if buffer.is_word:
+            return buffer.choices[value][0]
         return bool(value) if isinstance(inner, BaseType) and inner.name is BaseTy.bool else value
 
     def _tensor(self, buffer: BoundBuffer, value: torch.Tensor, values: Mapping[str, Any]) -> torch.Tensor:
@@ -137,13 +140,18 @@ class ReferenceBody:
             buffer = next(b for b in launch.outputs if launch.argument(b) == argument.name)
             outputs[argument.name] = torch.empty(0, dtype=values[buffer.name].dtype)
         result = overload(**given, **outputs)
-        results = list(result) if isinstance(result, tuple | list) else [result]
-        return [one for one in results if isinstance(one, torch.Tensor)]
+        results = [one for one in (result if isinstance(result, tuple | list) else (result,)) if torch.is_tensor(one)]
+        # What a mutable form writes into counts as well, behind what it gives.
+        changed = [launch.argument(buffer) for buffer in launch.outputs if buffer in launch.read]
+        return [*results, *(given[name] for name in changed)] if launch.form == "mutable" else results
 
     def _expected_threads(self, values: Mapping[str, Any], results: Sequence[torch.Tensor]) -> int:
         launch = self.launch
         if launch.row_dim:
             return int(values[launch.inputs[0].name].numel()) // max(int(values["row_length"]), 1)
+        if launch.a_thread_a_matrix and launch.source:
+            sizes = values[f"{launch.source.name}_sizes"]
+            return math.prod(sizes[1:-2])
         if launch.a_thread_a_row:
             return results[0].numel() // max(int(values["row_length"]), 1)
         return results[0].numel()

@@ -110,6 +110,16 @@ def floating(
     return out
 
 
+def as_tensors(operands: Sequence[torch.Tensor | float], out: torch.Tensor) -> list[torch.Tensor]:
+    """All operands as tensors: torch hands the scalar of a form that has one to a kernel in Python as a number.
+
+    As everywhere in torch a number does not widen the dtype of a floating tensor beside it.
+    """
+    floating_dtypes = [x.dtype for x in operands if isinstance(x, torch.Tensor) and x.is_floating_point()]
+    dtype = floating_dtypes[0] if floating_dtypes else torch.get_default_dtype()
+    return [x if isinstance(x, torch.Tensor) else torch.tensor(x, dtype=dtype, device=out.device) for x in operands]
+
+
 def _differs(x: torch.Tensor, out: torch.Tensor) -> bool:
     return x.dtype != out.dtype or x.shape != out.shape or x.device != out.device
 

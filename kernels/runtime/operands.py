@@ -6,7 +6,7 @@ tensor that is bound is checked here or converted on purpose.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 
@@ -51,6 +51,18 @@ def require_sizes(x: torch.Tensor, sizes: Sequence[int], name: str) -> None:
     """Raise RuntimeError for a tensor of another shape; `name` is the argument's in torch's messages."""
     if tuple(x.shape) != tuple(sizes):
         raise RuntimeError(f"expected sizes {list(sizes)} for `{name}` but got sizes {list(x.shape)}")
+
+
+def number_of(name: str, word: str | None, numbers: Mapping[str, int]) -> int:
+    """The number that a kernel gets for the word of an argument `name`; 0 where there is none.
+
+    Raises RuntimeError for a word that is none of these.
+    """
+    if word is None:
+        return 0
+    if word not in numbers:
+        raise RuntimeError(f"{name} argument must be one of {', '.join(numbers)}, got {word}")
+    return numbers[word]
 
 
 def require_lapack_dtype(x: torch.Tensor, kernel: str) -> None:

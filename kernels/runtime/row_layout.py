@@ -33,6 +33,11 @@ def reduced_shape(tensor: torch.Tensor, dims: Dims, keepdim: bool = False) -> li
     return [tensor.shape[dim] for dim in others]
 
 
+def matrix_count(tensor: torch.Tensor) -> int:
+    """How many matrices a batch of them has."""
+    return math.prod(tensor.shape[:-2])
+
+
 def sizes_of(values: torch.Tensor | Sequence[int]) -> list[int]:
     """How many there are, then each: a list as a shader reads it, which is never empty."""
     sizes = values.shape if isinstance(values, torch.Tensor) else values

@@ -20,6 +20,8 @@ class BoundBuffer:
         says: what it says of the argument `of`: `sizes` of a tensor, `given` of an optional one; empty for its value.
         of: the argument that `says` is about.
         optional: whether the argument may be left out.
+        choices: what its values 0, 1 and so on are called, synonyms together; empty where any number will do.
+        is_word: whether the argument is a word, one of the choices, and no number.
     """
 
     name: str
@@ -30,6 +32,13 @@ class BoundBuffer:
     says: str = ""
     of: str = ""
     optional: bool = False
+    choices: tuple[tuple[str, ...], ...] = ()
+    is_word: bool = False
+
+    @property
+    def number_of(self) -> dict[str, int]:
+        """The number that the shader gets for each word."""
+        return {word: number for number, words in enumerate(self.choices) for word in words}
 
     @property
     def declaration(self) -> str:
@@ -55,6 +64,7 @@ class Result:
         shape: the rule that gives its shape, as of an `ObservedTensor`; empty where none is known.
         sizes: its dimensions one by one, where that says more.
         is_loss: whether it is a 0-dim one unless `reduction` says "none".
+        asked_by: the argument without which it has no elements; empty where nothing is asked.
     """
 
     name: str
@@ -63,3 +73,4 @@ class Result:
     shape: str = ""
     sizes: tuple[Size, ...] = ()
     is_loss: bool = False
+    asked_by: str = ""

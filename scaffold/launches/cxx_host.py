@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torchgen.model import BaseTy, BaseType, ListType, OptionalType, Type
 
@@ -87,10 +87,10 @@ class CxxHost:
     def prepared(self) -> list[str]:
         """The lines before the launch: outputs get their shapes, inputs their layout."""
         launch = self.launch
-        lines = []
+        lines = [f"const int64_t {buffer.name}_number = {self.word_number(buffer)};" for buffer in launch.words]
         for result in launch.results:
             lines += [
-                *_shape_lines(result.name, result.sizes),
+                *_shape_lines(result.name, result.sizes, result.asked_by),
                 f"{self.tensor} {result.name} = {self.allocated(result)};",
             ]
         if launch.form == "out" and not self.shaped and not launch.is_elementwise_out:
@@ -121,6 +121,8 @@ class CxxHost:
         launch = self.launch
         if launch.row_dim:
             return self.row_count
+        if launch.a_thread_a_matrix and launch.source:
+            return f"{self.support}matrix_count({launch.source.name}.sizes())"
         name = (launch.outputs or launch.tensors)[0].name
         return f"row_length ? {name}.numel() / row_length : 0" if launch.a_thread_a_row else f"{name}_dense.numel()"
 
@@ -142,6 +144,12 @@ class CxxHost:
         name = self.launch.argument(buffer)
         value = f"{name}.value_or(0)" if buffer.optional else name
         return f"static_cast<{buffer.host}>({value})"
+
+    def word_number(self, buffer: BoundBuffer) -> str:
+        """The number that the shader gets for a word."""
+        argument = self.launch.argument(buffer)
+        numbers = ", ".join(f'{{"{word}", {number}}}' for word, number in buffer.number_of.items())
+        return f'{self.support}number_of("{argument}", {argument}, {{{numbers}}})'
 
     def shape(self, name: str, known: Result | ObservedTensor) -> str:
         """The shape of what has that name; empty where it is not known."""
@@ -176,7 +184,7 @@ class CxxHost:
         element = self.launch.element_of(buffer)
         checks = [] if element == FOLLOWS or name in self.launch.in_rows else [self.dtype_check(name, element)]
         shape = self.shape(name, seen)
-        return [*checks, *_shape_lines(name, seen.sizes), *([self.resize(name, shape)] if shape else [])]
+        return [*checks, *_shape_lines(name, seen.sizes, seen.asked_by), *([self.resize(name, shape)] if shape else [])]
 
     def _dense(self, buffer: BoundBuffer) -> str:
         launch, name = self.launch, buffer.name
@@ -225,6 +233,8 @@ class CxxHost:
             return f"{buffer.name}_dense"
         if buffer == ROW_LENGTH:
             return buffer.name
+        if buffer.is_word:
+            return f"{buffer.name}_number"
         if buffer.says == "given":
             return f"static_cast<int64_t>({argument}.has_value())"
         if buffer.says == "sizes":
@@ -236,20 +246,29 @@ class CxxHost:
         return self.number(buffer)
 
 
-def _shape_lines(name: str, sizes: Sequence[Size]) -> list[str]:
+def _shape_lines(name: str, sizes: Sequence[Size], asked_by: str) -> list[str]:
     """The statements that put a shape together from its dimensions."""
     leading = [size for size in sizes if size.what == "leading"]
     listed = ", ".join(_size(size) for size in sizes if size not in leading)
-    if not leading:
-        return [f"const std::vector<int64_t> {name}_shape{{{listed}}};"] if listed else []
-    of, dropped = leading[0].of, leading[0].place
-    begun = f"std::vector<int64_t> {name}_shape({of}.sizes().begin(), {of}.sizes().end() - {dropped});"
-    return [begun, f"{name}_shape.insert({name}_shape.end(), {{{listed}}});"] if listed else [f"const {begun}"]
+    lines = []
+    if leading:
+        of, dropped = leading[0].of, leading[0].place
+        end = f"{of}.sizes().end(){f' - {dropped}' if dropped else ''}"
+        lines.append(f"std::vector<int64_t> {name}_shape({of}.sizes().begin(), {end});")
+        lines += [f"{name}_shape.insert({name}_shape.end(), {{{listed}}});"] if listed else []
+    elif listed:
+        lines.append(f"std::vector<int64_t> {name}_shape{{{listed}}};")
+    if lines and asked_by:
+        lines.append(f"if (!{asked_by}) {{ {name}_shape.assign(1, 0); }}")
+    return lines if len(lines) != 1 else [f"const {lines[0]}"]
 
 
 def _size(size: Size) -> str:
+    if size.otherwise:
+        return f"{size.asked_by} ? {_size(replace(size, otherwise=None))} : {_size(size.otherwise)}"
     length = f"{size.of}.size({size.place})"
     return {
+        "lesser": f"std::min<int64_t>({size.of}.size(-2), {size.of}.size(-1))",
         "size": length,
         "pairs": f"{length} * ({length} - 1) / 2",
         "count": f"{size.of}.numel()",

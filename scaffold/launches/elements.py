@@ -16,7 +16,7 @@ METAL_ELEMENTS = {
     "complex64": "float2",
     "float32": "float",
 }
-_INDEX_NAMES = ("indices", "index", "mode_indices", "counts", "pivots", "info")
+_INDEX_NAMES = ("indices", "index", "mode_indices", "counts", "pivots", "info", "lengths", "offsets")
 
 
 def element_by_name(name: str) -> str:

@@ -6,6 +6,7 @@ What is said of it here holds in every language; how its host side is written st
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +18,7 @@ from ..operators.kinds import KernelKind
 from ..operators.model import OverloadModel, base_types, is_optional_tensor
 from ..operators.observation import FOLLOWS, Observation, ObservedTensor
 from .buffers import ROW_LENGTH, BoundBuffer, Result
+from .choices import choices_of
 from .elements import METAL_ELEMENTS, element_by_name
 from .windows import Windows, windows_of
 
@@ -24,6 +26,8 @@ from .windows import Windows, windows_of
 MOST_BUFFERS = MAX_BUFFERS - 1
 # Kinds whose threads work on a row each, and are told how long it is.
 ROW_KINDS = (KernelKind.REDUCTION, KernelKind.SCAN, KernelKind.SORT)
+# Of the kind linalg: what multiplies, an element of the result a thread, and factors no matrix of its own.
+_MULTIPLIES = re.compile(r"(^|_)b?mm(_|$)|conv|rnn|linear(_|$)")
 # What a kind that works by rows needs on the host alone: it puts the rows behind each other and shapes the results.
 _OF_ROWS = ("dim", "keepdim")
 
@@ -45,7 +49,8 @@ class Launch:
         kind: which body it starts from.
         bound: the tensors and numbers of the schema that are bound, outputs first.
         results: the tensors that the host allocates, for a functional form.
-        left: arguments that are bound by hand where they are needed: lists of tensors, generators, words.
+        left: arguments that are bound by hand where they are needed: lists of tensors, generators, words that are not
+            one of a few.
         observation: what calls on the CPU showed; None where there are none.
         reference: what torch says of how the operator computes, a line each.
     """
@@ -89,6 +94,11 @@ class Launch:
         return tuple(buffer for buffer in self.bound if buffer.host and not buffer.many and not buffer.says)
 
     @property
+    def words(self) -> tuple[BoundBuffer, ...]:
+        """The numbers that stand for words."""
+        return tuple(buffer for buffer in self.bound if buffer.is_word)
+
+    @property
     def inputs(self) -> tuple[BoundBuffer, ...]:
         """The tensors that are only read."""
         return tuple(buffer for buffer in self.tensors if not buffer.written)
@@ -107,8 +117,9 @@ class Launch:
 
     @property
     def source(self) -> BoundBuffer | None:
-        """The tensor whose dtype the kernel computes in: the first that is read and follows it."""
-        always = [buffer for buffer in self.read if not buffer.optional]
+        """The tensor whose dtype the kernel computes in: the first of the schema that is read and follows it."""
+        order = [argument.name for argument in self.overload.arguments]
+        always = sorted((b for b in self.read if not b.optional), key=lambda b: order.index(self.argument(b)))
         return next((buffer for buffer in always if buffer.metal == "T"), always[0] if always else None)
 
     @property
@@ -141,10 +152,20 @@ class Launch:
         return bool(self.row_dim) or (self.by_rows and bool(self.outputs) and self.is_row(self.outputs[0]))
 
     @property
+    def a_thread_a_matrix(self) -> bool:
+        """Whether a thread works on a matrix of a batch: some results, such as factors nobody asked for, are empty."""
+        factors = self.kind is KernelKind.LINALG and not _MULTIPLIES.search(self.overload.function.operator)
+        return factors and self.source is not None and self.is_told_sizes(self.source)
+
+    @property
     def is_one_row(self) -> bool:
         """Whether all of the first input is one row: it has no dim to choose, and the result is one number."""
         rules = [self.shape_of(buffer) for buffer in self.outputs]
         return self.by_rows and not self.row_dim and bool(rules) and all(rule == "one" for rule in rules)
+
+    def is_told_sizes(self, buffer: BoundBuffer) -> bool:
+        """Whether the kernel is told the sizes of a tensor."""
+        return any(told.says == "sizes" and told.of == buffer.name for told in self.bound)
 
     @property
     def windows(self) -> Windows | None:
@@ -247,7 +268,7 @@ class Launch:
             and len(self.inputs) in (1, 2)
             and len(self.spread) == len(self.read)
             and all(buffer.metal == "T" for buffer in self.tensors)
-            and not any(buffer.many or buffer.says or buffer.optional for buffer in self.bound)
+            and not any(buffer.many or buffer.says or buffer.optional or buffer.is_word for buffer in self.bound)
         )
 
     def argument(self, buffer: BoundBuffer) -> str:
@@ -282,7 +303,17 @@ def launch_of(overload: OverloadModel, kind: KernelKind, observation: Observatio
             target.append(BoundBuffer(name, metal, written=argument.name in written, optional=is_optional))
         elif number := _number(inner):
             metal, host, many = number
-            numbers.append(BoundBuffer(name, metal, host=host, many=many, optional=is_optional))
+            choices = choices_of(overload.function.operator, argument.name) if metal == "long" and not many else ()
+            numbers.append(BoundBuffer(name, metal, host=host, many=many, optional=is_optional, choices=choices))
+        elif (
+            isinstance(inner, BaseType)
+            and inner.name is BaseTy.str
+            and (words := choices_of(overload.function.operator, argument.name))
+        ):
+            number_of_word = BoundBuffer(
+                name, "long", host="int64_t", optional=is_optional, choices=words, is_word=True
+            )
+            numbers.append(number_of_word)
         elif not (isinstance(inner, BaseType) and inner.name is BaseTy.ScalarType):
             left.append(argument.name)
             continue
@@ -347,7 +378,7 @@ def _results(overload: OverloadModel, observation: Observation | None) -> list[R
         own = _metal_name(f"{name}_" if name in taken else name)
         known = seen or ObservedTensor(element, "")
         own_element = element if metal != "T" else FOLLOWS
-        results.append(Result(own, metal, own_element, known.shape, known.sizes, known.is_loss))
+        results.append(Result(own, metal, own_element, known.shape, known.sizes, known.is_loss, known.asked_by))
     return results
 
 

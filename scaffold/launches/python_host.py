@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from torchgen.model import Argument, BaseTy, BaseType, ListType, OptionalType, Type
@@ -40,9 +40,10 @@ _DEFAULTS = {
     "strided": "torch.strided",
 }
 _LONGEST_LINE = 120
-# Of the kernels' runtime: the functions of `outputs` and of `row_layout` that a host may need.
+# Of the kernels' runtime: the functions that a host may need.
 _OUTPUT_FUNCTIONS = ("check_outputs", "contiguous_twin", "empty_results", "finish", "resize_output")
-_ROW_FUNCTIONS = ("from_rows", "reduced_shape", "rows_of", "sizes_of")
+_OPERAND_FUNCTIONS = ("number_of",)
+_ROW_FUNCTIONS = ("from_rows", "matrix_count", "reduced_shape", "rows_of", "sizes_of")
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,7 @@ class PythonHost:
         """What the function needs of the runtime's modules, by module."""
         text = "\n".join([*self.prepared, *self.finished, *self.bound])
         known = {
+            "operands": _OPERAND_FUNCTIONS,
             "outputs": _OUTPUT_FUNCTIONS,
             "row_layout": _ROW_FUNCTIONS,
         }
@@ -97,7 +99,16 @@ class PythonHost:
     def prepared(self) -> list[str]:
         """The lines before the launch: outputs get their shapes, inputs their layout."""
         launch = self.launch
-        return [*self._shaped(), *(self._dense(buffer) for buffer in launch.inputs), *self._written(), *self._threads()]
+        dense = [self._dense(buffer) for buffer in launch.inputs]
+        return [*self._words(), *self._shaped(), *dense, *self._written(), *self._threads()]
+
+    def _words(self) -> list[str]:
+        """The numbers of words: a word that is none of them is refused before anything is allocated."""
+        return [
+            _call(f"{buffer.name}_number = number_of", [f'"{argument}"', argument, _mapping(buffer.number_of)])
+            for buffer in self.launch.words
+            for argument in [self.launch.argument(buffer)]
+        ]
 
     @property
     def finished(self) -> list[str]:
@@ -118,6 +129,8 @@ class PythonHost:
         launch = self.launch
         if launch.row_dim:
             return f"{launch.inputs[0].name}_dense.shape[0]"
+        if launch.a_thread_a_matrix and launch.source:
+            return f"matrix_count({launch.source.name})"
         if launch.a_thread_a_row:
             return f"{launch.outputs[0].name}.numel() // row_length if row_length else 0"
         return f"{(launch.outputs or launch.tensors)[0].name}.numel()"
@@ -149,6 +162,8 @@ class PythonHost:
         argument = self.launch.argument(buffer)
         if buffer == ROW_LENGTH:
             return buffer.name
+        if buffer.is_word:
+            return f"{buffer.name}_number"
         if not buffer.host:
             return buffer.name if self._is_bare(buffer) else f"{buffer.name}_dense"
         if buffer.says == "given":
@@ -262,7 +277,9 @@ class PythonHost:
         shape = _shape(known.sizes) if known.sizes else by_rule.get(known.shape)
         if shape is None:
             shape = f"{known.shape.removeprefix('like ')}.shape"
-        return f"{shape} if reduction == 0 else ()" if known.is_loss and shape else shape
+        if known.is_loss and shape:
+            return f"{shape} if reduction == 0 else ()"
+        return f"{shape} if {known.asked_by} else (0,)" if known.asked_by and shape else shape
 
     def _has(self, name: str) -> bool:
         return any(argument.name == name for argument in self.launch.overload.arguments)
@@ -306,12 +323,20 @@ def _shape(sizes: Sequence[Size]) -> str:
     return f"({', '.join(map(_size, sizes))},)"
 
 
+def _mapping(numbers: Mapping[str, int]) -> str:
+    entries = [f'"{word}": {number}' for word, number in numbers.items()]
+    return f"{{{', '.join(entries)}}}"
+
+
 def _size(size: Size) -> str:
+    if size.otherwise:
+        return f"{_size(replace(size, otherwise=None))} if {size.asked_by} else {_size(size.otherwise)}"
     length = f"{size.of}.shape[{size.place}]"
     return {
-        "leading": f"*{size.of}.shape[: {size.of}.dim() - {size.place}]",
+        "leading": f"*{size.of}.shape[: {size.of}.dim() - {size.place}]" if size.place else f"*{size.of}.shape",
         "size": length,
         "pairs": f"{length} * ({length} - 1) // 2",
+        "lesser": f"min({size.of}.shape[-2:])",
         "count": f"{size.of}.numel()",
         "item": f"{size.of}[{size.place}]",
         "fixed": str(size.place),

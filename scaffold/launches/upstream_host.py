@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from torchgen.model import BaseType
 
 from .aten_host import SCALAR_TYPES, AtenHost
+from .buffers import BoundBuffer
+from .choices import REDUCTIONS
 
 _LONGEST_LINE = 120
 # What `at::native` sees without the namespace before it.
@@ -46,6 +48,12 @@ class UpstreamHost(AtenHost):
         if source == f"{target}_dense":
             return f"if (!{source}.is_same({target})) {{\n    {target}.copy_({source});\n  }}"
         return f"{target}.copy_({source});"
+
+    def word_number(self, buffer: BoundBuffer) -> str:
+        """The number that the shader gets for a word: of a reduction, that of torch's own enum."""
+        if buffer.choices != REDUCTIONS:
+            return super().word_number(buffer)
+        return f"static_cast<int64_t>(get_reduction_enum({self.launch.argument(buffer)}))"
 
     @property
     def prepared(self) -> list[str]:

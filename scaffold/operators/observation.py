@@ -15,15 +15,19 @@ class Size:
 
     Attributes:
         what: `leading`, the dimensions of a tensor without its last `place`; `size` of its dimension `place`; `pairs`
-            among as many; `count` of its elements; `item` number `place` of a list; the `number` itself; `fixed`,
-            which is `place` always.
+            among as many; `lesser`, the smaller one of its last two; `count` of its elements; `item` number `place` of
+            a list; the `number` itself; `fixed`, which is `place` always.
         of: the argument.
         place: see `what`.
+        asked_by: the argument that has to be true for it; empty where nothing is asked.
+        otherwise: what the dimension is where `asked_by` is false.
     """
 
     what: str
     of: str
     place: int = 0
+    asked_by: str = ""
+    otherwise: Size | None = None
 
 
 @dataclass(frozen=True)
@@ -35,12 +39,14 @@ class ObservedTensor:
         shape: `like NAME` of an input, `reduced` by dim and keepdim, `broadcast`, `one` for a 0-dim one, or empty.
         sizes: its dimensions one by one, where `shape` is empty and they could be told.
         is_loss: whether it is a 0-dim one unless `reduction` says "none": the shape is that of the loss for each.
+        asked_by: the argument without which it has no elements, and one dimension; empty where nothing is asked.
     """
 
     element: str
     shape: str
     sizes: tuple[Size, ...] = ()
     is_loss: bool = False
+    asked_by: str = ""
 
 
 @dataclass(frozen=True)

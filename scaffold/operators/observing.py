@@ -6,6 +6,7 @@ the scaffold, and where nothing does, the scaffold asks the meta kernel or leave
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -14,10 +15,12 @@ import torch
 from ...audit.calls.invocation import overload_of
 from ...audit.tree import map_leaves
 from .known_calls import DTYPES, KnownCall, known_calls
-from .observation import FOLLOWS, Observation, ObservedTensor
-from .shape_rules import UNREDUCED, SeenCall, shape_rule, size_rules
+from .observation import FOLLOWS, Observation, ObservedTensor, Size
+from .shape_rules import UNREDUCED, SeenCall, asking_flag, shape_rule, size_rules
 
 _ENOUGH_CALLS = 12
+# What says whether a factorisation is made in full, and whether its factors are wanted: their shapes hang on it.
+_SHAPING_FLAGS = ("full_matrices", "compute_uv", "compute_v")
 
 
 def observed(name: str) -> Observation | None:
@@ -28,7 +31,12 @@ def observed(name: str) -> Observation | None:
     except (AttributeError, RuntimeError, NotImplementedError):
         return None
     main = [call for call in calls if call[0] in DTYPES] or calls
-    called = [made for call in main[:_ENOUGH_CALLS] for made in _with_each_reduction(overload, call)]
+    called = [
+        made
+        for call in main[:_ENOUGH_CALLS]
+        for reduced in _with_each_reduction(overload, call)
+        for made in _with_each_flag(overload, reduced)
+    ]
     seen = [one for call in called if (one := _seen(overload, call)) is not None]
     if not seen:
         return None
@@ -59,6 +67,28 @@ def _with_each_reduction(overload: Any, call: KnownCall) -> list[KnownCall]:
     unreduced = [*args[:place], UNREDUCED, *args[place + 1 :]] if place < len(args) else list(args)
     named = {} if place < len(args) else {"reduction": UNREDUCED}
     return [call, (dtype, tuple(unreduced), {**kwargs, **named})]
+
+
+def _with_each_flag(overload: Any, call: KnownCall) -> list[KnownCall]:
+    """The call with each value of the flags that shape factors, and with matrices that are no squares: samples are."""
+    declared = overload._schema.arguments
+    places = {argument.name: place for place, argument in enumerate(declared)}
+    flags = [flag for flag in _SHAPING_FLAGS if flag in places]
+    if not flags:
+        return [call]
+    dtype, args, kwargs = call
+    defaults = [argument.default_value for argument in declared]
+    most = max(places[flag] for flag in flags) + 1
+    given = [*args, *defaults[len(args) : most]]
+    made: list[KnownCall] = []
+    for values in itertools.product((False, True), repeat=len(flags)):
+        for rows, columns in ((0, 0), (1, 0), (0, 1)):
+            matrix = args[0][..., rows:, columns:]
+            changed = [matrix, *given[1:]]
+            for flag, value in zip(flags, values, strict=True):
+                changed[places[flag]] = value
+            made.append((dtype, tuple(changed), dict(kwargs)))
+    return made
 
 
 def _seen(overload: Any, call: KnownCall) -> SeenCall | None:
@@ -92,6 +122,12 @@ def _tensor(seen: Sequence[SeenCall], place: int) -> ObservedTensor:
     whole = [one for one in seen if one.arguments.get("reduction") != UNREDUCED]
     is_loss = bool(each and whole) and all(one.results[place].dim() == 0 for one in whole)
     shaped = each if is_loss else seen
+    asked_by = asking_flag(shaped, place)
+    if asked_by:
+        asked = [one for one in shaped if one.arguments[asked_by]]
+        rule = shape_rule(asked, place)
+        like = (Size("leading", rule.removeprefix("like ")),) if rule.startswith("like ") else size_rules(asked, place)
+        return ObservedTensor(element, "", like, asked_by=asked_by) if like else ObservedTensor(element, "")
     rule = shape_rule(shaped, place)
     return ObservedTensor(element, rule, () if rule else size_rules(shaped, place), is_loss and rule != "one")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -37,7 +37,8 @@ class SeenCall:
 
 def shape_rule(seen: Sequence[SeenCall], place: int) -> str:
     """The first rule that gives a result's shape in every call; empty where none does."""
-    names = list(dict.fromkeys(name for one in seen for name in one.inputs))
+    # What may be left out has no shape in another call.
+    names = list(dict.fromkeys(name for one in seen for name in one.inputs if name in one.always))
     rules: dict[str, Callable[[SeenCall], Sequence[int] | None]] = {}
     if any("dim" in one.arguments for one in seen):
         rules["reduced"] = _reduced
@@ -63,6 +64,7 @@ def size_rules(seen: Sequence[SeenCall], place: int) -> tuple[Size, ...]:
         return (Size("fixed", "", 1),)
     if len(set(shapes)) < 2:
         return ()
+    flags = _flags(seen)
     for leading in _leading(seen):
         heads = [tuple(_value(leading, one)) if leading else () for one in seen]
         if any(shape[: len(head)] != head for shape, head in zip(shapes, heads, strict=True)):
@@ -70,7 +72,7 @@ def size_rules(seen: Sequence[SeenCall], place: int) -> tuple[Size, ...]:
         rests = [shape[len(head) :] for shape, head in zip(shapes, heads, strict=True)]
         if len({len(rest) for rest in rests}) != 1:
             continue
-        sizes = [_fitting(seen, [rest[dim] for rest in rests]) for dim in range(len(rests[0]))]
+        sizes = [_fitting(seen, [rest[dim] for rest in rests], flags) for dim in range(len(rests[0]))]
         if all(sizes):
             return (*([leading] if leading else []), *(size for size in sizes if size))
     return ()
@@ -85,8 +87,37 @@ def _leading(seen: Sequence[SeenCall]) -> Iterator[Size | None]:
     yield None
 
 
-def _fitting(seen: Sequence[SeenCall], wanted: Sequence[int]) -> Size | None:
-    return next((size for size in _sizes(seen) if [_value(size, one) for one in seen] == list(wanted)), None)
+def asking_flag(seen: Sequence[SeenCall], place: int) -> str:
+    """The argument without which a result has no elements, as nobody asked for it; empty where there is none."""
+    for flag in _flags(seen):
+        refused = [one for one in seen if not one.arguments[flag]]
+        others = [one for one in seen if one.arguments[flag]]
+        if all(tuple(one.results[place].shape) == (0,) for one in refused) and any(
+            one.results[place].numel() for one in others
+        ):
+            return flag
+    return ""
+
+
+def _flags(seen: Sequence[SeenCall]) -> list[str]:
+    """The arguments that were true in some calls and false in others."""
+    return [name for name in seen[0].arguments if {one.arguments.get(name) is True for one in seen} == {True, False}]
+
+
+def _fitting(seen: Sequence[SeenCall], wanted: Sequence[int], flags: Sequence[str] = ()) -> Size | None:
+    """What a dimension is in all of these calls, or what it is with and without one of the flags."""
+    for size in _sizes(seen):
+        if [_value(size, one) for one in seen] == list(wanted):
+            return size
+    for flag in flags:
+        sizes = []
+        for is_on in (True, False):
+            chosen = [place for place, one in enumerate(seen) if (one.arguments[flag] is True) is is_on]
+            sizes.append(_fitting([seen[place] for place in chosen], [wanted[place] for place in chosen]))
+        with_flag, without = sizes
+        if with_flag and without:
+            return replace(with_flag, asked_by=flag, otherwise=without)
+    return None
 
 
 def _sizes(seen: Sequence[SeenCall]) -> Iterator[Size]:
@@ -102,6 +133,9 @@ def _sizes(seen: Sequence[SeenCall]) -> Iterator[Size]:
     for name, rank in ranks.items():
         yield from (Size("size", name, place) for place in range(rank))
         yield from (Size("size", name, -1 - place) for place in range(rank))
+    for name, rank in ranks.items():
+        if rank > 1:
+            yield Size("lesser", name)
     for name, rank in ranks.items():
         yield from (Size("pairs", name, place) for place in range(rank))
         yield Size("count", name)
@@ -120,6 +154,8 @@ def _value(size: Size, one: SeenCall) -> Any:
             return tuple(given.shape[: given.dim() - size.place])
         case "size":
             return given.shape[size.place]
+        case "lesser":
+            return min(given.shape[-2:])
         case "pairs":
             return given.shape[size.place] * (given.shape[size.place] - 1) // 2
         case "count":

@@ -20,11 +20,12 @@ def generate(request: Request, *, in_package: bool = False) -> Generated:
     floating = [launch for launch in request.launches if launch.is_floating_elementwise]
     runtime = "..runtime" if in_package else _RUNTIME
     names = (["METAL_TYPES"] if len(floating) < len(hosts) else []) + ["Shader"]
-    imports = [f"from {runtime}.elementwise import floating"] if floating else []
+    functions = ["floating"] if floating else []
+    functions += ["as_tensors"] if any(len(launch.inputs) > 1 for launch in floating) else []
+    imports = [f"from {runtime}.elementwise import {', '.join(sorted(functions))}"] if functions else []
     needed = [host.runtime for host in hosts if host.launch not in floating]
-    for module in ("outputs", "row_layout"):
-        functions = sorted({name for modules in needed for name in modules.get(module, ())})
-        if functions:
+    for module in ("operands", "outputs", "row_layout"):
+        if functions := sorted({name for modules in needed for name in modules.get(module, ())}):
             imports.append(f"from {runtime}.{module} import {', '.join(functions)}")
     values = {
         "operator": request.operator,

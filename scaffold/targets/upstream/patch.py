@@ -71,7 +71,9 @@ def generate(request: Request, tree: Tree, existing: Callable[[str], str | None]
         for launch in request.launches
         for head in [native.heads[launch.name]]
     ]
-    lines = "\n".join(line for host, _ in natives for line in [*host.prepared, *host.bound, *host.finished])
+    lines = "\n".join(
+        line for host, _ in natives for line in [*host.prepared, host.threads, *host.bound, *host.finished]
+    )
     values = {
         "operator": operator,
         "kind": request.kind,
@@ -121,7 +123,11 @@ def generate(request: Request, tree: Tree, existing: Callable[[str], str | None]
 
 def _rows_used(lines: str) -> list[str]:
     """Which functions for rows and lists these lines of host code call, and those call in turn."""
-    called = [name for name in ("list_of", "dims", "rows_of", "from_rows", "reduced_shape") if f"{name}(" in lines]
+    called = [
+        name
+        for name in ("number_of", "matrix_count", "list_of", "dims", "rows_of", "from_rows", "reduced_shape")
+        if f"{name}(" in lines
+    ]
     return ["rows_last", *called] if {"rows_of", "from_rows", "reduced_shape"} & {*called} else called
 
 
@@ -132,6 +138,7 @@ def _headers(lines: str, stub: Stub | None) -> list[str]:
     calls = {
         "ATen/ExpandUtils.h": ("infer_size(",),
         "ATen/native/ReduceOpsUtils.h": ("get_reduction_shape",),
+        "ATen/native/ReductionType.h": ("get_reduction_enum",),
         "ATen/native/Resize.h": ("resize_output",),
     }
     used = [header for header, names in calls.items() if any(name in lines for name in names)]

@@ -7,7 +7,8 @@ import warnings
 import pytest
 import torch
 
-from mpsmith.kernels.runtime.operands import require_device
+from mpsmith.kernels.runtime.elementwise import as_tensors
+from mpsmith.kernels.runtime.operands import number_of, require_device
 from mpsmith.kernels.runtime.outputs import (
     check_outputs,
     is_ready,
@@ -142,3 +143,18 @@ def test_an_output_that_fits_is_refused_all_the_same_where_its_elements_share_me
     x = torch.ones(2, 3)
     with pytest.raises(RuntimeError, match="more than one element"):
         check_outputs(aten.heaviside.out, [x, x], {"out": torch.empty(1, 3).expand(2, 3)}, [torch.float32])
+
+
+def test_a_word_becomes_the_number_that_a_kernel_gets() -> None:
+    numbers = {"max": 0, "amax": 0, "mean": 1}
+    assert [number_of("reduce", word, numbers) for word in (*numbers, None)] == [0, 0, 1, 0]
+    with pytest.raises(RuntimeError, match="reduce argument must be one of max, amax, mean, got median"):
+        number_of("reduce", "median", numbers)
+
+
+def test_a_number_among_operands_has_the_dtype_of_the_floating_tensor_beside_it() -> None:
+    out = torch.empty(2)
+    half, whole = torch.ones(2, dtype=torch.float16), torch.ones(2, dtype=torch.int64)
+    assert [x.dtype for x in as_tensors([1.5, half], out)] == [torch.float16] * 2
+    assert [x.dtype for x in as_tensors([whole, 2], out)] == [torch.int64, torch.float32]
+    assert as_tensors([half, whole], out)[0] is half

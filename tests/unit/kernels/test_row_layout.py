@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from mpsmith.kernels.runtime.row_layout import from_rows, reduced_shape, rows_of, sizes_of
+from mpsmith.kernels.runtime.row_layout import from_rows, matrix_count, reduced_shape, rows_of, sizes_of
 
 BLOCK = torch.arange(24.0).reshape(2, 3, 4)
 
@@ -41,3 +41,11 @@ class TestRowLayout:
     def test_lists_say_how_many_they_hold(self) -> None:
         assert sizes_of(BLOCK) == [3, 2, 3, 4]
         assert sizes_of(()) == [0]
+
+    def test_matrices_of_a_batch_are_counted_whatever_their_size(self) -> None:
+        assert [matrix_count(torch.empty(shape)) for shape in [(3, 2), (0, 0), (2, 5, 0, 3), (0, 4, 4)]] == [
+            1,
+            1,
+            10,
+            0,
+        ]

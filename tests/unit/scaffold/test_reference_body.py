@@ -65,6 +65,51 @@ class TestReferenceBody:
         with pytest.raises(WrongLaunchError, match="4 arguments are bound for 5 parameters"):
             ReferenceBody(mode, Findings())(*list(bound.values())[:-1], 2, threads=2)
 
+    def test_a_word_arrives_as_its_number(self) -> None:
+        (overload,) = source_of(None).operator("segment_reduce").kernels
+        launch = launch_of(overload, KernelKind.REDUCTION, observed(overload.name))
+        data, lengths = torch.tensor([1.0, 2.0, 4.0]), torch.tensor([2, 1])
+        values: dict[str, Any] = {buffer.name: 0 for buffer in launch.buffers}
+        values |= {"result": torch.zeros(2), "data": data, "lengths": lengths, "indices": lengths, "offsets": lengths}
+        values |= {"lengths_sizes": [1, 2], "data_sizes": [1, 3], "has_lengths": 1, "row_length": 3}
+        totals = {}
+        for word, number in next(iter(launch.words)).number_of.items():
+            assert run(launch, values | {"reduce": number}).by_aspect == {}
+            totals[word] = values["result"].tolist()
+        assert totals == {
+            "max": [2.0, 4.0],
+            "amax": [2.0, 4.0],
+            "mean": [1.5, 4.0],
+            "min": [1.0, 4.0],
+            "amin": [1.0, 4.0],
+            "sum": [3.0, 4.0],
+            "prod": [2.0, 4.0],
+        }
+
+    def test_a_factorisation_has_a_thread_for_each_matrix(self) -> None:
+        (overload,) = source_of(None).operator("_linalg_eigh").kernels
+        launch = launch_of(overload, KernelKind.LINALG, observed(overload.name))
+        values: dict[str, Any] = {"eigenvalues": torch.zeros(2, 2), "eigenvectors": torch.zeros(0)}
+        values |= {"A": torch.tensor([[[2.0, 0.0], [9.0, 1.0]]] * 2), "UPLO": 1, "compute_v": 0}
+        values |= {"eigenvalues_sizes": [2, 2, 2], "eigenvectors_sizes": [1, 0], "A_sizes": [3, 2, 2, 2]}
+        assert [buffer.name for buffer in launch.buffers] == list(values)
+        assert run(launch, values).by_aspect == {}
+        assert values["eigenvalues"].tolist() == [[1.0, 2.0]] * 2  # of the upper triangle; the lower one has a 9
+
+    def test_what_a_mutable_form_writes_into_is_a_result_too(self) -> None:
+        (overload,) = source_of(None).operator("_fused_moving_avg_obs_fq_helper").kernels
+        launch = launch_of(overload, KernelKind.TERNARY, observed(overload.name))
+        names = [buffer.name for buffer in launch.outputs]
+        assert names == ["output", "mask", "running_min", "running_max", "scale", "zero_point"]
+        made = {"output": torch.zeros(2), "mask": torch.zeros(2, dtype=torch.bool)}
+        written = {name: torch.ones(1) for name in names[2:5]} | {"zero_point": torch.ones(1, dtype=torch.int32)}
+        read = {"self": torch.tensor([-1.0, 3.0]), **{n: torch.ones(1) for n in ("observer_on", "fake_quant_on")}}
+        values: dict[str, Any] = {buffer.name: 0 for buffer in launch.buffers} | made | written | read
+        values |= {name: [1, tensor.numel()] for name, tensor in (written | read).items() for name in [f"{name}_sizes"]}
+        values |= {"averaging_const": 0.5, "quant_max": 255}
+        assert run(launch, values).by_aspect == {}
+        assert (written["running_min"].item(), written["running_max"].item()) == (0.0, 2.0)
+
 
 class TestFunctorBody:
     def test_layouts_are_the_kernels_own_business(self) -> None:

@@ -13,6 +13,7 @@ from mpsmith.audit.surface.reachability import Reachable
 from mpsmith.scaffold.errors import InexpressibleError
 from mpsmith.scaffold.launches.aten_host import AtenHost
 from mpsmith.scaffold.launches.buffers import BoundBuffer, Result
+from mpsmith.scaffold.launches.choices import REDUCTIONS
 from mpsmith.scaffold.launches.launch import Launch, launch_of
 from mpsmith.scaffold.launches.python_host import PythonHost
 from mpsmith.scaffold.launches.stable_host import StableHost, stable_since
@@ -628,3 +629,102 @@ def test_since_when_the_stable_interface_can_pass_it() -> None:
     plain, random = overload("a(Tensor self) -> Tensor"), overload("b(Tensor self, Generator? g=None) -> Tensor")
     assert stable_since([plain]) == stable_since([]) == (2, 10)
     assert stable_since([plain, random]) == (2, 13)
+
+
+# ---- arguments that are one of a few
+
+
+WORD = launch("segment_reduce(Tensor data, str reduce, *, int axis=0) -> Tensor", KernelKind.REDUCTION)
+NUMBERS = '{{"max", 0}, {"amax", 0}, {"mean", 1}, {"min", 2}, {"amin", 2}, {"sum", 3}, {"prod", 4}}'
+
+
+def test_a_word_is_bound_as_its_number_and_its_names_are_known() -> None:
+    (reduce,) = WORD.words
+    assert (reduce.declaration, WORD.left) == ("constant long& reduce", ())
+    assert reduce.choices == REDUCTIONS
+    assert [buffer.name for buffer in WORD.numbers] == ["reduce", "axis"]
+    numbers = '{"max": 0, "amax": 0, "mean": 1, "min": 2, "amin": 2, "sum": 3, "prod": 4}'
+    assert PythonHost(WORD).prepared[0].split("\n        ") == [
+        "reduce_number = number_of(",
+        f'"reduce", reduce, {numbers}\n    )',
+    ]
+    assert PythonHost(WORD).runtime["operands"] == ["number_of"]
+    for host in (AtenHost(WORD), StableHost(WORD)):
+        assert host.prepared[0] == f'const int64_t reduce_number = number_of("reduce", reduce, {NUMBERS});'
+    for host in (PythonHost(WORD), AtenHost(WORD), StableHost(WORD)):
+        assert host.bound[2] == "reduce_number"
+
+
+def test_upstream_asks_torchs_own_enum_of_reductions_and_knows_other_words_itself() -> None:
+    line = "const int64_t reduce_number = static_cast<int64_t>(get_reduction_enum(reduce));"
+    assert UpstreamHost(WORD).prepared[0] == line
+    other = launch('_linalg_eigh(Tensor A, str UPLO="L", bool compute_v=True) -> Tensor', KernelKind.LINALG)
+    line = 'const int64_t UPLO_number = number_of("UPLO", UPLO, {{"L", 0}, {"l", 0}, {"U", 1}, {"u", 1}});'
+    assert UpstreamHost(other).prepared[0] == line
+
+
+def test_a_word_that_may_be_left_out_says_whether_it_is_there() -> None:
+    solved = launch("linalg_lstsq(Tensor self, Tensor b, *, str? driver=None) -> Tensor", KernelKind.LINALG)
+    assert [buffer.name for buffer in solved.bound if buffer.host][:2] == ["driver", "has_driver"]
+
+
+def test_words_that_may_be_anything_are_left_to_the_author() -> None:
+    assert launch("demo(Tensor self, str message) -> Tensor").left == ("message",)
+
+
+def test_numbers_that_stand_for_names_are_bound_as_they_are() -> None:
+    (reduction,) = LOSS.numbers
+    assert (reduction.is_word, reduction.choices) == (False, (("none",), ("mean",), ("sum",)))
+    assert "int(reduction)" in PythonHost(LOSS).bound
+
+
+# ---- factors of matrices
+
+
+FACTORS = launch_of(
+    overload("linalg_demo(Tensor A, bool full, bool factors) -> (Tensor U, Tensor S)"),
+    KernelKind.LINALG,
+    Observation(
+        {"A": "T"},
+        frozenset({"A"}),
+        (
+            ObservedTensor(
+                "T",
+                "",
+                (Size("leading", "A", 1), Size("size", "A", -2, "full", Size("lesser", "A"))),
+                asked_by="factors",
+            ),
+            ObservedTensor("T", "", (Size("leading", "A"),), asked_by="factors"),
+        ),
+        has_meta=False,
+    ),
+)
+
+
+def test_a_dimension_that_hangs_on_a_flag_and_a_result_that_nobody_asked_for() -> None:
+    shape = "(*A.shape[: A.dim() - 1], A.shape[-2] if full else min(A.shape[-2:]),)"
+    lines = PythonHost(FACTORS).prepared
+    assert f"U = torch.empty({shape} if factors else (0,), dtype=A.dtype, device=A.device)" in lines
+    assert "S = torch.empty((*A.shape,) if factors else (0,), dtype=A.dtype, device=A.device)" in lines
+    for host in (AtenHost(FACTORS), StableHost(FACTORS), UpstreamHost(FACTORS)):
+        assert host.prepared[:3] == [
+            "std::vector<int64_t> U_shape(A.sizes().begin(), A.sizes().end() - 1);",
+            "U_shape.insert(U_shape.end(), {full ? A.size(-2) : std::min<int64_t>(A.size(-2), A.size(-1))});",
+            "if (!factors) { U_shape.assign(1, 0); }",
+        ]
+        assert "std::vector<int64_t> S_shape(A.sizes().begin(), A.sizes().end());" in host.prepared
+
+
+def test_a_factorisation_has_a_thread_for_each_matrix_and_a_product_one_for_each_element() -> None:
+    assert FACTORS.a_thread_a_matrix
+    assert PythonHost(FACTORS).threads == "matrix_count(A)"
+    assert AtenHost(FACTORS, "mps_support::").threads == "mps_support::matrix_count(A.sizes())"
+    product = launch("_int_mm(Tensor self, Tensor mat2) -> Tensor", KernelKind.LINALG)
+    assert not product.a_thread_a_matrix
+    assert PythonHost(product).threads == "result.numel()"
+
+
+def test_the_dtype_is_that_of_the_first_argument_even_where_a_later_one_is_written() -> None:
+    mutable = launch("demo(Tensor self, Tensor(a!) running) -> Tensor")
+    assert mutable.source is not None
+    assert mutable.source.name == "self"

@@ -39,6 +39,23 @@ class TestObserved:
         assert seen is not None
         assert seen.results == (ObservedTensor("T", "", (Size("pairs", "self", 0),)),)
 
+    def test_factors_have_the_shapes_that_the_flags_ask_for(self) -> None:
+        seen = observed("_linalg_svd.U")
+        assert seen is not None
+        lesser = Size("lesser", "A")
+        left = (Size("leading", "A", 1), Size("size", "A", -2, "full_matrices", lesser))
+        right = (Size("leading", "A", 2), Size("size", "A", -1, "full_matrices", lesser), Size("size", "A", -1))
+        assert seen.results == (
+            ObservedTensor("T", "", left, asked_by="compute_uv"),
+            ObservedTensor("T", "", (Size("leading", "A", 2), lesser)),
+            ObservedTensor("T", "", right, asked_by="compute_uv"),
+        )
+
+    def test_vectors_that_need_not_be_computed_have_the_shape_of_the_matrix(self) -> None:
+        seen = observed("_linalg_eigh.eigenvalues")
+        assert seen is not None
+        assert seen.results[1] == ObservedTensor("T", "", (Size("leading", "A"),), asked_by="compute_v")
+
     def test_an_overload_of_another_torch_is_not_seen(self) -> None:
         assert observed("no_such_operator.out") is None
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from mpsmith.scaffold.operators.observation import Size
-from mpsmith.scaffold.operators.shape_rules import SeenCall, shape_rule, size_rules
+from mpsmith.scaffold.operators.shape_rules import SeenCall, asking_flag, shape_rule, size_rules
 
 
 def seen(result: Sequence[int], **arguments: Any) -> SeenCall:
@@ -71,3 +71,30 @@ class TestSizeRules:
 
     def test_ranks_that_differ_otherwise_have_no_rule(self) -> None:
         assert size_rules([seen((7,), self=torch.Size((3, 3))), seen((7, 9), self=torch.Size((3, 3)))], 0) == ()
+
+    def test_a_dimension_that_hangs_on_a_flag(self) -> None:
+        shapes = {(3, 5): (3, 3), (5, 3): (5, 3), (4, 4): (4, 4)}
+        calls = [seen(thin, A=torch.Size(A), full=False) for A, thin in shapes.items()]
+        calls += [seen((A[0], A[0]), A=torch.Size(A), full=True) for A in shapes]
+        assert size_rules(calls, 0) == (
+            Size("leading", "A", 1),
+            Size("size", "A", 0, asked_by="full", otherwise=Size("lesser", "A")),
+        )
+
+    def test_what_may_be_left_out_gives_no_shape(self) -> None:
+        calls = [seen((n,), self=torch.Size((3, 3)), optional=torch.Size((n,))) for n in (7, 8)]
+        assert shape_rule(calls, 0) == ""
+
+
+class TestAskingFlags:
+    def test_a_result_that_nobody_asked_for_has_no_elements(self) -> None:
+        calls = [seen((0,), A=torch.Size((3, 5)), factors=False), seen((3, 5), A=torch.Size((3, 5)), factors=True)]
+        assert asking_flag(calls, 0) == "factors"
+
+    def test_results_that_are_always_empty_hang_on_nothing(self) -> None:
+        calls = [seen((0,), A=torch.Size((0, 5)), factors=flag) for flag in (True, False)]
+        assert asking_flag(calls, 0) == ""
+
+    def test_a_result_with_elements_either_way_hangs_on_nothing(self) -> None:
+        calls = [seen((n,), A=torch.Size((3, 5)), factors=flag) for n, flag in ((3, True), (1, False))]
+        assert asking_flag(calls, 0) == ""
