@@ -18,29 +18,31 @@ def wrap(kernel: EntryPoint) -> str:
     A kernel that waits at no barrier is inlined into the loop, which the compiler then vectorises.
     """
     name = symbol(kernel.name)
-    function_type = f"void F{kernel.signature}" if kernel.signature else f"decltype({kernel.function}) F"
+    # Every name here begins with msl_: a kernel may be called `group` or `count`, and has to be seen from inside.
+    function_type = f"void msl_F{kernel.signature}" if kernel.signature else f"decltype({kernel.function}) msl_F"
     loads: list[str] = []
     values: list[str] = []
     table: list[str] = []
     for position, argument in enumerate(kernel.arguments):
-        parameter = f"metal::msl_argument<{position}, F>::type"
+        parameter = f"metal::msl_argument<{position}, msl_F>::type"
         if argument.kind == "builtin":
-            values.append(f"metal::msl_builtin<{parameter}>(t.{argument.builtin}())")
+            values.append(f"metal::msl_builtin<{parameter}>(msl_t.{argument.builtin}())")
         else:
-            loads.append(f"const ulong a{position} = g->arguments[{argument.slot}];")
-            values.append(f"metal::msl_binding<{parameter}>::bind(a{position})")
+            loads.append(f"const ulong msl_a{position} = msl_g->arguments[{argument.slot}];")
+            values.append(f"metal::msl_binding<{parameter}>::bind(msl_a{position})")
             table.append(f"metal::msl_binding<{parameter}>::describe({argument.slot})")
     return (
         f'\n# {kernel.location.line} "{kernel.location.file}"\n'
         f'extern "C" __attribute__((visibility("default"))) void msl_run_{name}('
-        f"const msl_group* g, uint begin, uint end, uint y, uint z) {{ typedef {function_type};"
-        f" const msl_group group = *g; {' '.join(loads)}"
-        f" for (uint x = begin; x < end; x++) {{ metal::msl_thread t{{group, x, y, z}}; (void)t;"
+        f"const msl_group* msl_g, uint msl_begin, uint msl_end, uint msl_y, uint msl_z) {{ typedef {function_type};"
+        f" const msl_group msl_copy = *msl_g; {' '.join(loads)}"
+        f" for (uint msl_x = msl_begin; msl_x < msl_end; msl_x++) {{"
+        f" metal::msl_thread msl_t{{msl_copy, msl_x, msl_y, msl_z}}; (void)msl_t;"
         f" {kernel.function}({', '.join(values)}); }} }}"
-        f' extern "C" __attribute__((visibility("default"))) const msl_parameter* msl_parameters_{name}(uint* count)'
-        f" {{ typedef {function_type}; *count = {len(table)};"
-        f" static const msl_parameter table[] = {{{', '.join([*table, 'msl_parameter{0, 0, 0, 0}'])}}};"
-        f" return table; }}"
-        f' extern "C" __attribute__((visibility("default"))) void msl_sections_{name}(msl_sections* s)'
-        f" {{ *s = msl_sections MSL_SECTIONS; }}\n"
+        f' extern "C" __attribute__((visibility("default"))) const msl_parameter* msl_parameters_{name}('
+        f"uint* msl_count) {{ typedef {function_type}; *msl_count = {len(table)};"
+        f" static const msl_parameter msl_table[] = {{{', '.join([*table, 'msl_parameter{0, 0, 0, 0}'])}}};"
+        f" return msl_table; }}"
+        f' extern "C" __attribute__((visibility("default"))) void msl_sections_{name}(msl_sections* msl_s)'
+        f" {{ *msl_s = msl_sections MSL_SECTIONS; }}\n"
     )

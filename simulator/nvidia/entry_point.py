@@ -28,7 +28,7 @@ def unit(body: str, kernel: EntryPoint) -> str:
         if argument.kind == "threadgroup":
             raise PtxError(f"[[threadgroup({argument.index})]] needs a length, which compile_shader cannot set")
         if argument.kind == "builtin":
-            values.append(f"metal::msl_builtin<{parameter}>(here.{argument.builtin}())")
+            values.append(f"metal::msl_builtin<{parameter}>(nvidia_here.{argument.builtin}())")
         else:
             formal.append(f"void* buffer_{position}")
             values.append(f"metal::nvidia_binding<{parameter}>::bind(buffer_{position})")
@@ -40,8 +40,8 @@ def unit(body: str, kernel: EntryPoint) -> str:
         f'{body}\n# {kernel.location.line} "{kernel.location.file}"\n'
         f"namespace nvidia_entry {{ typedef {function_type}; }}"
         f' extern "C" {{ extern __attribute__((device, used)) const uint {_TABLE}[] = {{{table}}}; }}'
-        f' extern "C" __attribute__((global)) void {ENTRY}({", ".join([*formal, "const nvidia_launch launch"])})'
-        f" {{ metal::nvidia_thread here{{launch}}; if (here.outside()) return;"
+        f' extern "C" __attribute__((global)) void {ENTRY}({", ".join([*formal, "const nvidia_launch nvidia_given"])})'
+        f" {{ metal::nvidia_thread nvidia_here{{nvidia_given}}; if (nvidia_here.outside()) return;"
         f" {kernel.function}({', '.join(values)}); }}\n"
         "#pragma clang force_cuda_host_device end\n"
     )

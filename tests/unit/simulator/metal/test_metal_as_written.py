@@ -265,3 +265,16 @@ def test_two_parameters_at_one_buffer_are_refused_unless_a_constant_chooses() ->
         " device int* p [[buffer(0), function_constant(b)]]) {}"
     )
     assert metal.check(PREAMBLE + one_of_two) == []
+
+
+def test_a_kernel_may_be_called_like_anything_that_the_code_around_it_needs() -> None:
+    names = ["g", "x", "y", "z", "t", "s", "F", "a0", "begin", "end", "group", "count", "table"]
+    source = PREAMBLE + "".join(
+        f"kernel void {name}(device float* o, uint i [[thread_position_in_grid]]) {{ o[i] += {place}; }}\n"
+        for place, name in enumerate(names)
+    )
+    library = metal.compile(source)
+    out = np.zeros(2, np.float32)
+    for name in names:
+        getattr(library, name)(out, threads=2)
+    assert out.tolist() == [sum(range(len(names)))] * 2
