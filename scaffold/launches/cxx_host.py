@@ -89,7 +89,9 @@ class CxxHost:
         launch = self.launch
         lines = [f"const int64_t {buffer.name}_number = {self.word_number(buffer)};" for buffer in launch.words]
         for result in launch.results:
+            known = self.shape(result.name, result)
             lines += [
+                *([] if known else [_unknown(result.name)]),
                 *_shape_lines(result.name, result.sizes, result.asked_by),
                 f"{self.tensor} {result.name} = {self.allocated(result)};",
             ]
@@ -184,7 +186,7 @@ class CxxHost:
         element = self.launch.element_of(buffer)
         checks = [] if element == FOLLOWS or name in self.launch.in_rows else [self.dtype_check(name, element)]
         shape = self.shape(name, seen)
-        return [*checks, *_shape_lines(name, seen.sizes, seen.asked_by), *([self.resize(name, shape)] if shape else [])]
+        return [*checks, *_shape_lines(name, seen.sizes, seen.asked_by), self.resize(name, shape) if shape else _unknown(name)]
 
     def _dense(self, buffer: BoundBuffer) -> str:
         launch, name = self.launch, buffer.name
@@ -246,6 +248,11 @@ class CxxHost:
         return self.number(buffer)
 
 
+def _unknown(name: str) -> str:
+    """What stands where a shape follows from nothing that was seen."""
+    return f"// Say here which shape {name} has: no rule holds in all calls that were seen."
+
+
 def _shape_lines(name: str, sizes: Sequence[Size], asked_by: str) -> list[str]:
     """The statements that put a shape together from its dimensions."""
     leading = [size for size in sizes if size.what == "leading"]
@@ -253,7 +260,8 @@ def _shape_lines(name: str, sizes: Sequence[Size], asked_by: str) -> list[str]:
     lines = []
     if leading:
         of, dropped = leading[0].of, leading[0].place
-        end = f"{of}.sizes().end(){f' - {dropped}' if dropped else ''}"
+        less = f"std::min<int64_t>({of}.dim(), 1)" if dropped == 1 else str(dropped)
+        end = f"{of}.sizes().end(){f' - {less}' if dropped else ''}"
         lines.append(f"std::vector<int64_t> {name}_shape({of}.sizes().begin(), {end});")
         lines += [f"{name}_shape.insert({name}_shape.end(), {{{listed}}});"] if listed else []
     elif listed:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from ...audit.calls.invocation import out_arguments, overload_of
+from ...audit.tree import leaves
 from .known_calls import known_calls
 from .model import OperatorModel, OverloadModel
 
@@ -43,8 +44,9 @@ def _traced(overload: OverloadModel) -> list[str]:
         functional = _functional(overload)
         if functional not in decomposition_table:
             return []
-        name = functional._name
-        _, args, kwargs = next(call for call in known_calls(name) if call[0] == "float32")
+        calls = [call for call in known_calls(functional._name) if call[0] == "float32"]
+        # Of a call with one element or none most steps could be left out: the largest one shows what they are for.
+        _, args, kwargs = max(calls, key=lambda call: _elements(call[1:]))
         names = [argument.name for argument in functional._schema.arguments]
         arguments = dict(zip(names, args, strict=False)) | kwargs
         tensors = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
@@ -74,6 +76,11 @@ def _traced(overload: OverloadModel) -> list[str]:
     # A first step that is the operator itself, of aten or of torch's primitives, says nothing.
     first = lines[0].partition(" = ")[2].removeprefix("prims.").lstrip("_") if lines else ""
     return [] if first.startswith(f"{overload.function.operator.strip('_')}.") else lines
+
+
+def _elements(arguments: Any) -> int:
+    """How many elements the tensors of a call have."""
+    return sum(leaf.numel() for leaf in leaves(arguments) if isinstance(leaf, torch.Tensor))
 
 
 def _functional(overload: OverloadModel) -> Any:

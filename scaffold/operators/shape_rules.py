@@ -82,7 +82,8 @@ def _leading(seen: Sequence[SeenCall]) -> Iterator[Size | None]:
     for changed in range(1, _MOST_CHANGED + 1):
         for name in _tensors(seen):
             ranks = [one.inputs[name].dim() for one in seen]
-            if min(ranks) >= changed and max(ranks) > changed:
+            # Of a tensor without dimensions the last one is not there to be dropped, and nothing is left either way.
+            if (min(ranks) >= changed or changed == 1) and max(ranks) > changed:
                 yield Size("leading", name, changed)
     yield None
 

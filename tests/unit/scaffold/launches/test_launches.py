@@ -708,7 +708,7 @@ def test_a_dimension_that_hangs_on_a_flag_and_a_result_that_nobody_asked_for() -
     assert "S = torch.empty((*A.shape,) if factors else (0,), dtype=A.dtype, device=A.device)" in lines
     for host in (AtenHost(FACTORS), StableHost(FACTORS), UpstreamHost(FACTORS)):
         assert host.prepared[:3] == [
-            "std::vector<int64_t> U_shape(A.sizes().begin(), A.sizes().end() - 1);",
+            "std::vector<int64_t> U_shape(A.sizes().begin(), A.sizes().end() - std::min<int64_t>(A.dim(), 1));",
             "U_shape.insert(U_shape.end(), {full ? A.size(-2) : std::min<int64_t>(A.size(-2), A.size(-1))});",
             "if (!factors) { U_shape.assign(1, 0); }",
         ]
