@@ -104,6 +104,16 @@ class CxxHost:
             lines.append(f"const int64_t row_length = {self._row_length};")
         return lines
 
+    def served(self, function: str) -> list[str]:
+        """The lines of a form that calls the function of its out form."""
+        launch = self.launch
+        source = launch.source.name if launch.source else ""
+        empty = [
+            f"{self.tensor} {result.name} = {self.empty('{0}', source, result.element)};" for result in launch.results
+        ]
+        words = [*(one.name for one in launch.overload.arguments), *(result.name for result in launch.results)]
+        return [*empty, f"return {function}({', '.join(words)});"]
+
     @property
     def finished(self) -> list[str]:
         """The lines after the launch: what was written goes where it belongs."""
@@ -186,7 +196,11 @@ class CxxHost:
         element = self.launch.element_of(buffer)
         checks = [] if element == FOLLOWS or name in self.launch.in_rows else [self.dtype_check(name, element)]
         shape = self.shape(name, seen)
-        return [*checks, *_shape_lines(name, seen.sizes, seen.asked_by), self.resize(name, shape) if shape else _unknown(name)]
+        return [
+            *checks,
+            *_shape_lines(name, seen.sizes, seen.asked_by),
+            self.resize(name, shape) if shape else _unknown(name),
+        ]
 
     def _dense(self, buffer: BoundBuffer) -> str:
         launch, name = self.launch, buffer.name

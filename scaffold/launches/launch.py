@@ -53,6 +53,8 @@ class Launch:
             one of a few.
         observation: what calls on the CPU showed; None where there are none.
         reference: what torch says of how the operator computes, a line each.
+        served_by: the overload whose kernel does the work: the out form, which this one calls with results of its own.
+        served_outputs: what that one calls its outputs.
     """
 
     overload: OverloadModel
@@ -62,6 +64,8 @@ class Launch:
     left: tuple[str, ...]
     observation: Observation | None = None
     reference: tuple[str, ...] = ()
+    served_by: str = ""
+    served_outputs: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
@@ -269,6 +273,19 @@ class Launch:
             and len(self.spread) == len(self.read)
             and all(buffer.metal == "T" for buffer in self.tensors)
             and not any(buffer.many or buffer.says or buffer.optional or buffer.is_word for buffer in self.bound)
+        )
+
+    def can_serve(self, other: Launch) -> bool:
+        """Whether a functional form can call this one, an out form that gives its outputs their shape."""
+        seen = self.observation
+        return (
+            (self.form, other.form) == ("out", "functional")
+            and other.source is not None
+            and [(one.name, str(one.type)) for one in self.overload.inputs]
+            == [(one.name, str(one.type)) for one in other.overload.arguments]
+            and len(other.results) == len(self.overload.outputs) == len(self.outputs)
+            and seen is not None
+            and all(self.is_elementwise_out or result.shape or result.sizes for result in seen.results)
         )
 
     def argument(self, buffer: BoundBuffer) -> str:

@@ -302,6 +302,22 @@ class PythonHost:
         return f"{name}.numel()" if launch.is_one_row else f"{name}.shape[-1] if {name}.dim() else 1"
 
     @property
+    def served(self) -> list[str]:
+        """The lines of a form that calls its out form."""
+        launch = self.launch
+        source = launch.source.name if launch.source else ""
+        by = launch.served_by.replace(".", "_")
+        positional = {argument.name for argument in launch.overload.schema.arguments.flat_positional}
+        words = [a.name for a in launch.overload.arguments if a.name in positional]
+        words += [f"{a.name}={a.name}" for a in launch.overload.arguments if a.name not in positional]
+        lines = []
+        for result, output in zip(launch.results, launch.served_outputs, strict=True):
+            dtype = f"{source}.dtype" if result.element == FOLLOWS else f"torch.{result.element}"
+            lines.append(f"{result.name} = torch.empty(0, dtype={dtype}, device={source}.device)")
+            words.append(f"{output}={result.name}")
+        return [*lines, _call(f"return {by}", words)]
+
+    @property
     def returned(self) -> str:
         """What the function returns."""
         return ", ".join("()" if part == "{}" else part for part in self.launch.returned)

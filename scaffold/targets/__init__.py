@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -63,7 +63,8 @@ class Request:
         for overload in self.operator.kernels:
             launch = launch_of(overload, self.kind, self.observations.get(overload.name))
             launches.append(replace(launch, reference=self.references.get(overload.name, ())))
-        return launches
+        # Whoever calls another stands behind it.
+        return sorted((_served(launch, launches) for launch in launches), key=lambda launch: bool(launch.served_by))
 
     @property
     def package(self) -> str:
@@ -74,6 +75,14 @@ class Request:
     def base(self) -> str:
         """The name of the operator's own headers, without the underscore of an in-place form."""
         return base_of(self.operator.kernels[0])
+
+
+def _served(launch: Launch, launches: Sequence[Launch]) -> Launch:
+    """The launch as it is where one of the others can do its work: it needs no kernel of its own."""
+    by = next((one for one in launches if one.can_serve(launch)), None)
+    if by is None:
+        return launch
+    return replace(launch, served_by=by.name, served_outputs=tuple(one.name for one in by.overload.outputs))
 
 
 @dataclass(frozen=True)

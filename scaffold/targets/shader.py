@@ -19,11 +19,12 @@ def generate(request: Request, *, in_package: bool = False) -> Generated:
     hosts = [PythonHost(launch) for launch in request.launches]
     floating = [launch for launch in request.launches if launch.is_floating_elementwise]
     runtime = "..runtime" if in_package else _RUNTIME
-    names = (["METAL_TYPES"] if len(floating) < len(hosts) else []) + ["Shader"]
+    own = [host for host in hosts if not host.launch.served_by]
+    names = (["METAL_TYPES"] if len(floating) < len(own) else []) + ["Shader"]
     functions = ["floating"] if floating else []
     functions += ["as_tensors"] if any(len(launch.inputs) > 1 for launch in floating) else []
     imports = [f"from {runtime}.elementwise import {', '.join(sorted(functions))}"] if functions else []
-    needed = [host.runtime for host in hosts if host.launch not in floating]
+    needed = [host.runtime for host in own if host.launch not in floating]
     for module in ("operands", "outputs", "row_layout"):
         if functions := sorted({name for modules in needed for name in modules.get(module, ())}):
             imports.append(f"from {runtime}.{module} import {', '.join(functions)}")

@@ -71,9 +71,7 @@ def generate(request: Request, tree: Tree, existing: Callable[[str], str | None]
         for launch in request.launches
         for head in [native.heads[launch.name]]
     ]
-    lines = "\n".join(
-        line for host, _ in natives for line in [*host.prepared, host.threads, *host.bound, *host.finished]
-    )
+    lines = "\n".join(line for host, _ in natives for line in _lines_of(host))
     values = {
         "operator": operator,
         "kind": request.kind,
@@ -84,6 +82,7 @@ def generate(request: Request, tree: Tree, existing: Callable[[str], str | None]
         "registers": stub.functor(inputs, operator.stem) if stub else None,
         "scalars": [first.argument(buffer) for buffer in first.numbers] or ["alpha"],
         "natives": natives,
+        "kernels": kernels,
         "calls": value_calls([launch.overload for launch in request.launches]),
         "rows_used": _rows_used(lines),
         "headers": _headers(lines, stub),
@@ -119,6 +118,12 @@ def generate(request: Request, tree: Tree, existing: Callable[[str], str | None]
     }
     definitions = ("USE_MPS", "AT_PER_OPERATOR_HEADERS")
     return Generated(files, {}, arc=False, include=("include",), definitions=definitions)
+
+
+def _lines_of(host: UpstreamHost) -> list[str]:
+    if host.launch.served_by:
+        return host.served(host.launch.served_by)
+    return [*host.prepared, host.threads, *host.bound, *host.finished]
 
 
 def _rows_used(lines: str) -> list[str]:

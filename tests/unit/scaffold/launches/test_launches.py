@@ -728,3 +728,51 @@ def test_the_dtype_is_that_of_the_first_argument_even_where_a_later_one_is_writt
     mutable = launch("demo(Tensor self, Tensor(a!) running) -> Tensor")
     assert mutable.source is not None
     assert mutable.source.name == "self"
+
+
+# ---- a functional form that calls its out form
+
+TWO_SEEN = Observation(
+    {"self": "T"},
+    frozenset({"self"}),
+    (ObservedTensor("T", "like self"), ObservedTensor("int64", "reduced")),
+    has_meta=False,
+)
+TWO_OUT = launch_of(
+    overload(
+        "demo.out(Tensor self, int dim, *, float eps=0.5, Tensor(a!) one, Tensor(b!) two) -> (Tensor(a!), Tensor(b!))"
+    ),
+    KernelKind.REDUCTION,
+    TWO_SEEN,
+)
+TWO = launch_of(
+    overload("demo(Tensor self, int dim, *, float eps=0.5) -> (Tensor values, Tensor indices)"),
+    KernelKind.REDUCTION,
+    TWO_SEEN,
+)
+
+
+def test_an_out_form_serves_the_functional_form_with_the_same_arguments() -> None:
+    assert TWO_OUT.can_serve(TWO)
+    assert not TWO.can_serve(TWO_OUT)
+    other = launch("demo(Tensor self, int dim, *, bool eps=True) -> (Tensor values, Tensor indices)")
+    assert not TWO_OUT.can_serve(other)
+    # Without a shape an output that is still empty would stay so.
+    unseen = replace(TWO_SEEN, results=(TWO_SEEN.results[0], ObservedTensor("int64", "")))
+    assert not replace(TWO_OUT, observation=unseen).can_serve(TWO)
+    assert not replace(TWO_OUT, observation=None).can_serve(TWO)
+
+
+def test_a_form_that_is_served_makes_empty_results_and_passes_them_on() -> None:
+    served = replace(TWO, served_by="demo.out", served_outputs=("one", "two"))
+    assert PythonHost(served).served == [
+        "values = torch.empty(0, dtype=self.dtype, device=self.device)",
+        "indices = torch.empty(0, dtype=torch.int64, device=self.device)",
+        "return demo_out(self, dim, eps=eps, one=values, two=indices)",
+    ]
+    assert UpstreamHost(served).served("demo_out_mps") == [
+        "Tensor values = at::empty({0}, self.options());",
+        "Tensor indices = at::empty({0}, self.options().dtype(kLong));",
+        "return demo_out_mps(self, dim, eps, values, indices);",
+    ]
+    assert StableHost(served).served("demo_out_mps")[-1] == "return demo_out_mps(self, dim, eps, values, indices);"
