@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from ..operators.observation import FOLLOWS
 
+# What every kernel is instantiated for.
+FLOATING_ELEMENTS = ("float", "half", "bfloat")
 METAL_ELEMENTS = {
     "bool": "bool",
     "int64": "long",

@@ -19,7 +19,7 @@ from ..operators.model import OverloadModel, base_types, is_optional_tensor
 from ..operators.observation import FOLLOWS, Observation, ObservedTensor
 from .buffers import ROW_LENGTH, BoundBuffer, Result
 from .choices import choices_of
-from .elements import METAL_ELEMENTS, element_by_name
+from .elements import FLOATING_ELEMENTS, METAL_ELEMENTS, element_by_name
 from .windows import Windows, windows_of
 
 # The last buffer is the number of threads.
@@ -53,6 +53,7 @@ class Launch:
             one of a few.
         observation: what calls on the CPU showed; None where there are none.
         reference: what torch says of how the operator computes, a line each.
+        elements: the types that the kernel is instantiated for.
         served_by: the overload whose kernel does the work: the out form, which this one calls with results of its own.
         served_outputs: what that one calls its outputs.
     """
@@ -64,8 +65,15 @@ class Launch:
     left: tuple[str, ...]
     observation: Observation | None = None
     reference: tuple[str, ...] = ()
+    elements: tuple[str, ...] = FLOATING_ELEMENTS
     served_by: str = ""
     served_outputs: tuple[str, ...] = ()
+
+    @property
+    def integer_elements(self) -> tuple[str, ...]:
+        """The types without fractions that it is worth instantiating for, as calls showed."""
+        seen = self.observation.integers if self.observation and self.source and self.source.metal == "T" else ()
+        return tuple(METAL_ELEMENTS[dtype] for dtype in seen)
 
     @property
     def id(self) -> str:

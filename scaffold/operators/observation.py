@@ -58,9 +58,11 @@ class Observation:
         like_first: the inputs that always had the shape of the first one.
         results: what is written, in the order of the returns; the outputs of an out form.
         has_meta: whether the meta kernel answered, which gives outputs their shape.
+        integers: the dtypes without fractions that the first input may have, and the first result then has as well.
     """
 
     inputs: Mapping[str, str]
     like_first: frozenset[str]
     results: tuple[ObservedTensor, ...]
     has_meta: bool
+    integers: tuple[str, ...] = ()

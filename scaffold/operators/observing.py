@@ -13,12 +13,14 @@ from typing import Any
 import torch
 
 from ...audit.calls.invocation import overload_of
-from ...audit.tree import map_leaves
+from ...audit.tree import leaves, map_leaves
 from .known_calls import DTYPES, KnownCall, known_calls
 from .observation import FOLLOWS, Observation, ObservedTensor, Size
 from .shape_rules import UNREDUCED, SeenCall, asking_flag, shape_rule, size_rules
 
 _ENOUGH_CALLS = 12
+# Besides the floating ones of DTYPES.
+INTEGERS = ("int64", "int32", "int16", "int8", "uint8", "bool")
 # What says whether a factorisation is made in full, and whether its factors are wanted: their shapes hang on it.
 _SHAPING_FLAGS = ("full_matrices", "compute_uv", "compute_v")
 
@@ -54,7 +56,20 @@ def observed(name: str) -> Observation | None:
         ),
         results=tuple(_tensor(seen, place) for place in range(count)),
         has_meta=all(_answers_on_meta(overload, call) for call in main[:2]),
+        integers=tuple(dtype for dtype in INTEGERS if _keeps(overload, [call for call in calls if call[0] == dtype])),
     )
+
+
+def _keeps(overload: Any, calls: Sequence[KnownCall]) -> bool:
+    """Whether a call of that dtype which computes something gives a result of the first input's dtype."""
+    for call in calls[:_ENOUGH_CALLS]:
+        first = next((leaf for leaf in leaves(call[1:]) if isinstance(leaf, torch.Tensor)), None)
+        if first is None or not first.numel() or str(first.dtype) != f"torch.{call[0]}":
+            continue
+        seen = _seen(overload, call)
+        if seen is not None and seen.results and seen.results[0].numel():
+            return seen.results[0].dtype == first.dtype
+    return False
 
 
 def _with_each_reduction(overload: Any, call: KnownCall) -> list[KnownCall]:

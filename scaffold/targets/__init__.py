@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from ..launches.elements import FLOATING_ELEMENTS, METAL_ELEMENTS
 from ..launches.launch import Launch, launch_of
 from ..operators.kinds import KernelKind
 from ..operators.model import OperatorModel, OverloadModel, lacks_kernel
@@ -63,6 +64,10 @@ class Request:
         for overload in self.operator.kernels:
             launch = launch_of(overload, self.kind, self.observations.get(overload.name))
             launches.append(replace(launch, reference=self.references.get(overload.name, ())))
+        # One list for all of them: the host chooses a kernel by its dtype alone.
+        integers = [set(launch.integer_elements) for launch in launches]
+        shared = [metal for metal in METAL_ELEMENTS.values() if integers and all(metal in each for each in integers)]
+        launches = [replace(launch, elements=(*FLOATING_ELEMENTS, *shared)) for launch in launches]
         # Whoever calls another stands behind it.
         return sorted((_served(launch, launches) for launch in launches), key=lambda launch: bool(launch.served_by))
 

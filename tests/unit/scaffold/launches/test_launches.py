@@ -776,3 +776,11 @@ def test_a_form_that_is_served_makes_empty_results_and_passes_them_on() -> None:
         "return demo_out_mps(self, dim, eps, values, indices);",
     ]
     assert StableHost(served).served("demo_out_mps")[-1] == "return demo_out_mps(self, dim, eps, values, indices);"
+
+
+def test_integers_are_instantiated_where_the_dtype_follows_and_calls_showed_them() -> None:
+    kept = replace(TWO_SEEN, integers=("int64", "uint8", "bool"))
+    assert replace(TWO, observation=kept).integer_elements == ("long", "uchar", "bool")
+    assert TWO.integer_elements == ()
+    fixed = launch_of(overload("demo(Tensor indices) -> Tensor"), KernelKind.UNARY, kept)
+    assert fixed.integer_elements == ()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from mpsmith.scaffold.operators.observation import ObservedTensor, Size
-from mpsmith.scaffold.operators.observing import observed
+from mpsmith.scaffold.operators.observing import INTEGERS, observed
 from mpsmith.scaffold.operators.references import reference_of
 from mpsmith.scaffold.operators.source import source_of
 from mpsmith.scaffold.targets.upstream.value_tests import value_calls
@@ -55,6 +56,15 @@ class TestObserved:
         seen = observed("_linalg_eigh.eigenvalues")
         assert seen is not None
         assert seen.results[1] == ObservedTensor("T", "", (Size("leading", "A"),), asked_by="compute_v")
+
+    @pytest.mark.parametrize(
+        ("name", "integers"),
+        [("take.out", INTEGERS), ("_pdist_forward", ()), ("std.correction_out", ()), ("frexp.Tensor_out", ())],
+    )
+    def test_dtypes_without_fractions_count_where_they_are_kept(self, name: str, integers: tuple[str, ...]) -> None:
+        seen = observed(name)
+        assert seen is not None
+        assert seen.integers == integers
 
     def test_an_overload_of_another_torch_is_not_seen(self) -> None:
         assert observed("no_such_operator.out") is None
