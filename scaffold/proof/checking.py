@@ -22,7 +22,7 @@ from .family_launches import NOT_RUN, RUN, check_family_launches, family_of, pyt
 from .findings import has_errors
 from .forwarded_launches import check_forwarded
 from .host_code import check_host_code
-from .host_launches import check_encoders, check_launches, kernel_parameters
+from .host_launches import check_encoders, check_launches, kernel_parameters, named_types
 from .mach_object import MachObject
 from .macos_compiler import CompilationUnit, MacosCompiler
 from .metal_sources import METAL, UNCHECKED, bundled_metal, check_metal, kernel_names, metal_keys, metal_programs
@@ -167,7 +167,7 @@ def _against_metal(path: Path, text: str) -> list[Diagnostic]:
         }
     except CompilerMissingError:
         return findings
-    findings += check_launches(path, text, names, kernel_parameters(programs))
+    findings += check_launches(path, text, names, kernel_parameters(programs), named_types(texts.values()))
     for file, own in texts.items():
         findings += check_forwarded(file, own, kernels)
     return findings

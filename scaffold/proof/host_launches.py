@@ -8,7 +8,7 @@ converted in place, tensors that carry the name of a parameter. What is computed
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ...near_names import near
@@ -16,8 +16,10 @@ from ...simulator.clang import Diagnostic
 from .bound_arguments import DeclaredBuffer, argument_problems, split_arguments
 
 RULE = "launch"
-# The types for which generated host code builds a kernel's name.
+# The types for which host code builds a kernel's name, where no function of its own says which.
 _TYPES = ("float", "half", "bfloat")
+_NAMES_TYPES = re.compile(r"\bstd::string metal_type\([^)]*\)\s*\{(?P<body>.*?)\n\}", re.DOTALL)
+_NAMED_TYPE = re.compile(r'return "(?P<metal>\w+)";')
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _KERNEL = re.compile(r"\bkernel\s+void\s+(?P<name>\w+)\s*\(")
@@ -65,13 +67,26 @@ def _parameter(match: re.Match[str]) -> DeclaredBuffer:
     return DeclaredBuffer(match["name"], " ".join(bare.split()), "*" in declared, "constant" in declared)
 
 
+def named_types(texts: Iterable[str]) -> Sequence[str]:
+    """The types that the `metal_type` of generated host code puts behind a kernel's name."""
+    for text in texts:
+        if found := _NAMES_TYPES.search(_COMMENT.sub(_blank, text)):
+            return _NAMED_TYPE.findall(found["body"]) or _TYPES
+    return _TYPES
+
+
 def check_launches(
-    path: Path, text: str, names: Collection[str], parameters: Mapping[str, Sequence[DeclaredBuffer]]
+    path: Path,
+    text: str,
+    names: Collection[str],
+    parameters: Mapping[str, Sequence[DeclaredBuffer]],
+    types: Sequence[str] = _TYPES,
 ) -> list[Diagnostic]:
     """Findings about the launches of one file.
 
     `names`: the kernels that the Metal programs of the file can be asked for; `parameters`: those of each kernel
-    function. Without names nothing is said of any: the source may stand elsewhere.
+    function; `types`: those that may be put behind a name. Without names nothing is said of any: the source may stand
+    elsewhere.
     """
     if not names:
         return []
@@ -80,7 +95,7 @@ def check_launches(
     for match in _LITERAL_FUNCTION.finditer(code):
         findings += _unknown(path, code, match.start(), [match["name"]], names)
     for place, stem, is_typed, arguments in _launches(code):
-        wanted = [f"{stem}{word}" for word in _TYPES] if is_typed else [stem]
+        wanted = [f"{stem}{word}" for word in types] if is_typed else [stem]
         if is_typed and _ASKED.match(code, place) and any(name.startswith(stem) for name in names):
             wanted = []  # torch's own host code asks for types that its checks have let through
         unknown = _unknown(path, code, place, wanted, names)

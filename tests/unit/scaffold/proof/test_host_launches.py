@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.scaffold.proof.host_launches import check_encoders, check_launches, kernel_parameters
+from mpsmith.scaffold.proof.host_launches import check_encoders, check_launches, kernel_parameters, named_types
 from mpsmith.scaffold.proof.signatures import signature_assertions
 
 METAL = """
@@ -84,6 +84,22 @@ class TestLaunches:
     def test_a_shader_that_is_not_in_the_source(self) -> None:
         (finding,) = said(HOST.replace('"mode_"', '"mod_"'))
         assert finding.startswith("4: the Metal source has no kernel mod_float, mod_half, mod_bfloat")
+
+    def test_each_type_that_the_host_can_put_behind_a_name_needs_a_kernel(self) -> None:
+        support = """
+inline std::string metal_type(at::ScalarType dtype) {
+  switch (dtype) {
+    case at::kFloat:
+      return "float";
+    case at::kLong:
+      return "long";
+  }
+}
+"""
+        assert named_types([SUPPORT, support]) == ["float", "long"]
+        assert named_types([SUPPORT]) == ("float", "half", "bfloat")
+        found = check_launches(Path("a.mm"), HOST, NAMES, kernel_parameters([METAL]), named_types([support]))
+        assert [one.message for one in found if "has no kernel mode_long" in one.message]
 
     def test_a_host_name_that_was_changed_or_a_dtype_that_is_not_instantiated(self) -> None:
         (finding,) = said(HOST, names={"mode_float", "mode_half", "mode_bfloat16"})
