@@ -18,7 +18,7 @@ from ...simulator.metal import reflect
 from ..errors import ScaffoldError
 from ..manifest import Manifest, manifest_above
 from .answers import Answer, answer_key, keep, kept_answer
-from .family_launches import NOT_RUN, RUN, check_family_launches, family_of, python_of
+from .family_launches import NOT_RUN, RUN, check_family_launches, family_of, is_part_of_a_patch, python_of
 from .findings import has_errors
 from .forwarded_launches import check_forwarded
 from .host_code import check_host_code
@@ -48,18 +48,24 @@ class Options:
 
 
 def files_to_check(path: Path) -> list[Path]:
-    """The file itself, or everything below a folder that can be checked.
+    """The file itself, or everything below a folder that can be checked: of a family what stands for itself.
 
-    Raises ScaffoldError when there is nothing.
+    Raises ScaffoldError when there is nothing, and for a family's host code, which is checked as a part of its patch.
     """
     suffixes = (*CODE, *METAL, *PATCH)
+    if is_part_of_a_patch(path):
+        raise ScaffoldError(
+            f"{path} is a part of a patch: make it with `mpsmith scaffold OPERATOR --target upstream --from-kernel`, "
+            "and check that"
+        )
     if path.is_file():
         if path.suffix not in suffixes:
             raise ScaffoldError(f"{path}: cannot check this kind of file; {', '.join(suffixes)} can be checked")
         return [path]
     if not path.exists():
         raise ScaffoldError(f"there is no file or folder {path}")
-    files = sorted(file for file in path.rglob("*") if file.suffix in suffixes and "build" not in file.parts)
+    found = (file for file in path.rglob("*") if file.suffix in suffixes and "build" not in file.parts)
+    files = sorted(file for file in found if not is_part_of_a_patch(file))
     if not files:
         raise ScaffoldError(f"{path} has no {', '.join(suffixes)} file to check")
     return files

@@ -31,6 +31,11 @@ def family_of(path: Path) -> str | None:
     return path.stem if is_family and path.with_suffix(".py").is_file() else None
 
 
+def is_part_of_a_patch(path: Path) -> bool:
+    """Whether a file is host code of mpsmith's own for PyTorch's tree, which only a patch makes whole."""
+    return path.name == "upstream.mm" and path.resolve().parent.parent == _FAMILIES
+
+
 def python_of(path: Path) -> list[Path]:
     """The Python files that decide what the family binds."""
     return sorted(path.resolve().parent.glob("*.py"))

@@ -11,6 +11,7 @@ pytest.importorskip("ziglang")
 torch = pytest.importorskip("torch")
 
 from mpsmith import kernels  # noqa: E402
+from mpsmith.scaffold.errors import ScaffoldError  # noqa: E402
 from mpsmith.scaffold.proof import checking, family_launches  # noqa: E402
 from mpsmith.scaffold.proof.family_launches import NOT_RUN, check_family_launches, family_of, python_of  # noqa: E402
 from mpsmith.scaffold.proof.recorded_launches import LaunchRecord, recording  # noqa: E402
@@ -89,6 +90,13 @@ def test_only_metal_of_a_family_has_launches_in_python(tmp_path: Path) -> None:
     assert family_of(FOLDER / "shared" / "reduce.metal") is None
     assert family_of(tmp_path / "mode" / "mode.metal") is None
     assert FOLDER / "mode" / "cases.py" in python_of(FOLDER / "mode" / "mode.metal")
+
+
+def test_of_a_family_its_folder_is_checked_without_what_a_patch_makes_whole() -> None:
+    folder = Path(kernels.__file__).parent / "mode"
+    assert checking.files_to_check(folder) == [folder / "mode.metal"]
+    with pytest.raises(ScaffoldError, match=r"upstream\.mm is a part of a patch"):
+        checking.files_to_check(folder / "upstream.mm")
 
 
 def test_a_process_that_fails_is_an_error_and_no_device_is_a_note(
