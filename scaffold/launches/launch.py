@@ -364,7 +364,22 @@ def _sized(launch: Launch) -> list[BoundBuffer]:
         return [*launch.spread[:1], *whole] if whole else []
     if launch.by_rows:
         return whole
-    return list(dict.fromkeys([*(buffer for buffer in launch.outputs if buffer.name not in arranged), *whole]))
+    written = [buffer for buffer in launch.outputs if buffer.name not in arranged]
+    if launch.kind is KernelKind.POOLING:
+        written = _of_different_shapes(launch, written)
+    return list(dict.fromkeys([*written, *whole]))
+
+
+def _of_different_shapes(launch: Launch, written: Sequence[BoundBuffer]) -> list[BoundBuffer]:
+    """The first output of each shape: places and values of a pool have one, and need it once."""
+    kept: list[BoundBuffer] = []
+    known: set[tuple[object, ...]] = set()
+    for buffer in written:
+        seen = launch.seen_of(buffer)
+        shape = (seen.shape, seen.sizes) if seen and (seen.shape or seen.sizes) else (buffer.name,)
+        kept += [] if shape in known else [buffer]
+        known.add(shape)
+    return kept
 
 
 def _has_dims(overload: OverloadModel) -> bool:

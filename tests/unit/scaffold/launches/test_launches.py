@@ -784,3 +784,15 @@ def test_integers_are_instantiated_where_the_dtype_follows_and_calls_showed_them
     assert TWO.integer_elements == ()
     fixed = launch_of(overload("demo(Tensor indices) -> Tensor"), KernelKind.UNARY, kept)
     assert fixed.integer_elements == ()
+
+
+def test_places_and_values_of_a_pool_tell_their_shape_once() -> None:
+    sizes = (Size("leading", "self", 1), Size("number", "n"))
+    seen = Observation(
+        {"self": "T"}, frozenset({"self"}), (ObservedTensor("T", "", sizes), ObservedTensor("int64", "", sizes)), True
+    )
+    schema = "demo_pool(Tensor self, int n) -> (Tensor values, Tensor indices)"
+    pooled = launch_of(overload(schema), KernelKind.POOLING, seen)
+    assert [buffer.name for buffer in pooled.bound if buffer.says] == ["values_sizes", "self_sizes"]
+    unseen = launch_of(overload(schema), KernelKind.POOLING)
+    assert [buffer.name for buffer in unseen.bound if buffer.says] == ["values_sizes", "indices_sizes", "self_sizes"]
