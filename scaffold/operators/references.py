@@ -33,7 +33,7 @@ def reference_of(overload: OverloadModel) -> tuple[str, ...]:
     rows = overload.function.dispatch
     kernels = [f"{key}: {rows[key]}" for key in ("CPU", "CUDA") if key in rows]
     where = f"; its kernels in aten/src/ATen/native are {', '.join(kernels)}" if kernels else ""
-    return (f"torch has no decomposition of it{where}.",)
+    return (f"torch's decompositions do not say how it computes{where}.",)
 
 
 def _traced(overload: OverloadModel) -> list[str]:

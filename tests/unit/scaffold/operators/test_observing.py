@@ -80,12 +80,13 @@ class TestReferences:
 
     def test_a_step_that_is_the_operator_itself_says_nothing(self) -> None:
         (overload,) = source_of(None).operator("frexp").kernels
-        assert reference_of(overload)[0].startswith("torch has no decomposition of it")
+        assert reference_of(overload)[0].startswith("torch's decompositions do not say how it computes")
 
     def test_what_has_none_names_the_kernels_to_read(self) -> None:
         (overload,) = source_of(None).operator("mode").kernels
         assert reference_of(overload) == (
-            "torch has no decomposition of it; its kernels in aten/src/ATen/native are CPU: mode, CUDA: mode.",
+            "torch's decompositions do not say how it computes; "
+            "its kernels in aten/src/ATen/native are CPU: mode, CUDA: mode.",
         )
 
 
