@@ -10,12 +10,14 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# A batch should take about so many seconds: short beside an audit, long beside the way there and back.
-BATCH_SECONDS = 3.0
-MOST_ITEMS = 256
+# A batch should take about so many seconds: short beside an audit, long beside the way there and back. Towards the end
+# batches are shorter, but each costs the coordinator as much as many cases.
+BATCH_SECONDS = 5.0
+SHORTEST_SECONDS = 0.3
+MOST_ITEMS = 1024
 # Until the first answer nobody knows how long an item takes.
 FIRST_ITEMS = 4
-# How much the newest batch counts for the mean time of an item.
+# How much less a batch counts for the mean time of an item with each that comes after it.
 NEWEST = 0.2
 # An item that was out at so many workers that failed is given up.
 STRIKES = 3
@@ -50,7 +52,7 @@ class Assignments:
         self._held: Counter[str] = Counter()
         self._strikes: Counter[int] = Counter()
         self._numbers = 0
-        self._mean: float | None = None
+        self._seconds = self._items = 0.0  # of the newest batches, the older ones counting less
 
     @property
     def done(self) -> bool:
@@ -76,8 +78,8 @@ class Assignments:
         batch = self._back(number)
         self._open.difference_update(items)
         if items:
-            mean = seconds / len(items)
-            self._mean = mean if self._mean is None else (1 - NEWEST) * self._mean + NEWEST * mean
+            self._seconds = (1 - NEWEST) * self._seconds + seconds
+            self._items = (1 - NEWEST) * self._items + len(items)
         if batch is not None:
             self._again(set(batch.items).difference(items))
 
@@ -120,13 +122,20 @@ class Assignments:
         """
         if self._strikes[self._waiting[0]]:
             return 1
-        wanted = FIRST_ITEMS if self._mean is None else round(BATCH_SECONDS / max(self._mean, 1e-9))
         share = -(-len(self._waiting) // (2 * max(threads, 1)))
-        return max(1, min(wanted, share, MOST_ITEMS))
+        if not self._items:
+            return max(1, min(FIRST_ITEMS, share))
+        mean = max(self._mean, 1e-9)
+        return max(1, min(round(BATCH_SECONDS / mean), max(share, round(SHORTEST_SECONDS / mean)), MOST_ITEMS))
+
+    @property
+    def _mean(self) -> float:
+        """The seconds that an item takes: a batch of few, which began with a start, counts as few."""
+        return self._seconds / self._items if self._items else 0.0
 
     def _late_items(self, worker: str, now: float) -> list[int]:
         """What another worker has had for too long, the longest first."""
-        patience = max(self._patience, LATE_FACTOR * (self._mean or 0.0))
+        patience = max(self._patience, LATE_FACTOR * self._mean)
         oldest = next(iter(self._out.values()), None)
         if oldest is None or now - oldest.since < patience:
             return []

@@ -90,9 +90,8 @@ class ClusterExecution:
 
         def request(batch: Batch) -> Request:
             keys = (groups[item].key for item in batch.items)
-            return ExecuteBatch(
-                tuple(GroupWork(key, _sorted(positions.get(key))) for key in keys), self._device, tuple(self._deadly)
-            )
+            work = tuple(GroupWork.of(key, positions.get(key)) for key in keys)
+            return ExecuteBatch(work, self._device, tuple(self._deadly))
 
         def executed(batch: Batch, answer: Answer) -> Sequence[int]:
             if not isinstance(answer, Executed):
@@ -216,7 +215,3 @@ class _Shared:
 
 def _reason(answer: Answer) -> str:
     return answer.reason if isinstance(answer, Problem) else "it answered something else than it was asked for"
-
-
-def _sorted(positions: frozenset[int] | None) -> tuple[int, ...] | None:
-    return None if positions is None else tuple(sorted(positions))

@@ -60,6 +60,7 @@ class Fleet:
         self._asked: set[str] = set()
         self._out_of_it: set[str] = set()
         self._looked = float("-inf")
+        self._members: dict[str, int] | None = None  # until somebody comes or goes
         for worker, introduction in (introduced or {}).items():
             self._asked.add(worker)
             self._let_in(worker, introduction)
@@ -67,11 +68,13 @@ class Fleet:
     @property
     def members(self) -> dict[str, int]:
         """The workers that take part, and how many threads each has."""
-        return {
-            worker: self._threads[worker]
-            for worker in self.introduced
-            if worker in self._threads and worker not in self._out_of_it
-        }
+        if self._members is None:
+            self._members = {
+                worker: self._threads[worker]
+                for worker in self.introduced
+                if worker in self._threads and worker not in self._out_of_it
+            }
+        return self._members
 
     @property
     def silent(self) -> list[str]:
@@ -101,6 +104,7 @@ class Fleet:
         for worker in sorted(before - set(self._threads)):
             self._say(f"worker {worker} has gone; what it was at goes to others")
         self.introduced = {worker: it for worker, it in self.introduced.items() if worker in self._threads}
+        self._members = None
         return True
 
     def send(self, worker: str, number: int, request: Request) -> None:
@@ -133,6 +137,7 @@ class Fleet:
 
     def dismiss(self, worker: str, reason: str) -> None:
         """A worker cannot take part, or not any more."""
+        self._members = None
         if worker not in self._out_of_it:
             self._out_of_it.add(worker)
             self._say(f"worker {worker} is left out: {reason}")
@@ -148,6 +153,7 @@ class Fleet:
         return answer
 
     def _let_in(self, worker: str, introduction: Introduction) -> None:
+        self._members = None
         if introduction.code != devices.code():
             self.dismiss(worker, "its mpsmith is not the one of this machine (install the same everywhere)")
             return

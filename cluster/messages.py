@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Collection
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -61,12 +62,26 @@ class MakePlan:
     ask: Literal["plan"] = "plan"
 
 
-@dataclass(frozen=True)
-class GroupWork:
-    """A group to execute: all its cases, or only some positions."""
+class GroupWork(NamedTuple):
+    """A group to execute: all its cases, or only some positions. A list in JSON, for there are many."""
 
-    key: GroupKey
+    source: str
+    operator: str
+    variant: str
+    dtype: str
+    mode: str
     positions: tuple[int, ...] | None = None
+
+    @classmethod
+    def of(cls, key: GroupKey, positions: Collection[int] | None = None) -> GroupWork:
+        """The work on the group with this key."""
+        of_group = None if positions is None else tuple(sorted(positions))
+        return cls(key.source, key.operator, key.variant, key.dtype, key.mode, of_group)
+
+    @property
+    def key(self) -> GroupKey:
+        """The group's key."""
+        return GroupKey(*self[:5])
 
 
 @dataclass(frozen=True)

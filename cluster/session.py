@@ -118,9 +118,10 @@ class Session:
         for kernel in set(batch.deadly) - set(deadly_kernels(self._folder)):
             note_deadly(self._folder, kernel)
         run = self._store.begin_run(self._settings.recorded(), self._known_environment())
-        self._store.plan(run.id, [work.key for work in batch.groups])
+        asked = {work.key: work.positions for work in batch.groups}
+        self._store.plan(run.id, asked)
         groups = self._store.groups(run.id)
-        positions = {work.key: frozenset(work.positions) for work in batch.groups if work.positions is not None}
+        positions = {key: frozenset(places) for key, places in asked.items() if places is not None}
         self._execution.execute(groups, positions, _Unwatched())
         deadly = tuple(dict.fromkeys(deadly_kernels(self._folder)))
         return Executed(tuple(self._store.rows_of(groups)), monotonic() - begun, deadly)

@@ -363,17 +363,19 @@ class Store:
 
     def runs(self) -> list[Run]:
         """All audits, the oldest first."""
+        return self._runs()
+
+    def _runs(self, where: str = "", parameters: Sequence[object] = ()) -> list[Run]:
         with clear_errors(self.path):
             rows = self._connection.execute(
-                "SELECT id, started, finished, settings, environment FROM runs ORDER BY id"
+                f"SELECT id, started, finished, settings, environment FROM runs {where} ORDER BY id", parameters
             ).fetchall()
         return [Run(i, s, f, json.loads(settings), json.loads(env)) for i, s, f, settings, env in rows]
 
     def run(self, number: int) -> Run:
         """The audit with this number. Raises StoreError when there is none."""
-        for run in self.runs():
-            if run.id == number:
-                return run
+        if found := self._runs("WHERE id = ?", (number,)):
+            return found[0]
         raise StoreError(f"{self.path}: no run {number}")
 
     def latest_run(self, *, compiled: bool = False) -> Run:
@@ -400,10 +402,17 @@ class Store:
 
     def groups(self, run: int) -> list[StoredGroup]:
         """The planned groups of a run in the order of planning."""
+        return self._groups("run = ?", (run,))
+
+    def open_groups(self, run: int, mode: str) -> list[StoredGroup]:
+        """The groups of one mode that are not done, in the order of planning."""
+        return self._groups("run = ? AND mode = ? AND NOT done", (run, mode))
+
+    def _groups(self, where: str, parameters: Sequence[object]) -> list[StoredGroup]:
         with clear_errors(self.path):
             rows = self._connection.execute(
-                "SELECT id, source, operator, variant, dtype, mode, done FROM groups WHERE run = ? ORDER BY id",
-                (run,),
+                f"SELECT id, source, operator, variant, dtype, mode, done FROM groups WHERE {where} ORDER BY id",
+                parameters,
             ).fetchall()
         return [StoredGroup(i, GroupKey(s, o, v, d, m), bool(done)) for i, s, o, v, d, m, done in rows]
 
@@ -482,8 +491,16 @@ class Store:
     def positions_with_fallback(self, run: int) -> dict[GroupKey, list[int]]:
         """For each group in fallback mode, the cases in which something fell back."""
         positions: dict[GroupKey, list[int]] = {}
-        for case in self.cases(run, "g.mode = 'fallback' AND c.fallbacks != '[]'"):
-            positions.setdefault(case.group, []).append(case.position)
+        with clear_errors(self.path):
+            cursor = self._connection.execute(
+                "SELECT c.position, g.source, g.operator, g.variant, g.dtype, g.mode"
+                " FROM cases c JOIN groups g ON g.id = c.group_id"
+                " WHERE g.run = ? AND g.mode = 'fallback' AND c.fallbacks != '[]'"
+                f" ORDER BY {BY_NAME}, c.position",
+                (run,),
+            )
+            for position, *key in cursor:
+                positions.setdefault(GroupKey(*key), []).append(position)
         return positions
 
     def case(self, number: int) -> tuple[Run, StoredCase]:

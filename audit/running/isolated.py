@@ -199,6 +199,8 @@ class IsolatedExecution:
 
 def size_of_batch(waiting: int, workers: int) -> int:
     """How many of the groups that wait go to a worker together."""
+    if workers == 1:
+        return min(LARGEST_BATCH, waiting)  # nobody waits for it
     return max(1, min(LARGEST_BATCH, waiting // (4 * workers)))
 
 

@@ -127,8 +127,7 @@ class _Audit:
         self._execute(run, STRICT, STRICT, positions)
 
     def _execute(self, run: Run, mode: str, title: str, positions: Mapping[GroupKey, frozenset[int]]) -> None:
-        groups = [g for g in self._store.groups(run.id) if g.key.mode == mode and not g.done]
-        if groups:
+        if groups := self._store.open_groups(run.id, mode):
             with self._progress(title, len(groups)) as progress:
                 self._execution.execute(groups, positions, progress)
 

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from mpsmith.cluster.assignments import BATCH_SECONDS, FIRST_ITEMS, MOST_ITEMS, STRIKES, Assignments, Batch
+from mpsmith.cluster.assignments import (
+    BATCH_SECONDS,
+    FIRST_ITEMS,
+    MOST_ITEMS,
+    SHORTEST_SECONDS,
+    STRIKES,
+    Assignments,
+    Batch,
+)
 
 PATIENCE = 10.0
 
@@ -32,11 +40,20 @@ def test_batches_take_about_the_same_time_and_get_smaller_towards_the_end() -> N
     assert len(first.items) == FIRST_ITEMS
     work.answered(first.number, first.items, FIRST_ITEMS * 0.1)
     assert len(given(work, "a").items) == round(BATCH_SECONDS / 0.1)
-    assert len(given(work, "a", threads=400).items) == 2  # 966 left, for 800 batches
+    assert len(given(work, "a", threads=100).items) == 5  # 946 left, for 200 batches
+    assert len(given(work, "a", threads=400).items) == round(SHORTEST_SECONDS / 0.1)
     fast = Assignments(range(10_000), PATIENCE)
     first = given(fast, "a")
     fast.answered(first.number, first.items, 0.0)
     assert len(given(fast, "a").items) == MOST_ITEMS
+
+
+def test_one_slow_start_does_not_make_all_batches_small() -> None:
+    work = Assignments(range(10_000), PATIENCE)
+    for batch in range(10):
+        items = given(work, "a").items
+        work.answered(batch + 1, items, len(items) * 0.01 + (8.0 if batch == 0 else 0.0))
+    assert len(items) > 0.5 * BATCH_SECONDS / 0.01
 
 
 def test_what_a_worker_failed_of_is_given_alone_and_not_for_ever() -> None:

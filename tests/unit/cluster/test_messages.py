@@ -35,7 +35,9 @@ CASE = (0, "passed", "forward", "", "[]", "close", math.inf, 1, 0.25, "(float32[
     "request_",
     [
         Introduce(),
-        ExecuteBatch((GroupWork(opinfo("relu")), GroupWork(opinfo("mode"), (0, 5))), {"torch": "2.13.0"}, ("sort",)),
+        ExecuteBatch(
+            (GroupWork.of(opinfo("relu")), GroupWork.of(opinfo("mode"), (0, 5))), {"torch": "2.13.0"}, ("sort",)
+        ),
         ProbeModule({}, ("torch.mps.a",)),
     ],
 )

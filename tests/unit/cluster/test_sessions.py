@@ -63,13 +63,13 @@ def test_a_session_answers_one_batch_after_the_other_and_ends_with_its_audit(
     assert isinstance(introduced, Introduction)
     device = device_of(introduced.environment)
     (first,) = idle()
-    executed = asked(ExecuteBatch((GroupWork(opinfo("relu")), GroupWork(opinfo("mode"), (0, 2))), device))
+    executed = asked(ExecuteBatch((GroupWork.of(opinfo("relu")), GroupWork.of(opinfo("mode"), (0, 2))), device))
     assert isinstance(executed, Executed)
     assert [(rows.key.operator, rows.cases > 0) for rows in executed.groups] == [("relu", True), ("mode", True)]
     assert executed.groups[1].cases == 2
     assert idle() == [first]
 
-    refused = asked(ExecuteBatch((GroupWork(opinfo("relu")),), {**device, "torch": "2.12.0"}))
+    refused = asked(ExecuteBatch((GroupWork.of(opinfo("relu")),), {**device, "torch": "2.12.0"}))
     assert refused == Problem("this worker has torch 2.13.0, not 2.12.0")
     assert idle() == []  # what had a problem answers nothing more
 
@@ -93,7 +93,7 @@ def test_a_session_answers_one_batch_after_the_other_and_ends_with_its_audit(
     tasks._sessions.end("other")
     monkeypatch.setenv(FOLDER, str(tmp_path))
     answers: list[Answer] = []
-    busy = threading.Thread(target=lambda: answers.append(asked(ExecuteBatch((GroupWork(opinfo("held")),), device))))
+    busy = threading.Thread(target=lambda: answers.append(asked(ExecuteBatch((GroupWork.of(opinfo("held")),), device))))
     busy.start()
     (tmp_path / "held").read_text()
     asyncio.run(tasks.end_sessions("one"))

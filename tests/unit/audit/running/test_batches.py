@@ -92,6 +92,6 @@ def test_a_worker_that_dies_behind_its_last_group_leaves_nothing(store: Store, t
     assert after_death(store, tmp_path, batch)[0] == ()
 
 
-@pytest.mark.parametrize(("waiting", "workers", "size"), [(10_000, 2, 8), (40, 2, 5), (7, 2, 1), (1, 8, 1), (16, 1, 4)])
+@pytest.mark.parametrize(("waiting", "workers", "size"), [(10_000, 2, 8), (40, 2, 5), (7, 2, 1), (1, 8, 1), (16, 1, 8)])
 def test_batches_get_smaller_towards_the_end(waiting: int, workers: int, size: int) -> None:
     assert size_of_batch(waiting, workers) == size
