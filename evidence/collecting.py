@@ -6,16 +6,22 @@ collection in it takes what still stands. Nothing is written elsewhere but the f
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
-from collections.abc import Callable, Sequence
+import platform
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from .._version import __version__
 from ..audit.findings.store import Run, Store
 from ..audit.running.runner import run_audit
 from ..audit.selection import Settings
+from ..torch_release import public_version
 from .audited import audit_part
 from .errors import EvidenceError
 from .kernel_runs import KernelTask, OpenDevice, run_kernels
@@ -61,9 +67,15 @@ def collect(
         MpsmithError: there is no device, or the work cannot be stored.
         KeyboardInterrupt: stopped by the user; the same collection goes on there.
     """
-    known = identity or PrivateNames.of_this_machine()
-    store = collection.folder / STORE
     _make(collection.folder)
+    with _alone(collection.folder):
+        return _collected(collection, say, advanced, identity or PrivateNames.of_this_machine())
+
+
+def _collected(
+    collection: Collection, say: Callable[[str], None], advanced: Callable[[str], None], known: PrivateNames
+) -> EvidenceFile:
+    store = collection.folder / STORE
     _audited(collection.settings, store, say)
     with Store.open(store) as opened:
         run = opened.latest_run()
@@ -94,14 +106,45 @@ def _make(folder: Path) -> None:
         raise EvidenceError(f"{folder}: cannot be written (choose another folder with --work)")
 
 
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold the folder against a second collection, which would do the same work again. Raises EvidenceError."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EAGAIN, errno.EACCES):  # others: a file system without locks
+            os.close(descriptor)
+            message = f"{folder}: another collection is at work in it (wait for its end, or choose another with --work)"
+            raise EvidenceError(message) from error
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def _audited(settings: Settings, store: Path, say: Callable[[str], None]) -> None:
     """Bring the store to a finished audit with these settings: nothing to do, to go on, or to begin."""
     newest = _newest_run(store)
     same = newest is not None and newest.settings == settings.recorded()
+    if newest is not None and (changed := _changed_since(newest)):
+        say(f"the audit in {store} is of another {changed}: a new one begins")
+        same = False
     if newest is not None and same and newest.finished is not None:
         say(f"the audit is in {store} already")
         return
     run_audit(settings, store, resume=same, say=say)
+
+
+def _changed_since(run: Run) -> str:
+    """What is another one now than in a run that stands there; "" where it is still evidence of this machine."""
+    try:
+        torch = version("torch")
+    except PackageNotFoundError:  # a source tree: the audit itself finds out
+        torch = str(run.environment["torch"])
+    now = {"mpsmith": __version__, "torch": public_version(torch), "os": platform.platform()}
+    before = {**run.environment, "torch": public_version(str(run.environment["torch"]))}
+    return ", ".join(name for name, value in now.items() if before.get(name, value) != value)
 
 
 def _newest_run(path: Path) -> Run | None:
@@ -112,9 +155,9 @@ def _newest_run(path: Path) -> Run | None:
 
 
 def _forget_other_device(finished: Path, run: Run) -> None:
-    """Rows of kernels that another torch ran with are no part of this evidence."""
-    release = finished.with_suffix(".torch")
-    torch = str(run.environment["torch"])
-    if finished.exists() and (not release.exists() or release.read_text(encoding="utf-8") != torch):
+    """Rows of kernels that ran with another torch or on another system are no part of this evidence."""
+    noted = finished.with_suffix(".device")
+    device = f"torch {run.environment['torch']}, {run.environment.get('os')}"
+    if finished.exists() and (not noted.exists() or noted.read_text(encoding="utf-8") != device):
         finished.unlink()
-    release.write_text(torch, encoding="utf-8")
+    noted.write_text(device, encoding="utf-8")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.findings.store import Store
+from mpsmith.audit.findings.store import Run, Store
 from mpsmith.audit.selection import Settings
 from mpsmith.audit.verdicts import CaseVerdict, Outcome
 from mpsmith.evidence import collecting, kernel_runs
@@ -119,8 +119,10 @@ def test_rows_of_other_sources_or_another_device_and_lines_that_were_cut_do_not_
 SETTINGS = Settings(ops=("mode",))
 
 
-def audit_into(store: Path, verdict: CaseVerdict = CaseVerdict.WRONG, finished: bool = True) -> None:
-    environment = {"torch": "2.13.0", "simulated": False, "profile": None}
+def audit_into(
+    store: Path, verdict: CaseVerdict = CaseVerdict.WRONG, finished: bool = True, changed: dict[str, str] | None = None
+) -> None:
+    environment = {"torch": "2.13.0", "simulated": False, "profile": None} | (changed or {})
     with Store.open_or_create(store) as opened:
         recording = begun(opened, SETTINGS.recorded(), environment)
         recording.add(opinfo("mode"), Outcome(verdict, message="at /Users/ada/x"), calls={"mode": True})
@@ -147,6 +149,40 @@ def test_an_audit_that_was_stopped_goes_on(
     monkeypatch.setattr(collecting, "run_audit", lambda settings, store, *, resume, say: seen.append(resume))
     collect(Collection(SETTINGS, [], tmp_path, os.abort), lambda text: None, identity=NOBODY)
     assert seen == resumed
+
+
+@pytest.mark.parametrize("changed", [{"torch": "2.9.0"}, {"mpsmith": "0.0.1"}, {"os": "macOS-14.1-arm64-arm-64bit"}])
+def test_what_another_torch_mpsmith_or_system_showed_is_collected_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: dict[str, str]
+) -> None:
+    audit_into(tmp_path / collecting.STORE, changed=changed)
+    seen: list[bool] = []
+    monkeypatch.setattr(collecting, "run_audit", lambda settings, store, *, resume, say: seen.append(resume))
+    said: list[str] = []
+    collect(Collection(SETTINGS, [], tmp_path, os.abort), said.append, identity=NOBODY)
+    assert seen == [False]
+    assert f"is of another {next(iter(changed))}" in said[0]
+
+
+def test_kernels_that_ran_with_another_torch_run_again(tmp_path: Path) -> None:
+    rows = tmp_path / collecting.KERNELS
+    for torch, kept in (("2.13.0", False), ("2.13.0", True), ("2.14.0", False)):
+        run = Run(1, "", None, {}, {"torch": torch})
+        collecting._forget_other_device(rows, run)
+        assert rows.exists() is kept
+        rows.touch()
+
+
+def test_two_collections_in_one_folder_do_not_meet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    collection = Collection(SETTINGS, [], tmp_path, os.abort)
+
+    def second(settings: Settings, store: Path, **_: object) -> None:
+        with pytest.raises(EvidenceError, match="another collection is at work in it"):
+            collect(collection, lambda text: None, identity=NOBODY)
+        audit_into(store)
+
+    monkeypatch.setattr(collecting, "run_audit", second)
+    assert collect(collection, lambda text: None, identity=NOBODY).audit.executed
 
 
 def test_nothing_executed_is_no_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
