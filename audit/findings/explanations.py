@@ -126,10 +126,17 @@ class Explainer:
                     self._by_verdict[verdict].append((rule, re.compile(rule.message)))
         self.rules = tuple(dict.fromkeys(rule for listed in self._by_verdict.values() for rule, _ in listed))
         self._kernelless: dict[str, bool] = {}
+        self._of_entry: dict[tuple[str, str, CaseVerdict], list[tuple[ExplainingRule, re.Pattern[str]]]] = {}
 
     def rule_for(self, case: StoredCase) -> ExplainingRule | None:
         """The rule that explains why the case did not pass, or None."""
-        for rule, message in self._by_verdict[case.outcome.verdict]:
+        group, verdict = case.group, case.outcome.verdict
+        rules = self._of_entry.get((group.operator, group.variant, verdict))
+        if rules is None:  # most rules are for other operators
+            name = SourceEntry.of(group).name
+            rules = [each for each in self._by_verdict[verdict] if _matches(name, each[0].operators or ("*",))]
+            self._of_entry[group.operator, group.variant, verdict] = rules
+        for rule, message in rules:
             if message.search(case.outcome.message) and self._applies(rule, case):
                 return rule
         return None
@@ -143,8 +150,6 @@ class Explainer:
         if rule.stages and outcome.stage not in rule.stages:
             return False
         if rule.inputs and re.search(rule.inputs, case.inputs) is None:
-            return False
-        if rule.operators and not any(fnmatch.fnmatchcase(SourceEntry.of(group).name, name) for name in rule.operators):
             return False
         if rule.shipped and not case.kernels:
             return False

@@ -561,19 +561,19 @@ class Store:
                 f" ORDER BY {BY_NAME}, c.position",
                 (run, *parameters),
             )
+            named = _Names()
             for row in cursor:
-                number, source, operator, variant, dtype, mode, position, *rest = row
-                verdict, stage, message, fallbacks, compared, max_error, backward, seconds, inputs, *look = rest
-                overload, inner_call, wrong, grade, launched, standing = look
+                number, *key, position, verdict, stage, message, fallbacks, compared, max_error, backward = row[:14]
+                seconds, inputs, overload, inner_call, wrong, grade, launched, standing = row[14:]
                 yield StoredCase(
                     number,
-                    GroupKey(source, operator, variant, dtype, mode),
+                    named.group(key),
                     position,
                     Outcome(
-                        CaseVerdict(verdict),
+                        _VERDICTS[verdict],
                         stage,
                         message,
-                        tuple(json.loads(fallbacks)),
+                        named.in_list(fallbacks),
                         compared,
                         max_error,
                         bool(backward),
@@ -583,7 +583,7 @@ class Store:
                     looked_inside=overload is not None,
                     at_fault=AtFault(overload, inner_call, wrong) if overload else None,
                     grade=Grade(grade) if grade else of_device,
-                    kernels=tuple(json.loads(launched)) if launched else (),
+                    kernels=named.in_list(launched) if launched else (),
                     standing=Firmness(standing) if standing else None,
                 )
 
@@ -823,6 +823,30 @@ class Store:
                 # The same few thousand names come up in every group: one string for each.
                 called.setdefault(keys[group], {})[sys.intern(overload)] = bool(outermost)
         return called
+
+
+_VERDICTS = {verdict.value: verdict for verdict in CaseVerdict}
+
+
+class _Names:
+    """The groups and the lists of names in rows, each made once: thousands of cases have the same."""
+
+    def __init__(self) -> None:
+        self._key: list[str] = []
+        self._group = GroupKey("", "", "", "", "")
+        self._lists: dict[str, tuple[str, ...]] = {"[]": ()}
+
+    def group(self, key: list[str]) -> GroupKey:
+        """The group with this key; rows of one stand together."""
+        if key != self._key:
+            self._key, self._group = key, GroupKey(*key)
+        return self._group
+
+    def in_list(self, text: str) -> tuple[str, ...]:
+        """The names in a list in JSON."""
+        if text not in self._lists:
+            self._lists[text] = tuple(json.loads(text))
+        return self._lists[text]
 
 
 def _check_format(path: Path) -> None:
