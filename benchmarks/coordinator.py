@@ -18,7 +18,7 @@ from mpsmith.audit.findings.store import Store
 from mpsmith.audit.selection import DeviceKind, Settings
 from mpsmith.cluster.auditing import audit_on_cluster
 
-RATE, SECONDS = 3000, 8
+RATE, SECONDS = 3000, 60
 WORKERS, THREADS = 2, 8
 # Names of operators keep an audit from probing torch.mps.
 SETTINGS = Settings(ops=("operator*",), device=DeviceKind.SIMULATED)

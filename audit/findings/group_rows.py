@@ -10,6 +10,7 @@ import base64
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, cast
 
 from pydantic import ConfigDict, with_config
@@ -33,6 +34,8 @@ COLUMNS: dict[str, str] = {
 _WIDTHS = {table: columns.count(",") + 1 for table, columns in COLUMNS.items()}
 # Columns of bytes travel as base64.
 BLOBS = {"covered": 1, "compiled": 10}
+# Rows that one statement inserts: it takes two thirds of the time that as many statements take.
+_TOGETHER = 20
 _RECORDED = "ON CONFLICT (group_id, position) DO NOTHING"
 VERDICTS = frozenset(verdict.value for verdict in CaseVerdict)
 
@@ -106,8 +109,12 @@ def write(connection: sqlite3.Connection, groups: Iterable[tuple[int, GroupRows]
         if table in BLOBS:
             values = [_unpacked(row, BLOBS[table] + 1) for row in values]
         insert, present = ("INSERT", _RECORDED) if table == "cases" else ("INSERT OR REPLACE", "")
-        places = ", ".join("?" * (_WIDTHS[table] + 1))
-        connection.executemany(f"{insert} INTO {table} (group_id, {columns}) VALUES ({places}) {present}", values)
+        places = f"({', '.join('?' * (_WIDTHS[table] + 1))})"
+        into = f"{insert} INTO {table} (group_id, {columns}) VALUES"
+        whole = len(values) - len(values) % _TOGETHER
+        many = (list(chain.from_iterable(values[at : at + _TOGETHER])) for at in range(0, whole, _TOGETHER))
+        connection.executemany(f"{into} {', '.join([places] * _TOGETHER)} {present}", many)
+        connection.executemany(f"{into} {places} {present}", values[whole:])
     connection.executemany("UPDATE groups SET done = 1 WHERE id = ?", [(number,) for number in added])
     return added
 

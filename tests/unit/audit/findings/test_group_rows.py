@@ -79,6 +79,22 @@ def test_a_batch_is_stored_whole_or_not_at_all(tmp_path: Path) -> None:
         assert b.add_rows([(number, rows)]) == [number]
 
 
+@pytest.mark.parametrize("cases", [20, 47])
+def test_rows_that_are_inserted_together_are_all_there(tmp_path: Path, cases: int) -> None:
+    with Store.create(tmp_path / "a.sqlite") as a, Store.create(tmp_path / "b.sqlite") as b:
+        _, group = filled(a)
+        a.add_cases([(group.id, 10 + at, Outcome(CaseVerdict.PASSED), f"(int64[{at}])") for at in range(cases)])
+        a.add_witnesses(group.id, {f"aten::called{at}": True for at in range(cases)})
+        (rows,) = a.rows_of([group])
+        number = planned(b)
+        b.add_case(number, 12, Outcome(CaseVerdict.CRASH), "(int64[2])")
+        b.add_rows([(number, rows)])
+        (arrived,) = b.rows_of(b.groups(1))
+        expected = [(12, "crash") if row[0] == 12 else row[:2] for row in rows.of("cases")]
+        assert [row[:2] for row in arrived.of("cases")] == expected
+        assert arrived.of("witnesses") == rows.of("witnesses")
+
+
 def test_compiled_cases_travel_with_their_sources(tmp_path: Path) -> None:
     with Store.create(tmp_path / "a.sqlite") as a, Store.create(tmp_path / "b.sqlite") as b:
         _, group = filled(a)
