@@ -96,15 +96,16 @@ class ClusterExecution:
         def executed(batch: Batch, answer: Answer) -> Sequence[int]:
             if not isinstance(answer, Executed):
                 raise AnswerError(_reason(answer))
-            items = {groups[item].key: item for item in batch.items}
-            if {rows.key for rows in answer.groups} != set(items):
+            asked = [groups[item] for item in batch.items]
+            if [rows.key for rows in answer.groups] != [group.key for group in asked]:
                 raise AnswerError("it answered for other groups than it was asked for")
             self._deadly |= dict.fromkeys(answer.deadly)
-            added = set(self._store.add_rows([(groups[items[rows.key]].id, rows) for rows in answer.groups]))
-            for rows in answer.groups:
-                if groups[items[rows.key]].id in added:
+            by_number = [(group.id, rows) for group, rows in zip(asked, answer.groups, strict=True)]
+            added = set(self._store.add_rows(by_number))
+            for number, rows in by_number:
+                if number in added:
                     progress.advance(rows.cases)
-            return list(items.values())
+            return batch.items
 
         self._share_out(self._shared([group.key.label for group in groups], request, executed))
 
