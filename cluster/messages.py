@@ -12,12 +12,13 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError, create_model
 
 from ..audit.findings.group_rows import GroupRows
 from ..audit.group import GroupKey
 from ..audit.selection import Settings
 from ..errors import one_line
+from .columns import by_column, by_group, columns_model
 from .errors import ClusterError
 
 
@@ -171,8 +172,24 @@ def _message() -> TypeAdapter[Message]:
 
 
 @cache
+def _executed_by_column() -> type[BaseModel]:
+    """Executed as it is written: the keys of the groups, and their rows by table and column."""
+    answer: Any = Literal["executed"]
+    return create_model(
+        "ExecutedByColumn",
+        keys=(tuple[tuple[str, str, str, str, str], ...], ...),
+        columns=(columns_model(), ...),
+        seconds=(float, ...),
+        deadly=(tuple[str, ...], ...),
+        answer=(answer, ...),
+    )
+
+
+@cache
 def _answer() -> TypeAdapter[Any]:
-    return TypeAdapter(Answer)
+    kinds: Any = Introduction | Planned | _executed_by_column() | Probed | Problem
+    adapter: TypeAdapter[Any] = TypeAdapter(Annotated[kinds, Field(discriminator="answer")])
+    return adapter
 
 
 def as_text(said: Message | Introduction | Planned | Executed | Probed | Problem) -> str:
@@ -181,7 +198,11 @@ def as_text(said: Message | Introduction | Planned | Executed | Probed | Problem
 
 
 def _fields(said: Any) -> dict[str, Any]:
-    return {field.name: getattr(said, field.name) for field in fields(said)}
+    if not isinstance(said, Executed):
+        return {field.name: getattr(said, field.name) for field in fields(said)}
+    keys = [tuple(_fields(rows.key).values()) for rows in said.groups]
+    rest = {"seconds": said.seconds, "deadly": said.deadly, "answer": said.answer}
+    return {"keys": keys, "columns": by_column(said.groups), **rest}
 
 
 def is_problem(text: str) -> bool:
@@ -200,13 +221,15 @@ def message_in(text: str) -> Message:
 def answer_in(text: str | bytes) -> Introduction | Planned | Executed | Probed | Problem:
     """The answer that a text holds. Raises ClusterError where it holds none."""
     try:
-        answer: Introduction | Planned | Executed | Probed | Problem = _answer().validate_json(text)
+        answer: Any = _answer().validate_json(text)
     except ValidationError as error:
         raise ClusterError(f"not an answer of this mpsmith (install the same everywhere): {one_line(error)}") from error
-    if isinstance(answer, Executed):
-        for rows in answer.groups:
-            rows.check()
-    return answer
+    if isinstance(answer, _executed_by_column()):
+        found: Any = answer
+        groups = by_group([GroupKey(*key) for key in found.keys], found.columns)
+        return Executed(groups, found.seconds, found.deadly)
+    said: Introduction | Planned | Probed | Problem = answer
+    return said
 
 
 def packed(text: str) -> bytes:

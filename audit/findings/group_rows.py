@@ -16,7 +16,6 @@ from typing import Any, cast
 from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict  # pydantic reads no other before Python 3.12
 
-from ...errors import MpsmithError
 from ..group import GroupKey
 from ..verdicts import CaseVerdict
 from . import compiled_rows
@@ -71,12 +70,6 @@ class GroupRows:
     def of(self, table: str) -> Sequence[Row]:
         """The rows of one table."""
         return cast("dict[str, Sequence[Row]]", self.tables).get(table, ())
-
-    def check(self) -> None:
-        """Raises MpsmithError where a case has a verdict that there is not."""
-        unknown = {row[1] for row in self.tables.get("cases", ())} - VERDICTS
-        if unknown:
-            raise MpsmithError(f"{self.key.label}: no such verdict as {min(unknown)!r}")
 
 
 def read(connection: sqlite3.Connection, group: int, key: GroupKey) -> GroupRows:

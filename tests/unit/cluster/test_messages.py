@@ -84,6 +84,24 @@ def test_rows_that_are_none_are_refused() -> None:
             messages.answer_in(messages.as_text(answer))
 
 
+@pytest.mark.parametrize("counts", ["[2]", "[0]", "[1,0]", "[]", "[-1]"])
+def test_columns_that_do_not_fit_together_are_refused(counts: str) -> None:
+    text = messages.as_text(Executed((GroupRows(opinfo("relu"), {"cases": [CASE]}),), 1.0))
+    assert '"cases":[[1],' in text
+    with pytest.raises(ClusterError, match=r"do not fit together|not an answer of this mpsmith"):
+        messages.answer_in(text.replace('"cases":[[1],', f'"cases":[{counts},'))
+
+
+def test_rows_of_groups_are_told_apart() -> None:
+    rows = [(*CASE[:-1], grade) for grade in ("a", "b", "c")]
+    groups = (
+        GroupRows(opinfo("relu"), {"cases": rows[:2], "witnesses": [("aten::relu", 1)]}),
+        GroupRows(opinfo("mode"), {}),
+        GroupRows(opinfo("sort"), {"cases": rows[2:]}),
+    )
+    assert messages.answer_in(messages.as_text(Executed(groups, 1.0))) == Executed(groups, 1.0)
+
+
 def test_a_damaged_or_huge_answer_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     packed = messages.packed("x" * 1000)
     for data in (b"", b"none", packed[:-1]):
