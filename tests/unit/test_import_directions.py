@@ -112,6 +112,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "cluster": (
         "errors",
         "devices",
+        "columns",
         "messages",
         "session",
         "tasks",

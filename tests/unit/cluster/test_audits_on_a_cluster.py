@@ -21,6 +21,7 @@ from mpsmith.audit.findings.store import Run, now
 from mpsmith.audit.running.runner import run_audit
 from mpsmith.audit.selection import DeviceKind, Settings
 from mpsmith.cluster.auditing import audit_on_cluster
+from mpsmith.cluster.connection import Connection
 from mpsmith.cluster.errors import ClusterError, StoppedError
 from support.dask_processes import DaskProcesses
 from support.pretended_machines import CLOCK, FOLDER, FULL, TORCH, contents, pretended_here
@@ -201,10 +202,13 @@ def test_a_scheduler_that_is_killed_stops_the_audit_and_it_goes_on_anywhere(
     with pytest.raises(StoppedError, match=r"the Dask scheduler at .* is gone"):
         audited(dask, path)
     disturbing.join()
-    with pytest.raises(ClusterError, match=r"no Dask scheduler at .* \(start one with `dask scheduler`\)"):
-        audit_on_cluster(SETTINGS, path, "tcp://127.0.0.1:9", resume=True, per_device=False, say=print)
     run_audit(SETTINGS, path, resume=True, say=print, execution=pretended_here)
     assert contents(path) == undisturbed
+
+
+def test_a_scheduler_that_is_not_there_is_named() -> None:
+    with pytest.raises(ClusterError, match=r"no Dask scheduler at .* \(start one with `dask scheduler`\)"):
+        Connection("tcp://127.0.0.1:9", timeout=0.2)
 
 
 def test_each_kind_of_device_has_its_own_run(
