@@ -167,13 +167,13 @@ def is_wanted(source: CaseSource, settings: Settings) -> bool:
     return not settings.sources or source.name in settings.sources
 
 
-def in_order_of_execution(source: CaseSource) -> list[GroupKey]:
-    """The source's groups, the slowest first, then heavy and light ones mixed so that the time left is foreseeable."""
+def in_order_of_execution(source: CaseSource, groups: Iterable[GroupKey]) -> list[GroupKey]:
+    """Groups of a source, the slowest first, then heavy and light ones mixed so that the time left is foreseeable."""
 
     def rank(key: GroupKey) -> tuple[bool, bytes]:
         return key.operator not in source.slowest, hashlib.blake2b(key.label.encode()).digest()
 
-    return sorted(source.groups(), key=rank)
+    return sorted(groups, key=rank)
 
 
 def seed_generators(seed: int, label: str) -> None:
@@ -185,6 +185,13 @@ def seed_generators(seed: int, label: str) -> None:
     numpy.random.seed(value & 0xFFFFFFFF)
 
 
+def require_dtypes(names: Sequence[str]) -> None:
+    """Raise MpsmithError for a dtype that mps does not have."""
+    unknown = [name for name in names if name not in DTYPES]
+    if unknown:
+        raise MpsmithError(f"unknown dtype {unknown[0]!r} (mps has {', '.join(DTYPES)})")
+
+
 def select(groups: Iterable[GroupKey], ops: Sequence[str], dtypes: Sequence[str]) -> list[GroupKey]:
     """Keep the groups that match any of the patterns `ops` and have one of `dtypes`; empty means all.
 
@@ -194,9 +201,7 @@ def select(groups: Iterable[GroupKey], ops: Sequence[str], dtypes: Sequence[str]
     groups = list(groups)
     if not groups:
         raise MpsmithError("nothing to audit: the chosen sources have no case here (choose others with --sources)")
-    unknown = [d for d in dtypes if d not in DTYPES]
-    if unknown:
-        raise MpsmithError(f"unknown dtype {unknown[0]!r} (mps has {', '.join(DTYPES)})")
+    require_dtypes(dtypes)
     names = {group.operator for group in groups}
     kept = {name for pattern in ops for name in matching(pattern, names)} if ops else None
     chosen = [g for g in groups if (kept is None or g.operator in kept) and (not dtypes or g.dtype in dtypes)]

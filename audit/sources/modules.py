@@ -14,6 +14,7 @@ from torch.nn.modules.lazy import LazyModuleMixin
 from ..cases import Case, CaseSource
 from ..group import GroupKey
 from ..selection import Samples
+from .torch_testing import without_the_compiler
 
 DTYPES = ("float32", "float16", "bfloat16")
 
@@ -56,7 +57,8 @@ class ModuleSource(CaseSource):
 
     @cached_property
     def _modules(self) -> dict[str, Any]:
-        from torch.testing._internal.common_modules import module_db
+        with without_the_compiler():
+            from torch.testing._internal.common_modules import module_db
 
         return {info.name: info for info in module_db if not info.name.startswith("nn.quantized")}
 

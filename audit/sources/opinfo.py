@@ -13,6 +13,7 @@ from ..cases import UNINITIALISED, Case, CaseSource
 from ..group import GroupKey
 from ..selection import DTYPES, Samples
 from ..tree import leaves
+from .torch_testing import without_the_compiler
 
 # The OpInfos of operators whose outputs get their strides from the inputs'.
 ELEMENTWISE = ("UnaryUfuncInfo", "BinaryUfuncInfo")
@@ -39,12 +40,18 @@ class OpInfoSource(CaseSource):
 
     def groups(self) -> Iterable[GroupKey]:
         """One group for each OpInfo, variant, form and dtype."""
-        for operator, variant in self._entries:
-            op = self._entries[operator, variant]
-            supported = op.supported_dtypes("cpu")
-            for dtype in DTYPES:
-                if getattr(torch, dtype) in supported:
-                    yield GroupKey(self.name, operator, variant, dtype, "fallback")
+        return self._keys
+
+    @cached_property
+    def _keys(self) -> tuple[GroupKey, ...]:
+        """The groups; a score of derived sources ask for them."""
+        return tuple(
+            GroupKey(self.name, operator, variant, dtype, "fallback")
+            for (operator, variant), op in self._entries.items()
+            for supported in [op.supported_dtypes("cpu")]
+            for dtype in DTYPES
+            if getattr(torch, dtype) in supported
+        )
 
     def opinfo(self, key: GroupKey) -> Any:
         """The OpInfo behind a group."""
@@ -95,7 +102,8 @@ class OpInfoSource(CaseSource):
     @cached_property
     def _entries(self) -> dict[tuple[str, str], Any]:
         """OpInfos by (name, variant); a form of the call that is not the plain one ends the variant after a slash."""
-        from torch.testing._internal import common_methods_invocations as invocations
+        with without_the_compiler():
+            from torch.testing._internal import common_methods_invocations as invocations
 
         _unseed_random_operators()
         _find_no_test()

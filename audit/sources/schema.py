@@ -64,9 +64,16 @@ class SchemaSource(CaseSource):
 
     def groups(self) -> Iterable[GroupKey]:
         """One group for each overload and dtype."""
-        for overload, remembered in self._memory.overloads.items():
-            for dtype in remembered.dtypes:
-                yield GroupKey(self.name, overload.removeprefix("aten::"), "", dtype, "fallback")
+        return self._keys
+
+    @cached_property
+    def _keys(self) -> tuple[GroupKey, ...]:
+        """The groups; a score of derived sources ask for them."""
+        return tuple(
+            GroupKey(self.name, overload.removeprefix("aten::"), "", dtype, "fallback")
+            for overload, remembered in self._memory.overloads.items()
+            for dtype in remembered.dtypes
+        )
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         """The remembered calls with their replaceable dtype replaced by the group's."""

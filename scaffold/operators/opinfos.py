@@ -41,7 +41,10 @@ def _forward_name(operator: str) -> str:
 
 @cache
 def _index() -> Mapping[str, list[Any]]:
-    from torch.testing._internal.common_methods_invocations import op_db
+    from ...audit.sources.torch_testing import without_the_compiler
+
+    with without_the_compiler():
+        from torch.testing._internal.common_methods_invocations import op_db
 
     index: dict[str, list[Any]] = {}
     for op in op_db:

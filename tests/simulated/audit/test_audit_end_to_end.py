@@ -17,7 +17,9 @@ LACKING = (Dispatch.MISSING, Dispatch.ALWAYS_FALLS_BACK)
 
 
 def mpsmith(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "mpsmith", *arguments]
+    # A worker loads torch and the OpInfos, which costs more than most audits here.
+    one_worker = ("--workers", "1") if arguments[0] == "audit" else ()
+    command = [sys.executable, "-m", "mpsmith", *arguments, *one_worker]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=500)
 
 

@@ -34,7 +34,7 @@ def explained(
         sources=sources,
         samples=samples,
         device=DeviceKind.SIMULATED,
-        workers=2,
+        workers=1,  # each loads torch and the OpInfos
         imports=imports,
         faults=tuple(map(str, faults)),
     )
