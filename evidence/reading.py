@@ -11,14 +11,17 @@ from __future__ import annotations
 
 import gc
 import marshal
+import re
+import secrets
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
 from .errors import EvidenceError
@@ -29,6 +32,10 @@ LARGEST_TEXT = 32 * 1024 * 1024
 _GZIP = b"\x1f\x8b"
 # How many different rows are shared: about ten times what one whole audit has.
 _ROWS_SHARED = 50_000
+# How a row begins and ends where we wrote it, and how long it is at most.
+_ROW_KEY = re.compile(rb'"aten::[^"\\{}]*"\s*:\s*(?=\{)')
+_END_OF_ROW = b"}}}}"
+_LONGEST_ROW = 1 << 13
 
 
 def read(path: Path) -> EvidenceFile:
@@ -88,14 +95,64 @@ def inflated(contents: bytes) -> bytes:
 
 def parsed(text: bytes) -> EvidenceFile:
     """The evidence in JSON text, which nests no deeper than pydantic's parser goes. Raises EvidenceError."""
+    shorter, mark, rows = _without_rows(text)
     try:
-        data = from_json(text)
-    except ValueError as error:
-        raise EvidenceError(f"does not fit the schema at the file: Invalid JSON: {error}") from error
+        data = _with_rows(from_json(shorter), mark, rows)
+    except ValueError:
+        try:
+            data = from_json(text)
+        except ValueError as error:
+            raise EvidenceError(f"does not fit the schema at the file: Invalid JSON: {error}") from error
     try:
         return EvidenceFile.model_validate(_with_shared_rows(data))
     except ValidationError as error:
         raise EvidenceError(_first_reason(error)) from error
+
+
+def _without_rows(text: bytes) -> tuple[bytes, str, list[OverloadRow]]:
+    """The text with a mark and a number in the place of each row of an overload that is written as we write it.
+
+    Most rows of a file are those of other files, letter by letter, and need not be parsed again. What begins with the
+    brace behind a key and is an object of JSON is the value of that key, for no object is the beginning of another. A
+    mark that nobody knows before cannot stand in a file.
+    """
+    mark = secrets.token_hex(8)
+    parts: list[bytes] = []
+    rows: list[OverloadRow] = []
+    at = 0
+    for key in islice(_ROW_KEY.finditer(text), _ROWS_SHARED):
+        start = key.end()
+        end = text.find(_END_OF_ROW, start, start + _LONGEST_ROW) + len(_END_OF_ROW)
+        if start < at or end < start:
+            continue
+        try:
+            row = _row_in(text[start:end])
+        except ValidationError:
+            continue
+        parts += (text[at:start], b'"%s%d"' % (mark.encode(), len(rows)))
+        rows.append(row)
+        at = end
+    return b"".join([*parts, text[at:]]), mark, rows
+
+
+def _with_rows(data: Any, mark: str, rows: Sequence[OverloadRow]) -> Any:
+    """The data with the rows that `_without_rows` took out. Raises ValueError where one stood somewhere else."""
+    audit = data.get("audit") if isinstance(data, dict) else None
+    found = audit.get("overloads") if isinstance(audit, dict) else None
+    overloads = found if isinstance(found, dict) else {}
+    left = len(rows)
+    for name, value in overloads.items():
+        if isinstance(value, str) and value.startswith(mark):
+            overloads[name] = rows[int(value.removeprefix(mark))]
+            left -= 1
+    if left:
+        raise ValueError("rows that are no rows of overloads")
+    return data
+
+
+@lru_cache(maxsize=_ROWS_SHARED)
+def _row_in(text: bytes) -> OverloadRow:
+    return OverloadRow.model_validate_json(text)
 
 
 def _with_shared_rows(data: Any) -> Any:
@@ -115,6 +172,8 @@ def _with_shared_rows(data: Any) -> Any:
 
 def _shared(row_of: Callable[[bytes], Any], row: Any) -> Any:
     """The model of a row; the row itself where it does not fit. JSON's values have one form as bytes."""
+    if isinstance(row, BaseModel):
+        return row
     try:
         return row_of(marshal.dumps(row, 2))
     except (ValidationError, ValueError):

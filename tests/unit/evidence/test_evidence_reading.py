@@ -136,3 +136,60 @@ def test_garbage_is_collected_again_after_a_refused_file(tmp_path: Path) -> None
     with pytest.raises(EvidenceError):
         read(compressed(tmp_path, b"{"))
     assert gc.isenabled()
+
+
+TWO = {"aten::mode": {"float32": {"passed": 2}}, "aten::sort.stable": {"float32": {"wrong": 2}, "int64": {"passed": 1}}}
+
+
+def parsed_in_full(text: bytes, monkeypatch: pytest.MonkeyPatch) -> object:
+    """What comes of it where no row is known by its text."""
+    with monkeypatch.context() as patched:
+        patched.setattr(reading, "_LONGEST_ROW", 0)
+        try:
+            return reading.parsed(text)
+        except EvidenceError:
+            return None
+
+
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", " : ")])
+def test_rows_that_are_known_by_their_text_are_those_that_are_parsed(
+    monkeypatch: pytest.MonkeyPatch, separators: tuple[str, str]
+) -> None:
+    data = evidence_data(TWO)
+    for alike in data["audit"]["failing"].values():
+        alike[0]["message"] = (
+            'says "aten::mode": {"dtypes": {"x": {"cases": {"wrong": 2}}}}, {{}} and \\"aten::mode\\":{'
+        )
+    text = json.dumps(data, separators=separators).encode()
+    assert len(reading._without_rows(text)[2]) == len(TWO)
+    assert reading.parsed(text) == parsed_in_full(text, monkeypatch)
+
+
+ROW = '{"dispatch":"native","dtypes":{"float32":{"verdict":"native","cases":{"passed":2}}}}'
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        lambda text: text.replace(ROW, ROW[:-1]),
+        lambda text: text.replace(ROW, ROW + ROW),
+        lambda text: text.replace(ROW, ROW + ',"aten::mode":' + ROW.replace("2", "3")),
+        lambda text: text.replace(ROW, "3"),
+        lambda text: text.replace('"audit":', f'"aten::mode":{ROW},"audit":'),
+        lambda text: text.replace('"float32":', f'"aten::mode":{ROW},"float32":', 1),
+        lambda text: text.replace('"python":"3.12.4"', f'"python":"aten::mode":{ROW}'),
+        lambda text: text.replace('"Apple M3 Pro"', ROW).replace('"chip"', '"aten::chip"'),
+    ],
+)
+def test_a_row_in_another_place_is_refused_as_ever(
+    monkeypatch: pytest.MonkeyPatch, damaged: Callable[[str], str]
+) -> None:
+    whole = json.dumps(evidence_data(TWO), separators=(",", ":"))
+    text = damaged(whole)
+    assert text != whole
+    expected = parsed_in_full(text.encode(), monkeypatch)
+    if expected is None:
+        with pytest.raises(EvidenceError):
+            reading.parsed(text.encode())
+    else:
+        assert reading.parsed(text.encode()) == expected
