@@ -52,16 +52,14 @@ def _row(overload: OverloadSummary) -> OverloadRow:
 
 def _failing(store: Store, run: Run, identity: PrivateNames) -> dict[str, list[FailingCases]]:
     """The cases of the verdicts that are listed, by group; those that show the same together."""
-    places = ", ".join("?" * len(LISTED))
     positions: dict[tuple[str, CaseVerdict, str], list[int]] = {}
     clean: dict[str, str] = {}
-    for case in store.cases(run.id, f"c.verdict IN ({places})", [verdict.value for verdict in LISTED]):
-        said = case.outcome.message
+    for key, position, verdict, said in store.messages(run.id, LISTED):
         message = clean.get(said)
         if message is None:
             message = clean[said] = message_of(said, identity, LONGEST_MESSAGE)
-        group = case.group.label + (STRICT if case.group.mode == "strict" else "")
-        positions.setdefault((group, case.outcome.verdict, message), []).append(case.position)
+        group = key.label + (STRICT if key.mode == "strict" else "")
+        positions.setdefault((group, verdict, message), []).append(position)
     failing: dict[str, list[FailingCases]] = {}
     for (group, verdict, message), at in positions.items():
         failing.setdefault(group, []).append(FailingCases(verdict=verdict, message=message, positions=at))

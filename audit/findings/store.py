@@ -587,6 +587,20 @@ class Store:
                     standing=Firmness(standing) if standing else None,
                 )
 
+    def messages(self, run: int, verdicts: Sequence[CaseVerdict]) -> Iterator[tuple[GroupKey, int, CaseVerdict, str]]:
+        """Of the cases with these verdicts, in the order of names: group, position, verdict and message alone."""
+        places = ", ".join("?" * len(verdicts))
+        named = _Names()
+        with clear_errors(self.path):
+            cursor = self._connection.execute(
+                "SELECT g.source, g.operator, g.variant, g.dtype, g.mode, c.position, c.verdict, c.message"
+                " FROM cases c JOIN groups g ON g.id = c.group_id"
+                f" WHERE g.run = ? AND c.verdict IN ({places}) ORDER BY {BY_NAME}, c.position",
+                (run, *(verdict.value for verdict in verdicts)),
+            )
+            for *key, position, verdict, message in cursor:
+                yield named.group(key), position, _VERDICTS[verdict], message
+
     def case_counts(self, run: int) -> Iterator[CaseCount]:
         """The cases of a run counted by group, verdict and grade (and by reason, where they were skipped)."""
         with clear_errors(self.path):
