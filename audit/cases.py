@@ -144,19 +144,21 @@ def make_cases(source: CaseSource, key: GroupKey, samples: Samples, seed: int) -
     samplers put the plain cases first, and the odd and the large ones last.
     """
     seed_generators(seed, key.label)
-    made = (replace(case, entry=key.operator) for case in source.cases(key, samples))
-    if samples is not Samples.QUICK:
-        return dict(enumerate(made))
-    cases = dict(enumerate(islice(made, QUICK_LOOKS_AT)))
-    if len(cases) <= QUICK_CASES:
-        return cases
-    last = len(cases) - 1
-    kept = {round(i * last / (QUICK_CASES - 1)) for i in range(QUICK_CASES)}
-    return {position: case for position, case in cases.items() if position in kept}
+    made = source.cases(key, samples)
+    cases = list(made if samples is not Samples.QUICK else islice(made, QUICK_LOOKS_AT))
+    kept = range(len(cases)) if samples is not Samples.QUICK else _spread(len(cases))
+    return {position: replace(cases[position], entry=key.operator) for position in kept}
+
+
+def _spread(made: int) -> list[int]:
+    """The positions that the level `quick` keeps of so many cases."""
+    if made <= QUICK_CASES:
+        return list(range(made))
+    return [round(i * (made - 1) / (QUICK_CASES - 1)) for i in range(QUICK_CASES)]
 
 
 # How many cases of each group the level `quick` makes, and keeps.
-QUICK_LOOKS_AT = 12
+QUICK_LOOKS_AT = 8
 QUICK_CASES = 3
 
 

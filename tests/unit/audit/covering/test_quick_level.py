@@ -19,7 +19,7 @@ def sources() -> dict[str, CaseSource]:
 @pytest.fixture(scope="module")
 def groups(sources: dict[str, CaseSource]) -> list[GroupKey]:
     names = ("opinfo", "layouts", "repetition", "schema twins", "forms")
-    return [key for name in names for key in in_order_of_execution(sources[name])]
+    return [key for name in names for key in in_order_of_execution(sources[name], sources[name].groups())]
 
 
 def test_plain_cases_are_taken_in_every_dtype(sources: dict[str, CaseSource], groups: list[GroupKey]) -> None:

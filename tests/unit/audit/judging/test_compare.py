@@ -174,3 +174,11 @@ def test_a_copy_of_a_number_that_comparisons_count_as_zero_keeps_its_bits() -> N
     normal = torch.tensor([-1.5e-38])
     assert isinstance(check(normal, zero, zero.double(), flushed=flushed), Difference)
     assert isinstance(check(tiny, torch.ones(1), torch.ones(1).double(), flushed=torch.ones(1).double()), Difference)
+
+
+def test_a_tangent_without_memory_is_zeros() -> None:
+    nothing = torch._efficientzerotensor((2, 3), dtype=torch.complex64)
+    # As below a dispatch mode, where torch gives such a tensor no memory before it reads it.
+    with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(torch._C.DispatchKey.ZeroTensor)):
+        assert check(nothing, torch.zeros(2, 3, dtype=torch.complex64)) == Agreement(0.0)
+        assert isinstance(check(nothing, torch.ones(2, 3, dtype=torch.complex64)), Difference)
