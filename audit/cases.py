@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import islice
@@ -128,6 +128,14 @@ class CaseSource(ABC):
     def groups(self) -> Iterable[GroupKey]:
         """Every group that this source can make, its mode left at "fallback". Cheap: makes no input."""
 
+    def operators(self) -> frozenset[str]:
+        """The operators that its groups may be of."""
+        return frozenset(key.operator for key in self.groups())
+
+    def groups_of(self, operators: Collection[str]) -> Iterable[GroupKey]:
+        """The groups of some operators: an audit of a few need not make all others."""
+        return (key for key in self.groups() if key.operator in operators)
+
     @abstractmethod
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         """The cases of one group; called with all random generators seeded."""
@@ -194,19 +202,24 @@ def require_dtypes(names: Sequence[str]) -> None:
         raise MpsmithError(f"unknown dtype {unknown[0]!r} (mps has {', '.join(DTYPES)})")
 
 
-def select(groups: Iterable[GroupKey], ops: Sequence[str], dtypes: Sequence[str]) -> list[GroupKey]:
-    """Keep the groups that match any of the patterns `ops` and have one of `dtypes`; empty means all.
+def select(
+    sources: Iterable[CaseSource], ops: Sequence[str], dtypes: Sequence[str], samples: Samples
+) -> list[GroupKey]:
+    """The groups of sources that match any of the patterns `ops` and have one of `dtypes`; empty means all.
 
-    A pattern names an operator as `operator_names.matching` says. Raises MpsmithError when a pattern or dtype finds
-    nothing.
+    Those without cases at a level of sampling are left out. A pattern names an operator as `operator_names.matching`
+    says. Raises MpsmithError when a pattern or dtype finds nothing.
     """
-    groups = list(groups)
-    if not groups:
-        raise MpsmithError("nothing to audit: the chosen sources have no case here (choose others with --sources)")
     require_dtypes(dtypes)
-    names = {group.operator for group in groups}
-    kept = {name for pattern in ops for name in matching(pattern, names)} if ops else None
-    chosen = [g for g in groups if (kept is None or g.operator in kept) and (not dtypes or g.dtype in dtypes)]
+    listed = list(sources)
+    names = frozenset[str]().union(*(source.operators() for source in listed)) if ops else frozenset[str]()
+    wanted = {name for pattern in ops for name in matching(pattern, names)} if names else set[str]()
+    made = ((source, source.groups_of(wanted) if ops else source.groups()) for source in listed)
+    groups = [key for source, keys in made for key in keys if source.has_cases_in(key.dtype, samples)]
+    if not (names if ops else groups):
+        raise MpsmithError("nothing to audit: the chosen sources have no case here (choose others with --sources)")
+    chosen = [key for key in groups if not dtypes or key.dtype in dtypes]
     if not chosen:
-        raise MpsmithError(f"nothing to audit: no case of {', '.join(ops) or 'any operator'} has {', '.join(dtypes)}")
+        of_dtypes = f" has {', '.join(dtypes)}" if dtypes else ""
+        raise MpsmithError(f"nothing to audit: no case of {', '.join(ops) or 'any operator'}{of_dtypes}")
     return chosen

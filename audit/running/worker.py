@@ -234,7 +234,7 @@ def _arm(faults: tuple[str, ...], device: AuditedDevice) -> None:
 
 def plan() -> AuditPlan:
     """All groups that the settings select, from every source."""
-    from ..cases import in_order_of_execution, is_wanted, require_dtypes, select
+    from ..cases import in_order_of_execution, is_wanted, select
     from ..covering.quick_level import of_quick_level
 
     worker = _started()
@@ -242,13 +242,11 @@ def plan() -> AuditPlan:
     unknown = sorted(set(settings.sources) - set(worker.sources))
     if unknown:
         raise MpsmithError(f"unknown case source {unknown[0]!r} (there are {', '.join(worker.sources)})")
-    require_dtypes(settings.dtypes)  # before seconds go by
     of_lane = with_own_sources(settings) if settings.compiled else settings
     wanted = [source for source in worker.sources.values() if is_wanted(source, of_lane)]
-    groups = [key for source in wanted for key in source.groups() if source.has_cases_in(key.dtype, settings.samples)]
     kernels = tuple(worker.shipped.names) if worker.shipped else ()
     by_source: dict[str, list[GroupKey]] = {source.name: [] for source in wanted}
-    for key in select(groups, settings.ops, settings.dtypes):
+    for key in select(wanted, settings.ops, settings.dtypes, settings.samples):
         by_source[key.source].append(key)
     selected = [key for source in wanted for key in in_order_of_execution(source, by_source[source.name])]
     if settings.compiled is not None:

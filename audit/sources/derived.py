@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -52,7 +52,18 @@ class DerivedSource(CaseSource):
 
     def groups(self) -> Iterable[GroupKey]:
         """One group for each group of the base that this source can vary; not for the OpInfos' sparse ones."""
-        for key in self._base.groups():
+        return self._varied(self._base.groups())
+
+    def operators(self) -> frozenset[str]:
+        """Those of the base, whether it can vary them or not."""
+        return self._base.operators()
+
+    def groups_of(self, operators: Collection[str]) -> Iterable[GroupKey]:
+        """The same for groups of some operators."""
+        return self._varied(self._base.groups_of(operators))
+
+    def _varied(self, keys: Iterable[GroupKey]) -> Iterator[GroupKey]:
+        for key in keys:
             if "/" not in key.variant and self.varies(key):
                 yield replace(key, source=self.name)
 

@@ -150,7 +150,18 @@ class TwinSource(CaseSource):
 
     def groups(self) -> Iterable[GroupKey]:
         """Each such overload with a kernel of its own, in one dtype of each kind."""
-        for key in self._schemas.groups():
+        return self._varied(self._schemas.groups())
+
+    def operators(self) -> frozenset[str]:
+        """All overloads, with a kernel of their own or not."""
+        return self._schemas.operators()
+
+    def groups_of(self, operators: Collection[str]) -> Iterable[GroupKey]:
+        """The same for some overloads."""
+        return self._varied(self._schemas.groups_of(operators))
+
+    def _varied(self, keys: Iterable[GroupKey]) -> Iterator[GroupKey]:
+        for key in keys:
             if key.dtype in VARIETY and is_varied(key.operator):
                 yield replace(key, source=self.name)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dis
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -42,8 +42,19 @@ class WithoutGradientSource(CaseSource):
 
     def groups(self) -> Iterable[GroupKey]:
         """One group for each OpInfo with a derivative whose sampler asks whether gradients are wanted."""
+        return self._asking(self._opinfos.groups())
+
+    def operators(self) -> frozenset[str]:
+        """Those of all OpInfos, whether their samplers ask or not."""
+        return self._opinfos.operators()
+
+    def groups_of(self, operators: Collection[str]) -> Iterable[GroupKey]:
+        """The same for the OpInfos of some operators."""
+        return self._asking(self._opinfos.groups_of(operators))
+
+    def _asking(self, keys: Iterable[GroupKey]) -> Iterator[GroupKey]:
         asking: dict[tuple[str, str], bool] = {}
-        for key in self._opinfos.groups():
+        for key in keys:
             if key.dtype not in DTYPES or "/" in key.variant:
                 continue
             op = self._opinfos.opinfo(key)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -35,12 +35,19 @@ class RandomSource(CaseSource):
 
     name = "opinfo"
 
+    def __init__(self, groups: Sequence[GroupKey] = GROUPS) -> None:
+        self._groups = list(groups)
+
     def groups(self) -> list[GroupKey]:
-        return GROUPS
+        return self._groups
 
     def cases(self, group: GroupKey, samples: Samples) -> Iterator[Case]:
         for _ in range(11):
             yield Case(abs, (torch.rand(2), random.random(), float(numpy.random.rand())))
+
+
+def selected(ops: Sequence[str], dtypes: Sequence[str] = (), groups: Sequence[GroupKey] = GROUPS) -> list[GroupKey]:
+    return select([RandomSource(groups)], ops, dtypes, Samples.DEFAULT)
 
 
 def inputs(seed: int, group: GroupKey, samples: Samples = Samples.DEFAULT) -> dict[int, str]:
@@ -64,42 +71,42 @@ def test_a_quick_case_is_the_default_case_of_its_position() -> None:
 
 def test_the_full_name_of_a_function_finds_it_in_sources_that_name_it_by_its_schema() -> None:
     groups = [*GROUPS, replace(GROUPS[0], source="schema", operator="softshrink")]
-    found = {g.operator for g in select(groups, ["nn.functional.softshrink"], [])}
+    found = {g.operator for g in selected(["nn.functional.softshrink"], groups=groups)}
     assert found == {"nn.functional.softshrink", "softshrink"}
 
 
 @pytest.mark.parametrize("pattern", ["softshrink", "aten::softshrink", "nn.functional.softshrink", "nn.*", "*soft*"])
 def test_an_operator_is_found_by_each_of_its_names(pattern: str) -> None:
-    assert {g.operator for g in select(GROUPS, [pattern], [])} == {"nn.functional.softshrink"}
+    assert {g.operator for g in selected([pattern])} == {"nn.functional.softshrink"}
 
 
 def test_linalg_is_found_by_its_aten_name() -> None:
-    assert {g.operator for g in select(GROUPS, ["aten::linalg_svd"], ["float32"])} == {"linalg.svd"}
+    assert {g.operator for g in selected(["aten::linalg_svd"], ["float32"])} == {"linalg.svd"}
 
 
 def test_no_filter_selects_all() -> None:
-    assert select(GROUPS, [], []) == GROUPS
+    assert selected([]) == GROUPS
 
 
 def test_near_names_are_suggested() -> None:
     with pytest.raises(MpsmithError, match=r"no cases for operator 'sofshrink' \(did you mean softshrink"):
-        select(GROUPS, ["add", "sofshrink"], [])
+        selected(["add", "sofshrink"])
 
 
 def test_an_unknown_dtype_lists_the_known_ones() -> None:
     with pytest.raises(MpsmithError, match=r"unknown dtype 'float64' .*bfloat16"):
-        select(GROUPS, [], ["float64"])
+        selected([], ["float64"])
 
 
 def test_selecting_nothing_is_an_error() -> None:
     with pytest.raises(MpsmithError, match=r"^nothing to audit: no case of add has int8$"):
-        select(GROUPS, ["add"], ["int8"])
+        selected(["add"], ["int8"])
 
 
 @pytest.mark.parametrize("ops", [[], ["add"]])
 def test_sources_without_cases_are_an_error_that_says_so(ops: list[str]) -> None:
     with pytest.raises(MpsmithError, match=r"^nothing to audit: the chosen sources have no case here \("):
-        select([], ops, [])
+        selected(ops, groups=[])
 
 
 def test_opinfo_knows_foreach_and_sparse_forms_of_every_mps_dtype() -> None:

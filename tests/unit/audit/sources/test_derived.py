@@ -52,9 +52,15 @@ def test_cases_of_every_base_are_varied_under_a_name_of_their_own() -> None:
     assert titles(schemas, "cummax.out") == ["schema once", "schema again"]
 
 
-def test_groups_of_the_derived_sources_of_an_audit_are_unique() -> None:
-    labels = [key.label for source in case_sources(()).values() for key in source.groups()]
+def test_groups_of_an_audit_are_unique_and_those_of_a_few_operators_the_same() -> None:
+    sources = case_sources(()).values()
+    groups = [list(source.groups()) for source in sources]
+    labels = [key.label for of_source in groups for key in of_source]
     assert len(labels) == len(set(labels))
+    few = {"softshrink", "nn.functional.pad", "median", "median.dim", "nn.Linear", "rand"}
+    for source, every in zip(sources, groups, strict=True):
+        assert list(source.groups_of(few)) == [key for key in every if key.operator in few]
+        assert source.operators() >= {key.operator for key in every}
 
 
 def test_the_label_of_a_derived_group_stays() -> None:
