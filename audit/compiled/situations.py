@@ -136,6 +136,13 @@ def _indexed(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
     yield numbers(dtype, 10, 3), torch.tensor([1, -1, 5, 5])
 
 
+def _labels_that_end(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    """Rows of scores, and of classes up to the first -1, behind which nothing counts."""
+    scores = torch.linspace(-1.0, 1.0, 12, dtype=dtype).reshape(3, 4)
+    yield scores, torch.tensor([[3, 0, -1, 1], [2, -1, -1, -1], [1, 2, 3, 0]])
+    yield scores[:1, :2].clone(), torch.tensor([[1, -1]])
+
+
 def _out_of_range(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
     yield numbers(dtype, 10, 3), torch.tensor([1, 2, 10])
 
@@ -287,6 +294,13 @@ SITUATIONS: tuple[Situation, ...] = (
     Situation("index", "size by data", _nonzero_times, one, ("float32",)),
     Situation("index", "negative and repeated", _indexing, _indexed, ("float32", "int64")),
     Situation("index", "out of range", _indexing, _out_of_range, ("float32",), refused=True),
+    Situation(
+        "nn.functional.multilabel_margin_loss",
+        "labels that end",
+        torch.nn.functional.multilabel_margin_loss,
+        _labels_that_end,
+        ("float32",),
+    ),
     Situation("remainder", "signs", torch.remainder, _two, ("float32", "int64", "int32")),
     Situation("fmod", "signs", torch.fmod, _two, ("float32", "int64", "int32")),
     Situation("floor_divide", "signs", torch.floor_divide, _two, ("float32",)),
