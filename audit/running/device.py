@@ -126,7 +126,7 @@ def environment(device: AuditedDevice) -> dict[str, Any]:
 
     return {
         "mpsmith": __version__,
-        "torch": torch.__version__,
+        "torch": str(torch.__version__),  # a string of its own class would bring torch to whoever reads the answer
         "python": platform.python_version(),
         "os": platform.platform(),
         "machine": platform.machine(),

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 
 import pytest
 
+from mpsmith.audit.judging.fallbacks import CounterRecorder
+from mpsmith.audit.running.device import AuditedDevice, environment
+
 
 @pytest.mark.parametrize("module", ["audit.running.worker", "cluster.auditing", "cluster.session"])
 def test_torch_is_not_loaded_with_what_starts_workers(module: str) -> None:
     program = f"import sys, mpsmith.{module}; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+def test_what_a_worker_says_of_its_machine_brings_no_torch() -> None:
+    found = environment(AuditedDevice(True, "2.13.0", CounterRecorder()))
+    program = f"import pickle, sys; pickle.loads({pickle.dumps(found)!r}); print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
