@@ -112,7 +112,8 @@ def _print_page(rows: Sequence[FamilyRow]) -> None:
 def _total(rows: Sequence[FamilyRow]) -> str:
     unneeded = sum(_needs_none(row) for row in rows)
     proved = f"{sum(row.proved for row in rows)} of {len(rows) - unneeded} families proved"
-    return f"{proved}, {unneeded} need no patch: the release has their kernels" if unneeded else proved
+    word = "needs" if unneeded == 1 else "need"
+    return f"{proved}, {unneeded} {word} no patch: the release has the kernels" if unneeded else proved
 
 
 def _short(said: str) -> str:

@@ -29,6 +29,6 @@ def test_the_page_counts_and_says_why_not(capsys: pytest.CaptureFixture[str]) ->
 def test_a_family_whose_kernels_the_release_has_is_no_failure(capsys: pytest.CaptureFixture[str]) -> None:
     _print_page([PROVED, UNNEEDED])
     page = capsys.readouterr().out
-    assert "1 of 1 families proved, 1 need no patch: the release has their kernels; simulated: " in page
+    assert "1 of 1 families proved, 1 needs no patch: the release has the kernels; simulated: " in page
     assert "| not needed" in page
     assert "Not proved" not in page
