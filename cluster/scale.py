@@ -23,7 +23,7 @@ from tabulate import tabulate
 
 from ..audit.findings.store import Run, Store, StoredGroup
 from . import messages
-from .assignments import Assignments
+from .assignments import BATCH_SECONDS, Assignments
 from .messages import Executed
 
 WORKERS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)
@@ -47,7 +47,7 @@ class Workload:
     bytes_stored: int
 
     def times(self, releases: int) -> Workload:
-        """The same for so many releases."""
+        """The same for so many releases, or for an audit that is so many times as large."""
         return Workload(list(self.seconds) * releases, list(self.cases) * releases, self.bytes_stored * releases)
 
 
@@ -198,7 +198,7 @@ def yearly(work: Workload, night: Simulated) -> str:
 def saturation(cost: CoordinatorCost, work: Workload) -> float:
     """How many cases a second keep the coordinator busy all the time, in batches of the usual size."""
     cases = sum(work.cases)
-    batches = sum(work.seconds) / 3.0
+    batches = sum(work.seconds) / BATCH_SECONDS
     return cases / (cost.batch * batches + cost.group * len(work.cases) + cost.case * cases)
 
 
@@ -206,11 +206,11 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h" if seconds >= 7200 else f"{seconds / 60:.1f} min"
 
 
-def report(path: Path, workers: int) -> str:
-    """All that this module finds out, as Markdown."""
+def report(path: Path, workers: int, times: int = 1) -> str:
+    """All that this module finds out, as Markdown; of an audit that has the groups of the store so many times."""
     with Store.open(path) as store:
         run = store.latest_run()
-        work = workload_of(store, run, workers)
+        work = workload_of(store, run, workers).times(times)
         cost = coordinator_cost(store, run)
     audits = [simulate(work, number, cost) for number in WORKERS]
     large = work.times(RELEASES)
@@ -243,8 +243,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m mpsmith.cluster.scale", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("store", type=Path, help="a store with a finished run of all groups")
     parser.add_argument("--workers", type=int, default=2, help="the worker processes that this run had")
+    parser.add_argument("--times", type=int, default=1, help="simulate an audit that is so many times as large")
     chosen = parser.parse_args()
-    print(report(chosen.store, chosen.workers))
+    print(report(chosen.store, chosen.workers, chosen.times))
 
 
 if __name__ == "__main__":

@@ -52,6 +52,7 @@ def test_a_report_of_a_store(tmp_path: Path) -> None:
         assert sum(work.cases) == len(list(store.cases(run.id)))
         assert sum(work.seconds) >= sum(case.outcome.seconds for case in store.cases(run.id))
         assert coordinator_cost(store, run).case > 0
-    text = report(tmp_path / "store.sqlite", 2)
+    text = report(tmp_path / "store.sqlite", 2, times=3)
+    assert f"The run: {3 * sum(work.cases):,} cases" in text
     assert "|      1000 |" in text
     assert "The coordinator is busy all the time at" in text
