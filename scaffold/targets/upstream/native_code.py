@@ -25,10 +25,17 @@ _Groups = Sequence[NativeFunction | NativeFunctionsGroup]
 
 @dataclass(frozen=True)
 class KernelHead:
-    """How a kernel is defined: the line before its body, and whether it is structured."""
+    """How a kernel is defined.
+
+    Attributes:
+        line: what stands before its body.
+        structured: whether it is structured.
+        precomputed: the lists that the meta function takes apart, each put together again by a line.
+    """
 
     line: str
     structured: bool
+    precomputed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,12 +98,22 @@ def _with_tag(entries: str, overload: str) -> str:
     return f"{entries[: entry.end()]}  tags: nondeterministic_seeded\n{entries[entry.end() :]}"
 
 
+def _put_together(group: NativeFunctionsGroup) -> tuple[str, ...]:
+    parts = group.out.precomputed.replace if group.out.precomputed else {}
+    return tuple(
+        f"const std::array<int64_t, {len(numbers)}> {name} = {{{', '.join(one.name for one in numbers)}}};"
+        for name, numbers in parts.items()
+        if len(numbers) > 1 and all(str(one.type) == "int" for one in numbers)
+    )
+
+
 def _head(overload: str, kernel: str, groups: _Groups) -> KernelHead:
     """How PyTorch's build wants the kernel of an overload defined."""
     for group in groups:
         if isinstance(group, NativeFunctionsGroup) and group.structured and str(group.out.func.name) == overload:
             arguments = ", ".join(binding.decl() for binding in structured.impl_arguments(group))
-            return KernelHead(f"TORCH_IMPL_FUNC({kernel})({arguments})", structured=True)
+            head = f"TORCH_IMPL_FUNC({kernel})({arguments})"
+            return KernelHead(head, structured=True, precomputed=_put_together(group))
     for group in groups:
         for function in group.functions() if isinstance(group, NativeFunctionsGroup) else [group]:
             if str(function.func.name) == overload:

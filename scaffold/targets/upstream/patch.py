@@ -7,8 +7,10 @@ the tree: native_functions.yaml and common_mps.py.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+from torchgen.model import ListType
 
 from ....torch_release import is_older
 from ...launches.upstream_host import UpstreamHost, in_at_native
@@ -19,7 +21,7 @@ from ..rendering import render
 from .dispatch_stubs import Stub, stub_of
 from .expected_failures import without_entries
 from .git_patch import added, changed
-from .native_code import KernelHead, native_code
+from .native_code import native_code
 from .value_tests import value_calls
 from .yaml_rows import entries_of, mps_kernels, rows_by_overload, with_mps_rows
 
@@ -67,7 +69,7 @@ def generate(request: Request, tree: Tree, existing: Callable[[str], str | None]
     first = request.launches[0]
     inputs = [buffer.name for buffer in first.inputs]
     natives = [
-        (UpstreamHost(launch, shaped=head.structured), KernelHead(in_at_native(head.line), head.structured))
+        (UpstreamHost(launch, shaped=head.structured), replace(head, line=in_at_native(head.line)))
         for launch in request.launches
         for head in [native.heads[launch.name]]
     ]
@@ -84,7 +86,7 @@ def generate(request: Request, tree: Tree, existing: Callable[[str], str | None]
         "natives": natives,
         "kernels": kernels,
         "calls": value_calls([launch.overload for launch in request.launches]),
-        "rows_used": _rows_used(lines),
+        "rows_used": [*_rows_used(lines), *(["flags"] if _has_flags(request) else [])],
         "headers": _headers(lines, stub),
         "per_operator": [*(["empty"] if "at::empty(" in lines else []), f"{request.base}_native"],
         "is_bfloat_optional": is_older(request.operator.release, _BFLOAT_EVERYWHERE),
@@ -118,6 +120,12 @@ def generate(request: Request, tree: Tree, existing: Callable[[str], str | None]
     }
     definitions = ("USE_MPS", "AT_PER_OPERATOR_HEADERS")
     return Generated(files, {}, arc=False, include=("include",), definitions=definitions)
+
+
+def _has_flags(request: Request) -> bool:
+    """Whether a list of bools is bound."""
+    kinds = [argument.type for launch in request.launches for argument in launch.overload.inputs]
+    return any(isinstance(kind, ListType) and str(kind.elem) == "bool" for kind in kinds)
 
 
 def _lines_of(host: UpstreamHost) -> list[str]:
