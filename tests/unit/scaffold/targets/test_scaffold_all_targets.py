@@ -162,3 +162,19 @@ def test_every_kind_has_a_body(source: Source, kind: KernelKind) -> None:
 def test_no_two_gaps_share_a_file_name(requests: list[Request]) -> None:
     stems = [request.operator.stem for request in requests]
     assert len(set(stems)) == len(stems)
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        # torchgen gives the kernel numbers in the place of lists that the meta function has looked at.
+        ("fractional_max_pool3d", "  const std::array<int64_t, 3> kernel_size = {poolSizeT, poolSizeH, poolSizeW};"),
+        ("_slow_conv2d_backward", "static std::vector<int64_t> list_of(const std::array<bool, count>& values) {"),
+    ],
+)
+def test_lists_come_to_the_host_code_of_a_patch_as_torchgen_declares_them(source: Source, name: str, line: str) -> None:
+    operator = source.operator(name)
+    request = Request(operator, kind_of(operator).kind)
+    files = upstream.generate(request, upstream.tree_of(files_of(operator.release))).files
+    (host,) = (text for path, text in files.items() if path.endswith(".mm"))
+    assert line in host
