@@ -79,7 +79,8 @@ class StableHost(CxxHost):
     def expanded(self, tensor: str, shape: str) -> str:
         """A contiguous tensor of that shape."""
         output = self.launch.outputs[0].name
-        return f"stable_support::expanded({tensor}, {'shape' if self.launch.is_elementwise_out else shape}, {output})"
+        wanted = "shape" if self.launch.is_elementwise_out else f"stable_support::vector_of({shape})"
+        return f"stable_support::expanded({tensor}, {wanted}, {output})"
 
     def resize(self, tensor: str, shape: str) -> str:
         """The statement that gives an output its shape."""
