@@ -28,6 +28,6 @@ def test_an_abort_inside_a_composite(tmp_path: Path) -> None:
         crashed = list(store.cases(run.id, "c.verdict = 'crash'"))
         summary = summarize(store, run, audited_surface(run))
     assert crashed
-    assert crashed[0].at_fault == AtFault("aten::amax", "(float32[5, 5], [1], True)", "ends the process: SIGSEGV")
+    assert crashed[0].at_fault == AtFault("aten::amax", "(float32[5, 5], [0, 1], True)", "ends the process: SIGSEGV")
     broken = [o.name for o in summary.overloads if o.cases.get(CaseVerdict.CRASH)]
     assert broken == ["aten::amax"] == [faulty.overload for faulty in summary.at_fault]
