@@ -17,6 +17,7 @@ from torch import Tensor
 
 from ..cases import Case
 from .operator_name import operator_name
+from .turned import phases
 
 _GENERAL = re.compile(r"_?linalg[._]eig(?P<alone>vals)?(\.\w+)?")
 
@@ -66,10 +67,7 @@ def in_the_cpus_order(case: Case, position: int, mine: Sequence[Any], cpus: Sequ
     if order is None:
         return None
     vectors, wanted = order.to_cpus(actual), expected.detach().cpu().resolve_conj()
-    product = (vectors.conj() * wanted).sum(-2, keepdim=True)
-    size = product.abs()
-    turned = vectors * torch.where(size > 0, product / size, torch.ones_like(product))
-    return turned.to(actual.device)
+    return (vectors * phases(vectors, wanted, -2)).to(actual.device)
 
 
 def order_of_outputs(case: Case, mine: Sequence[Any], cpus: Sequence[Any]) -> Order | None:

@@ -38,7 +38,17 @@ def turned_as_the_cpus(case: Case, position: int, mine: Sequence[Any], cpus: Seq
         return
     own, wanted = (each.detach().cpu().resolve_conj() for each in (actual, expected))
     for dim in (-2, -1) if of_svd else (-2,):
-        yield (own * _phases(own, wanted, dim)).to(actual.device)
+        yield (own * phases(own, wanted, dim)).to(actual.device)
+
+
+def phases(own: Tensor, wanted: Tensor, dim: int) -> Tensor:
+    """What each vector of `own` along a dimension is multiplied with to point where that of `wanted` does.
+
+    Both are CPU tensors of one shape; in the result the dimension has size 1.
+    """
+    product = (own.conj() * wanted).sum(dim, keepdim=True)
+    size = product.abs()
+    return torch.where(size > 0, product / size, torch.ones_like(product))
 
 
 def _are_turned_together(mine: Sequence[Any], cpus: Sequence[Any]) -> bool:
@@ -46,17 +56,10 @@ def _are_turned_together(mine: Sequence[Any], cpus: Sequence[Any]) -> bool:
     if len(cpus) < 3 or not (_are_vectors(mine[0], cpus[0]) and _are_vectors(mine[2], cpus[2])):
         return True
     pairs = ((mine[0], cpus[0], -2), (mine[2], cpus[2], -1))
-    left, right = (_phases(own.detach().cpu(), wanted.detach(), dim) for own, wanted, dim in pairs)
+    left, right = (phases(own.detach().cpu(), wanted.detach(), dim) for own, wanted, dim in pairs)
     left, right = left.squeeze(-2), right.squeeze(-1)
     rank = min(left.shape[-1], right.shape[-1])
     return bool(((left[..., :rank] * right[..., :rank] - 1).abs() <= _SLACK).all())
-
-
-def _phases(own: Tensor, wanted: Tensor, dim: int) -> Tensor:
-    """What each vector along a dimension is multiplied with to point where the other does."""
-    product = (own.conj() * wanted).sum(dim, keepdim=True)
-    size = product.abs()
-    return torch.where(size > 0, product / size, torch.ones_like(product))
 
 
 def _are_vectors(actual: Any, expected: Any) -> bool:

@@ -58,10 +58,7 @@ def translate(program: ProgramSource, compiler: MetalCompiler) -> Translation:
     kept = _kept(program, compiler)
     if kept is not None:
         return kept
-    rewritten, diagnostics = check_host(program, compiler)
-    if rewritten is None:
-        raise _syntax_error(diagnostics, program)
-    return _passed(program, compiler, rewritten, diagnostics)
+    return _passed(program, compiler, *check_host(program, compiler))
 
 
 def translate_and_build(program: ProgramSource, compiler: MetalCompiler) -> Translation:
@@ -118,10 +115,10 @@ def _told(rewritten: Rewritten, messages: str, program: ProgramSource) -> list[D
 
 
 def _passed(
-    program: ProgramSource, compiler: MetalCompiler, rewritten: Rewritten, diagnostics: Sequence[Diagnostic]
+    program: ProgramSource, compiler: MetalCompiler, rewritten: Rewritten | None, diagnostics: Sequence[Diagnostic]
 ) -> Translation:
     """The translation of a program without errors, kept for the next time. Raises MetalSyntaxError for another."""
-    if any(d.severity == "error" for d in diagnostics):
+    if rewritten is None or any(d.severity == "error" for d in diagnostics):
         raise _syntax_error(diagnostics, program)
     translation = Translation(_key(program, compiler), rewritten.body, {k.name: k for k in rewritten.kernels})
     compiler.cache.store(translation.key, ".json", _dump(translation))
