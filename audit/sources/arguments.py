@@ -21,7 +21,7 @@ from torch import Tensor
 
 from ..calls.binding import Binding
 from ..calls.invocation import full_name, overload_of, runs_a_kernel, written_arguments
-from ..cases import Case, CaseSource, QuickShare
+from ..cases import Case, QuickShare
 from ..group import GroupKey
 from ..judging.randomness import draws
 from ..judging.transfer import move
@@ -30,6 +30,7 @@ from ..tree import leaves
 from .argument_values import END_NAMES, FACTOR_NAMES, other_values
 from .derived import distinct
 from .indices import out_of_range
+from .over_another import SourceOverAnother
 from .schema import SchemaSource
 from .series import InARow, Step, in_dtype, scaled, unchanged, with_others
 
@@ -101,28 +102,19 @@ class Variation:
         return not any(isinstance(leaf, Tensor) for leaf in leaves(dict(self.others)))
 
 
-class ArgumentSource(CaseSource):
-    """Remembered calls of each overload with other values for their arguments.
-
-    Args:
-        schemas: whose calls are varied.
-    """
+class ArgumentSource(SourceOverAnother[SchemaSource]):
+    """Remembered calls of each overload with other values for their arguments."""
 
     name = "arguments"
     quick = QuickShare.ONE_DTYPE
 
-    def __init__(self, schemas: SchemaSource) -> None:
-        self._schemas = schemas
-
-    def groups(self) -> Iterable[GroupKey]:
-        """One group for each overload in its main dtype, and one in each of a few others for the series alone."""
-        for key in self._schemas.groups():
-            if key.dtype in self._dtypes.get(key.operator, ()):
-                yield replace(key, source=self.name)
+    def taken(self, keys: Iterable[GroupKey]) -> Iterator[GroupKey]:
+        """Each overload in its main dtype, and in a few others for the series alone."""
+        return (key for key in keys if key.dtype in self._dtypes.get(key.operator, ()))
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         """All variations of two different calls of the overload; beside its main dtype only the series of one."""
-        base = self._schemas.cases(replace(key, source=self._schemas.name), Samples.DEFAULT)
+        base = self._base.cases(self.base_key(key), Samples.DEFAULT)
         cases = distinct(filter(_is_small, base), BASES)
         main = key.dtype == self._dtypes[key.operator][0]
         for case in filter(accepts, cases if main else cases[:1]):
@@ -133,7 +125,7 @@ class ArgumentSource(CaseSource):
     def _dtypes(self) -> dict[str, tuple[str, ...]]:
         """The dtypes of each overload that is varied, the main one first."""
         accepted: dict[str, list[str]] = {}
-        for key in self._schemas.groups():
+        for key in self._base.groups():
             accepted.setdefault(key.operator, []).append(key.dtype)
         return {name: chosen_dtypes(name, dtypes) for name, dtypes in accepted.items() if is_varied(name)}
 

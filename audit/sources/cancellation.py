@@ -51,7 +51,7 @@ class CancellationSource(DerivedSource):
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         """The variations of the group's first sample, of several where an operator computes statistics."""
-        base = replace(key, source=self._base.name)
+        base = self.base_key(key)
         chosen = list(self.chosen(self._base.cases(base, Samples.DEFAULT)))
         for case in chosen if STATISTICS.search(key.operator) else chosen[:1]:
             yield from self.variations(base, case)

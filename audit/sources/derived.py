@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Hashable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Hashable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -15,6 +14,7 @@ from ..group import GroupKey
 from ..selection import DTYPES, Samples
 from ..tree import leaves
 from .opinfo import OpInfoSource
+from .over_another import SourceOverAnother
 
 # A sampler puts its plain cases first; among so many there is one to vary.
 LOOKED_AT = 8
@@ -30,7 +30,7 @@ MAIN_DTYPES = ("float32", "float16", "complex64", "int64", "bool")
 PREFIXES = {"opinfo": "", "modules": "module ", "schema": "schema "}
 
 
-class DerivedSource(CaseSource):
+class DerivedSource(SourceOverAnother[CaseSource]):
     """Varies cases of each group of another source in a fixed sequence of ways.
 
     `name` of a class says in what they are varied; that of an object also what is varied, so that the groups of one
@@ -47,31 +47,18 @@ class DerivedSource(CaseSource):
     quick = QuickShare.ONE_DTYPE
 
     def __init__(self, base: CaseSource) -> None:
-        self._base = base
+        super().__init__(base)
         self.name = PREFIXES.get(base.name, f"{base.name} ") + type(self).name
 
-    def groups(self) -> Iterable[GroupKey]:
-        """One group for each group of the base that this source can vary; not for the OpInfos' sparse ones."""
-        return self._varied(self._base.groups())
-
-    def operators(self) -> frozenset[str]:
-        """Those of the base, whether it can vary them or not."""
-        return self._base.operators()
-
-    def groups_of(self, operators: Collection[str]) -> Iterable[GroupKey]:
-        """The same for groups of some operators."""
-        return self._varied(self._base.groups_of(operators))
-
-    def _varied(self, keys: Iterable[GroupKey]) -> Iterator[GroupKey]:
-        for key in keys:
-            if "/" not in key.variant and self.varies(key):
-                yield replace(key, source=self.name)
+    def taken(self, keys: Iterable[GroupKey]) -> Iterator[GroupKey]:
+        """Each that this source can vary; none of the OpInfos' sparse ones."""
+        return (key for key in keys if "/" not in key.variant and self.varies(key))
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         """The variations of the group's cases that are worth it."""
         if not self.has_cases_in(key.dtype, samples):
             return
-        base = replace(key, source=self._base.name)
+        base = self.base_key(key)
         for turn, case in enumerate(self.chosen(self._base.cases(base, Samples.DEFAULT))):
             yield from self.further_variations(base, case) if turn else self.variations(base, case)
 

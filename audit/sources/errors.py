@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..cases import Case, CaseSource
+from ..cases import Case
 from ..group import GroupKey
 from ..selection import Samples
 from .arguments import accepts
@@ -17,13 +17,14 @@ from .derived import representative
 from .forms import detached
 from .one_tensor import strided_positions, tensors_of, with_one
 from .opinfo import ON_HOST, OpInfoSource, without_double
+from .over_another import SourceOverAnother
 from .sizes import UNCHECKED, draws, is_a_part, is_any_of
 
 # Of so many tensors each is tried in a size that does not fit.
 MOST_TENSORS = 2
 
 
-class ErrorSource(CaseSource):
+class ErrorSource(SourceOverAnother[OpInfoSource]):
     """The error inputs of every OpInfo that has some; the device must raise what the CPU raises.
 
     And a sample with one tensor larger than the others allow.
@@ -31,27 +32,24 @@ class ErrorSource(CaseSource):
 
     name = "errors"
 
-    def __init__(self, opinfos: OpInfoSource) -> None:
-        self._opinfos = opinfos
-
-    def groups(self) -> Iterable[GroupKey]:
-        """One group for each OpInfo; its error inputs have the dtypes that the OpInfo chooses."""
+    def taken(self, keys: Iterable[GroupKey]) -> Iterator[GroupKey]:
+        """The first of each OpInfo; its error inputs have the dtypes that the OpInfo chooses."""
         seen = set()
-        for key in self._opinfos.groups():
+        for key in keys:
             name = (key.operator, key.variant)
             if name not in seen and "/" not in key.variant:
                 seen.add(name)
-                yield replace(key, source=self.name)
+                yield key
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         """One case for each error input, and for each of a few tensors that does not fit."""
-        base = replace(key, source=self._opinfos.name)
-        op = self._opinfos.opinfo(base)
+        base = self.base_key(key)
+        op = self._base.opinfo(base)
         if op.error_inputs_func is not None:
             for error_input in op.error_inputs("cpu", set_seed=False):
                 yield self._case(key, op, error_input)
         if not (is_any_of(key.operator, UNCHECKED) or is_a_part(key.operator) or draws(key.operator)):
-            case = representative(self._opinfos.cases(base, Samples.DEFAULT))
+            case = representative(self._base.cases(base, Samples.DEFAULT))
             yield from () if case is None else unfitting(case)
 
     @staticmethod

@@ -9,11 +9,10 @@ so that no row is wasted; what a case really is at is observed when it runs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
 
-from ..cases import Case, CaseSource, QuickShare
+from ..cases import Case, QuickShare
 from ..covering.array import Excluded, Factors, covering_array, excluding
 from ..covering.levels import levels_of
 from ..covering.pairs import DTYPE, FORM, GRADIENT, LAYOUT, OTHER_LAYOUTS, SIZE, VALUES, Levels
@@ -37,6 +36,7 @@ from .effects import (
 )
 from .forms import takes_out
 from .opinfo import ELEMENTWISE, OpInfoSource
+from .over_another import SourceOverAnother
 from .unsafe_values import excluded
 
 # So many samples of a group are varied: a representative one, and others for their flags. Samplers of elementwise
@@ -51,27 +51,25 @@ INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "bool")
 FAMILIES = (FLOATING, INTEGERS)
 
 
-class PairSource(CaseSource):
+class PairSource(SourceOverAnother[OpInfoSource]):
     """For each dense OpInfo and dtype the rows of a covering array over the dtypes of its kind."""
 
     name = "pairs"
     quick = QuickShare.ONE_DTYPE
 
     def __init__(self, opinfos: OpInfoSource) -> None:
-        self._opinfos = opinfos
+        super().__init__(opinfos)
         self._dtypes: dict[tuple[str, str], list[str]] = {}
 
-    def groups(self) -> Iterable[GroupKey]:
-        """One group for each group of the OpInfos whose samples have one layout."""
-        for key in self._opinfos.groups():
-            if "/" not in key.variant:
-                yield replace(key, source=self.name)
+    def taken(self, keys: Iterable[GroupKey]) -> Iterator[GroupKey]:
+        """Those whose samples have one layout."""
+        return (key for key in keys if "/" not in key.variant)
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         """The rows of the group's dtype, each kind of case once."""
-        base = replace(key, source=self._opinfos.name)
-        op = self._opinfos.opinfo(base)
-        bases = distinct_flags(self._opinfos.cases(base, Samples.DEFAULT), MOST_BASES)
+        base = self.base_key(key)
+        op = self._base.opinfo(base)
+        bases = distinct_flags(self._base.cases(base, Samples.DEFAULT), MOST_BASES)
         if not bases or bases[0].uninitialised:
             return
         if takes_any_shape(op):
@@ -90,7 +88,7 @@ class PairSource(CaseSource):
     def _family(self, key: GroupKey) -> tuple[str, ...]:
         """The dtypes of the operator that are of the kind of the group's."""
         if not self._dtypes:
-            for group in self._opinfos.groups():
+            for group in self._base.groups():
                 self._dtypes.setdefault((group.operator, group.variant), []).append(group.dtype)
         family = next(family for family in FAMILIES if key.dtype in family)
         return tuple(dtype for dtype in self._dtypes[key.operator, key.variant] if dtype in family)

@@ -70,7 +70,7 @@ class RepetitionSource(DerivedSource):
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         """The repetitions of the representative call, with another one of the group in between."""
-        base = self._base.cases(replace(key, source=self._base.name), Samples.DEFAULT)
+        base = self._base.cases(self.base_key(key), Samples.DEFAULT)
         chosen = [plain(case) for case in distinct(filter(_is_repeatable, base), 2)]
         if chosen:
             yield from self.variations(key, chosen[0], chosen[-1])

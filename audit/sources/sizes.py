@@ -164,7 +164,7 @@ class SizeSource(DerivedSource):
         """Whether the operator of an OpInfo is elementwise or a reduction."""
         if not isinstance(self._base, OpInfoSource):
             return False
-        kind = type(self._base.opinfo(replace(key, source=self._base.name))).__name__
+        kind = type(self._base.opinfo(self.base_key(key))).__name__
         return kind in ELEMENTWISE_AND_REDUCTIONS
 
 

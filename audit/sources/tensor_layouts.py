@@ -81,7 +81,7 @@ class TensorLayoutSource(DerivedSource):
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         """The variations of the representative case, then those of cases of other kinds."""
-        base = replace(key, source=self._base.name)
+        base = self.base_key(key)
         made = self._base.cases(base, Samples.DEFAULT)
         if not self._is_thorough(base):
             yield from super().cases(key, samples)

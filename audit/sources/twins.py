@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ..calls.invocation import SchemaCall, full_name, out_arguments, overload_of, runs_a_kernel
-from ..cases import Case, CaseSource, QuickShare
+from ..cases import Case, QuickShare
 from ..group import GroupKey
 from ..selection import Samples
 from ..tree import leaves
@@ -37,6 +37,7 @@ from .number_ranges import (
 )
 from .one_memory import in_one_memory
 from .one_tensor import strided_positions, tensors_of, with_tensors
+from .over_another import SourceOverAnother
 from .schema import SchemaSource
 from .sizes import (
     ALIAS_OF_NOTHING,
@@ -135,39 +136,19 @@ ELEMENTS_IN_BATCHES = {"float32": ELEMENTS, "float16": 1, "bfloat16": 1}
 OF_THEIR_SIZES = ("_weight_norm_interface", "native_channel_shuffle", "multilabel_margin_loss_forward")
 
 
-class TwinSource(CaseSource):
-    """The representative call of each overload that is called by name alone, varied as a functional one is.
-
-    Args:
-        schemas: the remembered calls.
-    """
+class TwinSource(SourceOverAnother[SchemaSource]):
+    """The representative call of each overload that is called by name alone, varied as a functional one is."""
 
     name = "schema twins"
     quick = QuickShare.ONE_DTYPE
 
-    def __init__(self, schemas: SchemaSource) -> None:
-        self._schemas = schemas
-
-    def groups(self) -> Iterable[GroupKey]:
+    def taken(self, keys: Iterable[GroupKey]) -> Iterator[GroupKey]:
         """Each such overload with a kernel of its own, in one dtype of each kind."""
-        return self._varied(self._schemas.groups())
-
-    def operators(self) -> frozenset[str]:
-        """All overloads, with a kernel of their own or not."""
-        return self._schemas.operators()
-
-    def groups_of(self, operators: Collection[str]) -> Iterable[GroupKey]:
-        """The same for some overloads."""
-        return self._varied(self._schemas.groups_of(operators))
-
-    def _varied(self, keys: Iterable[GroupKey]) -> Iterator[GroupKey]:
-        for key in keys:
-            if key.dtype in VARIETY and is_varied(key.operator):
-                yield replace(key, source=self.name)
+        return (key for key in keys if key.dtype in VARIETY and is_varied(key.operator))
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         """The variations, called as the overload is."""
-        remembered = self._schemas.cases(replace(key, source=self._schemas.name), Samples.DEFAULT)
+        remembered = self._base.cases(self.base_key(key), Samples.DEFAULT)
         twin = functional_twin(key.operator)
         called = [case for case in remembered if not case.skipped and isinstance(case.call, SchemaCall)]
         plain = [without_outs(case, key.operator, twin) for case in called] if twin is not None else called

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import dis
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import pairwise
 from types import CodeType
@@ -17,10 +16,11 @@ from typing import Any
 
 import torch
 
-from ..cases import Case, CaseSource, QuickShare, described, seed_generators
+from ..cases import Case, QuickShare, described, seed_generators
 from ..group import GroupKey
 from ..selection import Samples
 from .opinfo import OpInfoSource
+from .over_another import SourceOverAnother
 
 DTYPES = ("float32", "float16", "bfloat16", "complex64")
 TORCH_TESTING = "torch.testing._internal."
@@ -30,46 +30,32 @@ BETWEEN = ("CACHE", "COPY", "EXTENDED_ARG", "NOP", "TO_BOOL", "UNARY_NOT")
 DEEPEST = 4
 
 
-class WithoutGradientSource(CaseSource):
+class WithoutGradientSource(SourceOverAnother[OpInfoSource]):
     """What the sampler of an OpInfo makes without gradients beyond what it makes with them."""
 
     name = "samples without gradients"
     quick = QuickShare.ONE_DTYPE
     repeats = True
 
-    def __init__(self, opinfos: OpInfoSource) -> None:
-        self._opinfos = opinfos
-
-    def groups(self) -> Iterable[GroupKey]:
-        """One group for each OpInfo with a derivative whose sampler asks whether gradients are wanted."""
-        return self._asking(self._opinfos.groups())
-
-    def operators(self) -> frozenset[str]:
-        """Those of all OpInfos, whether their samplers ask or not."""
-        return self._opinfos.operators()
-
-    def groups_of(self, operators: Collection[str]) -> Iterable[GroupKey]:
-        """The same for the OpInfos of some operators."""
-        return self._asking(self._opinfos.groups_of(operators))
-
-    def _asking(self, keys: Iterable[GroupKey]) -> Iterator[GroupKey]:
+    def taken(self, keys: Iterable[GroupKey]) -> Iterator[GroupKey]:
+        """Those of OpInfos with a derivative whose sampler asks whether gradients are wanted."""
         asking: dict[tuple[str, str], bool] = {}
         for key in keys:
             if key.dtype not in DTYPES or "/" in key.variant:
                 continue
-            op = self._opinfos.opinfo(key)
+            op = self._base.opinfo(key)
             name = (key.operator, key.variant)
             if name not in asking:
                 asking[name] = bool(op.supports_autograd) and asks_for_gradients(op.sample_inputs_func)
             if asking[name] and getattr(torch, key.dtype) in op.supported_backward_dtypes("cpu"):
-                yield replace(key, source=self.name)
+                yield key
 
     def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
         """The samples without gradients, but for as many of each description as there are with gradients."""
-        base = replace(key, source=self._opinfos.name)
+        base = self.base_key(key)
         seed_generators(0, key.label)
-        known = Counter(described(case) for case in self._opinfos.cases(base, samples))
-        for case in self._opinfos.samples(base, samples, differentiable=False):
+        known = Counter(described(case) for case in self._base.cases(base, samples))
+        for case in self._base.samples(base, samples, differentiable=False):
             text = described(case)
             if known[text]:
                 known[text] -= 1
