@@ -21,6 +21,7 @@ JUDGES = (
     "scaffold.release_files",
     "simulator.apple",
     "simulator.clang",
+    "simulator.comments",
     "simulator.metal",
     "kernels.runtime",
     "audit.surface.native_functions",

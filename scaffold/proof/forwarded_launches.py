@@ -15,13 +15,13 @@ from pathlib import Path
 
 from ...near_names import near
 from ...simulator.clang import Diagnostic
+from ...simulator.comments import without_comments
 from ...simulator.metal import ReflectedKernel
 from .bound_arguments import DeclaredBuffer, argument_problems, split_arguments
 from .host_values import Scope, Value, is_open, says_nothing, shown_as
 
 RULE = "launch"
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _FORWARDER = re.compile(
     r"template\s*<\s*typename\s*\.\.\.\s*\w+\s*>\s*(?:(?:static|inline)\s+)*void\s+(?P<name>\w+)\s*\("
 )
@@ -55,14 +55,14 @@ class HostLaunch:
 
 def host_launches(text: str) -> list[HostLaunch]:
     """The launches of a file."""
-    return list(_launches(_COMMENT.sub(_blank, text)))
+    return list(_launches(without_comments(text)))
 
 
 def check_forwarded(path: Path, text: str, kernels: Mapping[str, ReflectedKernel]) -> list[Diagnostic]:
     """Findings about the launches of one file. Without kernels nothing is said: the source may stand elsewhere."""
     if not kernels:
         return []
-    code = _COMMENT.sub(_blank, text)
+    code = without_comments(text)
     findings = []
     for launch in _launches(code):
         problems = dict.fromkeys(_problems(launch, Scope.at(code, launch.place), kernels))
@@ -179,7 +179,3 @@ def _of_value(argument: str, value: Value, buffer: DeclaredBuffer, declaration: 
 def _declared(name: str, declaration: str) -> DeclaredBuffer:
     bare = re.sub(r"\b(device|constant|const|threadgroup|thread|coherent)\b|[*&]", " ", declaration)
     return DeclaredBuffer(name, " ".join(bare.split()), "*" in declaration, "constant" in declaration)
-
-
-def _blank(match: re.Match[str]) -> str:
-    return "\n" * match[0].count("\n")

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ...simulator.clang import Diagnostic
+from ...simulator.comments import blanked
 
 COALESCED = "coalesced-shape"
-_COMMENT_OR_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 # A variable that is a TensorIterator, by its type or by what it is built from.
 _ITERATOR = re.compile(
     r"\bTensorIterator(?:Base)?\s*[&*]?\s+[&*]?(?P<declared>\w+)\s*[;,)={(]"
@@ -21,7 +21,7 @@ _SHAPED = r"\b(?P<call>expand|view|reshape|broadcast_to|resize_|empty|zeros|ones
 
 def check_host_code(path: Path, text: str) -> list[Diagnostic]:
     """Findings for one file of C++ or Objective-C++."""
-    return list(_coalesced_shapes(path, _COMMENT_OR_TEXT.sub(lambda found: " " * len(found[0]), text), text))
+    return list(_coalesced_shapes(path, blanked(text), text))
 
 
 def _coalesced_shapes(path: Path, code: str, text: str) -> Iterator[Diagnostic]:

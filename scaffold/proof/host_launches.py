@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ...near_names import near
 from ...simulator.clang import Diagnostic
+from ...simulator.comments import without_comments
 from .bound_arguments import DeclaredBuffer, argument_problems, split_arguments
 
 RULE = "launch"
@@ -21,7 +22,6 @@ _TYPES = ("float", "half", "bfloat")
 _NAMES_TYPES = re.compile(r"\bstd::string metal_type\([^)]*\)\s*\{(?P<body>.*?)\n\}", re.DOTALL)
 _NAMED_TYPE = re.compile(r'return "(?P<metal>\w+)";')
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _KERNEL = re.compile(r"\bkernel\s+void\s+(?P<name>\w+)\s*\(")
 _PARAMETER = re.compile(
     r"^(?P<type>.*?)(?P<name>\w+)\s*"
@@ -51,7 +51,7 @@ def kernel_parameters(programs: Sequence[str]) -> dict[str, list[DeclaredBuffer]
     """
     found = {}
     for program in programs:
-        text = _COMMENT.sub(lambda match: "\n" * match[0].count("\n"), program)
+        text = without_comments(program)
         for kernel in _KERNEL.finditer(text):
             words = [_PARAMETER.match(" ".join(part.split())) for part in split_arguments(text, kernel.end() - 1)]
             bound = [word for word in words if word and word["attribute"] in ("buffer", None)]
@@ -70,7 +70,7 @@ def _parameter(match: re.Match[str]) -> DeclaredBuffer:
 def named_types(texts: Iterable[str]) -> Sequence[str]:
     """The types that the `metal_type` of generated host code puts behind a kernel's name."""
     for text in texts:
-        if found := _NAMES_TYPES.search(_COMMENT.sub(_blank, text)):
+        if found := _NAMES_TYPES.search(without_comments(text)):
             return _NAMED_TYPE.findall(found["body"]) or _TYPES
     return _TYPES
 
@@ -90,7 +90,7 @@ def check_launches(
     """
     if not names:
         return []
-    code = _COMMENT.sub(_blank, text)
+    code = without_comments(text)
     findings = []
     for match in _LITERAL_FUNCTION.finditer(code):
         findings += _unknown(path, code, match.start(), [match["name"]], names)
@@ -111,7 +111,7 @@ def check_launches(
 
 def check_encoders(path: Path, text: str) -> list[Diagnostic]:
     """Findings about encoders: one that is torch's own must stay open, and what is encoded has to be dispatched."""
-    code = _COMMENT.sub(_blank, text)
+    code = without_comments(text)
     findings = []
     for match in re.finditer(r"\[\s*(?P<encoder>\w+)\s+endEncoding\s*\]", code):
         if re.search(r"\bcommandEncoder\s*\(\s*\)", code) and not re.search(r"\bcomputeCommandEncoder\b", code):
@@ -202,7 +202,3 @@ def _unknown(path: Path, code: str, place: int, wanted: Sequence[str], names: Co
 
 def _error(path: Path, code: str, place: int, message: str) -> Diagnostic:
     return Diagnostic(str(path), code.count("\n", 0, place) + 1, 0, "error", message, RULE)
-
-
-def _blank(match: re.Match[str]) -> str:
-    return "\n" * match[0].count("\n")

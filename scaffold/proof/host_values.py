@@ -59,7 +59,7 @@ UNKNOWN = Value("unknown")
 
 @dataclass(frozen=True)
 class Scope:
-    """The code of a file, and what of the function around a place stands before it."""
+    """The code of a file without comments, and what of the function around a place stands before it."""
 
     code: str
     before: str
@@ -230,8 +230,8 @@ def _of_type(written: str) -> Value:
 
 
 def _unwrapped(expression: str) -> str:
-    """Without comments of arguments, spaces around it, and brackets around the whole."""
-    text = re.sub(r"/\*.*?\*/", "", expression, flags=re.DOTALL).strip()
+    """Without spaces around it, and brackets around the whole."""
+    text = expression.strip()
     while text.startswith("(") and _closing(text, 0) == len(text) - 1:
         text = text[1:-1].strip()
     return text

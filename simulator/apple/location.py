@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 from ...cache import cache_folder
+from ...fingerprint import fingerprint_of_code
 
-_HERE = Path(__file__).parent
-STUBS = _HERE / "include"
+STUBS = Path(__file__).parent / "include"
 """Foundation.h and its like, written by hand."""
+
+# The programs that write the headers, so that a changed one writes them anew.
+GENERATORS = (
+    *("simulator.apple.metal_header", "simulator.apple.mps_headers", "simulator.apple.sources"),
+    "simulator.comments",
+)
 
 
 def apple_folder() -> Path:
     """Where the generated framework headers stand, named by what they were generated from; it may not exist yet."""
-    return cache_folder() / "check" / f"apple-{_generators()}"
-
-
-def _generators() -> str:
-    """A hash of the programs that write the headers, so that a changed one writes them anew."""
-    names = ("metal_header.py", "mps_headers.py", "sources.py")
-    return hashlib.sha256(b"".join((_HERE / name).read_bytes() for name in names)).hexdigest()[:12]
+    return cache_folder() / "check" / f"apple-{fingerprint_of_code(*GENERATORS)[:12]}"

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-_COMMENT = re.compile(r"//[^\n]*")
+from ..comments import without_comments
+
 _NAMESPACE = re.compile(r"^namespace (MTL4?)\s*\{(.*?)^\}\s*$", re.MULTILINE | re.DOTALL)
 _SELECTOR = re.compile(r'_MTL_PRIVATE_DEF_SEL\(\s*(\w+),\s*"([^"]+)"')
 _CLASS_NAME = re.compile(r"_MTL_PRIVATE_DEF_CLS\((\w+)\)")
@@ -138,7 +139,7 @@ def metal_header(folder: Path) -> GeneratedHeader:
 
     Raises OSError when they cannot be read.
     """
-    files = [_COMMENT.sub("", path.read_text("utf-8")) for path in sorted(folder.glob("*.hpp"))]
+    files = [without_comments(path.read_text("utf-8")) for path in sorted(folder.glob("*.hpp"))]
     source = "\n".join(files)
     names = _Names(set(_PROTOCOL_NAME.findall(source)), set(_CLASS_NAME.findall(source)))
     bodies = [(space, body) for text in files for space, body in _NAMESPACE.findall(text)]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from ..comments import without_comments
 from ..metal.includes import embed, include_folders
 from .errors import UpstreamError
 from .registrations import MpsKernel
@@ -24,7 +25,6 @@ _CLOSED = re.compile(
     r"\b(MPSGraph\w*|MPSNDArray\w*|MPSMatrix\w*|MPSImage\w*|MPSCNN\w*|runMPSGraph|LookUpOrCreateCachedGraph|Placeholder"
     r"|MPSCachedGraph|make_mps_graph)\b"
 )
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _HEADER = re.compile(rf"#\s*include\s*[<\"]{OPERATIONS.relative_to(ATEN)}/(\w+\.h)[>\"]")
 _METALLIB = re.compile(r"#\s*include\s*<ATen/native/mps/(\w+)_metallib\.h>")
 _DEFINITION = re.compile(r"^(?!static\b)\w[^\n;=({]*[\s&*](\w+)\s*\([^;{}]*\)\s*\{", re.MULTILINE)
@@ -56,7 +56,7 @@ class OperationFile:
 
     @cached_property
     def _code(self) -> str:
-        return _COMMENT.sub("", self.text)
+        return without_comments(self.text)
 
     @cached_property
     def defined(self) -> frozenset[str]:
@@ -83,7 +83,7 @@ class OperationFile:
             if name not in texts and path.is_file():
                 texts[name] = path.read_text("utf-8")
                 wanted += _HEADER.findall(texts[name])
-        return [_COMMENT.sub("", text) for text in texts.values()]
+        return [without_comments(text) for text in texts.values()]
 
     @property
     def refused(self) -> str:

@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from ..comments import without_comments
+
 NATIVE = Path("aten/src/ATen/native")
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _STUB = re.compile(r"\bDEFINE_DISPATCH\(\s*(\w+)\s*\)")
 # A function that begins a line: the head, up to where its body opens. Names in macros stand for functions, too.
 _FUNCTION = re.compile(
@@ -32,7 +33,7 @@ def stubs_called(root: Path) -> Mapping[str, frozenset[str]]:
     """
     called: dict[str, frozenset[str]] = {}
     for path in sorted((root / NATIVE).glob("*.cpp")):
-        called.update(_of_file(_COMMENT.sub("", path.read_text("utf-8", errors="replace"))))
+        called.update(_of_file(without_comments(path.read_text("utf-8", errors="replace"))))
     return called
 
 

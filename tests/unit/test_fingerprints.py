@@ -11,12 +11,17 @@ import pytest
 import mpsmith
 from mpsmith.fingerprint import fingerprint, fingerprint_of_code, source_files
 from mpsmith.scaffold.proof.answers import JUDGES
+from mpsmith.simulator.apple.location import GENERATORS
 from mpsmith.simulator.metal.compiler import DECIDING_CODE
 
 ROOT = Path(mpsmith.__file__).parent
 # The names that go into a fingerprint, and the modules where the deciding begins.
 CACHES = {
     "answers of mpsmith check": (JUDGES, [ROOT / "scaffold/proof/checking.py"]),
+    "declarations of Apple's frameworks": (
+        GENERATORS,
+        [ROOT / f"simulator/apple/{name}.py" for name in ("metal_header", "mps_headers", "sources")],
+    ),
     "compiled Metal programs": (DECIDING_CODE, sorted((ROOT / "simulator/metal").glob("*.py"))),
 }
 

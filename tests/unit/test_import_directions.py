@@ -187,6 +187,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     ),
     "simulator": (
         "errors",
+        "comments",
         "apple",
         "clang",
         "metal",
