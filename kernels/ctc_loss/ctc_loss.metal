@@ -42,6 +42,9 @@ struct item {
   long label(long state, thread const problem& p) const {
     return state % 2 == 0 ? p.blank : target[(state / 2) * p.target_stride];
   }
+  // Whether an alignment may end in the state: in the last label or the blank behind it. At the last step the others are
+  // nobody's, whatever the probabilities of their labels are, NaN too.
+  bool ends(long state) const { return state + 2 >= states; }
 };
 
 // The label that is read for one out of range, whose kernel reports it.
@@ -173,13 +176,14 @@ kernel void ctc_beta(
     float value = 0.0f;
     kept_states after(rows, s);
     for (long t = one.steps - 1; t >= 0; --t) {
-      float sum = s + 2 >= one.states ? 0.0f : -INFINITY;
       const float probability = mine[t * p.step_stride];
       if (t < one.steps - 1) {
         after.tell(value);
-        sum = log_of_sum(value, moves ? after.at(s + 1) : -INFINITY, jumps ? after.at(s + 2) : -INFINITY);
+        value = probability +
+            log_of_sum(value, moves ? after.at(s + 1) : -INFINITY, jumps ? after.at(s + 2) : -INFINITY);
+      } else {
+        value = one.ends(s) ? probability : -INFINITY;
       }
-      value = sum + probability;
       if (is_state) {
         row[t * p.states + s] = value;
       }
@@ -193,13 +197,14 @@ kernel void ctc_beta(
     const bool is_last = t == one.steps - 1;
     for (long s = in_group.x; s < one.states; s += group_size.x) {
       const long label = one.label(s, p);
-      float sum = s + 2 >= one.states ? 0.0f : -INFINITY;
-      if (!is_last) {
-        const float moves = s + 1 < one.states ? after[s + 1] : -INFINITY;
-        const float jumps = s + 2 < one.states && one.label(s + 2, p) != label ? after[s + 2] : -INFINITY;
-        sum = log_of_sum(after[s], moves, jumps);
+      const float probability = probs[kept_inside(label, p.labels) * p.label_stride];
+      if (is_last) {
+        row[s] = one.ends(s) ? probability : -INFINITY;
+        continue;
       }
-      row[s] = sum + probs[kept_inside(label, p.labels) * p.label_stride];
+      const float moves = s + 1 < one.states ? after[s + 1] : -INFINITY;
+      const float jumps = s + 2 < one.states && one.label(s + 2, p) != label ? after[s + 2] : -INFINITY;
+      row[s] = log_of_sum(after[s], moves, jumps) + probability;
     }
     threadgroup_barrier(mem_flags::mem_device);
   }
@@ -257,21 +262,37 @@ kernel void ctc_collect(
     return;
   }
   const long row = (n * p.steps + t) * p.states;
-  float most = -INFINITY;
+  const bool is_last = t == one.steps - 1;
+  // A state that adds alone needs no logarithm of a sum, so that an infinite one stays infinite.
+  float most = -INFINITY, lowest = -INFINITY;
+  bool found = false, alone = true;
   for (long s = 0; s < one.states; ++s) {
-    if (one.label(s, p) == label) {
-      if (s < first) {
-        return;
-      }
-      most = max(most, alpha[row + s] + beta[row + s]);
+    if (one.label(s, p) != label) {
+      continue;
     }
+    if (s < first) {
+      return;
+    }
+    if (is_last && !one.ends(s)) {
+      continue;
+    }
+    const float through = alpha[row + s] + beta[row + s];
+    most = max(most, through);
+    alone = alone && (!found || through == -INFINITY);
+    lowest = found ? lowest : through;
+    found = true;
   }
-  const float shift = most == -INFINITY ? 0.0f : most;
-  float sum = 0.0f;
-  for (long s = first; s < one.states; ++s) {
-    sum += one.label(s, p) == label ? precise::exp(alpha[row + s] + beta[row + s] - shift) : 0.0f;
+  float collected = lowest;
+  if (!alone) {
+    const float shift = most == -INFINITY ? 0.0f : most;
+    float sum = 0.0f;
+    for (long s = first; s < one.states; ++s) {
+      const bool counts = one.label(s, p) == label && (!is_last || one.ends(s));
+      sum += counts ? precise::exp(alpha[row + s] + beta[row + s] - shift) : 0.0f;
+    }
+    collected = precise::log(sum) + shift;
   }
   const float log_prob = log_probs[t * p.step_stride + n * p.item_stride + label * p.label_stride];
   gradient[(t * p.items + n) * p.labels + label] =
-      ctc_slope(log_prob, precise::log(sum) + shift, loss[n], output_gradient[n]);
+      ctc_slope(log_prob, collected, loss[n], output_gradient[n]);
 }

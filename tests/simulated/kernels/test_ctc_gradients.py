@@ -1,0 +1,95 @@
+"""The gradient of the CTC loss where forward variables and log probabilities are no numbers: those of the CPU."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch import Tensor
+
+from mpsmith import kernels
+from mpsmith.simulator import metal
+
+aten = torch.ops.aten
+STEPS = 5
+LABELS = 4
+TARGET = [1, 2, 1]  # one label comes twice, one never
+SPECIAL = (math.nan, math.inf, -math.inf)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered() -> Iterator[None]:
+    metal.install()
+    with kernels.use("_ctc_loss", "_ctc_loss_backward"):
+        yield
+
+
+def gradients(log_probs: Tensor, alpha: Tensor, loss: Tensor, targets: Tensor, forgives: bool) -> tuple[Tensor, Tensor]:
+    """Of the CPU, item by item, and of the kernel, all items at once: log_probs (steps, items, labels) in float32."""
+    steps, items, _ = log_probs.shape
+    lengths = [steps] * items, [targets.shape[1]] * items
+    operands = torch.ones(items), log_probs, targets, loss, alpha
+    found = [aten._ctc_loss_backward(*order(x, *lengths), 0, forgives) for x in (operands, on_mps(operands))]
+    return found[0], found[1].cpu()
+
+
+def order(operands: tuple[Tensor, ...], of_inputs: list[int], of_targets: list[int]) -> tuple[object, ...]:
+    gradient, log_probs, targets, loss, alpha = operands
+    return gradient, log_probs, targets, of_inputs, of_targets, loss, alpha
+
+
+def on_mps(operands: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    return tuple(x.to("mps") for x in operands)
+
+
+def one_in_each_item(x: Tensor, special: float) -> Tensor:
+    """(1, ...) repeated for each of its elements, which is special in one item."""
+    items = x.expand(x.numel(), *x.shape[1:]).reshape(x.numel(), -1).clone()
+    return items.fill_diagonal_(special).view(-1, *x.shape[1:])
+
+
+def problem() -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Log probabilities, forward variables, the loss, and the target of one item."""
+    generator = torch.Generator().manual_seed(3)
+    log_probs = torch.randn(STEPS, 1, LABELS, generator=generator).log_softmax(-1)
+    targets = torch.tensor([TARGET])
+    loss, alpha = aten._ctc_loss(log_probs, targets, [STEPS], [len(TARGET)])
+    return log_probs, alpha, loss, targets
+
+
+@pytest.mark.parametrize("forgives", [False, True])
+@pytest.mark.parametrize("special", SPECIAL)
+def test_a_forward_variable_that_is_no_number_spoils_what_it_spoils_on_the_cpu(special: float, forgives: bool) -> None:
+    log_probs, alpha, loss, targets = problem()
+    alphas = one_in_each_item(alpha, special)
+    items = len(alphas)
+    many = log_probs.expand(-1, items, -1).contiguous()
+    expected, found = gradients(many, alphas, loss.expand(items), targets.expand(items, -1), forgives)
+    torch.testing.assert_close(found, expected, equal_nan=True)
+    assert expected.isfinite().any()
+
+
+@pytest.mark.parametrize("forgives", [False, True])
+@pytest.mark.parametrize("special", SPECIAL)
+def test_a_probability_that_is_no_number_spoils_what_it_spoils_on_the_cpu(special: float, forgives: bool) -> None:
+    log_probs, alpha, loss, targets = problem()
+    many = one_in_each_item(log_probs.movedim(1, 0), special).movedim(0, 1).contiguous()
+    items = many.shape[1]
+    alphas, losses = alpha.expand(items, -1, -1).contiguous(), loss.expand(items).clone()
+    losses[0] = math.inf  # no alignment of this one is possible
+    expected, found = gradients(many, alphas, losses, targets.expand(items, -1), forgives)
+    torch.testing.assert_close(found, expected, equal_nan=True)
+    assert expected.isfinite().any()
+
+
+def test_a_target_that_no_group_holds_at_once_ends_in_its_last_label_and_blank_alone() -> None:
+    generator = torch.Generator().manual_seed(4)
+    targets = torch.arange(140).remainder(11).add(1)[None]
+    log_probs = torch.randn(150, 1, 13, generator=generator).log_softmax(-1)
+    loss, alpha = aten._ctc_loss(log_probs, targets, [150], [140])
+    log_probs[-1, 0, 3] = math.nan  # not the last label, so that no alignment has it at the last step
+    expected, found = gradients(log_probs, alpha, loss, targets, False)
+    assert int(expected.isnan().sum()) == 1
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5, equal_nan=True)
