@@ -6,7 +6,7 @@ import torch
 
 from ..runtime.elementwise import FLOATING
 from ..runtime.layout import launch_elements
-from ..runtime.operands import require_device
+from ..runtime.operands import require_device, scalar_type
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -16,7 +16,7 @@ _SEED_WORDS = 4
 def poisson(self: torch.Tensor, generator: torch.Generator | None = None) -> torch.Tensor:
     """`poisson`: a count for each rate; a rate that is negative or NaN is reported by the device."""
     if self.dtype not in FLOATING:
-        raise NotImplementedError(f"poisson is not implemented for {self.dtype} on mps")
+        raise NotImplementedError(f"\"poisson_cpu\" not implemented for '{scalar_type(self.dtype)}'")
     out = torch.empty(self.shape, dtype=self.dtype, device=self.device)
     if out.numel():
         kernel = _shader.kernel(f"poisson_{METAL_TYPES[self.dtype]}", self.device)
@@ -30,12 +30,11 @@ def binomial(count: torch.Tensor, prob: torch.Tensor, generator: torch.Generator
     require_device(count, {"prob": prob}, "binomial")
     for name, x in (("count", count), ("prob", prob)):
         if not x.is_floating_point():
-            words = str(x.dtype).removeprefix("torch.")
-            raise ValueError(f"binomial only supports floating-point dtypes for {name}, got: {words}")
-    if count.dtype != torch.float32:
-        raise NotImplementedError(f"binomial is not implemented for {count.dtype} on mps")
+            raise ValueError(f"binomial only supports floating-point dtypes for {name}, got: {scalar_type(x.dtype)}")
     if prob.dtype != count.dtype:
-        raise RuntimeError(f"Found dtype {prob.dtype} but expected {count.dtype}")
+        raise RuntimeError(f"Found dtype {scalar_type(prob.dtype)} but expected {scalar_type(count.dtype)}")
+    if count.dtype != torch.float32:
+        raise NotImplementedError(f"\"binomial_cpu\" not implemented for '{scalar_type(count.dtype)}'")
     counts, probabilities = torch.broadcast_tensors(count, prob)  # type: ignore[no-untyped-call]
     out = torch.empty(counts.shape, dtype=count.dtype, device=count.device)
     if out.numel():
