@@ -75,8 +75,8 @@ KERNEL_RULES = (
         r"^returns where the CPU raises _LinAlgError: linalg\.(eigh|svd): .* failed to converge"
         r"|elements differ; at \[[\d, ]+\]: \(?-?(nan|inf)",
         ("*linalg_eigh*", "*linalg_svd*", "linalg_eigvalsh*", "linalg.svd", "linalg_pinv*", "geqrf", "geqrf.*"),
-        sources=("schema special values", "special values"),
-        inputs=r"^(infinities|nan middle|infinite (imaginary|real) part): ",
+        sources=("schema special values", "special values", "schema twins"),
+        inputs=r"^(infinities|negative infinity in whole rows|nan (first|middle)|infinite (imaginary|real) part): ",
         imported=OURS,
     ),
     ExplainingRule(

@@ -43,7 +43,8 @@ inline reflector<T> reflector_of(
   for (int i = 1 + int(thread_index); i < length; i += int(threads)) {
     largest = max(largest, size_of(column[i]));
   }
-  largest = max(largest_of_group(largest, scratch, thread_index, threads), size_of(first));
+  const float largest_below = largest_of_group(largest, scratch, thread_index, threads);
+  largest = max(largest_below, size_of(first));
   int exponent;
   frexp(largest, exponent);
   const float scale = largest > 0.0f && isfinite(largest) ? exp2(float(-clamp(exponent, -126, 126))) : 1.0f;
@@ -55,10 +56,12 @@ inline reflector<T> reflector_of(
   squares = sum_group(squares, scratch, thread_index, threads);
   const T alpha = first * scale;
   const float re = real_part(alpha), im = imaginary_part(alpha);
-  if (squares == 0.0f && im == 0.0f) {
+  // Squares may be zero where numbers are not: LAPACK's reflector turns those too.
+  if (largest_below == 0.0f && squares == 0.0f && im == 0.0f) {
     return reflector<T>{number<T>(0.0f), number<T>(1.0f), 1.0f, real_part(first), false};
   }
-  const float beta = -copysign(precise::sqrt(re * re + im * im + squares), re);
+  const float norm = precise::sqrt(re * re + im * im + squares);
+  const float beta = re < 0.0f ? norm : -norm;  // a zero of either sign counts as positive
   return reflector<T>{
       complex_or_real((beta - re) / beta, -im / beta, alpha), alpha - number<T>(beta), scale, beta / scale, true};
 }

@@ -105,6 +105,22 @@ TABLE = (
         "special values",
         "nan middle: (x)",
     ),
+    Row(
+        "factors-of-what-is-not-finite",
+        "geqrf.a",
+        "output 0: 4 of 25 elements differ; at [0, 0]: -inf, CPU nan, float64 nan",
+        "schema twins",
+        "infinities: (x)",
+        "schema",
+        "largest finite: (x)",
+    ),
+    Row(
+        "factors-of-what-is-not-finite",
+        "geqrf",
+        "output 0: 2 of 50 elements differ; at [0, 0, 0]: inf, CPU nan, float64 nan",
+        "special values",
+        "negative infinity in whole rows: (x)",
+    ),
     Row("combinations-of-complex-numbers", "_compute_linear_combination.out", DIFFER, "schema", "(x)"),
     Row(
         "distances-of-huge-norms",

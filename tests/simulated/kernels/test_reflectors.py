@@ -1,0 +1,50 @@
+"""Reflectors of columns where rounding or a sign decides whether and to which side they turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from mpsmith import kernels
+from mpsmith.simulator import metal
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered() -> Iterator[None]:
+    metal.install()
+    with kernels.use("geqrf"):
+        yield
+
+
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+@pytest.mark.parametrize("below", [[1.0], [0.5, -0.25]])
+def test_a_zero_of_either_sign_is_turned_to_the_negative_side(zero: float, below: list[float]) -> None:
+    column = torch.tensor([zero, *below])[:, None]
+    r, tau = torch.geqrf(column.to("mps"))
+    torch.testing.assert_close(r[:1].cpu(), -torch.linalg.vector_norm(column)[None, None])
+    torch.testing.assert_close(tau.cpu(), torch.ones(1))
+
+
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_an_imaginary_number_is_turned_to_the_negative_side(zero: float) -> None:
+    r, tau = torch.geqrf(torch.tensor([[complex(zero, -0.5)]], dtype=torch.complex64).to("mps"))
+    assert r.item() == -0.5
+    assert tau.item() == complex(1, -1)
+
+
+@pytest.mark.parametrize("rest", [1e-30, -1e-36])
+def test_what_is_too_small_to_be_squared_is_turned_as_lapack_does(rest: float) -> None:
+    column = torch.tensor([[2.0], [rest], [0.0]])
+    r, tau = torch.geqrf(column.to("mps"))
+    expected_r, expected_tau = torch.geqrf(column)
+    assert expected_tau.item() == 2.0
+    torch.testing.assert_close(tau.cpu(), expected_tau)
+    torch.testing.assert_close(r.cpu(), expected_r, atol=0.0, rtol=1e-5)
+
+
+def test_a_column_of_one_number_is_left_as_it_is() -> None:
+    r, tau = torch.geqrf(torch.tensor([[3.0], [0.0], [0.0]], device="mps"))
+    assert r.flatten().tolist() == [3.0, 0.0, 0.0]
+    assert tau.tolist() == [0.0]
