@@ -179,8 +179,8 @@ kernel void ctc_beta(
       const float probability = mine[t * p.step_stride];
       if (t < one.steps - 1) {
         after.tell(value);
-        value = probability +
-            log_of_sum(value, moves ? after.at(s + 1) : -INFINITY, jumps ? after.at(s + 2) : -INFINITY);
+        value =
+            probability + log_of_sum(value, moves ? after.at(s + 1) : -INFINITY, jumps ? after.at(s + 2) : -INFINITY);
       } else {
         value = one.ends(s) ? probability : -INFINITY;
       }
@@ -293,6 +293,5 @@ kernel void ctc_collect(
     collected = precise::log(sum) + shift;
   }
   const float log_prob = log_probs[t * p.step_stride + n * p.item_stride + label * p.label_stride];
-  gradient[(t * p.items + n) * p.labels + label] =
-      ctc_slope(log_prob, collected, loss[n], output_gradient[n]);
+  gradient[(t * p.items + n) * p.labels + label] = ctc_slope(log_prob, collected, loss[n], output_gradient[n]);
 }
