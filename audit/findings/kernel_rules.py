@@ -89,6 +89,15 @@ KERNEL_RULES = (
         imported=OURS,
     ),
     ExplainingRule(
+        "coefficients-of-another-dtype",
+        "the CPU's kernel takes the memory of coefficients for numbers of the inputs' dtype, whatever theirs is; ours "
+        "refuses them",
+        WRONG,
+        r"^raises RuntimeError: _compute_linear_combination: inputs and coefficients must have one dtype, got ",
+        ("_compute_linear_combination", "_compute_linear_combination.out"),
+        imported=OURS,
+    ),
+    ExplainingRule(
         "distances-of-huge-norms",
         "for a p of a million the CPU divides one power by another, and both are zero; the power of the quotient is a "
         "number",

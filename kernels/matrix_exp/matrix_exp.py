@@ -142,8 +142,13 @@ def _check_combination(x: torch.Tensor, coefficients: torch.Tensor) -> None:
         raise RuntimeError("Empty tensor not supported")
     if coefficients.dim() < 2:
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
-    if coefficients.shape[1] > x.shape[0] or coefficients.dtype != x.dtype or not coefficients.numel():
-        raise RuntimeError("_compute_linear_combination: expected a coefficient for each of the inputs, of their dtype")
+    if coefficients.shape[1] > x.shape[0] or not coefficients.numel():
+        raise RuntimeError("_compute_linear_combination: expected a coefficient for each of the inputs")
+    if coefficients.dtype != x.dtype:
+        raise RuntimeError(
+            f"_compute_linear_combination: inputs and coefficients must have one dtype, got {x.dtype} and "
+            f"{coefficients.dtype}"
+        )
     if x.dtype not in METAL_TYPES:
         raise NotImplementedError(f"_compute_linear_combination is not implemented for {x.dtype} on mps")
 

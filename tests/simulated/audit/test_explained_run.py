@@ -163,6 +163,7 @@ SHOWN_BY_KERNELS = {
     "memory-taken-for-rows": ("_fused_adagrad_", "schema twins", "bfloat16"),
     "indices-of-other-windows": ("adaptive_max_pool3d_backward", "schema repetition", "float32"),
     "antialiasing-into-one-column": ("_upsample_lanczos2d_aa", "schema", "float32"),
+    "coefficients-of-another-dtype": ("_compute_linear_combination", "schema mixed dtypes", "float32"),
     "no-halves-on-the-cpu": ("nn.functional.multi_margin_loss", "mixed dtypes", "float32"),
 }
 # Operators whose kernels take long to compile, or that a release has itself: shown by docs/backlog.md.

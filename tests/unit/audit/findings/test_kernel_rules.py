@@ -123,6 +123,15 @@ TABLE = (
     ),
     Row("combinations-of-complex-numbers", "_compute_linear_combination.out", DIFFER, "schema", "(x)"),
     Row(
+        "coefficients-of-another-dtype",
+        "_compute_linear_combination",
+        "raises RuntimeError: _compute_linear_combination: inputs and coefficients must have one dtype, got "
+        "torch.float16 and torch.float32",
+        "schema mixed dtypes",
+        "tensor 0 float16: (x)",
+        dtype="float32",
+    ),
+    Row(
         "distances-of-huge-norms",
         "_pdist_backward",
         "output 9: 25 of 25 elements differ; at [0, 0]: 0.0, CPU nan, float64 nan",
