@@ -149,7 +149,7 @@ EXPLAINED = {
     ),
     "one-reflector-without-a-barrier": case("schema", "orgqr", "float32", "orgqr_float", "(float32[6, 3], float32[1])"),
     "blocks-that-are-not-definite": case(
-        "sizes", "linalg.cholesky_ex", "float32", "factorDiagonalBlockU", "33 columns: (x)"
+        "sizes", "linalg.cholesky_ex", "float32", "factorDiagonalBlockU", "33 in the last dimension: (x)"
     ),
     "complex-logaddexp-of-equal-real-parts": case(
         "tensor layouts", "logaddexp", "complex64", "logaddexp_dense_float2_float2"
