@@ -9,7 +9,6 @@
   NSUInteger length_;
   bool owned_;
   void (^deallocator_)(void*, NSUInteger);
-  NSString* label_;
 }
 + (id<MTLBuffer>)simulatedOf:(NSUInteger)length {
   constexpr NSUInteger kAlignment = 256;
@@ -52,20 +51,11 @@
 - (MTLGPUAddress)gpuAddress {
   return (MTLGPUAddress)memory_;
 }
-- (id<MTLDevice>)device {
-  return simulated_device();
-}
 - (MTLStorageMode)storageMode {
   return MTLStorageModeShared;
 }
 - (MTLResourceOptions)resourceOptions {
   return MTLResourceStorageModeShared;
-}
-- (NSString*)label {
-  return label_;
-}
-- (void)setLabel:(NSString*)label {
-  label_ = label;
 }
 - (void)didModifyRange:(NSRange)range {
 }
@@ -74,7 +64,6 @@
 @implementation SimulatedArgumentEncoder {
   NSUInteger length_, offset_;
   id<MTLBuffer> arguments_;
-  NSString* label_;
 }
 + (id<MTLArgumentEncoder>)simulatedOf:(NSUInteger)length {
   SimulatedArgumentEncoder* encoder = [SimulatedArgumentEncoder new];
@@ -116,14 +105,5 @@
   for (NSUInteger i = 0; i < range.length; ++i) {
     [self setBuffer:buffers[i] offset:offsets[i] atIndex:range.location + i];
   }
-}
-- (id<MTLDevice>)device {
-  return simulated_device();
-}
-- (NSString*)label {
-  return label_;
-}
-- (void)setLabel:(NSString*)label {
-  label_ = label;
 }
 @end

@@ -98,15 +98,6 @@ std::atomic<int> mistakes_raised{0};
 - (id<MTLCommandQueue>)commandQueue {
   return queue_;
 }
-- (id<MTLDevice>)device {
-  return simulated_device();
-}
-- (NSString*)label {
-  return label_;
-}
-- (void)setLabel:(NSString*)label {
-  label_ = label;
-}
 - (void)pushDebugGroup:(NSString*)name {
 }
 - (void)popDebugGroup {
@@ -263,9 +254,7 @@ std::atomic<int> mistakes_raised{0};
 }
 @end
 
-@implementation SimulatedCommandQueue {
-  NSString* label_;
-}
+@implementation SimulatedCommandQueue
 - (id)simulatedBufferOf:(Class)kind {
   SimulatedCommandBuffer* buffer = [kind new];
   buffer->queue_ = self;
@@ -283,15 +272,6 @@ std::atomic<int> mistakes_raised{0};
 - (id<MTLCommandBuffer>)commandBufferWithDescriptor:(MTLCommandBufferDescriptor*)descriptor {
   return [self commandBuffer];
 }
-- (id<MTLDevice>)device {
-  return simulated_device();
-}
-- (NSString*)label {
-  return label_;
-}
-- (void)setLabel:(NSString*)label {
-  label_ = label;
-}
 - (void)insertDebugCaptureBoundary {
 }
 - (void)addResidencySet:(id<MTLResidencySet>)set {
@@ -306,7 +286,6 @@ std::atomic<int> mistakes_raised{0};
 
 @implementation SimulatedEvent {
   uint64_t value_;
-  NSString* label_;
 }
 - (uint64_t)signaledValue {
   return value_;
@@ -316,14 +295,5 @@ std::atomic<int> mistakes_raised{0};
 }
 - (BOOL)waitUntilSignaledValue:(uint64_t)value timeoutMS:(uint64_t)milliseconds {
   return value_ >= value;
-}
-- (id<MTLDevice>)device {
-  return simulated_device();
-}
-- (NSString*)label {
-  return label_;
-}
-- (void)setLabel:(NSString*)label {
-  label_ = label;
 }
 @end

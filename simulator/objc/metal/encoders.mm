@@ -26,15 +26,6 @@
 - (void)simulatedOpen {
   require(!ended_, "a command was encoded after endEncoding");
 }
-- (id<MTLDevice>)device {
-  return simulated_device();
-}
-- (NSString*)label {
-  return label_;
-}
-- (void)setLabel:(NSString*)label {
-  label_ = label;
-}
 - (void)pushDebugGroup:(NSString*)name {
 }
 - (void)popDebugGroup {

@@ -29,7 +29,21 @@ inline void require(bool condition, const std::string& message) {
 id<MTLDevice> simulated_device();
 NSError* simulated_error(const char* domain, const std::string& message);
 
-@interface SimulatedFunction : NSObject {
+// What belongs to a device and has a label that its maker gives it.
+@interface SimulatedObject : NSObject {
+ @public
+  NSString* label_;
+}
+- (id<MTLDevice>)device;
+- (NSString*)label;
+@end
+
+// Most have one that everybody may change.
+@interface SimulatedLabelledObject : SimulatedObject
+- (void)setLabel:(NSString*)label;
+@end
+
+@interface SimulatedFunction : SimulatedLabelledObject {
  @public
   int64_t library_;
   NSString* name_;
@@ -38,30 +52,27 @@ NSError* simulated_error(const char* domain, const std::string& message);
 }
 @end
 
-@interface SimulatedLibrary : NSObject {
+@interface SimulatedLibrary : SimulatedLabelledObject {
  @public
   int64_t number_;
-  NSString* label_;
 }
 @end
 
-@interface SimulatedPipeline : NSObject {
+@interface SimulatedPipeline : SimulatedObject {
  @public
   MetalKernel kernel_;
-  NSString* label_;
 }
 @end
 
 @class SimulatedEncoder;
 
 // Commands run at commit, in the order in which they were encoded.
-@interface SimulatedCommandBuffer : NSObject {
+@interface SimulatedCommandBuffer : SimulatedLabelledObject {
  @public
   id queue_;
   __weak SimulatedEncoder* encoder_; // that is encoding
   bool encoding_, committed_;
   int mistakes_before_;
-  NSString* label_;
   std::vector<std::function<void()>> commands_;
   std::vector<void (^)(id<MTLCommandBuffer>)> completed_, scheduled_;
 }
@@ -73,15 +84,14 @@ NSError* simulated_error(const char* domain, const std::string& message);
 @interface SimulatedStreamCommandBuffer : SimulatedCommandBuffer
 @end
 
-@interface SimulatedCommandQueue : NSObject
+@interface SimulatedCommandQueue : SimulatedLabelledObject
 - (id<MTLCommandBuffer>)simulatedStreamCommandBuffer;
 @end
 
-@interface SimulatedEncoder : NSObject {
+@interface SimulatedEncoder : SimulatedLabelledObject {
  @public
   SimulatedCommandBuffer* commands_;
   bool ended_;
-  NSString* label_;
 }
 - (void)simulatedOpen;
 @end
@@ -90,7 +100,7 @@ NSError* simulated_error(const char* domain, const std::string& message);
 @interface SimulatedBlitEncoder : SimulatedEncoder
 @end
 
-@interface SimulatedBuffer : NSObject
+@interface SimulatedBuffer : SimulatedLabelledObject
 + (id<MTLBuffer>)simulatedOf:(NSUInteger)length;
 + (id<MTLBuffer>)simulatedOver:(void*)memory
                         length:(NSUInteger)length
@@ -98,9 +108,9 @@ NSError* simulated_error(const char* domain, const std::string& message);
 @end
 
 // Of a structure of pointers alone: the one with [[id(n)]] lies 8 n bytes from its begin.
-@interface SimulatedArgumentEncoder : NSObject
+@interface SimulatedArgumentEncoder : SimulatedLabelledObject
 + (id<MTLArgumentEncoder>)simulatedOf:(NSUInteger)length;
 @end
 
-@interface SimulatedEvent : NSObject
+@interface SimulatedEvent : SimulatedLabelledObject
 @end

@@ -125,14 +125,6 @@ static NSUInteger bytes_of(MTLDataType type) {
 - (MTLFunctionType)functionType {
   return MTLFunctionTypeKernel;
 }
-- (id<MTLDevice>)device {
-  return simulated_device();
-}
-- (NSString*)label {
-  return name_;
-}
-- (void)setLabel:(NSString*)label {
-}
 - (id<MTLArgumentEncoder>)newArgumentEncoderWithBufferIndex:(NSUInteger)index {
   if (kernel_.parameters == nullptr) {
     if (const char* problem = metal_programs.kernel(library_, name_.UTF8String, &kernel_)) {
@@ -170,7 +162,7 @@ static id<MTLFunction> function_in(int64_t library, NSString* name, id owner) {
     if ([known isEqualToString:name]) {
       SimulatedFunction* function = [SimulatedFunction new];
       function->library_ = library;
-      function->name_ = known;
+      function->name_ = function->label_ = known;
       function->owner_ = owner;
       return (id)function;
     }
@@ -200,15 +192,6 @@ static id<MTLFunction> function_in(int64_t library, NSString* name, id owner) {
     return nil;
   }
 }
-- (id<MTLDevice>)device {
-  return simulated_device();
-}
-- (NSString*)label {
-  return label_;
-}
-- (void)setLabel:(NSString*)label {
-  label_ = label;
-}
 @end
 
 @implementation SimulatedPipeline
@@ -220,12 +203,6 @@ static id<MTLFunction> function_in(int64_t library, NSString* name, id owner) {
 }
 - (NSUInteger)staticThreadgroupMemoryLength {
   return kernel_.threadgroup_bytes;
-}
-- (id<MTLDevice>)device {
-  return simulated_device();
-}
-- (NSString*)label {
-  return label_;
 }
 @end
 

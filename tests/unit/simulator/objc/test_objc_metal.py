@@ -20,6 +20,7 @@ SAYS = {
     "macros": "(from_macro)",
     "no_such_function": "nil",
     "metallib": "nil: a .metallib holds code for Apple GPUs, which nothing here can run: give the source",
+    "labels": "k k: 8 of 8",
     "device": "Apple GPU, simulated by mpsmith Apple7 32768",
 }
 # What Metal's validation layer ends a process for on a Mac.

@@ -196,6 +196,27 @@ PROGRAM(metallib) {
   id<MTLLibrary> library = [metal.device newLibraryWithURL:[NSURL fileURLWithPath:@"x.metallib"] error:&error];
   return text(library) + ": " + text(error);
 }
+PROGRAM(labels) {
+  Metal metal;
+  id<MTLFunction> function = [metal.library(kPointers) newFunctionWithName:@"k"];
+  id<MTLComputePipelineState> state = [metal.device newComputePipelineStateWithFunction:function error:nil];
+  std::string said = text(function.label) + " " + text(state.label) + ":";
+  id<MTLComputeCommandEncoder> encoder = [metal.commands computeCommandEncoder];
+  NSArray* objects = @[
+    metal.queue, metal.commands, encoder, metal.library(kCount), function, metal.floats(1),
+    [function newArgumentEncoderWithBufferIndex:0], [metal.device newSharedEvent]
+  ];
+  int labelled = 0;
+  for (id object in objects) {
+    NSString* label = [NSString stringWithFormat:@"label %d", labelled];
+    [object setLabel:label];
+    labelled += [[object label] isEqualToString:label] && [object device] == metal.device;
+  }
+  [encoder endEncoding];
+  said += " " + std::to_string(labelled) + " of " + std::to_string(objects.count);
+  return said + ([state respondsToSelector:@selector(setLabel:)] ? ", a pipeline too" : "") +
+      ([state device] == metal.device ? "" : ", of no device");
+}
 PROGRAM(device) {
   Metal metal;
   return text(metal.device.name) + ([metal.device supportsFamily:MTLGPUFamilyApple7] ? " Apple7 " : " ") +
