@@ -14,6 +14,7 @@ from ..runtime.shader import METAL_TYPES, Shader
 _shader = Shader(__file__)
 _SHARE = 4096  # elements that one group combines
 _MOST_GROUPS = 1024
+_VECTOR_BYTES = 16
 
 
 def hash_tensor_out(
@@ -52,7 +53,8 @@ def _hash(out: torch.Tensor, x: torch.Tensor, rows: torch.Tensor, columns: torch
     group = group_of_many_rows(rows.numel(), columns.numel())
     kernel = _shader.kernel(f"hash_rows_{METAL_TYPES[x.dtype]}", x.device)
     layouts = logical_order(rows), logical_order(columns)
-    kernel(out, x, *layouts, threads=(group * groups, rows.numel()), group_size=(group, 1))
+    past = x.storage_offset() % (_VECTOR_BYTES // x.element_size())
+    kernel(out, x, *layouts, past, threads=(group * groups, rows.numel()), group_size=(group, 1))
 
 
 def fake_hash_tensor(

@@ -29,12 +29,13 @@ namespace {
 constexpr int64_t share = 4096; // elements that one group combines
 constexpr int64_t most_groups = 1024;
 
-// rows: the first elements of all rows; columns: the elements of one row.
+// rows: the first elements of all rows; columns: the elements of one row, in one dimension where there are no gaps.
 void hash(const Tensor& out, const Tensor& x, const Tensor& rows, const Tensor& columns, int64_t groups) {
   const auto group = row_group(columns.numel());
+  const int64_t past = x.storage_offset() % (16 / x.element_size()); // elements behind a multiple of 16 bytes
   launch_grid(
       "hash_rows_" + scalarToMetalTypeString(x), MTLSizeMake(group * groups, rows.numel(), 1), MTLSizeMake(group, 1, 1),
-      out, x, packed_layout({rows}), packed_layout({columns}));
+      out, x, packed_layout({rows}), packed_layout({columns}), past);
 }
 
 } // namespace
@@ -56,6 +57,9 @@ TORCH_IMPL_FUNC(hash_tensor_out_mps)
   for (int64_t d = self.dim() - 1; d >= 0; --d) {
     auto& without = is_reduced[d] ? rows : columns;
     without = without.select(d, 0);
+  }
+  if (columns.is_contiguous()) {
+    columns = columns.view({-1});
   }
   const auto result = out.is_contiguous() ? out : at::empty_like(out, MemoryFormat::Contiguous);
   const auto groups = std::min(most_groups, (columns.numel() + share - 1) / share);
