@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import torch
@@ -15,9 +14,8 @@ from ..runtime.shader import Shader
 
 _shader = Shader(__file__)
 _aten = torch.ops.aten
-_MODULUS = 1 << 64
-# The powers of 5 are all the numbers that are 1 modulo 4.
-_GENERATOR, _EXPONENT_BITS = 5, 62
+# Numbers of 64 bits that say what is known of a result, as in the Metal source.
+_KNOWN = 2
 
 
 def scatter_product(
@@ -68,36 +66,17 @@ def _multiply(result: torch.Tensor, index: torch.Tensor, src: torch.Tensor, dim:
     """Multiply the sources into `result`, which is contiguous."""
     dim %= result.dim()
     device, elements = result.device, result.numel()
-    exponents = torch.zeros(elements, dtype=torch.int64, device=device)
-    twos, signs = (torch.zeros(elements, dtype=torch.int32, device=device) for _ in range(2))
+    known = torch.zeros((elements, _KNOWN), dtype=torch.int64, device=device)
     strides = [0 if d == dim else stride for d, stride in enumerate(result.stride())]
     places = result.as_strided(index.shape, strides)
     layout = layout_of([index, src.as_strided(index.shape, src.stride()), places])
-    logs = logarithms(device)
     kernel = _shader.kernel(f"add_logarithms_{32 if layout.fits_32_bits else 64}", device)
     bounds = [result.stride(dim), result.shape[dim]]
-    operands = (index, src, logs, exponents, twos, signs, bounds, layout.packed)
+    operands = (index, src, known, bounds, layout.packed)
     casts = {len(operands) - 1: "int32"} if layout.fits_32_bits else None
     launch_elements(kernel, index.numel(), *operands, arg_casts=casts, reports=True)
     multiply = _shader.kernel("multiply_powers", device)
-    launch_elements(multiply, elements, result, logs, exponents, twos, signs, elements, int(include_self))
-
-
-@cache
-def logarithms(device: torch.device) -> torch.Tensor:
-    """To the base 5, modulo 2^62: the logarithms of 1 + 4, 1 + 8 and so on up to 1 + 2^63."""
-    return torch.tensor([_logarithm(1 + 2**i) for i in range(2, 64)], dtype=torch.int64).to(device)
-
-
-def _logarithm(x: int) -> int:
-    """Bit by bit from the lowest one (Pohlig and Hellman, 1978): 5^(2^k) is 1 + 2^(k + 2) times an odd number."""
-    exponent, inverse = 0, pow(_GENERATOR, -1, _MODULUS)
-    for k in range(_EXPONENT_BITS):
-        if x >> (k + 2) & 1:
-            exponent |= 1 << k
-            x = x * inverse % _MODULUS
-        inverse = inverse * inverse % _MODULUS
-    return exponent
+    launch_elements(multiply, elements, result, known, elements, int(include_self))
 
 
 def is_product_of_int64(
