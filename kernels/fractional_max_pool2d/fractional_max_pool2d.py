@@ -8,6 +8,7 @@ import torch
 
 from ..runtime.determinism import alert_not_deterministic
 from ..runtime.elementwise import FLOATING
+from ..runtime.fractional import FractionalWindows, launch_fractional
 from ..runtime.layout import launch_elements
 from ..runtime.outputs import check_outputs, contiguous_twin, finish, is_ready
 from ..runtime.pooling import check_fractional_samples, check_pooled_gradient
@@ -15,7 +16,6 @@ from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
 _aten = torch.ops.aten
-_LARGEST_32_BIT = 2**31 - 1
 
 
 def fractional_max_pool2d_output(
@@ -44,15 +44,8 @@ def fractional_max_pool2d_output(
     if not output.numel():
         return output, indices
     values, places = contiguous_twin(output), contiguous_twin(indices)
-    channel = self.dim() - 3
-    image_stride = self.stride(0) if self.dim() == 4 else 0
-    strides = [image_stride, *self.stride()[channel:]]
-    geometry = [*self.shape[-2:], *output_size, *kernel_size, self.shape[channel], *strides]
-    places_read = 1 + sum((size - 1) * stride for size, stride in zip(self.shape, self.stride(), strict=True))
-    narrow = max(values.numel(), self.shape[-2] * self.shape[-1], places_read) <= _LARGEST_32_BIT
-    kernel = _shader.kernel(f"fractional_max_pool2d_{'32_' if narrow else ''}{METAL_TYPES[self.dtype]}", self.device)
-    operands = (values, places, self, random_samples.contiguous(), [*geometry, values.numel()])
-    launch_elements(kernel, values.numel(), *operands, arg_casts={4: "int32"} if narrow else None)
+    windows = FractionalWindows.of(self, output_size, kernel_size)
+    launch_fractional(_shader, "fractional_max_pool2d", (values, places), self, random_samples, windows)
     return finish(output, values), finish(indices, places)
 
 

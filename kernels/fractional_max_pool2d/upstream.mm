@@ -24,6 +24,7 @@ static auto& lib = MetalShaderLibrary::getBundledLibrary();
 namespace {
 
 #include "shared/fractional.h"
+#include "shared/grid.h"
 #include "shared/launch.h"
 #include "shared/operands.h"
 #include "shared/pooled_gradient.h"
@@ -49,14 +50,11 @@ TORCH_IMPL_FUNC(fractional_max_pool2d_output_mps)
   }
   const auto values = output.is_contiguous() ? output : at::empty_like(output, MemoryFormat::Contiguous);
   const auto places = indices.is_contiguous() ? indices : at::empty_like(indices, MemoryFormat::Contiguous);
-  const auto channel = self.dim() - 3;
-  const std::array<int64_t, 12> geometry = {
-      self.size(-2),        self.size(-1),   output_size[0],     output_size[1],
-      kernel_size[0],       kernel_size[1],  self.size(channel), self.dim() == 4 ? self.stride(0) : 0,
-      self.stride(channel), self.stride(-2), self.stride(-1),    values.numel()};
-  launch_elements(
-      "fractional_max_pool2d_" + scalarToMetalTypeString(self), values.numel(), values, places, self,
-      random_samples.contiguous(), geometry);
+  const auto forward = fractional_forward(self, output_size, kernel_size);
+  launch_grid(
+      (forward.takes_rows ? "fractional_max_pool2d_rows_" : "fractional_max_pool2d_") + scalarToMetalTypeString(self),
+      forward.threads, forward.group, values, places, self, random_samples.contiguous(), forward.geometry,
+      forward.alpha);
   if (!values.is_same(output)) {
     output.copy_(values);
   }

@@ -9,6 +9,7 @@ import torch
 
 from ..runtime.determinism import alert_not_deterministic
 from ..runtime.elementwise import FLOATING
+from ..runtime.fractional import FractionalWindows, launch_fractional
 from ..runtime.layout import launch_elements
 from ..runtime.operands import require_scalar_type
 from ..runtime.outputs import (
@@ -50,12 +51,8 @@ def fractional_max_pool3d_output(
     if not output.numel():
         return output, indices
     values, places = contiguous_twin(output), contiguous_twin(indices)
-    channel = self.dim() - 4
-    strides = [self.stride(0) if self.dim() == 5 else 0, *self.stride()[channel:]]
-    geometry = [*self.shape[-3:], *output_size, *kernel_size, self.shape[channel], *strides]
-    kernel = _shader.kernel(f"fractional_max_pool3d_{METAL_TYPES[self.dtype]}", self.device)
-    operands = (values, places, self, random_samples.contiguous(), [*geometry, values.numel()])
-    launch_elements(kernel, values.numel(), *operands)
+    windows = FractionalWindows.of(self, output_size, kernel_size)
+    launch_fractional(_shader, "fractional_max_pool3d", (values, places), self, random_samples, windows)
     return finish(output, values), finish(indices, places)
 
 

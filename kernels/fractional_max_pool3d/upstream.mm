@@ -26,6 +26,7 @@ static auto& lib = MetalShaderLibrary::getBundledLibrary();
 namespace {
 
 #include "shared/fractional.h"
+#include "shared/grid.h"
 #include "shared/launch.h"
 #include "shared/operands.h"
 #include "shared/pooled_gradient.h"
@@ -60,27 +61,11 @@ TORCH_IMPL_FUNC(fractional_max_pool3d_output_mps)
   }
   const auto values = output.is_contiguous() ? output : at::empty_like(output, MemoryFormat::Contiguous);
   const auto places = indices.is_contiguous() ? indices : at::empty_like(indices, MemoryFormat::Contiguous);
-  const auto channel = self.dim() - 4;
-  const std::array<int64_t, 16> geometry = {
-      inputT,
-      inputH,
-      inputW,
-      outputT,
-      outputH,
-      outputW,
-      poolSizeT,
-      poolSizeH,
-      poolSizeW,
-      numPlanes,
-      self.dim() == 5 ? self.stride(0) : 0,
-      self.stride(channel),
-      self.stride(-3),
-      self.stride(-2),
-      self.stride(-1),
-      values.numel()};
-  launch_elements(
-      "fractional_max_pool3d_" + scalarToMetalTypeString(self), values.numel(), values, places, self,
-      random_samples.contiguous(), geometry);
+  const auto forward = fractional_forward(self, {outputT, outputH, outputW}, {poolSizeT, poolSizeH, poolSizeW});
+  launch_grid(
+      (forward.takes_rows ? "fractional_max_pool3d_rows_" : "fractional_max_pool3d_") + scalarToMetalTypeString(self),
+      forward.threads, forward.group, values, places, self, random_samples.contiguous(), forward.geometry,
+      forward.alpha);
   if (!values.is_same(output)) {
     output.copy_(values);
   }
