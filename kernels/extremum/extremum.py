@@ -7,6 +7,7 @@ import math
 import torch
 
 from ..runtime.layout import layout_of
+from ..runtime.operands import scalar_type
 from ..runtime.outputs import require_castable, resize_output
 from ..runtime.shader import METAL_TYPES, Shader
 
@@ -27,9 +28,9 @@ def min_unary_out(self: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
 
 
 def _extremum(name: str, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-    if x.dtype.is_complex:
-        raise NotImplementedError(f"{name} is not implemented for {x.dtype} on mps")
     require_castable(x.dtype, out.dtype)
+    if x.dtype.is_complex:
+        raise NotImplementedError(f"\"{name}_all\" not implemented for '{scalar_type(x.dtype)}'")
     resize_output(out, ())
     if x.numel() == 0:
         return out.fill_(_identity(name, x.dtype))

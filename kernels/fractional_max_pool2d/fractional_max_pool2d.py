@@ -10,6 +10,7 @@ from ..runtime.determinism import alert_not_deterministic
 from ..runtime.elementwise import FLOATING
 from ..runtime.fractional import FractionalWindows, launch_fractional
 from ..runtime.layout import launch_elements
+from ..runtime.operands import scalar_type
 from ..runtime.outputs import check_outputs, contiguous_twin, finish, is_ready
 from ..runtime.pooling import check_fractional_samples, check_pooled_gradient
 from ..runtime.shader import METAL_TYPES, Shader
@@ -39,7 +40,7 @@ def fractional_max_pool2d_output(
             {"output": output, "indices": indices},
             [self.dtype, torch.int64],
         )
-    _check_dtype(self)
+    _check_dtype(self, "fractional_max_pool2d_out_frame")
     check_fractional_samples(self, random_samples, 2, "fractional_max_pool2d")
     if not output.numel():
         return output, indices
@@ -59,7 +60,7 @@ def fractional_max_pool2d_backward_grad_input(
     grad_input: torch.Tensor,
 ) -> torch.Tensor:
     """`fractional_max_pool2d_backward.grad_input`; overlapping windows add up in float32."""
-    _check_dtype(self)
+    _check_dtype(self, "fractional_max_pool2d_backward_out_frame")
     if not is_ready(grad_input, self.shape, self.dtype):
         check_outputs(
             _aten.fractional_max_pool2d_backward.grad_input,
@@ -80,9 +81,10 @@ def fractional_max_pool2d_backward_grad_input(
     return grad_input if is_result else grad_input.copy_(gradient)
 
 
-def _check_dtype(x: torch.Tensor) -> None:
+def _check_dtype(x: torch.Tensor, kernel: str) -> None:
+    """Raise in the words of the CPU's kernel of this name."""
     if x.dtype not in FLOATING:
-        raise NotImplementedError(f"fractional_max_pool2d is not implemented for {x.dtype} on mps")
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_type(x.dtype)}'")
 
 
 KERNELS = (

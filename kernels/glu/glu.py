@@ -43,8 +43,14 @@ def glu_backward_jvp(
 ) -> torch.Tensor:
     """`glu_backward_jvp`: how the gradient `grad_x` moves with `dgrad_glu` and `dx`.
 
-    Of `grad_x` only the half of the linear part is read, as on the CPU; integers become floats.
+    Of `grad_x` only the half of the linear part is read, as on the CPU; integers become floats, bools in `x` and `dx`
+    are refused.
     """
+    if torch.bool in (x.dtype, dx.dtype):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
+            "use the `~` or `logical_not()` operator instead."
+        )
     dim = _wrapped(dim, x)
     half = grad_glu.shape[dim]
     a, b = _halves(x, dim, half)

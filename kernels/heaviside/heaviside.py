@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from ..runtime.elementwise import elementwise
-from ..runtime.outputs import check_outputs
+from ..runtime.outputs import check_outputs, on_meta
 from ..runtime.shader import Shader
 
 _shader = Shader(__file__)
@@ -18,7 +18,11 @@ def heaviside_out(self: torch.Tensor, values: torch.Tensor, *, out: torch.Tensor
     same = values.shape == self.shape or values.dim() == 0
     shape = self.shape if same else torch.broadcast_shapes(self.shape, values.shape)  # type: ignore[no-untyped-call]
     if out.shape != shape or out.device.type == "cpu" or self.dtype.is_complex:
+        was = out.shape
         check_outputs(torch.ops.aten.heaviside.out, [self, values], {"out": out}, [self.dtype])
+        if out.shape != was:  # to the strides that binary operators give; heaviside's meta kernel gives rows
+            strides = torch.maximum(on_meta(self), on_meta(values)).stride()
+            out.as_strided_(out.shape, strides)
     # An operand without dimensions may be on the CPU, as for any binary operator.
     operands = [
         x if x.shape == out.shape and x.device == out.device else x.to(out.device).expand(out.shape)

@@ -29,7 +29,9 @@ def linalg_ldl_factor_ex_out(
     `LD`: L below the diagonal, D on it and, for blocks of two, beside it. `pivots`: int32, counted from 1, negative for
     blocks of two. `info`: int32, zero, or the first step whose pivot was zero.
     """
-    n = self.shape[-1] if self.dim() else 0
+    if self.dim() < 2:
+        raise RuntimeError("torch.linalg.ldl_factor_ex: The input tensor A must have at least 2 dimensions.")
+    n = self.shape[-1]
     ready = is_ready(LD, self.shape, self.dtype) and is_ready(info, self.shape[:-2], torch.int32)
     if not (ready and is_ready(pivots, self.shape[:-1], torch.int32)):
         outputs = {"LD": LD, "pivots": pivots, "info": info}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from ..runtime.elementwise import FLOATING
@@ -29,24 +31,26 @@ def multi_margin_loss_out(
     A target that is no class makes the loss NaN, and gives torch.AcceleratorError at the next synchronisation,
     from torch 2.11 on.
     """
-    rows, classes = _check(self, target, p, weight)
+    rows, classes, power = _check(self, target, p, weight)
     require_dtype(out, self.dtype, "multi_margin_loss")
+    if not rows:  # the CPU gives it its size, and leaves what it holds
+        resize_output(out, (0,) if reduction == NONE and target.dim() > 0 else ())
+        return out
     losses = torch.empty(rows, dtype=torch.float32, device=self.device)
-    if rows:
-        x, chosen, weights = _operands(self, target, weight)
-        kernel = _shader.kernel(f"multi_margin_loss_{METAL_TYPES[x.dtype]}", x.device)
-        launch_rows(
-            kernel,
-            rows,
-            group_of_many_rows(rows, classes),
-            losses,
-            x,
-            chosen,
-            weights,
-            [float(margin), float(p)],
-            [classes, int(weight is not None)],
-            reports=True,
-        )
+    x, chosen, weights = _operands(self, target, weight)
+    kernel = _shader.kernel(f"multi_margin_loss_{METAL_TYPES[x.dtype]}", x.device)
+    launch_rows(
+        kernel,
+        rows,
+        group_of_many_rows(rows, classes),
+        losses,
+        x,
+        chosen,
+        weights,
+        [float(margin), power],
+        [classes, int(weight is not None)],
+        reports=True,
+    )
     return reduce_losses(losses, reduction, keeps_rows=target.dim() > 0, out=out)
 
 
@@ -58,8 +62,11 @@ def multi_margin_loss(
     weight: torch.Tensor | None = None,
     reduction: int = MEAN,
 ) -> torch.Tensor:
-    """`multi_margin_loss`: a loss a row, their mean or their sum."""
-    out = torch.empty(0, dtype=self.dtype, device=self.device)
+    """`multi_margin_loss`: a loss a row, their mean or their sum; the mean of no rows is NaN."""
+    if reduction == NONE or self.numel():
+        out = torch.empty(0, dtype=self.dtype, device=self.device)
+    else:  # the CPU leaves the mean uninitialised, and the sum zero
+        out = self.new_full((), math.nan if reduction == MEAN else 0.0)
     return multi_margin_loss_out(self, target, p, margin, weight, reduction, out=out)
 
 
@@ -75,7 +82,7 @@ def multi_margin_loss_backward_grad_input(
     grad_input: torch.Tensor,
 ) -> torch.Tensor:
     """`multi_margin_loss_backward.grad_input`, of the input's shape."""
-    rows, classes = _check(self, target, p, weight)
+    rows, classes, power = _check(self, target, p, weight)
     require_device(self, {"grad_output": grad_output}, "multi_margin_loss_backward")
     require_scalar_type(grad_output, self.dtype)
     check_loss_gradient(grad_output, reduction, rows)
@@ -96,7 +103,7 @@ def multi_margin_loss_backward_grad_input(
         chosen,
         weights,
         grad_output.contiguous(),
-        [float(margin), float(p), 1.0 / rows if reduction == MEAN else 1.0],
+        [float(margin), power, 1.0 / rows if reduction == MEAN else 1.0],
         [classes, int(weight is not None), int(reduction == NONE and grad_output.dim() > 0)],
         reports=True,
     )
@@ -119,10 +126,12 @@ def multi_margin_loss_backward(
     )
 
 
-def _check(x: torch.Tensor, target: torch.Tensor, p: float, weight: torch.Tensor | None) -> tuple[int, int]:
-    """Rows and classes. Raises with torch's texts for shapes and parameters that do not fit."""
+def _check(x: torch.Tensor, target: torch.Tensor, p: float, weight: torch.Tensor | None) -> tuple[int, int, float]:
+    """Rows, classes, and the power without its fraction. Raises in torch's words for what does not fit."""
     require_device(x, {"target": target, "weight": weight}, "multi_margin_loss")
-    if p not in (1, 2):
+    if not math.isfinite(p):
+        raise RuntimeError("value cannot be converted to type int without overflow")
+    if int(p) not in (1, 2):
         raise RuntimeError("only p == 1 and p == 2 supported")
     if x.dtype not in FLOATING:
         raise NotImplementedError(f"multi_margin_loss is not implemented for {x.dtype} on mps")
@@ -141,7 +150,7 @@ def _check(x: torch.Tensor, target: torch.Tensor, p: float, weight: torch.Tensor
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
     if weight is not None:
         require_scalar_type(weight, x.dtype)
-    return rows, classes
+    return rows, classes, float(int(p))
 
 
 def _operands(

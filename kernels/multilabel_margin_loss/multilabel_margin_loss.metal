@@ -5,13 +5,24 @@ struct smaller {
   static int combine(int a, int b) { return a < b ? a : b; }
 };
 
-// How many labels a row of targets has: those before the first negative one.
+// What ends the labels of a row.
+constexpr constant long END = -1;
+
+// How many labels a row of targets has: those before the first negative one. `least` becomes the smallest number that
+// the thread has seen on the way, which is below END where the CPU refuses the targets.
 inline int label_count(
-    device const long* target, int classes, threadgroup int* scratch, uint thread_index, uint threads) {
+    device const long* target,
+    int classes,
+    thread long& least,
+    threadgroup int* scratch,
+    uint thread_index,
+    uint threads) {
   int first = classes;
+  least = END;
   for (int k = int(thread_index); k < classes; k += int(threads)) {
     if (target[k] < 0) {
       first = k;
+      least = target[k];
       break;
     }
   }
@@ -51,7 +62,11 @@ kernel void multilabel_margin_loss(
   device const T* x = input + offset;
   device const long* labels = target + offset;
   device T* marks = is_target + offset;
-  const int count = label_count(labels, classes, counts, thread_index, threads);
+  long least;
+  const int count = label_count(labels, classes, least, counts, thread_index, threads);
+  if (least < END) {
+    REPORT("multilabel_margin_loss(): target ", least, " is out of range of ", long(classes), " classes");
+  }
   for (int k = int(thread_index); k < count; k += int(threads)) {
     const long label = labels[k];
     const bool valid = label < long(classes);
@@ -128,12 +143,20 @@ kernel void multilabel_margin_loss_backward(
   device const T* x = input + offset;
   device const T* marks = is_target + offset;
   device const long* labels = target + offset;
-  const int count = label_count(labels, classes, counts, thread_index, threads);
+  long least;
+  const int count = label_count(labels, classes, least, counts, thread_index, threads);
+  if (least < END) {
+    REPORT("multilabel_margin_loss_backward(): target ", least, " is out of range of ", long(classes), " classes");
+  }
   const float scale = share / float(classes) * float(output_gradient[shape[1] != 0 ? row : 0]);
   for (int j = int(thread_index); j < classes; j += int(threads)) {
     float hits = 0.0f;
     if (!(float(marks[j]) >= 0.0f && float(marks[j]) <= 1.0f)) {
       REPORT("multilabel_margin_loss_backward(): argument #5 'is_target' is out of range");
+    }
+    if (j < count && labels[j] >= long(classes)) {
+      REPORT(
+          "multilabel_margin_loss_backward(): target ", labels[j], " is out of range of ", long(classes), " classes");
     }
     if (float(marks[j]) == 0.0f) {
       for (int k = 0; k < count; ++k) {

@@ -6,7 +6,7 @@ import torch
 
 from ..runtime.elementwise import FLOATING
 from ..runtime.loss import MEAN, NONE, check_loss_gradient, reduce_losses
-from ..runtime.operands import require_device, require_scalar_type
+from ..runtime.operands import require_device, require_scalar_type, scalar_type
 from ..runtime.outputs import refuse_internal_overlap, require_dtype, resize_output
 from ..runtime.rows import group_of_many_rows, launch_rows
 from ..runtime.shader import METAL_TYPES, Shader
@@ -20,7 +20,7 @@ def multilabel_margin_loss_forward_output(
     """`multilabel_margin_loss_forward.output`: the loss, and ones where a class is a label of its row.
 
     A label that is no class counts nothing, and gives torch.AcceleratorError at the next synchronisation,
-    from torch 2.11 on.
+    from torch 2.11 on, as does the first negative number where it is below -1.
     """
     rows, classes = _check(self, target)
     require_dtype(output, self.dtype, "multilabel_margin_loss_forward")
@@ -69,13 +69,15 @@ def multilabel_margin_loss_backward_grad_input(
 ) -> torch.Tensor:
     """`multilabel_margin_loss_backward.grad_input`, of the input's shape.
 
-    Marks of labels that are not between 0 and 1 give torch.AcceleratorError at the next synchronisation, from torch
-    2.11 on.
+    Marks of labels that are not between 0 and 1, and labels that are no class, give torch.AcceleratorError at the next
+    synchronisation, from torch 2.11 on.
     """
     rows, classes = _check(self, target)
     if is_target.shape != target.shape:
         raise RuntimeError(f"inconsistent is_target size: {list(is_target.shape)} for a target of {list(target.shape)}")
     require_device(self, {"grad_output": grad_output, "is_target": is_target}, "multilabel_margin_loss_backward")
+    if is_target.is_complex():  # the CPU looks for its least number before it looks at the dtype
+        raise NotImplementedError(f"\"min_all\" not implemented for '{scalar_type(is_target.dtype)}'")
     require_scalar_type(is_target, self.dtype)
     require_scalar_type(grad_output, self.dtype)
     check_loss_gradient(grad_output, reduction, rows)

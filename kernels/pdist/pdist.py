@@ -6,7 +6,7 @@ import torch
 
 from ...metal_limits import SIMD_WIDTH
 from ..runtime.elementwise import FLOATING
-from ..runtime.operands import require_device, require_scalar_type, require_sizes
+from ..runtime.operands import require_device, require_scalar_type, require_sizes, scalar_type
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -23,7 +23,8 @@ def pdist_forward(self: torch.Tensor, p: float = 2.0) -> torch.Tensor:
         return out
     if not columns:
         return out.zero_()
-    _check_dtype(self)
+    if self.dtype not in FLOATING:
+        raise NotImplementedError(f"\"pdist\" not implemented for '{scalar_type(self.dtype)}'")
     suffix = METAL_TYPES[self.dtype]
     x = self.contiguous()
     lanes = _VECTOR_BYTES // x.element_size()
@@ -43,13 +44,14 @@ def pdist_backward(grad: torch.Tensor, self: torch.Tensor, p: float, pdist: torc
     _check_rows(self)
     require_device(self, {"grad": grad, "pdist": pdist}, "_pdist_backward")
     rows, columns = self.shape
+    if self.dtype not in FLOATING:
+        raise NotImplementedError(f"\"pdist_backward\" not implemented for '{scalar_type(self.dtype)}'")
     result = torch.empty(self.shape, dtype=self.dtype, device=self.device)
     if rows < 2 or not columns:
         return result.zero_()
     for name, x in (("grad", grad), ("pdist", pdist)):
         require_scalar_type(x, self.dtype)
         require_sizes(x, [rows * (rows - 1) // 2], name)
-    _check_dtype(self)
     kernel = _shader.kernel(f"pdist_backward_{METAL_TYPES[self.dtype]}", self.device)
     kernel(
         result,
@@ -68,11 +70,6 @@ def _check_rows(x: torch.Tensor) -> None:
     """`torch.pdist` itself refuses a negative p; what it calls takes any, on the CPU too."""
     if x.dim() != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {x.dim()}D")
-
-
-def _check_dtype(x: torch.Tensor) -> None:
-    if x.dtype not in FLOATING:
-        raise NotImplementedError(f"pdist is not implemented for {x.dtype} on mps")
 
 
 KERNELS = (("aten::_pdist_forward", pdist_forward), ("aten::_pdist_backward", pdist_backward))

@@ -41,6 +41,8 @@ def narrow_copy_out(self: torch.Tensor, dim: int, start: int, length: int, *, ou
     if out.dtype != self.dtype:
         raise RuntimeError(f"narrow_copy: Expected out tensor to have dtype {self.dtype}, but got {out.dtype} instead")
     require_device(self, {"out": out}, "narrow_copy")
+    if dim >= self.dim():
+        raise RuntimeError("Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.")
     size = self.shape[dim]
     if not -size <= start <= size:
         raise IndexError(f"start out of range (expected to be in range of [-{size}, {size}], but got {start})")

@@ -160,7 +160,13 @@ def test_operators_with_rules_have_nothing_unexplained(
 # Rules of runs with our kernels, and an operator of which quick samples of one source show what they explain.
 SHOWN_BY_KERNELS = {
     "narrow-copy-writes-rows": ("narrow_copy", "pairs", "float32"),
-    "memory-taken-for-rows": ("_fused_adagrad_", "schema twins", "bfloat16"),
+    "memory-taken-for-rows": ("fractional_max_pool2d_backward.grad_input", "schema twins", "float32"),
+    "lists-taken-for-rows": ("_fused_adagrad_", "schema twins", "bfloat16"),
+    "memory-taken-for-another-shape": ("_fused_adagrad.out", "schema", "float32"),
+    "roots-less-one": ("_fused_adagrad_", "arguments", "float32"),
+    "places-named-twice": ("put_", "schema twins", "float32"),
+    "rows-before-the-first": ("embedding_renorm_", "arguments", "float32"),
+    "infinities-as-integers": ("_fake_quantize_learnable_per_tensor_affine_backward", "schema twins", "float32"),
     "indices-of-other-windows": ("adaptive_max_pool3d_backward", "schema repetition", "float32"),
     "antialiasing-into-one-column": ("_upsample_lanczos2d_aa", "schema", "float32"),
     "coefficients-of-another-dtype": ("_compute_linear_combination", "schema mixed dtypes", "float32"),

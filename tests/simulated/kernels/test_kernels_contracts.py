@@ -112,6 +112,47 @@ ERRORS: dict[str, Callable[[str], Any]] = {
     "fake_quantize, zero point": lambda d: torch.fake_quantize_per_tensor_affine(
         torch.ones(2, device=d), 0.1, 300, 0, 255
     ),
+    "multi_margin_loss, infinite p": lambda d: aten.multi_margin_loss(
+        torch.ones(2, 3, device=d), torch.tensor([0, 1], device=d), math.inf
+    ),
+    "multilabel_margin_loss_backward, complex marks": lambda d: aten.multilabel_margin_loss_backward(
+        torch.ones((), device=d),
+        torch.ones(3, device=d),
+        torch.tensor([0, 1, -1], device=d),
+        1,
+        torch.ones(3, device=d, dtype=torch.complex64),
+    ),
+    "narrow_copy, dimension": lambda d: aten.narrow_copy.out(
+        torch.ones(3, 4, device=d), 2, 0, 1, out=torch.empty(0, device=d)
+    ),
+    "ldl_factor_ex, dimensions": lambda d: torch.linalg.ldl_factor_ex(torch.ones(3, device=d)),
+    "ldl_factor_ex, dimensions of out": lambda d: aten.linalg_ldl_factor_ex.out(
+        torch.ones((), device=d),
+        LD=torch.ones(2, 2, device=d),
+        pivots=torch.ones(2, device=d, dtype=torch.int32),
+        info=torch.ones((), device=d, dtype=torch.int32),
+    ),
+    "glu_backward_jvp, bools": lambda d: aten.glu_backward_jvp(
+        torch.ones(2, device=d),
+        torch.ones(1, device=d),
+        torch.ones(2, device=d, dtype=torch.bool),
+        torch.ones(1, device=d),
+        torch.ones(2, device=d),
+        0,
+    ),
+    "max, complex": lambda d: aten.max.unary_out(
+        torch.ones(2, device=d, dtype=torch.complex64), out=torch.empty((), device=d, dtype=torch.complex64)
+    ),
+    "pdist_backward, integers": lambda d: aten._pdist_backward(
+        torch.ones(3, device=d), torch.ones(3, 2, device=d, dtype=torch.int64), 2.0, torch.ones(3, device=d)
+    ),
+    "fractional_max_pool2d_backward, bools": lambda d: aten.fractional_max_pool2d_backward(
+        torch.ones(1, 1, 1, device=d),
+        torch.ones(1, 2, 2, device=d, dtype=torch.bool),
+        [1, 1],
+        [1, 1],
+        torch.zeros(1, 1, 1, device=d, dtype=torch.int64),
+    ),
     "embedding_renorm_, dimensions": lambda d: torch.embedding_renorm_(
         torch.ones(2, device=d), torch.tensor([0], device=d), 1.0, 2.0
     ),
@@ -133,6 +174,35 @@ def test_an_operand_without_dimensions_may_be_on_the_cpu() -> None:
     assert torch.heaviside(x, torch.tensor(5.0)).tolist() == [0, 5, 1]
     assert torch.take(x, torch.tensor(2)).item() == 1
     assert torch.heaviside(torch.tensor(0.0), x).tolist() == [-1, 0, 1]
+
+
+@pytest.mark.parametrize("p", [1.5, 2.9])
+def test_the_power_of_a_margin_loss_has_no_fraction(p: float) -> None:
+    x, target = torch.tensor([[0.5, -1.0, 2.0], [0.1, 0.7, 0.3]]), torch.tensor([1, 2])
+    for call in (
+        lambda x, target: aten.multi_margin_loss(x, target, p),
+        lambda x, target: aten.multi_margin_loss_backward(torch.ones((), device=x.device), x, target, p, 1.0),
+    ):
+        torch.testing.assert_close(call(x.to("mps"), target.to("mps")).cpu(), call(x, target))
+
+
+def test_a_margin_loss_of_no_rows_leaves_the_number_of_its_output() -> None:
+    x, target, out = torch.ones(0, 3, device="mps"), on_mps([], torch.int64), on_mps(7.0)
+    assert aten.multi_margin_loss.out(x, target, out=out).item() == 7.0
+    rows = aten.multi_margin_loss.out(x, target, 1, 1, None, 0, out=torch.empty(0, 2, device="mps"))
+    assert rows.shape == (0,)
+    assert aten.multi_margin_loss(x, target).isnan()
+    assert aten.multi_margin_loss(x, target, 1, 1, None, 2).item() == 0.0
+    assert aten.multi_margin_loss(x, target, 1, 1, None, 0).shape == (0,)
+
+
+@pytest.mark.parametrize("order", [(0, 2, 1), (2, 1, 0)])
+def test_an_empty_output_of_heaviside_gets_the_strides_of_its_input(order: tuple[int, ...]) -> None:
+    x, values = torch.randn(2, 3, 4).permute(order), torch.ones(())
+    expected = torch.heaviside(x, values, out=torch.empty(0))
+    found = torch.heaviside(x.to("mps"), values.to("mps"), out=torch.empty(0, device="mps"))
+    assert found.stride() == expected.stride()
+    assert torch.equal(found.cpu(), expected)
 
 
 def test_an_extremum_is_cast_to_the_dtype_of_the_output() -> None:
@@ -213,6 +283,22 @@ OUT_OF_RANGE: dict[str, tuple[Callable[[torch.Tensor], Any], str]] = {
     "multilabel_margin_loss": (
         lambda x: torch.nn.functional.multilabel_margin_loss(x, on_mps([[0, 3, -1], [-1, 9, 9]])),
         "target 3 is out of range of 3 classes",
+    ),
+    "multilabel_margin_loss, below -1": (
+        lambda x: torch.nn.functional.multilabel_margin_loss(x, on_mps([[0, 1, -1], [1, 2, -7]])),
+        "target -7 is out of range of 3 classes",
+    ),
+    "multilabel_margin_loss_backward": (
+        lambda x: aten.multilabel_margin_loss_backward(
+            on_mps(1.0), x, on_mps([[0, 3, -1], [0, -1, -1]]), 1, torch.zeros_like(x)
+        ),
+        "target 3 is out of range of 3 classes",
+    ),
+    "multilabel_margin_loss_backward, below -1": (
+        lambda x: aten.multilabel_margin_loss_backward(
+            on_mps(1.0), x, on_mps([[0, 1, -1], [0, 2, -7]]), 1, torch.zeros_like(x)
+        ),
+        "target -7 is out of range of 3 classes",
     ),
     "fractional_max_pool2d_backward": (
         lambda x: aten.fractional_max_pool2d_backward(on_mps([[[1.0]]]), x[None], [1, 1], [1, 1], on_mps([[[6]]])),

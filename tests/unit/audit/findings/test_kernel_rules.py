@@ -30,6 +30,7 @@ class Row:
     other_source: str | None = None
     other_inputs: str | None = None
     dtype: str = "complex64"
+    error: float | None = None
 
 
 TABLE = (
@@ -53,7 +54,79 @@ TABLE = (
         "opinfo",
         "tensor 1 channels last: (x)",
     ),
-    Row("memory-taken-for-rows", "_fused_adagrad_.tensor_lr", DIFFER, "schema twins", "tensor 4 transposed: (x)"),
+    Row(
+        "memory-taken-for-rows",
+        "fractional_max_pool2d_backward.grad_input",
+        f"output 0: {DIFFER}",
+        "schema twins",
+        "tensor 2 transposed, out= resized: (x)",
+        "schema",
+        "tensor 0 transposed, out= resized: (x)",
+    ),
+    Row(
+        "memory-taken-for-rows",
+        "adaptive_max_pool3d_backward",
+        DIFFER,
+        "schema tensor layouts",
+        "transposed: (x)",
+        "schema",
+        "stepped: (x)",
+    ),
+    Row("lists-taken-for-rows", "_fused_adagrad_.tensor_lr", DIFFER, "schema twins", "tensor 4 transposed: (x)"),
+    Row(
+        "lists-taken-for-rows",
+        "_fused_adagrad.tensor_lr_out",
+        f"output 3: {DIFFER}",
+        "schema targets",
+        "out= transposed: (x)",
+        "schema",
+        "out= resized: (x)",
+    ),
+    Row(
+        "memory-taken-for-another-shape",
+        "_fused_adagrad.out",
+        "raises RuntimeError: _fused_adagrad_: a parameter, its gradient and its sum must have one dtype and one "
+        "shape, got torch.float32 [] and torch.float32 [3, 3, 2, 2, 6]",
+        "schema",
+        "(x)",
+    ),
+    Row(
+        "roots-less-one",
+        "_fused_adagrad_",
+        "output 1: 1 of 1 elements differ; at [0, 0, 0]: 24.25188446044922, CPU 24.251710891723633",
+        "arguments",
+        "eps=-1: (x)",
+        "schema",
+        "eps=0: (x)",
+        dtype="float32",
+        error=3.0,
+    ),
+    Row(
+        "places-named-twice",
+        "put_",
+        "output 0: 1 of 64 elements differ; at [0, 0]: -0.75, CPU -0.25, float64 -0.25",
+        "schema twins",
+        "tensor 2 transposed: (float32[8, 8], int64[8, 8], float32[8, 8](stride (1, 8)), False)",
+        "schema",
+        "tensor 2 transposed: (float32[8, 8], int64[8, 8], float32[8, 8](stride (1, 8)), True)",
+    ),
+    Row(
+        "rows-before-the-first",
+        "embedding_renorm_",
+        "raises AcceleratorError: embedding_renorm_(): index -1 is out of range of 6 rows (embedding_renorm.metal:35)",
+        "arguments",
+        "indices[-1]=-1: (x)",
+        "schema",
+    ),
+    Row(
+        "infinities-as-integers",
+        "_fake_quantize_learnable_per_channel_affine_backward",
+        "output 1: 2 of 4 elements differ; at [1]: -inf, CPU inf, float64 inf",
+        "schema twins",
+        "infinities: (x)",
+        "schema",
+        "nan: (x)",
+    ),
     Row(
         "indices-of-other-windows",
         "adaptive_max_pool3d_backward",
@@ -140,7 +213,18 @@ TABLE = (
         "schema",
         "in a row: (x)",
     ),
+    Row(
+        "distances-of-huge-norms",
+        "_pdist_backward",
+        "25 of 25 elements differ; at [0, 0]: 0.0, CPU nan, float64 nan",
+        "arguments",
+        "p=-inf: (x)",
+        "schema",
+        "p=inf: (x)",
+    ),
     Row("no-halves-on-the-cpu", "nn.MultiMarginLoss.eval", f"returns where the CPU raises {HALF}", "modules", "(x)"),
+    Row("no-halves-on-the-cpu", "special_airy_ai.out", f"returns where the CPU raises {HALF}", "schema twins", "(x)"),
+    Row("no-halves-on-the-cpu", "_pdist_backward", f"raises RuntimeError, the CPU {HALF}", "schema twins", "(x)"),
     Row("no-halves-on-the-cpu", "rrelu_with_noise.out", f"raises RuntimeError, the CPU {HALF}", "schema", "(x)"),
 )
 
@@ -158,7 +242,8 @@ def rule_for(
     name = operator or row.operator
     entry, _, variant = name.partition(".") if name.count(".") == 1 else (name, "", "")
     key = GroupKey(source or row.source, entry, variant, row.dtype, "fallback")
-    case = StoredCase(1, key, 0, Outcome(verdict, "forward", message or row.message), inputs or row.inputs)
+    outcome = Outcome(verdict, "forward", message or row.message, max_error=row.error)
+    case = StoredCase(1, key, 0, outcome, inputs or row.inputs)
     rule = Explainer(SURFACE, simulated=True, imports=imports).rule_for(case)
     return rule.name if rule else ""
 
