@@ -139,9 +139,31 @@ KERNEL_RULES = (
         WRONG,
         r"^returns where the CPU raises _LinAlgError: linalg\.(eigh|svd): .* failed to converge"
         r"|elements differ; at \[[\d, ]+\]: \(?-?(nan|inf)",
-        ("*linalg_eigh*", "*linalg_svd*", "linalg_eigvalsh*", "linalg.svd", "linalg_pinv*", "geqrf", "geqrf.*"),
+        (
+            "*linalg[._]eigh*",
+            "*linalg[._]svd*",
+            "linalg[._]eigvalsh*",
+            "linalg[._]pinv*",
+            "linalg[._]matrix_rank*",
+            "pinverse",
+            "geqrf",
+            "geqrf.*",
+        ),
         sources=("schema special values", "special values", "schema twins"),
-        inputs=r"^(infinities|negative infinity in whole rows|nan (first|middle)|infinite (imaginary|real) part): ",
+        inputs=r"^(infinities|one infinity|negative infinity in whole rows|nan (first|middle)"
+        r"|infinite (imaginary|real) part): ",
+        imported=OURS,
+    ),
+    ExplainingRule(
+        "condition-of-a-singular-matrix",
+        "the condition number of an expanded matrix, which has one independent row, divides by a singular value of "
+        "zero; its gradient is infinite along vectors of a space in which any basis is right, and NaN where these are "
+        "zero",
+        WRONG,
+        r"^gradient 0: \d+ of \d+ elements differ; at \[[\d, ]+\]: (nan|-?inf), CPU (nan|-?inf), ",
+        ("linalg.cond",),
+        sources=("tensor layouts",),
+        inputs=r"^tensor 0 expanded: ",
         imported=OURS,
     ),
     ExplainingRule(

@@ -178,6 +178,7 @@ SHOWN_BY_KERNELS_IN_MORE_SAMPLES = {
 # Operators whose kernels take long to compile, or that a release has itself: shown by docs/backlog.md.
 SHOWN_BY_THE_BACKLOG = {
     "combinations-of-complex-numbers",
+    "condition-of-a-singular-matrix",
     "complex-infinities",
     "distances-of-huge-norms",
     "factors-of-what-is-not-finite",

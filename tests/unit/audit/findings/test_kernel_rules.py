@@ -194,6 +194,22 @@ TABLE = (
         "special values",
         "negative infinity in whole rows: (x)",
     ),
+    Row(
+        "factors-of-what-is-not-finite",
+        "linalg.pinv.hermitian",
+        "returns where the CPU raises _LinAlgError: linalg.eigh: (Batch element 0): The algorithm failed to converge",
+        "special values",
+        "one infinity: (x)",
+    ),
+    Row(
+        "condition-of-a-singular-matrix",
+        "linalg.cond",
+        "gradient 0: 9 of 25 elements differ; at [0, 1]: nan, CPU -inf, float64 -inf",
+        "tensor layouts",
+        "tensor 0 expanded: (x)",
+        "opinfo",
+        "tensor 0 transposed: (x)",
+    ),
     Row("combinations-of-complex-numbers", "_compute_linear_combination.out", DIFFER, "schema", "(x)"),
     Row(
         "coefficients-of-another-dtype",
