@@ -13,7 +13,7 @@ from dataclasses import dataclass
 # A batch should take about so many seconds: short beside an audit, long beside the way there and back. Towards the end
 # batches are shorter, but each costs the coordinator as much as many cases.
 BATCH_SECONDS = 8.0
-SHORTEST_SECONDS = 0.5
+SHORTEST_SECONDS = 0.75
 MOST_ITEMS = 1024
 # Until the first answer nobody knows how long an item takes.
 FIRST_ITEMS = 4

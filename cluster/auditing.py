@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import uuid
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -27,6 +28,8 @@ from .messages import AuditOptions, Introduction
 SECONDS_TO_INTRODUCE = 300.0
 # The same, where pip installs a release of torch first.
 SECONDS_TO_INSTALL = 1800.0
+# Objects that are made until Python looks for cycles among them.
+OBJECTS_UNTIL_COLLECTION = 50_000
 
 Device = Mapping[str, str]
 
@@ -60,6 +63,7 @@ def audit_on_cluster(
         KeyboardInterrupt: stopped by the user; what had finished is in the store.
     """
     with ExitStack() as ends:
+        ends.enter_context(rare_collection())
         ends.enter_context(exclusive(path))
         store = ends.enter_context(Store.open_or_create(path))
         connection = ends.enter_context(Connection(address))
@@ -78,6 +82,17 @@ def audit_on_cluster(
         fleet = Fleet(connection, options, device, say, introduced=introduced)
         execution = ClusterExecution(store, fleet, Event(), patience)
         return [audit_into(store, settings, unfinished, say, lambda *_: nullcontext(execution))]
+
+
+@contextmanager
+def rare_collection() -> Iterator[None]:
+    """Let Python look for cycles less often: rows and groups have none, and it would go over all of them each time."""
+    before = gc.get_threshold()
+    gc.set_threshold(OBJECTS_UNTIL_COLLECTION, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _introduced(

@@ -97,19 +97,25 @@ def write(connection: sqlite3.Connection, groups: Iterable[tuple[int, GroupRows]
     places = ", ".join("?" * len(by_number))
     is_open = f"SELECT id FROM groups WHERE NOT done AND id IN ({places})"
     added = [number for (number,) in connection.execute(is_open, list(by_number))]
-    for table, columns in COLUMNS.items():
-        values = [(number, *row) for number in added for row in by_number[number].of(table)]
-        if table in BLOBS:
-            values = [_unpacked(row, BLOBS[table] + 1) for row in values]
-        insert, present = ("INSERT", _RECORDED) if table == "cases" else ("INSERT OR REPLACE", "")
-        places = f"({', '.join('?' * (_WIDTHS[table] + 1))})"
-        into = f"{insert} INTO {table} (group_id, {columns}) VALUES"
-        whole = len(values) - len(values) % _TOGETHER
-        many = (list(chain.from_iterable(values[at : at + _TOGETHER])) for at in range(0, whole, _TOGETHER))
-        connection.executemany(f"{into} {', '.join([places] * _TOGETHER)} {present}", many)
-        connection.executemany(f"{into} {places} {present}", values[whole:])
+    tables = [(number, cast("dict[str, Sequence[Row]]", by_number[number].tables)) for number in added]
+    for table in COLUMNS:
+        if values := [(number, *row) for number, found in tables if table in found for row in found[table]]:
+            _insert(connection, table, values)
     connection.executemany("UPDATE groups SET done = 1 WHERE id = ?", [(number,) for number in added])
     return added
+
+
+def _insert(connection: sqlite3.Connection, table: str, values: Sequence[tuple[Any, ...]]) -> None:
+    """Put rows into a table, each behind the number of its group."""
+    if table in BLOBS:
+        values = [_unpacked(row, BLOBS[table] + 1) for row in values]
+    insert, present = ("INSERT", _RECORDED) if table == "cases" else ("INSERT OR REPLACE", "")
+    places = f"({', '.join('?' * (_WIDTHS[table] + 1))})"
+    into = f"{insert} INTO {table} (group_id, {COLUMNS[table]}) VALUES"
+    whole = len(values) - len(values) % _TOGETHER
+    many = (list(chain.from_iterable(values[at : at + _TOGETHER])) for at in range(0, whole, _TOGETHER))
+    connection.executemany(f"{into} {', '.join([places] * _TOGETHER)} {present}", many)
+    connection.executemany(f"{into} {places} {present}", values[whole:])
 
 
 def _packed(row: tuple[Any, ...], place: int) -> tuple[Any, ...]:
