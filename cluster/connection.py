@@ -21,6 +21,7 @@ from .errors import ClusterError, StoppedError
 
 try:
     from distributed import Client, Future
+    from distributed.comm.core import FatalCommClosedError
     from distributed.security import Security
 except ModuleNotFoundError as missing:
     raise ClusterError("audits on a cluster need Dask distributed: pip install 'mpsmith[cluster]'") from missing
@@ -55,13 +56,15 @@ class Connection:
     def __init__(self, address: str, timeout: float = SCHEDULER_SECONDS) -> None:
         self.address = address
         self._timeout = timeout
-        if address.startswith("tls") and Security().get_connection_args("client")["ssl_context"] is None:
-            raise ClusterError(
-                f"{address}: Dask's configuration names no certificate to show (docs/cluster.md says how)"
-            )
+        if address.startswith("tls"):
+            _require_certificate(address)
         logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what is lost is told by this room
         try:
             self._client = Client(address, timeout=timeout, set_as_default=False, name="mpsmith")
+        except FatalCommClosedError as error:
+            raise ClusterError(
+                f"{address}: {one_line(error)} (docs/cluster.md says how certificates are made)"
+            ) from error
         except (OSError, ValueError, TypeError, RuntimeError) as error:
             raise ClusterError(
                 f"no Dask scheduler at {address}: {one_line(error)} (start one with `dask scheduler`)"
@@ -124,3 +127,19 @@ class Connection:
 
     def _awaited(self, coroutine: Coroutine[Any, Any, Result], seconds: float) -> Result:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(seconds)
+
+
+def _require_certificate(address: str) -> None:
+    """Raise ClusterError where Dask's configuration has no certificate to show at an encrypted address."""
+    configured = Security()
+    try:
+        context = configured.get_connection_args("client")["ssl_context"]
+    except OSError as error:  # ssl does not say which of the files it could not read or use
+        named = (configured.tls_ca_file, configured.tls_client_cert, configured.tls_client_key)
+        files = ", ".join(str(path) for path in named if path)
+        raise ClusterError(
+            f"{address}: a file of the certificate that Dask's configuration names cannot be used: {one_line(error)}"
+            f" (of {files}; docs/cluster.md says how they are made)"
+        ) from error
+    if context is None:
+        raise ClusterError(f"{address}: Dask's configuration names no certificate to show (docs/cluster.md says how)")

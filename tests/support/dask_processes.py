@@ -9,7 +9,8 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from distributed import Client
@@ -52,16 +53,29 @@ class Cable:
             other.shutdown(socket.SHUT_WR)
 
 
+@dataclass(frozen=True)
+class Encryption:
+    """What a scheduler and a worker are given beside their addresses to talk TLS; its files lie in `folder`."""
+
+    folder: Path
+    of_scheduler: Sequence[str]
+    of_worker: Sequence[str]
+
+
 class DaskProcesses:
     """A scheduler on a free port, and workers that are started one by one; all are ended with the context."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, encryption: Encryption | None = None) -> None:
         self._folder = folder
+        self._encryption = encryption
+        scheme = "tcp" if encryption is None else "tls"
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
-            self.address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
-        port = self.address.rpartition(":")[2]
-        self.scheduler = self._started("dask_scheduler", {}, "--host", "127.0.0.1", "--port", port, "--no-dashboard")
+            self.address = f"{scheme}://127.0.0.1:{free.getsockname()[1]}"
+        arguments = ["--host", f"{scheme}://127.0.0.1", "--port", self.address.rpartition(":")[2], "--no-dashboard"]
+        if encryption is not None:
+            arguments += encryption.of_scheduler
+        self.scheduler = self._started("dask_scheduler", {}, *arguments)
         self.workers: dict[str, subprocess.Popen[bytes]] = {}
         self.cables: dict[str, Cable] = {}
 
@@ -84,6 +98,8 @@ class DaskProcesses:
         One that reaches the scheduler by a cable can be cut off.
         """
         arguments = ["--preload", "support.pretended_worker"] if preload else []
+        if self._encryption is not None:
+            arguments += self._encryption.of_worker
         address = self.address
         if by_cable:
             self.cables[name] = Cable(self.address)
@@ -112,4 +128,5 @@ class DaskProcesses:
         log = (self._folder / f"{what}.log").open("ab")
         environment = {**os.environ, **variables, "PYTHONPATH": path}
         command = [sys.executable, "-m", f"distributed.cli.{what}", *arguments]
-        return subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+        here = None if self._encryption is None else self._encryption.folder
+        return subprocess.Popen(command, env=environment, cwd=here, stdout=log, stderr=log)
