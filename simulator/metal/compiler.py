@@ -31,6 +31,11 @@ _LIMITS = Limits(seconds=1200, memory=8 << 30, processor_seconds=120)
 
 Build = Literal["fast", "checked", "strict"]
 
+
+def _mllvm(*options: str) -> tuple[str, ...]:
+    return tuple(word for option in options for word in ("-mllvm", option))
+
+
 _COMMON = ("-nostdinc", "-nostdinc++", "-fno-exceptions", "-fno-rtti", "-Wno-everything")
 _HOST = (
     *("-x", "c++", "-std=c++17", *_COMMON, "-fPIC", "-fno-plt", "-fvisibility=hidden", "-fconvergent-functions"),
@@ -47,11 +52,9 @@ _HOST = (
     ),
     # A GPU does something harmless where C++ leaves everything open: overflow wraps, casts to integers saturate.
     *("-fwrapv", "-fno-strict-float-cast-overflow", "-fno-strict-return", "-fno-finite-loops"),
+    # Two branches that end alike would share the call in which their lanes wait, and the lanes would meet there.
+    *_mllvm("-enable-tail-merge=0"),
 )
-
-
-def _mllvm(*options: str) -> tuple[str, ...]:
-    return tuple(word for option in options for word in ("-mllvm", option))
 
 
 _FLAGS: dict[Build, tuple[str, ...]] = {

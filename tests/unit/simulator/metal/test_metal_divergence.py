@@ -12,7 +12,7 @@ pytest.importorskip("ziglang")
 
 from mpsmith.simulator import metal
 from mpsmith.simulator.metal.rewriter import rewrite
-from support.diverging_programs import LANE, program
+from support.diverging_programs import LANE, STEPS, program
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -83,6 +83,25 @@ def test_switch_while_and_do() -> None:
     first = np.array([sizes[0], 2 * sizes[1] + 1, 1])[LANE % 3]
     loop = np.array([0, 100 * (32 - sizes[0]), 100 * (32 - sizes[0] + sizes[2])])[LANE % 3]
     np.testing.assert_array_equal(lanes(body), first + loop + 320000)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "if (lane % 4 == 1) {step} else {step}",
+        "switch (lane % 4) {{ case 1: {step} break; case 3: case 0: {step} break; default: {step} }}",
+    ],
+)
+def test_lanes_of_branches_that_end_alike_do_not_meet(form: str) -> None:
+    """Compilers let such branches share their ends, and the calls in which lanes wait."""
+    step = "v = simd_shuffle_xor(v, 1) + 1;"
+    places = [(1,), (0, 2, 3)] if form.startswith("if") else [(1,), (0, 3), (2,)]
+    expected = np.zeros(32, np.int64)
+    for place in places:
+        active = np.isin(LANE % 4, place)
+        expected += np.where(active, STEPS[step](LANE, active), 0)
+    body = f"int v = lane; {form.format(step=step)} out[lane] = v;"
+    np.testing.assert_array_equal(lanes(body), expected)
 
 
 class TestMeetings:
