@@ -73,6 +73,8 @@ def _insert(tokens: Tokens, function: Function, calls: list[int], meetings: Meet
                 meetings.before_turn(i)
             elif text[i] == "if":
                 meetings.before_branch(i, f"msl_region_{i}")
+            else:
+                meetings.before_switch(i, f"msl_region_{i}")
             text[end] += " }"
     if not function.is_kernel:
         text[function.body_begin] += " msl_region msl_region_of_function;"

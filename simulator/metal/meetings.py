@@ -39,11 +39,31 @@ class Meetings:
     def __init__(self, tokens: Tokens, functions: Collection[str]) -> None:
         self._tokens = tokens
         self._functions = functions
+        self._switches: set[int] = set()
 
     def before_branch(self, i: int, region: str) -> None:
         """The lanes that entered the `region` around the `if` at `i` take its branches together."""
         if self._tokens.text[i + 1] == "(":
             self._meet(i + 2, self._tokens.pair[i + 1], f"{region}.meet((bool)(", "))")
+
+    def before_switch(self, i: int, region: str) -> None:
+        """The lanes that entered the `region` around the `switch` at `i`, and go to one place in it, are a company."""
+        text, pair = self._tokens.text, self._tokens.pair
+        opening, closing = i + 1, pair[i + 1]
+        body = closing + 1
+        places = self._places(body)
+        if places is None or not {"=", ";"}.isdisjoint(text[opening:closing]):
+            return
+        company = f"msl_company_{body}"
+        numbers = [
+            f"{' || '.join(f'msl_x == ({label})' for label in labels)} ? {number} : "
+            for number, labels in enumerate(places, start=1)
+            if labels
+        ]
+        self._switches.add(body)
+        self._tokens.space[i] += f"msl_company {company}; "
+        text[opening] += f"{company}.of({region}, ("
+        text[closing] = f"), [&](auto msl_x) {{ return {''.join(numbers)}0; }}){text[closing]}"
 
     def before_turn(self, i: int) -> None:
         """The lanes that ask together whether the loop at `i` goes on find out together."""
@@ -69,12 +89,24 @@ class Meetings:
 
     def in_block(self, opening: int, calls: Sequence[int]) -> None:
         """Companies for the block at `opening` and those inside; `calls` are the operations in it, in order."""
+        company = f"msl_company_{opening}"
+        if self._in_statements(opening, calls, company):
+            self._tokens.text[opening] += f" msl_company {company};"
+
+    def _in_statements(self, opening: int, calls: Sequence[int], company: str) -> bool:
+        """Meetings of a `company` in the block at `opening`, and whether there are any."""
         text = self._tokens.text
-        company, is_used, parted = f"msl_company_{opening}", False, False
+        is_used, parted, leaves_for_sure, last = False, False, True, opening
         for begin, end in self._statements(opening + 1, self._tokens.pair[opening]):
             inside = calls[bisect_left(calls, begin) : bisect_right(calls, end)]
             if not calls or begin > calls[-1]:
                 break
+            if not {"case", "default"}.isdisjoint(text[last + 1 : begin]):
+                parted = True  # by the jump to the label
+                if not leaves_for_sure:
+                    # Those that come from above are others; who they are is known when they arrive.
+                    text[begin - 1] += f" {company}.part();"
+            leaves_for_sure, last = self._leaves_for_sure(begin, end), end
             if inside:
                 self._in_statement(begin, inside)
             is_compound = text[begin] in _CONTROL or text[begin].startswith("{")
@@ -90,8 +122,7 @@ class Meetings:
             parted = not leaves and ((parted and not inside) or self._may_part(begin, end, bool(inside)))
             self._tokens.space[begin] = before + self._tokens.space[begin]
             text[end] += after
-        if is_used:
-            text[opening] += f" msl_company {company};"
+        return is_used
 
     def _in_statement(self, i: int, calls: Sequence[int]) -> None:
         """The blocks of the statement at `i`."""
@@ -118,10 +149,50 @@ class Meetings:
             self._in_statement(i, inside)
 
     def _in_switch(self, opening: int, calls: Sequence[int]) -> None:
-        """Of a switch only the blocks inside: no variable can stand in front of its labels."""
-        if self._tokens.text[opening].startswith("{"):
+        """A switch whose places are not known has companies in the blocks inside alone."""
+        if opening in self._switches:
+            self._in_statements(opening, calls, f"msl_company_{opening}")
+        elif self._tokens.text[opening].startswith("{"):
             for begin, _ in self._statements(opening + 1, self._tokens.pair[opening]):
                 self._in_body(begin, calls)
+
+    def _places(self, opening: int) -> list[list[str]] | None:
+        """The values that jump to each place of the switch whose body is at `opening`; none for that of `default`.
+
+        None where not all labels stand in the body itself.
+        """
+        text, pair = self._tokens.text, self._tokens.pair
+        if not text[opening].startswith("{"):
+            return None
+        places: list[list[str]] = []
+        last, known = opening, 0
+        for begin, end in self._statements(opening + 1, pair[opening]):
+            labels = [i for i in range(last + 1, begin) if text[i] in ("case", "default")]
+            values = [self._tokens.span(i + 1, self._behind(i, ":") - 1) for i in labels]
+            if labels:
+                places.append(values if "" not in values else [])
+            known += len(labels)
+            last = end
+        nested = sum(self._labels_of_switches(opening + 1, pair[opening]))
+        has_all = known + nested == sum(text[i] in ("case", "default") for i in range(opening, pair[opening]))
+        return places if has_all else None
+
+    def _labels_of_switches(self, begin: int, end: int) -> Iterator[int]:
+        """How many labels each switch between tokens `begin` and `end` has that is in no other."""
+        i = begin
+        while i < end:
+            last = statement_end(self._tokens, i) if self._tokens.text[i] == "switch" else i
+            if last > i:
+                yield sum(self._tokens.text[k] in ("case", "default") for k in range(i, last))
+            i = last + 1
+
+    def _leaves_for_sure(self, begin: int, end: int) -> bool:
+        """Whether nobody gets behind the statement from `begin` to `end`."""
+        text = self._tokens.text
+        if not text[begin].startswith("{"):
+            return text[begin] in _EXITS
+        *_, last = [(begin, begin), *self._statements(begin + 1, end)]
+        return last != (begin, begin) and self._leaves_for_sure(*last)
 
     def _statements(self, i: int, end: int) -> Iterator[tuple[int, int]]:
         """The first and the last token of each statement from `i` on; labels of a switch are none."""

@@ -67,6 +67,11 @@ CONDITIONS: dict[str, Callable[[Lanes], Mask]] = {
     "lane % 3 == 1": lambda v: LANE % 3 == 1,
     "lane % 4 == 0 || (walk(v, lane) & 1) == 1": lambda v: (LANE % 4 == 0) | (_walked(v) & 1 == 1),
 }
+SELECTORS: dict[str, Callable[[Lanes], Lanes]] = {
+    "lane % 4": lambda v: LANE % 4,
+    "v & 3": lambda v: v & 3,
+    "walk(v, lane) & 3": lambda v: _walked(v) & 3,
+}
 COUNTS: dict[str, Lanes] = {"3": np.full(32, 3), "lane % 3 + 1": LANE % 3 + 1}
 
 
@@ -87,7 +92,16 @@ class Loop:
     body: list[Node]
 
 
-Node = str | Branch | Loop
+@dataclass(frozen=True)
+class Switch:
+    """A `switch` that lanes go to different places of; all others go to the last one."""
+
+    selector: str
+    places: list[tuple[tuple[int, ...], list[Node]]]
+    otherwise: list[Node]
+
+
+Node = str | Branch | Loop | Switch
 
 
 def grow(rng: random.Random, depth: int) -> list[Node]:
@@ -98,6 +112,9 @@ def grow(rng: random.Random, depth: int) -> list[Node]:
     if kind < 0.6:
         then = grow(rng, depth - 1) + grow(rng, depth - 1)
         return [Branch(rng.choice(list(CONDITIONS)), then, grow(rng, depth - 1))]
+    if kind < 0.75:
+        places = [(values, grow(rng, depth - 1)) for values in ((1,), (3, 0))]
+        return [Switch(rng.choice(list(SELECTORS)), places, grow(rng, depth - 1))]
     return [Loop(rng.choice(list(COUNTS)), grow(rng, depth - 1))]
 
 
@@ -110,6 +127,13 @@ def write(nodes: list[Node], level: int = 1) -> str:
         elif isinstance(node, Branch):
             then, otherwise = write(node.then, level + 1), write(node.otherwise, level + 1)
             parts.append(f"if ({node.condition}) {{\n{then}\n}} else {{\n{otherwise}\n}}")
+        elif isinstance(node, Switch):
+            places = [
+                f"{' '.join(f'case {value}:' for value in values)}\n{write(there, level + 1)}\nbreak;"
+                for values, there in node.places
+            ]
+            last = f"default:\n{write(node.otherwise, level + 1)}"
+            parts.append("\n".join([f"switch ({node.selector}) {{", *places, last, "}"]))
         else:
             turn = f"k{level}"
             body = write(node.body, level + 1)
@@ -128,6 +152,13 @@ def run_in_step(nodes: list[Node], v: Lanes, active: Mask) -> Lanes:
             taken = CONDITIONS[node.condition](v)
             v = run_in_step(node.then, v, active & taken)
             v = run_in_step(node.otherwise, v, active & ~taken)
+        elif isinstance(node, Switch):
+            chosen, others = SELECTORS[node.selector](v), active
+            for values, there in node.places:
+                taken = np.isin(chosen, values)
+                v = run_in_step(there, v, active & taken)
+                others = others & ~taken
+            v = run_in_step(node.otherwise, v, others)
         else:
             for turn in range(int(COUNTS[node.count].max())):
                 v = run_in_step(node.body, v, active & (COUNTS[node.count] > turn))

@@ -45,6 +45,7 @@ struct msl_region {
 struct msl_company {
   MSL_INLINE void meet() const {}
   MSL_INLINE void part() {}
+  template <class T, class F> MSL_INLINE T of(const MSL_GENERIC msl_region&, T x, F) const { return x; }
 };
 struct msl_leaving {
   MSL_INLINE explicit msl_leaving(const MSL_GENERIC msl_company&) {}

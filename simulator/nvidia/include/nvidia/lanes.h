@@ -30,6 +30,11 @@ struct msl_company {
   MSL_LANE_INLINE msl_company() : lanes(nvidia_active()) {}
   MSL_LANE_INLINE void meet() const { __nvvm_bar_warp_sync(lanes); }
   MSL_LANE_INLINE void part() { lanes = nvidia_active(); }
+  // Of the lanes that entered a region those that go to the same place of a switch, which is numbered.
+  template <class T, class F> MSL_LANE_INLINE T of(const msl_region& region, T x, F place) {
+    lanes = __nvvm_match_any_sync_i32(region.entered, place(x));
+    return x;
+  }
 };
 // Around a statement that some lanes of a company leave its block by.
 struct msl_leaving {

@@ -104,6 +104,33 @@ def test_lanes_of_branches_that_end_alike_do_not_meet(form: str) -> None:
     np.testing.assert_array_equal(lanes(body), expected)
 
 
+def test_labels_of_any_type_in_a_template() -> None:
+    helper = """
+    enum class Kind : uchar { none, some, all };
+    template <int LIMIT> int f(Kind kind, long n) {
+      constexpr int more = LIMIT + 1;
+      switch (n) {
+        case LIMIT: return simd_sum(1);
+        case more: break;
+        default: n = simd_sum(100);
+      }
+      switch (kind) {
+        case Kind::some: return n + simd_sum(1000);
+        case Kind::all:
+        case Kind::none: return n;
+      }
+      return -1;
+    }"""
+    kinds = np.array([0, 1, 2, 1])[LANE % 4]
+    n = np.where(LANE % 3 == 1, 1, 100 * np.sum(LANE % 3 == 2))
+    several = 1000 * np.sum((kinds == 1) & (LANE % 3 != 0))
+    expected = np.where(LANE % 3 == 0, np.sum(LANE % 3 == 0), n + np.where(kinds == 1, several, 0))
+    body = """
+    const Kind kinds[4] = {Kind::none, Kind::some, Kind::all, Kind::some};
+    out[lane] = f<0>(kinds[lane % 4], lane % 3);"""
+    np.testing.assert_array_equal(lanes(body, helper), expected)
+
+
 class TestMeetings:
     """Where the lanes of a GPU meet: what is put into the source."""
 
@@ -148,9 +175,43 @@ class TestMeetings:
         )
         assert "simd_sum(vec<int, 2>(1, 2))" in self.rewritten("simd_sum(vec<int, 2>(1, 2));")
 
-    def test_labels_have_nothing_in_front_of_them(self) -> None:
+    def test_the_lanes_that_go_to_one_place_of_a_switch_are_a_company(self) -> None:
         text = self.rewritten(
-            "switch (lane) { case 0: while (out[0]) {} simd_sum(1); break; default: { f(); simd_sum(2); } }"
+            "switch (lane) { case 0: while (out[0]) {} simd_sum(1); break; case 1: case 2: simd_sum(2); return;"
+            " default: { f(); simd_sum(3); } }"
         )
-        assert "{ case 0: while (out[0]) {} simd_sum(1)" in text
-        assert "default: { msl_company msl_company; f(); msl_company.meet(); simd_sum" in text
+        assert "{ msl_region msl_region; msl_company msl_company; switch (msl_company.of(msl_region, (lane)," in text
+        assert "msl_x == (0) ? 1 : msl_x == (1) || msl_x == (2) ? 2 : 0; }))" in text
+        assert "{ case 0: while (out[0]) {} msl_company.meet(); simd_sum(1); break;" in text
+        assert "case 2: msl_company.meet(); simd_sum(2); return; default: msl_company.meet(); { msl_company" in text
+        assert ": msl_company.part()" not in text
+
+    def test_behind_a_label_that_lanes_fall_through_to_those_that_arrive_are_a_company(self) -> None:
+        text = self.rewritten(
+            "switch (lane) { case 0: { simd_sum(1); break; } case 1: simd_sum(2); case 2: simd_sum(3); break; }"
+        )
+        assert "case 1: msl_company.meet(); simd_sum(2)" in text
+        assert "case 2: msl_company.part(); msl_company.meet(); simd_sum(3)" in text
+
+    def test_values_beside_default_go_where_all_others_go(self) -> None:
+        text = self.rewritten("switch (lane) { case 1: simd_sum(1); break; case 3: default: simd_sum(2); }")
+        assert "{ return msl_x == (1) ? 1 : 0; }" in text
+
+    @pytest.mark.parametrize(
+        "switch",
+        [
+            "switch (lane) { case 0: while (lane) { case 1: simd_sum(1); } }",
+            "switch (lane) { case 0: { case 1: simd_sum(1); } }",
+            "switch (int n = lane) { case 0: simd_sum(1); }",
+            "switch (lane) case 0: simd_sum(1);",
+        ],
+    )
+    def test_a_switch_that_jumps_into_statements_has_no_company(self, switch: str) -> None:
+        assert "msl_x" not in self.rewritten(switch)
+
+    def test_the_labels_of_a_switch_inside_are_its_own(self) -> None:
+        text = self.rewritten(
+            "switch (lane) { case 0: switch (lane + 1) { case 5: simd_sum(1); } break; default: simd_sum(2); }"
+        )
+        assert "(lane), [&](auto msl_x) { return msl_x == (0) ? 1 : 0; }" in text
+        assert "( lane + 1), [&](auto msl_x) { return msl_x == (5) ? 1 : 0; }".replace("( ", "(") in text

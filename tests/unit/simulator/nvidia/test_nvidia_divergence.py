@@ -31,6 +31,14 @@ kernel void alone(device int* out, device const int* x, uint i [[thread_position
   for (int k = 0; k < x[i]; k++) s += x[k];
   out[i] = s;
 }
+kernel void chosen(device int* out, device const int* x, uint i [[thread_position_in_grid]]) {
+  int s = 0;
+  switch (x[i]) {
+    case 0: for (int k = 0; k < x[i + 1]; k++) s += x[k]; s = simd_sum(s); break;
+    case 1: s = simd_max(i); break;
+  }
+  out[i] = s;
+}
 """
 
 
@@ -48,6 +56,11 @@ class TestPtxOfMeetings:
         steps = re.findall(r"activemask|^\$L__BB|bar\.warp\.sync|shfl\.sync", built.code("walked").ptx, re.MULTILINE)
         assert re.match(r"activemask (\$L__BB )+bar\.warp\.sync (\$L__BB |activemask )*shfl\.sync", " ".join(steps))
         assert "bar.warp.sync" not in built.code("alone").ptx
+
+    def test_lanes_that_go_to_one_place_of_a_switch_know_each_other(self, tmp_path: Path) -> None:
+        built = PtxProgram(embed(SOURCE), "sm_90", BuildCache(tmp_path))
+        ptx = built.code("chosen").ptx
+        assert re.search(r"match\.any\.sync\.b32\s+(%r\d+),.*bar\.warp\.sync\s+\1;", ptx, re.DOTALL)
 
 
 @pytest.mark.skipif(not has_a_gpu(), reason="no NVIDIA GPU here")
