@@ -28,6 +28,10 @@ OPTION = "--release"
 _COMPLETE = "mpsmith-complete"
 # What an audit uses where it is there: the compiler of Metal, and more samples of some OpInfos.
 _BESIDE = ("ziglang", "scipy")
+# The variables by which a user names indexes; pip's files may name some too, where the advice is one line too many.
+_INDEXES = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL")
+# Beside PyPI, as it has little else than torch; of two builds of a release pip takes the one marked "+cpu".
+_CPU_BUILDS = "PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu"
 
 
 class CannotMakeEnvironmentError(MpsmithError):
@@ -49,6 +53,8 @@ def python_with(release: str, say: Callable[[str], None]) -> Path:
             complete = folder / _COMPLETE
             if not complete.is_file() or complete.read_text(encoding="utf-8") != wanted:
                 say(f"making an environment with torch {release} in {folder}")
+                if sys.platform == "linux" and not any(name in os.environ for name in _INDEXES):
+                    say(f"PyPI's torch for Linux brings gigabytes of CUDA; {_CPU_BUILDS} has builds without")
                 _make(folder, python, wanted.split("\n"), release)
                 complete.write_text(wanted, encoding="utf-8")
             _put_this_mpsmith_into(folder)

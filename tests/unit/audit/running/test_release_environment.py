@@ -62,6 +62,27 @@ def test_pip_installs_the_release_and_the_versions_that_are_here(commands: Comma
     assert link.resolve() == PACKAGE.resolve()
 
 
+@pytest.mark.parametrize(
+    ("system", "variable", "is_said"),
+    [
+        ("linux", "PIP_NO_INPUT", True),
+        ("linux", "PIP_EXTRA_INDEX_URL", False),
+        ("linux", "PIP_INDEX_URL", False),
+        ("darwin", "PIP_NO_INPUT", False),
+    ],
+)
+def test_where_gigabytes_of_cuda_would_come_along_it_is_said_before(
+    system: str, variable: str, is_said: bool, commands: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("PIP_EXTRA_INDEX_URL", "PIP_INDEX_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(variable, "https://example.org")
+    monkeypatch.setattr(release_environment.sys, "platform", system)
+    said: list[str] = []
+    python_with("2.15.0", lambda text: said.append(text) if not commands else None)
+    assert any("PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu" in text for text in said) is is_said
+
+
 def test_what_was_made_is_kept_until_something_else_is_wanted(
     commands: Commands, monkeypatch: pytest.MonkeyPatch
 ) -> None:
