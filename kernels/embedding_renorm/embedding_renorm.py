@@ -7,11 +7,13 @@ import torch
 from ..runtime.elementwise import FLOATING
 from ..runtime.operands import require_device
 from ..runtime.outputs import refuse_internal_overlap
-from ..runtime.rows import launch_rows, row_group
+from ..runtime.rows import group_of_many_rows, launch_rows
 from ..runtime.shader import METAL_TYPES, Shader
 from .complex_slices import is_complex, renorm, renorm_, renorm_out
 
 _shader = Shader(__file__)
+_VECTOR_BYTES = 16
+_LARGEST_32_BIT = 2**31 - 1
 
 
 def embedding_renorm_(self: torch.Tensor, indices: torch.Tensor, max_norm: float, norm_type: float) -> torch.Tensor:
@@ -34,11 +36,28 @@ def embedding_renorm_(self: torch.Tensor, indices: torch.Tensor, max_norm: float
     if indices.numel() == 0 or self.numel() == 0:
         return self
     ordered, _ = torch.sort(indices.reshape(-1).to(torch.int64))
-    kernel = _shader.kernel(f"embedding_renorm_{METAL_TYPES[self.dtype]}", self.device)
+    lanes = _neighbours(self) if norm_type == 2 else 1
+    form = "vectors_" if lanes > 1 else "" if _reach(self) <= _LARGEST_32_BIT else "64_"
+    kernel = _shader.kernel(f"embedding_renorm_{form}{METAL_TYPES[self.dtype]}", self.device)
     geometry = [self.shape[1], self.shape[0], *self.stride()]
     operands = (self, ordered, [float(max_norm), float(norm_type)], geometry)
-    launch_rows(kernel, ordered.numel(), row_group(self.shape[1]), *operands, reports=True)
+    # One SIMD group for each of many short rows: none waits for another.
+    group = group_of_many_rows(ordered.numel(), self.shape[1] // lanes, simd_groups=1)
+    launch_rows(kernel, ordered.numel(), group, *operands, reports=True)
     return self
+
+
+def _neighbours(x: torch.Tensor) -> int:
+    """How many elements a thread can move at a time: those of 16 bytes, where rows consist of and start at such."""
+    lanes = _VECTOR_BYTES // x.element_size()
+    are_beside = x.stride(1) == 1 and _reach(x) <= _LARGEST_32_BIT
+    is_aligned = all(count % lanes == 0 for count in (x.shape[1], x.stride(0), x.storage_offset()))
+    return lanes if are_beside and is_aligned else 1
+
+
+def _reach(x: torch.Tensor) -> int:
+    """Up to where the elements of a row lie behind its first one, and how many there are."""
+    return max(x.shape[1], (x.shape[1] - 1) * x.stride(1))
 
 
 KERNELS = (("aten::embedding_renorm_", embedding_renorm_),)
