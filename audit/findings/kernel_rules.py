@@ -156,14 +156,81 @@ KERNEL_RULES = (
     ),
     ExplainingRule(
         "condition-of-a-singular-matrix",
-        "the condition number of an expanded matrix, which has one independent row, divides by a singular value of "
-        "zero; its gradient is infinite along vectors of a space in which any basis is right, and NaN where these are "
-        "zero",
+        "the condition number of an expanded matrix, which has one independent row, divides by what rounding leaves of "
+        "a singular value of zero; its gradient is infinite along vectors of a space in which any basis is right, and "
+        "NaN where these are zero",
         WRONG,
         r"^gradient 0: \d+ of \d+ elements differ; at \[[\d, ]+\]: (nan|-?inf), CPU (nan|-?inf), ",
         ("linalg.cond",),
         sources=("tensor layouts",),
         inputs=r"^tensor 0 expanded: ",
+        imported=OURS,
+    ),
+    ExplainingRule(
+        "values-beyond-float32",
+        "the largest singular value is infinite in float32, and the others lie below what rounding leaves of it: any "
+        "are right",
+        WRONG,
+        r"elements differ; at \[[\d, ]+\]: \(?-?[\d.]",
+        ("linalg.svd", "linalg_svd", "linalg_svd.U", "_linalg_svd*", "linalg_lstsq.out"),
+        sources=("special values", "schema special values", "schema twins"),
+        inputs=r"^largest finite: ",
+        imported=OURS,
+    ),
+    ExplainingRule(
+        "squares-beyond-float32",
+        "the squares of the largest numbers are beyond float32, in which a GPU adds them up; the CPU adds in double "
+        "precision where it does not lose them too",
+        WRONG,
+        r"^output 0: \d+ of \d+ elements differ; at \[[\d, ]*\]: (inf|nan), ",
+        ("std", "std.correction_out"),
+        sources=("pairs", "schema twins"),
+        inputs=r"\blargest finite\b",
+        imported=OURS,
+    ),
+    ExplainingRule(
+        "sums-beyond-float32",
+        "a gradient that goes through rows and columns in turn has sums on its way that are beyond float32, where the "
+        "CPU's order has others",
+        WRONG,
+        r"^(output 0: )?\d+ of \d+ elements differ; at \[[\d, ]+\]: (-?inf|nan), ",
+        ("_upsample_*2d_aa_backward", "_upsample_*2d_aa_backward.grad_input"),
+        sources=("schema twins",),
+        inputs=r"^largest finite(, out= resized)?: ",
+        imported=OURS,
+    ),
+    ExplainingRule(
+        "gradients-of-equal-singular-values",
+        "an expanded matrix has one independent row: its other singular values are zero and equal, of which torch says "
+        "that the gradient is no number",
+        WRONG,
+        r"^gradient 0: \d+ of \d+ elements differ; at \[[\d, ]+\]: \(?nan",
+        ("linalg.svd",),
+        sources=("layouts", "pairs"),
+        inputs=r"^expanded(, gradients of all)?: ",
+        imported=OURS,
+    ),
+    ExplainingRule(
+        "gels-without-full-rank",
+        "the driver gels is for matrices of full rank, says torch, which an expanded one has not: what comes out of "
+        "it, an error or a solution, is what rounding leaves",
+        WRONG,
+        r"^returns where the CPU raises _LinAlgError: torch\.linalg\.lstsq: |elements differ",
+        ("linalg.lstsq*",),
+        sources=("layouts", "pairs"),
+        inputs=r"^expanded.*driver='gels'$",
+        imported=OURS,
+    ),
+    ExplainingRule(
+        "products-of-pseudoinverses",
+        "the gradient is made of products of pseudoinverses, thousands of times as large as what is left of them where "
+        "they cancel each other",
+        WRONG,
+        r"^gradient 0: [12] of \d+ elements differ",
+        ("linalg.pinv.hermitian", "linalg.lstsq"),
+        sources=("gradients", "cancellation"),
+        dtypes=("float32",),
+        at_most=4.0,
         imported=OURS,
     ),
     ExplainingRule(
@@ -212,6 +279,7 @@ KERNEL_RULES = (
             "special_log_ndtr*",
             "special_ndtri*",
             "_pdist_*",
+            "_upsample_lanczos2d_aa_backward*",
         ),
         imported=OURS,
     ),

@@ -26,7 +26,7 @@ inline outline outline_of(
   for (int i = 0; i < n; ++i) {
     for (int j = i + int(thread_index); j < n; j += int(threads)) {
       const T x = upper ? hermitian_element(a, i, j, n, true) : hermitian_element(a, j, i, n, false);
-      largest = max_of::combine(largest, size_of(x));
+      largest = max_of::combine(largest, larger_part(x));
     }
   }
   largest = reduce_group<max_of>(largest, scratch, thread_index, threads);

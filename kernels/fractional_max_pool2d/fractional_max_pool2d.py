@@ -11,7 +11,7 @@ from ..runtime.elementwise import FLOATING
 from ..runtime.fractional import FractionalWindows, launch_fractional
 from ..runtime.layout import launch_elements
 from ..runtime.operands import scalar_type
-from ..runtime.outputs import check_outputs, contiguous_twin, finish, is_ready
+from ..runtime.outputs import check_outputs, contiguous_twin, finish, is_ready, require_dtype
 from ..runtime.pooling import check_fractional_samples, check_pooled_gradient
 from ..runtime.shader import METAL_TYPES, Shader
 
@@ -60,6 +60,7 @@ def fractional_max_pool2d_backward_grad_input(
     grad_input: torch.Tensor,
 ) -> torch.Tensor:
     """`fractional_max_pool2d_backward.grad_input`; overlapping windows add up in float32."""
+    require_dtype(grad_input, self.dtype, "fractional_max_pool2d_backward")
     _check_dtype(self, "fractional_max_pool2d_backward_out_frame")
     if not is_ready(grad_input, self.shape, self.dtype):
         check_outputs(

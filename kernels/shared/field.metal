@@ -12,6 +12,13 @@ inline float2 conjugate(float2 a) { return float2(a.x, -a.y); }
 inline float size_of(float a) { return abs(a); }
 inline float size_of(float2 a) { return abs(a.x) + abs(a.y); }
 
+// The larger of |re| and |im|: finite where both are, NaN where one is.
+inline float larger_part(float a) { return abs(a); }
+inline float larger_part(float2 a) {
+  const float re = abs(a.x), im = abs(a.y);
+  return re >= im || re != re ? re : im;
+}
+
 inline float modulus(float a) { return abs(a); }
 inline float2 real_only(float2 a) { return float2(a.x, 0.0f); }
 inline float real_only(float a) { return a; }

@@ -41,10 +41,10 @@ inline reflector<T> reflector_of(
   const T first = column[0];
   float largest = 0.0f;
   for (int i = 1 + int(thread_index); i < length; i += int(threads)) {
-    largest = max(largest, size_of(column[i]));
+    largest = max(largest, larger_part(column[i]));
   }
   const float largest_below = largest_of_group(largest, scratch, thread_index, threads);
-  largest = max(largest_below, size_of(first));
+  largest = max(largest_below, larger_part(first));
   int exponent;
   frexp(largest, exponent);
   const float scale = largest > 0.0f && isfinite(largest) ? exp2(float(-clamp(exponent, -126, 126))) : 1.0f;

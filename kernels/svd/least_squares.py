@@ -9,6 +9,8 @@ from ..runtime.outputs import refuse_internal_overlap, resize_output
 
 _aten = torch.ops.aten
 _NAME = "torch.linalg.lstsq"
+# Normal numbers of float32 have such exponents; so have what they are divided by.
+_MOST = 126
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
@@ -25,6 +27,8 @@ def linalg_lstsq_out(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     """`linalg_lstsq.out`: of all that come closest to solving for `b` the shortest, whatever the driver's algorithm.
 
+    Both are scaled by powers of two first, as in LAPACK, so that neither their squares nor their inverses overflow.
+
     The driver decides, as on the CPU, what else is returned: residuals but for gelsy, the rank but for gels, singular
     values for gelsd and gelss. Residuals come only where every matrix has full rank, so that gelsd and gelss read the
     ranks back, as the CPU's do.
@@ -34,7 +38,11 @@ def linalg_lstsq_out(
         raise RuntimeError("This function doesn't handle types other than float and double")
     driver = driver or "gelsy"
     m, n = self.shape[-2:]
-    left, values, right = _aten._linalg_svd(self, False, True)
+    # Without a rank to tell, each column of as many rows may have a scale of its own, as QR would have it.
+    scaled = (-2,) if driver == "gels" and m >= n else (-2, -1)
+    exponents, of_side = _exponents(self, scaled), _exponents(side, (-2, -1))
+    matrices, side_by_side = self * exponents.neg().exp2(), side * of_side.neg().exp2()
+    left, values, right = _aten._linalg_svd(matrices, False, True)
     unit = torch.finfo(values.dtype).eps * max(m, n) if rcond is None else rcond
     kept = values > 0 if driver == "gels" else values > unit * values[..., :1]
     # Zeros alone are solved by zeros, as in LAPACK.
@@ -49,22 +57,44 @@ def linalg_lstsq_out(
         solved: torch.Tensor = right.mH @ (inverse * (left.mH @ sides))
         return solved
 
-    found = nearest(side)
-    found = found + nearest(side - self @ found)  # takes off what the rounding of the factors has left
-    ranks = kept.sum(-1)
+    found = nearest(side_by_side)
+    found = found + nearest(side_by_side - matrices @ found)  # takes off what the rounding of the factors has left
+    rest = side_by_side - matrices @ found
+    found = _times_power_of_two(found, of_side - exponents.mT)
+    ranks = kept.sum(-1) if side.numel() else kept.new_zeros(kept.shape[:-1], dtype=torch.int64)
     results = {
         "solution": (solution, found.squeeze(-1) if side.dim() > b.dim() else found),
         "residuals": (residuals, values.new_empty(0)),
         "rank": (rank, ranks.new_empty(0) if driver == "gels" else ranks),
-        "singular_values": (singular_values, values if driver in ("gelsd", "gelss") else values.new_empty(0)),
+        "singular_values": (singular_values, values.new_empty(0)),
     }
+    if driver in ("gelsd", "gelss"):
+        results["singular_values"] = (singular_values, _times_power_of_two(values, exponents.squeeze(-1)))
     if m > n and driver != "gelsy" and (driver == "gels" or bool((ranks == n).all())):
-        results["residuals"] = (residuals, (side - self @ found).abs().square().sum(-2))
+        squares = _times_power_of_two(rest.abs().square().sum(-2), 2 * of_side.squeeze(-1))
+        # What gels solves by zeros, as it does zeros alone, it leaves no rest of.
+        solved = (values > 0).any(-1, keepdim=True) if driver == "gels" else torch.ones_like(squares, dtype=torch.bool)
+        results["residuals"] = (residuals, torch.where(solved, squares, 0))
     for output, result in results.values():
         resize_output(output, result.shape)
         refuse_internal_overlap(output)
         output.copy_(result)
     return solution, residuals, rank, singular_values
+
+
+def _exponents(x: torch.Tensor, dims: tuple[int, ...]) -> torch.Tensor:
+    """Float32, of size 1 in `dims`: the power of two below the largest element there; 0 where that is no number."""
+    if x.numel() == 0:
+        return torch.zeros(*x.shape[:-2], 1, 1, device=x.device)
+    parts = torch.view_as_real(x.resolve_conj()).abs().amax(-1) if x.is_complex() else x.abs()
+    found: torch.Tensor = parts.amax(dims, keepdim=True).log2().floor()
+    return found.nan_to_num(0.0, 0.0, 0.0).clamp(-_MOST, _MOST)
+
+
+def _times_power_of_two(x: torch.Tensor, exponents: torch.Tensor) -> torch.Tensor:
+    """In two steps: a power that takes a number from one end of float32 to the other is none."""
+    half = (exponents / 2).floor()
+    return x * half.exp2() * (exponents - half).exp2()
 
 
 def _checked(

@@ -31,7 +31,7 @@ kernel void svd_outline(
   device const T* source = matrices + ulong(group.y) * ulong(elements);
   float largest = 0.0f;
   for (int e = int(thread_index); e < elements; e += int(group_size.x)) {
-    largest = max_of::combine(largest, size_of(source[e]));
+    largest = max_of::combine(largest, larger_part(source[e]));
   }
   largest = reduce_group<max_of>(largest, scratch, thread_index, group_size.x);
   if (thread_index == 0) {

@@ -94,6 +94,7 @@ def _decompose(
     """Left vectors as rows, singular values, right vectors as rows, and LAPACK's info of (..., m, n), m >= n.
 
     A matrix of more rows than columns is factorized into Q and R first: R is square, and Q completes its left vectors.
+    It is scaled before, for a column may be longer than float32 holds.
     """
     *batch, m, n = tall.shape
     columns = tall.mT.clone(memory_format=torch.contiguous_format).resolve_conj()
@@ -102,9 +103,12 @@ def _decompose(
     if m == n:
         return _decompose_square(columns, outlines, with_vectors)
     taus = torch.empty(*batch, n, dtype=tall.dtype, device=tall.device)
-    factorize(columns, taus)
+    scale = outlines[..., 1].clone()
+    outlines[..., 1] = 1
+    factorize(columns.mul_(scale[..., None, None]), taus)
     square = columns[..., :n].tril()
     left, values, right, infos = _decompose_square(square, outlines, with_vectors)
+    values.div_(scale[..., None])
     if not with_vectors:
         return left, values, right, infos
     whole = torch.zeros(*batch, m if full else n, m, dtype=tall.dtype, device=tall.device)

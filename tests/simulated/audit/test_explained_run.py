@@ -170,6 +170,8 @@ SHOWN_BY_KERNELS = {
 }
 # The same with the default's samples.
 SHOWN_BY_KERNELS_IN_MORE_SAMPLES = {
+    "sums-beyond-float32": ("_upsample_bicubic2d_aa_backward", "schema twins", "float32"),
+    "squares-beyond-float32": ("std.correction_out", "schema twins", "float32"),
     "memory-taken-for-another-shape": ("_fused_adagrad.out", "schema", "float32"),
     "roots-less-one": ("_fused_adagrad_", "arguments", "float32"),
     "rows-before-the-first": ("embedding_renorm_", "arguments", "float32"),
@@ -178,10 +180,14 @@ SHOWN_BY_KERNELS_IN_MORE_SAMPLES = {
 # Operators whose kernels take long to compile, or that a release has itself: shown by docs/backlog.md.
 SHOWN_BY_THE_BACKLOG = {
     "combinations-of-complex-numbers",
-    "condition-of-a-singular-matrix",
     "complex-infinities",
+    "condition-of-a-singular-matrix",
     "distances-of-huge-norms",
     "factors-of-what-is-not-finite",
+    "gels-without-full-rank",
+    "gradients-of-equal-singular-values",
+    "products-of-pseudoinverses",
+    "values-beyond-float32",
 }
 
 
