@@ -11,8 +11,10 @@
 #else
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/mean.h>
 #include <ATen/ops/multi_margin_loss_backward_native.h>
 #include <ATen/ops/multi_margin_loss_native.h>
+#include <ATen/ops/sum.h>
 #endif
 
 namespace at::native {

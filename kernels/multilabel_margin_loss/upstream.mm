@@ -11,8 +11,10 @@
 #else
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/mean.h>
 #include <ATen/ops/multilabel_margin_loss_backward_native.h>
 #include <ATen/ops/multilabel_margin_loss_forward_native.h>
+#include <ATen/ops/sum.h>
 #include <ATen/ops/zeros.h>
 #endif
 

@@ -15,6 +15,9 @@ def reduce_losses(losses: torch.Tensor, reduction: int, *, keeps_rows: bool, out
     `keeps_rows`: without reduction there is a result a row; otherwise the input was one row and the result has no
     dimension.
     """
+    if reduction != NONE and out.dtype == torch.float32:  # at once: to copy it would be a launch more
+        resize_output(out, ())
+        return torch.mean(losses, 0, out=out) if reduction == MEAN else torch.sum(losses, 0, out=out)
     if reduction == NONE:
         result = losses if keeps_rows else losses.reshape(())
     else:
