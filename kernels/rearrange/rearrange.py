@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from ..runtime.layout import layout_of
+from ..runtime.layout import launch_elements, layout_of
 from ..runtime.operands import require_device
 from ..runtime.outputs import overlaps, refuse_internal_overlap, resize_output
 from ..runtime.shader import Shader
@@ -13,6 +13,7 @@ _shader = Shader(__file__)
 # Elements are moved as numbers of their size, neighbours that stay together as 16 bytes.
 _MOVED_AS = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
 _VECTOR_BYTES = 16
+_PARTS = 4  # of rearrange.metal: how many elements a thread moves where they do not stay together
 
 
 def channel_shuffle(self: torch.Tensor, groups: int) -> torch.Tensor:
@@ -62,10 +63,17 @@ def _copy(out: torch.Tensor, source: torch.Tensor) -> None:
     layout, moved_as = layout_of([out, source]), _MOVED_AS[out.element_size()]
     lanes = _VECTOR_BYTES // out.element_size()
     vectors = layout.in_vectors(lanes)
-    if vectors is not None and out.storage_offset() % lanes == 0 and source.storage_offset() % lanes == 0:
-        layout, moved_as = vectors, "uint4"
     wide = "" if layout.fits_32_bits else "64"
-    layout.launch(_shader.kernel(f"copy{wide}_{moved_as}", out.device), out, source)
+    if vectors is not None and out.storage_offset() % lanes == 0 and source.storage_offset() % lanes == 0:
+        wide = "" if vectors.fits_32_bits else "64"
+        vectors.launch(_shader.kernel(f"copy{wide}_uint4", out.device), out, source)
+    elif (parts := layout.in_parts(_PARTS)) is not None:
+        part, apart = parts
+        kernel = _shader.kernel(f"copy_parts{wide}_{moved_as}", out.device)
+        casts = None if wide else {2: "int32"}
+        launch_elements(kernel, part.elements, out, source, [*apart, *part.packed], arg_casts=casts)
+    else:
+        layout.launch(_shader.kernel(f"copy{wide}_{moved_as}", out.device), out, source)
 
 
 def _suggested(x: torch.Tensor) -> torch.memory_format:

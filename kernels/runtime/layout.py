@@ -55,6 +55,19 @@ class Layout:
         strides = tuple((1, *(stride // lanes for stride in row[1:])) for row in self.strides)
         return Layout((self.sizes[0] // lanes, *self.sizes[1:]), strides, self.elements // lanes)
 
+    def in_parts(self, parts: int) -> tuple[Layout, list[int]] | None:
+        """The layout of the first of so many equal parts, and how far they lie apart in each operand.
+
+        The longest dimension that can be is divided, so that neighbours stay neighbours; None where none can be.
+        """
+        divisible = [d for d, size in enumerate(self.sizes) if size % parts == 0]
+        if not divisible:
+            return None
+        d = max(divisible, key=lambda d: self.sizes[d])
+        length = self.sizes[d] // parts
+        sizes = (*self.sizes[:d], length, *self.sizes[d + 1 :])
+        return Layout(sizes, self.strides, self.elements // parts), [length * row[d] for row in self.strides]
+
     @cached_property
     def packed(self) -> list[int]:
         """What `struct offsets` of shared/strided.metal reads."""

@@ -110,3 +110,25 @@ class TestVectors:
     def test_neighbours_that_come_apart_do_not(self, operand: torch.Tensor) -> None:
         other = torch.empty(operand.shape)
         assert layout_of([other, operand]).in_vectors(4) is None
+
+
+@given(views(), views())
+def test_parts_cover_every_element_once(x: torch.Tensor, other: torch.Tensor) -> None:
+    for view in (x, other):
+        layout = layout_of([view])
+        parts = layout.in_parts(4)
+        assert (parts is None) == all(size % 4 for size in layout.sizes)
+        if parts is not None:
+            part, (apart,) = parts
+            whole = sorted(offsets(layout.packed, e) for e in range(layout.elements))
+            found = [offsets(part.packed, e) + k * apart for k in range(4) for e in range(part.elements)]
+            assert sorted(found) == whole
+
+
+def test_the_longest_dimension_is_divided_and_nothing_that_does_not_divide() -> None:
+    assert Layout((8, 12, 3), ((1, 9, 200), (2, 20, 400)), 288).in_parts(4) == (
+        Layout((8, 3, 3), ((1, 9, 200), (2, 20, 400)), 72),
+        [27, 60],
+    )
+    assert Layout((7, 9), ((1, 10),), 63).in_parts(4) is None
+    assert Layout((), ((),), 1).in_parts(4) is None
