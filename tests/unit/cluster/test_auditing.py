@@ -15,6 +15,7 @@ def test_python_looks_for_cycles_less_often_for_as_long_as_an_audit_takes() -> N
             assert gc.get_threshold() == (50_000, *before[1:])
             raise KeyboardInterrupt
 
-    pytest.raises(KeyboardInterrupt, stopped)
+    with pytest.raises(KeyboardInterrupt):
+        stopped()
 
     assert gc.get_threshold() == before
