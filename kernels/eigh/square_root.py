@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import torch
 
+from ..runtime.autocast import without_autocast
 from ..runtime.operands import require_lapack_dtype, scalar_type
 
 _NAME = "linalg.matrix_sqrth"
 
 
+@without_autocast
 def linalg_matrix_sqrth(self: torch.Tensor) -> torch.Tensor:
     """`linalg_matrix_sqrth`: of `self`, (..., n, n), the lower triangle is read.
 

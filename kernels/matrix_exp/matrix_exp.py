@@ -6,6 +6,7 @@ import math
 
 import torch
 
+from ..runtime.autocast import without_autocast
 from ..runtime.layout import launch_elements
 from ..runtime.operands import require_device
 from ..runtime.outputs import contiguous_twin, finish, refuse_internal_overlap, require_dtype
@@ -23,6 +24,7 @@ _MOST_SQUARES = 128
 _SMALL, _GROUP, _TILE, _SIDE = 32, 256, 32, 16
 
 
+@without_autocast
 def linalg_matrix_exp(self: torch.Tensor) -> torch.Tensor:
     """`linalg_matrix_exp` of (..., n, n) in float32 or complex64; halves are rounded once, at the end.
 

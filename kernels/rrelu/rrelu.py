@@ -51,8 +51,9 @@ def rrelu_with_noise(
     training: bool = False,
     generator: torch.Generator | None = None,
 ) -> torch.Tensor:
-    """`rrelu_with_noise`, a new tensor."""
-    return rrelu_with_noise_out(self, noise, lower, upper, training, generator, out=torch.empty_like(self))
+    """`rrelu_with_noise`, a new tensor, contiguous whatever the input is."""
+    out = torch.empty(self.shape, dtype=self.dtype, device=self.device)
+    return rrelu_with_noise_out(self, noise, lower, upper, training, generator, out=out)
 
 
 def rrelu_with_noise_(

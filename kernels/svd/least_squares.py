@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from ..runtime.autocast import without_autocast
 from ..runtime.operands import require_device, scalar_type
 from ..runtime.outputs import refuse_internal_overlap, resize_output
 
@@ -14,6 +15,7 @@ _MOST = 126
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
+@without_autocast
 def linalg_lstsq_out(
     self: torch.Tensor,
     b: torch.Tensor,

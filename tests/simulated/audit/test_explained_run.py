@@ -183,6 +183,7 @@ SHOWN_BY_THE_BACKLOG = {
     "complex-infinities",
     "condition-of-a-singular-matrix",
     "distances-of-huge-norms",
+    "exponentials-beyond-float32",
     "factors-of-what-is-not-finite",
     "gels-without-full-rank",
     "gradients-of-equal-singular-values",

@@ -54,6 +54,16 @@ def test_gels_solves_for_columns_of_scales_far_apart(dtype: torch.dtype) -> None
     torch.testing.assert_close(found[0, 0], torch.ones((), dtype=dtype), rtol=1e-5, atol=0.0)
 
 
+def test_autocast_rounds_nothing_inside_of_least_squares() -> None:
+    a, b = (matrices(4, n, dtype=torch.float32, scale=1.0).to("mps") for n in (3, 2))
+    expected = torch.linalg.lstsq(a, b).solution
+    with torch.autocast("mps", dtype=torch.float16):
+        out = tuple(torch.empty(0, dtype=x.dtype, device="mps") for x in torch.linalg.lstsq(a, b))
+        aten = torch.ops.aten.linalg_lstsq.out
+        found = aten(a, b, solution=out[0], residuals=out[1], rank=out[2], singular_values=out[3])[0]
+    assert torch.equal(found.cpu(), expected.cpu())
+
+
 @pytest.mark.parametrize("driver", ["gels", "gelsd"])
 def test_the_rest_of_zeros_is_zero_for_gels_alone(driver: str) -> None:
     a, b = torch.zeros(4, 3), torch.ones(4, 2)

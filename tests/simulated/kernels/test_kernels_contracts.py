@@ -205,6 +205,13 @@ def test_an_empty_output_of_heaviside_gets_the_strides_of_its_input(order: tuple
     assert torch.equal(found.cpu(), expected)
 
 
+@pytest.mark.parametrize("training", [False, True])
+def test_rrelu_returns_rows_whatever_the_strides_of_its_input(training: bool) -> None:
+    x = torch.randn(2, 3, 4).transpose(0, 2)
+    expected = torch.nn.functional.rrelu(x, training=training)
+    assert torch.nn.functional.rrelu(x.to("mps"), training=training).stride() == expected.stride()
+
+
 def test_an_extremum_is_cast_to_the_dtype_of_the_output() -> None:
     x = on_mps([3, -7, 5], torch.int16)
     assert torch.max(x, out=torch.empty((), device="mps")).item() == 5.0

@@ -106,3 +106,13 @@ def test_a_number_that_is_not_finite_is_reported(number: float) -> None:
         torch.linalg.eig(x)
     with pytest.raises(RuntimeError, match="input tensor should not contain infs or NaNs"):
         torch.linalg.eigvals(x.to("mps")).cpu()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_autocast_rounds_nothing_inside_of_an_exponential(dtype: torch.dtype) -> None:
+    x = torch.randn(3, 5, 5, generator=torch.Generator().manual_seed(2)).to("mps", dtype)
+    expected = torch.linalg.matrix_exp(x)
+    with torch.autocast("mps", dtype=torch.float16):
+        found = torch.linalg.matrix_exp(x)
+    assert found.dtype == dtype
+    assert torch.equal(found.cpu(), expected.cpu())

@@ -202,6 +202,13 @@ TABLE = (
         "one infinity: (x)",
     ),
     Row(
+        "factors-of-what-is-not-finite",
+        "svd",
+        "returns where the CPU raises _LinAlgError: linalg.svd: The algorithm failed to converge because",
+        "special values",
+        "negative infinity in whole rows: (x)",
+    ),
+    Row(
         "condition-of-a-singular-matrix",
         "linalg.cond",
         "gradient 0: 9 of 25 elements differ; at [0, 1]: nan, CPU -inf, float64 -inf",
@@ -245,6 +252,15 @@ TABLE = (
         "expanded: (x)",
         "opinfo",
         "transposed: (x)",
+    ),
+    Row(
+        "exponentials-beyond-float32",
+        "matrix_exp",
+        "50 of 125 elements differ; at [2, 0, 0]: nan, CPU 1.0, float64 inf",
+        "special values",
+        "largest finite: (x)",
+        "opinfo",
+        "denormals: (x)",
     ),
     Row(
         "gels-without-full-rank",
