@@ -58,8 +58,9 @@ drawings: $(STAMP)  ## draw the pictures of docs/architecture.md again, from the
 bench: $(STAMP)  ## the benchmarks: ratios measured side by side in one run
 	$(BIN)/python -m benchmarks
 
+# The pinned torch: the newest one, which the release workflow tries, may come with CUDA here.
 package:  ## sdist and wheel, built and tried in an empty environment as the release workflow does
-	PYTHON=$(PYTHON) .ci/package
+	PYTHON=$(PYTHON) PIP_CONSTRAINT=$(CURDIR)/constraints.txt .ci/package
 
 clean:  ## remove the virtual environment and what was built
 	rm -rf $(VENV) build dist *.egg-info
