@@ -155,6 +155,11 @@ def _activate(profile: CoverageProfile, fallback: bool) -> None:
         control.activate(kernels.native, kernels.sparse, kernels.always_fallback)
 
     if autograd_engine.has_started(register):
+        if torch.version.cuda is not None:
+            raise SimulatorError(
+                f"torch {torch.__version__} is built for CUDA, and its autograd takes no mps device beside that; install "
+                "the build for the CPU: --extra-index-url https://download.pytorch.org/whl/cpu"
+            )
         raise SimulatorError(
             "a backward has run in this process already, and torch's autograd engine counts its devices only once; "
             "load the simulated mps device before the first backward"

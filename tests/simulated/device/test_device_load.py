@@ -99,6 +99,19 @@ print(x.grad.tolist())
     assert rest == ["False False", "[2.0, 2.0]"]
 
 
+def test_a_build_for_cuda_is_named_where_autograd_does_not_take_the_device(fresh_python: FreshPython) -> None:
+    done = fresh_python(
+        LOAD
+        + """
+torch.ones(2, requires_grad=True).sum().backward()  # such a build refuses every backward on mps, and this one now
+torch.version.cuda = "13.2"
+load()
+"""
+    )
+    assert "is built for CUDA" in done.stdout
+    assert "--extra-index-url https://download.pytorch.org/whl/cpu" in done.stdout
+
+
 def test_a_graph_without_a_backward_is_no_obstacle(fresh_python: FreshPython) -> None:
     done = fresh_python(
         LOAD
