@@ -29,12 +29,13 @@ kernel void copy_parts(
   const I element = element_of<I>(position, grid);
   if (element < layout[2]) {
     const offsets<2, I> o(layout + 2, element);
+    const I apart = layout[0], source_apart = layout[1];  // read before a store, behind which they might be others
     T loaded[PARTS];
     for (uint k = 0; k < PARTS; ++k) {
-      loaded[k] = source[o.at[1] + I(k) * layout[1]];
+      loaded[k] = source[o.at[1] + I(k) * source_apart];
     }
     for (uint k = 0; k < PARTS; ++k) {
-      out[o.at[0] + I(k) * layout[0]] = loaded[k];
+      out[o.at[0] + I(k) * apart] = loaded[k];
     }
   }
 }
