@@ -46,6 +46,8 @@ def is_another_factorization(case: Case, mine: Sequence[Any], cpus: Sequence[Any
         return False
     unit = RESIDUAL * max(matrix.shape[-2:]) * torch.finfo(matrix.dtype).eps
     for start in range(0, len(ours), count):  # a call with out= gives its outputs twice, other values beside them
+        if start and all(x.dim() < 2 for x in ours[start : start + count]):
+            continue  # the memory around given outputs, which is compared by itself
         own, reference = (defects(case, _wide(matrix), each[start : start + count]) for each in (ours, theirs))
         # A comparison with NaN is false: no NaN is forgiven here.
         if not own or not all(

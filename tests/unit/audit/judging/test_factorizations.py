@@ -76,6 +76,14 @@ class TestSingularVectors:
         assert is_another_factorization(case, other, [left, values, right])
         assert not is_another_factorization(case, [left, values, other_phases(right)], [left, values, right])
 
+    def test_given_outputs_and_the_memory_around_them(self) -> None:
+        left, values, right = torch.svd(SYMMETRIC[:1])
+        case, around = Case(torch.svd, (SYMMETRIC[:1],)), [torch.ones(7), torch.ones(2), torch.ones(7)]
+        cpus, other = [left, values, right], [-left, values, -right]
+        assert is_another_factorization(case, [*other, *other, *around], [*cpus, *cpus, *around])
+        assert not is_another_factorization(case, [*other, -left, values, right, *around], [*cpus, *cpus, *around])
+        assert not is_another_factorization(case, [*around, *other], [*around, *cpus])
+
 
 @pytest.mark.parametrize("call", [torch.linalg.qr, torch.linalg.cholesky_ex])
 def test_factors_that_are_determined(call: Any) -> None:
