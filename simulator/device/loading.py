@@ -157,8 +157,8 @@ def _activate(profile: CoverageProfile, fallback: bool) -> None:
     if autograd_engine.has_started(register):
         if torch.version.cuda is not None:
             raise SimulatorError(
-                f"torch {torch.__version__} is built for CUDA, and its autograd takes no mps device beside that; install "
-                "the build for the CPU: --extra-index-url https://download.pytorch.org/whl/cpu"
+                f"torch {torch.__version__} is built for CUDA, and its autograd takes no mps device beside that; "
+                "install the build for the CPU: --extra-index-url https://download.pytorch.org/whl/cpu"
             )
         raise SimulatorError(
             "a backward has run in this process already, and torch's autograd engine counts its devices only once; "
