@@ -19,7 +19,7 @@ _GROUP_BYTES = 72  # struct Group of simulator/metal/runtime/runtime.h, and wher
 _TABLE_OFFSET = 64
 
 # The functions of runtime/positions.cpp.
-_BUILTINS = frozenset(
+BUILTINS = frozenset(
     {
         *("thread_position_in_grid", "thread_position_in_threadgroup", "threadgroup_position_in_grid"),
         *("threads_per_threadgroup", "dispatch_threads_per_threadgroup", "threadgroups_per_grid", "threads_per_grid"),
@@ -110,7 +110,7 @@ done:
 def _passed(kind: str, argument: BufferArgument | BuiltinArgument) -> _Passed:
     if isinstance(argument, BufferArgument):
         return _buffer(kind, argument)
-    if argument.kind not in _BUILTINS:
+    if argument.kind not in BUILTINS:
         raise UnsupportedKernelError(f"it asks for {argument.kind}, which the host does not know")
     return _builtin(kind, argument)
 

@@ -16,9 +16,9 @@ from .intrinsics import PLAIN, Operation, UnknownOperationError, Variant, define
 from .llvm_text import leading_type, parenthesised, split_list, symbol
 from .signature import KernelSignature
 
-_DECLARATION = re.compile(r'^declare (?P<returns>.*?) ?@"?(?P<name>[\w.$]+)"?(?P<rest>\([^\n]*)$', re.MULTILINE)
+DECLARATION = re.compile(r'^declare (?P<returns>.*?) ?@"?(?P<name>[\w.$]+)"?(?P<rest>\([^\n]*)$', re.MULTILINE)
 _RETURN_ATTRIBUTES = re.compile(r"^(?:(?:noundef|zeroext|signext|fastcc|nofpclass\([^)]*\)|range\([^)]*\)) )+")
-_ASSEMBLER = re.compile(r"\bcall [^\n]*\basm (?:sideeffect )?(?:alignstack )?(?:inteldialect )?(?:unwind )?\"")
+ASSEMBLER = re.compile(r"\bcall [^\n]*\basm (?:sideeffect )?(?:alignstack )?(?:inteldialect )?(?:unwind )?\"")
 _VARIABLE_TYPE = re.compile(
     r"^@(?P<name>[^ ]+) = [^\n]*addrspace\(3\) global (?P<type>.+?) (?:undef|poison|zeroinitializer)", re.MULTILINE
 )
@@ -35,14 +35,14 @@ def host_module(assembly: str, name: str, signature: KernelSignature, variant: V
         MalformedKernelError: the kernel's function is not there, or is not what its signature says.
         UnsupportedKernelError: it needs an operation that the host has no code for.
     """
-    if _ASSEMBLER.search(assembly):
+    if ASSEMBLER.search(assembly):
         raise UnsupportedKernelError("it holds instructions of a processor, as no kernel of Apple's does")
-    parameters = _parameters(assembly, name)
-    text, definitions, wanted = _with_operations(assembly, variant)
-    present = {match["name"] for match in _DECLARATION.finditer(text)}
+    parameters = parameter_types(assembly, name)
+    text, definitions, wanted = with_operations(assembly, variant)
+    present = {match["name"] for match in DECLARATION.finditer(text)}
     entry = entry_point(name, parameters, signature)
     for declaration in sorted(wanted | entry.declarations):
-        match = _DECLARATION.match(declaration)
+        match = DECLARATION.match(declaration)
         if match and match["name"] not in present:
             definitions.append(declaration)
     kernel = re.escape(symbol(name))
@@ -70,7 +70,7 @@ def _in_one_address_space(module: str) -> str:
         declared.add(match["name"])
         return match[0]
 
-    return _DECLARATION.sub(once, module)
+    return DECLARATION.sub(once, module)
 
 
 def _in_space_0(match: re.Match[str]) -> str:
@@ -104,8 +104,8 @@ def _variable_table(text: str) -> list[str]:
     return rows
 
 
-def _parameters(assembly: str, name: str) -> list[str]:
-    """The types of the kernel's parameters."""
+def parameter_types(assembly: str, name: str) -> list[str]:
+    """The types of the kernel's parameters. Raises MalformedKernelError where its module does not say them."""
     head = re.search(rf"^define [^\n]*{re.escape(symbol(name))}(?=\()", assembly, re.MULTILINE)
     if head is None:
         raise MalformedKernelError("its module has no function of its name")
@@ -115,8 +115,11 @@ def _parameters(assembly: str, name: str) -> list[str]:
         raise MalformedKernelError(f"its parameters cannot be read: {error}") from None
 
 
-def _with_operations(assembly: str, variant: Variant) -> tuple[str, list[str], set[str]]:
-    """The text without the declarations of AIR's operations, their definitions, and what those call."""
+def with_operations(assembly: str, variant: Variant) -> tuple[str, list[str], set[str]]:
+    """The text without the declarations of AIR's operations, their definitions, and what those call.
+
+    Raises UnsupportedKernelError for operations that nothing here defines.
+    """
     definitions: list[str] = []
     wanted: set[str] = set()
     unknown: list[str] = []
@@ -137,7 +140,7 @@ def _with_operations(assembly: str, variant: Variant) -> tuple[str, list[str], s
         wanted.update(definition.declarations)
         return ""
 
-    text = _DECLARATION.sub(replaced, assembly)
+    text = DECLARATION.sub(replaced, assembly)
     if unknown:
         raise UnsupportedKernelError(f"it needs {', '.join(sorted(unknown))}, which the host has no code for")
     return text, definitions, wanted

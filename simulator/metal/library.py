@@ -134,7 +134,7 @@ class SimulatedKernel:
         errors = ErrorBuffer() if error_buf_idx is not None else None
         if errors is not None and error_buf_idx is not None:
             buffers[error_buf_idx] = errors.buffer
-        grid, group = _grid(args, threads, group_size, self._device, self._entry.max_threads)
+        grid, group = grid_and_group(args, threads, group_size, self._device, self._entry.max_threads)
         self.launch(grid, group, buffers, {i: memory_of_threadgroup(n) for i, n in threadgroup_lengths.items()})
         if errors is not None:
             errors.raise_first()
@@ -298,14 +298,17 @@ def _dimensions(value: int | Sequence[int] | None, name: str) -> list[int] | Non
     return numbers
 
 
-def _grid(
+def grid_and_group(
     args: Sequence[Any],
     threads: int | Sequence[int] | None,
     group_size: int | Sequence[int] | None,
     device: Device,
     limit: int,
 ) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-    """Threads in all and threads of a group, in three dimensions each."""
+    """Threads in all and threads of a group, in three dimensions each.
+
+    Raises MetalRuntimeError or MetalValueError, as torch does, where they are not said, do not fit or exceed `limit`.
+    """
     grid = _dimensions(threads, "threads")
     group = _dimensions(group_size, "group_size")
     if grid is None:

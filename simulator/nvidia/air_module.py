@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from ..air.entry_point import _BUILTINS
+from ..air.entry_point import BUILTINS
 from ..air.errors import MalformedKernelError, UnsupportedKernelError
-from ..air.host_module import _ASSEMBLER, _DECLARATION, _parameters, _with_operations
+from ..air.host_module import ASSEMBLER, DECLARATION, parameter_types, with_operations
 from ..air.intrinsics import PLAIN
 from ..air.llvm_text import symbol, vector_type
 from ..air.signature import BufferArgument, BuiltinArgument, KernelSignature
@@ -32,13 +32,13 @@ def gpu_module(assembly: str, name: str, signature: KernelSignature) -> str:
         MalformedKernelError: the kernel's function is not there, or is not what its signature says.
         UnsupportedKernelError: it needs an operation that the GPU has no code for.
     """
-    if _ASSEMBLER.search(assembly):
+    if ASSEMBLER.search(assembly):
         raise UnsupportedKernelError("it holds instructions of a processor, as no kernel of Apple's does")
-    parameters = _parameters(assembly, name)
-    text, definitions, wanted = _with_operations(with_atomics(assembly), PLAIN)
+    parameters = parameter_types(assembly, name)
+    text, definitions, wanted = with_operations(with_atomics(assembly), PLAIN)
     text = "\n".join([text, *definitions]).replace("addrspace(2)", "addrspace(1)")
     entry, called = _entry_point(name, parameters, signature)
-    present = {match["name"] for match in _DECLARATION.finditer(text)}
+    present = {match["name"] for match in DECLARATION.finditer(text)}
     declared = [each for each in sorted(wanted | called) if _name_of(each) not in present]
     kernel = re.escape(symbol(name))
     head = re.compile(
@@ -53,7 +53,7 @@ def gpu_module(assembly: str, name: str, signature: KernelSignature) -> str:
 
 
 def _name_of(declaration: str) -> str:
-    match = _DECLARATION.match(declaration)
+    match = DECLARATION.match(declaration)
     return match["name"] if match else declaration
 
 
@@ -107,7 +107,7 @@ def _checked(kind: str, argument: BufferArgument) -> str:
 def _builtin(kind: str, argument: BuiltinArgument) -> list[str]:
     """The value in 32 bits for each dimension, narrowed and put together as the parameter asks."""
     width, element = vector_type(kind)
-    if argument.kind not in _BUILTINS or element not in ("i16", "i32") or width > 3:
+    if argument.kind not in BUILTINS or element not in ("i16", "i32") or width > 3:
         raise UnsupportedKernelError(f"it asks for {argument.kind} as {kind}")
     at = argument.position
     lines: list[str] = []

@@ -16,7 +16,7 @@ from ..metal.error_buffer import BYTES as ERROR_BYTES
 from ..metal.error_buffer import ErrorBuffer
 from ..metal.errors import MetalRuntimeError
 from ..metal.includes import PROGRAM, embed, include_folders
-from ..metal.library import _grid
+from ..metal.library import grid_and_group
 from .compiler import DEFAULT_ARCHITECTURE, architecture_from_environment, architecture_of
 from .driver import Driver, LoadedFunction, Size, default_driver, parameters
 from .entry_point import ENTRY
@@ -126,7 +126,7 @@ class NvidiaKernel:
             errors, on_gpu = self._error_buffer()
             errors.raise_first()
             buffers[error_buf_idx], reported = errors.buffer, {error_buf_idx: on_gpu}
-        grid, group = _grid(args, threads, group_size, device, self._code.max_threads)
+        grid, group = grid_and_group(args, threads, group_size, device, self._code.max_threads)
         if group_size is None and not self._code.waits:
             group = (min(group[0], _GROUP), *group[1:])
         self._check_buffers(buffers)

@@ -8,7 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 import pytest
 
 from support import imports
-from support.imports import imports_of, modules
+from support.imports import imports_of, modules, package_of
 
 # What the modules of a room may import of the others. The command line may import everything.
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
@@ -329,3 +329,44 @@ def test_no_modules_import_each_other_in_a_circle(arrows: list[tuple[str, int, s
 
 def test_a_circle_is_seen() -> None:
     assert set(circle_of([("a", 1, "b"), ("b", 1, "c"), ("c", 1, "a")])) == {"a", "b", "c"}
+
+
+def between_folders(arrows: list[tuple[str, int, str]], package: str) -> list[tuple[str, int, str]]:
+    """The imports between what stands side by side in a package, each folder there taken as one."""
+    depth = package.count(".") + 1
+    pairs = [
+        (module.split(".")[depth], line, target.split(".")[depth])
+        for module, line, target in arrows
+        if module.startswith(f"{package}.") and target.startswith(f"{package}.")
+    ]
+    return [(here, line, there) for here, line, there in pairs if here != there]
+
+
+def test_no_folders_import_each_other_in_a_circle_at_any_depth(arrows: list[tuple[str, int, str]]) -> None:
+    packages = [name for name, path in modules().items() if name and path.name == "__init__.py"]
+    circles = {package: circle_of(between_folders(arrows, package)) for package in packages}
+    assert {package: circle for package, circle in circles.items() if circle} == {}
+
+
+def test_a_circle_of_folders_without_one_of_modules_is_seen() -> None:
+    arrows = [("a.b.c.one", 1, "a.b.d.two"), ("a.b.d.three", 1, "a.b.c.four"), ("a.b.c.one", 1, "a.b.c.four")]
+    assert circle_of(arrows) == []
+    assert set(circle_of(between_folders(arrows, "a.b"))) == {"c", "d"}
+    assert circle_of(between_folders(arrows, "a")) == []
+
+
+def private(source: str, package: tuple[str, ...]) -> list[str]:
+    """The names of other modules that a source imports although they begin with an underscore."""
+    names = (name.rpartition(".")[2] for _, name in imports_of(source, package))
+    return [name for name in names if name.startswith("_") and not name.startswith("__") and name not in GROUND]
+
+
+def test_a_private_name_stays_in_its_module() -> None:
+    named = modules()
+    found = {name: private(path.read_text("utf-8"), package_of(name, path)) for name, path in named.items()}
+    assert {name: names for name, names in found.items() if names} == {}
+
+
+def test_a_private_name_is_seen() -> None:
+    source = "from ..air.entry_point import _BUILTINS, PLAIN\nfrom .. import _version\nfrom torch import _C\n"
+    assert private(source, ("simulator", "nvidia")) == ["_BUILTINS"]
