@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ...errors import one_line
-from ..device.faults.call import as_operators_get_it
+from ..device.wrapped_numbers import as_operators_get_it
 from ..errors import SimulatorError
 from ..metal.error_buffer import ErrorBuffer
 from . import counts

@@ -67,7 +67,7 @@ def is_active() -> bool:
 def _interpose(library: LaunchableKernels, planners: Mapping[str, Planner]) -> Any:
     import torch
 
-    from ..device.faults.call import prepare_wrapped_numbers
+    from ..device.wrapped_numbers import prepare_wrapped_numbers
     from .interposed_kernel import InterposedKernel
 
     prepare_wrapped_numbers()

@@ -287,6 +287,16 @@ def test_what_runs_a_kernel_imports_nothing_that_verifies_it(arrows: list[tuple[
     assert wrong == []
 
 
+def test_the_simulator_knows_nothing_of_the_faults_that_are_put_into_it(arrows: list[tuple[str, int, str]]) -> None:
+    faults = "simulator.device.faults"
+    wrong = [
+        f"{module}:{line} imports mpsmith.{target}"
+        for module, line, target in arrows
+        if module.startswith("simulator.") and not module.startswith(faults) and target.startswith(faults)
+    ]
+    assert wrong == []
+
+
 def test_every_room_has_a_direction() -> None:
     rooms = {name.split(".")[0] for name in modules() if "." in name}
     assert rooms == {*(pattern.split(".")[0] for pattern in MAY_IMPORT), "cli"}

@@ -47,8 +47,9 @@ def clear() -> None:
 def _wrap(fault: Fault, overload: str) -> Any:
     import torch
 
+    from ..wrapped_numbers import as_operators_get_it, prepare_wrapped_numbers
     from . import conditions, corruptions
-    from .call import FaultMemory, FaultyCall, as_operators_get_it, prepare_wrapped_numbers
+    from .call import FaultMemory, FaultyCall
 
     name, _, variant = overload.partition(".")
     operator = getattr(getattr(torch.ops.aten, name), variant or "default")

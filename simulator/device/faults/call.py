@@ -116,29 +116,3 @@ def on_device(values: Tensor) -> Tensor:
 def share_memory(left: Tensor, right: Tensor) -> bool:
     """Whether two tensors of the device lie in one storage."""
     return left.numel() > 0 < right.numel() and left.untyped_storage()._cdata == right.untyped_storage()._cdata
-
-
-# By type, a tensor that stands for a number of Python.
-_wrapped: dict[type, Tensor] = {}
-
-
-def prepare_wrapped_numbers() -> None:
-    """Make the tensors that stand for numbers, as an operator gets them; the only way to one is through autograd.
-
-    To be called outside every kernel: inside one, autograd is off.
-    """
-    for kind in (bool, int, float, complex):
-        if kind not in _wrapped:
-            with torch.inference_mode(False), torch.enable_grad():
-                one = torch.ones((), dtype=torch.complex64, device="cpu", requires_grad=True)
-                node: Any = (one * kind(1)).grad_fn
-            _wrapped[kind] = node._saved_other
-
-
-def as_operators_get_it(value: Any) -> Any:
-    """A number in the place of a tensor as the tensor that the dispatcher made of it; Python is shown the number."""
-    if not isinstance(value, (bool, int, float, complex)):
-        return value
-    wrapped = _wrapped[type(value)].detach()
-    number = torch.scalar_tensor(value, dtype=wrapped.dtype, device="cpu")
-    return wrapped.set_(number.untyped_storage(), 0, (), ())
