@@ -143,6 +143,12 @@ def _labels_that_end(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
     yield scores[:1, :2].clone(), torch.tensor([[1, -1]])
 
 
+def _wider_than_windows(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
+    """Rows of which the last window of three, two apart, covers two elements."""
+    yield (numbers(dtype, 1, 2, 4),)
+    yield (numbers(dtype, 3, 6),)
+
+
 def _out_of_range(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
     yield numbers(dtype, 10, 3), torch.tensor([1, 2, 10])
 
@@ -160,6 +166,10 @@ def _train(x: Tensor, mean: Tensor, var: Tensor) -> Tensor:
 
 def _normalized(x: Tensor) -> Tensor:
     return functional.layer_norm(x, x.shape[1:])
+
+
+def _averaged_to_the_end(x: Tensor) -> Tensor:
+    return functional.avg_pool1d(x, 3, 2, ceil_mode=True)
 
 
 def _in_place(x: Tensor) -> Tensor:
@@ -300,6 +310,14 @@ SITUATIONS: tuple[Situation, ...] = (
         torch.nn.functional.multilabel_margin_loss,
         _labels_that_end,
         ("float32",),
+    ),
+    Situation(
+        "nn.functional.avg_pool1d",
+        "last window hangs over",
+        _averaged_to_the_end,
+        _wider_than_windows,
+        ("float32",),
+        differentiable=True,
     ),
     Situation("remainder", "signs", torch.remainder, _two, ("float32", "int64", "int32")),
     Situation("fmod", "signs", torch.fmod, _two, ("float32", "int64", "int32")),
