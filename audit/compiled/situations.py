@@ -160,6 +160,10 @@ def _prod_of_constant(x: Tensor, dim: int) -> Tensor:
     return (x * 0 - 1).prod(dim)
 
 
+def _sum_of_constant(x: Tensor, dim: int) -> Tensor:
+    return torch.full_like(x, 0.5).sum(dim)
+
+
 def _train(x: Tensor, mean: Tensor, var: Tensor) -> Tensor:
     return functional.batch_norm(x, mean, var, training=True)
 
@@ -280,6 +284,7 @@ SITUATIONS: tuple[Situation, ...] = (
     Situation("amax", "special values", torch.amax, _special_rows, FLOATING),
     Situation("argmax", "special values", torch.argmax, _special_rows, FLOATING),
     Situation("prod", "of a constant", _prod_of_constant, _to_reduce, ("float32", "int64")),
+    Situation("sum", "of a constant", _sum_of_constant, _to_reduce, ("float32",)),
     Situation("argmax", "transposed, offset", torch.argmax, _transposed, ("float32", "int64")),
     Situation("sum", "transposed, offset", torch.sum, _transposed, ("float32", "int64")),
     Situation("where", "beyond 32 bits", _zero_if_negative, _beyond_32_bits, ("int64",)),

@@ -64,6 +64,11 @@ SIGNS: tuple[Sign, ...] = (
         _WRONG,
         source=r"(?s)threadgroup_(?:sum|prod|max|min|any|welford\w*)\((?:(?!kernel void).)*(?:atomic_add|\] \+= )",
     ),
+    Sign(
+        "U30",
+        _WRONG,
+        source=r"auto (tmp\d+) = -?[\d.]+;\s*auto tmp\d+ = c10::metal::threadgroup_(?:sum|prod)\(tmp_acc_\d+, \1, ",
+    ),
     Sign("U24", _WRONG, operators=("*avg_pool?d", "*AvgPool?d"), reason=r"^backward: gradient 0"),
     Sign("U7", _WRONG, operators=("special.erfcx", "special.log_ndtr")),
     Sign("U21", _WRONG, operators=("*multilabel_margin_loss", "*MultiLabelMarginLoss"), blame=Blame.DECOMPOSITION),

@@ -319,6 +319,21 @@ inputs = [torch.ones(1, 1, 1, 2), torch.ones(1, 1, 1, 4)]
         CompiledVerdict.WRONG,
         (Report(f"{_ISSUE}198119", "the same on the CPU and on CUDA with torch 2.14.0"),),
     ),
+    Defect(
+        "U30",
+        "the sum of a constant over more than 1,024 elements counts 1,024 of them",
+        """
+def program(x):
+    return torch.ones_like(x).sum()
+
+
+inputs = [torch.zeros(3000)]
+""",
+        "A longer reduction is a loop around what is loaded; of a constant nothing is loaded, so that the loop is left"
+        " out, and each of the 1,024 threads gives its constant once. prod and mean are wrong in the same way.",
+        Certainty.LOGIC,
+        CompiledVerdict.WRONG,
+    ),
 )
 
 UNDEFINED = (
