@@ -143,20 +143,28 @@ def fused_moving_avg_obs_fq_helper(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """`_fused_moving_avg_obs_fq_helper`: observes the range, derives scale and zero point, and quantizes with them.
 
-    Neither switch is read back, so that the range is computed even where it is not used. Half precision is observed,
-    too.
+    Neither switch is read back where the arguments are good for both, so that the range is computed even where it is
+    not used. Otherwise they are, as the CPU demands of an argument only what it uses. Half precision is observed, too.
     """
     name = "_fused_moving_avg_obs_fq_helper"
     state = {"running_min": running_min, "running_max": running_max, "scale": scale, "zero_point": zero_point}
     require_device(self, {"observer_on": observer_on, "fake_quant_on": fake_quant_on, **state}, name)
     for switch in (observer_on, fake_quant_on):
         _require_one(switch)
-    if self.dtype not in FLOATING or not running_min.dtype == running_max.dtype == torch.float32:
-        # The CPU takes other dtypes where there is nothing to do.
-        if not (_is_on(observer_on) or _is_on(fake_quant_on)):
+    sizes_fit = per_row_fake_quant or all(tensor.numel() == 1 for tensor in state.values())
+    dtypes_fit = self.dtype in FLOATING and running_min.dtype == running_max.dtype == scale.dtype == torch.float32
+    written = list(state.values())
+    if not (sizes_fit and dtypes_fit and zero_point.dtype == torch.int32 and quant_min <= quant_max):
+        observing, quantizing = _is_on(observer_on), _is_on(fake_quant_on)
+        if not (observing or quantizing):
             return self.clone(), torch.ones_like(self, dtype=torch.bool)
         if self.dtype not in FLOATING:
-            raise NotImplementedError(f"{name} is not implemented for {self.dtype} on mps")
+            _refuse_numbers(self, running_min, running_max, observing, per_row_fake_quant)
+        if not quantizing:
+            written, quant_min, quant_max = written[:2], 0, 0
+            if not per_row_fake_quant:
+                state["scale"] = torch.ones(1, device=self.device)
+                state["zero_point"] = torch.zeros(1, dtype=torch.int32, device=self.device)
     for tensor in (running_min, running_max):
         require_scalar_type(tensor, torch.float32)
     observes, quantizes = (switch.reshape(1).to(torch.int64) for switch in (observer_on, fake_quant_on))
@@ -168,7 +176,7 @@ def fused_moving_avg_obs_fq_helper(
     settings = [quant_min, quant_max, int(symmetric_quant)]
     kernel = _shader.kernel("observe", self.device)
     kernel(*working, *limits, observes, quantizes, float(averaging_const), settings, threads=channels)
-    for tensor, result in zip(state.values(), working, strict=True):
+    for tensor, result in zip(written, working, strict=False):
         if result is not tensor:
             tensor.copy_(result)
     step, zero = (
@@ -176,6 +184,18 @@ def fused_moving_avg_obs_fq_helper(
         for tensor in working[2:]
     )
     return _masked(self, step, zero, quant_min, quant_max, quantizes)
+
+
+def _refuse_numbers(
+    x: torch.Tensor, running_min: torch.Tensor, running_max: torch.Tensor, observing: bool, per_row: bool
+) -> None:
+    """Raise what the CPU raises for numbers that are not floating: it looks at them last where it only quantizes."""
+    if observing:
+        require_scalar_type(x, torch.float32)
+    if not per_row:
+        _require_one(running_min)
+        _require_one(running_max)
+    raise NotImplementedError(f"_fused_moving_avg_obs_fq_helper is not implemented for {x.dtype} on mps")
 
 
 def _is_on(switch: torch.Tensor) -> bool:

@@ -573,3 +573,32 @@ def test_sums_into_places_are_the_same_in_every_order_of_threads(
     assert [name.startswith("put_accumulate_sorted") for name in launched] == [dtype != torch.int64]
     tolerance = 0.0 if dtype == torch.int64 else 4 * torch.finfo(dtype).eps * float(source.abs().sum())
     torch.testing.assert_close(found.to(expected.dtype), expected, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("observes", [0.5, 1.0])
+def test_arguments_of_a_quantization_that_is_off_are_not_used(observes: float) -> None:
+    def state_after(device: str) -> list[torch.Tensor]:
+        x, switches = torch.tensor([[-1.0, 2.0]]), (torch.tensor([observes]), torch.tensor([0.0]))
+        state = [torch.tensor(numbers) for numbers in ([0.5], [1.5], [0.25, 0.75], [0.4])]
+        tensors = [tensor.to(device) for tensor in (x, *switches, *state)]
+        result = torch.ops.aten._fused_moving_avg_obs_fq_helper(*tensors, 0.25, 3, 1, 0)
+        return [tensor.cpu() for tensor in (*result, *tensors)]
+
+    for mine, cpus in zip(state_after("mps"), state_after("cpu"), strict=True):
+        torch.testing.assert_close(mine, cpus)
+
+
+def test_numbers_that_cannot_be_observed_are_refused_as_on_the_cpu() -> None:
+    def refused(device: str, observes: int, limits: int) -> None:
+        one, low = torch.ones(1, device=device), torch.zeros(limits, device=device)
+        x, switch = torch.ones(2, 2, dtype=torch.bool, device=device), torch.tensor([observes], device=device)
+        zero = torch.zeros(1, dtype=torch.int32, device=device)
+        torch.ops.aten._fused_moving_avg_obs_fq_helper(x, switch, one, low, one, one, zero, 0.25, 0, 9, 0)
+
+    for device in ("cpu", "mps"):
+        with pytest.raises(RuntimeError, match="expected scalar type Float but found Bool"):
+            refused(device, 1, 1)
+        with pytest.raises(RuntimeError, match="a Tensor with 2 elements cannot be converted to Scalar"):
+            refused(device, 0, 2)
+        with pytest.raises(NotImplementedError, match="not implemented for"):
+            refused(device, 0, 1)
