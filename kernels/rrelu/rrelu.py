@@ -34,10 +34,13 @@ def rrelu_with_noise_out(
     if self.dtype not in FLOATING:
         raise NotImplementedError(f"rrelu_with_noise is not implemented for {self.dtype} on mps")
     require_dtype(out, self.dtype, "rrelu_with_noise")
-    require_dtype(noise, self.dtype, "rrelu_with_noise")
     if not training:
         return torch.ops.aten.leaky_relu.out(self, (lower + upper) / 2, out=out)  # type: ignore[no-any-return]
+    require_dtype(noise, self.dtype, "rrelu_with_noise")
     resize_output(out, self.shape)
+    spans = lower <= upper and upper - lower <= torch.finfo(self.dtype).max
+    if not spans and not bool((self <= 0).any()):
+        lower, upper = _LOWER, _UPPER  # no slope is used; the CPU, which draws them one by one, looks at no limits then
     drawn = torch.empty_like(self).uniform_(lower, upper, generator=generator)
     elementwise(_shader, "rrelu_with_noise", [out, noise], [self, drawn])
     return out

@@ -602,3 +602,19 @@ def test_numbers_that_cannot_be_observed_are_refused_as_on_the_cpu() -> None:
             refused(device, 0, 2)
         with pytest.raises(NotImplementedError, match="not implemented for"):
             refused(device, 0, 1)
+
+
+@pytest.mark.parametrize("limits", [(0.5, 0.25), (math.nan, 0.5), (0.0, math.inf)])
+def test_rrelu_looks_at_its_limits_where_it_draws(limits: tuple[float, float]) -> None:
+    for device in ("cpu", "mps"):
+        x, noise = torch.tensor([0.5, 2.0], device=device), torch.zeros(2, device=device)
+        assert torch.equal(torch.ops.aten.rrelu_with_noise(x, noise, *limits, True), x)
+        assert noise.tolist() == [1.0, 1.0]
+        with pytest.raises(RuntimeError):
+            torch.ops.aten.rrelu_with_noise(-x, noise, 0.5, 0.25, True)
+
+
+def test_rrelu_takes_any_noise_without_training() -> None:
+    x, noise = torch.tensor([-1.0, 2.0]), torch.zeros(2, dtype=torch.float16)
+    slopes = torch.ops.aten.rrelu_with_noise(x.to("mps"), noise.to("mps"), 0.25, 0.75, False)
+    assert slopes.tolist() == torch.ops.aten.rrelu_with_noise(x, noise, 0.25, 0.75, False).tolist()
