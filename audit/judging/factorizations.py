@@ -34,7 +34,7 @@ def is_another_factorization(case: Case, mine: Sequence[Any], cpus: Sequence[Any
         case: the case; its first argument is the matrix.
         mine, cpus: the outputs of both devices.
     """
-    known = DEFECTS.get(operator_name(case).removeprefix("_"))
+    known = DEFECTS.get(_name(case))
     named = (case.kwargs[name] for name in ("A", "self", "input") if name in case.kwargs)
     matrix: Any = next(iter(case.args), next(named, None))
     tensors, expected = ([each for each in outputs if isinstance(each, Tensor)] for outputs in (mine, cpus))
@@ -69,14 +69,21 @@ def _of_eigenvectors(case: Case, matrix: Tensor, factors: Sequence[Tensor]) -> l
 
 
 def _of_singular_vectors(case: Case, matrix: Tensor, factors: Sequence[Tensor]) -> list[Tensor]:
+    if factors[0].dim() == matrix.dim() - 1:  # given outputs, by their names: S, U, V
+        factors = [factors[1], factors[0], factors[2]]
     if factors[0].shape[:-1] != matrix.shape[:-1]:
         return []
     left, values, right = factors
-    if operator_name(case) == "svd":
+    if _name(case) == "svd":
         right = right.mH
     rank = values.shape[-1]
     product = (left[..., :rank] * values.unsqueeze(-2)) @ right[..., :rank, :]
     return [_relative(product - matrix, matrix), _skewness(left), _skewness(right.mH)]
+
+
+def _name(case: Case) -> str:
+    """The operator's name; its entry's where a form of the call wraps it."""
+    return (operator_name(case) or case.entry.replace(".", "_")).removeprefix("_")
 
 
 # By the operator's name, how many factors it returns, and what measures them.

@@ -84,6 +84,23 @@ class TestSingularVectors:
         assert not is_another_factorization(case, [*other, -left, values, right, *around], [*cpus, *cpus, *around])
         assert not is_another_factorization(case, [*around, *other], [*around, *cpus])
 
+    def test_outputs_in_the_order_of_their_names(self) -> None:
+        left, values, right = torch.svd(SYMMETRIC[:1])
+        case, cpus = Case(torch.svd, (SYMMETRIC[:1],)), [left, values, right, values, left, right]
+        assert is_another_factorization(case, [-left, values, -right, values, -left, -right], cpus)
+        assert not is_another_factorization(case, [-left, values, -right, values, -left, right], cpus)
+
+    @pytest.mark.parametrize("entry", ["svd", "linalg.svd"])
+    def test_a_call_that_a_form_wraps(self, entry: str) -> None:
+        def call() -> None: ...
+
+        call.__name__ = "out= exact"
+        left, values, right = torch.svd(SYMMETRIC)
+        right = right if entry == "svd" else right.mH
+        case = Case(call, (SYMMETRIC,), entry=entry)
+        assert is_another_factorization(case, [-left, values, -right], [left, values, right])
+        assert not is_another_factorization(case, [-left, values, right], [left, values, right])
+
 
 @pytest.mark.parametrize("call", [torch.linalg.qr, torch.linalg.cholesky_ex])
 def test_factors_that_are_determined(call: Any) -> None:
