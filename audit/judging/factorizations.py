@@ -83,7 +83,8 @@ def _of_singular_vectors(case: Case, matrix: Tensor, factors: Sequence[Tensor]) 
 
 def _name(case: Case) -> str:
     """The operator's name; its entry's where a form of the call wraps it."""
-    return (operator_name(case) or case.entry.replace(".", "_")).removeprefix("_")
+    name = operator_name(case).removeprefix("_")
+    return name if name in DEFECTS else case.entry.replace(".", "_").removeprefix("_")
 
 
 # By the operator's name, how many factors it returns, and what measures them.

@@ -90,11 +90,12 @@ class TestSingularVectors:
         assert is_another_factorization(case, [-left, values, -right, values, -left, -right], cpus)
         assert not is_another_factorization(case, [-left, values, -right, values, -left, right], cpus)
 
+    @pytest.mark.parametrize("form", ["out= exact", "inference_mode"])
     @pytest.mark.parametrize("entry", ["svd", "linalg.svd"])
-    def test_a_call_that_a_form_wraps(self, entry: str) -> None:
+    def test_a_call_that_a_form_wraps(self, entry: str, form: str) -> None:
         def call() -> None: ...
 
-        call.__name__ = "out= exact"
+        call.__name__ = form
         left, values, right = torch.svd(SYMMETRIC)
         right = right if entry == "svd" else right.mH
         case = Case(call, (SYMMETRIC,), entry=entry)
