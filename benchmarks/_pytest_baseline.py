@@ -24,9 +24,9 @@ SOURCE = OpInfoSource()
 
 def samples(operators: list[str]) -> list[tuple[str, Case]]:
     found = []
-    for key in select([SOURCE], operators, (), Samples.DEFAULT):
+    for key in select([SOURCE], operators, (), Samples.FULL):
         with suppress(SkipTest):  # no samples for this dtype
-            cases = make_cases(SOURCE, key, Samples.DEFAULT, 0)
+            cases = make_cases(SOURCE, key, Samples.FULL, 0)
             found += [(f"{key.label}:{position}", case) for position, case in cases.items()]
     return found
 

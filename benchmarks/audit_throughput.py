@@ -43,9 +43,9 @@ from mpsmith.audit.findings.store import Store
 from mpsmith.audit.findings.tally import tally
 from mpsmith.audit.running import worker
 from mpsmith.audit.running.runner import run_audit
-from mpsmith.audit.selection import Settings
+from mpsmith.audit.selection import Samples, Settings
 path = Path(sys.argv[1])
-settings = Settings(ops=tuple(os.environ["BENCHMARK_OPS"].split(",")), sources=("opinfo",), workers=int(sys.argv[2]))
+settings = Settings(ops=tuple(os.environ["BENCHMARK_OPS"].split(",")), sources=("opinfo",), samples=Samples.FULL, workers=int(sys.argv[2]))
 def answer(run):
     with Store.open(path) as store:
         cases = sum(sum(counts.values()) for counts in tally(store, store.run(run)).by_mode.values())
