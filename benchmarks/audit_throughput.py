@@ -1,6 +1,6 @@
 """Cases per second: the audit against pytest over the same OpInfo samples, and against its own loop without isolation.
 
-Every way runs the same samples with the same comparison. Start-up (importing torch, planning) is measured with one
+Every way runs all samples, those that repeat others included, with the same comparison. Start-up (importing torch, planning) is measured with one
 small operator and taken off, because it does not grow with the number of cases. Left out and counted are operators
 that need several milliseconds a sample, where every way waits for the operator, and those in which anything falls
 back, whose samples an audit runs again in strict mode.
@@ -45,7 +45,8 @@ from mpsmith.audit.running import worker
 from mpsmith.audit.running.runner import run_audit
 from mpsmith.audit.selection import Samples, Settings
 path = Path(sys.argv[1])
-settings = Settings(ops=tuple(os.environ["BENCHMARK_OPS"].split(",")), sources=("opinfo",), samples=Samples.FULL, workers=int(sys.argv[2]))
+ops = tuple(os.environ["BENCHMARK_OPS"].split(","))
+settings = Settings(ops=ops, sources=("opinfo",), samples=Samples.FULL, workers=int(sys.argv[2]))
 def answer(run):
     with Store.open(path) as store:
         cases = sum(sum(counts.values()) for counts in tally(store, store.run(run)).by_mode.values())
