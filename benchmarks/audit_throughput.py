@@ -1,9 +1,9 @@
 """Cases per second: the audit against pytest over the same OpInfo samples, and against its own loop without isolation.
 
-Every way runs all samples, those that repeat others included, with the same comparison. Start-up (importing torch, planning) is measured with one
-small operator and taken off, because it does not grow with the number of cases. Left out and counted are operators
-that need several milliseconds a sample, where every way waits for the operator, and those in which anything falls
-back, whose samples an audit runs again in strict mode.
+Every way runs all samples, those that repeat others included, with the same comparison. Start-up (importing torch,
+planning) is measured with one small operator and taken off, because it does not grow with the number of cases. Left
+out and counted are operators that need several milliseconds a sample, where every way waits for the operator, and
+those in which anything falls back, whose samples an audit runs again in strict mode.
 """
 
 import json
