@@ -6,7 +6,7 @@ import torch
 
 from ..runtime.elementwise import FLOATING
 from ..runtime.layout import launch_elements
-from ..runtime.operands import require_device, scalar_type
+from ..runtime.operands import not_implemented, require_device, scalar_type
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -16,7 +16,7 @@ _SEED_WORDS = 4
 def poisson(self: torch.Tensor, generator: torch.Generator | None = None) -> torch.Tensor:
     """`poisson`: a count for each rate; a rate that is negative or NaN is reported by the device."""
     if self.dtype not in FLOATING:
-        raise NotImplementedError(f"\"poisson_cpu\" not implemented for '{scalar_type(self.dtype)}'")
+        raise not_implemented("poisson_cpu", self.dtype)
     out = torch.empty(self.shape, dtype=self.dtype, device=self.device)
     if out.numel():
         kernel = _shader.kernel(f"poisson_{METAL_TYPES[self.dtype]}", self.device)
@@ -34,7 +34,7 @@ def binomial(count: torch.Tensor, prob: torch.Tensor, generator: torch.Generator
     if prob.dtype != count.dtype:
         raise RuntimeError(f"Found dtype {scalar_type(prob.dtype)} but expected {scalar_type(count.dtype)}")
     if count.dtype != torch.float32:
-        raise NotImplementedError(f"\"binomial_cpu\" not implemented for '{scalar_type(count.dtype)}'")
+        raise not_implemented("binomial_cpu", count.dtype)
     counts, probabilities = torch.broadcast_tensors(count, prob)  # type: ignore[no-untyped-call]
     out = torch.empty(counts.shape, dtype=count.dtype, device=count.device)
     if out.numel():

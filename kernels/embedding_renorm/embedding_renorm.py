@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from ..runtime.elementwise import FLOATING
+from ..runtime.layout import LARGEST_32_BIT
 from ..runtime.operands import require_device
 from ..runtime.outputs import refuse_internal_overlap
 from ..runtime.rows import group_of_many_rows, launch_rows
@@ -13,7 +14,6 @@ from .complex_slices import is_complex, renorm, renorm_, renorm_out
 
 _shader = Shader(__file__)
 _VECTOR_BYTES = 16
-_LARGEST_32_BIT = 2**31 - 1
 
 
 def embedding_renorm_(self: torch.Tensor, indices: torch.Tensor, max_norm: float, norm_type: float) -> torch.Tensor:
@@ -37,7 +37,7 @@ def embedding_renorm_(self: torch.Tensor, indices: torch.Tensor, max_norm: float
         return self
     ordered, _ = torch.sort(indices.reshape(-1).to(torch.int64))
     lanes = _neighbours(self) if norm_type == 2 else 1
-    form = "vectors_" if lanes > 1 else "" if _reach(self) <= _LARGEST_32_BIT else "64_"
+    form = "vectors_" if lanes > 1 else "" if _reach(self) <= LARGEST_32_BIT else "64_"
     kernel = _shader.kernel(f"embedding_renorm_{form}{METAL_TYPES[self.dtype]}", self.device)
     geometry = [self.shape[1], self.shape[0], *self.stride()]
     operands = (self, ordered, [float(max_norm), float(norm_type)], geometry)
@@ -50,7 +50,7 @@ def embedding_renorm_(self: torch.Tensor, indices: torch.Tensor, max_norm: float
 def _neighbours(x: torch.Tensor) -> int:
     """How many elements a thread can move at a time: those of 16 bytes, where rows consist of and start at such."""
     lanes = _VECTOR_BYTES // x.element_size()
-    are_beside = x.stride(1) == 1 and _reach(x) <= _LARGEST_32_BIT
+    are_beside = x.stride(1) == 1 and _reach(x) <= LARGEST_32_BIT
     is_aligned = all(count % lanes == 0 for count in (x.shape[1], x.stride(0), x.storage_offset()))
     return lanes if are_beside and is_aligned else 1
 

@@ -7,7 +7,7 @@ import math
 import torch
 
 from ..runtime.layout import layout_of
-from ..runtime.operands import scalar_type
+from ..runtime.operands import not_implemented
 from ..runtime.outputs import require_castable, resize_output
 from ..runtime.shader import METAL_TYPES, Shader
 
@@ -30,7 +30,7 @@ def min_unary_out(self: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
 def _extremum(name: str, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
     require_castable(x.dtype, out.dtype)
     if x.dtype.is_complex:
-        raise NotImplementedError(f"\"{name}_all\" not implemented for '{scalar_type(x.dtype)}'")
+        raise not_implemented(f"{name}_all", x.dtype)
     resize_output(out, ())
     if x.numel() == 0:
         return out.fill_(_identity(name, x.dtype))

@@ -10,7 +10,7 @@ from ..runtime.determinism import alert_not_deterministic
 from ..runtime.elementwise import FLOATING
 from ..runtime.fractional import FractionalWindows, launch_fractional
 from ..runtime.layout import launch_elements
-from ..runtime.operands import scalar_type
+from ..runtime.operands import not_implemented
 from ..runtime.outputs import check_outputs, contiguous_twin, finish, is_ready, require_dtype
 from ..runtime.pooling import check_fractional_samples, check_pooled_gradient
 from ..runtime.shader import METAL_TYPES, Shader
@@ -85,7 +85,7 @@ def fractional_max_pool2d_backward_grad_input(
 def _check_dtype(x: torch.Tensor, kernel: str) -> None:
     """Raise in the words of the CPU's kernel of this name."""
     if x.dtype not in FLOATING:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_type(x.dtype)}'")
+        raise not_implemented(kernel, x.dtype)
 
 
 KERNELS = (

@@ -6,7 +6,7 @@ import torch
 
 from ..runtime.elementwise import FLOATING
 from ..runtime.loss import MEAN, NONE, check_loss_gradient, reduce_losses
-from ..runtime.operands import require_device, require_scalar_type, scalar_type
+from ..runtime.operands import not_implemented, require_device, require_scalar_type
 from ..runtime.outputs import refuse_internal_overlap, require_dtype, resize_output
 from ..runtime.rows import group_of_many_rows, launch_rows
 from ..runtime.shader import METAL_TYPES, Shader
@@ -77,7 +77,7 @@ def multilabel_margin_loss_backward_grad_input(
         raise RuntimeError(f"inconsistent is_target size: {list(is_target.shape)} for a target of {list(target.shape)}")
     require_device(self, {"grad_output": grad_output, "is_target": is_target}, "multilabel_margin_loss_backward")
     if is_target.is_complex():  # the CPU looks for its least number before it looks at the dtype
-        raise NotImplementedError(f"\"min_all\" not implemented for '{scalar_type(is_target.dtype)}'")
+        raise not_implemented("min_all", is_target.dtype)
     require_scalar_type(is_target, self.dtype)
     require_scalar_type(grad_output, self.dtype)
     check_loss_gradient(grad_output, reduction, rows)

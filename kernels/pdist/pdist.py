@@ -6,7 +6,7 @@ import torch
 
 from ...metal_limits import SIMD_WIDTH
 from ..runtime.elementwise import FLOATING
-from ..runtime.operands import require_device, require_scalar_type, require_sizes, scalar_type
+from ..runtime.operands import not_implemented, require_device, require_scalar_type, require_sizes
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -24,7 +24,7 @@ def pdist_forward(self: torch.Tensor, p: float = 2.0) -> torch.Tensor:
     if not columns:
         return out.zero_()
     if self.dtype not in FLOATING:
-        raise NotImplementedError(f"\"pdist\" not implemented for '{scalar_type(self.dtype)}'")
+        raise not_implemented("pdist", self.dtype)
     suffix = METAL_TYPES[self.dtype]
     x = self.contiguous()
     lanes = _VECTOR_BYTES // x.element_size()
@@ -45,7 +45,7 @@ def pdist_backward(grad: torch.Tensor, self: torch.Tensor, p: float, pdist: torc
     require_device(self, {"grad": grad, "pdist": pdist}, "_pdist_backward")
     rows, columns = self.shape
     if self.dtype not in FLOATING:
-        raise NotImplementedError(f"\"pdist_backward\" not implemented for '{scalar_type(self.dtype)}'")
+        raise not_implemented("pdist_backward", self.dtype)
     result = torch.empty(self.shape, dtype=self.dtype, device=self.device)
     if rows < 2 or not columns:
         return result.zero_()

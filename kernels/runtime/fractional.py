@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import torch
 
 from ...metal_limits import SIMD_WIDTH
+from .layout import LARGEST_32_BIT
 from .shader import METAL_TYPES, Shader
 
-_LARGEST_32_BIT = 2**31 - 1
 # Rows of outputs that a thread takes, where there are as many: it places their windows and finds their plane once.
 _ROWS = 4
 _GROUP = 256
@@ -85,7 +85,7 @@ def launch_fractional(
     strides = [*(0,) * (3 - pooled), *x.stride()[-pooled:]]
     reach = 1 + sum((size - 1) * stride for size, stride in zip(x.shape, x.stride(), strict=True))
     plane = windows.inputs[0] * windows.inputs[1] * windows.inputs[2]
-    narrow = max(values.numel(), plane, reach) <= _LARGEST_32_BIT
+    narrow = max(values.numel(), plane, reach) <= LARGEST_32_BIT
     rows = _ROWS if windows.outputs[1] >= _ROWS else 1
     form = f"{'_rows' if rows > 1 else ''}{'_32' if narrow else ''}"
     kernel = shader.kernel(f"{name}{form}_{METAL_TYPES[x.dtype]}", x.device)

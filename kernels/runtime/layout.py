@@ -11,7 +11,7 @@ import torch
 
 from .shader import MetalKernel, reporting
 
-_LARGEST_32_BIT = 2**31 - 1
+LARGEST_32_BIT = 2**31 - 1
 # Rows of threads beyond this many: a grid has at most 2^32 - 1 threads in one dimension.
 _ROW = 2**30
 
@@ -39,10 +39,10 @@ class Layout:
     @cached_property
     def fits_32_bits(self) -> bool:
         """Whether element numbers and all offsets fit into 31 bits."""
-        if self.elements > _LARGEST_32_BIT:
+        if self.elements > LARGEST_32_BIT:
             return False
         return all(
-            sum((size - 1) * stride for size, stride in zip(self.sizes, row, strict=True)) <= _LARGEST_32_BIT
+            sum((size - 1) * stride for size, stride in zip(self.sizes, row, strict=True)) <= LARGEST_32_BIT
             for row in self.strides
         )
 

@@ -65,7 +65,12 @@ def number_of(name: str, word: str | None, numbers: Mapping[str, int]) -> int:
     return numbers[word]
 
 
+def not_implemented(kernel: str, dtype: torch.dtype) -> NotImplementedError:
+    """What the CPU raises, in its words, where its `kernel` of this name does not take a dtype."""
+    return NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_type(dtype)}'")
+
+
 def require_lapack_dtype(x: torch.Tensor, kernel: str) -> None:
     """Raise NotImplementedError in the CPU's words, which name its `kernel`, for a dtype that LAPACK does not have."""
     if x.dtype not in (torch.float32, torch.complex64):
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_type(x.dtype)}'")
+        raise not_implemented(kernel, x.dtype)

@@ -100,7 +100,7 @@ def test_a_simd_group_for_each_of_many_rows(columns: int, norm: float) -> None:
 def test_columns_far_apart_take_the_wide_form(
     norm: float, launched: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedding_renorm, "_LARGEST_32_BIT", 500)
+    monkeypatch.setattr(embedding_renorm, "LARGEST_32_BIT", 500)
     check(numbers(6, 400), repeated(6), norm)
     check(numbers(6, 600), repeated(6), norm)
     check(numbers(300, 6).T, repeated(6), norm)

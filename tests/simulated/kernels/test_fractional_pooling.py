@@ -87,7 +87,7 @@ def test_every_form_is_right(
 ) -> None:
     """One row a thread and four of them, in both widths of numbers, over windows of every width."""
     if bits == 64:
-        monkeypatch.setattr(fractional, "_LARGEST_32_BIT", 0)
+        monkeypatch.setattr(fractional, "LARGEST_32_BIT", 0)
     with metal.checking("checked"):
         for window in (1, 2, 3, 5):
             x = torch.randn(2, 3, *[7] * (pooled - 2), 20, 21)

@@ -37,7 +37,7 @@ def test_every_second_element_in_four_parts_and_odd_sizes_one_by_one(
 
     monkeypatch.setattr(rearrange._shader, "kernel", recorded)
     if bits == 64:
-        monkeypatch.setattr(layout, "_LARGEST_32_BIT", 0)
+        monkeypatch.setattr(layout, "LARGEST_32_BIT", 0)
     layout._merged.cache_clear()  # a layout remembers which places fit
     try:
         with metal.checking("checked"):
