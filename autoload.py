@@ -38,8 +38,8 @@ def autoload() -> None:
 
 
 def _simulate() -> None:
+    from mpsmith.audit.model.selection import DeviceKind
     from mpsmith.audit.running.device import open_device
-    from mpsmith.audit.selection import DeviceKind
     from mpsmith.simulator.device import inheritance
 
     if inheritance.is_wanted():

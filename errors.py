@@ -1,5 +1,10 @@
 """The errors that mpsmith raises on purpose: each message is one line that says what to do next."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class MpsmithError(Exception):
     """Something the user can mend. The command line prints the message alone and exits with `exit_code`."""
@@ -16,3 +21,13 @@ def one_line(error: BaseException, limit: int = 400) -> str:
     """The start of an exception's text on one line of at most `limit` characters; its type's name where it has none."""
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def near(word: str, names: Iterable[str], otherwise: str = "") -> str:
+    """` (did you mean mode or median?)` with up to three names close to `word`, to append to a message.
+
+    Where no name is close it is `otherwise` in parentheses, or nothing.
+    """
+    candidates = get_close_matches(word, set(names), n=3, cutoff=0.6)
+    hint = f"did you mean {' or '.join(candidates)}?" if candidates else otherwise
+    return f" ({hint})" if hint else ""

@@ -1,4 +1,4 @@
-"""Audits on 1 to 8 Dask workers of this machine, measured, beside what `mpsmith.cluster.scale` simulates of the same.
+"""Audits on 1 to 8 Dask workers of this machine, measured, beside what `audit.running.cluster.scale` simulates.
 
     python -m benchmarks._cluster_growth STORE
 
@@ -21,10 +21,10 @@ from tabulate import tabulate
 from benchmarks._dask import dask_cluster
 from benchmarks._replayed_machine import VARIABLE
 from mpsmith.audit.findings.store import Store, StoredGroup
-from mpsmith.audit.selection import DeviceKind, Settings
-from mpsmith.cluster import scale
-from mpsmith.cluster.auditing import audit_on_cluster
-from mpsmith.cluster.scale import CoordinatorCost, Workload
+from mpsmith.audit.model.selection import DeviceKind, Settings
+from mpsmith.audit.running.cluster import scale
+from mpsmith.audit.running.cluster.auditing import audit_on_cluster
+from mpsmith.audit.running.cluster.scale import CoordinatorCost, RunWorkload
 
 # Of cases in all: with one worker it takes so long.
 SECONDS = 40.0
@@ -39,12 +39,12 @@ class Replay:
 
     store: Path
     groups: list[StoredGroup]
-    work: Workload
+    work: RunWorkload
 
     def faster(self, factor: float) -> "Replay":
         """The same groups in less time."""
         work = self.work
-        return Replay(self.store, self.groups, Workload([s / factor for s in work.seconds], work.cases, 0))
+        return Replay(self.store, self.groups, RunWorkload([s / factor for s in work.seconds], work.cases, 0))
 
     def write(self, path: Path) -> None:
         """For the machines that replay it."""
@@ -107,7 +107,7 @@ def replay_of(path: Path) -> tuple[Replay, CoordinatorCost]:
     return Replay(
         path,
         [groups[number] for number in chosen],
-        Workload([work.seconds[number] for number in chosen], [work.cases[number] for number in chosen], 0),
+        RunWorkload([work.seconds[number] for number in chosen], [work.cases[number] for number in chosen], 0),
     ), cost
 
 
@@ -117,7 +117,7 @@ def measure(replay: Replay, workers: int) -> Measured:
         file = folder / "replay.json"
         options = ("--preload", "benchmarks._replayed_machine")
         with dask_cluster(folder, workers, *options, variables={VARIABLE: str(file)}) as address:
-            nothing = Replay(replay.store, replay.groups[:1], Workload([0.0], [0], 0))
+            nothing = Replay(replay.store, replay.groups[:1], RunWorkload([0.0], [0], 0))
             start, own_start = audited(nothing, file, address)
             seconds, own = audited(replay, file, address)
     return Measured(seconds - start, own - own_start, sum(replay.work.cases))

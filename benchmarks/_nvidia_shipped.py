@@ -69,10 +69,10 @@ def _recorded_share(release: str, number: int, of: int, seconds: float) -> tuple
     os.environ["MPSMITH_KERNELS"] = "off"
     import torch
 
+    from mpsmith.audit.model.selection import DeviceKind
+    from mpsmith.audit.releases.wheel.shipped import shipped_library
     from mpsmith.audit.running.device import open_device
-    from mpsmith.audit.selection import DeviceKind
     from mpsmith.audit.shipped.computing import put_under_device
-    from mpsmith.audit.wheel.shipped import shipped_library
     from mpsmith.errors import MpsmithError
     from mpsmith.simulator.air.library import AirKernel
     from mpsmith.simulator.clang import installed

@@ -8,9 +8,17 @@ import os
 import time
 
 from mpsmith.audit.findings.group_rows import GroupRows
-from mpsmith.audit.group import GroupKey
-from mpsmith.cluster import devices, messages, tasks
-from mpsmith.cluster.messages import ExecuteBatch, Executed, Introduce, Introduction, MakePlan, Planned, Problem
+from mpsmith.audit.model.group import GroupKey
+from mpsmith.audit.running.cluster import devices, messages, tasks
+from mpsmith.audit.running.cluster.messages import (
+    ExecuteBatch,
+    Executed,
+    Introduce,
+    Introduction,
+    MakePlan,
+    Planned,
+    WorkerProblem,
+)
 
 VARIABLE = "MPSMITH_PRETENDED"
 ENVIRONMENT = {"torch": "2.13.0", "simulated": True, "profile": "2.13.0"}
@@ -56,7 +64,7 @@ def answer(text: str) -> str:
     if isinstance(request, MakePlan):
         return messages.as_text(Planned(tuple(map(group, range(int(groups)))), ENVIRONMENT))
     if not isinstance(request, ExecuteBatch):
-        return messages.as_text(Problem("there is no torch.mps here"))
+        return messages.as_text(WorkerProblem("there is no torch.mps here"))
     began = time.monotonic()
     rows = tuple(rows_of(work.key) for work in request.groups)
     said = messages.as_text(Executed(rows, len(rows) * CASES * float(seconds)))

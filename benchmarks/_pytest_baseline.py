@@ -10,12 +10,12 @@ from unittest import SkipTest
 import pytest
 import torch
 
-from mpsmith.audit.cases import Case, make_cases, select
+from mpsmith.audit.cases.sources.opinfo import OpInfoSource
 from mpsmith.audit.judging.judge import judge
+from mpsmith.audit.model.case import Case, make_cases, select
+from mpsmith.audit.model.selection import DeviceKind, Samples
+from mpsmith.audit.model.verdicts import CaseVerdict
 from mpsmith.audit.running.device import open_device
-from mpsmith.audit.selection import DeviceKind, Samples
-from mpsmith.audit.sources.opinfo import OpInfoSource
-from mpsmith.audit.verdicts import CaseVerdict
 
 torch.set_num_threads(1)
 DEVICE = open_device(DeviceKind.AUTO, None)

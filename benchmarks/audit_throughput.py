@@ -43,7 +43,7 @@ from mpsmith.audit.findings.store import Store
 from mpsmith.audit.findings.tally import tally
 from mpsmith.audit.running import worker
 from mpsmith.audit.running.runner import run_audit
-from mpsmith.audit.selection import Samples, Settings
+from mpsmith.audit.model.selection import Samples, Settings
 path = Path(sys.argv[1])
 ops = tuple(os.environ["BENCHMARK_OPS"].split(","))
 settings = Settings(ops=ops, sources=("opinfo",), samples=Samples.FULL, workers=int(sys.argv[2]))

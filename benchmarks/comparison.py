@@ -33,8 +33,8 @@ def seconds(work: Callable[[], object]) -> float:
 def compared(paths: list[Path]) -> None:
     from mpsmith.audit.findings.comparison import compare_runs
     from mpsmith.audit.findings.store import Store
-    from mpsmith.evidence.differences import differences
-    from mpsmith.evidence.sides import side_of_run
+    from mpsmith.reports.evidence.differences import differences
+    from mpsmith.reports.evidence.sides import side_of_run
 
     with Store.open(paths[0]) as first, Store.open(paths[1]) as second:
         runs = [(store, store.latest_run()) for store in (first, second)]
@@ -46,9 +46,9 @@ def compared(paths: list[Path]) -> None:
 
 def store_of(path: Path, which: int) -> Path:
     from mpsmith.audit.findings.store import Store
-    from mpsmith.audit.group import GroupKey
-    from mpsmith.audit.surface import installed_surface
-    from mpsmith.audit.verdicts import CaseVerdict, Outcome
+    from mpsmith.audit.model.group import GroupKey
+    from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
+    from mpsmith.audit.releases.surface import installed_surface
 
     names = [each.name.removeprefix("aten::") for each in installed_surface().overloads]
     passed, wrong = Outcome(CaseVerdict.PASSED), Outcome(CaseVerdict.WRONG, message="3 of 12 elements differ")

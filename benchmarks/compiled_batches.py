@@ -17,8 +17,8 @@ OPERATORS = (
 
 
 def main() -> None:
+    from mpsmith.audit.model.selection import DeviceKind
     from mpsmith.audit.running.device import open_device
-    from mpsmith.audit.selection import DeviceKind
 
     device = open_device(DeviceKind.SIMULATED, None)
     with tempfile.TemporaryDirectory() as folder:
@@ -49,8 +49,8 @@ def _measured(device) -> None:
 
 def _case(name: str):
     """The first sample of an operator that has an element."""
-    from mpsmith.audit.selection import Samples
-    from mpsmith.audit.sources import case_sources
+    from mpsmith.audit.cases.sources import case_sources
+    from mpsmith.audit.model.selection import Samples
 
     source = case_sources(())["opinfo"]
     key = next(key for key in source.groups() if (key.operator, key.dtype) == (name, "float32"))
@@ -64,7 +64,7 @@ def _run(cases) -> None:
     from mpsmith.audit.compiled.call import traceable
     from mpsmith.audit.compiled.lowering import watching
     from mpsmith.audit.judging.transfer import move
-    from mpsmith.audit.tree import leaves
+    from mpsmith.audit.model.tensors_in import leaves
 
     inputs = [move(case.args, case.kwargs, "mps") for case in cases]
     calls = [traceable(case.call) for case in cases]

@@ -15,8 +15,8 @@ from pathlib import Path
 from benchmarks._dask import dask_cluster
 from benchmarks._pretended_workers import CASES, VARIABLE
 from mpsmith.audit.findings.store import Store
-from mpsmith.audit.selection import DeviceKind, Settings
-from mpsmith.cluster.auditing import audit_on_cluster
+from mpsmith.audit.model.selection import DeviceKind, Settings
+from mpsmith.audit.running.cluster.auditing import audit_on_cluster
 
 RATE, SECONDS = 3000, 60
 WORKERS, THREADS = 2, 8

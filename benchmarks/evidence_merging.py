@@ -36,8 +36,8 @@ class Variant:
 
 
 def main() -> None:
-    from mpsmith.evidence.adding import add
     from mpsmith.registry.folder import PACKAGED
+    from mpsmith.reports.evidence.adding import add
 
     os.environ["MPSMITH_KERNELS"] = "off"
     with tempfile.TemporaryDirectory() as folder:
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def made_files(folder: Path) -> list[Path]:
-    from mpsmith.audit.surface import installed_surface
+    from mpsmith.audit.releases.surface import installed_surface
 
     draw = random.Random(0)
     names = [each.name for each in installed_surface().overloads if each.dispatch is not None]

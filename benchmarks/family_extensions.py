@@ -20,7 +20,7 @@ def main() -> None:
     """Print the cost of a call of each finished family in both, and the ratio."""
     os.environ["MPSMITH_KERNELS"] = "off"
     from mpsmith.audit.judging.transfer import move
-    from mpsmith.audit.surface.profiles import profile
+    from mpsmith.audit.releases.surface.profiles import profile
     from mpsmith.errors import MpsmithError
     from mpsmith.kernels.runtime import catalog
     from mpsmith.kernels.runtime.registration import use

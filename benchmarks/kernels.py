@@ -35,7 +35,7 @@ def _import_cost() -> None:
 
 
 _DEVICE = """
-from mpsmith.audit.surface.profiles import profile
+from mpsmith.audit.releases.surface.profiles import profile
 from mpsmith.simulator import metal
 from mpsmith.simulator.device import loading as device
 device.load(profile("2.0.1"))
@@ -55,7 +55,7 @@ def _printed(script: str) -> float:
 
 def _call_cost() -> None:
     """Calls with shaders that do nothing, so that only our Python is left."""
-    from mpsmith.audit.surface.profiles import profile
+    from mpsmith.audit.releases.surface.profiles import profile
     from mpsmith.simulator import metal
     from mpsmith.simulator.device import loading as device
 

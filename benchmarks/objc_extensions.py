@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from unittest import mock
 
-from mpsmith.audit.surface.profiles import profile
+from mpsmith.audit.releases.surface.profiles import profile
 from mpsmith.simulator import metal
 from mpsmith.simulator.clang.precompiled_headers import PrecompiledHeaders
 from mpsmith.simulator.device import loading

@@ -18,7 +18,7 @@ _CALLS, _ROUNDS, _TURNS = 1000, 15, 3
 
 
 def main() -> None:
-    from mpsmith.audit.surface.profiles import profile
+    from mpsmith.audit.releases.surface.profiles import profile
     from mpsmith.simulator import metal
     from mpsmith.simulator.device import loading as device
 

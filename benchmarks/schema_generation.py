@@ -20,12 +20,12 @@ def main() -> None:
     os.environ["PYTORCH_ENABLE_MPS_FALLBACK"] = "1"
     import torch
 
-    from mpsmith.audit.cases import described, in_order_of_execution, make_cases
+    from mpsmith.audit.cases.sources import case_sources
+    from mpsmith.audit.cases.sources.schema import SchemaSource
     from mpsmith.audit.judging.judge import judge
+    from mpsmith.audit.model.case import described, in_order_of_execution, make_cases
+    from mpsmith.audit.model.selection import DeviceKind, Samples
     from mpsmith.audit.running.device import open_device
-    from mpsmith.audit.selection import DeviceKind, Samples
-    from mpsmith.audit.sources import case_sources
-    from mpsmith.audit.sources.schema import SchemaSource
 
     torch.set_num_threads(1)
     device = open_device(DeviceKind.AUTO, None)

@@ -26,7 +26,7 @@ LIBRARY = "torch/lib/libtorch_cpu.dylib"
 
 
 def main() -> None:
-    from mpsmith.audit.wheel.fetch import fetch_wheel
+    from mpsmith.audit.releases.wheel.fetch import fetch_wheel
 
     wheel = fetch_wheel(RELEASE)
     with tempfile.TemporaryDirectory() as folder:
@@ -87,9 +87,9 @@ def inflate(path: Path) -> int:
 
 
 def read_from_wheel(path: Path) -> int:
-    from mpsmith.audit.wheel import byte_ranges
-    from mpsmith.audit.wheel.archive import open_path
-    from mpsmith.audit.wheel.binary import read_binary
+    from mpsmith.audit.releases.wheel import byte_ranges
+    from mpsmith.audit.releases.wheel.archive import open_path
+    from mpsmith.audit.releases.wheel.binary import read_binary
 
     held = 0
     take = byte_ranges.StreamRanges.take
@@ -105,10 +105,10 @@ def read_from_wheel(path: Path) -> int:
 
 
 def read_from_file(path: Path) -> int:
-    from mpsmith.audit.wheel.byte_ranges import MappedRanges
-    from mpsmith.audit.wheel.macho import read_image
-    from mpsmith.audit.wheel.metallib import is_metal_section, read_library
-    from mpsmith.audit.wheel.registrations import read_registrations
+    from mpsmith.audit.releases.wheel.byte_ranges import MappedRanges
+    from mpsmith.audit.releases.wheel.macho import read_image
+    from mpsmith.audit.releases.wheel.metallib import is_metal_section, read_library
+    from mpsmith.audit.releases.wheel.registrations import read_registrations
 
     image = read_image(
         MappedRanges(path), is_metal_section, lambda section, source: read_library(section, source) and None
@@ -119,7 +119,7 @@ def read_from_file(path: Path) -> int:
 
 def list_kernels(path: Path) -> int:
     """Take the library out, check every module against its hash, and list them: what `mpsmith shipped list` does."""
-    from mpsmith.audit.wheel.shipped import named_library
+    from mpsmith.audit.releases.wheel.shipped import named_library
 
     with named_library(path=path) as library:
         check([(function.name, function.sha256) for function in library.file.functions])
@@ -134,7 +134,7 @@ def parse_with_lief(path: Path) -> int:
 
 
 def answer_cold(_: Path) -> int:
-    from mpsmith.audit.coverage.sources import installed_coverage
+    from mpsmith.audit.releases.coverage.sources import installed_coverage
 
     check(installed_coverage().overloads)
     assert "torch" not in sys.modules
@@ -159,8 +159,8 @@ METHODS: dict[str, Callable[[Path], int]] = {
 def measure(method: str, path: Path) -> dict[str, float]:
     """Seconds and additional peak memory of one method in this process, modules imported beforehand."""
     if method in ("wheel", "file", "kernels"):
-        import mpsmith.audit.wheel.binary
-        import mpsmith.audit.wheel.shipped  # noqa: F401 - the import is not what is measured
+        import mpsmith.audit.releases.wheel.binary
+        import mpsmith.audit.releases.wheel.shipped  # noqa: F401 - the import is not what is measured
     if method == "lief":
         import lief  # noqa: F401
     before = peak_bytes()

@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from .._version import __version__
+from .. import __version__
 from ..errors import MpsmithError
 from ..simulator.device import inheritance
 from . import (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..audit.selection import DeviceKind, Samples, Settings, Shapes, ShippedSamples
+from ..audit.model.selection import DeviceKind, Samples, Settings, Shapes, ShippedSamples
 from ..errors import MpsmithError
 from .compiled import show_ended, sync_compiled_run
 from .options import DEFAULT_STORE, AsJson, AuditedOperators, StorePath, values_of
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..audit.findings.explanations import Explanation
     from ..audit.findings.store import Run
     from ..audit.findings.tally import Tally
-    from ..audit.verdicts import CaseVerdict
+    from ..audit.model.verdicts import CaseVerdict
 
 # The panels of `mpsmith audit --help`.
 _CASES, _DEVICE, _EXECUTION, _AFTERWARDS = "Which cases", "On which device", "How they are executed", "Afterwards"
@@ -336,7 +336,7 @@ def _other_codegen(release: str | None) -> str | None:
 
     Of a folder, a clone of upstream's repository, the absolute path.
     """
-    from ..audit.wheel.code_generator import code_generator, version_of_checkout
+    from ..audit.releases.wheel.code_generator import code_generator, version_of_checkout
 
     if release is None or _is_installed(release):
         return None
@@ -348,8 +348,8 @@ def _other_codegen(release: str | None) -> str | None:
 
 
 def _is_installed(release: str) -> bool:
-    from ..audit.surface.native_functions import installed_release
-    from ..torch_release import public_version
+    from ..audit.releases.surface.native_functions import installed_release
+    from ..registry.torch_release import public_version
 
     return release == public_version(installed_release())
 
@@ -427,8 +427,8 @@ def _runs(
             from ..audit.running.runner import run_audit
 
             return [run_audit(settings, store, resume=resume, say=say)]
-        from ..cluster.auditing import audit_on_cluster
-        from ..cluster.errors import StoppedError
+        from ..audit.running.cluster.auditing import audit_on_cluster
+        from ..audit.running.cluster.errors import StoppedError
 
         try:
             return audit_on_cluster(

@@ -11,7 +11,7 @@ from .printing import say
 
 if TYPE_CHECKING:
     from ..audit.findings.store import Run
-    from ..evidence.sides import Side, SideVerdict
+    from ..reports.evidence.sides import Side, SideVerdict
 
 OPTION = "--releases"
 # What is for the whole of it, and not for the audit of one release.
@@ -54,7 +54,7 @@ def print_matrix(releases: Sequence[str], path: Path) -> None:
     from tabulate import tabulate
 
     from ..audit.findings.store import Store
-    from ..evidence.sides import side_of_run
+    from ..reports.evidence.sides import side_of_run
 
     runs = _runs(path)
     with Store.open(path) as store:
@@ -93,7 +93,7 @@ def rows(sides: Sequence[Side]) -> dict[str, tuple[str, ...]]:
 def _runs(path: Path) -> Mapping[str, Run]:
     """The newest run with each release of torch that has the settings of the store's newest run."""
     from ..audit.findings.store import Store
-    from ..torch_release import public_version
+    from ..registry.torch_release import public_version
 
     if not path.exists():
         return {}

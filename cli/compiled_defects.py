@@ -52,7 +52,7 @@ def defects(
 ) -> None:
     """Run the programs that show what upstream's generated Metal gets wrong; exits with 1 where one shows otherwise."""
     from ..audit.compiled.defects.table import DEFECTS
-    from ..audit.wheel.fetch import require_version
+    from ..audit.releases.wheel.fetch import require_version
 
     chosen = _chosen(DEFECTS, numbers or [])
     releases = values_of(codegen, "--codegen")
@@ -83,11 +83,11 @@ def faults(
     as_json: AsJson = False,
 ) -> None:
     """Put faults into the code generator, one at a time; exits with 1 where ordinary cases do not find one."""
+    from ..audit.releases.surface.native_functions import installed_release
     from ..audit.self_test.compiled.run import try_all
     from ..audit.self_test.compiled.table import FAULTS
-    from ..audit.surface.native_functions import installed_release
+    from ..registry.torch_release import public_version
     from ..reports.compiled_faults import compiled_faults_page, mode_of
-    from ..torch_release import public_version
 
     tried = try_all(FAULTS, say)
     if markdown is not None:
@@ -120,9 +120,9 @@ def found(
     from ..audit.compiled.defects.table import DEFECTS
     from ..audit.findings.compiled_known import found_by_audits
     from ..audit.findings.store import Store
-    from ..audit.surface.native_functions import installed_release
+    from ..audit.releases.surface.native_functions import installed_release
+    from ..registry.torch_release import public_version
     from ..reports.compiled_found import compiled_found_data, compiled_found_page
-    from ..torch_release import public_version
 
     with ExitStack() as opened:
         stores = [opened.enter_context(Store.open(path)) for path in store or [DEFAULT_STORE]]
@@ -175,11 +175,11 @@ def _numbers(defects: Sequence[Defect]) -> str:
 def _measured(defects: Sequence[Defect], releases: Sequence[str]) -> list[MeasuredRelease]:
     """What the programs show with the installed code generator and the others, the oldest first."""
     from ..audit.compiled.defects.measuring import measure
+    from ..audit.model.selection import DeviceKind
+    from ..audit.releases.surface.native_functions import installed_release
     from ..audit.running.device import open_device
-    from ..audit.selection import DeviceKind
-    from ..audit.surface.native_functions import installed_release
+    from ..registry.torch_release import is_older, public_version
     from ..simulator.device.loading import set_fallback_enabled
-    from ..torch_release import is_older, public_version
 
     device = open_device(DeviceKind.SIMULATED, None)
     set_fallback_enabled(True)
@@ -192,7 +192,7 @@ def _measured(defects: Sequence[Defect], releases: Sequence[str]) -> list[Measur
 def _record(measured: Sequence[MeasuredRelease], *, whole: bool) -> None:
     from ..audit.compiled.defects.record import joined, kept, read, write
     from ..audit.compiled.defects.table import DEFECTS
-    from ..checkout import PACKAGE, is_checkout
+    from ..cache import PACKAGE, is_checkout
     from ..reports.compiled_findings import compiled_findings_page
 
     if not is_checkout():

@@ -13,8 +13,8 @@ from .printing import print_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..audit.coverage import OverloadCoverage, ReleaseCoverage
-    from ..audit.coverage.table import AuditVerdicts
+    from ..audit.releases.coverage import OverloadCoverage, ReleaseCoverage
+    from ..audit.releases.coverage.table import AuditVerdicts
 
 app = typer.Typer(help="Coverage of any macOS torch release, from its wheel.", invoke_without_command=True)
 
@@ -49,8 +49,8 @@ def coverage(
     """Say for every ATen overload whether a release has an MPS kernel, by its yaml and by its binary."""
     if context.invoked_subcommand is not None:
         return
-    from ..audit.coverage import lacking
-    from ..audit.coverage.sources import named_coverage
+    from ..audit.releases.coverage import lacking
+    from ..audit.releases.coverage.sources import named_coverage
 
     found = named_coverage(torch=torch, wheel=wheel, url=wheel_url, fetch=fetch, yaml_only=yaml_only, macos=macos)
     chosen = _selected(found.overloads, values_of(ops, "--ops"))
@@ -86,10 +86,10 @@ def operators(
     output: Output = None,
 ) -> None:
     """One table per operator: native since when, kernel dtypes, expected failures, audit, registry, replacement."""
-    from ..audit.coverage.sources import named_coverage
-    from ..audit.coverage.table import operator_rows
     from ..audit.releases import data as release_data
-    from ..audit.surface.native_functions import functional_name
+    from ..audit.releases.coverage.sources import named_coverage
+    from ..audit.releases.coverage.table import operator_rows
+    from ..audit.releases.surface.native_functions import functional_name
     from ..registry.files import load
 
     found = named_coverage(torch=torch, wheel=wheel, url=wheel_url, fetch=fetch, yaml_only=yaml_only, macos=macos)
@@ -116,10 +116,10 @@ def page(
     as_json: AsJson = False,
 ) -> None:
     """One HTML page: the chart and figures of all releases and the joined table of one, with search."""
-    from ..audit.coverage.history import history as figures
-    from ..audit.coverage.sources import named_coverage
-    from ..audit.coverage.table import operator_rows
     from ..audit.releases import data as release_data
+    from ..audit.releases.coverage.history import history as figures
+    from ..audit.releases.coverage.sources import named_coverage
+    from ..audit.releases.coverage.table import operator_rows
     from ..registry.files import load
     from ..reports.coverage_page import page as rendered
 
@@ -141,7 +141,7 @@ def diff(
     """Show what changed between two releases: kernels gained and lost, overloads added and removed."""
     from dataclasses import asdict
 
-    from ..audit.coverage.history import compare
+    from ..audit.releases.coverage.history import compare
 
     changes = compare(_either(before), _either(after))
     if as_json:
@@ -164,8 +164,8 @@ def history(
     """The figures of every release since 1.12.1, and a chart of them."""
     from dataclasses import asdict
 
-    from ..audit.coverage.history import history as figures
     from ..audit.releases import data as release_data
+    from ..audit.releases.coverage.history import history as figures
 
     counts = figures(release_data.load())
     if svg is not None:
@@ -185,8 +185,8 @@ def history(
 @app.command()
 def badge(torch: Release = None, as_json: AsJson = False, output: Output = None) -> None:
     """An SVG badge: how many of the operators that need a kernel have one."""
-    from ..audit.coverage.sources import named_coverage
-    from ..audit.coverage.table import Standing, standing_of
+    from ..audit.releases.coverage.sources import named_coverage
+    from ..audit.releases.coverage.table import Standing, standing_of
     from ..reports.coverage_chart import badge_svg
 
     found = named_coverage(torch=torch)
@@ -212,9 +212,9 @@ def rebuild(
     from rich.progress import track
 
     from ..audit.releases import data as release_data
-    from ..audit.wheel.archive import open_path
-    from ..audit.wheel.build import combine, read_wheel
-    from ..checkout import is_checkout
+    from ..audit.releases.wheel.archive import open_path
+    from ..audit.releases.wheel.build import combine, read_wheel
+    from ..cache import is_checkout
     from ..errors import MpsmithError
 
     if not is_checkout():
@@ -234,10 +234,10 @@ def rebuild(
 
 def _verdicts(path: Path) -> AuditVerdicts:
     """What the newest run of a results store says of each operator."""
-    from ..audit.coverage.table import AuditVerdicts
     from ..audit.findings.store import Store
     from ..audit.findings.summary import summarize
-    from ..audit.surface import installed_surface
+    from ..audit.releases.coverage.table import AuditVerdicts
+    from ..audit.releases.surface import installed_surface
 
     with Store.open(path) as store:
         run = store.latest_run()
@@ -248,7 +248,7 @@ def _verdicts(path: Path) -> AuditVerdicts:
 
 
 def _wheel_of(release: str, folder: Path | None) -> Path:
-    from ..audit.wheel.fetch import fetch_wheel
+    from ..audit.releases.wheel.fetch import fetch_wheel
     from ..errors import MpsmithError
 
     if folder is None:
@@ -260,14 +260,14 @@ def _wheel_of(release: str, folder: Path | None) -> Path:
 
 
 def _either(name: str) -> ReleaseCoverage:
-    from ..audit.coverage.sources import named_coverage, release_coverage
+    from ..audit.releases.coverage.sources import named_coverage, release_coverage
 
     path = Path(name)
     return named_coverage(wheel=path) if path.exists() or path.suffix == ".whl" else release_coverage(name)
 
 
 def _selected(overloads: Sequence[OverloadCoverage], ops: Sequence[str]) -> list[OverloadCoverage]:
-    from ..audit.surface.name_patterns import select_names
+    from ..audit.releases.surface.name_patterns import select_names
 
     chosen = set(select_names([overload.name for overload in overloads], ops))
     return [overload for overload in overloads if overload.name in chosen]

@@ -10,11 +10,11 @@ from typing import Literal
 
 from tabulate import tabulate
 
-from ..audit.coverage import OverloadCoverage, ReleaseCoverage
-from ..audit.coverage.history import CoverageDiff, DispatchChange, ReleaseCounts
-from ..audit.coverage.table import OperatorRow
-from ..audit.surface.native_functions import functional_name
-from ..audit.surface.overloads import Dispatch
+from ..audit.releases.coverage import OverloadCoverage, ReleaseCoverage
+from ..audit.releases.coverage.history import CoverageDiff, DispatchChange, ReleaseCounts
+from ..audit.releases.coverage.table import OperatorRow
+from ..audit.releases.surface.native_functions import functional_name
+from ..audit.releases.surface.overloads import Dispatch
 from ..reports.coverage_cells import HISTORY_TITLES, OPERATOR_TITLES, history_cells, operator_cells
 
 Format = Literal["terminal", "csv", "markdown"]

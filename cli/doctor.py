@@ -47,7 +47,7 @@ def _print_table(findings: list[Finding]) -> None:
 
 
 def _versions() -> list[Finding]:
-    from .._version import __version__
+    from .. import __version__
 
     system = f"{platform.system()} {platform.release()}, {platform.machine()}, {os.cpu_count()} cores"
     findings = [
@@ -81,8 +81,8 @@ def _devices() -> list[Finding]:
 
 
 def _simulated() -> Finding:
+    from ..audit.model.selection import DeviceKind
     from ..audit.running.device import open_device
-    from ..audit.selection import DeviceKind
     from ..errors import MpsmithError
 
     try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..audit.selection import Samples, Settings
+from ..audit.model.selection import Samples, Settings
 from .evidence_text import (
     added_json,
     added_lines,
@@ -28,7 +28,7 @@ from .printing import counted, print_json, say
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ..evidence.schema import EvidenceFile
+    from ..reports.evidence.schema import EvidenceFile
 
 app = typer.Typer(
     name="evidence", help="Evidence of real devices: collect it on a Mac, check it, add it.", no_args_is_help=True
@@ -64,8 +64,8 @@ def collect(
     path or serial number. Without a Mac the device is simulated, and the file says so.
     """
     os.environ["MPSMITH_KERNELS"] = "off"  # what torch itself does is audited
-    from ..evidence.collecting import Collection, collect
-    from ..evidence.writing import write
+    from ..reports.evidence.collecting import Collection, collect
+    from ..reports.evidence.writing import write
 
     settings = Settings(
         samples=samples,
@@ -133,7 +133,7 @@ def show(
 ) -> None:
     """Show one file of evidence, or what all added evidence says and where devices disagree."""
     if file is not None:
-        from ..evidence.checking import checked
+        from ..reports.evidence.checking import checked
 
         evidence = checked(file)
         if as_json:
@@ -141,9 +141,9 @@ def show(
         else:
             _print(file_lines(evidence, every))
         return
-    from ..evidence.adding import added_evidence
-    from ..evidence.devices import findings_by_device
-    from ..evidence.folder import evidence_folder
+    from ..reports.evidence.adding import added_evidence
+    from ..reports.evidence.devices import findings_by_device
+    from ..reports.evidence.folder import evidence_folder
 
     findings = findings_by_device(added_evidence(evidence_folder(registry)))
     if as_json:
@@ -155,7 +155,7 @@ def show(
 @app.command()
 def check(file: File, as_json: AsJson = False) -> None:
     """Say whether a file can be true: it fits the schema, and its verdicts follow from its own cases."""
-    from ..evidence.checking import checked
+    from ..reports.evidence.checking import checked
 
     evidence = checked(file)
     if as_json:
@@ -178,7 +178,7 @@ def add(
     Where one file is refused, none is taken in.
     """
     os.environ["MPSMITH_KERNELS"] = "off"
-    from ..evidence.adding import add
+    from ..reports.evidence.adding import add
 
     added = add(files, registry)
     if as_json:

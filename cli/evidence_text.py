@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from .printing import counted
 
 if TYPE_CHECKING:
-    from ..evidence.adding import Added
-    from ..evidence.devices import Findings
-    from ..evidence.schema import EvidenceFile, KernelRow, MachineFacts
+    from ..reports.evidence.adding import Added
+    from ..reports.evidence.devices import Findings
+    from ..reports.evidence.schema import EvidenceFile, KernelRow, MachineFacts
 
 LISTED = 20
 
@@ -99,7 +99,7 @@ def devices_lines(findings: Findings) -> Iterator[str]:
     """All added evidence: by kind of device how many operators have which verdict, then where devices disagree."""
     from tabulate import tabulate
 
-    from ..evidence.devices import conflicts
+    from ..reports.evidence.devices import conflicts
 
     rows = []
     for kind, operators in findings.items():
@@ -117,7 +117,7 @@ def devices_lines(findings: Findings) -> Iterator[str]:
 
 def devices_json(findings: Findings) -> dict[str, Any]:
     """The same as plain data."""
-    from ..evidence.devices import conflicts
+    from ..reports.evidence.devices import conflicts
 
     return {
         "devices": [

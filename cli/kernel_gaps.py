@@ -23,8 +23,8 @@ def gaps(
     as_json: AsJson = False,
 ) -> None:
     """Say of every dtype that upstream expects to fail on mps what becomes of it: which kernel answers, or why none."""
-    from ..audit.coverage import from_data
     from ..audit.releases import data as release_data
+    from ..audit.releases.coverage import from_data
     from ..kernels.verification.dtype_gaps import counted, dtype_gaps, dtypes_on_the_cpu
 
     data = release_data.load()

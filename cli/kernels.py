@@ -264,13 +264,13 @@ def _open_device(profile_name: str | None, lacking: bool = False) -> bool:
 
     `lacking`: the simulated device lacks every overload that we have a kernel for, so that all of them can be shown.
     """
+    from ..audit.model.selection import DeviceKind
     from ..audit.running.device import import_torch, open_device
-    from ..audit.selection import DeviceKind
 
     torch = import_torch()
     if torch.backends.mps.is_available():
         return open_device(DeviceKind.MPS, profile_name).simulated
-    from ..audit.surface.profiles import profile
+    from ..audit.releases.surface.profiles import profile
     from ..simulator import metal
     from ..simulator.device import loading as device
 

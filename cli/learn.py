@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..checkout import is_checkout
+from ..cache import is_checkout
 from ..errors import MpsmithError
 from .options import AsJson, Operators, values_of
 from .printing import print_json, say
 
 if TYPE_CHECKING:
-    from ..audit.calls.memory import Memory
-    from ..audit.learning.learning import OverloadToLearn, Progress
+    from ..audit.cases.calls.memory import Memory
+    from ..audit.cases.learning.learning import OverloadToLearn, Progress
 
 
 def learn(
@@ -40,11 +40,11 @@ def learn(
     What is remembered of another torch is used where the schema is the same, and learned anew where it is not.
     Ctrl-C keeps what was learned.
     """
-    from ..audit.calls.invocation import fingerprint
-    from ..audit.calls.memory import FOLDER, Memory
-    from ..audit.learning.learning import learn as learn_calls
-    from ..audit.surface import installed_surface
-    from ..torch_release import public_version
+    from ..audit.cases.calls.invocation import fingerprint
+    from ..audit.cases.calls.memory import FOLDER, Memory
+    from ..audit.cases.learning.learning import learn as learn_calls
+    from ..audit.releases.surface import installed_surface
+    from ..registry.torch_release import public_version
 
     if to is None and not is_checkout():
         raise MpsmithError("an installed mpsmith keeps its memory as it is; name a folder of your own with --to DIR")
@@ -108,8 +108,8 @@ class LearntCounts:
 
 
 def _targets(patterns: tuple[str, ...]) -> list[OverloadToLearn]:
-    from ..audit.learning.learning import OverloadToLearn
-    from ..audit.surface import installed_surface
+    from ..audit.cases.learning.learning import OverloadToLearn
+    from ..audit.releases.surface import installed_surface
 
     surface = installed_surface()
     overloads = [o for o in surface.overloads if o.reachable]

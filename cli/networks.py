@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..audit.selection import DeviceKind
+from ..audit.model.selection import DeviceKind
 from .options import AsJson, Profile, values_of
 from .printing import print_json, say
 
 if TYPE_CHECKING:
-    from ..networks.observation import Mode, Observation
+    from ..tracing.networks.observation import Mode, Observation
 
 
 def networks(
@@ -59,7 +59,7 @@ def networks(
 
     Stopped, it goes on where it was. Networks of libraries that are not installed are named, and not counted.
     """
-    from ..networks import catalog
+    from ..tracing.networks import catalog
 
     if listed:
         _list(as_json)
@@ -67,9 +67,9 @@ def networks(
     own = [catalog.of_user(builder) for builder in model or ()]
     chosen = (*(catalog.chosen(names or ()) if names or not own else ()), *own)
     _check_release(torch)
-    from ..networks import json_form, running, text
-    from ..networks import markdown as page
-    from ..networks.standing import standings
+    from ..tracing.networks import json_form, running, text
+    from ..tracing.networks import markdown as page
+    from ..tracing.networks.standing import standings
     from ..tracing.summary import finished_kernels
 
     asked = running.Asked(chosen, _modes(modes), device, profile, workers, timeout, int(memory_limit * 2**30), fresh)
@@ -96,9 +96,8 @@ def _tell(observation: Observation, left: int) -> None:
 
 
 def _modes(given: list[str] | None) -> tuple[Mode, ...]:
-    from ..errors import MpsmithError
-    from ..near_names import near
-    from ..networks.observation import Mode
+    from ..errors import MpsmithError, near
+    from ..tracing.networks.observation import Mode
 
     found = []
     for name in values_of(given, "--modes"):
@@ -116,7 +115,7 @@ def _check_release(release: str | None) -> None:
 
 
 def _list(as_json: bool) -> None:
-    from ..networks.catalog import NETWORKS
+    from ..tracing.networks.catalog import NETWORKS
 
     if as_json:
         print_json([{"name": each.name, "title": each.title, "library": each.library or "torch"} for each in NETWORKS])

@@ -190,7 +190,7 @@ def synced(store: Path, registry: Path | None = None, *, replace_newer: bool = F
 
 
 def _status(word: str) -> Status:
-    from ..near_names import near
+    from ..errors import near
     from ..registry.model import Status
     from ..registry.problems import RegistryError
 
@@ -201,7 +201,7 @@ def _status(word: str) -> Status:
 
 
 def _human_fields(names: Sequence[str]) -> list[str]:
-    from ..near_names import near
+    from ..errors import near
     from ..registry.model import HUMAN_FIELDS
     from ..registry.problems import RegistryError
 

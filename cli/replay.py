@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..audit.compiled.verdicts import CompiledOutcome
-    from ..audit.launches import LaunchesByOverload
+    from ..audit.model.launches import LaunchesByOverload
     from ..audit.running.replay import Replayed
 
 

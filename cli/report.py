@@ -17,9 +17,9 @@ from .options import DEFAULT_STORE, Operators, StorePath, values_of
 if TYPE_CHECKING:
     from ..audit.findings.results import AuditSummary, RegistryStatus
     from ..audit.findings.store import Run, Store, StoredCase
-    from ..audit.verdicts import CaseVerdict, OverloadVerdict
-    from ..evidence.device_reports import ShownDevices
+    from ..audit.model.verdicts import CaseVerdict, OverloadVerdict
     from ..reports.case_list import RuleOf
+    from ..reports.evidence.device_reports import ShownDevices
 
 PUBLISHED = Path("reports/published")
 
@@ -106,7 +106,7 @@ def report(
 ) -> None:
     """Show what an audit found. With filters, list the overloads or the cases that match."""
     from ..audit.findings.store import Store
-    from ..audit.verdicts import CaseVerdict, OverloadVerdict
+    from ..audit.model.verdicts import CaseVerdict, OverloadVerdict
 
     form = _form(form, as_json)
     if site is not None:
@@ -202,10 +202,10 @@ def _write_site(
 
 def _devices() -> ShownDevices:
     """What the evidence beside the registry says. A site without it is better than none."""
-    from ..evidence.adding import added_evidence
-    from ..evidence.device_reports import ShownDevices, shown_devices
-    from ..evidence.errors import EvidenceError
-    from ..evidence.folder import evidence_folder
+    from ..reports.evidence.adding import added_evidence
+    from ..reports.evidence.device_reports import ShownDevices, shown_devices
+    from ..reports.evidence.errors import EvidenceError
+    from ..reports.evidence.folder import evidence_folder
 
     try:
         return shown_devices(added_evidence(evidence_folder()))
@@ -291,7 +291,7 @@ def _cases(
     *,
     only_unexplained: bool,
 ) -> Iterator[StoredCase]:
-    from ..audit.verdicts import CaseVerdict
+    from ..audit.model.verdicts import CaseVerdict
     from ..reports.case_list import select_cases
 
     found = select_cases(store, run, verdicts, ops, dtypes)

@@ -50,7 +50,7 @@ def scaffold(
     as_json: AsJson = False,
 ) -> None:
     """Generate a kernel's files and tests; what you wrote between the marks stays when you run it again."""
-    from ..near_names import near
+    from ..errors import near
     from ..registry.folder import registry_folder
     from ..registry.problems import shown
     from ..scaffold.errors import ScaffoldError

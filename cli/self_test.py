@@ -41,8 +41,7 @@ def self_test(
     """
     from ..audit.self_test import Asked
     from ..audit.self_test import self_test as run
-    from ..cache import cache_folder
-    from ..fingerprint import fingerprint, fingerprint_of_code
+    from ..cache import cache_folder, fingerprint, fingerprint_of_code
 
     chosen = random.SystemRandom().randrange(1_000_000) if seed is None else seed
     asked = Asked(faults, chosen, values_of(classes, "--classes"), workers)

@@ -16,8 +16,8 @@ from .printing import counted, print_json, say
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..audit.wheel.kernel_arguments import ArgumentsDiff
-    from ..audit.wheel.shipped import ShippedLibrary
+    from ..audit.releases.wheel.kernel_arguments import ArgumentsDiff
+    from ..audit.releases.wheel.shipped import ShippedLibrary
     from ..registry.found_wrong import FoundWrong
 
 app = typer.Typer(help="The compiled Metal kernels that a macOS release of torch ships.", no_args_is_help=True)
@@ -52,13 +52,13 @@ def list_kernels(
     as_json: AsJson = False,
 ) -> None:
     """The libraries of a release, or the kernels of a name or an operator: code size, hash and versions."""
-    from ..audit.wheel.kernel_families import known_families
+    from ..audit.releases.wheel.kernel_families import known_families
 
     operators = values_of(ops, "--ops")
     with _named(torch, wheel, wheel_url, library) as found:
         names = _selected(found.file.names, patterns or (), operators)
         if as_json:
-            from ..audit.wheel.kernel_json import library_json
+            from ..audit.releases.wheel.kernel_json import library_json
 
             print_json(library_json(found, names, known_families()))
         else:
@@ -78,12 +78,12 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """What a kernel's code says of its arguments: names, types, layouts of structs, access, threads."""
-    from ..audit.wheel.kernel_families import known_families
+    from ..audit.releases.wheel.kernel_families import known_families
 
     with _named(torch, wheel, wheel_url, library) as found:
         (name,) = _selected(found.file.names, [escape(kernel)], ())
         if as_json:
-            from ..audit.wheel.kernel_json import signature_json
+            from ..audit.releases.wheel.kernel_json import signature_json
 
             print_json(signature_json(found, name, known_families()))
         else:
@@ -105,8 +105,8 @@ def diff(
     as_json: AsJson = False,
 ) -> None:
     """What changed between two releases: kernels that came, went or have other code; dtypes that operators gained."""
-    from ..audit.wheel.kernel_diff import compare_kernels
-    from ..audit.wheel.kernel_families import known_families
+    from ..audit.releases.wheel.kernel_diff import compare_kernels
+    from ..audit.releases.wheel.kernel_families import known_families
 
     operators = values_of(ops, "--ops")
     with _either(before, library) as old, _either(after, library) as new:
@@ -117,7 +117,7 @@ def diff(
         changes = compare_kernels(was, is_now, known_families())
         compared = _compared(old, new, changes.names("changed")) if arguments else None
         if as_json:
-            from ..audit.wheel.kernel_json import diff_json
+            from ..audit.releases.wheel.kernel_json import diff_json
 
             print_json(diff_json(old, new, changes, compared))
         else:
@@ -178,12 +178,12 @@ def wrong(
     as_json: AsJson = False,
 ) -> None:
     """Launch a release's kernels for the wrong results that are known of them: wrong, with which bits, or right."""
+    from ..audit.releases.surface.native_functions import installed_release
+    from ..audit.releases.wheel.shipped import full_release, shipped_library
     from ..audit.running.found import launch_found
     from ..audit.shipped.found_results import FoundResult
-    from ..audit.surface.native_functions import installed_release
-    from ..audit.wheel.shipped import full_release, shipped_library
     from ..registry import found_wrong, known_wrong
-    from ..torch_release import public_version
+    from ..registry.torch_release import public_version
     from .shipped_text import found_line
 
     release = full_release(torch or public_version(installed_release()))
@@ -211,8 +211,7 @@ def wrong(
 
 
 def _findings(known: dict[str, FoundWrong], names: Sequence[str]) -> dict[str, FoundWrong]:
-    from ..errors import MpsmithError
-    from ..near_names import near
+    from ..errors import MpsmithError, near
 
     unknown = next((name for name in names if name not in known), None)
     if unknown is not None:
@@ -224,7 +223,7 @@ def _compared(old: ShippedLibrary, new: ShippedLibrary, names: Sequence[str]) ->
     from rich.console import Console
     from rich.progress import track
 
-    from ..audit.wheel.kernel_arguments import compare_arguments
+    from ..audit.releases.wheel.kernel_arguments import compare_arguments
 
     terminal = Console(stderr=True)
     watched = track(names, description="comparing arguments", console=terminal, disable=not terminal.is_terminal)
@@ -234,8 +233,8 @@ def _compared(old: ShippedLibrary, new: ShippedLibrary, names: Sequence[str]) ->
 def _named(
     torch: str | None, wheel: Path | None, url: str | None, section: str | None
 ) -> AbstractContextManager[ShippedLibrary]:
-    from ..audit.surface.native_functions import installed_release
-    from ..audit.wheel.shipped import named_library
+    from ..audit.releases.surface.native_functions import installed_release
+    from ..audit.releases.wheel.shipped import named_library
 
     if torch is None and wheel is None and url is None:
         torch = installed_release()
@@ -252,8 +251,8 @@ def _either(name: str, section: str | None) -> AbstractContextManager[ShippedLib
 
 def _announce(release: str, section: str | None) -> None:
     """Say what is going to take a while, the first time that a release is asked for."""
-    from ..audit.wheel.fetch import cached_wheel
-    from ..audit.wheel.shipped import cached_library, full_release
+    from ..audit.releases.wheel.fetch import cached_wheel
+    from ..audit.releases.wheel.shipped import cached_library, full_release
 
     if cached_library(release, section) is None:
         name = full_release(release)
@@ -265,9 +264,8 @@ def _selected(names: Sequence[str], patterns: Sequence[str], operators: Sequence
     """The kernels that any pattern matches and that belong to any of the operators; all where neither is given."""
     from fnmatch import filter as matching
 
-    from ..audit.wheel.kernel_families import known_families
-    from ..errors import MpsmithError
-    from ..near_names import near
+    from ..audit.releases.wheel.kernel_families import known_families
+    from ..errors import MpsmithError, near
 
     chosen = list(dict.fromkeys(names))
     if patterns:

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from tabulate import tabulate
 
+from ..audit.releases.wheel.kernel_arguments import ArgumentsDiff, access_of, members, signature_of
+from ..audit.releases.wheel.kernel_diff import KernelDiff
+from ..audit.releases.wheel.kernel_families import KernelFamilies
+from ..audit.releases.wheel.shipped import ShippedLibrary
 from ..audit.shipped.found_results import FoundResult
-from ..audit.wheel.kernel_arguments import ArgumentsDiff, access_of, members, signature_of
-from ..audit.wheel.kernel_diff import KernelDiff
-from ..audit.wheel.kernel_families import KernelFamilies
-from ..audit.wheel.shipped import ShippedLibrary
 from .printing import counted
 
 _KINDS = {"came": "new", "went": "gone", "changed": "other code", "same": "the same"}

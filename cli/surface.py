@@ -12,7 +12,7 @@ from .printing import print_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..audit.surface import Overload, Surface
+    from ..audit.releases.surface import Overload, Surface
 
 
 def surface(
@@ -31,7 +31,7 @@ def surface(
     as_json: AsJson = False,
 ) -> None:
     """Show how the operators of the installed torch dispatch on mps: native, composite, falling back or missing."""
-    from ..audit.surface import installed_surface
+    from ..audit.releases.surface import installed_surface
 
     found = installed_surface()
     if check:
@@ -50,8 +50,8 @@ def surface(
 
 def _selected(surface: Surface, patterns: Sequence[str], imports: Sequence[str]) -> list[Overload]:
     """Overloads of aten from the surface; those of other namespaces from the dispatcher, once they are imported."""
-    from ..audit.surface import dispatcher_surface
-    from ..audit.surface.name_patterns import select_overloads
+    from ..audit.releases.surface import dispatcher_surface
+    from ..audit.releases.surface.name_patterns import select_overloads
 
     _import(imports)
     elsewhere = [pattern for pattern in patterns if "::" in pattern and not pattern.startswith("aten::")]
@@ -73,7 +73,7 @@ def _import(packages: Sequence[str]) -> None:
 
 
 def _is_gap(overload: Overload) -> bool:
-    from ..audit.surface import Dispatch
+    from ..audit.releases.surface import Dispatch
 
     gaps = (Dispatch.MISSING, Dispatch.ALWAYS_FALLS_BACK)
     return overload.dispatch in gaps and overload.reachable
@@ -96,7 +96,7 @@ def _print_counts(surface: Surface) -> None:
 def _print_overloads(overloads: Sequence[Overload]) -> None:
     from tabulate import tabulate
 
-    from ..audit.surface import Unreachable
+    from ..audit.releases.surface import Unreachable
 
     rows = [
         (
@@ -111,7 +111,7 @@ def _print_overloads(overloads: Sequence[Overload]) -> None:
 
 
 def _print_json(surface: Surface, overloads: Sequence[Overload]) -> None:
-    from ..audit.surface.json_form import to_json
+    from ..audit.releases.surface.json_form import to_json
 
     report = {
         "release": surface.release,
@@ -125,7 +125,7 @@ def _print_json(surface: Surface, overloads: Sequence[Overload]) -> None:
 def _check(surface: Surface, as_json: bool) -> None:
     from dataclasses import asdict
 
-    from ..audit.surface import check_against_dispatcher
+    from ..audit.releases.surface import check_against_dispatcher
     from ..errors import MpsmithError
 
     if not _has_mps():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..audit.selection import DeviceKind
+from ..audit.model.selection import DeviceKind
 from ..errors import MpsmithError
 from .ending import readers_may_go
 from .options import AsJson, Profile, values_of

@@ -13,10 +13,10 @@ from typing import get_args
 
 from pydantic import ValidationError
 
-from ..torch_release import public_version
 from .files import load, merged_devices, merged_fields, replace_entries
 from .model import CompiledWord, Device, Measured, data_of, in_dtype_order
 from .problems import RegistryError
+from .torch_release import public_version
 from .validation import described
 from .writing import exclusive, writable_folder
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from pydantic import ValidationError
 
-from ..near_names import near
+from ..errors import near
 from .edits import with_entries
 from .folder import PACKAGED, VARIABLE, file_name, registry_files, registry_folder
 from .model import DEVICES, Device, Entry, Evidence, Status, data_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ..checkout import is_checkout
+from ..cache import is_checkout
 
 PACKAGED = Path(__file__).parent / "operators"
 VARIABLE = "MPSMITH_REGISTRY"

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, StringConstraints, Tag, model_validator
 from typing_extensions import TypeAliasType
 
-from ..near_names import near
+from ..errors import near
 
 Form = Literal["functional", "out", "in-place", "backward"]
 Fill = Literal["randn", "rand", "arange", "zeros", "ones", "integers", "permutation", "well conditioned"]

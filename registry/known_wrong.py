@@ -1,7 +1,7 @@
 """The known-wrong corpus: what users reported of operators on mps, as cases that an audit runs before any other.
 
 The files `known_wrong/*.yaml` hold one entry a report, its key the number of the issue in pytorch/pytorch. A case is
-data (`known_case`), so that whoever can write YAML can add one; `audit.sources.known_wrong` makes the calls.
+data (`known_case`), so that whoever can write YAML can add one; `audit.cases.sources.known_wrong` makes the calls.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
-from ..near_names import near
-from ..torch_release import is_older
+from ..errors import near
 from .folder import PACKAGED as PACKAGED_REGISTRY
 from .folder import VARIABLE, folder_asked_for, registry_files
 from .known_case import INTEGER, KnownCase, Part, TensorInput, View
 from .model import OverloadName, Release, Text
 from .parsing import Block, parse, read_text
 from .problems import Problem, RegistryError, error_of, shown
+from .torch_release import is_older
 from .validation import described
 
 FOLDER_NAME = "known_wrong"

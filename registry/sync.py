@@ -20,11 +20,11 @@ from typing import Literal, get_args
 
 from pydantic import ValidationError
 
-from ..torch_release import is_older, public_version
 from .drift import StatusDrift, drift_of
 from .files import load, merged_devices, merged_fields, replace_entries
 from .model import DEVICES, Breakage, Device, DtypeVerdict, Entry, Measured, Verdict, data_of, in_dtype_order
 from .problems import RegistryError
+from .torch_release import is_older, public_version
 from .validation import described
 from .writing import exclusive, writable_folder
 

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from ..near_names import near
+from ..errors import near
 from . import kernel_index
 from .model import Entry, Evidence, Measured
 from .parsing import Block, Plain

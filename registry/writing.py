@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ..checkout import is_checkout
+from ..cache import is_checkout
 from .folder import LOCAL, PACKAGED, VARIABLE, registry_files, registry_folder
 from .problems import RegistryError, shown
 

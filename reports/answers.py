@@ -8,7 +8,7 @@ from typing import Any
 
 from ..audit.findings.known_reports import ReportStanding, UpstreamStanding
 from ..audit.findings.results import OperatorSummary, OverloadSummary
-from ..audit.verdicts import CaseVerdict, OverloadVerdict
+from ..audit.model.verdicts import CaseVerdict, OverloadVerdict
 from .release_history import OperatorReleases, ReleaseHistory
 from .tables import shortened
 from .wording import GRADE_MEANING

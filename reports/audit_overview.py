@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup, escape
 
 from ..audit.findings.results import AuditSummary
-from ..audit.verdicts import OverloadVerdict
+from ..audit.model.verdicts import OverloadVerdict
 from .charts import Chart, charts
 from .look import as_code
 from .wording import completeness, key_figures, surface_note

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ..audit.findings.attribution import SourceEntry
 from ..audit.findings.store import Run, Store, StoredCase, StoredGroup
-from ..audit.verdicts import CaseVerdict
-from ..errors import MpsmithError
-from ..near_names import near
+from ..audit.model.verdicts import CaseVerdict
+from ..errors import MpsmithError, near
 
 COLUMNS = (
     "case",

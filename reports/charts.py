@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from ..audit.findings.results import FAULTS, AuditSummary, count_verdicts
-from ..audit.verdicts import OverloadVerdict
+from ..audit.model.verdicts import OverloadVerdict
 from .wording import LETTERS
 
 WIDTH = 1000  # of the drawing's own coordinates; the page stretches it

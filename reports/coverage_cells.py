@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..audit.coverage.history import ReleaseCounts
-from ..audit.coverage.table import DtypesByStage, OperatorRow
+from ..audit.releases.coverage.history import ReleaseCounts
+from ..audit.releases.coverage.table import DtypesByStage, OperatorRow
 from .tables import SHORT_DTYPES
 
 OPERATOR_TITLES = (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from ..audit.coverage.history import ReleaseCounts
+from ..audit.releases.coverage.history import ReleaseCounts
 
 WIDTH, HEIGHT = 960, 420
 LEFT, RIGHT, TOP, BOTTOM = 60, 170, 40, 60

@@ -8,11 +8,11 @@ from functools import cache
 
 from markupsafe import Markup
 
-from ..audit.coverage import ReleaseCoverage, from_data
-from ..audit.coverage.history import ReleaseCounts, history
-from ..audit.coverage.table import AuditVerdicts, OperatorRow, Standing, operator_rows
 from ..audit.findings.results import AuditSummary, RegistryStatus
 from ..audit.releases import data as release_data
+from ..audit.releases.coverage import ReleaseCoverage, from_data
+from ..audit.releases.coverage.history import ReleaseCounts, history
+from ..audit.releases.coverage.table import AuditVerdicts, OperatorRow, Standing, operator_rows
 from ..errors import MpsmithError
 from .coverage_cells import HISTORY_TITLES, OPERATOR_TITLES, history_cells, operator_cells
 from .coverage_chart import history_svg

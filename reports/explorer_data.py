@@ -22,7 +22,7 @@ from ..audit.findings.results import (
     OverloadSummary,
     RegistryStatus,
 )
-from ..audit.verdicts import CASE_SEVERITY, CaseVerdict, Grade, OverloadVerdict
+from ..audit.model.verdicts import CASE_SEVERITY, CaseVerdict, Grade, OverloadVerdict
 from . import compiled_tables
 from .charts import style_of
 from .operator_facts import OperatorFacts, reasons_of

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ..audit.shipped.found_results import FoundResult
 from ..registry.found_wrong import FoundWrong
 from ..registry.known_wrong import KnownReport
-from ..torch_release import is_older
+from ..registry.torch_release import is_older
 from .found_script import call_text, script_of
 
 STANDING = {

@@ -16,9 +16,9 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from .._version import __version__
+from .. import __version__
 from ..audit.findings.results import AuditSummary
-from ..audit.verdicts import OverloadVerdict
+from ..audit.model.verdicts import OverloadVerdict
 from ..errors import MpsmithError
 
 FORMAT: Literal["mpsmith-report"] = "mpsmith-report"

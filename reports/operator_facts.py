@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..audit.findings.known_reports import ReportStanding
 from ..audit.findings.overload_verdict import SEVERITY
 from ..audit.findings.results import AuditSummary, OverloadSummary
-from ..audit.verdicts import OverloadVerdict
+from ..audit.model.verdicts import OverloadVerdict
 from .answers import Answers, answers, works_in_part
 from .release_history import ReleaseHistory
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .._version import __version__
+from .. import __version__
 from .look import environment, source
 
 # The first is needed before anything is drawn: it knows the theme.

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from ..audit.coverage.table import Standing, standings
 from ..audit.findings.results import AuditSummary
 from ..audit.releases import data as release_data
-from ..audit.surface.native_functions import functional_name
+from ..audit.releases.coverage.table import Standing, standings
+from ..audit.releases.surface.native_functions import functional_name
 from ..errors import MpsmithError
 
 WITH_KERNEL = (Standing.NATIVE, Standing.PARTLY_NATIVE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from ..audit.findings.results import AuditSummary
-from ..audit.wheel.kernel_families import known_families
+from ..audit.releases.wheel.kernel_families import known_families
 from .tables import UNEXPLAINED, Cell, Table, number_of, shortened
 from .wording import marked
 

@@ -16,8 +16,8 @@ from ..audit.findings.results import (
     Unattributed,
     count_verdicts,
 )
-from ..audit.selection import DTYPES
-from ..audit.verdicts import CASE_SEVERITY, CaseVerdict, OverloadVerdict
+from ..audit.model.selection import DTYPES
+from ..audit.model.verdicts import CASE_SEVERITY, CaseVerdict, OverloadVerdict
 from .wording import GRADE_MEANING, LETTERS, MEANING, PARTLY_BROKEN, completeness, graded, marked, settings_text
 
 Cell = str | int

@@ -8,7 +8,7 @@ from dataclasses import replace
 from tabulate import tabulate
 
 from ..audit.findings.results import AuditSummary
-from ..audit.verdicts import OverloadVerdict
+from ..audit.model.verdicts import OverloadVerdict
 from . import compiled_tables, module_tables, shipped_tables, tables
 from .tables import Cell, Table
 from .wording import LETTERS, duration_text, key_figures, simulated_note, subtitle, surface_note, title

@@ -8,7 +8,7 @@ from typing import Any
 from ..audit.compiled.verdicts import SEVERITY as COMPILED_SEVERITY
 from ..audit.findings.known_reports import in_words
 from ..audit.findings.results import AuditSummary, RunFacts
-from ..audit.verdicts import CaseVerdict, Grade, OverloadVerdict
+from ..audit.model.verdicts import CaseVerdict, Grade, OverloadVerdict
 
 SIMULATED_NOTE = (
     "The mps device was SIMULATED: its kernels run on the CPU. What is shown says how operators are dispatched, "

@@ -19,24 +19,23 @@ from typing import Any
 
 import torch
 
-from ..audit.calls.invocation import SchemaCall
-from ..audit.cases import Case, make_cases
-from ..audit.group import GroupKey
+from ..audit.cases.calls.invocation import SchemaCall
+from ..audit.cases.sources.errors import ErrorSource
+from ..audit.cases.sources.forms import FormSource
+from ..audit.cases.sources.layouts import LAYOUTS, LayoutSource, in_layout
+from ..audit.cases.sources.opinfo import OpInfoSource
+from ..audit.cases.sources.special_values import SpecialValueSource
 from ..audit.judging.acceptance import judged
 from ..audit.judging.transfer import move
+from ..audit.model.case import Case, make_cases
+from ..audit.model.group import GroupKey
+from ..audit.model.selection import Samples
+from ..audit.model.tensors_in import leaves
+from ..audit.releases.surface.profiles import profile
 from ..audit.running.device import AuditedDevice, device_of_this_process
-from ..audit.selection import Samples
-from ..audit.sources.errors import ErrorSource
-from ..audit.sources.forms import FormSource
-from ..audit.sources.layouts import LAYOUTS, LayoutSource, in_layout
-from ..audit.sources.opinfo import OpInfoSource
-from ..audit.sources.special_values import SpecialValueSource
-from ..audit.surface.profiles import profile
-from ..audit.tree import leaves
 from ..simulator.device import loading
 from .conformance_inputs import dimensions_of, elements_of, redrawn, runs_on_cpu, shapes_of, with_a_dimension_more
-from .operators.known_calls import DTYPES as DTYPES
-from .operators.known_calls import known_calls
+from .operators.known_calls import DTYPES, known_calls
 
 NOT_WRITTEN = "is not written yet"
 SEED = 20230524

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import torch
 
-from ..audit.cases import Case, described
 from ..audit.judging.acceptance import judged
+from ..audit.model.case import Case, described
 from ..kernels.verification.source import calls_of, cases_of, remembered_calls
 from .conformance import SEED, device
 

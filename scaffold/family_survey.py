@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ..fingerprint import fingerprint, fingerprint_of_code
+from ..cache import fingerprint, fingerprint_of_code
 from ..kernels.runtime import catalog
 from ..kernels.verification.evidence import source_digest
 from .errors import NothingToPatchError, ScaffoldError, ToolchainError

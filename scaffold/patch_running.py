@@ -24,7 +24,7 @@ from .building.subject import SETUP
 from .errors import ScaffoldError
 
 if TYPE_CHECKING:
-    from ..audit.cases import Case
+    from ..audit.model.case import Case
     from .targets.upstream.family import FamilyPatch
 
 _YAML = "native_functions.yaml"
@@ -84,7 +84,7 @@ def main(family: str, folder: Path, overloads: list[str]) -> PatchRun:
     """Build and compare in this process."""
     os.environ["MPSMITH_KERNELS"] = "off"
     os.environ.setdefault("PYTORCH_ENABLE_MPS_FALLBACK", "1")  # torch reads it while it is imported
-    from ..audit.surface.profiles import profile
+    from ..audit.releases.surface.profiles import profile
     from ..kernels.runtime import catalog
     from ..kernels.runtime.registration import use
     from ..simulator import metal
@@ -132,7 +132,7 @@ def _results(family: str, overloads: list[str], device: str) -> Iterator[tuple[s
     """What each case gives, by its name: tensors on the CPU, or the type of the error."""
     import torch
 
-    from ..audit.cases import Case
+    from ..audit.model.case import Case
     from ..kernels.verification.source import calls_of, cases_of, refused_calls
 
     operators = {f"aten::{overload.partition('.')[0]}" for overload in overloads}
@@ -152,9 +152,9 @@ def _results(family: str, overloads: list[str], device: str) -> Iterator[tuple[s
 def _result(case: Case, device: str) -> Any:
     import torch
 
-    from ..audit.cases import seed_generators
     from ..audit.judging.execution import execute, gradients
     from ..audit.judging.transfer import move
+    from ..audit.model.case import seed_generators
 
     inputs = move(case.args, case.kwargs, device, case.on_host)
     seed_generators(0, "one patch")

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torchgen.model import Argument, BaseTy, BaseType, ListType, OptionalType
 
-from ..audit.calls.invocation import overload_of
+from ..audit.cases.calls.invocation import overload_of
 from .errors import ScaffoldError
 from .launches.buffers import BoundBuffer
 from .launches.elements import METAL_ELEMENTS

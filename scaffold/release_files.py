@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..audit.surface import native_functions
-from ..audit.wheel.fetch import require_version
+from ..audit.releases.surface import native_functions
+from ..audit.releases.wheel.fetch import require_version
 from ..cache import cache_folder
-from ..torch_release import base_version
+from ..registry.torch_release import base_version
 from .errors import ToolchainError
 
 NATIVE_FUNCTIONS = Path("torchgen/packaged/ATen/native/native_functions.yaml")

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from ..audit.findings.results import AuditSummary, OverloadSummary
-from ..audit.verdicts import Grade
+from ..audit.model.verdicts import Grade
 from ..simulator.upstream.building import BuiltFile
 
 

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ..audit.selection import DeviceKind
+from ..audit.model.selection import DeviceKind
 from ..errors import MpsmithError
 
 VARIABLE = "MPSMITH_TRACE"

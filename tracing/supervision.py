@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..audit.selection import DeviceKind
+from ..audit.model.selection import DeviceKind
 from ..errors import MpsmithError
 from . import metal_log as metal_log_lines
 from .journal import read_folder

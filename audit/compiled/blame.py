@@ -15,14 +15,14 @@ from typing import Any
 
 import torch
 
-from ..cases import Case, seed_generators
 from ..judging.agreement import Comparison
 from ..judging.compare import Difference
 from ..judging.execution import Execution, execute, gradients
 from ..judging.judge import Recorder, Trial
 from ..judging.reference import WideRuns
 from ..judging.transfer import move
-from ..verdicts import CaseVerdict
+from ..model.case import Case, seed_generators
+from ..model.verdicts import CaseVerdict
 from .call import CompiledCall, traceable
 from .verdicts import Blame, CompiledOutcome
 

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..cases import Case
 from ..judging.judge import DEVICE
-from ..tree import leaves
+from ..model.case import Case
+from ..model.tensors_in import leaves
 
 
 class CompiledCall:

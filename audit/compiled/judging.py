@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...simulator import metal
-from ..cases import Case
 from ..judging.judge import Recorder, Trial
-from ..verdicts import CaseVerdict, Outcome
+from ..model.case import Case
+from ..model.verdicts import CaseVerdict, Outcome
 from .blame import blame_for
 from .call import CompiledCall
 from .lowering import Lowering, watching

@@ -22,7 +22,7 @@ from ...errors import MpsmithError, one_line
 from ...simulator.metal.includes import embed, include_folders
 from ...simulator.metal.library import compile_program
 from ...simulator.metal.modes import mode_from_environment
-from ..wheel.code_generator import GENERATOR, code_generator, version_of_checkout
+from ..releases.wheel.code_generator import GENERATOR, code_generator, version_of_checkout
 
 _PACKAGE = "torch._inductor.codegen"
 MODULE = f"{_PACKAGE}.mps"

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ..cases import Case, CaseSource
-from ..group import GroupKey
-from ..selection import Samples
+from ..model.case import Case, CaseSource
+from ..model.group import GroupKey
+from ..model.selection import Samples
 from .programs import PROGRAMS
 from .situation import FLOATING, Situation, numbers, one
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from ..verdicts import CaseVerdict, Outcome
+from ..model.verdicts import CaseVerdict, Outcome
 
 
 class CompiledVerdict(str, Enum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..verdicts import Outcome
+from ..model.verdicts import Outcome
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 

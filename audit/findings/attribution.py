@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from ..group import GroupKey
-from ..surface.overloads import Dispatch, Overload, Surface
+from ..model.group import GroupKey
+from ..releases.surface.overloads import Dispatch, Overload, Surface
 
 ALIAS_ANNOTATION = re.compile(r"\([a-z|]+!?(?:\s*->\s*[^)]*)?\)")
 TOP_LEVEL_COMMA = re.compile(r",\s*(?![^\[(]*[\])])")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...simulator.device.coverage_profile import CoverageProfile
-from ..surface import installed_surface
-from ..surface.overloads import Dispatch, Overload, Surface
-from ..surface.profiles import profile
+from ..releases.surface import installed_surface
+from ..releases.surface.overloads import Dispatch, Overload, Surface
+from ..releases.surface.profiles import profile
 from .store import Run
 
 

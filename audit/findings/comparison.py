@@ -7,8 +7,8 @@ from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from ..group import GroupKey
-from ..verdicts import CaseVerdict
+from ..model.group import GroupKey
+from ..model.verdicts import CaseVerdict
 from .store import BY_NAME, Run, Store, address_to_read, clear_errors
 
 

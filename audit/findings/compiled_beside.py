@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from ..compiled.verdicts import Blame, CompiledVerdict, worst_compiled
-from ..selection import DTYPES
-from ..verdicts import CaseVerdict, OverloadVerdict
+from ..model.selection import DTYPES
+from ..model.verdicts import CaseVerdict, OverloadVerdict
 from .compiled_measurements import compiled_measurements
 from .compiled_summary import CompiledFinding, summarize_compiled
 from .store import Run, Store

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ...errors import MpsmithError
-from ...torch_release import is_older, public_version
+from ...registry.torch_release import is_older, public_version
 from ..compiled.verdicts import CompiledVerdict, worst_compiled
 from .compiled_summary import operator_of
 from .store import Run, Store

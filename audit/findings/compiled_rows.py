@@ -7,8 +7,8 @@ import zlib
 from dataclasses import dataclass
 
 from ..compiled.verdicts import Blame, CompiledOutcome, CompiledVerdict, of_uncompiled
-from ..group import GroupKey
-from ..verdicts import Outcome
+from ..model.group import GroupKey
+from ..model.verdicts import Outcome
 
 # Written with the cases of a run under torch.compile; a case without a row ended its worker, or has no samples.
 SCHEMA = """

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from ..compiled.defects.signs import looks_like
 from ..compiled.verdicts import SEVERITY, Blame, CompiledVerdict, worst_compiled
-from ..group import DYNAMIC
+from ..model.group import DYNAMIC
 from .compiled_rows import StoredCompiledCase
 from .store import Run, Store
 

@@ -13,9 +13,9 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from ..group import GroupKey
-from ..surface.overloads import Overload, Surface
-from ..verdicts import CASE_SEVERITY, AtFault, CaseVerdict, Grade
+from ..model.group import GroupKey
+from ..model.verdicts import CASE_SEVERITY, AtFault, CaseVerdict, Grade
+from ..releases.surface.overloads import Overload, Surface
 from .alike import alike
 from .attribution import Attribution, Located, SourceEntry, is_named_after
 from .store import CaseCount, Store, StoredCase

@@ -12,9 +12,9 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..selection import is_narrowed
-from ..surface.overloads import Surface
-from ..verdicts import CASE_SEVERITY, CaseVerdict, Grade, strongest
+from ..model.selection import is_narrowed
+from ..model.verdicts import CASE_SEVERITY, CaseVerdict, Grade, strongest
+from ..releases.surface.overloads import Surface
 from .alike import NUMBER
 from .attribution import SourceEntry
 from .evidence import in_order_of_severity, lacks_kernel

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..selection import DTYPES
-from ..verdicts import CASE_SEVERITY
+from ..model.selection import DTYPES
+from ..model.verdicts import CASE_SEVERITY
 from .evidence import CaseReference, DtypeFindings, OverloadFindings, RunEvidence, in_order_of_severity
 from .results import FaultyOverload
 

@@ -13,9 +13,9 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 
-from ..group import GroupKey
-from ..surface.overloads import Surface
-from ..verdicts import Grade, strongest
+from ..model.group import GroupKey
+from ..model.verdicts import Grade, strongest
+from ..releases.surface.overloads import Surface
 from .attribution import SourceEntry
 from .shipped_evidence import GroupLaunches
 from .store import CaseCount

@@ -16,8 +16,8 @@ from typing import Any, cast
 from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict  # pydantic reads no other before Python 3.12
 
-from ..group import GroupKey
-from ..verdicts import CaseVerdict
+from ..model.group import GroupKey
+from ..model.verdicts import CaseVerdict
 from . import compiled_rows
 
 # Of each table, its columns beside the group's number.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ...registry.known_wrong import KnownReport
-from ..verdicts import CaseVerdict, Grade, strongest
+from ..model.verdicts import CaseVerdict, Grade, strongest
 from .attribution import SourceEntry
 
 # The sources whose cases are those of the corpus; the second holds the cases that need very much memory.

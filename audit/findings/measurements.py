@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ...registry.sync import Measurement
-from ..selection import is_narrowed
-from ..verdicts import Grade, OverloadVerdict
+from ..model.selection import is_narrowed
+from ..model.verdicts import Grade, OverloadVerdict
 from .audited_surface import audited_surface
 from .results import AuditSummary, OperatorSummary, OverloadSummary, RunVerdicts
 from .store import Store

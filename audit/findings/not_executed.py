@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from ..calls.memory import Memory, Remembered
-from ..verdicts import CaseVerdict
+from ..cases.calls.memory import Memory, Remembered
+from ..model.verdicts import CaseVerdict
 from .evidence import OVERLOADS_BY_NAME
 from .results import NotExecuted, OverloadSummary
 from .store import CaseCount, Run

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from ..surface.overloads import Dispatch
-from ..verdicts import CaseVerdict, OverloadVerdict
+from ..model.verdicts import CaseVerdict, OverloadVerdict
+from ..releases.surface.overloads import Dispatch
 
 Cases = Mapping[CaseVerdict, int]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import combinations
 
-from ..covering.pairs import (
+from ..cases.covering.pairs import (
     DTYPE,
     FORM,
     GRADIENT,
@@ -22,7 +22,7 @@ from ..covering.pairs import (
     Pair,
     pairs_of,
 )
-from ..group import GroupKey
+from ..model.group import GroupKey
 from .results import PairsSeen
 from .store import Covered
 

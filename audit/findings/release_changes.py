@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from ..verdicts import CaseVerdict, Grade
+from ..model.verdicts import CaseVerdict, Grade
 from .attribution import SourceEntry
 from .store import Run, Store, StoredCase
 from .wrong_kernels import BROKEN

@@ -11,10 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ...errors import MpsmithError
-from ...near_names import near
-from ..surface.overloads import Dispatch
-from ..verdicts import CaseVerdict, Grade, OverloadVerdict
+from ...errors import MpsmithError, near
+from ..model.verdicts import CaseVerdict, Grade, OverloadVerdict
+from ..releases.surface.overloads import Dispatch
 from .compiled_beside import CompiledBeside, CompiledLane
 from .evidence import CaseReference
 from .explanations import Explanation

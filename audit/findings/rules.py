@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from ..verdicts import CaseVerdict
+from ..model.verdicts import CaseVerdict
 
 HoldsOn = Literal["simulated", "real", "both"]
 
@@ -326,7 +326,7 @@ TORCH = (
     ),
 )
 
-# ---- what torch's mps kernels refuse, as its own list of expected failures says (audit/coverage/refusals.py)
+# ---- what torch's mps kernels refuse, as its own list of expected failures says (audit/releases/coverage/refusals.py)
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "bool")
 # In calls of this dtype another argument, or what is computed inside (eigenvalues), may be of one that is refused.

@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ..group import GroupKey
-from ..launches import Launches
-from ..surface.overloads import Surface
+from ..model.group import GroupKey
+from ..model.launches import Launches
+from ..releases.surface.overloads import Surface
 from .store import Run, Store
 
 LACKING = "the release has no kernel of the name that the convention asks for"

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import MpsmithError
+from ..cases.covering.pairs import Levels
 from ..compiled.verdicts import CompiledOutcome
-from ..covering.pairs import Levels
-from ..group import COMPILED_MODES, GroupKey
-from ..launches import Launches, LaunchesByOverload
-from ..selection import DTYPES
-from ..verdicts import COMPARED_ERRORS, AtFault, CaseVerdict, Firmness, Grade, Outcome, grade_of_device
+from ..model.group import COMPILED_MODES, GroupKey
+from ..model.launches import Launches, LaunchesByOverload
+from ..model.selection import DTYPES
+from ..model.verdicts import COMPARED_ERRORS, AtFault, CaseVerdict, Firmness, Grade, Outcome, grade_of_device
 from . import compiled_rows, group_rows
 from .compiled_rows import StoredCompiledCase
 from .group_rows import GroupRows

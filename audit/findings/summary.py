@@ -14,12 +14,12 @@ from functools import cache
 from typing import Any, TypeVar
 
 from ...registry import known_wrong
-from ..calls.memory import Memory
+from ..cases.calls.memory import Memory
 from ..compiled.verdicts import CompiledVerdict
-from ..selection import DTYPES
-from ..surface.overloads import Dispatch, Overload, Surface
-from ..surface.reachability import Unreachable
-from ..verdicts import CaseVerdict, Grade, OverloadVerdict, strongest, worst
+from ..model.selection import DTYPES
+from ..model.verdicts import CaseVerdict, Grade, OverloadVerdict, strongest, worst
+from ..releases.surface.overloads import Dispatch, Overload, Surface
+from ..releases.surface.reachability import Unreachable
 from .attribution import SourceEntry
 from .compiled_beside import beside, compiled_lane
 from .evidence import (

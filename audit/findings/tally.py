@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from ..verdicts import CASE_SEVERITY, CaseVerdict, Grade
+from ..model.verdicts import CASE_SEVERITY, CaseVerdict, Grade
 from .store import Run, Store
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ..verdicts import CASE_SEVERITY, CaseVerdict, Firmness, Grade, firmest
+from ..model.verdicts import CASE_SEVERITY, CaseVerdict, Firmness, Grade, firmest
 from .alike import alike
 from .attribution import SourceEntry
 from .store import Store, StoredCase

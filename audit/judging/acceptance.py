@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ..cases import Case
-from ..verdicts import CaseVerdict, Outcome
+from ..model.case import Case
+from ..model.verdicts import CaseVerdict, Outcome
 from .judge import Recorder, judge
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..cases import Case
+from ..model.case import Case
 from .arguments import Argument, Found, compare_arguments, compare_cotangents
 from .compare import Agreement, Difference, NoReference, Reference, compare, same_bits
 from .distributions import compare_draws

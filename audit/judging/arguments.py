@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ..cases import Case
+from ..model.case import Case
 from .compare import Difference, same_bits
 from .execution import Execution
 from .memory import steps, tensors_of

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..cases import Case
+from ..model.case import Case
 from .operator_name import operator_name
 from .turned import phases
 

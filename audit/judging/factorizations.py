@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..cases import Case
+from ..model.case import Case
 from .operator_name import operator_name
 
 # The norm of a difference, in units of size times norm times unit of the last place. LAPACK's tests allow 30 of half.

@@ -24,9 +24,9 @@ from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...errors import one_line
-from ..cases import UNINITIALISED, Case, described, seed_generators
-from ..tree import leaves, map_leaves
-from ..verdicts import AtFault, CaseVerdict, Outcome
+from ..model.case import UNINITIALISED, Case, described, seed_generators
+from ..model.tensors_in import leaves, map_leaves
+from ..model.verdicts import AtFault, CaseVerdict, Outcome
 from .agreement import Comparison
 from .compare import Difference
 from .execution import Execution

@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 
 from ...errors import one_line
-from ..cases import Case, seed_generators
-from ..tree import leaves
-from ..verdicts import COMPARED_ERRORS, CaseVerdict, Outcome
+from ..model.case import Case, seed_generators
+from ..model.tensors_in import leaves
+from ..model.verdicts import COMPARED_ERRORS, CaseVerdict, Outcome
 from .agreement import Comparison
 from .compare import Difference
 from .eigenvalues import order_of_outputs

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..cases import Case
-from ..tree import leaves
+from ..model.case import Case
+from ..model.tensors_in import leaves
 from .compare import Difference
 from .execution import Execution
 

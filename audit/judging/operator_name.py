@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..cases import Case
+from ..model.case import Case
 
 _NAME = re.compile(r"^(?:aten::)?(?:_foreach_)?(\w+?)_?(?:\.\w+)?$")
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch._ops import OpOverload
 
-from ..cases import Case
+from ..model.case import Case
 from .compare import Difference
 from .operator_name import operator_name
 

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..cases import Case
-from ..tree import leaves, map_leaves
+from ..model.case import Case
+from ..model.tensors_in import leaves, map_leaves
 from .execution import Execution, execute, gradients
 from .transfer import widened
 

@@ -13,8 +13,8 @@ import math
 import torch
 from torch import Tensor
 
-from ..cases import Case
-from ..tree import leaves
+from ..model.case import Case
+from ..model.tensors_in import leaves
 from .operator_name import operator_name
 
 ARITHMETIC = (

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..cases import Case
+from ..model.case import Case
 from .operator_name import operator_name
 
 # The operators that name elements by their index, and where their argument `dim` stands.

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..cases import Case
+from ..model.case import Case
 
 _EIGH = re.compile(r"_?linalg[._]eigh(\.\w+)?")
 _SVD = re.compile(r"_?linalg[._]svd(\.\w+)?")

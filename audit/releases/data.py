@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import MpsmithError
-from ...torch_release import base_version
+from ...registry.torch_release import base_version
 from . import change_points
 
 FOLDER = Path(__file__).parent

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..compiled.verdicts import CompiledOutcome, CompiledVerdict
-from ..group import COMPILED, DYNAMIC, GroupKey
-from ..selection import Settings, Shapes
-from ..verdicts import CaseVerdict, Outcome
+from ..model.group import COMPILED, DYNAMIC, GroupKey
+from ..model.selection import Settings, Shapes
+from ..model.verdicts import CaseVerdict, Outcome
 
 if TYPE_CHECKING:
-    from ..cases import Case, CaseSource
+    from ..model.case import Case, CaseSource
     from .device import AuditedDevice
 
 
@@ -53,7 +53,7 @@ def lay_over_codegen(release: str) -> None:
 
 def name_of_codegen(codegen: str) -> str:
     """The version of a code generator that is laid over: the release, or what a clone says it is."""
-    from ..wheel.code_generator import version_of_checkout
+    from ..releases.wheel.code_generator import version_of_checkout
 
     clone = Path(codegen)
     return version_of_checkout(clone) if clone.is_absolute() else codegen
@@ -94,7 +94,7 @@ def judged_compiled(
     """The verdict on one case of a group, with what this device cannot tell taken out. Raises nothing."""
     from ...errors import one_line
     from ..compiled.judging import compiled_call
-    from ..tree import leaves
+    from ..model.tensors_in import leaves
 
     case.skipped = case.skipped or device.cannot_run(leaves((case.args, case.kwargs)))
     label = f"{key.label}:{position}"

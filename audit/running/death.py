@@ -17,7 +17,7 @@ from pathlib import Path
 
 from pebble import ProcessExpired
 
-from .. import time_limit
+from ..model import time_limit
 
 LONGEST_WORDS = 300
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from ..._version import __version__
+from ... import __version__
 from ...errors import MpsmithError
 from ..judging.judge import Recorder
-from ..selection import DeviceKind
-from ..verdicts import CaseVerdict, Outcome
+from ..model.selection import DeviceKind
+from ..model.verdicts import CaseVerdict, Outcome
 
 OLDEST_TORCH = (2, 7)
 COMPRESSED_LAYOUTS = ("sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
@@ -78,7 +78,7 @@ def open_device(kind: DeviceKind, profile_name: str | None) -> AuditedDevice:
     from ...simulator import extensions, metal
     from ...simulator.device import loading as simulated_device
     from ..judging.fallbacks import CounterRecorder
-    from ..surface.profiles import profile
+    from ..releases.surface.profiles import profile
 
     simulated_profile = profile(profile_name)
     simulated_device.load(simulated_profile)

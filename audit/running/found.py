@@ -8,11 +8,11 @@ from pebble import ProcessExpired
 
 from ...registry.found_wrong import FoundWrong
 from ..findings.store import Store
-from ..selection import DeviceKind, Settings
+from ..model.selection import DeviceKind, Settings
+from ..model.verdicts import CaseVerdict, Grade
 from ..shipped.found_results import FoundResult
 from ..shipped.kernels import kernel_that_ran
 from ..shipped.releases import coverage_of
-from ..verdicts import CaseVerdict, Grade
 from . import worker
 from .death import death_of
 from .isolated import scratch_folder, worker_pool

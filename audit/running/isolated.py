@@ -16,10 +16,10 @@ from pebble import ProcessExpired, ProcessPool
 
 from ...errors import MpsmithError
 from ..findings.store import STRICT, Run, Store, StoredGroup
-from ..group import COMPILED_MODES, GroupKey
-from ..selection import Settings
+from ..model.group import COMPILED_MODES, GroupKey
+from ..model.selection import Settings
+from ..model.verdicts import CaseVerdict, Grade, Outcome
 from ..shipped.kernels import kernel_that_ran, note_deadly, note_slow
-from ..verdicts import CaseVerdict, Grade, Outcome
 from . import last_call, worker
 from .death import death_of
 from .look_budget import DeathBudget

@@ -18,11 +18,10 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from ...cache import cache_folder
-from ...fingerprint import fingerprint, fingerprint_of_code
+from ...cache import cache_folder, fingerprint, fingerprint_of_code
 from ...simulator.clang.cache import BuildCache
 from ..compiled.verdicts import CompiledOutcome, CompiledVerdict
-from ..selection import Settings
+from ..model.selection import Settings
 
 DAYS = 30
 SUFFIX = ".json"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ..verdicts import AtFault
+from ..model.verdicts import AtFault
 from .death import Death
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from ..findings.alike import alike
-from ..group import GroupKey
-from ..verdicts import CaseVerdict, Outcome
+from ..model.group import GroupKey
+from ..model.verdicts import CaseVerdict, Outcome
 
 # Of the cases of a group that say the same but for numbers, the first few are looked into.
 MOST_OF_A_KIND = 3

@@ -12,8 +12,8 @@ from pebble import ProcessExpired, ProcessPool
 
 from ..findings.module_rows import ModuleRow, ModuleStatus
 from ..findings.store import Run, Store
-from ..mps_module.probing import listed, probed
 from .death import at_risk, death_of
+from .mps_module.probing import listed, probed
 
 Result = TypeVar("Result")
 

@@ -18,10 +18,9 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from ...cache import cache_folder
-from ...checkout import PACKAGE
+from ...cache import PACKAGE, cache_folder
 from ...errors import MpsmithError
-from ..wheel.fetch import pip_problem, require_version
+from ..releases.wheel.fetch import pip_problem, require_version
 
 OPTION = "--release"
 # Written last: an environment without it was never finished.

@@ -11,7 +11,7 @@ from pebble import ProcessExpired
 
 from ...errors import MpsmithError
 from ..findings.store import Run, Store, StoredCase
-from ..selection import Settings
+from ..model.selection import Settings
 from . import worker
 from .death import Death, death_of
 from .isolated import scratch_folder, worker_pool

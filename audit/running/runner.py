@@ -19,8 +19,8 @@ from filelock import FileLock, Timeout
 
 from ...errors import MpsmithError
 from ..findings.store import STRICT, Run, Store, StoredGroup, StoreError
-from ..group import COMPILED_MODES, GroupKey
-from ..selection import Settings
+from ..model.group import COMPILED_MODES, GroupKey
+from ..model.selection import Settings
 from .isolated import isolated
 from .progress import AuditProgress, ProgressListener
 from .worker import AuditPlan

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import MpsmithError
-from ..verdicts import Grade, Outcome
+from ..model.verdicts import Grade, Outcome
 
 if TYPE_CHECKING:
     from .device import AuditedDevice

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 from unittest import SkipTest
 
 from ...errors import MpsmithError
-from .. import time_limit
 from ..findings.store import STRICT, Store
-from ..group import COMPILED_MODES, GroupKey
-from ..launches import count_case, grade_of_case, kernels_in
-from ..selection import Samples, Settings
+from ..model import time_limit
+from ..model.group import COMPILED_MODES, GroupKey
+from ..model.launches import count_case, grade_of_case, kernels_in
+from ..model.selection import Samples, Settings
+from ..model.verdicts import CaseVerdict, Grade, Outcome
 from ..shipped.kernels import slow_positions
-from ..verdicts import CaseVerdict, Grade, Outcome
 from . import last_call
 from .compiled import (
     ShownAlike,
@@ -47,12 +47,12 @@ from .upstream_source import UpstreamKernels, put_upstream
 from .worker_limits import end_with_parent, limit_memory
 
 if TYPE_CHECKING:
-    from ..cases import Case, CaseSource
+    from ..cases.covering.pruning import Chosen
     from ..compiled.verdicts import CompiledOutcome
-    from ..covering.pruning import Chosen
     from ..judging.execution import Execution
     from ..judging.judge import Trial
-    from ..launches import LaunchesByOverload
+    from ..model.case import Case, CaseSource
+    from ..model.launches import LaunchesByOverload
     from ..shipped.computing import Drained, GroupComputing
     from ..shipped.found_results import FoundResult
     from ..shipped.kernels import AuditedKernels
@@ -170,8 +170,8 @@ def _prepare(options: WorkerOptions) -> _Worker:
 
     import torch
 
-    from ..calls.references import register as register_references
-    from ..sources import case_sources
+    from ..cases.calls.references import register as register_references
+    from ..cases.sources import case_sources
     from .device import environment, open_device
 
     torch.set_num_threads(1)
@@ -202,15 +202,15 @@ def _put_shipped(options: WorkerOptions, device: AuditedDevice) -> AuditedKernel
         return None
     if not device.simulated:
         raise MpsmithError("--shipped is for the simulated device; a real one launches its own kernels")
+    from ..releases.wheel.shipped import shipped_library
     from ..shipped.computing import put_under_device
-    from ..wheel.shipped import shipped_library
 
     return put_under_device(shipped_library(release), release, options.scratch)
 
 
 def _refuse(release: str | None, device: AuditedDevice) -> None:
     """Let the simulated device refuse what a release refuses on a Mac, that of its own coverage for None."""
-    from ..coverage.refusals import refuse_as, refuse_as_profile
+    from ..releases.coverage.refusals import refuse_as, refuse_as_profile
 
     if release is not None and not device.simulated:
         raise MpsmithError("--refuse-dtypes-of is for the simulated device; a real one refuses what it refuses")
@@ -234,8 +234,8 @@ def _arm(faults: tuple[str, ...], device: AuditedDevice) -> None:
 
 def plan() -> AuditPlan:
     """All groups that the settings select, from every source."""
-    from ..cases import in_order_of_execution, is_wanted, select
-    from ..covering.quick_level import of_quick_level
+    from ..cases.covering.quick_level import of_quick_level
+    from ..model.case import in_order_of_execution, is_wanted, select
 
     worker = _started()
     settings = worker.options.settings
@@ -333,7 +333,7 @@ def look_at_death(task: Task) -> None:
 def replay(task: Task) -> Replay:
     """Execute one case and describe what both devices gave; the case is the only position of the task."""
     from ...simulator.shipped.interposition import paused
-    from ..cases import described
+    from ..model.case import described
 
     worker, case, label, computing = _only_case(task)
     if task.key.mode in COMPILED_MODES:
@@ -357,8 +357,8 @@ def replay(task: Task) -> Replay:
 
 def script(task: Task) -> str:
     """Shrink one case while it fails alike, and write it as a program that needs torch alone."""
-    from ..reproduction.script import script_of
-    from ..reproduction.shrinking import shrink
+    from .reproduction.script import script_of
+    from .reproduction.shrinking import shrink
 
     worker, case, label, computing = _only_case(task)
     if task.key.mode in COMPILED_MODES:
@@ -410,7 +410,7 @@ def _position(task: Task) -> int:
 
 def _computing(worker: _Worker, task: Task, chosen: Chosen) -> GroupComputing:
     """What computes the cases of a group: some of them go through shipped kernels, where there are any."""
-    from ..covering.pruning import elements
+    from ..cases.covering.pruning import elements
     from ..shipped.choice import positions_through_shipped
     from ..shipped.computing import GroupComputing
 
@@ -430,7 +430,7 @@ def _shown(execution: Execution | None) -> str:
 
 
 def _choose_cases(worker: _Worker, key: GroupKey) -> Chosen:
-    from ..covering.pruning import choose_cases
+    from ..cases.covering.pruning import choose_cases
 
     settings = worker.options.settings
     chosen = choose_cases(worker.sources[key.source], key, settings.samples, settings.seed)
@@ -467,8 +467,8 @@ def freeze_once(frozen: set[str], source: str) -> None:
 def _run_cases(
     worker: _Worker, task: Task, cases: list[tuple[int, Case]], marker: Marker, computing: GroupComputing
 ) -> int:
-    from ..cases import described
     from ..judging.witness import Witness
+    from ..model.case import described
 
     witness = Witness()
     of_group: LaunchesByOverload = {}
@@ -509,7 +509,7 @@ def _run_cases(
 
 def _run_compiled(worker: _Worker, task: Task, cases: list[tuple[int, Case]], marker: Marker) -> int:
     """The cases under torch.compile; what ran in them and what they call inside is for the other modes to say."""
-    from ..cases import described
+    from ..model.case import described
 
     for position, case in cases:
         _announce(marker, position, worker.options.settings.timeout)
@@ -566,7 +566,7 @@ def _judged(worker: _Worker, case: Case, label: str, **observers: Any) -> Outcom
     """The verdict on one case, with what this device cannot tell taken out; `observers` go to `judge`."""
     from ...errors import one_line
     from ..judging.judge import judge
-    from ..tree import leaves
+    from ..model.tensors_in import leaves
 
     case.skipped = case.skipped or worker.device.cannot_run(leaves((case.args, case.kwargs)))
     try:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pebble import ProcessPool
 
-from ..hash_seed import same_hashes
+from ..model.hash_seed import same_hashes
 
 
 @contextmanager

@@ -17,9 +17,9 @@ from ..findings.evidence import evidence_of
 from ..findings.explanations import explain
 from ..findings.faulty import at_fault
 from ..findings.store import Run, Store
+from ..model.selection import DeviceKind, Samples, Settings
+from ..model.verdicts import CaseVerdict
 from ..running.runner import run_audit
-from ..selection import DeviceKind, Samples, Settings
-from ..verdicts import CaseVerdict
 from .findings import SILENT, CaseName, FaultFinding, accusations, finding_of, line
 from .generator_process import generated
 from .planted import PlantedFault

@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 
 from ...simulator.device.faults import Fault, Term, clear, inject
-from ..calls.invocation import arguments_of, overload_of
-from ..calls.memory import Memory
-from ..description import describe
-from ..tree import leaves, map_leaves
+from ..cases.calls.invocation import arguments_of, overload_of
+from ..cases.calls.memory import Memory
+from ..model.description import describe
+from ..model.tensors_in import leaves, map_leaves
 from .classes import Scenario
 from .makers import MAKERS, Arguments
 from .observation import Raised, differs, execute

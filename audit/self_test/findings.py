@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from ..findings.results import FaultyOverload
 from ..findings.store import StoredCase
-from ..group import GroupKey
-from ..verdicts import CaseVerdict
+from ..model.group import GroupKey
+from ..model.verdicts import CaseVerdict
 from .planted import PlantedFault
 
 # What is no evidence against the device.

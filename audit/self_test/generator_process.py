@@ -57,10 +57,10 @@ def _check(class_names: Sequence[str] | None) -> None:
     import torch
 
     from ...simulator.device import kernel_plan
-    from ..coverage.refusals import refuse_as_profile
+    from ..model.selection import DeviceKind
+    from ..releases.coverage.refusals import refuse_as_profile
+    from ..releases.surface.profiles import profile
     from ..running.device import open_device
-    from ..selection import DeviceKind
-    from ..surface.profiles import profile
     from .classes import chosen
     from .demonstration import BaseCalls
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..judging.transfer import move
-from ..tree import leaves
+from ..model.tensors_in import leaves
 from .makers import Arguments
 
 

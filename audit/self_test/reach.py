@@ -13,19 +13,23 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...cache import cache_folder
-from ...fingerprint import fingerprint, fingerprint_of_code
+from ...cache import cache_folder, fingerprint, fingerprint_of_code
+from ..cases.sources import case_sources
 from ..findings.attribution import is_named_after
 from ..findings.store import Store
-from ..group import GroupKey
+from ..model.group import GroupKey
+from ..model.selection import DeviceKind, Samples, Settings
+from ..releases.surface.native_functions import installed_release
 from ..running.runner import run_audit
-from ..selection import DeviceKind, Samples, Settings
-from ..sources import case_sources
-from ..surface.native_functions import installed_release
 from .planted import PlantedFault
 
 # What decides which entries there are and what they call.
-DECIDED_BY = ("audit.calls", "audit.sources.opinfo", "audit.sources.modules", "audit.sources.schema")
+DECIDED_BY = (
+    "audit.cases.calls",
+    "audit.cases.sources.opinfo",
+    "audit.cases.sources.modules",
+    "audit.cases.sources.schema",
+)
 SOURCES = ("opinfo", "modules", "schema")
 # In turn, each for the entries that have no group in those before: some take no floating tensors.
 DTYPES = (("float32",), ("int64", "complex64", "bool"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ..calls.invocation import overload_of
+from ..cases.calls.invocation import overload_of
 from ..judging.randomness import draws
 
 FLAGS = ("bool",)

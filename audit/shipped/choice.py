@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from ..covering.pairs import DTYPE, GRADIENT, LAYOUT, OTHER_LAYOUTS, SHAPES, SIZE, VALUES, Level, Levels
-from ..selection import ShippedSamples
+from ..cases.covering.pairs import DTYPE, GRADIENT, LAYOUT, OTHER_LAYOUTS, SHAPES, SIZE, VALUES, Level, Levels
+from ..model.selection import ShippedSamples
 
 PER_LEVEL = 1
 # Elements of a case's inputs beyond which a GPU's kernel takes the host too long.

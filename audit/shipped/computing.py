@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ...simulator.device import loading as device
 from ...simulator.shipped import interposition
-from ..launches import Launches, LaunchesByOverload
+from ..model.launches import Launches, LaunchesByOverload
 from .computes import computes_values
 from .kernels import AuditedKernels
 

@@ -10,11 +10,11 @@ from torch import Tensor
 
 from ...registry.found_wrong import FoundWrong
 from ...simulator.shipped.interposition import paused
-from ..cases import Case, described
+from ..cases.sources.known_wrong import made
 from ..judging.judge import Recorder, Trial, judge
-from ..launches import grade_of_case, kernels_in
-from ..sources.known_wrong import made
-from ..verdicts import CaseVerdict, Grade, Outcome
+from ..model.case import Case, described
+from ..model.launches import grade_of_case, kernels_in
+from ..model.verdicts import CaseVerdict, Grade, Outcome
 from .computing import launches
 from .found_results import FoundResult, FurthestElement
 from .kernels import AuditedKernels

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..verdicts import CaseVerdict, Firmness, Grade
+from ..model.verdicts import CaseVerdict, Firmness, Grade
 
 
 @dataclass(frozen=True)

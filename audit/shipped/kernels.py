@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ...simulator.errors import SimulatorError
-from .. import time_limit
+from ..model import time_limit
 
 Size = tuple[int, int, int]
 

@@ -9,10 +9,10 @@ import sys
 from collections.abc import Callable
 
 from ...errors import MpsmithError
+from ...registry.torch_release import public_version
 from ...simulator.clang import installed as installed_compiler
-from ...torch_release import public_version
-from ..surface.native_functions import installed_release
-from ..wheel.shipped import cached_library, full_release, shipped_library
+from ..releases.surface.native_functions import installed_release
+from ..releases.wheel.shipped import cached_library, full_release, shipped_library
 
 NONE, AUTO = "none", "auto"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ...simulator.errors import SimulatorError
-from ..verdicts import CaseVerdict, Firmness, Grade, Outcome
+from ..model.verdicts import CaseVerdict, Firmness, Grade, Outcome
 from .kernels import AuditedKernels
 
 SEEDS = (1, 2, 3)

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ...audit.cases import Case
+from ...audit.model.case import Case
 from ..verification.calls import KernelCall
 from ..verification.inputs import values
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ...audit.cases import Case
+from ...audit.model.case import Case
 from ..verification.calls import REAL, KernelCall
 from ..verification.inputs import rounded_once, values
 

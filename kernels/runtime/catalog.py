@@ -13,8 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ...errors import MpsmithError
-from ...near_names import near
+from ...errors import MpsmithError, near
 from ...registry.kernel_index import KernelEntry, kernel_entries
 
 _PACKAGE = __package__.rpartition(".")[0]

@@ -12,13 +12,13 @@ from functools import partial
 
 import torch
 
-from ...audit.cases import Case, seed_generators
 from ...audit.judging.execution import Execution
 from ...audit.judging.judge import Trial
 from ...audit.judging.reference import WideRuns
 from ...audit.judging.transfer import WIDER
+from ...audit.model.case import Case, seed_generators
+from ...audit.model.verdicts import CaseVerdict, Outcome
 from ...audit.running.device import device_of_this_process
-from ...audit.verdicts import CaseVerdict, Outcome
 from ..runtime import catalog
 from ..runtime.registration import use
 from .calls import KernelCall

@@ -16,9 +16,9 @@ from ...audit.findings.explanations import Explanation
 from ...audit.findings.results import AuditSummary, OverloadSummary
 from ...audit.findings.store import Run, Store
 from ...audit.findings.summary import summarize
-from ...audit.selection import NARROWING
-from ...audit.surface.overloads import Dispatch
-from ...audit.verdicts import CaseVerdict
+from ...audit.model.selection import NARROWING
+from ...audit.model.verdicts import CaseVerdict
+from ...audit.releases.surface.overloads import Dispatch
 from ...errors import MpsmithError
 from ..runtime import catalog
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ...audit.cases import Case
+from ...audit.model.case import Case
 
 FLOATING = (torch.float32, torch.float16, torch.bfloat16)
 INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from ...audit.coverage import ReleaseCoverage
+from ...audit.releases.coverage import ReleaseCoverage
 from ..runtime import catalog
 from .source import calls_of
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import torch
 
-from ...audit.calls.invocation import SchemaCall, out_arguments
-from ...audit.cases import Case
+from ...audit.cases.calls.invocation import SchemaCall, out_arguments
+from ...audit.cases.sources.targets import Place, every_other_element, schema_case, transposed
 from ...audit.judging.transfer import move
-from ...audit.sources.targets import Place, every_other_element, schema_case, transposed
+from ...audit.model.case import Case
 
 PLACES: tuple[Place, ...] = (transposed, every_other_element)
 

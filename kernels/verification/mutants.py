@@ -234,8 +234,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="where the table goes; else it is printed")
     options = parser.parse_args(arguments)
     os.environ["MPSMITH_KERNELS"] = "off"
+    from ...audit.model.selection import DeviceKind
     from ...audit.running.device import open_device
-    from ...audit.selection import DeviceKind
     from ..runtime import catalog
     from ..runtime.registration import enable
 

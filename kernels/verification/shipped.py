@@ -70,9 +70,9 @@ def _in_a_process(work: Callable[..., list[Result]], families: Sequence[str], re
 
 
 def _theirs(families: Sequence[str], release: str) -> list[Accuracy]:
-    from ...audit.launches import grade_of_case
+    from ...audit.model.launches import grade_of_case
+    from ...audit.model.verdicts import Grade, Outcome
     from ...audit.shipped.computing import launches
-    from ...audit.verdicts import Grade, Outcome
 
     def by_shipped_kernels(outcome: Outcome) -> bool:
         return grade_of_case(launches(), outcome) is Grade.SHIPPED_KERNEL
@@ -129,8 +129,8 @@ def _is_answered(family: str, elements: int) -> bool:
     """Call a family's workload on mps; whether shipped kernels alone computed it."""
     import torch
 
+    from ...audit.model.tensors_in import map_leaves
     from ...audit.shipped.computing import launches
-    from ...audit.tree import map_leaves
 
     torch.manual_seed(0)
     work = workload_of(family)
@@ -148,10 +148,10 @@ def _open(release: str, scratch: Path) -> None:
     """The simulated device with the release's coverage and kernels, and none of ours, in this process."""
     os.environ["MPSMITH_KERNELS"] = "off"
     os.environ["PYTORCH_ENABLE_MPS_FALLBACK"] = "1"
+    from ...audit.model.selection import DeviceKind
+    from ...audit.releases.wheel.shipped import shipped_library
     from ...audit.running.device import open_device
-    from ...audit.selection import DeviceKind
     from ...audit.shipped.computing import put_under_device
-    from ...audit.wheel.shipped import shipped_library
 
     if not open_device(DeviceKind.SIMULATED, release).simulated:
         raise MpsmithError("--shipped is for the simulated device; a Mac has kernels of its own")

@@ -9,14 +9,14 @@ from itertools import chain
 
 import torch
 
-from ...audit.cases import Case, CaseSource
-from ...audit.group import GroupKey
-from ...audit.selection import Samples
-from ...audit.sources.derived import representative
-from ...audit.sources.layouts import LAYOUTS, Layout, expanded, in_every_layout
-from ...audit.sources.schema import SchemaSource
-from ...audit.sources.sizes import SizePlan, in_every_size
-from ...audit.sources.special_values import SPRINKLED, with_special_values
+from ...audit.cases.sources.derived import representative
+from ...audit.cases.sources.layouts import LAYOUTS, Layout, expanded, in_every_layout
+from ...audit.cases.sources.schema import SchemaSource
+from ...audit.cases.sources.sizes import SizePlan, in_every_size
+from ...audit.cases.sources.special_values import SPRINKLED, with_special_values
+from ...audit.model.case import Case, CaseSource
+from ...audit.model.group import GroupKey
+from ...audit.model.selection import Samples
 from ..runtime import catalog
 from ..runtime.registration import registered
 from .calls import KernelCall, RefusedCall

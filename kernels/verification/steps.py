@@ -13,8 +13,8 @@ from typing import Any
 import torch
 
 from ...audit.judging.fallbacks import NO_CPU_KERNEL, missing_operator
+from ...audit.model.tensors_in import leaves, map_leaves
 from ...audit.running.device import device_of_this_process
-from ...audit.tree import leaves, map_leaves
 from ..runtime import catalog
 from ..runtime.registration import counting, use
 from .calls import KernelCall

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 import torch
 
-from ...audit.cases import Case, described
+from ...audit.cases.sources.layouts import LAYOUTS, Layout
 from ...audit.judging.acceptance import JudgedCase, judged
+from ...audit.model.case import Case, described
 from ...audit.running.device import device_of_this_process
-from ...audit.sources.layouts import LAYOUTS, Layout
 from ..runtime import catalog
 from ..runtime.registration import counting, registered
 from .source import calls_of, cases_of, remembered_calls

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...audit.findings.results import AuditSummary
-from ...evidence.device_reports import ShownDevices
 from ...registry.found_wrong import FoundWrong
 from ...registry.model import Entry
+from ..evidence.device_reports import ShownDevices
 from .networks import Networks
 from .traces import Trace
 

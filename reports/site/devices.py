@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ...audit.findings.results import AuditSummary
-from ...evidence.audited import overload_rows
-from ...evidence.device_reports import DeviceReport, ShownDevices
-from ...evidence.devices import DeviceFamily, Findings, conflicts, findings_of
-from ...evidence.matrix import ColumnKind, Matrix, MatrixColumn, Wheels
-from ...evidence.schema import KernelRow
+from ..evidence.audited import overload_rows
+from ..evidence.device_reports import DeviceReport, ShownDevices
+from ..evidence.devices import DeviceFamily, Findings, conflicts, findings_of
+from ..evidence.matrix import ColumnKind, Matrix, MatrixColumn, Wheels
+from ..evidence.schema import KernelRow
 from ..release_history import ReleaseHistory
 from ..tables import Cell, Table
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ...audit.coverage.table import Standing
-from ...audit.verdicts import OverloadVerdict
-from ...evidence.devices import OperatorFinding
-from ...evidence.matrix import ColumnKind, Matrix, MatrixColumn, OperatorRelease
+from ...audit.model.verdicts import OverloadVerdict
+from ...audit.releases.coverage.table import Standing
+from ..evidence.devices import OperatorFinding
+from ..evidence.matrix import ColumnKind, Matrix, MatrixColumn, OperatorRelease
 
 _STYLES: dict[Standing, OverloadVerdict] = {
     Standing.NATIVE: OverloadVerdict.NATIVE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...checkout import PACKAGE, is_checkout
+from ...cache import PACKAGE, is_checkout
 from ..errors import ScaffoldError
 from ..manifest import NAME, Manifest, read_manifest
 from ..operators.model import OperatorModel

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...audit.releases import data as release_data
-from ...audit.surface.overloads import Dispatch
-from ...audit.surface.reachability import Unreachable
+from ...audit.releases.surface.overloads import Dispatch
+from ...audit.releases.surface.reachability import Unreachable
 from ...registry.files import load
 from ...registry.model import Entry, Status
 from ..errors import ScaffoldError

@@ -9,7 +9,7 @@ from enum import Enum
 
 from torchgen.model import BaseTy
 
-from ...near_names import near
+from ...errors import near
 from ..errors import ScaffoldError
 from .model import OperatorModel, base_types, is_tensor_list
 

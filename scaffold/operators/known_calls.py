@@ -9,11 +9,11 @@ from typing import Any
 
 import torch
 
-from ...audit.calls.examples import examples_of
-from ...audit.calls.examples.operands import Example
-from ...audit.calls.invocation import arguments_of, out_arguments, overload_of
-from ...audit.calls.memory import Memory
-from ...audit.tree import leaves, map_leaves
+from ...audit.cases.calls.examples import examples_of
+from ...audit.cases.calls.examples.operands import Example
+from ...audit.cases.calls.invocation import arguments_of, out_arguments, overload_of
+from ...audit.cases.calls.memory import Memory
+from ...audit.model.tensors_in import leaves, map_leaves
 
 # The dtypes that a generated kernel is instantiated for.
 DTYPES = ("float32", "float16", "bfloat16")

@@ -8,8 +8,8 @@ from functools import cached_property
 
 from torchgen.model import Argument, BaseTy, BaseType, FunctionSchema, ListType, OptionalType, Return, SchemaKind, Type
 
-from ...audit.surface.native_functions import NativeFunction
-from ...audit.surface.overloads import Dispatch, Overload
+from ...audit.releases.surface.native_functions import NativeFunction
+from ...audit.releases.surface.overloads import Dispatch, Overload
 
 FORMS = {
     SchemaKind.functional: "functional",

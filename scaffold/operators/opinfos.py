@@ -41,7 +41,7 @@ def _forward_name(operator: str) -> str:
 
 @cache
 def _index() -> Mapping[str, list[Any]]:
-    from ...audit.sources.torch_testing import without_the_compiler
+    from ...audit.cases.sources.torch_testing import without_the_compiler
 
     with without_the_compiler():
         from torch.testing._internal.common_methods_invocations import op_db

@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from ...audit.calls.invocation import out_arguments, overload_of
-from ...audit.tree import leaves
+from ...audit.cases.calls.invocation import out_arguments, overload_of
+from ...audit.model.tensors_in import leaves
 from .known_calls import known_calls
 from .model import OperatorModel, OverloadModel
 

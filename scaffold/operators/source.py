@@ -11,11 +11,11 @@ from functools import cached_property
 
 from torchgen.model import FunctionSchema
 
-from ...audit.surface import classified, installed_surface, native_functions
-from ...audit.surface.native_functions import NativeFunction
-from ...audit.surface.overloads import Overload, Surface
-from ...near_names import near
-from ...torch_release import base_version
+from ...audit.releases.surface import classified, installed_surface, native_functions
+from ...audit.releases.surface.native_functions import NativeFunction
+from ...audit.releases.surface.overloads import Overload, Surface
+from ...errors import near
+from ...registry.torch_release import base_version
 from ..errors import ScaffoldError
 from ..release_files import files_of
 from .model import OperatorModel, OverloadModel, lacks_kernel

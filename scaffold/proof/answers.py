@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ...fingerprint import fingerprint, fingerprint_of_code
+from ...cache import fingerprint, fingerprint_of_code
 from ...simulator.clang import BuildCache, Diagnostic
 from ..release_files import check_folder
 from .findings import has_errors
@@ -24,13 +24,11 @@ JUDGES = (
     "simulator.comments",
     "simulator.metal",
     "kernels.runtime",
-    "audit.surface.native_functions",
-    "audit.wheel",
-    "near_names",
-    "torch_release",
+    "audit.releases.surface.native_functions",
+    "audit.releases.wheel",
+    "registry.torch_release",
     "cache",
     "errors",
-    "fingerprint",
     "metal_limits",
 )
 

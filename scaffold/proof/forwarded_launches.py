@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...near_names import near
+from ...errors import near
 from ...simulator.clang import Diagnostic
 from ...simulator.comments import without_comments
 from ...simulator.metal import ReflectedKernel

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from ...near_names import near
+from ...errors import near
 from ...simulator.clang import Diagnostic
 from ...simulator.comments import without_comments
 from .bound_arguments import DeclaredBuffer, argument_problems, split_arguments

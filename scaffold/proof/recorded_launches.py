@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...audit.selection import DeviceKind
+from ...audit.model.selection import DeviceKind
 from ...errors import MpsmithError
 from ...kernels.runtime import catalog
 from ...kernels.runtime.registration import enable

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...audit.surface import native_functions
-from ...near_names import near
+from ...audit.releases.surface import native_functions
+from ...errors import near
 from ...simulator.clang import Diagnostic
 from .findings import line_of
 from .mach_object import MachObject

@@ -21,8 +21,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...audit.wheel.errors import WheelError
-from ...audit.wheel.fetch import fetch_wheel, pip_problem
+from ...audit.releases.wheel.errors import WheelError
+from ...audit.releases.wheel.fetch import fetch_wheel, pip_problem
 from ...cache import cache_folder
 from ...simulator.apple import sources
 from ...simulator.apple.location import STUBS, apple_folder

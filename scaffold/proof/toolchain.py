@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from ...fingerprint import fingerprint
+from ...cache import fingerprint
 from ...simulator.apple.location import STUBS, apple_folder
 from ...simulator.clang import Clang, locate
 from ..errors import ToolchainError

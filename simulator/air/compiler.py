@@ -8,9 +8,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...cache import cache_folder
+from ...cache import cache_folder, fingerprint, fingerprint_of_code
 from ...errors import one_line
-from ...fingerprint import fingerprint, fingerprint_of_code
 from ..clang import BuildCache, Clang, CompilerLimitError, InternalCompilerError, Limits, ToolRun
 from ..metal.compiler import MetalCompiler, default_compiler
 from .bitcode import signature_of_bitcode

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...cache import cache_folder
-from ...fingerprint import fingerprint_of_code
+from ...cache import cache_folder, fingerprint_of_code
 
 STUBS = Path(__file__).parent / "include"
 """Foundation.h and its like, written by hand."""

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from ...cache import cache_folder
-from ...fingerprint import fingerprint
+from ...cache import cache_folder, fingerprint
 from .errors import CompilerLimitError, CompilerMissingError
 
 # Answers come without carets and colours, so that `diagnostics.messages` can read them.

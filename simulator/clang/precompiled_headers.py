@@ -11,7 +11,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from ...fingerprint import fingerprint
+from ...cache import fingerprint
 from .compiler import Clang
 
 # Most of what a file costs beyond its headers' syntax are the templates that they instantiate: do that once, too.

@@ -1,6 +1,6 @@
 """What native operators of the simulated device refuse: dtypes and arguments, with the errors of a Mac.
 
-What a Mac refuses is the caller's knowledge: `audit.coverage.refusals` has it from PyTorch's own tests and sources.
+The caller knows what a Mac refuses: `audit.releases.coverage.refusals` reads it from PyTorch's tests and sources.
 """
 
 from __future__ import annotations

@@ -16,9 +16,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ...cache import cache_folder
-from ...fingerprint import fingerprint
-from ...near_names import near
+from ...cache import cache_folder, fingerprint
+from ...errors import near
 from ..objc import note
 from ..objc.building import build_extension
 from ..objc.compiler import host_compiler

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from ...fingerprint import fingerprint
+from ...cache import fingerprint
 from ...metal_limits import MAX_THREADGROUP_MEMORY
 from ..clang import Diagnostic
 from ..clang.diagnostics import Severity

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from ...cache import cache_folder
-from ...fingerprint import fingerprint, fingerprint_of_code
+from ...cache import cache_folder, fingerprint, fingerprint_of_code
 from ..clang import BuildCache, Clang, CompilerMissingError, InternalCompilerError, ToolRun, installed, messages
 from ..clang.compiler import PLAIN_MESSAGES, Limits
 from .function_constants import specialized
@@ -22,7 +21,7 @@ INCLUDE = _HERE / "include"
 RUNTIME = _HERE / "runtime"
 METAL_VERSION = 320
 # What decides what a Metal program becomes: a change of any of it voids what was built.
-DECIDING_CODE = ("simulator.clang", "simulator.metal", "metal_limits", "cache", "errors", "fingerprint")
+DECIDING_CODE = ("simulator.clang", "simulator.metal", "metal_limits", "cache", "errors")
 
 _CACHE_DAYS = 30
 _CPU_FEATURES = frozenset({"avx2", "bmi2", "f16c", "fma"})

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...fingerprint import fingerprint
+from ...cache import fingerprint
 from .function_constants import Constant
 
 PROGRAM = "program_source"

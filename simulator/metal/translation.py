@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
-from ...fingerprint import fingerprint
+from ...cache import fingerprint
 from ..clang import Diagnostic
 from .compiler import Build, MetalCompiler
 from .diagnostics import format_report, parse_clang

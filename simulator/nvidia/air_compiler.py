@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from ...cache import fingerprint, fingerprint_of_code
 from ...errors import one_line
-from ...fingerprint import fingerprint, fingerprint_of_code
 from ...metal_limits import MAX_THREADS_PER_THREADGROUP
 from ..air.bitcode import signature_of_bitcode
 from ..air.errors import MalformedKernelError

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...cache import fingerprint
 from ...errors import one_line
-from ...fingerprint import fingerprint
 from ..clang import Clang, CompilerLimitError, Limits, ToolRun
 from ..clang.compiler import PLAIN_MESSAGES
 from ..metal.compiler import INCLUDE as METAL_INCLUDE

@@ -11,8 +11,7 @@ import re
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ...cache import cache_folder
-from ...fingerprint import fingerprint, fingerprint_of_code
+from ...cache import cache_folder, fingerprint, fingerprint_of_code
 from ..clang import BuildCache, CompilerMissingError, locate
 from ..metal.compiler import default_compiler
 from ..metal.includes import ProgramSource

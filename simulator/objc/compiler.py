@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...cache import cache_folder
-from ...fingerprint import fingerprint, fingerprint_of_code
+from ...cache import cache_folder, fingerprint, fingerprint_of_code
 from ..apple.location import STUBS, apple_folder
 from ..clang import Clang, Diagnostic, installed, messages
 from ..clang.compiler import PLAIN_MESSAGES

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from ...cache import cache_folder
-from ...fingerprint import fingerprint, fingerprint_of_code
+from ...cache import cache_folder, fingerprint, fingerprint_of_code
 from .compiler import HostCompiler, Unit, demangled, host_compiler, link, torch_libraries
 from .errors import ExtensionBuildError
 

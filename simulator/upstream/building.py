@@ -12,8 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ...cache import cache_folder
-from ...fingerprint import fingerprint, fingerprint_of_code
+from ...cache import cache_folder, fingerprint, fingerprint_of_code
 from ..errors import SimulatorError
 from ..metal.includes import torch_include
 from ..objc.building import build_extension

@@ -10,9 +10,9 @@ import torch
 
 from mpsmith.audit.findings.store import Store
 from mpsmith.audit.judging.fallbacks import WarningRecorder
+from mpsmith.audit.model.selection import DeviceKind
+from mpsmith.audit.releases.surface import check_against_dispatcher, installed_surface
 from mpsmith.audit.running.device import open_device
-from mpsmith.audit.selection import DeviceKind
-from mpsmith.audit.surface import check_against_dispatcher, installed_surface
 
 
 def test_the_real_device_is_chosen_by_itself() -> None:

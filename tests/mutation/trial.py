@@ -313,7 +313,7 @@ def _settle_hypothesis() -> None:
 
 def load_device() -> None:
     """The simulated device, as tests/simulated/conftest.py loads it: once, before the forks."""
-    from mpsmith.audit.surface.profiles import profile
+    from mpsmith.audit.releases.surface.profiles import profile
     from mpsmith.simulator.device import loading
 
     os.environ.pop(loading.FALLBACK_VARIABLE, None)

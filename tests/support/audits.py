@@ -9,9 +9,9 @@ from mpsmith.audit.findings.module_rows import ModuleRow, ModuleStatus
 from mpsmith.audit.findings.results import AuditSummary, RegistryStatus
 from mpsmith.audit.findings.store import Store
 from mpsmith.audit.findings.summary import summarize
-from mpsmith.audit.surface.overloads import Dispatch
-from mpsmith.audit.surface.reachability import Unreachable
-from mpsmith.audit.verdicts import CaseVerdict, Outcome
+from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
+from mpsmith.audit.releases.surface.overloads import Dispatch
+from mpsmith.audit.releases.surface.reachability import Unreachable
 from support.stores import begun, opinfo
 from support.surfaces import overload, surface
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from mpsmith.audit.cases import CaseSource, make_cases
-from mpsmith.audit.group import GroupKey
 from mpsmith.audit.judging.fallbacks import CounterRecorder
 from mpsmith.audit.judging.judge import judge
-from mpsmith.audit.selection import Samples
-from mpsmith.audit.verdicts import CaseVerdict
+from mpsmith.audit.model.case import CaseSource, make_cases
+from mpsmith.audit.model.group import GroupKey
+from mpsmith.audit.model.selection import Samples
+from mpsmith.audit.model.verdicts import CaseVerdict
 
 from .faulty_kernels import Faulty, faulty_kernel
 

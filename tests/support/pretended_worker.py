@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from mpsmith.cluster import tasks
+from mpsmith.audit.running.cluster import tasks
 
 tasks.COMMAND = ("-m", "support.pretended_machines")

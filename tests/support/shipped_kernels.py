@@ -12,8 +12,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from mpsmith.audit.wheel.errors import UnreachableError
-from mpsmith.audit.wheel.shipped import shipped_library
+from mpsmith.audit.releases.wheel.errors import UnreachableError
+from mpsmith.audit.releases.wheel.shipped import shipped_library
 from mpsmith.simulator.air.library import AirLibrary
 from mpsmith.simulator.shipped import interposition
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mpsmith.audit.findings.store import Run, Store
-from mpsmith.audit.group import GroupKey
-from mpsmith.audit.verdicts import Outcome
+from mpsmith.audit.model.group import GroupKey
+from mpsmith.audit.model.verdicts import Outcome
 
 ENVIRONMENT = {"torch": "2.13.0", "simulated": True, "profile": "2.13.0"}
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mpsmith.audit.surface.overloads import Dispatch, Overload, Surface
-from mpsmith.audit.surface.reachability import Reachable
+from mpsmith.audit.releases.surface.overloads import Dispatch, Overload, Surface
+from mpsmith.audit.releases.surface.reachability import Reachable
 
 
 def overload(

@@ -12,10 +12,10 @@ def test_the_pictures_are_up_to_date() -> None:
 
 def test_a_new_import_changes_the_picture_of_its_room_and_of_the_house() -> None:
     document = DOCUMENT.read_text(encoding="utf-8")
-    new = [("registry.files", 1, "reports.publish"), ("audit.verdicts", 1, "audit.trace")]
+    new = [("registry.files", 1, "reports.publish"), ("audit.model.verdicts", 1, "audit.findings.store")]
     changed = drawn(document, [*arrows(), *new])
     assert "registry --> reports" in changed
-    assert "verdicts --> trace" in changed
+    assert "model --> findings" in changed
 
 
 def test_an_arrow_that_a_way_says_already_is_left_out() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import mpsmith
-from mpsmith.fingerprint import fingerprint, fingerprint_of_code, source_files
+from mpsmith.cache import fingerprint, fingerprint_of_code, source_files
 from mpsmith.scaffold.proof.answers import JUDGES
 from mpsmith.simulator.apple.location import GENERATORS
 from mpsmith.simulator.metal.compiler import DECIDING_CODE

@@ -23,51 +23,19 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     # A family's patch says what verifying the family showed.
     "scaffold": ("registry", "audit", "kernels.runtime", "kernels.verification", "simulator"),
     "reports": ("audit", "registry"),
-    # The site shows what other machines sent beside the audit.
-    "reports.site": ("audit", "registry", "evidence"),
-    # Machines of a cluster execute groups as this one does; the coordinator keeps the audit's store.
-    "cluster": ("audit",),
-    # Evidence is what an audit and the verification of kernels found; the registry is told of it.
-    "evidence": ("audit", "registry", "kernels.runtime", "kernels.verification"),
-    # A traced program works on the device that an audit would open; what replaces a fallback, the registry knows;
-    # its page looks like all pages.
+    # Evidence is what an audit and the verification of kernels showed.
+    "reports.evidence": ("audit", "registry", "kernels.runtime", "kernels.verification"),
+    # A traced program uses the device that an audit would open; the registry knows what replaces a fallback.
     "tracing": ("audit", "registry", "simulator", "reports"),
-    # A network is run as a worker of an audit runs a case, and seen as a traced program is.
-    "networks": ("audit", "simulator", "tracing", "kernels.runtime"),
+    # A network runs like a case in an audit's worker and is recorded like a traced program.
+    "tracing.networks": ("audit", "simulator", "kernels.runtime"),
 }
 # The ground floor of the house: what every room may import.
-GROUND = ("near_names", "torch_release", "checkout", "errors", "_version", "cache", "fingerprint", "metal_limits")
+GROUND = ("errors", "cache", "metal_limits")
 
 # The rooms and single modules inside a room, the ground floor first: each may import only what stands before it.
 FLOORS: dict[str, tuple[str, ...]] = {
-    "audit": (
-        "verdicts",
-        "launches",
-        "group",
-        "selection",
-        "hash_seed",
-        "tree",
-        "description",
-        "time_limit",
-        "operator_names",
-        "cases",
-        "covering",
-        "releases",
-        "surface",
-        "wheel",
-        "judging",
-        "calls",
-        "sources",
-        "compiled",
-        "learning",
-        "coverage",
-        "findings",
-        "mps_module",
-        "shipped",
-        "reproduction",
-        "running",
-        "self_test",
-    ),
+    "audit": ("model", "releases", "judging", "cases", "compiled", "findings", "shipped", "running", "self_test"),
     # Commands import no other command but for what an audit does afterwards.
     "cli": (
         "ending",
@@ -108,20 +76,6 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "networks",
         "learn",
         "doctor",
-    ),
-    "cluster": (
-        "errors",
-        "devices",
-        "columns",
-        "messages",
-        "session",
-        "tasks",
-        "connection",
-        "assignments",
-        "fleet",
-        "execution",
-        "auditing",
-        "scale",
     ),
     "scaffold": (
         "errors",
@@ -168,22 +122,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "page",
         "session",
         "pytest_plugin",
-    ),
-    "networks": (
-        "workload",
-        "builders",
-        "catalog",
-        "observation",
-        "modes",
-        "execution",
-        "process",
-        "answers",
-        "running",
-        "standing",
-        "tables",
-        "text",
-        "markdown",
-        "json_form",
+        "networks",
     ),
     "simulator": (
         "errors",
@@ -378,5 +317,5 @@ def test_a_private_name_stays_in_its_module() -> None:
 
 
 def test_a_private_name_is_seen() -> None:
-    source = "from ..air.entry_point import _BUILTINS, PLAIN\nfrom .. import _version\nfrom torch import _C\n"
-    assert private(source, ("simulator", "nvidia")) == ["_BUILTINS"]
+    source = "from ..air.entry_point import _BUILTINS, PLAIN\nfrom .. import _state\nfrom torch import _C\n"
+    assert private(source, ("simulator", "nvidia")) == ["_BUILTINS", "_state"]

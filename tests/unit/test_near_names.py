@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mpsmith.near_names import near
+from mpsmith.errors import near
 
 OPERATORS = ["mode", "median", "softshrink", "add"]
 

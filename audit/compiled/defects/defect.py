@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from ...._version import __version__
+from .... import __version__
 from ..verdicts import CompiledVerdict
 
 SCRIPT = '''\

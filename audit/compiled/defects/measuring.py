@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
-from ...cases import Case
 from ...judging.judge import Recorder
+from ...model.case import Case
 from ..judging import compiled_call
 from ..overlay import CannotLayOverError, generator_of, laid_over
 from ..verdicts import CompiledOutcome

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ....errors import MpsmithError
-from ...cases import CaseSource, make_cases
 from ...compiled.judging import compiled_call
 from ...compiled.overlay import Generator, laid_over
-from ...group import GroupKey
 from ...judging.judge import Recorder
-from ...selection import Samples
+from ...model.case import CaseSource, make_cases
+from ...model.group import GroupKey
+from ...model.selection import Samples
 
 SEED = 0
 

@@ -58,9 +58,9 @@ def _start() -> None:
 def _find(fault: GeneratorFault) -> Found | None:
     import torch
 
+    from ...cases.sources import case_sources
     from ...compiled.situations import SituationSource
     from ...running.device import device_of_this_process
-    from ...sources import case_sources
 
     torch.set_num_threads(1)
     device = device_of_this_process()

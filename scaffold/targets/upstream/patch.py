@@ -12,7 +12,7 @@ from pathlib import Path
 
 from torchgen.model import ListType
 
-from ....torch_release import is_older
+from ....registry.torch_release import is_older
 from ...launches.upstream_host import UpstreamHost, in_at_native
 from ...release_files import ReleaseFiles
 from .. import Generated, Request

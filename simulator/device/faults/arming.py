@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from ....near_names import near
+from ....errors import near
 from ...errors import SimulatorError
 from .. import kernel_plan
 from .. import loading as device

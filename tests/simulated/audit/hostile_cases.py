@@ -11,9 +11,9 @@ from unittest import SkipTest
 
 import torch
 
-from mpsmith.audit.cases import Case, CaseSource
-from mpsmith.audit.group import GroupKey
-from mpsmith.audit.selection import Samples
+from mpsmith.audit.model.case import Case, CaseSource
+from mpsmith.audit.model.group import GroupKey
+from mpsmith.audit.model.selection import Samples
 from mpsmith.simulator.clang import Limits
 from mpsmith.simulator.metal import compiler
 from mpsmith.simulator.metal.torch_hook import compile_shader

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from mpsmith.audit.sources.arguments import ArgumentSource
-from mpsmith.audit.sources.schema import SchemaSource
+from mpsmith.audit.cases.sources.arguments import ArgumentSource
+from mpsmith.audit.cases.sources.schema import SchemaSource
 from support.faulty_kernels import faulty_kernel
 from support.judged_groups import found
 

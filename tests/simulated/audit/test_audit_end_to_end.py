@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.findings.store import Run, Store
-from mpsmith.audit.surface import Dispatch, installed_surface
-from mpsmith.audit.verdicts import CaseVerdict
+from mpsmith.audit.model.verdicts import CaseVerdict
+from mpsmith.audit.releases.surface import Dispatch, installed_surface
 
 LACKING = (Dispatch.MISSING, Dispatch.ALWAYS_FALLS_BACK)
 

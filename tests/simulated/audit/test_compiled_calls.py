@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import torch
 
-from mpsmith.audit.cases import Case
 from mpsmith.audit.compiled.judging import compiled_call
 from mpsmith.audit.compiled.verdicts import Blame, CompiledOutcome, CompiledVerdict
 from mpsmith.audit.judging.fallbacks import CounterRecorder
+from mpsmith.audit.model.case import Case
 from mpsmith.simulator import metal
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from mpsmith.audit.sources.schema import SchemaSource
-from mpsmith.audit.sources.schema_random import SchemaRandomSource
+from mpsmith.audit.cases.sources.schema import SchemaSource
+from mpsmith.audit.cases.sources.schema_random import SchemaRandomSource
 from support.judged_groups import found
 
 SOURCE = SchemaRandomSource(SchemaSource())

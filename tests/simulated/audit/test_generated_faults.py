@@ -7,14 +7,14 @@ from random import Random
 import pytest
 import torch
 
-from mpsmith.audit.calls.invocation import overload_of
+from mpsmith.audit.cases.calls.invocation import overload_of
 from mpsmith.audit.judging.transfer import move
+from mpsmith.audit.releases.surface.profiles import profile
 from mpsmith.audit.self_test.classes import FAULT_CLASSES, Scenario, chosen
 from mpsmith.audit.self_test.demonstration import BaseCalls, demonstrate
 from mpsmith.audit.self_test.generation import EVERYWHERE, class_of, generate
 from mpsmith.audit.self_test.makers import MAKERS
 from mpsmith.audit.self_test.schemas import facts_of
-from mpsmith.audit.surface.profiles import profile
 from mpsmith.errors import MpsmithError
 from mpsmith.simulator.device import kernel_plan
 from mpsmith.simulator.device.faults import Fault

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.findings.store import Store
-from mpsmith.audit.verdicts import CaseVerdict
+from mpsmith.audit.model.verdicts import CaseVerdict
 
 HERE = Path(__file__).parent
 # Only a hang of the audit itself ends these tests: on a busy machine the hostile cases take many minutes.

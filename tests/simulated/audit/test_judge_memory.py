@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from mpsmith.audit.cases import Case
 from mpsmith.audit.judging.fallbacks import CounterRecorder
 from mpsmith.audit.judging.judge import Trial
-from mpsmith.audit.verdicts import CaseVerdict
+from mpsmith.audit.model.case import Case
+from mpsmith.audit.model.verdicts import CaseVerdict
 
 
 @pytest.fixture

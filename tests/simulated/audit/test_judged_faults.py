@@ -9,13 +9,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from mpsmith.audit.cases import make_cases
+from mpsmith.audit.cases.sources import case_sources
 from mpsmith.audit.judging.compare import FLUSHED
 from mpsmith.audit.judging.fallbacks import CounterRecorder
 from mpsmith.audit.judging.judge import judge
-from mpsmith.audit.selection import Samples
-from mpsmith.audit.sources import case_sources
-from mpsmith.audit.verdicts import CaseVerdict
+from mpsmith.audit.model.case import make_cases
+from mpsmith.audit.model.selection import Samples
+from mpsmith.audit.model.verdicts import CaseVerdict
 from support.faulty_kernels import faulty_kernel
 
 Kernel = Callable[..., Any]

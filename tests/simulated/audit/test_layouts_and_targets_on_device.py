@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from mpsmith.audit.sources import case_sources
+from mpsmith.audit.cases.sources import case_sources
 from support.judged_groups import found
 
 SOURCES = case_sources(())

@@ -8,12 +8,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from mpsmith.audit.cases import make_cases
+from mpsmith.audit.cases.sources import case_sources
 from mpsmith.audit.judging.fallbacks import CounterRecorder
 from mpsmith.audit.judging.judge import judge
-from mpsmith.audit.selection import Samples
-from mpsmith.audit.sources import case_sources
-from mpsmith.audit.verdicts import CaseVerdict
+from mpsmith.audit.model.case import make_cases
+from mpsmith.audit.model.selection import Samples
+from mpsmith.audit.model.verdicts import CaseVerdict
 from support.faulty_kernels import Faulty, faulty_kernel
 
 SOURCES = case_sources(())

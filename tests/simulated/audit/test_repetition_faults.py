@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from mpsmith.audit.sources.opinfo import OpInfoSource
-from mpsmith.audit.sources.repetition import RepetitionSource
-from mpsmith.audit.sources.schema import SchemaSource
+from mpsmith.audit.cases.sources.opinfo import OpInfoSource
+from mpsmith.audit.cases.sources.repetition import RepetitionSource
+from mpsmith.audit.cases.sources.schema import SchemaSource
 from support.judged_groups import found
 
 SCHEMAS = RepetitionSource(SchemaSource())

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.findings.store import Store
-from mpsmith.audit.verdicts import CaseVerdict
+from mpsmith.audit.model.verdicts import CaseVerdict
 
 HERE = Path(__file__).parent
 
@@ -57,7 +57,7 @@ def test_an_operator_without_a_kernel_on_any_device_is_missing(store: Path) -> N
 
 def test_each_counts_as_executed_in_the_report(store: Path) -> None:
     from mpsmith.audit.findings.summary import summarize
-    from mpsmith.audit.surface import installed_surface
+    from mpsmith.audit.releases.surface import installed_surface
 
     with Store.open(store) as opened:
         run = opened.latest_run()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from mpsmith.audit.cases import make_cases
+from mpsmith.audit.cases.sources import case_sources, derived, forms, layouts, random, repetition
 from mpsmith.audit.findings.explanations import Explainer
 from mpsmith.audit.findings.store import StoredCase
 from mpsmith.audit.judging import agreement, compare, judge, witness
@@ -20,12 +20,12 @@ from mpsmith.audit.judging.compare import TOLERANCES, Agreement, Difference
 from mpsmith.audit.judging.fallbacks import CounterRecorder
 from mpsmith.audit.judging.judge import Trial
 from mpsmith.audit.judging.witness import Witness
+from mpsmith.audit.model.case import make_cases
+from mpsmith.audit.model.selection import Samples
+from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
+from mpsmith.audit.releases.surface import installed_surface
 from mpsmith.audit.running.worker import freeze_once
-from mpsmith.audit.selection import Samples
 from mpsmith.audit.self_test import Asked, self_test
-from mpsmith.audit.sources import case_sources, derived, forms, layouts, random, repetition
-from mpsmith.audit.surface import installed_surface
-from mpsmith.audit.verdicts import CaseVerdict, Outcome
 from mpsmith.simulator.device.faults import Fault, inject
 
 pytestmark = pytest.mark.usefixtures("no_faults")

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.findings.store import Store, StoredCase
-from mpsmith.audit.launches import Launches
-from mpsmith.audit.verdicts import CaseVerdict, Firmness, Grade
+from mpsmith.audit.model.launches import Launches
+from mpsmith.audit.model.verdicts import CaseVerdict, Firmness, Grade
 from mpsmith.cache import cache_folder
 from support.air_kernels import bitcode, buffer, builtin, kernel
 from support.metal_libraries import metal_library

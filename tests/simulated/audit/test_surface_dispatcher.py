@@ -1,6 +1,6 @@
 """The surface, computed from declarations, against the dispatch tables of a torch with an mps device."""
 
-from mpsmith.audit.surface import check_against_dispatcher, installed_surface
+from mpsmith.audit.releases.surface import check_against_dispatcher, installed_surface
 from mpsmith.simulator.device import kernel_plan
 
 # What the simulated device registers beside the profile (csrc/composites.cpp), where a Mac has other code.

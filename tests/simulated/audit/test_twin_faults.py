@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mpsmith.audit.sources import case_sources
+from mpsmith.audit.cases.sources import case_sources
 from support.judged_groups import found
 
 TWINS = case_sources(())["schema twins"]

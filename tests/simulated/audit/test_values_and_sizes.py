@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from mpsmith.audit.cases import CaseSource
-from mpsmith.audit.sources import case_sources
+from mpsmith.audit.cases.sources import case_sources
+from mpsmith.audit.model.case import CaseSource
 from support.judged_groups import found, wrong_cases
 
 Kernel = Callable[..., Any]

@@ -13,7 +13,7 @@ from ..conftest import FreshPython
 
 SAMPLE = """
 import collections, torch
-from mpsmith.audit.surface.profiles import profile
+from mpsmith.audit.releases.surface.profiles import profile
 from mpsmith.simulator.device import loading as device
 device.load(profile("2.0.1"))
 torch.manual_seed(0)
@@ -70,7 +70,7 @@ print(sum(calls.error for calls in device.counters().values()))
 def test_the_environment_decides_at_load(fresh_python: FreshPython, value: str | None, outcome: str) -> None:
     script = """
         import torch
-        from mpsmith.audit.surface.profiles import profile
+        from mpsmith.audit.releases.surface.profiles import profile
         from mpsmith.simulator.device import loading as device
         device.load(profile(None))
         x = torch.ones(2, device="mps")

@@ -16,7 +16,7 @@ from ..conftest import FreshPython
 INSTALLED = f"loaded {torch.__version__.split('+')[0]}"
 LOAD = """
 import torch
-from mpsmith.audit.surface.profiles import profile
+from mpsmith.audit.releases.surface.profiles import profile
 from mpsmith.simulator.device import loading as device
 from mpsmith.simulator.errors import SimulatorError
 def load(release=None):

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from mpsmith.audit.coverage.refusals import refuse_as, refuse_as_profile
+from mpsmith.audit.releases.coverage.refusals import refuse_as, refuse_as_profile
 from mpsmith.errors import MpsmithError
 from mpsmith.simulator.device import refusals
 from mpsmith.simulator.device.refusals import Refusal

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from mpsmith.audit.judging.fallbacks import CounterRecorder
+from mpsmith.audit.model.selection import Settings
 from mpsmith.audit.running.device import AuditedDevice
 from mpsmith.audit.running.worker import _arm
-from mpsmith.audit.selection import Settings
 from mpsmith.errors import MpsmithError
 from mpsmith.simulator.device import loading as device
 from mpsmith.simulator.device.faults import Fault, Term, clear, inject
@@ -352,7 +352,7 @@ def test_a_fallback_that_nobody_counts(x: Tensor) -> None:
 def test_what_ends_the_process(corruption: str, signal: int, fresh_python) -> None:
     script = f"""
         import signal, torch
-        from mpsmith.audit.surface.profiles import profile
+        from mpsmith.audit.releases.surface.profiles import profile
         from mpsmith.simulator.device import loading as device
         from mpsmith.simulator.device.faults import Fault, inject
         device.load(profile(None))

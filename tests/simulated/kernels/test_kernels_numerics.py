@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from mpsmith import kernels
+from mpsmith.audit.cases.sources.layouts import padded_rows, stepped
 from mpsmith.audit.judging.acceptance import judged
 from mpsmith.audit.judging.fallbacks import CounterRecorder
-from mpsmith.audit.sources.layouts import padded_rows, stepped
 from mpsmith.kernels.runtime import catalog
 from mpsmith.kernels.verification.source import calls_of, cases_of
 from mpsmith.kernels.verification.verify import verify

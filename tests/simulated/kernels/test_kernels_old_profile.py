@@ -11,7 +11,7 @@ SEQUENTIAL = """
     import json, sys
     from pathlib import Path
     import torch
-    from mpsmith.audit.surface.profiles import profile
+    from mpsmith.audit.releases.surface.profiles import profile
     from mpsmith.simulator import metal
     from mpsmith.simulator.device import loading as device
 
@@ -67,7 +67,7 @@ def test_one_import_ends_the_fallbacks_of_a_model(fresh_python: FreshPython, tmp
 def test_the_environment_chooses(fresh_python: FreshPython, tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text(REGISTRY)
     script = """
-        from mpsmith.audit.surface.profiles import profile
+        from mpsmith.audit.releases.surface.profiles import profile
         from mpsmith.simulator import metal
         from mpsmith.simulator.device import loading as device
         device.load(profile("2.0.1"))
@@ -88,13 +88,13 @@ def test_the_environment_chooses(fresh_python: FreshPython, tmp_path: Path) -> N
 
 def test_kernels_that_newer_releases_have_natively(fresh_python: FreshPython) -> None:
     done = fresh_python("""
-        from mpsmith.audit.surface.profiles import profile
+        from mpsmith.audit.releases.surface.profiles import profile
         from mpsmith.simulator import metal
         from mpsmith.simulator.device import loading as device
         device.load(profile("1.12.1"))
         metal.install()
         import mpsmith.kernels as kernels
-        from mpsmith.audit.sources.layouts import stepped
+        from mpsmith.audit.cases.sources.layouts import stepped
         from mpsmith.kernels.verification.verify import verify
         from mpsmith.kernels.runtime import catalog
 

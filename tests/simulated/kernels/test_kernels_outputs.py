@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import torch
 
-from mpsmith.audit.calls.invocation import arguments_of, out_arguments, overload_of
-from mpsmith.audit.calls.memory import Memory
+from mpsmith.audit.cases.calls.invocation import arguments_of, out_arguments, overload_of
+from mpsmith.audit.cases.calls.memory import Memory
 from mpsmith.kernels.runtime import catalog, dispatcher
 from mpsmith.scaffold.conformance import registered
 

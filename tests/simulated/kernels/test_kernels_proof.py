@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from mpsmith import kernels
-from mpsmith.audit.cases import Case
 from mpsmith.audit.judging.acceptance import JudgedCase, judged
 from mpsmith.audit.judging.fallbacks import CounterRecorder
-from mpsmith.audit.verdicts import CaseVerdict
+from mpsmith.audit.model.case import Case
+from mpsmith.audit.model.verdicts import CaseVerdict
 from mpsmith.kernels.adaptive_max_pool3d import adaptive_max_pool3d
 from mpsmith.kernels.heaviside import heaviside
 from mpsmith.kernels.runtime import catalog

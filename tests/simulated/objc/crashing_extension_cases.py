@@ -8,9 +8,9 @@ from pathlib import Path
 
 import torch
 
-from mpsmith.audit.cases import Case, CaseSource
-from mpsmith.audit.group import GroupKey
-from mpsmith.audit.selection import Samples
+from mpsmith.audit.model.case import Case, CaseSource
+from mpsmith.audit.model.group import GroupKey
+from mpsmith.audit.model.selection import Samples
 from mpsmith.simulator.objc.loading import load_extension
 
 

@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from mpsmith.audit.findings.store import Store
-from mpsmith.audit.verdicts import CaseVerdict
+from mpsmith.audit.model.verdicts import CaseVerdict
 from mpsmith.simulator.objc.building import BuiltExtension, build_extension
 from mpsmith.simulator.objc.loading import load_extension
 

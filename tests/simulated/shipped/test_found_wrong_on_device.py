@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from mpsmith.audit.model.verdicts import Firmness
 from mpsmith.audit.running.found import launch_found
-from mpsmith.audit.verdicts import Firmness
 from mpsmith.registry.found_wrong import load
-from mpsmith.torch_release import is_older
+from mpsmith.registry.torch_release import is_older
 from support.shipped_kernels import RELEASES, library_of
 
 pytestmark = pytest.mark.network

@@ -176,7 +176,7 @@ def test_a_dtype_without_a_kernel_is_declined(shipped: Shipped) -> None:
 FOREIGN = """
 import sys
 import torch
-from mpsmith.audit.surface.profiles import profile
+from mpsmith.audit.releases.surface.profiles import profile
 from mpsmith.simulator.device import loading as device
 
 device.load(profile("2.15.0"))

@@ -51,7 +51,7 @@ def torch_of_a_mac(backend: Any) -> None:
 
     @cache
     def opened() -> bool:
-        from mpsmith.audit.surface.profiles import profile
+        from mpsmith.audit.releases.surface.profiles import profile
         from mpsmith.simulator import extensions, metal
         from mpsmith.simulator.device import loading
 
@@ -112,8 +112,8 @@ sys.meta_path.insert(
         {
             "torch.backends.mps": torch_of_a_mac,
             "mpsmith.audit.running.device": device_of_a_mac,
-            "mpsmith.evidence.machine": machine_of_a_mac,
-            "mpsmith.evidence.kernel_runs": short_timings,
+            "mpsmith.reports.evidence.machine": machine_of_a_mac,
+            "mpsmith.reports.evidence.kernel_runs": short_timings,
         }
     ),
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mpsmith.audit.selection import DeviceKind, Samples, Settings, Shapes
+from mpsmith.audit.model.selection import DeviceKind, Samples, Settings, Shapes
 from mpsmith.cli.audit import audit
 
 

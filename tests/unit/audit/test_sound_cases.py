@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from mpsmith.audit.cases import Case, CaseSource, make_cases
-from mpsmith.audit.group import GroupKey
+from mpsmith.audit.cases.sources import case_sources
 from mpsmith.audit.judging.execution import execute, gradients
-from mpsmith.audit.selection import Samples
-from mpsmith.audit.sources import case_sources
+from mpsmith.audit.model.case import Case, CaseSource, make_cases
+from mpsmith.audit.model.group import GroupKey
+from mpsmith.audit.model.selection import Samples
 
 
 @pytest.fixture(scope="module")

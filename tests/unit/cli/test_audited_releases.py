@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.findings.store import Store
-from mpsmith.audit.verdicts import OverloadVerdict
+from mpsmith.audit.model.verdicts import OverloadVerdict
 from mpsmith.cli.audited_releases import arguments_of_one, audit_releases, rows
 from mpsmith.errors import MpsmithError
-from mpsmith.evidence.sides import Side, SideVerdict
+from mpsmith.reports.evidence.sides import Side, SideVerdict
 from support.stores import begun
 
 NATIVE, MISSING = SideVerdict(OverloadVerdict.NATIVE), SideVerdict(OverloadVerdict.MISSING)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mpsmith.cli.evidence import app
-from mpsmith.evidence import collecting
-from mpsmith.evidence.collecting import Collection
+from mpsmith.reports.evidence import collecting
+from mpsmith.reports.evidence.collecting import Collection
 from support.commands import output, printed_json, refusal, typed
 from support.evidence_files import evidence, kernel_row, written
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from mpsmith.cli import app
-from mpsmith.networks import running
-from mpsmith.networks.catalog import NETWORKS
-from mpsmith.networks.observation import Called, Mode, Observation, Outcome
+from mpsmith.tracing.networks import running
+from mpsmith.tracing.networks.catalog import NETWORKS
+from mpsmith.tracing.networks.observation import Called, Mode, Observation, Outcome
 from support.commands import output, printed_json, refusal, typed
 
 

@@ -14,8 +14,8 @@ import pytest
 import typer
 
 from mpsmith.audit.findings.store import Store
-from mpsmith.audit.group import GroupKey
-from mpsmith.audit.verdicts import CaseVerdict, Outcome
+from mpsmith.audit.model.group import GroupKey
+from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 from mpsmith.cli import report as command
 from mpsmith.errors import MpsmithError
 from mpsmith.registry.sync import Measurement, sync

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mpsmith.audit.coverage import from_data
 from mpsmith.audit.releases import data as release_data
+from mpsmith.audit.releases.coverage import from_data
 from mpsmith.kernels.verification.dtype_gaps import DtypeGap, GapAnswer, counted, dtype_gaps
 
 # Of these the CPU takes float32 and int64 alone; others are not known to the running torch.

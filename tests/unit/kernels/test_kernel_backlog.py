@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.verdicts import CaseVerdict, Outcome
+from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 from mpsmith.cli.kernels import app
 from mpsmith.errors import MpsmithError
 from mpsmith.kernels.verification.backlog import OURS, backlog_of, family_of

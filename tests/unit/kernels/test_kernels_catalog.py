@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from mpsmith import autoload
-from mpsmith.audit.selection import DTYPES, Samples
-from mpsmith.audit.sources import case_sources
+from mpsmith.audit.cases.sources import case_sources
+from mpsmith.audit.model.selection import DTYPES, Samples
 from mpsmith.kernels.runtime import catalog, dispatcher
 from mpsmith.kernels.runtime.catalog import Kernel, UnknownKernelError
 from mpsmith.kernels.runtime.shader import assembled, sources

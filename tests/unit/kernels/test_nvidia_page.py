@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mpsmith.checkout import PACKAGE
+from mpsmith.cache import PACKAGE
 
 PAGE = (PACKAGE / "docs" / "nvidia.md").read_text(encoding="utf-8")
 TIMINGS: list[dict[str, Any]] = json.loads((PACKAGE / "docs" / "nvidia_timings.json").read_text())["timings"]

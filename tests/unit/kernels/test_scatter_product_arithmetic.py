@@ -9,7 +9,7 @@ from math import factorial
 
 import pytest
 
-from mpsmith.checkout import PACKAGE
+from mpsmith.cache import PACKAGE
 
 MODULUS, EXPONENTS = 2**64, 2**62
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from mpsmith.audit.wheel.shipped import shipped_library
+from mpsmith.audit.releases.wheel.shipped import shipped_library
 from mpsmith.registry import known_wrong
 from mpsmith.registry.known_wrong import Cause, examine
 from mpsmith.registry.rendering import report_json, report_line

@@ -26,7 +26,7 @@ def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shipped.mkdir(parents=True)
     (shipped / "m.yaml").write_text(SHIPPED)
     monkeypatch.delenv("MPSMITH_REGISTRY", raising=False)
-    monkeypatch.setattr("mpsmith.checkout.PACKAGE", shipped.parents[1])
+    monkeypatch.setattr("mpsmith.cache.PACKAGE", shipped.parents[1])
     for module in (registry_folder_module, writing):
         monkeypatch.setattr(module, "PACKAGED", shipped)
     monkeypatch.setattr("mpsmith.registry.files.PACKAGED", shipped)

@@ -3,8 +3,8 @@ from typing import get_args
 import pytest
 from pydantic import ValidationError
 
-from mpsmith.audit.surface import Dispatch as SurfaceDispatch
-from mpsmith.audit.verdicts import CaseVerdict, OverloadVerdict
+from mpsmith.audit.model.verdicts import CaseVerdict, OverloadVerdict
+from mpsmith.audit.releases.surface import Dispatch as SurfaceDispatch
 from mpsmith.registry.folder import file_name
 from mpsmith.registry.model import (
     Dispatch,

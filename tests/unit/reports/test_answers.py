@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from mpsmith.audit.compiled.verdicts import CompiledVerdict
-from mpsmith.audit.coverage.table import Standing
 from mpsmith.audit.findings.compiled_beside import CompiledBeside
 from mpsmith.audit.findings.known_reports import ReportStanding, UpstreamStanding
 from mpsmith.audit.findings.results import OperatorSummary, OverloadSummary, RegistryStatus
-from mpsmith.audit.verdicts import CaseVerdict, Grade, OverloadVerdict
+from mpsmith.audit.model.verdicts import CaseVerdict, Grade, OverloadVerdict
+from mpsmith.audit.releases.coverage.table import Standing
 from mpsmith.reports.answers import Answers, answers
 from mpsmith.reports.release_history import ReleaseHistory
 

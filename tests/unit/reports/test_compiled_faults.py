@@ -3,7 +3,7 @@ from __future__ import annotations
 from mpsmith.audit.self_test.compiled.faults import Found, GeneratorFault
 from mpsmith.audit.self_test.compiled.run import TriedFault
 from mpsmith.audit.self_test.compiled.table import FAULTS
-from mpsmith.checkout import PACKAGE
+from mpsmith.cache import PACKAGE
 from mpsmith.reports.compiled_faults import compiled_faults_page, mode_of
 
 FAULT = GeneratorFault("a sum starts at 1", "identity of a reduction", "0", "1", ("opinfo:sum:float32",))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from mpsmith.audit.compiled.defects.record import KeptRelease, KeptShown, read
 from mpsmith.audit.compiled.defects.table import DEFECTS
-from mpsmith.checkout import PACKAGE
+from mpsmith.cache import PACKAGE
 from mpsmith.reports.compiled_findings import MOST_LINES, compiled_findings_page
 
 WRONG = KeptShown("wrong", "forward: 1 of 3 elements differ", "Inductor's Metal", "kernel void k() {\n}\n")

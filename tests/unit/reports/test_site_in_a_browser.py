@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.evidence.device_reports import shown_devices
+from mpsmith.reports.evidence.device_reports import shown_devices
 from mpsmith.reports.html_page import render
 from mpsmith.reports.site.content import SiteContent
 from mpsmith.reports.site.networks import Networks

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.findings.results import AuditSummary
-from mpsmith.evidence.checking import problems_of
-from mpsmith.evidence.device_reports import shown_devices
-from mpsmith.evidence.schema import EvidenceFile
+from mpsmith.reports.evidence.checking import problems_of
+from mpsmith.reports.evidence.device_reports import shown_devices
+from mpsmith.reports.evidence.schema import EvidenceFile
 from mpsmith.reports.site.content import SiteContent
 from mpsmith.reports.site.devices import file_names
 from mpsmith.reports.site.writing import files, write_site

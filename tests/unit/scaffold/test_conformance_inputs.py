@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from mpsmith.audit.calls.invocation import SchemaCall
-from mpsmith.audit.cases import Case
+from mpsmith.audit.cases.calls.invocation import SchemaCall
+from mpsmith.audit.model.case import Case
 from mpsmith.scaffold.conformance_inputs import redrawn, runs_on_cpu, with_a_dimension_more
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mpsmith.audit.verdicts import Grade, OverloadVerdict
+from mpsmith.audit.model.verdicts import Grade, OverloadVerdict
 from mpsmith.cli.upstream import _print_standing
 from mpsmith.scaffold.upstream_standing import standings
 from mpsmith.simulator.upstream.building import BuiltFile

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from mpsmith.audit.cases.sources.opinfo import OpInfoSource
 from mpsmith.audit.compiled.situations import SituationSource
 from mpsmith.audit.judging.fallbacks import CounterRecorder
 from mpsmith.audit.self_test.compiled.faults import GeneratorFault, find
 from mpsmith.audit.self_test.compiled.table import FAULTS
-from mpsmith.audit.sources.opinfo import OpInfoSource
 from mpsmith.errors import MpsmithError
 from mpsmith.simulator import metal
 

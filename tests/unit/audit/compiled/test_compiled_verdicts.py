@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mpsmith.audit.compiled.verdicts import SEVERITY, CompiledVerdict, of_uncompiled, worst_compiled
-from mpsmith.audit.verdicts import CaseVerdict, Outcome
+from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 
 
 class TestWorstCompiled:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
-from mpsmith.audit.cases import make_cases
 from mpsmith.audit.compiled.situations import SITUATIONS, SituationSource
-from mpsmith.audit.group import GroupKey
 from mpsmith.audit.judging.execution import execute
 from mpsmith.audit.judging.transfer import move
-from mpsmith.audit.selection import Samples
+from mpsmith.audit.model.case import make_cases
+from mpsmith.audit.model.group import GroupKey
+from mpsmith.audit.model.selection import Samples
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mpsmith.audit.findings.attribution import Attribution, SourceEntry, base_name, is_named_after, out_arguments
-from mpsmith.audit.group import GroupKey
-from mpsmith.audit.surface.overloads import Dispatch
+from mpsmith.audit.model.group import GroupKey
+from mpsmith.audit.releases.surface.overloads import Dispatch
 from support.surfaces import overload, surface
 
 OUT = "Tensor self, *, Tensor(a!) out"

@@ -9,8 +9,8 @@ import pytest
 
 from mpsmith.audit.findings.comparison import CaseDifference, compare_runs
 from mpsmith.audit.findings.store import Run, Store
-from mpsmith.audit.group import GroupKey
-from mpsmith.audit.verdicts import CaseVerdict, Outcome
+from mpsmith.audit.model.group import GroupKey
+from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 from mpsmith.cli import app
 from support.commands import typed
 from support.stores import begun

@@ -20,9 +20,9 @@ from mpsmith.audit.findings.evidence import (
     lacks_kernel,
 )
 from mpsmith.audit.findings.store import Store, StoredCase
-from mpsmith.audit.group import GroupKey
-from mpsmith.audit.surface.overloads import Dispatch
-from mpsmith.audit.verdicts import CaseVerdict, Outcome
+from mpsmith.audit.model.group import GroupKey
+from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
+from mpsmith.audit.releases.surface.overloads import Dispatch
 from support.stores import begun, new_store
 from support.surfaces import overload, surface
 

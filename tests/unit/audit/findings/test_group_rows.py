@@ -10,8 +10,8 @@ import pytest
 from mpsmith.audit.compiled.verdicts import CompiledOutcome, CompiledVerdict
 from mpsmith.audit.findings.group_rows import GroupRows
 from mpsmith.audit.findings.store import Run, Store, StoredGroup, StoreError
-from mpsmith.audit.launches import Launches
-from mpsmith.audit.verdicts import AtFault, CaseVerdict, Firmness, Grade, Outcome
+from mpsmith.audit.model.launches import Launches
+from mpsmith.audit.model.verdicts import AtFault, CaseVerdict, Firmness, Grade, Outcome
 from support.stores import begun, opinfo
 
 KEY = opinfo("sort")

@@ -12,10 +12,10 @@ from mpsmith.audit.findings.audited_surface import audited_surface, with_coverag
 from mpsmith.audit.findings.measurements import measurements, measurements_of
 from mpsmith.audit.findings.store import Run, Store, StoreError
 from mpsmith.audit.findings.summary import summarize, verdicts
-from mpsmith.audit.surface import installed_surface
-from mpsmith.audit.surface.overloads import Dispatch
-from mpsmith.audit.surface.reachability import Unreachable
-from mpsmith.audit.verdicts import CaseVerdict, Outcome
+from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
+from mpsmith.audit.releases.surface import installed_surface
+from mpsmith.audit.releases.surface.overloads import Dispatch
+from mpsmith.audit.releases.surface.reachability import Unreachable
 from mpsmith.registry.sync import Measurement, sync
 from mpsmith.simulator.device.coverage_profile import CoverageProfile
 from support.stores import begun, opinfo

@@ -3,9 +3,9 @@
 import pytest
 
 from mpsmith.audit.findings.overload_verdict import breakages_beside, prevailing_breakage, verdict_of, works
-from mpsmith.audit.surface.overloads import Dispatch
-from mpsmith.audit.verdicts import CaseVerdict as C
-from mpsmith.audit.verdicts import OverloadVerdict as V
+from mpsmith.audit.model.verdicts import CaseVerdict as C
+from mpsmith.audit.model.verdicts import OverloadVerdict as V
+from mpsmith.audit.releases.surface.overloads import Dispatch
 
 
 @pytest.mark.parametrize(

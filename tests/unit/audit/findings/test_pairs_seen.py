@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from mpsmith.audit.covering.pairs import Levels
+from mpsmith.audit.cases.covering.pairs import Levels
 from mpsmith.audit.findings.pairs_seen import counted, pairs_seen
 from mpsmith.audit.findings.results import PairsSeen
 from mpsmith.audit.findings.store import Covered
-from mpsmith.audit.group import GroupKey
+from mpsmith.audit.model.group import GroupKey
 
 
 def group(source: str, dtype: str, *levels: Levels) -> Covered:

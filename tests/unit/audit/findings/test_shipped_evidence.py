@@ -15,9 +15,9 @@ from mpsmith.audit.findings.shipped_evidence import LACKING, ONLY_BESIDE_STAND_I
 from mpsmith.audit.findings.store import Store
 from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.findings.wrong_kernels import WrongKernel
-from mpsmith.audit.launches import Launches
-from mpsmith.audit.surface.overloads import Dispatch
-from mpsmith.audit.verdicts import AtFault, CaseVerdict, Firmness, Grade, Outcome
+from mpsmith.audit.model.launches import Launches
+from mpsmith.audit.model.verdicts import AtFault, CaseVerdict, Firmness, Grade, Outcome
+from mpsmith.audit.releases.surface.overloads import Dispatch
 from mpsmith.reports import csv_report, html_page, json_report, markdown, terminal
 from support.stores import Recording, begun, new_store, opinfo
 from support.surfaces import overload, surface

@@ -15,9 +15,9 @@ import pytest
 from mpsmith.audit.findings.module_rows import ModuleRow, ModuleStatus
 from mpsmith.audit.findings.store import Covered, Store, StoreError
 from mpsmith.audit.findings.tally import tally
-from mpsmith.audit.group import GroupKey
-from mpsmith.audit.launches import Launches
-from mpsmith.audit.verdicts import CaseVerdict, Grade, Outcome
+from mpsmith.audit.model.group import GroupKey
+from mpsmith.audit.model.launches import Launches
+from mpsmith.audit.model.verdicts import CaseVerdict, Grade, Outcome
 
 KEY = GroupKey("opinfo", "nn.functional.softshrink", "", "float32", "fallback")
 ENVIRONMENT = {"simulated": True, "torch": "2.13.0"}

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import torch
 
-from mpsmith.audit.cases import Case
 from mpsmith.audit.judging import judge
 from mpsmith.audit.judging.judge import Trial
 from mpsmith.audit.judging.witness import Witness
-from mpsmith.audit.verdicts import Outcome
+from mpsmith.audit.model.case import Case
+from mpsmith.audit.model.verdicts import Outcome
 
 
 class PlayedDevice:

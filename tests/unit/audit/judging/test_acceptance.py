@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from mpsmith.audit.cases import Case
 from mpsmith.audit.judging import acceptance
 from mpsmith.audit.judging.acceptance import JudgedCase, judged
 from mpsmith.audit.judging.fallbacks import CounterRecorder
-from mpsmith.audit.verdicts import CaseVerdict, Outcome
+from mpsmith.audit.model.case import Case
+from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 
 CASE = Case(lambda: None)
 

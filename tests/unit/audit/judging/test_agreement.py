@@ -9,11 +9,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from mpsmith.audit.cases import Case
 from mpsmith.audit.judging.agreement import Comparison
 from mpsmith.audit.judging.compare import Difference, same_bits
 from mpsmith.audit.judging.execution import Execution
 from mpsmith.audit.judging.reference import WideRuns
+from mpsmith.audit.model.case import Case
 
 
 def run(

@@ -9,11 +9,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from mpsmith.audit.cases import Case
 from mpsmith.audit.judging import compare
 from mpsmith.audit.judging.compare import FLUSHED, Agreement, Difference
 from mpsmith.audit.judging.signed_zeros import has_signed_zeros
-from mpsmith.audit.verdicts import CaseVerdict
+from mpsmith.audit.model.case import Case
+from mpsmith.audit.model.verdicts import CaseVerdict
 
 EPS = 2.0**-23
 RTOL, ATOL = 1.3e-6, 1e-5

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from mpsmith.audit.cases import Case
 from mpsmith.audit.judging.eigenvalues import in_the_cpus_order, order_of_outputs
+from mpsmith.audit.model.case import Case
 
 MATRICES = torch.randn(3, 5, 5, generator=torch.Generator().manual_seed(1))
 VALUES, VECTORS = torch.linalg.eig(MATRICES)

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import torch
 
-from mpsmith.audit.cases import Case
 from mpsmith.audit.judging.execution import execute, gradients
 from mpsmith.audit.judging.fallbacks import CounterRecorder, WarningRecorder, missing_operator
 from mpsmith.audit.judging.witness import Witness
+from mpsmith.audit.model.case import Case
 from mpsmith.simulator.device import loading as simulated_device
 
 

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from mpsmith.audit.cases import Case
 from mpsmith.audit.judging.factorizations import is_another_factorization
+from mpsmith.audit.model.case import Case
 
 MATRIX = torch.randn(2, 6, 6, generator=torch.Generator().manual_seed(1))
 SYMMETRIC = MATRIX + MATRIX.mT

@@ -9,12 +9,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from mpsmith.audit.cases import Case
 from mpsmith.audit.judging import judge
 from mpsmith.audit.judging.execution import execute
 from mpsmith.audit.judging.judge import DeviceError, classify, reads_uninitialised_memory
 from mpsmith.audit.judging.witness import Witness
-from mpsmith.audit.verdicts import CaseVerdict, Outcome
+from mpsmith.audit.model.case import Case
+from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 
 NOT_IMPLEMENTED = NotImplementedError("The operator 'aten::mode' is not currently implemented for the MPS device.")
 

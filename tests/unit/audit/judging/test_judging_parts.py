@@ -17,16 +17,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from mpsmith.audit.cases import Case
+from mpsmith.audit.cases.sources import forms
+from mpsmith.audit.cases.sources.random import under_seeds
+from mpsmith.audit.cases.sources.repetition import WithOtherValues
 from mpsmith.audit.judging import agreement, arguments, compare, distributions, judge, memory, reference
 from mpsmith.audit.judging.agreement import Comparison
 from mpsmith.audit.judging.compare import SLACK, TOLERANCES, Agreement, Difference
 from mpsmith.audit.judging.judge import Trial
 from mpsmith.audit.judging.reference import WideRuns
-from mpsmith.audit.sources import forms
-from mpsmith.audit.sources.random import under_seeds
-from mpsmith.audit.sources.repetition import WithOtherValues
-from mpsmith.audit.verdicts import CaseVerdict, Outcome
+from mpsmith.audit.model.case import Case
+from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 
 RTOL, ATOL = TOLERANCES[torch.float32]
 Patch = Callable[[pytest.MonkeyPatch], None]

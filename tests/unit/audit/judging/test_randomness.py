@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import torch
 
-from mpsmith.audit.cases import Case
 from mpsmith.audit.judging.compare import Difference
 from mpsmith.audit.judging.randomness import Draws, compare_draws_from, generators_as_before
+from mpsmith.audit.model.case import Case
 
 
 def draws_of(call: Any, *inputs: Any) -> tuple[bool, ...]:

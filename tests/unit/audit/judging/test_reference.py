@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from mpsmith.audit.cases import Case
 from mpsmith.audit.judging.execution import execute, gradients
 from mpsmith.audit.judging.judge import reads_uninitialised_memory
 from mpsmith.audit.judging.reference import WideGradient, WideOutput, WideRuns, nudge
 from mpsmith.audit.judging.transfer import move
+from mpsmith.audit.model.case import Case
 
 
 def runs_of(case: Case, cotangents: list[torch.Tensor] | None = None) -> WideRuns:

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from mpsmith.audit.cases import Case
 from mpsmith.audit.judging.ties import names_equal_elements, same_for_equal_elements
+from mpsmith.audit.model.case import Case
 
 NAN = math.nan
 ROWS = torch.tensor([[2.0, 1.0, 2.0], [NAN, NAN, 0.0]])

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 from torch.testing._comparison import default_tolerances
 
-from mpsmith.audit.cases import Case
 from mpsmith.audit.judging.compare import SLACK, TOLERANCES, Difference, NoReference, compare
-from mpsmith.audit.verdicts import CaseVerdict
+from mpsmith.audit.model.case import Case
+from mpsmith.audit.model.verdicts import CaseVerdict
 
 # (relative, absolute) and the unit in the last place of 1.
 LITERALS = {

@@ -7,8 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpsmith.audit.description import describe
 from mpsmith.audit.judging.transfer import differentiable_leaves, move, widened
+from mpsmith.audit.model.description import describe
 
 
 def copy(*args, **kwargs):

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from mpsmith.audit.cases import Case
 from mpsmith.audit.judging.turned import turned_as_the_cpus
+from mpsmith.audit.model.case import Case
 
 MATRIX = torch.randn(2, 5, 5, generator=torch.Generator().manual_seed(1), dtype=torch.complex64)
 VALUES, VECTORS = torch.linalg.eigh(MATRIX + MATRIX.mH)

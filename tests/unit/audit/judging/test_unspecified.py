@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from mpsmith.audit.cases import Case
 from mpsmith.audit.judging.unspecified import is_factor_of_infinite, is_unspecified_factor, is_unspecified_mode
+from mpsmith.audit.model.case import Case
 
 FACTORS = torch.tensor([[[2.0, 0.0], [1.0, 1.0]], [[1.0, 0.0], [0.5, -4.0]]])
 INFO = torch.tensor([0, 2], dtype=torch.int32)

@@ -5,8 +5,8 @@ import pytest
 from mpsmith.audit.releases import change_points
 from mpsmith.audit.releases import data as release_data
 from mpsmith.audit.releases.data import FailureKey, OverloadHistory, ReleaseData, ReleaseFacts
-from mpsmith.audit.surface import Dispatch, surface_of
-from mpsmith.audit.wheel.build import combine_surfaces
+from mpsmith.audit.releases.surface import Dispatch, surface_of
+from mpsmith.audit.releases.wheel.build import combine_surfaces
 from mpsmith.errors import MpsmithError
 
 RELEASES = ("1.0.0", "1.1.0", "1.2.0")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from mpsmith.audit.cases import Case
 from mpsmith.audit.compiled.verdicts import CompiledOutcome, CompiledVerdict
-from mpsmith.audit.group import COMPILED, DYNAMIC
 from mpsmith.audit.judging.fallbacks import CounterRecorder
+from mpsmith.audit.model.case import Case
+from mpsmith.audit.model.group import COMPILED, DYNAMIC
+from mpsmith.audit.model.selection import Settings, Shapes
+from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 from mpsmith.audit.running.compiled import (
     SOURCES,
     ShownAlike,
@@ -17,8 +19,6 @@ from mpsmith.audit.running.compiled import (
     with_own_sources,
 )
 from mpsmith.audit.running.device import AuditedDevice
-from mpsmith.audit.selection import Settings, Shapes
-from mpsmith.audit.verdicts import CaseVerdict, Outcome
 from mpsmith.simulator.clang import CompilerMissingError
 from support.stores import opinfo
 

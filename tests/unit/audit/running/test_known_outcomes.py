@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.compiled.verdicts import Blame, CompiledOutcome, CompiledVerdict
+from mpsmith.audit.model.selection import Settings
+from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 from mpsmith.audit.running.known_outcomes import KnownOutcomes, known_outcomes
-from mpsmith.audit.selection import Settings
-from mpsmith.audit.verdicts import CaseVerdict, Outcome
 
 WRONG = CompiledOutcome(
     CompiledVerdict.WRONG,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from mpsmith.audit.model.verdicts import AtFault
 from mpsmith.audit.running import last_call
 from mpsmith.audit.running.death import Death
-from mpsmith.audit.verdicts import AtFault
 
 SEGFAULT = Death("SIGSEGV: no memory there")
 

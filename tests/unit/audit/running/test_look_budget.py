@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from mpsmith.audit.group import GroupKey
+from mpsmith.audit.model.group import GroupKey
+from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 from mpsmith.audit.running import look_budget
 from mpsmith.audit.running.look_budget import DeathBudget, LookBudget
-from mpsmith.audit.verdicts import CaseVerdict, Outcome
 
 
 def wrong(message: str, stage: str = "forward") -> Outcome:

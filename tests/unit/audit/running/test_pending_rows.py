@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.findings.store import Store, StoreError
+from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 from mpsmith.audit.running import pending_rows
 from mpsmith.audit.running.pending_rows import PendingRows
-from mpsmith.audit.verdicts import CaseVerdict, Outcome
 from support.stores import begun, new_store, opinfo
 
 PASSED = Outcome(CaseVerdict.PASSED, "forward", "")

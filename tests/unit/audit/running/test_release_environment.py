@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from mpsmith.audit.releases.wheel.errors import WheelError
 from mpsmith.audit.running import release_environment
 from mpsmith.audit.running.release_environment import audit_again, python_with, without_release
-from mpsmith.audit.wheel.errors import WheelError
-from mpsmith.checkout import PACKAGE
+from mpsmith.cache import PACKAGE
 from mpsmith.errors import MpsmithError
 
 Commands = list[list[str]]

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from mpsmith.audit.model.verdicts import CaseVerdict, Grade, Outcome
 from mpsmith.audit.running.upstream_source import UpstreamKernels
-from mpsmith.audit.verdicts import CaseVerdict, Grade, Outcome
 from mpsmith.simulator.objc import bridge
 
 PASSED = Outcome(CaseVerdict.PASSED)

@@ -12,7 +12,9 @@ from mpsmith.audit.judging.fallbacks import CounterRecorder
 from mpsmith.audit.running.device import AuditedDevice, environment
 
 
-@pytest.mark.parametrize("module", ["audit.running.worker", "cluster.auditing", "cluster.session"])
+@pytest.mark.parametrize(
+    "module", ["audit.running.worker", "audit.running.cluster.auditing", "audit.running.cluster.session"]
+)
 def test_torch_is_not_loaded_with_what_starts_workers(module: str) -> None:
     program = f"import sys, mpsmith.{module}; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

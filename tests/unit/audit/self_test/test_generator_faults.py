@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from mpsmith.audit.releases.surface.native_functions import installed_release
 from mpsmith.audit.self_test.compiled.faults import GeneratorFault, faulty, installed_generator
 from mpsmith.audit.self_test.compiled.table import FAULTS
-from mpsmith.audit.surface.native_functions import installed_release
 from mpsmith.errors import MpsmithError
 
 FAULT = GeneratorFault("a test", "none", "min", "max", ())

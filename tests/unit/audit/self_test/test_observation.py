@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from mpsmith.audit.calls.invocation import overload_of
+from mpsmith.audit.cases.calls.invocation import overload_of
 from mpsmith.audit.self_test.observation import differs, execute
 
 

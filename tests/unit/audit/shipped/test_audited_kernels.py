@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit import time_limit
+from mpsmith.audit.model import time_limit
 from mpsmith.audit.shipped.kernels import (
     AuditedKernels,
     deadly_kernels,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mpsmith.audit.covering.pairs import DTYPE, FORM, LAYOUT, VALUES, Levels
-from mpsmith.audit.selection import ShippedSamples
+from mpsmith.audit.cases.covering.pairs import DTYPE, FORM, LAYOUT, VALUES, Levels
+from mpsmith.audit.model.selection import ShippedSamples
 from mpsmith.audit.shipped.choice import MOST_ELEMENTS, PER_LEVEL, positions_through_shipped
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from mpsmith.audit.releases.wheel.errors import UnreachableError
 from mpsmith.audit.shipped import releases
-from mpsmith.audit.wheel.errors import UnreachableError
 from mpsmith.errors import MpsmithError
 from mpsmith.simulator.clang import CompilerMissingError
 

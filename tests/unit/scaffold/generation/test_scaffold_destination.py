@@ -19,7 +19,7 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     clone = tmp_path / "clone"
     (clone / "docs").mkdir(parents=True)
     (clone / "pyproject.toml").touch()
-    monkeypatch.setattr("mpsmith.checkout.PACKAGE", clone)
+    monkeypatch.setattr("mpsmith.cache.PACKAGE", clone)
     monkeypatch.setattr(destination, "PACKAGE", clone)
     monkeypatch.chdir(clone / "docs")
     return clone

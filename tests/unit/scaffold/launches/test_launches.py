@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from torchgen.model import FunctionSchema
 
-from mpsmith.audit.surface.native_functions import NativeFunction
-from mpsmith.audit.surface.overloads import Dispatch, Overload
-from mpsmith.audit.surface.reachability import Reachable
+from mpsmith.audit.releases.surface.native_functions import NativeFunction
+from mpsmith.audit.releases.surface.overloads import Dispatch, Overload
+from mpsmith.audit.releases.surface.reachability import Reachable
 from mpsmith.scaffold.errors import InexpressibleError
 from mpsmith.scaffold.launches.aten_host import AtenHost
 from mpsmith.scaffold.launches.buffers import BoundBuffer, Result

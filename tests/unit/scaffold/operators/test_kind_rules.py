@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from torchgen.model import FunctionSchema
 
-from mpsmith.audit.surface.native_functions import NativeFunction
-from mpsmith.audit.surface.overloads import Dispatch, Overload
-from mpsmith.audit.surface.reachability import Reachable
+from mpsmith.audit.releases.surface.native_functions import NativeFunction
+from mpsmith.audit.releases.surface.overloads import Dispatch, Overload
+from mpsmith.audit.releases.surface.reachability import Reachable
 from mpsmith.scaffold.errors import ScaffoldError
 from mpsmith.scaffold.operators.kinds import KernelKind, chosen_kind, kind_of
 from mpsmith.scaffold.operators.model import OperatorModel, OverloadModel

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.surface import native_functions
+from mpsmith.audit.releases.surface import native_functions
 from mpsmith.scaffold.errors import ScaffoldError, ToolchainError
 from mpsmith.scaffold.operators.source import of_yaml, source_of
 from mpsmith.scaffold.release_files import NATIVE_FUNCTIONS, files_of, torch_folder

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith import fingerprint
+from mpsmith import cache
 from mpsmith.scaffold.proof import answers, metal_sources
 from mpsmith.scaffold.proof.answers import JUDGES
 from mpsmith.scaffold.proof.checking import Answer, check_files
@@ -90,14 +90,14 @@ def test_a_change_of_what_decides_voids_the_answer(
     file: Path, told: list[str], judge: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert not checked(file).cached
-    changed = fingerprint.source_files(judge)[-1]
+    changed = cache.source_files(judge)[-1]
     read = Path.read_bytes
     monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + (b"# changed\n" if path == changed else b""))
-    fingerprint.fingerprint_of_code.cache_clear()
+    cache.fingerprint_of_code.cache_clear()
     try:
         assert not checked(file).cached
     finally:
-        fingerprint.fingerprint_of_code.cache_clear()
+        cache.fingerprint_of_code.cache_clear()
     assert len(told) == 2
 
 

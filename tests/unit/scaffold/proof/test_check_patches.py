@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.surface import native_functions
+from mpsmith.audit.releases.surface import native_functions
 from mpsmith.scaffold.errors import ScaffoldError
 from mpsmith.scaffold.operators.kinds import kind_of
 from mpsmith.scaffold.operators.source import source_of

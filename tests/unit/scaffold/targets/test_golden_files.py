@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.surface import native_functions
+from mpsmith.audit.releases.surface import native_functions
 from mpsmith.scaffold.operators import source as operators
 from mpsmith.scaffold.operators.kinds import KernelKind, kind_of
 from mpsmith.scaffold.operators.observing_apart import observations_of

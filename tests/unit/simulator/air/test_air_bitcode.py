@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mpsmith.audit.wheel.shipped import shipped_library
+from mpsmith.audit.releases.wheel.shipped import shipped_library
 from mpsmith.simulator.air.bitcode import metadata_of_bitcode, signature_of_bitcode
 from mpsmith.simulator.air.compiler import default_air_compiler
 from mpsmith.simulator.air.container import LibraryFile

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from mpsmith.audit.wheel.shipped import shipped_library
+from mpsmith.audit.releases.wheel.shipped import shipped_library
 from mpsmith.registry import known_wrong
 from mpsmith.simulator.air.library import AirLibrary
 

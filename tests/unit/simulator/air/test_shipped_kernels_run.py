@@ -10,7 +10,7 @@ import torch
 
 pytest.importorskip("ziglang")
 
-from mpsmith.audit.wheel.shipped import shipped_library
+from mpsmith.audit.releases.wheel.shipped import shipped_library
 from mpsmith.simulator.air.bitcode import declared_functions, signature_of_bitcode
 from mpsmith.simulator.air.compiler import default_air_compiler
 from mpsmith.simulator.air.container import LibraryFile

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from mpsmith.fingerprint import fingerprint
+from mpsmith.cache import fingerprint
 from mpsmith.simulator.clang import BuildCache
 
 

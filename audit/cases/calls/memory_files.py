@@ -1,0 +1,94 @@
+"""The remembered calls as text: a folder of files, sharded as the registry is, so that a relearn is a readable diff.
+
+A file holds overloads in the order of their names, each on a line of its own with what is known of it, and below it
+a line for each of its calls, indented:
+
+    aten::relu {"dtypes":["float32"],"schema":"1a2b3c4d"}
+      {"args":[{"dtype":"float32","shape":[3],"values":[1.0,2.0,3.0]}],"dtype":"float32","kwargs":{}}
+
+The same content gives the same bytes. The text is 5 MB; in the wheel it is compressed, as all of a wheel is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ....registry.folder import shard_of
+
+# What is known of an overload, its calls included, under the names of the fields of `Remembered`.
+Fields = dict[str, Any]
+
+RELEASE = "torch.txt"
+INDENT = "  "
+
+
+def read(folder: Path) -> tuple[str, dict[str, Fields]]:
+    """The torch release of a memory, and its overloads in the order of their names.
+
+    Raises OSError where a file cannot be read (FileNotFoundError where there is no memory), and ValueError with the
+    name and line of a file that is damaged.
+    """
+    release = (folder / RELEASE).read_text(encoding="utf-8").strip()
+    overloads: dict[str, Fields] = {}
+    for path in _shards(folder):
+        overloads.update(_parsed(path))
+    return release, dict(sorted(overloads.items()))
+
+
+def write(folder: Path, release: str, overloads: Mapping[str, Fields]) -> None:
+    """Make the folder hold just these overloads; a file whose text stays as it is is not touched.
+
+    Raises OSError where the folder cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    shards: dict[str, list[str]] = {}
+    for name in sorted(overloads):
+        shards.setdefault(f"{shard_of(name.partition('.')[0])}.txt", []).extend(_lines(name, overloads[name]))
+    for path in _shards(folder):
+        if path.name not in shards:
+            path.unlink()
+    for file, lines in shards.items():
+        _replace(folder / file, "\n".join(lines) + "\n")
+    _replace(folder / RELEASE, f"{release}\n")
+
+
+def _shards(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("*.txt") if path.name != RELEASE)
+
+
+def _parsed(path: Path) -> dict[str, Fields]:
+    overloads: dict[str, Fields] = {}
+    calls: list[Any] = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            if line.startswith(INDENT):
+                calls.append(json.loads(line))
+            else:
+                name, _, facts = line.partition(" ")
+                overloads[name] = json.loads(facts)
+                overloads[name]["calls"] = calls = []
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{path.name}:{number}: {error}") from error
+    return overloads
+
+
+def _lines(name: str, fields: Fields) -> Iterator[str]:
+    yield f"{name} {_json({field: value for field, value in fields.items() if field != 'calls'})}"
+    for call in fields.get("calls", ()):
+        yield INDENT + _json(call)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), sort_keys=True)
+
+
+def _replace(path: Path, text: str) -> None:
+    """In one step, so that whatever stops the writing leaves every file whole."""
+    if path.exists() and path.read_text(encoding="utf-8") == text:
+        return
+    temporary = path.with_suffix(".new")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)

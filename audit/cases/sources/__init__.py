@@ -1,0 +1,92 @@
+"""Where cases come from: torch's OpInfos and ModuleInfos, what is derived from them, and packages of the user."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+
+from ....errors import MpsmithError, one_line
+from ...model.case import CaseSource
+from ..calls.foreign import registered_operators
+from .arguments import ArgumentSource
+from .cancellation import CancellationSource
+from .errors import ErrorSource
+from .forms import FormSource
+from .gradients import GradientSource
+from .known_wrong import KnownWrongSource
+from .large import LargeKnownWrongSource, LargeSource
+from .layouts import LayoutSource
+from .mixed_dtype_sources import MixedDtypeCallSource, MixedDtypeSource
+from .modules import ModuleSource
+from .opinfo import OpInfoSource
+from .pairs import PairSource
+from .random import RandomSource
+from .repetition import RepetitionSource
+from .schema import SchemaSource
+from .schema_random import SchemaRandomSource
+from .sizes import SizeSource
+from .special_values import SpecialValueSource
+from .target_sources import SchemaTargetSource, TargetSource
+from .tensor_layouts import TensorLayoutSource
+from .twins import TwinSource
+from .without_gradients import WithoutGradientSource
+
+
+def case_sources(imports: Sequence[str]) -> dict[str, CaseSource]:
+    """All sources by name.
+
+    A package offers sources of its own as a list `mpsmith_case_sources`. For the operators that it defines, calls are
+    made from their schemas. Raises MpsmithError for a package that cannot be imported or offers what is no source.
+    """
+    before = registered_operators() if imports else frozenset()
+    offered: list[CaseSource] = []
+    for package in imports:
+        offered.extend(_offered(package))
+    defined = sorted(registered_operators() - before) if imports else []
+    opinfos, modules = OpInfoSource(), ModuleSource()
+    schemas = SchemaSource(packages=list(imports), foreign=defined)
+    sources: list[CaseSource] = [
+        KnownWrongSource(),  # first: a bug that is back is known before anything else
+        opinfos,
+        LayoutSource(opinfos),
+        *map(TensorLayoutSource, (opinfos, modules, schemas)),
+        *map(SpecialValueSource, (opinfos, modules, schemas)),
+        *map(CancellationSource, (opinfos, modules)),
+        FormSource(opinfos),
+        TargetSource(opinfos),
+        SchemaTargetSource(schemas),
+        MixedDtypeSource(opinfos),
+        *map(MixedDtypeCallSource, (modules, schemas)),
+        *map(GradientSource, (opinfos, modules)),
+        WithoutGradientSource(opinfos),
+        ErrorSource(opinfos),
+        *map(SizeSource, (opinfos, modules, schemas)),
+        PairSource(opinfos),
+        RandomSource(opinfos),
+        RepetitionSource(opinfos),
+        modules,
+        schemas,
+        TwinSource(schemas),
+        ArgumentSource(schemas),
+        RepetitionSource(schemas),
+        SchemaRandomSource(schemas),
+        LargeSource(),
+        LargeKnownWrongSource(),
+    ]
+    sources.extend(offered)
+    return {source.name: source for source in sources}
+
+
+def _offered(package: str) -> list[CaseSource]:
+    """Import a package of the user; the sources that it offers."""
+    try:
+        module = importlib.import_module(package)
+    except Exception as error:  # a foreign package may raise anything
+        raise MpsmithError(f"--import {package}: {type(error).__name__}: {one_line(error)}") from error
+    sources = list(getattr(module, "mpsmith_case_sources", ()))
+    for source in sources:
+        if not isinstance(source, CaseSource):
+            raise MpsmithError(
+                f"--import {package}: mpsmith_case_sources holds {source!r}, not a mpsmith.audit.model.case.CaseSource"
+            )
+    return sources

@@ -1,0 +1,306 @@
+"""Every argument of every overload at its other values: flags, words, dims, numbers, optional tensors, indices.
+
+The remembered calls of an overload are the base. One argument at a time is changed, then two at once, then the whole
+series is called in a row on the same tensors: what a device keeps from one call to the next, by shapes or by the text
+of a number, shows there. What the CPU takes is compared; of what it refuses, the device must refuse some as well.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...judging.randomness import draws
+from ...judging.transfer import move
+from ...model.case import Case, QuickShare
+from ...model.group import GroupKey
+from ...model.selection import Samples
+from ...model.tensors_in import leaves
+from ..calls.binding import Binding
+from ..calls.invocation import full_name, overload_of, runs_a_kernel, written_arguments
+from .argument_values import END_NAMES, FACTOR_NAMES, other_values
+from .derived import distinct
+from .indices import out_of_range
+from .over_another import SourceOverAnother
+from .schema import SchemaSource
+from .series import InARow, Step, in_dtype, scaled, unchanged, with_others
+
+BASES = 2
+LARGEST_BASE = 20_000
+MOST_OF_AN_ARGUMENT = 9
+MOST_COMBINED = 5
+MOST_IN_A_ROW = 14
+
+# The dtypes in which each value of each argument is a case of its own: of those that the overload takes, the first.
+MAIN_DTYPES = ("float32", "int64", "complex64", "bool")
+# Dtypes in which the values are called in a row alone, as many of them as the overload takes.
+ROW_DTYPES = ("float16", "int64", "bfloat16", "complex64", "uint8", "bool")
+MOST_ROW_DTYPES = 2
+
+# Overloads whose result is undefined, or whose CPU kernel trusts what it is told of memory that is not there.
+TRUSTING = re.compile(
+    r"unsafe_(?!split|chunk)|^_?(resize|set_|empty|new_empty|as_strided|_reshape_alias|nested)|_nested_"
+    r"|ctc_loss_backward|^_pack|^_pad_packed|_cslt|fbgemm|_thnn|sparse"
+    r"|^_(cummax|cummin)_helper|^_fft_c2r|moving_avg_obs|^_weight_norm_interface|^range"
+    r"|^linalg_lstsq\.out"
+)
+# Overloads of which the same is true but for some of their flags: with these alone every place is where it was.
+FLAGS_ALONE = re.compile(r"embedding_bag|embedding_dense_backward|batch_norm_backward")
+HARMLESS_FLAGS = frozenset({"scale_grad_by_freq", "update"})
+# Single arguments of which the same is true: without statistics there is nothing to normalise by but the batch itself;
+# a factor that does not go with the output's size makes the weights of antialiasing reach beyond the input.
+TRUSTED: tuple[tuple[str, frozenset[str]], ...] = (
+    (r"^_native_batch_norm_legit\.no_stats", frozenset({"training"})),
+    (r"^_upsample_\w+_aa", frozenset({"scales_h", "scales_w"})),
+)
+# Operators whose CPU kernel divides integers by a number of elements, or a threshold, that may be zero.
+DIVIDES_INTEGERS = re.compile(r"avg_pool|smooth_l1_loss")
+# Refusals that say nothing of the arguments: the CPU has no kernel for the dtype, or no kernel is reached at all.
+UNTELLING = re.compile(
+    r"not implemented for|not supported|unsupported|INTERNAL ASSERT|Expected a value of type|expected at most"
+    r"|is missing value for argument|Overloaded torch operator|cannot be converted|memory|Could not run",
+    re.IGNORECASE,
+)
+
+# Numbers that three, or six, digits do not tell apart, and by what the tensors are multiplied, so that the results
+# differ by more than the tolerance.
+NEAR: tuple[tuple[tuple[float, ...], float], ...] = (
+    ((0.5, 0.50048828125, 0.500030517578125), 1.0),
+    ((1.5, 1.50048828125, 1.500030517578125), 64.0),
+    ((1e-7, 3e-7, 2e-8), 2.0**20),
+    ((1048576.0, 1048592.0), 1.0),
+)
+NEAR_INTEGERS: tuple[tuple[tuple[float, ...], float], ...] = (((1_048_576, 1_048_577), 1.0),)
+
+
+@dataclass(frozen=True)
+class Variation:
+    """Other values for some arguments.
+
+    Attributes:
+        title: for people: "keepdim=True".
+        others: the values by the arguments' names.
+        refused: whether the CPU refuses them.
+    """
+
+    title: str
+    others: Mapping[str, Any]
+    refused: bool = False
+
+    @property
+    def plain(self) -> bool:
+        """Whether no tensor is among the values, so that they can be given on any device."""
+        return not any(isinstance(leaf, Tensor) for leaf in leaves(dict(self.others)))
+
+
+class ArgumentSource(SourceOverAnother[SchemaSource]):
+    """Remembered calls of each overload with other values for their arguments."""
+
+    name = "arguments"
+    quick = QuickShare.ONE_DTYPE
+
+    def taken(self, keys: Iterable[GroupKey]) -> Iterator[GroupKey]:
+        """Each overload in its main dtype, and in a few others for the series alone."""
+        return (key for key in keys if key.dtype in self._dtypes.get(key.operator, ()))
+
+    def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
+        """All variations of two different calls of the overload; beside its main dtype only the series of one."""
+        base = self._base.cases(self.base_key(key), Samples.DEFAULT)
+        cases = distinct(filter(_is_small, base), BASES)
+        main = key.dtype == self._dtypes[key.operator][0]
+        for case in filter(accepts, cases if main else cases[:1]):
+            made = Variations(full_name(key.operator), case)
+            yield from made.all() if main else made.in_a_row()
+
+    @cached_property
+    def _dtypes(self) -> dict[str, tuple[str, ...]]:
+        """The dtypes of each overload that is varied, the main one first."""
+        accepted: dict[str, list[str]] = {}
+        for key in self._base.groups():
+            accepted.setdefault(key.operator, []).append(key.dtype)
+        return {name: chosen_dtypes(name, dtypes) for name, dtypes in accepted.items() if is_varied(name)}
+
+
+def is_varied(operator: str) -> bool:
+    """Whether an overload has a kernel of its own and arguments to vary, and gives the same result at every call."""
+    name = full_name(operator)
+    overload = overload_of(name)
+    if TRUSTING.search(operator) or draws(overload) or not runs_a_kernel(name):
+        return False
+    return any(str(argument.type) not in ("Tensor", "List[Tensor]") for argument in overload._schema.arguments)
+
+
+def chosen_dtypes(operator: str, accepted: Iterable[str]) -> tuple[str, ...]:
+    """Of the dtypes that an overload takes, the main one and then a few others."""
+    traps = DIVIDES_INTEGERS.search(operator)
+    accepted = [dtype for dtype in accepted if not (traps and "int" in dtype)]
+    main = next((dtype for dtype in MAIN_DTYPES if dtype in accepted), accepted[0])
+    others = [dtype for dtype in ROW_DTYPES if dtype in accepted and dtype != main]
+    return main, *others[:MOST_ROW_DTYPES]
+
+
+class Variations:
+    """The variations of one call.
+
+    Args:
+        name: the overload, "aten::topk".
+        case: the call; the CPU takes it.
+    """
+
+    def __init__(self, name: str, case: Case) -> None:
+        self._name = name
+        self._operator = name.partition("::")[2] if name.startswith("aten::") else name
+        self._case = case
+        self._binding = Binding(name, case.args, case.kwargs)
+        self._copies = bool(written_arguments(name))
+
+    def all(self) -> Iterator[Case]:
+        """Each value alone, some of them together, all in a row, and numbers near each other."""
+        single = list(self.single())
+        accepted = [variation for variation in single if not variation.refused]
+        yield from map(self._made, [*single, *self._together(accepted), *self._special()])
+        yield from self.in_a_row(accepted)
+        yield from self._near()
+
+    def single(self) -> Iterator[Variation]:
+        """One argument at another value; of what the CPU refuses, one value of each argument."""
+        for argument in self._binding.schema:
+            if not may_vary(self._operator, argument.name):
+                continue
+            values = other_values(argument, self._binding.given)
+            tried = [self._tried({argument.name: value}) for value in values]
+            yield from islice((v for v in tried if v is not None and not v.refused), MOST_OF_AN_ARGUMENT)
+            yield from islice((v for v in tried if v is not None and v.refused), 1)
+
+    def in_a_row(self, accepted: list[Variation] | None = None) -> Iterator[Case]:
+        """The series of all accepted plain values, the base call between them and at the end, and another dtype."""
+        if accepted is None:
+            accepted = [variation for variation in self.single() if not variation.refused]
+        plain = [variation for variation in accepted if variation.plain]
+        every = -(-len(plain) // MOST_IN_A_ROW) or 1
+        chosen = plain[::every]
+        if not chosen:
+            return
+        steps: list[Step] = [unchanged]
+        for variation in chosen:
+            steps.append(with_others(self._name, variation.others))
+        steps += [*self._other_dtype(), unchanged]
+        title = "in a row: " + ", ".join(variation.title for variation in chosen)
+        call = InARow(self._case.call, steps, copies=self._copies)
+        yield replace(self._case, call=call, form="in a row", title=title)
+
+    def _other_dtype(self) -> Iterator[Step]:
+        before = next((leaf.dtype for leaf in self._tensors() if leaf.dtype is torch.float32), None)
+        if before is None:
+            return
+        step = in_dtype(before, torch.bfloat16)
+        args, kwargs = step(self._case.args, self._case.kwargs)
+        if accepts(replace(self._case, args=args, kwargs=kwargs)):
+            yield step
+
+    def _together(self, accepted: list[Variation]) -> Iterator[Variation]:
+        """All flags turned at once, and values of two arguments at once."""
+        flags = {n: v for a in accepted for n, v in a.others.items() if isinstance(v, bool)}
+        pairs = [(a, b) for a in accepted for b in accepted if min(a.others) < min(b.others)]
+        wanted = [flags] if len(flags) > 1 else []
+        wanted += [{**a.others, **b.others} for a, b in random.sample(pairs, min(MOST_COMBINED, len(pairs)))]
+        for others in wanted:
+            variation = self._tried(others)
+            if variation is not None and not variation.refused:
+                yield variation
+
+    def _special(self) -> Iterator[Variation]:
+        """Indices out of range, and NaN where a factor of zero says that it is not looked at."""
+        for title, others in out_of_range(self._operator, self._binding.given):
+            variation = self._tried(others)
+            if variation is not None:
+                yield replace(variation, title=title)
+        if "beta" in self._binding.given and isinstance(self._binding.given.get("self"), Tensor):
+            poisoned = with_nan(self._binding.given["self"])
+            if poisoned is not None:
+                variation = self._tried({"beta": 0, "self": poisoned})
+                if variation is not None:
+                    yield replace(variation, title="beta=0, NaN in self")
+
+    def _near(self) -> Iterator[Case]:
+        """Numbers that few digits do not tell apart, in calls in a row."""
+        floats = any(leaf.is_floating_point() or leaf.is_complex() for leaf in self._tensors())
+        for argument in self._binding.schema:
+            kind = str(argument.type).removeprefix("Optional[").removesuffix("]")
+            if kind not in ("number", "float") or argument.name in FACTOR_NAMES | END_NAMES:
+                continue
+            steps: list[Step] = []
+            for numbers, factor in NEAR if floats else NEAR_INTEGERS:
+                tried = [self._tried({argument.name: number}) for number in numbers]
+                if all(variation is not None and not variation.refused for variation in tried):
+                    steps += [scaled(with_others(self._name, {argument.name: n}), factor) for n in numbers]
+            if steps:
+                call = InARow(self._case.call, steps, copies=self._copies)
+                title = f"numbers near each other: {argument.name}"
+                yield replace(self._case, call=call, form="in a row", title=title)
+
+    def _tried(self, others: Mapping[str, Any]) -> Variation | None:
+        """The variation as the CPU takes or refuses it; None where its refusal says nothing."""
+        title = ", ".join(f"{name}={_shown(value)}" for name, value in others.items())
+        try:
+            run(self._made(Variation(title, others)))
+        except Exception as error:
+            return None if UNTELLING.search(str(error)) else Variation(title, others, refused=True)
+        return Variation(title, others)
+
+    def _made(self, variation: Variation) -> Case:
+        args, kwargs = self._binding.with_others(variation.others)
+        return replace(self._case, args=args, kwargs=kwargs, title=variation.title, errors_count=variation.refused)
+
+    def _tensors(self) -> list[Tensor]:
+        return [leaf for leaf in leaves((self._case.args, self._case.kwargs)) if isinstance(leaf, Tensor)]
+
+
+def may_vary(operator: str, argument: str) -> bool:
+    """Whether an overload's argument can be any other that the CPU does not refuse."""
+    if FLAGS_ALONE.search(operator):
+        return argument in HARMLESS_FLAGS
+    return not any(argument in names and re.search(pattern, operator) for pattern, names in TRUSTED)
+
+
+def accepts(case: Case) -> bool:
+    """Whether the CPU takes the call."""
+    try:
+        run(case)
+    except Exception:
+        return False
+    return True
+
+
+def run(case: Case) -> None:
+    """Call it on the CPU, on copies of its inputs. Raises what the operator raises."""
+    args, kwargs = move(case.args, case.kwargs, "cpu")
+    case.call(*args, **kwargs)
+
+
+def with_nan(tensor: Tensor) -> Tensor | None:
+    """The tensor with NaN and an infinity in it; None where its dtype has none."""
+    if not tensor.is_floating_point() or not tensor.numel() or tensor.layout is not torch.strided:
+        return None
+    flat = tensor.detach().clone().contiguous().flatten()
+    flat[0] = math.nan
+    flat[-1] = math.inf if flat.numel() > 1 else math.nan
+    return flat.view(tensor.shape)
+
+
+def _is_small(case: Case) -> bool:
+    sizes = [leaf.numel() for leaf in leaves((case.args, case.kwargs)) if isinstance(leaf, Tensor)]
+    return not case.uninitialised and max(sizes, default=0) <= LARGEST_BASE
+
+
+def _shown(value: Any) -> str:
+    return f"{list(value.shape)}" if isinstance(value, Tensor) else repr(value)

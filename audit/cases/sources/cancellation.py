@@ -1,0 +1,116 @@
+"""Samples whose results are the small rest of large things, or small themselves: there a careless formula shows.
+
+With a large mean, a variance as E[x²] − E[x]² keeps no digit; with large numbers a softmax that does not subtract the
+maximum overflows; near zero, log(1 + x) has only the digits that 1 + x has. A careful kernel is exact in all three, as
+the CPU's is, and the judge holds the device to that (`audit/judging/compare.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from ...model.case import Case
+from ...model.group import GroupKey
+from ...model.selection import Samples
+from ...model.tensors_in import leaves, map_leaves
+from .derived import DerivedSource, distinct
+from .opinfo import OpInfoSource
+
+# A power of two and its multiples keep the digits of what they are multiplied with.
+NEAR_ZERO = 2.0**-12
+# What the elements of one of several tensors near zero are multiplied with, in turn: a step of 1e-7 shows in one.
+SMALL = (1e-3, 1e-4, 1e-5, 1e-6)
+LARGE = 128.0
+MEAN = 2000.0
+# What has a variance or a maximum inside, by parts of its name: several samples of each, as flags choose the formula.
+STATISTICS = re.compile(r"norm|var|std|softmax|softmin|logsumexp|cov|corrcoef", re.IGNORECASE)
+SAMPLES_OF_STATISTICS = 4
+# Modules of many layers: what one rounds the next one amplifies, and a large mean tells of none of them.
+MANY_LAYERS = re.compile(r"^nn\.(Transformer|LSTM|GRU|RNN)")
+
+Change = Callable[[Tensor], Tensor]
+
+
+class CancellationSource(DerivedSource):
+    """Samples in float32 near zero, with a large mean, and with large values."""
+
+    name = "cancellation"
+
+    def varies(self, key: GroupKey) -> bool:
+        """In float32 alone: of narrower dtypes, and of integers, a large mean leaves nothing to compute with."""
+        return key.dtype == "float32" and not MANY_LAYERS.match(key.operator)
+
+    def chosen(self, cases: Iterable[Case]) -> Iterable[Case]:
+        """Several samples; `variations` drops those of operators for which one says it all."""
+        return distinct(cases, SAMPLES_OF_STATISTICS)
+
+    def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
+        """The variations of the group's first sample, of several where an operator computes statistics."""
+        base = self.base_key(key)
+        chosen = list(self.chosen(self._base.cases(base, Samples.DEFAULT)))
+        for case in chosen if STATISTICS.search(key.operator) else chosen[:1]:
+            yield from self.variations(base, case)
+
+    def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
+        """The sample in each range of numbers; what the CPU refuses there, the device is to refuse."""
+        if case.uninitialised or not _numbers(case):
+            return
+        yield _varied(case, "near zero", lambda tensor: tensor * NEAR_ZERO)
+        if len(_floating(case)) > 1 and isinstance(self._base, OpInfoSource):
+            yield here_and_there(case)
+        yield with_large_mean(case)
+        yield _varied(case, "large", lambda tensor: tensor * LARGE)
+
+
+def here_and_there(case: Case) -> Case:
+    """Any of several tensors near zero where others are not: in some element each set of them.
+
+    A quotient of two small numbers is none, and what is added to a small number hides it.
+    """
+    small = {id(t): smaller_in_turn(t.detach(), 2**place) for place, t in enumerate(_floating(case))}
+    return _replaced(case, "near zero here and there", small)
+
+
+def smaller_in_turn(tensor: Tensor, length: int) -> Tensor:
+    """The tensor with stretches of so many elements times `SMALL`, and as many between them as they are."""
+    factors = torch.tensor(SMALL)
+    # Of a list of hundreds of tensors the last stretches are longer than any number of 64 bits.
+    places = torch.arange(tensor.numel()) // min(length, max(tensor.numel(), 1))
+    turned = torch.where(places % 2 == 0, factors[places // 2 % len(SMALL)], 1.0)
+    return tensor * turned.view(tensor.shape).to(tensor.dtype)
+
+
+def with_large_mean(case: Case) -> Case:
+    """The case with a mean in its numbers that is large beside their deviation."""
+    return _varied(case, "large mean", lambda tensor: tensor + MEAN)
+
+
+def _varied(case: Case, title: str, change: Change) -> Case:
+    return _replaced(case, title, {id(tensor): change(tensor.detach()) for tensor in _numbers(case)})
+
+
+def _replaced(case: Case, title: str, others: Mapping[int, Tensor]) -> Case:
+    changed = {id(tensor): _leaf(others[id(tensor)], tensor) for tensor in _floating(case) if id(tensor) in others}
+    args, kwargs = map_leaves(lambda leaf: changed.get(id(leaf), leaf), (case.args, case.kwargs))
+    return replace(case, args=args, kwargs=kwargs, values=title, title=title, errors_count=True)
+
+
+def _numbers(case: Case) -> list[Tensor]:
+    """The floating tensors of as many dimensions as any has: a weight or a running mean stays as it is."""
+    floating = _floating(case)
+    most = max((t.dim() for t in floating), default=0)
+    return [t for t in floating if t.dim() == most]
+
+
+def _floating(case: Case) -> list[Tensor]:
+    tensors = [leaf for leaf in leaves((case.args, case.kwargs)) if isinstance(leaf, Tensor)]
+    return [t for t in tensors if t.is_floating_point() and t.layout is torch.strided]
+
+
+def _leaf(changed: Tensor, original: Tensor) -> Tensor:
+    return changed.requires_grad_(original.requires_grad)

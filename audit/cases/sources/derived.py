@@ -1,0 +1,155 @@
+"""What the sources have in common that vary the cases of another source: of the OpInfos, the modules, the schemas."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Hashable, Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from torch import Tensor
+
+from ...model.case import Case, CaseSource, QuickShare
+from ...model.group import GroupKey
+from ...model.selection import DTYPES, Samples
+from ...model.tensors_in import leaves
+from .opinfo import OpInfoSource
+from .over_another import SourceOverAnother
+
+# A sampler puts its plain cases first; among so many there is one to vary.
+LOOKED_AT = 8
+LARGEST_TO_VARY = 100_000
+# Cases of another kind come later: a sampler goes through one argument after the other.
+LOOKED_AT_FOR_KINDS = 64
+
+# A source that costs much in every dtype goes through all of its variations in these alone, where not asked for full
+# samples: in the others the covering arrays combine its variations with everything else.
+MAIN_DTYPES = ("float32", "float16", "complex64", "int64", "bool")
+
+# What the name of a derived source starts with, by what it varies: "layouts", "module layouts", "schema layouts".
+PREFIXES = {"opinfo": "", "modules": "module ", "schema": "schema "}
+
+
+class DerivedSource(SourceOverAnother[CaseSource]):
+    """Varies cases of each group of another source in a fixed sequence of ways.
+
+    `name` of a class says in what they are varied; that of an object also what is varied, so that the groups of one
+    class over several bases are told apart.
+
+    Args:
+        base: whose cases are varied.
+
+    Attributes:
+        dtypes: in which of them it varies anything below the level `full`.
+    """
+
+    dtypes: tuple[str, ...] = DTYPES
+    quick = QuickShare.ONE_DTYPE
+
+    def __init__(self, base: CaseSource) -> None:
+        super().__init__(base)
+        self.name = PREFIXES.get(base.name, f"{base.name} ") + type(self).name
+
+    def taken(self, keys: Iterable[GroupKey]) -> Iterator[GroupKey]:
+        """Each that this source can vary; none of the OpInfos' sparse ones."""
+        return (key for key in keys if "/" not in key.variant and self.varies(key))
+
+    def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
+        """The variations of the group's cases that are worth it."""
+        if not self.has_cases_in(key.dtype, samples):
+            return
+        base = self.base_key(key)
+        for turn, case in enumerate(self.chosen(self._base.cases(base, Samples.DEFAULT))):
+            yield from self.further_variations(base, case) if turn else self.variations(base, case)
+
+    def has_cases_in(self, dtype: str, samples: Samples) -> bool:
+        """Whether groups of a dtype have cases at a level of sampling."""
+        return samples is Samples.FULL or dtype in self.dtypes
+
+    def varies(self, key: GroupKey) -> bool:
+        """Whether this source has anything to vary for the group."""
+        return True
+
+    def chosen(self, cases: Iterable[Case]) -> Iterable[Case]:
+        """Which cases of a group are varied: one `representative`, or, where a source wants them, `distinct` ones."""
+        case = representative(cases)
+        return [] if case is None else [case]
+
+    @abstractmethod
+    def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
+        """The variations of `case`, always the same ones in the same order for the same inputs.
+
+        `key` is the base's own group.
+        """
+
+    def further_variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
+        """The variations of the second and any further chosen case of a group; a source may want fewer of them."""
+        return self.variations(key, case)
+
+
+class DerivedOpInfoSource(DerivedSource):
+    """A derived source that asks the OpInfos about the operators, and so varies nothing else."""
+
+    def __init__(self, opinfos: OpInfoSource) -> None:
+        super().__init__(opinfos)
+        self._opinfos = opinfos
+
+
+def representative(cases: Iterable[Case]) -> Case | None:
+    """Of the first cases, the one whose largest tensor has the most dimensions, then the most elements.
+
+    Cases that are skipped, have no tensor or are very large do not count, those without any element, or with an empty
+    tensor, only where there is nothing else: they have no values to be wrong. None when none is left.
+    """
+    following = iter(cases)
+    candidates = [case for case in islice(following, LOOKED_AT) if not case.skipped]
+    if not any(map(_has_elements, candidates)):  # samplers of matrices begin with all that are empty
+        further = (case for case in islice(following, LOOKED_AT_FOR_KINDS) if not case.skipped)
+        candidates += [case for case in further if _has_elements(case)][:1]
+    shapes = [(shape, i) for i, case in enumerate(candidates) if (shape := _largest(case)) is not None]
+    return candidates[max(shapes, key=lambda ranked: (ranked[0], -ranked[1]))[1]] if shapes else None
+
+
+def distinct(cases: Iterable[Case], most: int) -> list[Case]:
+    """The representative case, and the first ones of other kinds, at most so many of the first cases in all.
+
+    Two cases are of one kind when they give the same arguments: tensors with as many dimensions, the same flags and
+    words, numbers of the same type whatever their value. What the base expects to be refused is not varied.
+    """
+    looked_at = [case for case in islice(cases, LOOKED_AT_FOR_KINDS) if not case.skipped and not case.errors_count]
+    first = representative(filter(_has_elements, looked_at))
+    found: dict[Hashable, Case] = {} if first is None else {kind(first): first}
+    for case in looked_at:
+        if _has_elements(case) and len(found) < most:
+            found.setdefault(kind(case), case)
+    return list(found.values())
+
+
+def kind(case: Case) -> Hashable:
+    """What two cases have in common that differ only in the sizes and values of their tensors and numbers."""
+    return case.call, _kind(case.args), _kind(case.kwargs)
+
+
+def _kind(value: Any) -> Hashable:
+    if isinstance(value, Tensor):
+        return value.dtype, value.layout, value.dim()
+    if isinstance(value, (tuple, list)):
+        return tuple(map(_kind, value))
+    if isinstance(value, dict):
+        return tuple((name, _kind(branch)) for name, branch in value.items())
+    if isinstance(value, (int, float, complex)) and not isinstance(value, bool):
+        return type(value).__name__
+    return repr(value)
+
+
+def _has_elements(case: Case) -> bool:
+    largest = _largest(case)
+    return largest is not None and largest[0]
+
+
+def _largest(case: Case) -> tuple[bool, bool, int, int] | None:
+    tensors = [t for t in leaves((case.args, case.kwargs)) if isinstance(t, Tensor)]
+    if not tensors or max(t.numel() for t in tensors) > LARGEST_TO_VARY:
+        return None
+    none_is_empty = all(t.numel() for t in tensors)
+    return max((t.numel() > 0, none_is_empty, t.dim(), t.numel()) for t in tensors)

@@ -1,0 +1,278 @@
+"""How the tensors of a case hang together: which of their dimensions have to change their sizes at once.
+
+A size says little of what it is: five rows may meet five columns, five features or the five of another batch. So each
+dimension of the largest tensor is tried in company of those that may belong to it, the likeliest first, at two small
+sizes on the CPU; the first company that the CPU takes is an `Axis`. What it gives tells how the results grow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...judging.transfer import move
+from ...model.case import Case
+from ...model.tensors_in import leaves, map_leaves
+
+# The two sizes that a dimension is tried with; no sample has them.
+TRIED = (11, 22)
+# With more elements in a tensor only a little more than the first: a kernel of which all sizes grow takes a minute.
+MOST_TRIED = 2**20
+# How much of its value a repeated floating element loses at most, so that no two are equal.
+LOSS = 2.0**-4
+# Of so many tensors the dimensions are looked at.
+FIRST_TENSORS = 4
+
+Place = tuple[int, int]  # a tensor, counted from left to right, and one of its dimensions
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Dimensions that change their size together.
+
+    Attributes:
+        size: what they all have.
+        places: where they are.
+        in_lists: whether that size changes in the case's lists of numbers too, as a normalized_shape has.
+        growth: the power of the size with which the results grow: 0 for what is reduced, 2 for all pairs.
+    """
+
+    size: int
+    places: frozenset[Place]
+    in_lists: bool
+    growth: float = 0.0
+
+
+@dataclass(frozen=True)
+class Results:
+    """How much a call gives: tensors, and elements in the largest of them."""
+
+    tensors: int
+    elements: int
+
+
+class Dimensions:
+    """The dimensions of one case.
+
+    Args:
+        case: what the CPU accepts as it is.
+        checks: whether the operator refuses tensors that do not fit each other. One that does not would write beyond
+            its memory: there all dimensions of one size change at once.
+    """
+
+    def __init__(self, case: Case, *, checks: bool = True) -> None:
+        self.case = case
+        self.checks = checks
+        self.shapes = [t.shape if _resizable(t) else torch.Size() for t in _tensors(case)]
+        self.results = results_of(case)
+        self._measured: dict[Axis, Axis | None] = {}
+
+    @property
+    def main(self) -> int:
+        """The tensor with the most dimensions, of those the largest: what the operator is about."""
+        return max(range(len(self.shapes)), key=lambda i: (len(self.shapes[i]), math.prod(self.shapes[i]), -i))
+
+    @cached_property
+    def axes(self) -> list[Axis]:
+        """The axes of the main tensor, from its first dimension to its last; without those that nothing can change."""
+        if not self.shapes or self.results is None:
+            return []
+        found = (self._axis((self.main, dimension)) for dimension in range(len(self.shapes[self.main])))
+        return list({axis.places: axis for axis in found if axis is not None}.values())
+
+    @cached_property
+    def further_axes(self) -> list[Axis]:
+        """Those of the other tensors that no axis of the main one moves: the columns of a second matrix."""
+        found: list[Axis] = []
+        for tensor, shape in enumerate(self.shapes[:FIRST_TENSORS] if self.axes else ()):
+            for place in [(tensor, dimension) for dimension in range(len(shape))]:
+                if tensor != self.main and not any(place in axis.places for axis in (*self.axes, *found)):
+                    axis = self._axis(place)
+                    found += [] if axis is None or self.main in {i for i, _ in axis.places} else [axis]
+        return found
+
+    @property
+    def of_one_size(self) -> list[Axis]:
+        """All dimensions that have one size taken for one axis: how a matrix is square that no repetition can be."""
+        if not self.shapes or self.results is None:
+            return []
+        sizes = dict.fromkeys(self.shapes[self.main])
+        return [Axis(size, frozenset(self._of_size(size)), in_lists=False) for size in sizes]
+
+    def elements(self, sizes: Mapping[Axis, int]) -> float:
+        """About how many elements the largest tensor has with these sizes, input or result."""
+        assert self.results is not None
+        results = max(1, self.results.elements)
+        for axis, size in sizes.items():
+            results *= (size / max(1, axis.size)) ** axis.growth
+        return max(results, *(math.prod(shape) for shape in self._resized_shapes(sizes)))
+
+    def resized(self, sizes: Mapping[Axis, int]) -> Case:
+        """The case with these sizes, its tensors cut or stretched."""
+        shapes = self._resized_shapes(sizes)
+        args, kwargs = changed_tensors(self.case, lambda tensor, i: stretched(tensor, shapes[i]))
+        numbers = {axis.size: size for axis, size in sizes.items() if axis.in_lists}
+        if numbers:
+            args = tuple(_in_list(argument, numbers) for argument in args)
+            kwargs = {name: _in_list(argument, numbers) for name, argument in kwargs.items()}
+        return replace(self.case, args=args, kwargs=kwargs)
+
+    def _resized_shapes(self, sizes: Mapping[Axis, int]) -> list[tuple[int, ...]]:
+        shapes = [list(shape) for shape in self.shapes]
+        for axis, size in sizes.items():
+            for tensor, dimension in axis.places:
+                shapes[tensor][dimension] = size
+        return [tuple(shape) for shape in shapes]
+
+    def _axis(self, place: Place) -> Axis | None:
+        """The likeliest axis that the CPU takes; one whose results grow with pairs only where there is no other."""
+        steep: Axis | None = None
+        for axis in self._candidates(place):
+            if axis not in self._measured:
+                self._measured[axis] = self._with_growth(axis)
+            found = self._measured[axis]
+            if found is None:
+                continue
+            if found.growth <= 1:
+                return found
+            steep = steep or found
+        return steep
+
+    def _with_growth(self, axis: Axis) -> Axis | None:
+        """The axis with what its results grow with, or None where the CPU refuses the sizes tried."""
+        small, large = TRIED
+        if max(map(math.prod, self._resized_shapes({axis: large}))) > MOST_TRIED:
+            large = small + 2
+        first, second = (results_of(self.resized({axis: size})) for size in (small, large))
+        if first is None or second is None or second.tensors > first.tensors:
+            return None
+        growth = math.log(max(1, second.elements) / max(1, first.elements), large / small)
+        return replace(axis, growth=round(max(0.0, growth), 1))
+
+    def _candidates(self, place: Place) -> Iterator[Axis]:
+        tensor, dimension = place
+        size = self.shapes[tensor][dimension]
+        places = self._of_size(size)
+        from_end = dimension - len(self.shapes[tensor])
+        others = [other for other in places if other[0] != tensor]
+        companies: list[Sequence[Place]] = (
+            [places]
+            if not self.checks
+            else [
+                [(i, d) for i, d in places if d == dimension],
+                [(i, d) for i, d in places if d - len(self.shapes[i]) == from_end],
+                [place],
+                *([place, other] for other in others),
+                [place, *others],
+                places,
+            ]
+        )
+        for company in dict.fromkeys(map(frozenset, companies)):
+            yield Axis(size, company, in_lists=False)
+            if any(_in_lists(size, argument) for argument in (*self.case.args, *self.case.kwargs.values())):
+                yield Axis(size, company, in_lists=True)
+
+    def _of_size(self, size: int) -> list[Place]:
+        return [(i, d) for i, shape in enumerate(self.shapes) for d in range(len(shape)) if shape[d] == size]
+
+
+def results_of(case: Case) -> Results | None:
+    """What the case gives on the CPU, or None where the CPU refuses it."""
+    args, kwargs = move(case.args, case.kwargs, "cpu")
+    try:
+        with torch.no_grad():
+            tensors = [leaf for leaf in leaves(case.call(*args, **kwargs)) if isinstance(leaf, Tensor)]
+    except Exception:  # whatever the CPU raises, it does not take these sizes
+        return None
+    return Results(len(tensors), max((t.numel() for t in tensors if _resizable(t)), default=0))
+
+
+def broadcast(case: Case) -> Case:
+    """The case with all its tensors of one dimension or more in the shape to which they broadcast.
+
+    The case itself where they do not: torch calls `equal` pointwise, which takes any two shapes.
+    """
+    shapes = [leaf.shape for leaf in leaves((case.args, case.kwargs)) if isinstance(leaf, Tensor) and leaf.dim()]
+    try:
+        common = torch.broadcast_shapes(*shapes)  # type: ignore[no-untyped-call]
+    except RuntimeError:
+        return case
+
+    def change(leaf: object) -> object:
+        if not isinstance(leaf, Tensor) or not leaf.dim() or leaf.shape == common:
+            return leaf
+        return leaf.detach().expand(common).clone()
+
+    args, kwargs = map_leaves(change, (case.args, case.kwargs))
+    return replace(case, args=args, kwargs=kwargs)
+
+
+def stretched(tensor: Tensor, shape: Sequence[int]) -> Tensor:
+    """The tensor in another shape with as many dimensions: cut, or its elements repeated where they stand.
+
+    Sorted elements stay sorted; other floating ones become a little smaller, each by another part, so that a large
+    tensor does not consist of a few values.
+    """
+    if tuple(tensor.shape) == tuple(shape):
+        return tensor
+    plain = tensor.detach().resolve_conj().resolve_neg()
+    if not plain.numel() or 0 in shape:
+        made = plain.new_zeros(shape)
+    else:
+        made = plain
+        for dimension, (old, new) in enumerate(zip(plain.shape, shape, strict=True)):
+            if new != old:
+                made = made.index_select(dimension, torch.arange(new) * old // new if new > old else torch.arange(new))
+        if made.numel() > plain.numel():
+            made = _varied(made, plain)
+    return made.contiguous().requires_grad_(tensor.requires_grad)
+
+
+def _varied(made: Tensor, original: Tensor) -> Tensor:
+    if not made.is_floating_point() and not made.is_complex():
+        return made
+    if not made.is_complex() and original.shape[-1:] and bool((original.diff(dim=-1) >= 0).all()):
+        return made
+    return made * (1 - LOSS * torch.rand(made.shape)).to(made.dtype)
+
+
+def changed_tensors(case: Case, change: Any) -> tuple[Any, Any]:
+    """The arguments with each strided tensor of one dimension or more changed; it is told which tensor it is."""
+    count = -1
+
+    def changed(leaf: object) -> object:
+        nonlocal count
+        if not isinstance(leaf, Tensor):
+            return leaf
+        count += 1
+        return change(leaf, count) if _resizable(leaf) and leaf.dim() else leaf
+
+    args, kwargs = map_leaves(changed, (case.args, case.kwargs))
+    return args, kwargs
+
+
+def _tensors(case: Case) -> list[Tensor]:
+    return [leaf for leaf in leaves((case.args, case.kwargs)) if isinstance(leaf, Tensor)]
+
+
+def _resizable(tensor: Tensor) -> bool:
+    return tensor.layout is torch.strided
+
+
+def _in_lists(size: int, argument: Any) -> bool:
+    if not isinstance(argument, (tuple, list)):
+        return False
+    return any((type(item) is int and item == size) or _in_lists(size, item) for item in argument)
+
+
+def _in_list(value: Any, numbers: Mapping[int, int]) -> Any:
+    if not isinstance(value, (tuple, list)) or hasattr(value, "_fields"):
+        return value
+    changed = [numbers.get(item, item) if type(item) is int else _in_list(item, numbers) for item in value]
+    return changed if isinstance(value, list) else tuple(changed)

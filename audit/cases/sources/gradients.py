@@ -1,0 +1,204 @@
+"""Backward as programs run it: cotangents that `sum` expands, one output of several used, a part of the inputs wanted.
+
+The samples of the OpInfos want the gradients of all inputs, and the judge multiplies all outputs with contiguous
+random numbers; kernels that leave out what nobody wants (pytorch/pytorch#183825), or read a cotangent as if it were
+contiguous, are right there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...judging.transfer import differentiable_leaves, move
+from ...model.case import Case
+from ...model.group import GroupKey
+from ...model.tensors_in import leaves, map_leaves
+from .derived import DerivedSource
+from .layouts import Layout, offset, stepped
+from .one_tensor import tensors_of, with_tensors
+from .opinfo import OpInfoSource
+from .tensor_layouts import from_turn, start_of
+
+THOROUGH = "float32"
+IN_TURN = ("float16", "complex64")
+# How many variations other dtypes, and modules in evaluation mode, get.
+SOME = 2
+# Of more inputs than these, a list most often, or more outputs, the first ones are enough.
+MOST_INPUTS = 4
+MOST_OUTPUTS = 3
+
+
+def as_of_a_sum(tensor: Tensor) -> Tensor:
+    """One number for all elements, as the backward of `sum` gives."""
+    return torch.ones((), dtype=tensor.dtype).expand(tensor.shape)
+
+
+def zero(tensor: Tensor) -> Tensor:
+    """Zeros, as what follows a mask gives."""
+    return torch.zeros_like(tensor)
+
+
+COTANGENTS: tuple[Layout, ...] = (as_of_a_sum, offset, zero)
+
+
+class GradientSource(DerivedSource):
+    """The backward of each representative sample, asked for in other ways."""
+
+    name = "gradients"
+
+    def varies(self, key: GroupKey) -> bool:
+        """Operators with a derivative, in one dtype of each kind; modules in float32."""
+        if not isinstance(self._base, OpInfoSource):
+            return key.dtype == THOROUGH
+        return key.dtype in (THOROUGH, *IN_TURN) and bool(self._base.opinfo(key).supports_autograd)
+
+    def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
+        """All of float32, some in turn of the others."""
+        if not case.differentiable or not differentiable_leaves((case.args, case.kwargs)):
+            return
+        every = [*with_cotangents(case), *of_some_inputs(case), *of_some_outputs(case)]
+        if key.dtype == THOROUGH and key.variant != "eval":
+            yield from every
+            yield from islice(used_otherwise(case, start_of(key)), 1)
+        else:
+            every.extend(used_otherwise(case, start_of(key)))
+            yield from from_turn(every, start_of(key))[:SOME]
+
+
+# ---- cotangents
+
+
+def with_cotangents(case: Case) -> Iterator[Case]:
+    """The case with its cotangents in the memory, or of the values, that programs give them."""
+    for layout in COTANGENTS:
+        yield with_cotangent(case, layout)
+
+
+def with_cotangent(case: Case, layout: Layout) -> Case:
+    """The case with each cotangent in a layout."""
+    title = f"gradients of the outputs {layout.__name__.replace('_', ' ')}"
+    return replace(case, cotangent_layout=layout, title=title, form=title)
+
+
+# ---- which inputs want a gradient
+
+
+def of_some_inputs(case: Case) -> Iterator[Case]:
+    """Each input alone wanting its gradient; then, of three or more, each alone not wanting it."""
+    wanted = wanting(case)
+    if len(wanted) < 2:
+        return
+    for position in wanted[:MOST_INPUTS]:
+        yield of_inputs(case, [position], f"gradient of tensor {position} alone")
+    if 3 <= len(wanted) <= MOST_INPUTS:
+        for position in wanted:
+            others = [other for other in wanted if other != position]
+            yield of_inputs(case, others, f"no gradient of tensor {position}")
+
+
+def wanting(case: Case) -> list[int]:
+    """The positions of the tensors that want a gradient."""
+    return [position for position, tensor in enumerate(tensors_of(case)) if tensor.requires_grad]
+
+
+def of_inputs(case: Case, positions: Sequence[int], title: str) -> Case:
+    """The case with gradients for the tensors at these positions alone."""
+    tensors = tensors_of(case)
+    others = {i: tensors[i].detach() for i in wanting(case) if i not in positions}
+    return with_tensors(case, others, title)
+
+
+# ---- which outputs are used
+
+
+def of_some_outputs(case: Case) -> Iterator[Case]:
+    """Each of several outputs alone used: the others' cotangents are not there at all."""
+    args, kwargs = move(case.args, case.kwargs, "cpu")
+    try:
+        outputs = differentiable_outputs(case.process_output(case.call(*args, **kwargs)))
+    except Exception:  # whatever the CPU refuses has no outputs
+        return
+    if len(outputs) > 1:
+        for number in range(min(len(outputs), MOST_OUTPUTS)):
+            title = f"gradient of output {number} alone"
+            yield replace(case, process_output=only(case.process_output, number), title=title, form=title)
+
+
+def differentiable_outputs(processed: Any) -> list[Tensor]:
+    """The outputs that have a gradient."""
+    return [leaf for leaf in leaves(processed) if isinstance(leaf, Tensor) and leaf.grad_fn is not None]
+
+
+def only(process_output: Callable[[Any], Any], number: int) -> Callable[[Any], Any]:
+    """Picks one of the outputs that have a gradient."""
+
+    def pick(output: Any) -> Any:
+        return differentiable_outputs(process_output(output))[number : number + 1]
+
+    return pick
+
+
+# ---- how the call is used
+
+
+def used_otherwise(case: Case, start: int) -> Iterator[Case]:
+    """The case with the gradients from other uses of it, the first of them another for each `start`."""
+    for use in from_turn(USES, start):
+        yield use(case)
+
+
+def stepped_cotangent(case: Case) -> Case:
+    """With cotangents of which memory holds every other element."""
+    return with_cotangent(case, stepped)
+
+
+def of_views(case: Case) -> Case:
+    """With inputs that are views of what wants the gradient."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return case.call(*map_leaves(_view, args), **map_leaves(_view, kwargs))
+
+    return replace(case, call=call, title="gradients of views", form="gradients of views", elementwise=False)
+
+
+def _view(leaf: Any) -> Any:
+    return leaf.unsqueeze(0).squeeze(0) if isinstance(leaf, Tensor) and leaf.requires_grad else leaf
+
+
+def used_twice(case: Case) -> Case:
+    """Called twice with the same inputs, whose gradients add up."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return [case.call(*args, **kwargs), case.call(*args, **kwargs)]
+
+    def process(outputs: Iterable[Any]) -> Any:
+        return [case.process_output(output) for output in outputs]
+
+    title = "gradients of two calls"
+    return replace(case, call=call, process_output=process, title=title, form=title, elementwise=False)
+
+
+def backward_twice(case: Case) -> Case:
+    """With the graph kept and gone through twice, the gradients accumulated in the inputs."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        outputs = differentiable_outputs(case.process_output(case.call(*args, **kwargs)))
+        ones = [torch.ones_like(output) for output in outputs]
+        for _ in range(2):
+            torch.autograd.backward(outputs, ones, retain_graph=True)
+        return [leaf.grad for leaf in differentiable_leaves((args, kwargs))]
+
+    title = "backward twice"
+    plain: Callable[[Any], Any] = lambda output: output  # noqa: E731
+    return replace(
+        case, call=call, process_output=plain, differentiable=False, title=title, form=title, elementwise=False
+    )
+
+
+USES: tuple[Callable[[Case], Case], ...] = (stepped_cotangent, of_views, used_twice, backward_twice)

@@ -1,0 +1,115 @@
+"""Parts of operators over very many rows: backwards and others that rely on what their callers have checked.
+
+Of such a call no sizes are known to fit but its own. But a batch may be repeated: in every tensor that begins with it,
+and in every list of sizes. That is done where no other dimension has its size, so that nothing is taken for a batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...judging.transfer import move
+from ...model.case import Case
+from ...model.tensors_in import leaves, map_leaves
+from .one_tensor import tensors_of
+
+# Above the 2,048 ones that half precision counts, and above 131,072 elements, in one call.
+ROWS, ELEMENTS = 2_049, 131_073
+MOST_ELEMENTS = 600_000
+
+
+def with_many_rows(cases: Iterable[Case], elements: int = ELEMENTS) -> Iterator[Case]:
+    """The first of some calls of one operator whose batch can be repeated, over very many rows."""
+    for case in cases:
+        repeated = repeated_batch(case, elements)
+        if repeated is not None:
+            yield repeated
+            return
+
+
+def repeated_batch(case: Case, elements: int = ELEMENTS) -> Case | None:
+    """The call with its batch repeated; None where it has none, or gives other results than those of a batch.
+
+    Its largest tensor gets so many elements, and `ROWS` rows, or more.
+    """
+    tensors = tensors_of(case)
+    if any(tensor.layout is not torch.strided or not tensor.numel() for tensor in tensors):
+        return None
+    main = max(tensors, key=lambda tensor: (tensor.dim(), tensor.numel()), default=None)
+    if main is None or main.dim() < 2 or not _is_batch(case, main.shape[0], main.dim()):
+        return None
+    batch = main.shape[0]
+    rows = max(ROWS, elements // (main.numel() // batch) + 1)
+    times = -(-rows // batch)
+    largest = max(tensor.numel() for tensor in tensors if tensor.dim() and tensor.shape[0] == batch)
+    if largest * times > MOST_ELEMENTS:
+        return None
+    made = replace(_repeated(case, batch, times, main.dim()), title=f"{batch * times:,} rows")
+    return made if _fits(case, made, batch, times) else None
+
+
+def _is_batch(case: Case, size: int, dimensions: int) -> bool:
+    """Whether a size is that of the first dimensions alone."""
+    inner = any(size in tensor.shape[1:] for tensor in tensors_of(case))
+    numbers = [leaf for argument in _without_sizes(case, size, dimensions) for leaf in leaves(argument)]
+    named = any(type(number) is int and number == size for number in numbers)
+    return size > 1 and not inner and not named and _lists_are_known(case)
+
+
+def _lists_are_known(case: Case) -> bool:
+    """Whether each list of numbers is as long as a dimension of what has several: else its length may follow the batch.
+
+    Of pairs of rows there are half the square, and `_pdist_backward` on the CPU reads beyond a list that is too short.
+    """
+    sizes = {size for tensor in tensors_of(case) if tensor.dim() > 1 for size in tensor.shape}
+    return all(tensor.dim() != 1 or tensor.numel() == 1 or len(tensor) in sizes for tensor in tensors_of(case))
+
+
+def _without_sizes(case: Case, size: int, dimensions: int) -> Iterator[Any]:
+    for argument in (*case.args, *case.kwargs.values()):
+        yield argument[1:] if _begins_with(argument, size, dimensions) else argument
+
+
+def _begins_with(argument: Any, size: int, dimensions: int) -> bool:
+    """Whether an argument is a list of sizes that begins with the batch's."""
+    numbers = isinstance(argument, (list, tuple)) and all(type(number) is int for number in argument)
+    return numbers and len(argument) == dimensions and argument[0] == size
+
+
+def _repeated(case: Case, batch: int, times: int, dimensions: int) -> Case:
+    def larger(leaf: Any) -> Any:
+        if not isinstance(leaf, Tensor) or not leaf.dim() or leaf.shape[0] != batch:
+            return leaf
+        return leaf.detach().repeat(times, *(1 for _ in leaf.shape[1:]))
+
+    def changed(argument: Any) -> Any:
+        if _begins_with(argument, batch, dimensions):
+            return [batch * times, *argument[1:]]
+        return map_leaves(larger, argument)
+
+    args = tuple(map(changed, case.args))
+    return replace(case, args=args, kwargs={name: changed(value) for name, value in case.kwargs.items()})
+
+
+def _fits(case: Case, repeated: Case, batch: int, times: int) -> bool:
+    """Whether the results of the repeated call are those of the first, repeated where they begin with the batch."""
+    before, after = _shapes_on_cpu(case), _shapes_on_cpu(repeated)
+    if before is None or after is None:
+        return False
+    return after == [[size * times, *rest] if size == batch else [size, *rest] for size, *rest in before]
+
+
+def _shapes_on_cpu(case: Case) -> Sequence[list[int]] | None:
+    """The shapes of a call's results, or None where the CPU refuses it or a result has no dimension."""
+    args, kwargs = move(case.args, case.kwargs, "cpu")
+    try:
+        with torch.no_grad():
+            shapes = [list(leaf.shape) for leaf in leaves(case.call(*args, **kwargs)) if isinstance(leaf, Tensor)]
+    except Exception:  # whatever the CPU refuses
+        return None
+    return shapes if all(shapes) else None

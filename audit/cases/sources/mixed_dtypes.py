@@ -1,0 +1,139 @@
+"""Tensors of different dtypes in one call, as promotion allows them, and what does not promote refused.
+
+Kernels for several tensors are compiled for one dtype and get there by casts that somebody had to think of
+(pytorch/pytorch#78879, #149951); in copies into slices the casts go wrong with the strides (#95417).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...model.case import Case
+from .one_tensor import strided_positions, tensors_of, with_one, with_tensors
+from .operands import number_position
+from .tensor_layouts import from_turn
+
+# Of many tensors, those of a list most often, the first three: a kernel that looks at the first two misses the third.
+MOST_TENSORS = 3
+
+OTHERS: dict[torch.dtype, tuple[torch.dtype, ...]] = {
+    torch.float32: (torch.float16, torch.int64, torch.complex64),
+    torch.float16: (torch.float32, torch.int32),
+    torch.bfloat16: (torch.float32, torch.float16),
+    torch.complex64: (torch.float32,),
+    torch.int64: (torch.int32, torch.float32),
+    torch.int32: (torch.int64, torch.float32),
+    torch.int16: (torch.int64,),
+    torch.int8: (torch.int64,),
+    torch.uint8: (torch.bool, torch.int64),
+    torch.bool: (torch.uint8, torch.float32),
+}
+# Tried beside those, where more than one is.
+FURTHER: dict[torch.dtype, tuple[torch.dtype, ...]] = {torch.float32: (torch.bool,)}
+# Numbers of each category; torch gives a tensor the category of a number that is above its own.
+NUMBERS: tuple[bool | int | float | complex, ...] = (True, 2, 2.5, 1 + 2j)
+
+
+def in_dtype(tensor: Tensor, dtype: torch.dtype) -> Tensor:
+    """The tensor in another dtype; what would become an integer 0 is 1, so that nothing is divided by it."""
+    if tensor.is_complex() and not dtype.is_complex:
+        tensor = tensor.real
+    other = tensor.resolve_conj().resolve_neg().to(dtype)
+    was_floating = tensor.is_floating_point() or tensor.is_complex()
+    if was_floating and not (dtype.is_floating_point or dtype.is_complex or dtype is torch.bool):
+        other = torch.where(other == 0, torch.ones_like(other), other)
+    return other
+
+
+def others_of(dtype: torch.dtype, beside: Iterable[torch.dtype]) -> tuple[torch.dtype, ...]:
+    """The dtypes that one of a call's tensors is tried in; only integers are tried as other integers alone."""
+    others = OTHERS.get(dtype, ())
+    if dtype in (torch.int64, torch.int32) and any(each.is_floating_point or each.is_complex for each in beside):
+        return others[:1]  # places in the other tensors, or a count of them
+    return others
+
+
+def one_in(case: Case, position: int, dtype: torch.dtype) -> Case | None:
+    """The case with one tensor in another dtype, or None where it has no other; refusals count."""
+    if tensors_of(case)[position].dtype is dtype:
+        return None
+    title = f"tensor {position} {str(dtype).removeprefix('torch.')}"
+    return with_one(unsure(case), position, lambda tensor: in_dtype(tensor, dtype), title)
+
+
+def unsure(case: Case) -> Case:
+    """The case, right whatever the CPU makes of it; strides are promised for operands of one dtype."""
+    return replace(case, errors_count=True, elementwise=False)
+
+
+def each_in_others(case: Case, most: int, turn: int = 0, but: Sequence[int] = ()) -> Iterator[Case]:
+    """Each tensor alone in at most so many of `OTHERS`, from another on for each turn; beside several, in `FURTHER`."""
+    dtypes = {tensor.dtype for tensor in tensors_of(case)}
+    for position in [p for p in strided_positions(case) if p not in but][:MOST_TENSORS]:
+        own = tensors_of(case)[position].dtype
+        others = from_turn(others_of(own, dtypes), turn + position)[:most]
+        for dtype in (*others, *(FURTHER.get(own, ()) if most > 1 else ())):
+            varied = one_in(case, position, dtype)
+            if varied is not None:
+                yield varied
+
+
+def each_as_scalar_tensor(case: Case, turn: int) -> Iterator[Case]:
+    """Each of several tensors alone as a 0-dim tensor of another dtype, which promotes by its category alone."""
+    tensors = tensors_of(case)
+    if len(tensors) < 2 or not case.elementwise:
+        return
+    for position in strided_positions(case)[:MOST_TENSORS]:
+        others = OTHERS.get(tensors[position].dtype, ())
+        if not others or not tensors[position].numel():
+            continue
+        dtype = others[(turn + position) % len(others)]
+
+        def first(tensor: Tensor, dtype: torch.dtype = dtype) -> Tensor:
+            return in_dtype(tensor.flatten()[0], dtype).clone()
+
+        varied = with_one(unsure(case), position, first, f"tensor {position} 0-dim {str(dtype).removeprefix('torch.')}")
+        if varied is not None:
+            yield varied
+
+
+def with_numbers(case: Case, aten_name: str) -> Iterator[Case]:
+    """The case with a number of each category, for an argument that may be a number or a tensor."""
+    position = number_position(aten_name)
+    if position is None or position >= len(case.args) or not isinstance(case.args[0], Tensor):
+        return
+    for number in NUMBERS:
+        args = (*case.args[:position], number, *case.args[position + 1 :])
+        yield replace(unsure(case), args=args, title=f"number {number}")
+
+
+def with_three(case: Case) -> Case | None:
+    """The case with three tensors in each of its lists of tensors, or None where it has no such list."""
+    if not any(map(_is_list, case.args)):
+        return None
+    args = tuple(_three(arg) if _is_list(arg) else arg for arg in case.args)
+    return replace(unsure(case), args=args, title="three tensors")
+
+
+def _is_list(arg: Any) -> bool:
+    return isinstance(arg, (list, tuple)) and len(arg) > 0 and all(isinstance(t, Tensor) for t in arg)
+
+
+def _three(tensors: Sequence[Tensor]) -> list[Tensor]:
+    return [*tensors[:3], *(tensors[-1].detach().clone() for _ in range(3 - len(tensors)))]
+
+
+def out_in_others(case: Case, targets: Sequence[int], most: int, turn: int = 0) -> Iterator[Case]:
+    """The case with its first target of at most so many other dtypes: cast where its category allows, else refused."""
+    if not targets:
+        return
+    tensor = tensors_of(case)[targets[0]]
+    others = OTHERS.get(tensor.dtype, ())
+    for dtype in from_turn(others, turn)[:most]:
+        name = str(dtype).removeprefix("torch.")
+        yield with_tensors(unsure(case), {targets[0]: in_dtype(tensor, dtype)}, f"{case.title} {name}")

@@ -1,0 +1,306 @@
+"""The same call again: with other values, after another shape, after an in-place change, from two threads, 200 times.
+
+What a device keeps from one call to the next (a compiled graph, a buffer, a result) must depend on everything that the
+result depends on. The tensors of the other call are made on the CPU, beside those of the case, so that no further
+operator has a part in them.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property, partial
+from pathlib import Path
+from threading import Barrier
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...judging.compare import same_bits
+from ...judging.randomness import draws
+from ...model.case import Case, QuickShare
+from ...model.group import GroupKey
+from ...model.selection import DTYPES, Samples
+from ...model.tensors_in import leaves, map_leaves
+from ..calls.invocation import SchemaCall, full_name, overload_of, runs_a_kernel, written_arguments
+from .arguments import MAIN_DTYPES, TRUSTING, accepts
+from .derived import DerivedSource, distinct
+from .forms import copied, detached
+from .random import draws_numbers
+
+Call = Callable[..., Any]
+# The positional and the named arguments of one call.
+Inputs = tuple[tuple[Any, ...], dict[str, Any]]
+
+LARGEST = 5_000
+REPETITIONS = 200
+# Two threads go on until both have made so many calls: one may be far ahead of the other.
+CALLS_OF_A_THREAD = 20
+MOST_CALLS_OF_A_THREAD = 200
+# Python files that are no kernels: the auditor's own and torch's.
+NO_KERNELS = (str(Path(__file__).parents[2]), str(Path(torch.__file__).parent))
+SAME = "every call gives the first result"
+
+# Operators whose tensors have an order, or a sum, that the other values must have too.
+ORDERED = re.compile(
+    r"searchsorted|bucketize|hist|segment_reduce|ctc_loss|lengths|ldl_solve|quantile|unpool|_unique|pack"
+    r"|embedding_bag"
+)
+
+
+class RepetitionSource(DerivedSource):
+    """A call of each operator, in one dtype, repeated in the ways above.
+
+    Of overloads those that run a kernel; threads and many calls are for them alone, an OpInfo's operator calls them.
+    """
+
+    name = "repetition"
+    quick = QuickShare.NONE
+
+    def varies(self, key: GroupKey) -> bool:
+        """One dtype of each operator that gives the same result at every call."""
+        return key.dtype == self._dtypes.get((key.operator, key.variant))
+
+    def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
+        """The repetitions of the representative call, with another one of the group in between."""
+        base = self._base.cases(self.base_key(key), Samples.DEFAULT)
+        chosen = [plain(case) for case in distinct(filter(_is_repeatable, base), 2)]
+        if chosen:
+            yield from self.variations(key, chosen[0], chosen[-1])
+
+    def variations(self, key: GroupKey, case: Case, another: Case | None = None) -> Iterator[Case]:
+        """One case for each way; `another` is a call of the same operator that differs in its shapes or kind."""
+        first = (case.args, case.kwargs)
+        other = other_values(case, keep_order=ORDERED.search(key.operator) is not None)
+        between = first if another is None else (another.args, another.kwargs)
+        copies = isinstance(case.call, SchemaCall) and writes(case.call.__name__)
+        ways: tuple[tuple[str, Call], ...] = (
+            ("with other values", WithOtherValues(case.call, copies=copies)),
+            ("from two threads", FromTwoThreads(case.call, copies=copies)),
+            ("200 times", ManyTimes(case.call, copies=copies)),
+        )
+        for title, call in ways if isinstance(case.call, SchemaCall) else ways[:1]:
+            yield replace(case, call=call, args=(first, other, between), kwargs={}, form=title, title=title)
+
+    @cached_property
+    def _dtypes(self) -> dict[tuple[str, str], str]:
+        accepted: dict[tuple[str, str], list[str]] = {}
+        for key in self._base.groups():
+            if "/" not in key.variant and is_repeated(key.operator, of_schema=self._base.name == "schema"):
+                accepted.setdefault((key.operator, key.variant), []).append(key.dtype)
+        return {
+            name: next((dtype for dtype in MAIN_DTYPES if dtype in dtypes), dtypes[0])
+            for name, dtypes in accepted.items()
+        }
+
+
+def is_repeated(operator: str, *, of_schema: bool) -> bool:
+    """Whether an operator gives the same result at every call, and of overloads whether it has a kernel of its own."""
+    if not of_schema:
+        return not draws_numbers(operator)
+    name = full_name(operator)
+    if TRUSTING.search(operator) or draws(overload_of(name)):
+        return False
+    return runs_a_kernel(name)
+
+
+def writes(name: str) -> bool:
+    """Whether an overload changes arguments: batch norm does so to its statistics, which its schema does not say."""
+    return bool(written_arguments(name)) or "batch_norm" in name
+
+
+def plain(case: Case) -> Case:
+    """The case without gradients, its devices as torch has them, so that they follow the tensors."""
+
+    def device(leaf: Any) -> Any:
+        return torch.device("cpu") if leaf == "cpu" and isinstance(leaf, str) else leaf
+
+    kwargs = map_leaves(device, detached(case.kwargs))
+    return replace(case, args=detached(case.args), kwargs=kwargs, differentiable=False, elementwise=False)
+
+
+def other_values(case: Case, *, keep_order: bool) -> Inputs:
+    """The call with other values in tensors of the same shapes and dtypes, as the CPU takes it; else the call itself.
+
+    Floating values are made smaller by a quarter, which keeps what is positive, sorted or well conditioned so; and all
+    are put into the reverse order, unless their order means something.
+    """
+    for reverse in (False,) if keep_order else (True, False):
+        args, kwargs = map_leaves(partial(_other, reverse=reverse), (case.args, case.kwargs))
+        if accepts(replace(case, args=args, kwargs=kwargs)):
+            return args, kwargs
+    return case.args, case.kwargs
+
+
+def _other(leaf: Any, *, reverse: bool) -> Any:
+    if not isinstance(leaf, Tensor) or leaf.layout is not torch.strided or str(leaf.dtype)[6:] not in DTYPES:
+        return leaf
+    floating = leaf.is_floating_point() or leaf.is_complex()
+    values = leaf.flatten().flip(0).reshape(leaf.shape) if reverse else leaf
+    return (values * 0.75).to(leaf.dtype) if floating else values.clone()
+
+
+class _Repetition:
+    """Calls an operator more than once.
+
+    Args:
+        operator: what is called.
+        copies: whether it writes into its arguments: then each call gets tensors of its own.
+    """
+
+    def __init__(self, operator: Call, *, copies: bool) -> None:
+        self._operator = operator
+        self._copies = copies
+
+    def _run(self, inputs: Inputs) -> Any:
+        args, kwargs = copied(inputs) if self._copies else inputs
+        return self._operator(*args, **kwargs)
+
+
+class WithOtherValues(_Repetition):
+    """Calls in a row: other values, another shape, tensors changed in place, and tensors in memory just freed."""
+
+    __name__ = "with other values"
+
+    def __call__(self, first: Inputs, other: Inputs, between: Inputs) -> list[Any]:
+        """All results, in the order of the calls."""
+        results = [self._run(inputs) for inputs in (first, other, between, first)]
+        changed = copied(first)
+        results.append(self._run(changed))
+        if not self._copies and _change(changed, other):
+            results.append(self._run(changed))
+        del changed
+        results.append(self._run(copied(other)))
+        return results
+
+
+class FromTwoThreads(_Repetition):
+    """Many calls from two threads at the same time, each with inputs of its own, on the device alone.
+
+    The result holds one result for either input, and in words whether each thread always got its own.
+    """
+
+    __name__ = "from two threads"
+
+    def __call__(self, first: Inputs, other: Inputs, between: Inputs) -> list[Any]:
+        """See the class."""
+        expected = [self._run(inputs) for inputs in (first, other)]
+        if not on_device((first, other)):
+            return [expected, [SAME, SAME]]
+        made = [0, 0]
+        both_are_there = Barrier(2)  # on a busy machine the first could be through before the other begins
+
+        def goes_on(thread: int, calls: int) -> bool:
+            made[thread] = calls
+            return min(made) < CALLS_OF_A_THREAD and calls < MOST_CALLS_OF_A_THREAD
+
+        def repeat(thread: int, inputs: Inputs) -> str:
+            both_are_there.wait()
+            try:
+                with giving_way():
+                    return repeated(lambda: self._run(inputs), expected[thread], lambda calls: goes_on(thread, calls))
+            finally:
+                made[thread] = CALLS_OF_A_THREAD  # the other one need not wait for more
+
+        with ThreadPoolExecutor(2) as threads:
+            running = [threads.submit(repeat, thread, inputs) for thread, inputs in enumerate((first, other))]
+            return [expected, [thread.result() for thread in running]]
+
+
+class ManyTimes(_Repetition):
+    """The same call 200 times, on the device alone: a failure of one call in a hundred shows."""
+
+    __name__ = "200 times"
+
+    def __call__(self, first: Inputs, other: Inputs, between: Inputs) -> list[Any]:
+        """The first result, and in words whether the others are like it."""
+        own = self._run(first)
+        if not on_device(first):
+            return [own, SAME]
+        return [own, repeated(lambda: self._run(first), own, lambda calls: calls < REPETITIONS)]
+
+
+def repeated(call: Callable[[], Any], own: Any, goes_on: Callable[[int], bool]) -> str:
+    """Whether calls all give what the first one gave; `goes_on` says after how many of them there is one more."""
+    expected = on_host(own)
+    calls = 0
+    while goes_on(calls):
+        if not all(map(_alike, on_host(call()), expected)):
+            return "a later call gives another result"
+        calls += 1
+    return SAME
+
+
+def on_host(result: Any) -> list[Any]:
+    """The leaves of a result, their tensors on the CPU."""
+    return [leaf.detach().cpu() if isinstance(leaf, Tensor) else leaf for leaf in leaves(result)]
+
+
+def _alike(actual: Any, expected: Any) -> bool:
+    """Whether two results of one call are the same but for the order in which a device may add."""
+    if not isinstance(expected, Tensor):
+        return bool(actual == expected)
+    if actual.shape != expected.shape or actual.dtype is not expected.dtype:
+        return False
+    if expected.dtype is torch.complex32:  # torch cannot compare them
+        actual, expected = torch.view_as_real(actual), torch.view_as_real(expected)
+    if same_bits(actual, expected):
+        return True
+    if not (expected.is_floating_point() or expected.is_complex()):
+        return False
+    largest = float(expected.abs().nan_to_num(posinf=0.0).max())
+    return torch.allclose(actual, expected, rtol=1e-2, atol=1e-3 * largest, equal_nan=True)
+
+
+@contextmanager
+def giving_way() -> Iterator[None]:
+    """Kernels written in Python let the other thread go on at each of their lines, where a race would need it.
+
+    By itself Python lets a thread run on for milliseconds, and what it does in between is over by then.
+    """
+    before = sys.gettrace()
+    sys.settrace(_give_way)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
+def _give_way(frame: FrameType, event: str, argument: Any) -> Any:
+    if frame.f_code.co_filename.startswith(NO_KERNELS):
+        return None
+    if event == "line":
+        time.sleep(1e-6)
+    return _give_way
+
+
+def on_device(tree: Any) -> bool:
+    """Whether any of the inputs is on another device than the CPU, which is beyond doubt here."""
+    return any(isinstance(leaf, Tensor | torch.device) and _type_of(leaf) != "cpu" for leaf in leaves(tree))
+
+
+def _type_of(leaf: Tensor | torch.device) -> str:
+    return leaf.device.type if isinstance(leaf, Tensor) else leaf.type
+
+
+def _change(target: Inputs, source: Inputs) -> bool:
+    """Put the values of one call's tensors into another's; says whether there is a tensor to change."""
+    changed = False
+    for mine, other in zip(leaves(target), leaves(source), strict=True):
+        if isinstance(mine, Tensor) and mine.layout is torch.strided and not mine.is_quantized:
+            mine.copy_(other)
+            changed = True
+    return changed
+
+
+def _is_repeatable(case: Case) -> bool:
+    """Whether the case is small, defined, has a tensor, and none that stays on the CPU."""
+    sizes = [leaf.numel() for leaf in leaves((case.args, case.kwargs)) if isinstance(leaf, Tensor)]
+    return bool(sizes) and max(sizes) <= LARGEST and not case.uninitialised and not case.on_host and accepts(case)

@@ -1,0 +1,166 @@
+"""Cases with special values in some of their elements: NaN, signed zeros, ties, integers beyond 2^24 and 2^53."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from ...model.case import Case
+from ...model.group import GroupKey
+from ...model.tensors_in import leaves, map_leaves
+from .derived import DerivedSource, distinct
+from .unsafe_values import excluded, is_left_alone, writes
+from .value_classes import ValueClass, classes
+
+# So many tensors of a case get special values each alone; a foreach function has dozens that are all alike.
+MOST_ALONE = 4
+MOST_IN_ANY_PLACE = 2  # of the second and further classes that a tensor gets alone
+# So many cases of a group are varied at most, each of a kind of its own.
+MOST_KINDS = 3
+
+
+@dataclass(frozen=True)
+class ValuePlan:
+    """Which classes, by their titles, are tried with a dtype.
+
+    Attributes:
+        together: put into all tensors of the representative case at once.
+        alone: put into each of its tensors alone.
+        others: put into all tensors of cases of other kinds.
+    """
+
+    together: tuple[str, ...] = ()
+    alone: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+
+
+PLANS: dict[str, ValuePlan] = {
+    "float32": ValuePlan(
+        (
+            *("nan", "infinities", "signed zeros", "negative zeros", "denormals", "largest finite"),
+            *("nan in whole rows", "one infinity", "negative infinity in whole rows", "zeros", "all equal"),
+        ),
+        ("nan middle", "nan first", "nan last", "zeros"),
+        ("nan", "nan middle"),
+    ),
+    "float16": ValuePlan(("nan", "infinities", "denormals", "largest finite"), ("nan middle",)),
+    "bfloat16": ValuePlan(("nan", "infinities", "largest finite"), ("nan middle",)),
+    "complex64": ValuePlan(
+        ("nan", "infinities", "signed zeros", "nan in an imaginary part", "infinite imaginary part")
+    ),
+    "int64": ValuePlan(
+        ("extreme integers", "all equal", "negative", "beyond 2^24", "beyond 2^31", "beyond 2^53"),
+        ("zeros",),
+        ("beyond 2^24", "beyond 2^53"),
+    ),
+    "int32": ValuePlan(("extreme integers", "negative", "beyond 2^24"), ("zeros",)),
+    "int16": ValuePlan(("extreme integers", "negative")),
+    "int8": ValuePlan(("extreme integers", "negative")),
+    "uint8": ValuePlan(("extreme integers", "above 127")),
+    "bool": ValuePlan(("all true", "all false")),
+}
+# For modules, remembered calls and lists of tensors: most of them call what the other OpInfos call.
+FEWER_PLANS: dict[str, ValuePlan] = {
+    "float32": ValuePlan(("nan", "infinities"), ("nan middle",)),
+    "float16": ValuePlan(("nan",)),
+    "int64": ValuePlan(("extreme integers", "beyond 2^53")),
+}
+# For remembered calls that write into an argument: mostly twins of those that return.
+FEWEST_PLANS: dict[str, ValuePlan] = {"float32": ValuePlan(("nan",)), "int64": ValuePlan(("beyond 2^53",))}
+# What the values of a dtype are at the least, sprinkled over all tensors: floating ones, and integers.
+SPRINKLED: dict[bool, ValuePlan] = {
+    True: ValuePlan(("nan", "infinities", "signed zeros", "denormals", "largest finite")),
+    False: ValuePlan(("extreme integers",)),
+}
+
+
+class SpecialValueSource(DerivedSource):
+    """Cases of each group with one class of special values in their tensors, in all at once or in one alone."""
+
+    name = "special values"
+
+    def varies(self, key: GroupKey) -> bool:
+        """Whether any class of the dtype's is defined for the operator."""
+        plan = self._plans(key.operator).get(key.dtype)
+        return plan is not None and bool(_defined(plan.together, key.operator, key.dtype))
+
+    def chosen(self, cases: Iterable[Case]) -> Iterable[Case]:
+        """The representative case, and some of other kinds."""
+        return distinct(cases, MOST_KINDS)
+
+    def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
+        """All classes of the dtype's plan."""
+        return with_special_values(case, key.operator, key.dtype, self._plans(key.operator)[key.dtype])
+
+    def further_variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
+        """The few classes that the plan has for cases of other kinds."""
+        return with_special_values(
+            case, key.operator, key.dtype, ValuePlan(self._plans(key.operator)[key.dtype].others)
+        )
+
+    def _plans(self, operator: str) -> dict[str, ValuePlan]:
+        if self._base.name == "schema":
+            return FEWEST_PLANS if writes(operator) else FEWER_PLANS
+        return PLANS if self._base.name == "opinfo" and not operator.startswith("_foreach_") else FEWER_PLANS
+
+
+def with_special_values(case: Case, operator: str, dtype: str, plan: ValuePlan) -> Iterator[Case]:
+    """One case for each class of values that the plan has and that is defined for the operator.
+
+    What the CPU refuses (a singular matrix, a probability of NaN) the device has to refuse too.
+    """
+    tensors = varied_tensors(case, operator, getattr(torch, dtype))
+    if not tensors:
+        return
+    several = len(tensors) > 1
+    for each in _defined((*plan.together, *(() if several else plan.alone)), operator, dtype):
+        yield with_values(case, tensors, each)
+    for turn, each in enumerate(_defined(plan.alone if several else (), operator, dtype)):
+        for tensor in tensors[: MOST_IN_ANY_PLACE if turn else MOST_ALONE]:
+            yield replace(with_values(case, [tensor], each), title=f"{each} in tensor {tensor} alone")
+
+
+def varied_tensors(case: Case, operator: str, dtype: torch.dtype) -> list[int]:
+    """Which of the case's tensors, counted from left to right, get values: those of the dtype that hold numbers."""
+    found: list[int] = []
+    count = 0
+    for place, argument in (*enumerate(case.args), *case.kwargs.items()):
+        integers = not (dtype.is_floating_point or dtype.is_complex)
+        numbers = not is_left_alone(operator, place, integers=integers)
+        for leaf in leaves(argument):
+            if isinstance(leaf, Tensor):
+                if numbers and leaf.dtype is dtype and leaf.layout is torch.strided and leaf.numel():
+                    found.append(count)
+                count += 1
+    return found
+
+
+def with_values(case: Case, tensors: Collection[int], each: ValueClass) -> Case:
+    """The case with the values of a class in some of its tensors."""
+    count = -1
+
+    def change(leaf: object) -> object:
+        nonlocal count
+        if not isinstance(leaf, Tensor):
+            return leaf
+        count += 1
+        if count not in tensors:
+            return leaf
+        return each.change(
+            leaf.detach().resolve_conj().resolve_neg().clone(memory_format=torch.contiguous_format), count
+        )
+
+    args, kwargs = map_leaves(change, (case.args, case.kwargs))
+    # Gradients at special values differ between correct implementations; only the values are defined.
+    return replace(
+        case, args=args, kwargs=kwargs, differentiable=False, errors_count=True, values=each.name, title=str(each)
+    )
+
+
+def _defined(titles: Iterable[str], operator: str, dtype: str) -> list[ValueClass]:
+    known = classes(getattr(torch, dtype))
+    chosen = [known[title] for title in dict.fromkeys(titles)]
+    return [each for each in chosen if not excluded(operator, dtype, each.name)]

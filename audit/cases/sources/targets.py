@@ -1,0 +1,231 @@
+"""What is written, in place or through out=, in memory that is not contiguous: results get lost there, or go astray.
+
+A target stands in a larger storage of ones. The case's result holds what surrounds the target too, so that a write
+beside it shows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...judging.transfer import move
+from ...model.case import Case
+from ...model.tensors_in import leaves
+from ..calls.invocation import SchemaCall
+from .one_tensor import tensors_of, with_tensors
+
+# Elements of storage before and behind a target: odd, so that a vectorised overrun does not end on its border.
+MARGIN = 5
+
+Place = Callable[[Tensor], "Tensor | None"]
+
+
+def at_an_offset(tensor: Tensor) -> Tensor:
+    """Contiguous in the middle of its storage."""
+    return _window(tensor, tensor.shape)
+
+
+def transposed(tensor: Tensor) -> Tensor | None:
+    """Memory order reversed: the first dimension is the contiguous one."""
+    if tensor.dim() < 2:
+        return None
+    backwards = tuple(range(tensor.dim() - 1, -1, -1))
+    return _window(tensor.permute(backwards), tensor.shape[::-1]).permute(backwards)
+
+
+def every_other_element(tensor: Tensor) -> Tensor | None:
+    """Every other element of the last dimension of a larger tensor."""
+    if tensor.dim() < 1:
+        return None
+    return _window(tensor, (*tensor.shape[:-1], 2 * tensor.shape[-1]), (..., slice(None, None, 2)))
+
+
+def every_other_row(tensor: Tensor) -> Tensor | None:
+    """Every other entry of the first dimension of a larger tensor."""
+    if tensor.dim() < 2:
+        return None
+    return _window(tensor, (2 * tensor.shape[0], *tensor.shape[1:]), (slice(None, None, 2),))
+
+
+def slice_of_larger(tensor: Tensor) -> Tensor | None:
+    """A block inside a tensor that is larger by two in every dimension."""
+    if tensor.dim() < 1:
+        return None
+    return _window(tensor, [size + 2 for size in tensor.shape], (slice(1, -1),) * tensor.dim())
+
+
+def channels_last(tensor: Tensor) -> Tensor | None:
+    """The memory format of images and volumes, for tensors of 4 and 5 dimensions."""
+    if tensor.dim() not in (4, 5):
+        return None
+    behind = tensor.movedim(1, -1)
+    return _window(behind, behind.shape).movedim(-1, 1)
+
+
+def expanded(tensor: Tensor) -> Tensor | None:
+    """All entries of the first dimension in the same memory: PyTorch refuses to write there.
+
+    The storage has room for all elements: what does not refuse corrupts no other memory.
+    """
+    if tensor.dim() < 1 or tensor.shape[0] < 2:
+        return None
+    room = _window(tensor, tensor.shape)
+    return room[:1].expand(tensor.shape)
+
+
+PLACES: tuple[Place, ...] = (
+    transposed,
+    at_an_offset,
+    every_other_element,
+    every_other_row,
+    slice_of_larger,
+    channels_last,
+    expanded,
+)
+
+
+def _window(tensor: Tensor, larger: Sequence[int], window: Any = ...) -> Tensor:
+    """A copy of the tensor in a part of a tensor of the shape `larger`, which stands between margins of ones."""
+    size = math.prod(larger)
+    view = tensor.new_ones(size + 2 * MARGIN)[MARGIN : MARGIN + size].view(tuple(larger))[window]
+    return view.copy_(tensor)
+
+
+class WithSurroundings:
+    """Calls an operator; the result also holds the targets, and the storage around them.
+
+    Args:
+        operator: what is called.
+        targets: the positions of what it writes among the tensors of its arguments.
+    """
+
+    def __init__(self, operator: Callable[..., Any], targets: Sequence[int]) -> None:
+        self.__name__ = getattr(operator, "__name__", "operator")
+        self._operator = operator
+        self._targets = targets
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The operator's result, copies of the targets, and copies of their storages with zeros in their places."""
+        tensors = _tensors((args, kwargs))
+        targets = [tensors[position] for position in self._targets]
+        rooms = [room_of(target) for target in targets]
+        result = self._operator(*args, **kwargs)
+        # A resized target may have left its storage; otherwise what surrounds it must be as it was.
+        storages = [
+            around(target, targets) if room_of(target) == room else target.new_empty(0)
+            for target, room in zip(targets, rooms, strict=True)
+        ]
+        return result, [target.clone() for target in targets], storages
+
+
+def room_of(target: Tensor) -> tuple[torch.Size, int]:
+    """A tensor's shape, and the bytes of its storage: a target that was resized, if only for a while, has others."""
+    return target.shape, target.untyped_storage().nbytes()
+
+
+def around(target: Tensor, others: Sequence[Tensor] = ()) -> Tensor:
+    """A copy of the whole storage of a tensor, with zeros in its own places, and in those of others of its dtype there.
+
+    What stands in those is compared as what the call returns.
+    """
+    storage = target.untyped_storage()
+    whole = torch.empty(0, dtype=target.dtype, device=target.device).set_(storage).clone()
+    beside = [other for other in others if other.untyped_storage()._cdata == storage._cdata]
+    for each in (target, *(other for other in beside if other.dtype is target.dtype)):
+        shape = [1 if step == 0 else size for size, step in zip(each.shape, each.stride(), strict=True)]
+        whole.as_strided(shape, each.stride(), each.storage_offset()).zero_()
+    return whole
+
+
+def in_place_case(case: Case, inplace_variant: Callable[..., Any]) -> tuple[Case, list[int]]:
+    """The case as an in-place call, and the positions of what it writes: the tensors of the first argument."""
+    written = [i for i, t in enumerate(_tensors(case.args[:1])) if t.layout is torch.strided]
+    return replace(plain(case), call=inplace_variant, title="in place"), written
+
+
+def out_case(case: Case, operator: Callable[..., Any]) -> tuple[Case, list[int]] | None:
+    """The case with out= of what the CPU returns, filled with ones, and its positions; None where it returns else."""
+    called = plain(case)
+    args, kwargs = move(called.args, called.kwargs, "cpu")
+    try:
+        result = operator(*args, **kwargs)
+    except Exception:  # whatever the CPU refuses needs no out=
+        return None
+    outs = [result] if isinstance(result, Tensor) else result
+    if not isinstance(outs, (tuple, list)) or not outs or not all(isinstance(t, Tensor) for t in outs):
+        return None
+    if any(t.layout is not torch.strided for t in outs):
+        return None
+    fresh = tuple(map(_ones_like, outs))
+    first = len(tensors_of(called))
+    out = fresh[0] if isinstance(result, Tensor) else fresh
+    return replace(called, kwargs={**called.kwargs, "out": out}, title="out="), [first + i for i in range(len(fresh))]
+
+
+def schema_case(case: Case) -> tuple[Case, list[int]] | None:
+    """A schema call that writes, with targets of the shapes that the CPU gives them, and their positions.
+
+    None for a call that writes nothing, or which the CPU refuses.
+    """
+    if not isinstance(case.call, SchemaCall) or not case.call.writes:
+        return None
+    called = plain(case)
+    args, kwargs = move(called.args, called.kwargs, "cpu")
+    try:
+        case.call(*args, **kwargs)
+    except Exception:  # what the CPU refuses as it is would be refused in every layout
+        return None
+    before = tensors_of(called)
+    own = _tensors(case.call.written(called.args, called.kwargs))
+    after = _tensors((args, kwargs))
+    positions = [i for i, t in enumerate(before) if t.layout is torch.strided and any(t is one for one in own)]
+    if any(size < 0 for i in positions for size in after[i].shape):  # some calls make what cannot be made again
+        return None
+    fitting = {i: _ones_like(after[i]) for i in positions if after[i].shape != before[i].shape}
+    return with_tensors(called, fitting, "out=" if "out" in case.kwargs else "written"), positions
+
+
+def _ones_like(tensor: Tensor) -> Tensor:
+    return torch.ones(tensor.shape, dtype=tensor.dtype)
+
+
+def plain(case: Case) -> Case:
+    """The case for the values alone, right whatever the CPU makes of it."""
+    detached = {i: t.detach() for i, t in enumerate(tensors_of(case)) if t.requires_grad}
+    return replace(with_tensors(case, detached, case.title), differentiable=False, errors_count=True, elementwise=False)
+
+
+def written_in(case: Case, targets: Sequence[int], place: Place) -> Case | None:
+    """The case with its targets in `place`, or None where none of them can be there.
+
+    A target that is given twice stays one tensor.
+    """
+    tensors = tensors_of(case)
+    placed = {id(tensors[i]): place(tensors[i]) for i in targets}
+    others = {i: t for i in targets if (t := placed[id(tensors[i])]) is not None}
+    if not others:
+        return None
+    return surrounded(with_tensors(case, others, f"{case.title} {place.__name__.replace('_', ' ')}"), targets)
+
+
+def surrounded(case: Case, targets: Sequence[int]) -> Case:
+    """The case with a result that tells what is around its targets."""
+    return replace(case, call=WithSurroundings(case.call, targets), form=case.title)
+
+
+def written_everywhere(case: Case, targets: Sequence[int], places: Sequence[Place] = PLACES) -> Iterator[Case]:
+    """The case in each of the places that its targets can have."""
+    for place in places:
+        varied = written_in(case, targets, place)
+        if varied is not None:
+            yield varied
+
+
+def _tensors(tree: Any) -> list[Tensor]:
+    return [leaf for leaf in leaves(tree) if isinstance(leaf, Tensor)]

@@ -1,0 +1,257 @@
+"""One tensor alone in another memory layout, and two tensors as views of one storage.
+
+Kernels that take several tensors choose their way by the layout of one of them, and read the others as if they had it
+too; and some tell tensors apart by their storage alone (pytorch/pytorch#91065).
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations, islice
+from typing import TypeVar
+
+import torch
+from torch import Tensor
+
+from ...model.case import Case
+from ...model.group import GroupKey
+from ...model.selection import Samples
+from ...model.tensors_in import leaves
+from ..calls.invocation import SchemaCall
+from .derived import LOOKED_AT, DerivedSource, distinct, representative
+from .dimensions import broadcast
+from .layouts import (
+    Layout,
+    channels_last,
+    conjugate_view,
+    expanded,
+    in_layout,
+    negative_view,
+    offset,
+    stepped,
+    stepped_rows,
+    swapped_in_front,
+    transposed,
+)
+from .one_tensor import strided_positions, tensors_of, with_one, with_tensors
+
+Choice = TypeVar("Choice")
+
+ALONE: tuple[Layout, ...] = (
+    transposed,
+    offset,
+    expanded,
+    stepped,
+    stepped_rows,
+    swapped_in_front,
+    channels_last,
+    negative_view,
+    conjugate_view,
+)
+# What `layouts` does not put all tensors of an OpInfo's sample into.
+FURTHER: tuple[Layout, ...] = (stepped_rows, swapped_in_front)
+# What the calls of schemas and modules, which `layouts` does not vary, are tried in as a whole: in one of them.
+WHOLE: tuple[Layout, ...] = (transposed, offset, stepped)
+# Of many tensors, a list most often, the first few are enough, and one layout for each.
+MOST_TENSORS = 4
+# The shape that is given to tensors of a call of which only empty ones are remembered.
+GROWN = (2, 3, 4)
+# How many samples of other kinds are tried in layouts in turn, beside the representative in all of them.
+OTHER_SAMPLES = 2
+# Which dtypes of OpInfos and schemas are varied; bfloat16 goes the ways of float16, small integers those of int64.
+THOROUGH = "float32"
+# Overloads whose CPU kernel ends the process for a tensor that is not contiguous: there is nothing to compare with.
+KERNEL_DIES = frozenset({"_weight_int8pack_mm"})
+IN_TURN = ("float16", "int64", "complex64")
+
+
+class TensorLayoutSource(DerivedSource):
+    """Every tensor of a representative sample alone in every layout; of other samples and dtypes some in turn."""
+
+    name = "tensor layouts"
+
+    def varies(self, key: GroupKey) -> bool:
+        """All of float32; of OpInfos also a half, an integer and a complex dtype. `targets` has what is written."""
+        if self._base.name == "opinfo":
+            return key.dtype in (THOROUGH, *IN_TURN)
+        return key.dtype == THOROUGH and key.operator not in KERNEL_DIES and not writes(key)
+
+    def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
+        """The variations of the representative case, then those of cases of other kinds."""
+        base = self.base_key(key)
+        made = self._base.cases(base, Samples.DEFAULT)
+        if not self._is_thorough(base):
+            yield from super().cases(key, samples)
+            return
+        cases_of_kinds = distinct(made, 1 + OTHER_SAMPLES)
+        for turn, case in enumerate(cases_of_kinds):
+            yield from self.variations(base, case) if turn == 0 else each_in_turn(case, start_of(base) + turn)
+        yield from in_one_storage(cases_of_kinds)
+
+    def chosen(self, cases: Iterable[Case]) -> Iterable[Case]:
+        """The representative case, one without empty tensors where there is one."""
+        return filled(cases)
+
+    def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
+        """Of an OpInfo each tensor in each layout; of others fewer, as many more of them are much alike."""
+        many = len(tensors_of(case))
+        if self._is_thorough(key) and many <= MOST_TENSORS:
+            yield from each_alone(case, FURTHER if many == 1 else ALONE)
+            return
+        yield from each_in_turn(case, start_of(key))
+        if key.source != "opinfo":
+            whole = (in_layout(unsure(case), layout) for layout in from_turn(WHOLE, start_of(key)))
+            yield from islice((varied for varied in whole if varied is not None), 1)
+        yield from islice(in_one_storage([case], from_turn(SHARED, start_of(key))), 1)
+
+    def _is_thorough(self, key: GroupKey) -> bool:
+        return self._base.name == "opinfo" and key.dtype == THOROUGH
+
+
+def filled(cases: Iterable[Case]) -> list[Case]:
+    """The representative of the first cases whose positional tensors all have elements, else one given elements."""
+    looked_at = list(islice(cases, LOOKED_AT))
+    full = [case for case in looked_at if all(t.numel() for t in leaves(case.args) if isinstance(t, Tensor))]
+    case = representative(full) or representative(looked_at)
+    return [] if case is None else [case if full else with_elements(case)]
+
+
+def with_elements(case: Case) -> Case:
+    """The case with tensors of `GROWN` in place of empty ones that have one shape; others stay as they are."""
+    tensors = [tensor for tensor in tensors_of(case) if tensor.layout is torch.strided]
+    if not tensors or any(tensor.numel() or tensor.shape != tensors[0].shape for tensor in tensors):
+        return case
+    ramps = {i: _ramp(i, tensor.dtype) for i, tensor in enumerate(tensors_of(case))}
+    return with_tensors(unsure(case), ramps, case.title) if len(tensors) == len(ramps) else case
+
+
+def _ramp(position: int, dtype: torch.dtype) -> Tensor:
+    count = math.prod(GROWN)
+    return ((torch.arange(count) * (position + 2)) % 7 + position).view(GROWN).to(dtype)
+
+
+def start_of(key: GroupKey) -> int:
+    """Which variation comes first, where a group is tried in one of several: another for each operator and dtype."""
+    return zlib.crc32(f"{key.operator}:{key.dtype}".encode())
+
+
+def from_turn(choices: Sequence[Choice], turn: int) -> tuple[Choice, ...]:
+    """The choices in their order, beginning with another one for each turn."""
+    start = turn % len(choices) if choices else 0
+    return (*choices[start:], *choices[:start])
+
+
+def writes(key: GroupKey) -> bool:
+    """Whether the calls of a group are schema calls that write into their arguments."""
+    name = key.operator if "::" in key.operator else f"aten::{key.operator}"
+    return key.source == "schema" and SchemaCall(name).writes
+
+
+def unsure(case: Case) -> Case:
+    """The case, whatever the CPU makes of it being right: a layout may be one that an operator refuses."""
+    return replace(case, errors_count=True)
+
+
+def each_alone(case: Case, layouts: Sequence[Layout] = ALONE) -> Iterator[Case]:
+    """Each tensor alone in each of the layouts."""
+    for position in strided_positions(case)[:MOST_TENSORS]:
+        for layout in layouts:
+            varied = alone_in(case, position, layout)
+            if varied is not None:
+                yield varied
+
+
+def each_in_turn(case: Case, start: int, but: Sequence[int] = ()) -> Iterator[Case]:
+    """Each tensor alone in one layout: the first that it can have of `ALONE`, from another one on for each tensor.
+
+    Those at the positions `but` stay as they are.
+    """
+    for position in [p for p in strided_positions(case) if p not in but][:MOST_TENSORS]:
+        varied = (alone_in(case, position, layout) for layout in from_turn(ALONE, start + position))
+        yield from islice((found for found in varied if found is not None), 1)
+
+
+def alone_in(case: Case, position: int, layout: Layout) -> Case | None:
+    """The case with one tensor in `layout` and all others as they are, or None where it cannot have it."""
+    title = f"tensor {position} {layout.__name__.replace('_', ' ')}"
+    return with_one(unsure(case), position, layout, title)
+
+
+# ---- two tensors in one storage
+
+
+Shared = Callable[[Tensor, Tensor], "tuple[Tensor, Tensor] | None"]
+
+
+def same_tensor(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor] | None:
+    """The first one twice."""
+    return (first, first) if first.shape == second.shape else None
+
+
+def halves(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
+    """Both, one behind the other in one storage; the second comes first."""
+    storage = first.new_zeros(first.numel() + second.numel())
+    behind, before = storage[second.numel() :].view(first.shape), storage[: second.numel()].view(second.shape)
+    behind.copy_(first)
+    before.copy_(second)
+    return behind, before
+
+
+def overlapping_rows(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor] | None:
+    """`x[1:]` and `x[:-1]` of one tensor, as differences along a dimension are written."""
+    if first.shape != second.shape or first.dim() < 1:
+        return None
+    both = torch.cat([second[:1], first])
+    return both[1:], both[:-1]
+
+
+def own_transpose(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor] | None:
+    """The first one and its transpose, as in `x @ x.T`."""
+    if first.dim() < 2 or second.dim() < 2 or second.shape != first.mT.shape:
+        return None
+    return first, first.mT
+
+
+def behind_lazy_bit(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor] | None:
+    """The first one, and its negation or conjugation that is not carried out yet."""
+    if first.shape != second.shape or not (first.is_floating_point() or first.is_complex()):
+        return None
+    return first, first.conj() if first.is_complex() else torch._neg_view(first)
+
+
+SHARED: tuple[Shared, ...] = (same_tensor, halves, overlapping_rows, own_transpose, behind_lazy_bit)
+
+
+def in_one_storage(cases: Sequence[Case], ways: Sequence[Shared] = SHARED) -> Iterator[Case]:
+    """For each way in which two tensors can be views of one storage, the first of the cases that has two such.
+
+    Operands of elementwise operators are made equal in shape for it, where no case has them so.
+    """
+    equal = [broadcast(case) for case in cases if case.elementwise]
+    for way in ways:
+        varied = (sharing(case, way) for case in (*cases, *equal))
+        yield from islice((found for found in varied if found is not None), 1)
+
+
+def sharing(case: Case, way: Shared) -> Case | None:
+    """The case with the first two tensors that can be so put into one storage, or None where no two can."""
+    tensors = tensors_of(case)
+    for left, right in combinations(strided_positions(case)[:MOST_TENSORS], 2):
+        first, second = tensors[left], tensors[right]
+        if first.dtype is not second.dtype or not first.numel() or not second.numel():
+            continue
+        # Integers are places in other tensors, sorted or counted: kernels rely on what nobody may give otherwise.
+        if way is not halves and not (case.elementwise or first.is_floating_point() or first.is_complex()):
+            continue
+        pair = way(first.detach().clone(), second.detach())
+        if pair is not None:
+            mine, other = pair
+            mine.requires_grad_(first.requires_grad)
+            if other is not mine:
+                other = other.detach().requires_grad_(second.requires_grad)
+            title = f"tensors {left} and {right}: {way.__name__.replace('_', ' ')}"
+            return with_tensors(unsure(case), {left: mine, right: other}, title)
+    return None

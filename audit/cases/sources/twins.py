@@ -1,0 +1,430 @@
+"""What is called by its overload alone, varied as what users call is: out= and in-place forms, and backwards.
+
+OpInfos and remembered calls of functional overloads have special values, layouts and sizes; their twins that write,
+and the parts that only other operators call, have kernels of their own that may be wrong where the others are right.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...model.case import Case, QuickShare
+from ...model.group import GroupKey
+from ...model.selection import Samples
+from ...model.tensors_in import leaves
+from ..calls.invocation import SchemaCall, full_name, out_arguments, overload_of, runs_a_kernel
+from .dimensions import Axis, Dimensions, changed_tensors, results_of, stretched
+from .forms import under
+from .layouts import Layout, conjugate_view, expanded, negative_view, offset, padded_rows, stepped, transposed
+from .many_rows import ELEMENTS, with_many_rows
+from .mixed_dtypes import MOST_TENSORS as FIRST_MIXED
+from .mixed_dtypes import each_as_scalar_tensor, each_in_others
+from .number_ranges import (
+    far_from_zero,
+    in_all_directions,
+    near_zero,
+    near_zero_here_and_there,
+    results_on_cpu,
+    spread,
+    telling,
+)
+from .one_memory import in_one_memory
+from .one_tensor import strided_positions, tensors_of, with_tensors
+from .over_another import SourceOverAnother
+from .schema import SchemaSource
+from .sizes import (
+    ALIAS_OF_NOTHING,
+    DECOMPOSITIONS,
+    LONGEST,
+    MOST_ELEMENTS,
+    SLIM,
+    UNCHECKED,
+    apart,
+    draws,
+    in_many_dimensions,
+    is_a_part,
+    is_any_of,
+    largest_size,
+)
+from .special_values import ValuePlan, with_special_values
+from .tensor_layouts import GROWN, KERNEL_DIES, alone_in, filled, start_of
+
+# Above 1,024 rows, and above the 2,048 elements that one threadgroup sorts.
+ROWS = 2_050
+# Of so many tensors the layouts of each are tried: a normalisation has five and more.
+MOST_TENSORS = 6
+# Of so many cases one gives empty out tensors, which the overload has to resize: not in step with the six layouts.
+RESIZED = 5
+
+
+def negative_complex_view(tensor: Tensor) -> Tensor | None:
+    """Complex values behind a lazy negation, which the imaginary part of a conjugate has."""
+    return torch._neg_view(-tensor) if tensor.is_complex() else None
+
+
+@dataclass(frozen=True)
+class Variety:
+    """In what the calls of a dtype are varied.
+
+    Attributes:
+        values: the classes of special values.
+        layouts: of each tensor alone.
+        sizes: of the first dimension, and how many elements in all the last one gets; nothing for none.
+        mixed: whether tensors get other dtypes, with dimensions and without.
+        near_zero: whether floating tensors get small values.
+        together: whether its tensors stand in one storage, and those that are alike are one.
+    """
+
+    values: ValuePlan
+    layouts: tuple[Layout, ...]
+    sizes: tuple[int, ...] = ()
+    mixed: bool = False
+    near_zero: bool = False
+    together: bool = False
+
+
+VARIETY: dict[str, Variety] = {
+    "float32": Variety(
+        ValuePlan(("nan", "infinities", "signed zeros", "negative zeros", "largest finite"), ("nan middle",)),
+        (transposed, stepped, offset, expanded, negative_view, padded_rows),
+        sizes=(ROWS, LONGEST),
+        mixed=True,
+        near_zero=True,
+        together=True,
+    ),
+    "float16": Variety(ValuePlan(("nan", "infinities", "signed zeros")), (stepped,), sizes=(ROWS,)),
+    "bfloat16": Variety(ValuePlan(("nan",)), (transposed, expanded), sizes=(ROWS,)),
+    "int64": Variety(
+        ValuePlan(("extreme integers", "negative", "beyond 2^24", "beyond 2^53", "zeros"), ("beyond 2^53",)),
+        (transposed, stepped, offset, expanded, padded_rows),
+        sizes=(ROWS,),
+        mixed=True,
+        together=True,
+    ),
+    "int8": Variety(ValuePlan(("extreme integers",)), (expanded,)),
+    "uint8": Variety(ValuePlan(("extreme integers",)), (transposed,)),
+    "bool": Variety(ValuePlan(("all true",)), (stepped,), sizes=(ROWS,), mixed=True),
+    "complex64": Variety(
+        ValuePlan(("nan", "zeros")),
+        (conjugate_view, negative_complex_view, stepped, transposed, expanded),
+        sizes=(ROWS,),
+        mixed=True,
+        together=True,
+    ),
+}
+# They make their first argument anew, or say nothing of its values.
+WITHOUT_VALUES = ("resize*", "_resize*", "set_*", "empty*", "new_empty*")
+# Their CPU kernels trust that all tensors fit each other, and write beyond the memory of those that do not.
+TRUSTING = (
+    *("_cummax_helper", "_cummin_helper", "_cholesky_solve_helper", "adaptive_max_pool3d_backward"),
+    *("_compute_linear_combination", "_ctc_loss_backward", "_stack"),
+)
+# Nothing computes with their dtypes.
+OF_EIGHT_BITS = ("_scaled_mm*",)
+# The CPU leaves a resized tensor of theirs as memory was, or gives it strides of its own.
+NOT_RESIZED = ("*batch_norm*", *DECOMPOSITIONS)
+# The elements that a part has at least when its batch is repeated: of half precision the rows alone count.
+ELEMENTS_IN_BATCHES = {"float32": ELEMENTS, "float16": 1, "bfloat16": 1}
+# In other sizes their CPU kernels divide by zero, read what nobody wrote, or give back their input itself.
+OF_THEIR_SIZES = ("_weight_norm_interface", "native_channel_shuffle", "multilabel_margin_loss_forward")
+
+
+class TwinSource(SourceOverAnother[SchemaSource]):
+    """The representative call of each overload that is called by name alone, varied as a functional one is."""
+
+    name = "schema twins"
+    quick = QuickShare.ONE_DTYPE
+
+    def taken(self, keys: Iterable[GroupKey]) -> Iterator[GroupKey]:
+        """Each such overload with a kernel of its own, in one dtype of each kind."""
+        return (key for key in keys if key.dtype in VARIETY and is_varied(key.operator))
+
+    def cases(self, key: GroupKey, samples: Samples) -> Iterator[Case]:
+        """The variations, called as the overload is."""
+        remembered = self._base.cases(self.base_key(key), Samples.DEFAULT)
+        twin = functional_twin(key.operator)
+        called = [case for case in remembered if not case.skipped and isinstance(case.call, SchemaCall)]
+        plain = [without_outs(case, key.operator, twin) for case in called] if twin is not None else called
+        dtype = getattr(torch, key.dtype)
+        of_dtype = [case for case in plain if any(tensor.dtype is dtype for tensor in tensors_of(case))]
+        for found in filled(of_dtype or plain):
+            case = found if is_any_of(key.operator, OF_THEIR_SIZES) else grown(found)
+            case = telling(in_all_directions(spread(case)))
+            resizes = not is_any_of(key.operator, NOT_RESIZED) and contiguous_results(case)
+            made = chain(variations(key, case), batches(key, of_dtype), wanting_gradients(key, case))
+            for number, varied in enumerate(made):
+                sure = replace(varied, differentiable=False, errors_count=True, elementwise=False)
+                resized = resizes and number % RESIZED == RESIZED - 1
+                own = sure if twin is None else with_outs(sure, key.operator, case, resized=resized)
+                yield without_graph(own) if is_wanting(own) else own
+
+
+def is_varied(operator: str) -> bool:
+    """Whether an overload has a kernel of its own, and no calls of users that are varied already."""
+    name = full_name(operator)
+    if (
+        operator in KERNEL_DIES
+        or is_any_of(operator, (*UNCHECKED, *WITHOUT_VALUES, *TRUSTING, *OF_EIGHT_BITS))
+        or draws(operator)
+    ):
+        return False
+    if not SchemaCall(name).needs_torch_alone or not runs_a_kernel(name):
+        return False
+    if out_arguments(name):
+        return functional_twin(operator) is not None
+    return SchemaCall(name).writes or is_a_part(operator)
+
+
+def functional_twin(operator: str) -> str | None:
+    """The overload with the same arguments less the out= ones, or None for what has no such twin."""
+    name = full_name(operator)
+    outs = out_arguments(name)
+    if not outs:
+        return None
+    wanted = [argument for argument in _arguments(name) if argument[0] not in outs]
+    packet = name.partition(".")[0]
+    namespace, _, bare = packet.partition("::")
+    for overload in getattr(getattr(torch.ops, namespace), bare).overloads():
+        twin = packet if overload == "default" else f"{packet}.{overload}"
+        if _arguments(twin) == wanted:
+            return twin
+    return None
+
+
+def _arguments(name: str) -> list[tuple[str, str]]:
+    return [(argument.name, str(argument.type)) for argument in overload_of(name)._schema.arguments]
+
+
+def without_outs(case: Case, operator: str, twin: str) -> Case:
+    """A call with out= as one of the functional twin."""
+    outs = out_arguments(full_name(operator))
+    kwargs = {name: value for name, value in case.kwargs.items() if name not in outs}
+    return replace(case, call=SchemaCall(twin), kwargs=kwargs)
+
+
+def with_outs(case: Case, operator: str, unvaried: Case, *, resized: bool) -> Case:
+    """A functional call as one with fresh out tensors of the CPU's dtypes and shapes, or empty ones.
+
+    Of what the CPU refuses the outs are those of the call that was varied.
+    """
+    results = results_on_cpu(case) or results_on_cpu(unvaried) or []
+    names = out_arguments(full_name(operator))
+    outs = {
+        name: torch.ones(0 if resized else result.shape, dtype=result.dtype)
+        for name, result in zip(names, results, strict=False)
+    }
+    title = f"{case.title}, out= resized" if resized else case.title
+    return replace(case, call=SchemaCall(full_name(operator)), kwargs={**case.kwargs, **outs}, form="out=", title=title)
+
+
+def contiguous_results(case: Case) -> bool:
+    """Whether the CPU makes results without strides of their own, which a resized tensor need not have."""
+    return all(result.is_contiguous() for result in results_on_cpu(case) or [])
+
+
+def grown(case: Case) -> Case:
+    """An elementwise call on so few elements, or of such shapes, that no layout differs: with the shape `GROWN`.
+
+    Tensors without dimensions get it too where the CPU takes that: else no layout of theirs would be tried.
+    """
+    shapes = [tensor.shape for tensor in tensors_of(case)]
+    if not any(shapes) or not is_elementwise(case) or any(map(_holds_numbers, case.args)):
+        return case
+    if any(0 in shape for shape in shapes) or all(len(shape) > 1 and min(shape) > 1 for shape in shapes):
+        return case
+    with_dimensions = [i for i, shape in enumerate(shapes) if shape]
+    for positions in (range(len(shapes)), with_dimensions):
+        larger = {i: stretched(tensors_of(case)[i].flatten(), [math.prod(GROWN)]).view(GROWN) for i in positions}
+        made = with_tensors(case, larger, case.title)
+        if results_on_cpu(made) is not None:
+            return made
+    return case
+
+
+def variations(key: GroupKey, case: Case) -> Iterator[Case]:
+    """The variations of one call that its dtype has."""
+    variety = VARIETY[key.dtype]
+    written = set(written_positions(case))
+    yield from with_special_values(case, key.operator, key.dtype, variety.values)
+    if variety.near_zero:
+        yield from near_zero(case)
+        yield from near_zero_here_and_there(case)
+        yield from far_from_zero(case, key.operator)
+    turn = start_of(key)
+    yield from in_layouts(case, variety.layouts, written)
+    if variety.mixed and not is_any_of(key.operator, DECOMPOSITIONS):
+        yield from each_in_others(case, 2, turn, but=sorted(written))
+        yield from islice(each_in_others(case, 1, turn, but=[*range(FIRST_MIXED), *written]), MOST_TENSORS)
+        if is_elementwise(case):
+            for varied in each_as_scalar_tensor(replace(case, elementwise=True), turn):
+                yield replace(varied, elementwise=False)
+    if variety.sizes and not is_any_of(key.operator, OF_THEIR_SIZES):
+        made = in_one_shape(case) if is_a_part(key.operator) else in_sizes(case, key.operator)
+        yield from islice(made, 1 + len(variety.sizes))
+        if is_elementwise(case) or (len(tensors_of(case)) == 1 and not is_a_part(key.operator)):
+            yield from of_one_element(case, turn, written)
+    if len(variety.sizes) > 1 and not is_a_part(key.operator):
+        yield from in_five_dimensions(case)
+    yield from with_padding(case)
+    if variety.together:
+        regular = is_elementwise(case) and (not written or may_overlap(key.operator))
+        yield from map(telling, in_one_memory(case, sorted(written), elementwise=regular))
+
+
+def may_overlap(operator: str) -> bool:
+    """Whether what an overload writes may be what it reads: torch lets elementwise operators do that."""
+    return torch.Tag.pointwise in overload_of(full_name(operator)).tags
+
+
+def batches(key: GroupKey, cases: Sequence[Case]) -> Iterator[Case]:
+    """A part's batch repeated in the floating dtypes; of what takes long for many rows none."""
+    costly = largest_size(key.operator) < LONGEST or is_any_of(key.operator, ALIAS_OF_NOTHING)
+    if key.dtype in ELEMENTS_IN_BATCHES and is_a_part(key.operator) and not costly:
+        yield from with_many_rows(cases, ELEMENTS_IN_BATCHES[key.dtype])
+
+
+def wanting_gradients(key: GroupKey, case: Case) -> Iterator[Case]:
+    """A call whose floating tensors want gradients, as inside of `no_grad`: kernels see that and may go other ways."""
+    if VARIETY[key.dtype].near_zero:
+        wanting = {i: tensor.detach().clone() for i, tensor in enumerate(tensors_of(case)) if has_gradient(tensor)}
+        if wanting:
+            yield with_tensors(case, {i: t.requires_grad_() for i, t in wanting.items()}, "wanting gradients")
+
+
+def has_gradient(tensor: Tensor) -> bool:
+    """Whether a tensor can want a gradient, and is no sparse one."""
+    return tensor.layout is torch.strided and (tensor.is_floating_point() or tensor.is_complex())
+
+
+def is_wanting(case: Case) -> bool:
+    """Whether a tensor of a case wants a gradient."""
+    return any(tensor.requires_grad for tensor in tensors_of(case))
+
+
+def without_graph(case: Case) -> Case:
+    """The call inside of `no_grad`, under its own name."""
+    call = under(torch.no_grad, case.call)
+    call.__name__ = case.call.__name__
+    return replace(case, call=call)
+
+
+def written_positions(case: Case) -> list[int]:
+    """Which of a call's tensors its schema says are written."""
+    written = list(leaves(case.call.written(case.args, case.kwargs))) if isinstance(case.call, SchemaCall) else []
+    return [i for i, tensor in enumerate(tensors_of(case)) if any(tensor is each for each in written)]
+
+
+def in_layouts(case: Case, layouts: Sequence[Layout], written: Collection[int]) -> Iterator[Case]:
+    """Each tensor alone in each layout; what is written is nowhere twice in memory."""
+    for position in strided_positions(case)[:MOST_TENSORS]:
+        for layout in layouts:
+            varied = None if layout is expanded and position in written else alone_in(case, position, layout)
+            if varied is not None:
+                yield varied
+
+
+def is_elementwise(case: Case) -> bool:
+    """Whether what a call gives on the CPU has the shape to which all its tensors broadcast."""
+    shapes = [tensor.shape for tensor in tensors_of(case)]
+    results = results_on_cpu(case)
+    try:
+        together = torch.broadcast_shapes(*shapes)  # type: ignore[no-untyped-call]
+    except RuntimeError:
+        return False
+    return results is not None and all(result.shape == together for result in results)
+
+
+def in_sizes(case: Case, operator: str) -> Iterator[Case]:
+    """A call without elements, with very many rows, and with so many elements that 16 bits do not count them.
+
+    The other dimensions get slim where the CPU takes that.
+    """
+    dimensions = Dimensions(case)
+    axes = dimensions.axes
+    if not axes:
+        return
+    if not is_any_of(operator, ALIAS_OF_NOTHING):
+        yield replace(dimensions.resized({axes[0]: 0}), title="empty")
+    for axis, wanted in ((axes[0], ROWS), (axes[-1], LONGEST)):
+        slim: dict[Axis, int] = {}
+        for other in axes:
+            tried = {**slim, other: SLIM}
+            if other is not axis and other.size > SLIM and all(apart(other, each) for each in (axis, *slim)):
+                slim = tried if results_of(dimensions.resized({**tried, axis: SLIM})) is not None else slim
+        size = wanted if wanted == ROWS else max(ROWS, wanted // int(dimensions.elements({**slim, axis: 1})) + 1)
+        size = min(size, largest_size(operator), ROWS if axis.growth > 1 else size)
+        sizes = {**slim, axis: size}
+        title = f"{size:,} in the {'first' if wanted == ROWS else 'last'} dimension"
+        if dimensions.elements(sizes) <= MOST_ELEMENTS:
+            yield replace(dimensions.resized(sizes), title=title)
+
+
+def of_one_element(case: Case, turn: int, written: Collection[int]) -> Iterator[Case]:
+    """A call on one element with dimensions, and on one without; there in other dtypes too."""
+    tensors = dict(enumerate(tensors_of(case)))
+    if not all(tensor.numel() and tensor.layout is torch.strided for tensor in tensors.values()):
+        return
+    first = {i: tensor.detach().flatten()[0].clone() for i, tensor in tensors.items()}
+    ones = {i: tensor.view([1] * tensors[i].dim()) for i, tensor in first.items()}
+    yield with_tensors(case, ones, "one element")
+    without = with_tensors(case, first, "no dimension")
+    yield without
+    for varied in islice(each_in_others(without, 1, turn, but=sorted(written)), 1):
+        yield replace(varied, title=f"no dimension, {varied.title}")
+
+
+def in_five_dimensions(case: Case) -> Iterator[Case]:
+    """An elementwise call with dimensions put before those of its tensors."""
+    if is_elementwise(case):
+        yield from in_many_dimensions(Dimensions(case), 1)
+
+
+def in_one_shape(case: Case) -> Iterator[Case]:
+    """A call whose tensors and results all have one shape, in other sizes of it.
+
+    Parts rely on what their callers have checked: where shapes differ, no other sizes are known to fit.
+    """
+    shapes = {tensor.shape for tensor in tensors_of(case)}
+    results = results_on_cpu(case)
+    if len(shapes) != 1 or not results or any(_holds_numbers(argument) for argument in case.args):
+        return
+    (shape,) = shapes
+    if not shape or 0 in shape or any(result.shape != shape for result in results):
+        return
+    between = [min(SLIM, size) for size in shape]
+    for title, sizes in (
+        ("empty", (0, *between[1:])),
+        ("rows", (ROWS, *between[1:])),
+        ("long", (*between[:-1], LONGEST // math.prod(between[:-1]) + 1)),
+    ):
+
+        def resized(tensor: Tensor, which: int, sizes: tuple[int, ...] = sizes) -> Tensor:
+            return stretched(tensor, sizes)
+
+        args, kwargs = changed_tensors(case, resized)
+        yield replace(case, args=args, kwargs=kwargs, title=f"{title}: {sizes}")
+
+
+def _holds_numbers(argument: Any) -> bool:
+    return isinstance(argument, (list, tuple)) and any(isinstance(item, int) for item in argument)
+
+
+def with_padding(case: Case) -> Iterator[Case]:
+    """A call with its padding index at 0, and at the first of its indices: one that is among them."""
+    assert isinstance(case.call, SchemaCall)
+    names = [name for name, _ in _arguments(case.call.__name__)]
+    if not {"padding_idx", "indices"} <= set(names):
+        return
+    place, of_indices = names.index("padding_idx"), names.index("indices")
+    if place >= len(case.args) or not case.args[of_indices].numel():
+        return
+    for padding in dict.fromkeys((0, int(case.args[of_indices].flatten()[0]))):
+        args = (*case.args[:place], padding, *case.args[place + 1 :])
+        yield replace(case, args=args, title=f"padding index {padding}")

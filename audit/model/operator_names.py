@@ -1,0 +1,91 @@
+"""Which groups a user means by an operator's name: each source has its own spelling of it.
+
+An OpInfo is called "nn.functional.softshrink" or "linalg.svd", a module "nn.Softshrink", and a schema's group is called
+as the overload, "softshrink", "softshrink.out" or "pow_.Scalar".
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterable
+from functools import cache
+
+import torch
+
+from ...errors import MpsmithError, near
+
+FUNCTIONAL = "nn.functional."
+_IS_A_PATTERN = re.compile(r"[*?\[]")
+_WORD_BEGINS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def matching(pattern: str, names: Iterable[str]) -> set[str]:
+    """The names of groups that a pattern stands for.
+
+    A name ("pow", "softshrink", "linalg.svd", "nn.functional.softshrink", with "aten::" or without) stands for all
+    groups of the operator, from every source, its in-place and out= overloads among them. One overload
+    ("pow.Tensor_Tensor") stands for its own groups; written "aten::pow.Tensor_Tensor" also for those of its operator
+    that name no overload, which may reach it. A shell pattern ("linalg.*") stands for all that it matches.
+    Raises MpsmithError for a pattern that stands for nothing.
+    """
+    names = set(names)
+    wanted = pattern.removeprefix("aten::")
+    found = {name for spelling in _also_written(wanted, names) for name in _spelled(names, spelling)}
+    if not found or pattern.startswith("aten::"):
+        found |= _reaching(wanted, names)
+    if not found:
+        spellings = {form for name in names for form in _spellings(name)}
+        hint = near(wanted, spellings, "`mpsmith surface` lists all operators")
+        raise MpsmithError(f"no cases for operator {pattern!r}{hint}")
+    return found
+
+
+def _also_written(wanted: str, names: set[str]) -> set[str]:
+    """The spellings under which the sources know what a user calls `wanted`: linalg.svd is linalg_svd in a schema.
+
+    Of a shell pattern, the functions that it matches count: "nn.functional.*" without its beginning would be all.
+    """
+    if _operator_of(wanted):
+        return {wanted}
+    functions = {name for name in {wanted, *fnmatch.filter(names, wanted)} if _IS_A_PATTERN.search(name) is None}
+    return {wanted, wanted.replace(".", "_")} | {name.removeprefix(FUNCTIONAL) for name in functions}
+
+
+def _spelled(names: set[str], pattern: str) -> set[str]:
+    return {name for name in names if any(fnmatch.fnmatchcase(form, pattern) for form in _spellings(name))}
+
+
+def _reaching(wanted: str, names: set[str]) -> set[str]:
+    """The groups that name no overload and are of the operator that the overload `wanted` belongs to, or serves.
+
+    `aten::_softmax` serves softmax, `aten::gelu_backward` gelu.
+    """
+    operator = _operator_of(wanted)
+    if not operator:
+        return set()
+    served = {operator, operator.strip("_"), operator.strip("_").removesuffix("_backward")}
+    unnamed = {name for name in names if "." not in name or not _operator_of(name)}
+    return {name for spelling in served for name in _spelled(unnamed, spelling)}
+
+
+@cache
+def _spellings(name: str) -> frozenset[str]:
+    """Everything that a user may call the operator of groups with this name."""
+    forms = {name, name.replace(".", "_")}
+    parts = name.split(".")
+    if parts[0] == "nn":
+        forms |= {parts[-1], parts[-1].lower(), _WORD_BEGINS.sub("_", parts[-1]).lower()}
+    elif "aten" in parts:  # torch.ops.aten.NAME.OVERLOAD
+        forms |= set(parts[parts.index("aten") + 1 :][:1])
+    elif operator := _operator_of(name):
+        forms |= {operator, operator if operator.endswith("__") else operator.removesuffix("_")}
+    return frozenset(forms)
+
+
+@cache
+def _operator_of(name: str) -> str:
+    """The ATen operator of which `name` is an overload, "pow_" of "pow_.Scalar"; "" where it is none."""
+    operator, _, overload = name.partition(".")
+    packet = getattr(torch.ops.aten, operator, None)
+    return operator if packet is not None and (overload or "default") in [*packet.overloads(), "default"] else ""

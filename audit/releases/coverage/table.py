@@ -1,0 +1,214 @@
+"""One table for all that is known of an operator: releases, kernels, upstream's tests, audit, registry, replacement.
+
+Each column comes from another source; this is where they are joined, by operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from ....registry.model import Entry
+from ...model.selection import DTYPES
+from ..data import ReleaseData
+from ..surface.native_functions import functional_name, operator_of
+from ..surface.overloads import Dispatch
+from . import OverloadCoverage, ReleaseCoverage, from_data
+
+DtypesByStage = Mapping[str, tuple[str, ...]]
+
+
+class Standing(str, Enum):
+    """How far an operator's overloads have kernels on mps, composite ones left aside."""
+
+    NATIVE = "native"
+    PARTLY_NATIVE = "partly native"
+    COMPOSITE = "composite"
+    FALLS_BACK = "always falls back"
+    MISSING = "missing"
+    SPARSE_ONLY = "native for sparse tensors"
+    MISSING_EVERYWHERE = "missing everywhere"
+
+
+class Drift(str, Enum):
+    """Where upstream's expected failures and the kernels contradict each other."""
+
+    LISTED_BUT_NATIVE = "listed as unimplemented, has a kernel"
+    MISSING_BUT_NOT_LISTED = "has no kernel, is not listed"
+
+
+@dataclass(frozen=True)
+class OperatorRow:
+    """All that is known of one operator (a functional name without namespace, in-place twin included).
+
+    `native_since` is the first release from which on it has had a kernel for some overload without a break.
+    `expected_failures` maps a stage of FailureKey to dtypes, or to `all`. `verdict` comes from an audit, `status` from
+    the registry; `measured_on` is the device of the audit, `simulated` for results that no Mac has shown, and `grade`
+    says what ran there.
+    """
+
+    operator: str
+    standing: Standing
+    native_overloads: int
+    kernel_overloads: int
+    native_since: str | None
+    metal_dtypes: tuple[str, ...]
+    expected_failures: DtypesByStage
+    drift: tuple[Drift, ...]
+    verdict: str | None = None
+    measured_on: str | None = None
+    grade: str | None = None
+    status: str | None = None
+    replacement: str | None = None
+
+
+@dataclass(frozen=True)
+class AuditVerdicts:
+    """The verdicts of one audit by operator, such as `aten::mode`, and the device that it ran on.
+
+    `grades`: what ran when they were found, in the words of `verdicts.Grade`.
+    """
+
+    verdicts: Mapping[str, str]
+    device: str
+    grades: Mapping[str, str]
+
+
+def operator_rows(
+    coverage: ReleaseCoverage,
+    data: ReleaseData,
+    registry: Mapping[str, Entry] | None = None,
+    audit: AuditVerdicts | None = None,
+) -> list[OperatorRow]:
+    """A row for every operator of the release, in the order of names.
+
+    `data` gives the releases since when; `registry` the entries by operator, such as `aten::mode`. The verdicts are
+    those of `audit`, or without one those that the registry has recorded.
+    """
+    since = _native_since(data, coverage)
+    failures = failures_by_operator(coverage)
+    rows = []
+    for operator, overloads in sorted(coverage.by_operator.items()):
+        standing = standing_of(overloads)
+        expected = failures.get(operator, {})
+        names = _names(operator, overloads)
+        entry = next((registry[name] for name in names if name in registry), None) if registry else None
+        verdict, device, grade = _verdict(names, entry, audit)
+        needing = [overload for overload in overloads if not overload.dispatch.is_composite]
+        rows.append(
+            OperatorRow(
+                operator=operator,
+                standing=standing,
+                native_overloads=sum(overload.dispatch.has_kernel for overload in overloads),
+                kernel_overloads=len(needing),
+                native_since=since.get(operator),
+                metal_dtypes=coverage.metal_dtypes.get(operator, ()),
+                expected_failures=expected,
+                drift=_drift(operator, standing, expected, coverage),
+                verdict=verdict,
+                measured_on=device,
+                grade=grade,
+                status=entry.current_status.value if entry and entry.current_status else None,
+                replacement=entry.kernel if entry else None,
+            )
+        )
+    return rows
+
+
+def standing_of(overloads: Sequence[OverloadCoverage]) -> Standing:
+    """The standing of an operator with these overloads."""
+    dispatches = {overload.dispatch for overload in overloads}
+    kernels = any(dispatch.has_kernel for dispatch in dispatches)
+    lacking = not dispatches.isdisjoint({Dispatch.MISSING, Dispatch.ALWAYS_FALLS_BACK})
+    if kernels:
+        return Standing.PARTLY_NATIVE if lacking else Standing.NATIVE
+    if Dispatch.MISSING in dispatches:
+        return Standing.MISSING
+    if Dispatch.ALWAYS_FALLS_BACK in dispatches:
+        return Standing.FALLS_BACK
+    if Dispatch.MISSING_EVERYWHERE in dispatches:
+        has_sparse = any(overload.sparse or overload.sparse_compressed for overload in overloads)
+        return Standing.SPARSE_ONLY if has_sparse else Standing.MISSING_EVERYWHERE
+    return Standing.COMPOSITE
+
+
+def standings(data: ReleaseData) -> dict[str, tuple[Standing | None, ...]]:
+    """The standing of every operator in each release, oldest first; None where a release does not have it."""
+    found: dict[str, list[Standing | None]] = {}
+    for position in range(len(data.releases)):
+        for operator, overloads in from_data(data, position).by_operator.items():
+            found.setdefault(operator, [None] * len(data.releases))[position] = standing_of(overloads)
+    return {operator: tuple(row) for operator, row in found.items()}
+
+
+def _native_since(data: ReleaseData, coverage: ReleaseCoverage) -> dict[str, str]:
+    """The first release of the unbroken row of releases, up to the newest one known, with a kernel."""
+    kernels = {dispatch.value for dispatch in Dispatch if dispatch.has_kernel}
+    native: dict[str, list[bool]] = {}
+    for history in data.overloads.values():
+        states = native.setdefault(functional_name(history.name), [False] * len(data.releases))
+        for position, dispatch in enumerate(history.dispatch):
+            by_hand = history.name in data.releases[position].undeclared_kernels
+            states[position] = states[position] or dispatch in kernels or by_hand
+    order = [facts.release for facts in data.releases]
+    last = order.index(coverage.release) if coverage.release in order else len(order) - 1
+    since = {}
+    for operator, states in native.items():
+        first = last
+        while first >= 0 and states[first]:
+            first -= 1
+        if first < last:
+            since[operator] = order[first + 1]
+    return since
+
+
+def failures_by_operator(coverage: ReleaseCoverage) -> dict[str, DtypesByStage]:
+    """The dtypes that PyTorch's tests expect to fail, by operator and stage of FailureKey, over all variants."""
+    collected: dict[str, dict[str, set[str]]] = {}
+    for key, text in coverage.failures.items():
+        collected.setdefault(key.operator, {}).setdefault(key.stage, set()).update(text.split(","))
+    return {
+        operator: {stage: _in_order(dtypes) for stage, dtypes in sorted(stages.items())}
+        for operator, stages in collected.items()
+    }
+
+
+def _in_order(dtypes: Iterable[str]) -> tuple[str, ...]:
+    given = set(dtypes)
+    return ("all",) if "all" in given else tuple(dtype for dtype in DTYPES if dtype in given)
+
+
+def _drift(operator: str, standing: Standing, expected: DtypesByStage, coverage: ReleaseCoverage) -> tuple[Drift, ...]:
+    """Only operators that PyTorch tests can drift, and only in releases that ship their expectations.
+
+    An entry for some integer dtypes does not contradict a kernel; one for float32 does.
+    """
+    if operator not in coverage.tested or not coverage.failures:
+        return ()
+    listed = expected.get("unimplemented", ())
+    if standing is Standing.NATIVE and "float32" in listed:
+        return (Drift.LISTED_BUT_NATIVE,)
+    without_kernel = standing in (Standing.MISSING, Standing.FALLS_BACK)
+    if without_kernel and not listed and "opinfo" not in expected:
+        return (Drift.MISSING_BUT_NOT_LISTED,)
+    return ()
+
+
+def _names(operator: str, overloads: Sequence[OverloadCoverage]) -> list[str]:
+    """The operator's own name, then those of its in-place twins, as the registry and audits have them."""
+    plain = [operator, *(operator_of(overload.name) for overload in overloads)]
+    return list(dict.fromkeys(f"aten::{name}" for name in plain))
+
+
+def _verdict(
+    names: Sequence[str], entry: Entry | None, audit: AuditVerdicts | None
+) -> tuple[str | None, str | None, str | None]:
+    """The verdict, the device that showed it, and what ran there."""
+    if audit is not None:
+        name = next((name for name in names if name in audit.verdicts), None)
+        return (audit.verdicts[name], audit.device, audit.grades.get(name)) if name else (None, None, None)
+    measured = entry.ranking_measurement if entry else None
+    if not entry or not entry.ranking_device or not measured:
+        return None, None, None
+    return measured.verdict, entry.ranking_device, measured.grade_on(entry.ranking_device)

@@ -1,0 +1,51 @@
+"""Operators by shell pattern, with near names suggested where nothing matches."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable, Sequence
+
+from ....errors import MpsmithError, near
+from .overloads import Overload
+
+
+def select_overloads(overloads: Sequence[Overload], patterns: Iterable[str]) -> list[Overload]:
+    """The overloads that any pattern matches, in their order; without a pattern all of them.
+
+    Raises MpsmithError as `select_names` does.
+    """
+    selected = set(select_names([overload.name for overload in overloads], patterns))
+    return [overload for overload in overloads if overload.name in selected]
+
+
+def select_names(names: Sequence[str], patterns: Iterable[str]) -> list[str]:
+    """The names of overloads, with or without namespace, that any pattern matches; all without a pattern.
+
+    `softmax`, `aten::softmax`, `softmax.int` and `_foreach_*` are patterns; one without an overload takes all
+    overloads of the operator. Raises MpsmithError with near names for a pattern that matches nothing.
+    """
+    wanted = list(patterns)
+    if not wanted:
+        return list(names)
+    selected: set[str] = set()
+    for pattern in wanted:
+        matching = {name for name in names if _matches(name, pattern)}
+        if not matching:
+            raise MpsmithError(f"no operator matches {pattern}{_suggestion(names, pattern)}")
+        selected |= matching
+    return [name for name in names if name in selected]
+
+
+def _qualified(name: str) -> str:
+    return name if "::" in name else f"aten::{name}"
+
+
+def _matches(name: str, pattern: str) -> bool:
+    full, wanted = _qualified(name), _qualified(pattern)
+    return fnmatch.fnmatchcase(full, wanted) or fnmatch.fnmatchcase(full.partition(".")[0], wanted)
+
+
+def _suggestion(names: Sequence[str], pattern: str) -> str:
+    operators = {_qualified(name).removeprefix("aten::").partition(".")[0] for name in names}
+    plain = pattern.removeprefix("aten::").partition(".")[0]
+    return near(plain, operators, "`mpsmith surface` lists all operators")

@@ -1,0 +1,82 @@
+"""What generates Metal under torch.compile, out of a release's wheel: Inductor's back end for mps and the headers.
+
+Its generator is Python and its headers are texts, so that of any release can be read on any machine. A few hundred
+kilobytes are fetched of a wheel that is not in the cache. A clone of upstream's repository has both where they are
+written: whoever works on the generator needs no build.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from pathlib import Path, PurePosixPath
+
+from ....cache import cache_folder
+from ....registry.torch_release import base_version, is_older
+from .errors import WheelError
+from .fetch import open_release, require_version
+
+GENERATOR = "torch/_inductor/codegen/mps.py"
+HEADERS = "torch/include/c10/metal/"
+FIRST_RELEASE = "2.7.0"
+
+
+def code_generator(release: str) -> Path:
+    """A folder with `GENERATOR` and the headers of a release, laid out as in its wheel.
+
+    They come from the cache, else out of the wheel, of which only these files are fetched. Raises WheelError for a
+    release that does not exist or whose Inductor generates no Metal, UnreachableError where the index is needed and
+    cannot be reached.
+    """
+    require_version(release)
+    folder = cache_folder() / "codegen" / release
+    if folder.is_dir():
+        return folder
+    if is_older(base_version(release), FIRST_RELEASE):
+        raise WheelError(f"torch {release} generates no Metal under torch.compile; {FIRST_RELEASE} is the first to")
+    archive = open_release(release)
+    if not archive.has(GENERATOR):
+        raise WheelError(f"{archive.label} has no {GENERATOR}: its torch.compile generates no Metal")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".new-") as temporary:
+            whole = Path(temporary, "whole")
+            for name in [GENERATOR, *archive.names(HEADERS)]:
+                path = whole.joinpath(*PurePosixPath(name).parts)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(archive.read(name))
+            if not folder.is_dir():  # of two processes that want the same release at once, the first one's is kept
+                whole.replace(folder)
+    except OSError as error:
+        raise WheelError(
+            f"cannot keep the code generator in {folder}: {error.strerror or error}; set MPSMITH_CACHE to a folder"
+            " on another disk"
+        ) from None
+    return folder
+
+
+def version_of_checkout(checkout: Path) -> str:
+    """What the clone of upstream's repository is, such as 2.16.0a0+git1a2b3c4d5: its version and its commit.
+
+    Its generator is `checkout / GENERATOR`; headers are found from the clone itself on. Raises WheelError for a folder
+    that has none.
+    """
+    try:
+        version = (checkout / "version.txt").read_text(encoding="utf-8").strip()
+    except OSError:
+        version = ""
+    if not version or not (checkout / GENERATOR).is_file():
+        raise WheelError(f"{checkout} is no clone of pytorch's repository: it has no version.txt or no {GENERATOR}")
+    require_version(version)
+    return f"{version}+git{commit}" if (commit := _commit(checkout)) else version
+
+
+def _commit(checkout: Path) -> str:
+    """The commit of the clone, "" of files without a history."""
+    if not (checkout / ".git").exists():
+        return ""
+    asked = ["git", "-C", str(checkout), "rev-parse", "--short=9", "HEAD"]
+    try:
+        return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""

@@ -1,0 +1,93 @@
+"""Makes a failing case smaller while it goes on failing in the same way: fewer elements, plainer layout and values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...model.case import Case
+from ...model.tensors_in import leaves, map_leaves
+from ...model.verdicts import CaseVerdict, Outcome
+
+Judge = Callable[[Case], Outcome]
+MOST_STEPS = 400
+
+
+def shrink(case: Case, judge: Judge) -> tuple[Case, Outcome]:
+    """The smallest case found that ends with the same verdict at the same stage, and its outcome.
+
+    Greedy: every simplification is kept when the case still fails alike, and tried again until none helps. A
+    simplification that the CPU refuses ends in another verdict and is dropped. A crash cannot be shrunk here, because
+    it would take this process with it.
+    """
+    outcome = judge(case)
+    if outcome.verdict in (CaseVerdict.PASSED, CaseVerdict.REFERENCE_FAILED, CaseVerdict.SKIPPED):
+        return case, outcome
+    steps = 0
+    progress = True
+    while progress and steps < MOST_STEPS:
+        progress = False
+        for simpler in simplifications(case):
+            steps += 1
+            outcome_now = judge(simpler)
+            if (outcome_now.verdict, outcome_now.stage) == (outcome.verdict, outcome.stage):
+                case, outcome, progress = simpler, outcome_now, True
+                break
+            if steps >= MOST_STEPS:
+                break
+    return case, outcome
+
+
+def simplifications(case: Case) -> Iterator[Case]:
+    """Simpler cases, the greatest simplification first; none of them equals `case`."""
+    tensors = [leaf for leaf in leaves((case.args, case.kwargs)) if isinstance(leaf, Tensor)]
+    sizes = sorted({size for t in tensors for size in t.shape if size > 1}, reverse=True)
+    for size in sizes:
+        for smaller in dict.fromkeys((1, size // 2, size - 1)):
+            yield _changed(case, lambda t, size=size, smaller=smaller: _with_size(t, size, smaller))  # type: ignore[misc]
+    for dims in sorted({t.dim() for t in tensors if t.dim() > 0}, reverse=True):
+        yield _changed(case, lambda t, dims=dims: t.select(0, 0) if t.dim() == dims and t.shape[0] else t)  # type: ignore[misc]
+    if any(t.layout is torch.strided and not _is_plain(t) for t in tensors):
+        yield _changed(case, _plain)
+    plainness = max((_plainness(t) for t in tensors if t.is_floating_point()), default=0)
+    for simple in PLAINER[:plainness]:
+        yield _changed(case, lambda t, simple=simple: simple(t) if t.is_floating_point() else t)  # type: ignore[misc]
+
+
+# From the plainest values to less plain ones; a tensor's plainness is the number of these that would change it.
+PLAINER: tuple[Callable[[Tensor], Tensor], ...] = (torch.zeros_like, torch.ones_like, torch.round)
+
+
+def _plainness(tensor: Tensor) -> int:
+    values = tensor.detach()
+    return next((i for i, simple in enumerate(PLAINER) if torch.equal(simple(values), values)), len(PLAINER))
+
+
+def _changed(case: Case, change: Callable[[Tensor], Tensor]) -> Case:
+    def leaf(value: Any) -> Any:
+        if not isinstance(value, Tensor) or value.layout is not torch.strided:
+            return value
+        changed = change(value.detach())
+        return changed if changed is value else changed.requires_grad_(value.requires_grad)
+
+    args, kwargs = map_leaves(leaf, (case.args, case.kwargs))
+    return replace(case, args=args, kwargs=kwargs)
+
+
+def _with_size(tensor: Tensor, size: int, smaller: int) -> Tensor:
+    for dim, extent in enumerate(tensor.shape):
+        if extent == size:
+            tensor = tensor.narrow(dim, 0, smaller)
+    return tensor
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    return tensor.is_contiguous() and tensor.storage_offset() == 0 and not tensor.is_conj() and not tensor.is_neg()
+
+
+def _plain(tensor: Tensor) -> Tensor:
+    return tensor.resolve_conj().resolve_neg().clone(memory_format=torch.contiguous_format)

@@ -1,0 +1,104 @@
+"""The way of a Mac, with the simulated device posing as a real one: the results are thrown away.
+
+Nothing here says what a Mac would compute. It says that the code which only runs there runs: the recorder of warnings,
+timing, evidence, traces, tests/mps and the commands of CI's macOS job. All but the first test take long: ask for them
+with `pytest tests/simulated/reports/evidence -m rehearsal`.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mpsmith.audit.findings.store import Store
+from mpsmith.audit.model.verdicts import CaseVerdict
+from mpsmith.registry.files import load
+from mpsmith.registry.model import Status
+from mpsmith.reports.evidence.checking import checked
+from support.mac import PosedMac
+
+ROOT = Path(__file__).parents[4]
+FAMILY, OPERATOR = "heaviside", "aten::heaviside"
+NARROW = ("--ops", FAMILY, "--dtypes", "float32", "--sources", "opinfo", "--workers", "1")
+
+
+@pytest.fixture
+def mac(tmp_path: Path) -> PosedMac:
+    return PosedMac.made(tmp_path)
+
+
+def test_evidence_is_collected_checked_and_added_as_on_a_mac(mac: PosedMac) -> None:
+    said = mac.run("mpsmith", "evidence", "collect", *NARROW)
+    assert "real device" in said
+    assert "SIMULATED" not in said
+    evidence = checked(mac.folder / "evidence.json.gz")
+    machine = evidence.machine
+    assert (machine.chip, machine.gpu_cores, machine.memory_gib, machine.release) == ("Apple M3 Pro", 18, 36, "15.5")
+    # Warnings told which operator fell back: the simulated device's own counters were not asked.
+    assert set(evidence.audit.cases) <= {CaseVerdict.FALLBACK, CaseVerdict.MISSING, CaseVerdict.SKIPPED}
+    assert evidence.audit.cases[CaseVerdict.FALLBACK] > 0
+    (row,) = evidence.kernels
+    assert row.passed, row.failures
+    assert row.operators == [OPERATOR]
+    assert row.timing is not None, row.untimed
+    assert (row.timing.kernel or 0) > 0
+    mac.run("mpsmith", "evidence", "add", "evidence.json.gz")
+    entry = load(mac.folder / "registry")[OPERATOR]
+    assert entry.status is Status.verified
+    assert entry.measured["mps"].verdict == "missing"
+
+
+@pytest.mark.rehearsal
+def test_the_tests_of_a_mac(mac: PosedMac) -> None:
+    """`make test-mps` of the macOS job, of one family; what the simulator registers beside kernels is no Mac's."""
+    chosen = "(test_audit_on_mps or heaviside) and not surface_agrees"
+    options = ("-p", "no:cacheprovider", "-q", "--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml"))
+    told = mac.run("pytest", *options, str(ROOT / "tests" / "mps"), "-k", chosen)
+    assert "4 passed" in told
+
+
+@pytest.mark.rehearsal
+def test_the_audit_of_a_mac(mac: PosedMac) -> None:
+    """`make audit AUDIT_ARGS="--samples quick"` of the macOS job, of one operator."""
+    mac.run("mpsmith", "audit", "--sync", "--report", "--samples", "quick", *NARROW)
+    with Store.open(mac.folder / "audit.sqlite") as store:
+        run = store.latest_run()
+        cases = [case.outcome for case in store.cases(run.id)]
+    assert not run.simulated
+    assert {name for outcome in cases for name in outcome.fallbacks} == {f"{OPERATOR}.out"}
+    assert load(mac.folder / "registry")[OPERATOR].measured["mps"].verdict == "missing"
+    page = (mac.folder / "reports" / "published" / "operators" / "heaviside.html").read_text()
+    assert "SIMULATED" not in page
+
+
+@pytest.mark.rehearsal
+def test_kernels_are_verified_and_timed(mac: PosedMac) -> None:
+    mac.run("mpsmith", "kernels", "verify", FAMILY)
+    entry = load(mac.folder / "registry")[OPERATOR]
+    assert (entry.status, list(entry.evidence)) == (Status.verified, ["mps"])
+    timed = json.loads(mac.run("mpsmith", "kernels", "bench", FAMILY, "--elements", "1024", "--json"))
+    assert "SIMULATED" not in str(timed)
+
+
+PROGRAM = """
+import torch
+x = torch.rand(9, device="mps")
+for _ in range(3):
+    torch.heaviside(x, x)
+"""
+
+
+@pytest.mark.rehearsal
+def test_a_program_is_traced(mac: PosedMac) -> None:
+    (mac.folder / "program.py").write_text(PROGRAM)
+    found = json.loads(mac.run("mpsmith", "trace", "--json", "--signposts", "program.py"))
+    assert found["simulated"] is False
+    (fallback,) = found["fallbacks"]
+    assert (fallback["overload"], fallback["calls"], fallback["line"]) == ("aten::heaviside.out", 3, 5)
+
+
+@pytest.mark.rehearsal
+def test_doctor_sees_the_real_device(mac: PosedMac) -> None:
+    assert "not needed: this machine has the real one" in mac.run("mpsmith", "doctor")

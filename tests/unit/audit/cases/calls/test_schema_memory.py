@@ -1,0 +1,176 @@
+"""What is remembered of overloads: arguments as data, which memory fits the installed torch, and how much there is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from mpsmith.audit.cases.calls.examples import EXAMPLES, VARIANTS
+from mpsmith.audit.cases.calls.examples.operands import coo, csr
+from mpsmith.audit.cases.calls.invocation import SchemaCall, fingerprint
+from mpsmith.audit.cases.calls.memory import FOLDER, Memory, Remembered
+from mpsmith.audit.cases.calls.recipes import decode, encode, signature
+from mpsmith.audit.cases.learning.variations import variations
+from mpsmith.audit.cases.sources.schema import SchemaSource
+from mpsmith.audit.model.group import GroupKey
+from mpsmith.audit.model.selection import Samples
+from mpsmith.audit.releases.surface import installed_surface
+from mpsmith.errors import MpsmithError
+
+VECTOR = {"shape": [3], "dtype": "float32", "values": [0.5, 1.0, -2.0]}
+
+
+def call(*args: object) -> dict[str, object]:
+    return {"args": list(args), "kwargs": {}, "dtype": "float32"}
+
+
+def cases_of(memory: Memory, operator: str, dtype: str = "float32"):
+    key = GroupKey("schema", operator, "", dtype, "fallback")
+    return list(SchemaSource(memory).cases(key, Samples.DEFAULT))
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc", "bsr", "bsc"])
+def test_compressed_matrices_survive_as_data(layout: str) -> None:
+    block = ((1, 2),) if layout.startswith("b") else ()
+    matrix = getattr(coo(3, 4).to_dense(), f"to_sparse_{layout}")(*block)
+    again = decode(encode(matrix), {"float32": "float16"})
+    assert again.layout is matrix.layout
+    assert again.dtype is torch.float16
+    torch.testing.assert_close(again.to_dense().float(), matrix.to_dense(), atol=1e-3, rtol=1e-2)
+
+
+def test_storages_and_devices_survive_as_data() -> None:
+    storage = torch.arange(4.0).untyped_storage()
+    assert list(decode(encode(storage), {})) == list(storage)
+    assert decode("cpu", {}) == torch.device("cpu"), "as text it would stay behind when the call is made on mps"
+    assert decode("sum", {}) == "sum"
+
+
+def test_an_index_keeps_its_range_when_its_size_varies() -> None:
+    indexed = call({"shape": [2, 4], "dtype": "float32"}, 0, {"shape": [4], "dtype": "int64", "values": [0, 1, 1, 0]})
+    made = list(variations(indexed, seed=0))
+    assert len({signature(other["args"]) for other in made}) == len(made) > 5
+    assert all(signature(other["args"]) != signature(indexed["args"]) for other in made)
+    longer = [other["args"][2] for other in made if isinstance(other["args"][2], dict)]
+    assert {len(index["values"]) for index in longer} > {4}
+    assert all(set(index["values"]) <= {0, 1} for index in longer)
+
+
+def test_every_example_differs_from_the_others_of_its_overload() -> None:
+    for name, make in EXAMPLES.items():
+        made = [make(variant) for variant in range(VARIANTS)]
+        marks = {signature([[encode(a) for a in e.args], {k: encode(v) for k, v in e.kwargs.items()}]) for e in made}
+        assert len(marks) >= 3 or name in ("_make_dual", "_fw_primal_copy"), name
+
+
+def test_a_call_is_left_out_with_the_dtype_that_it_does_not_take() -> None:
+    remembered = Remembered([call(1), call(2)], ["float32", "int64"], {"int64": [0]})
+    assert remembered.accepted("int64") == [call(2)]
+    assert remembered.accepted("float32") == [call(1), call(2)]
+
+
+def test_what_is_saved_is_what_is_loaded(tmp_path: Path) -> None:
+    memory = Memory("2.13.0", {"aten::relu": Remembered([call(VECTOR)], ["float32"], {}, schema="abc")})
+    memory.save(tmp_path / "remembered")
+    assert Memory.load(tmp_path / "remembered") == memory
+
+
+@pytest.mark.parametrize(
+    ("name", "alone"),
+    [("aten::relu", True), ("aten::_make_dual", False), ("aten::_mps_convolution", False), ("prims::sin", False)],
+)
+def test_a_script_is_offered_only_where_torch_alone_repeats_the_call(name: str, alone: bool) -> None:
+    assert SchemaCall(name).needs_torch_alone is alone
+
+
+def test_a_damaged_memory_names_the_place_and_the_way_out(tmp_path: Path) -> None:
+    Memory("2.13.0", {"aten::relu": Remembered([call(VECTOR)], ["float32"])}).save(tmp_path)
+    shard = tmp_path / "r.txt"
+    shard.write_text(shard.read_text()[:-9])
+    with pytest.raises(MpsmithError, match=r"r\.txt:2: .*mpsmith learn"):
+        Memory.load(tmp_path)
+
+
+def test_a_relearn_writes_the_files_of_what_it_changed_alone(tmp_path: Path) -> None:
+    overloads = {name: Remembered([call(VECTOR)], ["float32"]) for name in ("aten::rsqrt_", "aten::relu", "aten::abs")}
+    Memory("2.13.0", overloads).save(tmp_path)
+    untouched = (tmp_path / "a.txt").stat()
+    overloads["aten::relu"].calls.append(call(1))
+    Memory("2.13.0", overloads).save(tmp_path)
+    assert (tmp_path / "a.txt").stat().st_ino == untouched.st_ino
+    names = [line.split(" ")[0] for line in (tmp_path / "r.txt").read_text().splitlines()]
+    assert names == ["aten::relu", "", "", "aten::rsqrt_", ""]
+
+
+def test_a_file_whose_overloads_are_forgotten_goes(tmp_path: Path) -> None:
+    Memory("2.13.0", {"aten::relu": Remembered([call(VECTOR)]), "mylib::f": Remembered([call(1)])}).save(tmp_path)
+    Memory("2.13.0", {"mylib::f": Remembered([call(1)])}).save(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mylib.txt", "torch.txt"]
+    assert list(Memory.load(tmp_path).overloads) == ["mylib::f"]
+
+
+def test_the_committed_memory_is_written_as_it_is_read(tmp_path: Path) -> None:
+    Memory.load().save(tmp_path)
+    texts = [{path.name: path.read_bytes() for path in folder.iterdir()} for folder in (FOLDER, tmp_path)]
+    assert texts[0] == texts[1]
+
+
+def test_of_another_torch_only_what_has_the_same_schema_is_replayed() -> None:
+    same, changed, gone = "aten::relu", "aten::abs", "aten::of_no_torch"
+    memory = Memory(
+        "2.12.0",
+        {
+            same: Remembered([call(VECTOR)], ["float32"], schema=fingerprint(same)),
+            changed: Remembered([call(VECTOR)], ["float32"], schema="00000000"),
+            gone: Remembered([call(VECTOR)], ["float32"], schema="00000000"),
+        },
+    )
+    assert [key.operator for key in SchemaSource(memory).groups()] == ["relu"]
+    (case,) = cases_of(memory, "relu")
+    assert case.skipped == ""
+
+
+def test_a_call_that_this_cpu_refuses_is_skipped_and_says_so() -> None:
+    refused = call(VECTOR, {"shape": [5], "dtype": "float32", "values": [1.0] * 5}, 1)
+    memory = Memory(
+        "2.12.0", {"aten::add.Tensor": Remembered([refused], ["float32"], schema=fingerprint("aten::add.Tensor"))}
+    )
+    memory.overloads["aten::add.Tensor"].calls[0]["args"].pop()
+    (case,) = cases_of(memory, "add.Tensor")
+    assert case.skipped.startswith("learned with torch 2.12.0; the CPU of this torch refuses it: The size of tensor a")
+    assert "mpsmith learn" in case.skipped
+
+
+def test_the_committed_memory_knows_calls_of_98_percent_of_what_is_reachable() -> None:
+    memory, surface = Memory.load(), installed_surface()
+    reachable = [overload.name for overload in surface.overloads if overload.reachable]
+    assert memory.torch == "2.13.0"
+    known = [memory.overloads[name] for name in reachable if name in memory.overloads]
+    executable = sum(remembered.enough or remembered.refused for remembered in known)
+    assert executable >= 0.98 * len(reachable)
+    assert all(r.errors and r.tried for r in known if not r.calls), "what was tried is told where nothing was found"
+    assert set(memory.overloads) <= set(reachable)
+
+
+def test_refused_calls_are_kept_only_where_mps_has_no_kernel_either() -> None:
+    surface = installed_surface()
+    refused = {name for name, remembered in Memory.load().overloads.items() if remembered.refused}
+    assert "aten::mm.dtype" in refused
+    assert not any(surface.by_name[name].dispatch.has_kernel for name in refused)
+
+
+def test_calls_need_no_dtype_that_mps_lacks() -> None:
+    assert csr(2, 3).dtype is torch.float32
+    for name, remembered in Memory.load().overloads.items():
+        for accepted in remembered.calls:
+            assert '"float64"' not in str(accepted).replace("'", '"'), name
+
+
+@pytest.mark.parametrize(
+    ("name", "pointwise"),
+    [("clamp", True), ("exp", True), ("exp_", False), ("exp.out", False), ("sum", False), ("gelu_backward", False)],
+)
+def test_which_overloads_are_promised_strides(name: str, pointwise: bool) -> None:
+    assert SchemaCall(f"aten::{name}").is_pointwise is pointwise

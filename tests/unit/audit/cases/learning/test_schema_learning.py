@@ -1,0 +1,174 @@
+"""Learning calls: what kills its process costs one call, and what means nothing is not remembered."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mpsmith.audit.cases.calls.invocation import fingerprint
+from mpsmith.audit.cases.calls.memory import Memory, Remembered
+from mpsmith.audit.cases.learning.attempts import WANTED, Attempt, attempt_overload, mark, read_journal
+from mpsmith.audit.cases.learning.learning import OverloadToLearn, Progress, learn
+from mpsmith.audit.cases.learning.verification import agree, shapes_agree
+
+# Operators with the flaws of some private ones of torch.
+PACKAGE = """
+import ctypes, os
+import torch
+
+library = torch.library.Library("flawed", "DEF")
+
+def define(schema, kernel):
+    library.define(schema)
+    library.impl(schema.split("(")[0], kernel, "CPU")
+
+def deadly(x, n):
+    if n == 0:
+        os._exit(7)
+    return x + n
+
+def overflowing(x):
+    made = torch.empty(4)
+    ctypes.memset(made.data_ptr() + 16, 1, 1)  # the byte behind it, which only a checked heap misses
+    return made.zero_()
+
+define("sound(Tensor x, float a) -> Tensor", lambda x, a: x * a)
+define("uninitialised(Tensor x) -> Tensor", lambda x: torch.empty(x.numel() + 64))
+define("deadly(Tensor x, int n) -> Tensor", deadly)
+define("overflowing(Tensor x) -> Tensor", overflowing)
+define("nowhere(Tensor x) -> Tensor", lambda x: torch.ops.aten._philox_key_split(x, 2))
+"""
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Remembered]:
+    folder = tmp_path_factory.mktemp("package")
+    (folder / "flawed_operators.py").write_text(PACKAGE)
+    sys.path.insert(0, str(folder))  # spawned processes take it over
+    try:
+        names = ("sound", "uninitialised", "deadly", "overflowing", "nowhere", "absent")
+        memory = Memory("", {})
+        told: list[Progress] = []
+        targets = [OverloadToLearn(f"flawed::{name}") for name in names]
+        for _ in learn(targets, memory, 1, told.append, record=False, imports=["flawed_operators"]):
+            pass
+    finally:
+        sys.path.remove(str(folder))
+    assert told[0].done == told[0].total == len(names)
+    return {name.removeprefix("flawed::"): remembered for name, remembered in memory.overloads.items()}
+
+
+def test_a_sound_operator_is_learned_with_its_dtypes(learned: dict[str, Remembered]) -> None:
+    sound = learned["sound"]
+    assert sound.enough
+    assert {"float32", "float16", "bfloat16"} <= set(sound.dtypes)
+    assert sound.schema
+    assert not sound.errors
+
+
+def test_calls_that_end_the_process_cost_only_themselves(learned: dict[str, Remembered]) -> None:
+    assert learned["deadly"].enough
+    assert all(call["args"][1] != 0 for call in learned["deadly"].calls)
+
+
+@pytest.mark.parametrize("name", ["uninitialised", "overflowing"])
+def test_results_that_mean_nothing_are_not_remembered(learned: dict[str, Remembered], name: str) -> None:
+    assert learned[name].calls == []
+    assert "uninitialised memory or it overwrites memory" in learned[name].errors[0]
+    assert learned[name].tried > 0
+
+
+def test_where_no_backend_has_a_kernel_the_refusal_itself_is_remembered(learned: dict[str, Remembered]) -> None:
+    nowhere = learned["nowhere"]
+    assert nowhere.refused
+    assert not nowhere.enough
+    assert "Could not run 'aten::_philox_key_split'" in nowhere.errors[0]
+
+
+def test_an_overload_that_torch_does_not_have_says_so(learned: dict[str, Remembered]) -> None:
+    assert learned["absent"].calls == []
+    assert "AttributeError" in learned["absent"].errors[0]
+
+
+def test_what_was_found_to_be_unsound_is_not_tried_again(tmp_path: Path) -> None:
+    given = [{"args": [{"shape": [n], "dtype": "float32"}], "kwargs": {}, "dtype": "float32"} for n in (2, 3)]
+    attempt = Attempt("aten::relu", {"aten::relu": given}, tmp_path / "journal", avoided=frozenset({mark(given[0])}))
+    found = attempt_overload(attempt)
+    assert len(found.calls) == WANTED
+    assert given[1] in found.calls
+    assert given[0] not in found.calls
+    accepted, last, tried = read_journal(tmp_path / "journal")
+    assert (accepted, last) == (found.calls[:-1], mark(found.calls[-1])), "the last one is under suspicion"
+    assert tried == found.tried
+
+
+def test_agreement_is_of_values_but_for_rounding() -> None:
+    assert agree(["float32 (1,)", 1.0, float("nan")], ["float32 (1,)", 1.0 + 1e-6, float("nan")])
+    assert not agree(["float32 (1,)", 1.0], ["float32 (1,)", 3.4e38])
+    assert not agree("raises", "raises")
+    assert shapes_agree(["float32 (1,)", 1.0], ["float32 (1,)", 3.4e38])
+    assert not shapes_agree(["float32 (1,)", 1.0], ["float32 (2,)", 1.0, 1.0])
+
+
+# ---- the command
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "mpsmith", "learn", "--workers", "1", *arguments]
+
+
+def test_a_memory_of_another_torch_is_used_where_it_fits_and_learned_anew_where_not(tmp_path: Path) -> None:
+    folder = tmp_path / "remembered"
+    memory = Memory.load()
+    before = memory.overloads["aten::glu_jvp"]
+    changed = memory.overloads["aten::softshrink"]
+    memory.overloads = {
+        "aten::glu_jvp": before,
+        "aten::glu_jvp.out": memory.overloads["aten::glu_jvp.out"],
+        "aten::softshrink": Remembered([{"args": [], "kwargs": {}, "dtype": "float32"}], ["float32"], schema="0000"),
+        "aten::softshrink.out": memory.overloads["aten::softshrink.out"],
+    }
+    memory.torch = "2.12.0"
+    memory.save(folder)
+    options = ("--ops", "glu_jvp", "--ops", "softshrink.out", "--to", str(folder))
+    done = subprocess.run(command(*options), capture_output=True, text=True, check=True, timeout=300)
+    assert "the memory is of torch 2.12.0: 3 overloads have the same schema" in done.stderr
+    assert done.stdout.startswith("3 overloads: 3 have 3 or more accepted calls")
+    after = Memory.load(folder)
+    assert after.torch == "2.13.0"
+    assert after.overloads["aten::glu_jvp"] == before
+    assert "aten::softshrink" not in after.overloads, "its schema has changed, so its calls are forgotten"
+    assert changed.schema == fingerprint("aten::softshrink")
+
+
+def test_a_pattern_that_matches_nothing_is_an_error(tmp_path: Path) -> None:
+    done = subprocess.run(command("--ops", "no_such_*"), capture_output=True, text=True, check=False, timeout=100)
+    assert done.returncode == 2
+    assert done.stderr.strip() == "error: no reachable overload matches 'no_such_*' (`mpsmith surface` lists them)"
+
+
+def test_control_c_keeps_what_was_learned(tmp_path: Path) -> None:
+    folder = tmp_path / "remembered"
+    known = Memory.load()
+    known.overloads = {n: Remembered(r.calls[:2], schema=r.schema) for n, r in known.overloads.items()}
+    known.save(folder)
+    arguments = command("--to", str(folder))  # all overloads: minutes of work
+    # A shell starts background jobs with SIGINT ignored, and then it would stay ignored here.
+    listening = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), "start_new_session": True}
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, **listening) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.startswith("learning: "):
+                os.killpg(process.pid, signal.SIGINT)
+                break
+        rest = process.stderr.read()
+        assert process.wait(timeout=60) == 130
+    assert f"stopped; what was learned is in {folder}" in rest
+    assert "Traceback" not in rest
+    after = Memory.load(folder)
+    assert any(remembered.enough for remembered in after.overloads.values())

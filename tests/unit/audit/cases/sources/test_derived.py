@@ -1,0 +1,110 @@
+"""What is varied of another source's cases: which groups, which of their cases, and under which name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import torch
+
+from mpsmith.audit.cases.sources import case_sources
+from mpsmith.audit.cases.sources.derived import DerivedSource, distinct
+from mpsmith.audit.cases.sources.forms import FormSource
+from mpsmith.audit.cases.sources.layouts import LayoutSource
+from mpsmith.audit.cases.sources.modules import ModuleSource
+from mpsmith.audit.cases.sources.opinfo import OpInfoSource
+from mpsmith.audit.cases.sources.schema import SchemaSource
+from mpsmith.audit.model.case import Case, CaseSource, make_cases
+from mpsmith.audit.model.group import GroupKey
+from mpsmith.audit.model.selection import Samples
+
+
+class Doubled(DerivedSource):
+    """Each chosen case twice."""
+
+    name = "doubled"
+
+    def variations(self, key: GroupKey, case: Case) -> Iterator[Case]:
+        yield replace(case, title=f"{key.source} once")
+        yield replace(case, title=f"{key.source} again")
+
+
+class Several(Doubled):
+    """The same of each kind."""
+
+    name = "several"
+
+    def chosen(self, cases: Iterable[Case]) -> Iterable[Case]:
+        return distinct(cases, 3)
+
+
+def titles(source: CaseSource, operator: str, variant: str = "") -> list[str]:
+    key = GroupKey(source.name, operator, variant, "float32", "fallback")
+    assert key in set(source.groups())
+    return [case.title for case in make_cases(source, key, Samples.DEFAULT, 0).values()]
+
+
+def test_cases_of_every_base_are_varied_under_a_name_of_their_own() -> None:
+    opinfos, modules, schemas = (Doubled(base()) for base in (OpInfoSource, ModuleSource, SchemaSource))
+    assert [source.name for source in (opinfos, modules, schemas)] == ["doubled", "module doubled", "schema doubled"]
+    assert titles(opinfos, "cummax") == ["opinfo once", "opinfo again"]
+    assert titles(modules, "nn.BatchNorm2d", "eval") == ["modules once", "modules again"]
+    assert titles(schemas, "cummax.out") == ["schema once", "schema again"]
+
+
+def test_groups_of_an_audit_are_unique_and_those_of_a_few_operators_the_same() -> None:
+    sources = case_sources(()).values()
+    groups = [list(source.groups()) for source in sources]
+    labels = [key.label for of_source in groups for key in of_source]
+    assert len(labels) == len(set(labels))
+    few = {"softshrink", "nn.functional.pad", "median", "median.dim", "nn.Linear", "rand"}
+    for source, every in zip(sources, groups, strict=True):
+        assert list(source.groups_of(few)) == [key for key in every if key.operator in few]
+        assert source.operators() >= {key.operator for key in every}
+
+
+def test_the_label_of_a_derived_group_stays() -> None:
+    labels = {key.label for key in LayoutSource(OpInfoSource()).groups()}
+    assert "layouts:exp:float32" in labels
+    assert not [label for label in labels if "/" in label]
+
+
+def test_cases_of_other_kinds_are_varied_too() -> None:
+    assert len(titles(Doubled(OpInfoSource()), "cummax")) == 2
+    assert len(titles(Several(OpInfoSource()), "nn.functional.pad", "constant")) == 6
+
+
+def call(*args: object, **kwargs: object) -> None:
+    """Stands for an operator."""
+
+
+def test_a_kind_is_told_by_what_is_given_and_not_by_its_size_or_value() -> None:
+    wide, narrow = torch.ones(4, 3), torch.ones(2, 2)
+    cases = [
+        Case(call, (narrow, 1)),
+        Case(call, (wide, 2)),  # larger: it stands for its kind
+        Case(call, (wide, 2.0)),
+        Case(call, (wide, 2), {"largest": True}),
+        Case(call, (wide, 2), {"largest": False}),
+        Case(call, (wide, None)),
+        Case(call, (torch.ones(5), 1)),
+        Case(call, (wide.int(), 1)),
+    ]
+    places = {id(case): place for place, case in enumerate(cases)}
+    assert [places[id(case)] for case in distinct(cases, 9)] == [1, 2, 3, 4, 5, 6, 7]
+    assert [places[id(case)] for case in distinct(cases, 2)] == [1, 2]
+
+
+def test_what_is_skipped_refused_or_empty_is_not_varied() -> None:
+    x = torch.ones(2)
+    cases = [Case(call, (x,), skipped="so"), Case(call, (x,), errors_count=True), Case(call, (torch.ones(0, 2),))]
+    assert distinct([*cases[:2], Case(call, (1,))], 9) == []
+    varied = Case(call, (x, x))
+    (found,) = distinct([*cases, varied], 9)
+    assert found is varied
+
+
+def test_forms_are_declared() -> None:
+    source = FormSource(OpInfoSource())
+    made = make_cases(source, GroupKey("forms", "add", "", "float32", "fallback"), Samples.DEFAULT, 0)
+    assert {case.form for case in made.values()} == {case.title for case in made.values()}

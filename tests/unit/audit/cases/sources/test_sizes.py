@@ -1,0 +1,206 @@
+"""Sizes change where dimensions belong together, and get as large as their titles say."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from mpsmith.audit.cases.sources.dimensions import Dimensions, results_of, stretched
+from mpsmith.audit.cases.sources.modules import ModuleSource
+from mpsmith.audit.cases.sources.opinfo import OpInfoSource
+from mpsmith.audit.cases.sources.schema import SchemaSource
+from mpsmith.audit.cases.sources.sizes import (
+    FULL,
+    MOST_ELEMENTS,
+    SizePlan,
+    SizeSource,
+    checks_sizes,
+    in_every_size,
+    largest_size,
+)
+from mpsmith.audit.model.case import Case, make_cases
+from mpsmith.audit.model.group import GroupKey
+from mpsmith.audit.model.selection import Samples
+from mpsmith.audit.model.tensors_in import leaves
+
+
+def made(operator: str, dtype: str = "float32", source: SizeSource | None = None, variant: str = "") -> dict[str, Case]:
+    source = source or SizeSource(OpInfoSource())
+    key = GroupKey(source.name, operator, variant, dtype, "fallback")
+    assert key in set(source.groups())
+    return {case.title: case for case in make_cases(source, key, Samples.DEFAULT, 0).values()}
+
+
+def shapes(case: Case) -> list[tuple[int, ...]]:
+    return [tuple(leaf.shape) for leaf in leaves((case.args, case.kwargs)) if isinstance(leaf, Tensor)]
+
+
+def places(case: Case) -> list[set[tuple[int, int]]]:
+    return [set(axis.places) for axis in Dimensions(case).axes]
+
+
+# ---- which dimensions belong together
+
+
+def test_rows_columns_and_what_is_multiplied_are_told_apart() -> None:
+    x = torch.ones(5, 5)
+    assert places(Case(torch.mm, (x, x.clone()))) == [{(0, 0)}, {(0, 1), (1, 0)}]
+    (columns,) = Dimensions(Case(torch.mm, (x, x.clone()))).further_axes
+    assert columns.places == {(1, 1)}
+
+
+def test_elementwise_tensors_change_together_and_broadcast_ones_stay() -> None:
+    x = torch.ones(2, 5, 5)
+    assert places(Case(torch.add, (x, x.clone()))) == [{(0, d), (1, d)} for d in range(3)]
+    assert places(Case(torch.add, (x, torch.ones(5, 1)))) == [{(0, 0)}, {(0, 1), (1, 0)}, {(0, 2)}]
+
+
+def test_features_change_with_their_weights_and_with_lists_of_sizes() -> None:
+    norm = Case(torch.nn.functional.layer_norm, (torch.ones(4, 6), [6], torch.ones(6), torch.ones(6)))
+    dimensions = Dimensions(norm)
+    rows, features = dimensions.axes
+    assert rows.places == {(0, 0)}
+    assert features.places == {(0, 1), (1, 0), (2, 0)}
+    larger = dimensions.resized({features: 9})
+    assert larger.args[1] == [9]
+    assert shapes(larger) == [(4, 9), (9,), (9,)]
+    batch = Case(torch.nn.functional.batch_norm, (torch.ones(3, 4, 5), torch.zeros(4), torch.ones(4)))
+    assert places(batch)[1] == {(0, 1), (1, 0), (2, 0)}
+
+
+def test_pairs_are_told_by_how_results_grow() -> None:
+    square = Dimensions(Case(torch.diag_embed, (torch.ones(3, 5),)))
+    assert [axis.growth for axis in square.axes] == [1, 2]
+    assert square.elements({square.axes[1]: 1000}) == 3 * 1000 * 1000
+    assert [axis.growth for axis in Dimensions(Case(torch.sum, (torch.ones(5),))).axes] == [0]
+
+
+def test_what_nothing_can_change_is_no_axis() -> None:
+    assert Dimensions(Case(torch.cross, (torch.ones(4, 3), torch.ones(4, 3)))).axes[0].places == {(0, 0), (1, 0)}
+    assert len(Dimensions(Case(torch.cross, (torch.ones(4, 3), torch.ones(4, 3)))).axes) == 1
+    assert Dimensions(Case(torch.add, (1, 2))).axes == []
+    assert results_of(Case(torch.mm, (torch.ones(2, 3), torch.ones(2, 3)))) is None
+
+
+def test_a_longer_tensor_is_no_few_values_again_but_stays_sorted_and_in_range() -> None:
+    torch.manual_seed(0)
+    long = stretched(torch.tensor([3.0, 1.0]), (1000,))
+    assert long.unique().numel() > 900
+    assert bool((long <= 3).all())
+    assert stretched(torch.tensor([1.0, 2.0]), (4,)).tolist() == [1, 1, 2, 2]
+    assert stretched(torch.tensor([4, 0]), (4,)).tolist() == [4, 4, 0, 0]
+    assert stretched(torch.ones(3, 2), (0, 2)).shape == (0, 2)
+    assert stretched(torch.tensor([5, 6, 7]), (2,)).tolist() == [5, 6]
+    assert stretched(torch.ones(1, requires_grad=True), (2,)).requires_grad
+
+
+# ---- the sizes
+
+
+def test_a_scan_is_tried_long_in_every_way() -> None:
+    cases = made("logcumsumexp")
+    sizes = {title: shapes(case)[0] for title, case in cases.items()}
+    assert sizes["1,025 rows"] == (1025, 2, 65)
+    assert sizes["1,025 columns"] == (65, 2, 1025)
+    assert sizes["257 in the last dimension"][-1] == 257
+    assert [sizes[f"empty in dimension {d}"] for d in range(3)] == [(0, 5, 5), (5, 0, 5), (5, 5, 0)]
+    assert sizes["one element"] == (1, 1, 1)
+    assert (len(sizes["5 dimensions"]), len(sizes["6 dimensions"])) == (5, 6)
+    assert sizes["65,537 in dimension 2"] == (2, 2, 65_537)
+    assert sizes["65,537 in dimension 0"] == (65_537, 2, 2)
+    assert all(case.errors_count for title, case in cases.items() if "dimensions" not in title)
+    assert cases["1,025 rows"].differentiable
+
+
+def test_vectors_get_longer_than_two_to_the_seventeen() -> None:
+    assert shapes(made("sum")["131,073 in dimension 0"]) == [(131_073,)]
+
+
+def test_nothing_gets_larger_than_memory_allows() -> None:
+    for operator in ("kron", "outer", "cdist", "diag_embed", "combinations", "nn.functional.conv2d", "linalg.svd"):
+        for title, case in made(operator).items():
+            assert max(torch.Size(shape).numel() for shape in shapes(case)) <= MOST_ELEMENTS, title
+            results = results_of(case)
+            assert results is None or results.elements <= 2 * MOST_ELEMENTS, (operator, title)
+
+
+@pytest.mark.parametrize(
+    ("operator", "most"),
+    [
+        ("lstm.input", 33),
+        ("nn.GRU", 33),
+        ("linalg.svd", 1025),
+        ("nn.Transformer", 33),
+        ("nn.functional.multi_head_attention_forward", 257),
+        ("exp", 131_073),
+    ],
+)
+def test_what_is_costly_stays_small(operator: str, most: int) -> None:
+    assert largest_size(operator) == most
+
+
+def test_batches_differ_from_each_other() -> None:
+    case = made("matmul")["6 dimensions"]
+    first = case.args[0].flatten(0, 2)
+    assert not torch.equal(first[0], first[-1])
+
+
+def test_modules_and_remembered_calls_get_other_sizes_too() -> None:
+    modules, schemas = SizeSource(ModuleSource()), SizeSource(SchemaSource())
+    rows = made("nn.BatchNorm2d", source=modules, variant="train")["1,025 rows"]
+    assert rows.kwargs["inputs"][0].shape[0] == 1025
+    assert any("dimension" in title for title in made("cummax", source=schemas))
+
+
+def test_a_plan_says_how_much_is_tried() -> None:
+    case = Case(torch.exp, (torch.ones(3, 4),))
+    few = [each.title for each in in_every_size(case, SizePlan(rows=0, many=0))]
+    assert few == ["empty in dimension 0", "131,073 in dimension 1"]
+    assert len(list(in_every_size(case, FULL))) > len(few)
+
+
+def test_parts_of_operators_get_no_tensors_that_do_not_fit() -> None:
+    norm = (torch.ones(2, 3, 3), torch.ones(3), torch.zeros(3), torch.zeros(3), torch.ones(3), True, 0.1, 1e-5)
+    dimensions = Dimensions(Case(torch.native_batch_norm, norm), checks=False)
+    assert [axis.places for axis in dimensions.axes] == [
+        {(0, 0)},
+        {(0, 1), (0, 2), (1, 0), (2, 0), (3, 0), (4, 0)},
+    ]
+    opinfos = OpInfoSource()
+    assert checks_sizes(opinfos, "nn.functional.batch_norm")
+    assert checks_sizes(opinfos, "_foreach_add")
+    assert not checks_sizes(opinfos, "_batch_norm_with_update")
+    assert not checks_sizes(opinfos, "torch.ops.aten._native_batch_norm_legit")
+    assert not checks_sizes(SchemaSource(), "add.out")
+
+
+def test_half_precision_counts_beyond_two_thousand() -> None:
+    for source in (SizeSource(OpInfoSource()), SizeSource(SchemaSource())):
+        longest = [max(shapes(case)[0]) for case in made("cumsum", "bfloat16", source).values()]
+        assert longest == [4_097] * len(longest) != []
+
+
+def test_operators_that_draw_are_left_to_the_random_cases() -> None:
+    operators = {key.operator for key in SizeSource(OpInfoSource()).groups()}
+    assert not operators & {"bernoulli", "uniform", "nn.functional.dropout2d"}
+    assert {"nn.functional.scaled_dot_product_attention", "exp", "sort"} <= operators
+
+
+def test_overloads_that_write_and_parts_are_left_out() -> None:
+    overloads = {key.operator for key in SizeSource(SchemaSource()).groups()}
+    assert not overloads & {"add.out", "add_.Tensor", "mode.values", "native_batch_norm", "glu_backward"}
+    assert {"add.Tensor", "cummax", "_foreach_add.Scalar"} <= overloads
+
+
+def test_a_kernel_all_of_whose_sizes_grow_is_not_tried_with_millions_of_elements() -> None:
+    """In halves the CPU takes a minute for it; and no sizes are tried twice."""
+    tried: list[int] = []
+
+    def padded(image: Tensor, kernel: Tensor) -> Tensor:
+        tried.append(kernel.numel())
+        return torch.conv3d(image, kernel, padding="same")
+
+    case = Case(padded, (torch.ones(3, 3, 4, 4, 4), torch.ones(3, 3, 3, 3, 3)), {})
+    assert [axis.growth for axis in Dimensions(case, checks=False).axes] == [2.0, 3.0]
+    assert tried == [3**5, 11**5, 13**5, 3**5, 3**5]

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from mpsmith.audit.compiled.overlay import generator_of
+from mpsmith.audit.releases.wheel import fetch
+from mpsmith.audit.releases.wheel.archive import open_path
+from mpsmith.audit.releases.wheel.code_generator import GENERATOR, HEADERS, code_generator, version_of_checkout
+from mpsmith.audit.releases.wheel.errors import UnreachableError, WheelError
+
+FILES = {
+    GENERATOR: b"class MetalKernel: ...\n",
+    f"{HEADERS}utils.h": b"// utils\n",
+    f"{HEADERS}deeper/more.h": b"// more\n",
+    "torch/include/c10/core/Device.h": b"// not Metal\n",
+    "torch/_inductor/codegen/simd.py": b"class SIMDKernel: ...\n",
+}
+
+PutWheel = Callable[[dict[str, bytes]], Path]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MPSMITH_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def put_wheel(build: SimpleNamespace, cache: Path) -> PutWheel:
+    """Puts a wheel with these files into the cache, as if it had been fetched."""
+
+    def put(files: dict[str, bytes]) -> Path:
+        wheel = build.Wheel(files=files)
+        path = cache / "wheels" / f"torch-{wheel.release}-{wheel.tag}.whl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(wheel.packed())
+        return path
+
+    return put
+
+
+def test_the_generator_and_its_headers_are_laid_out_as_in_the_wheel(put_wheel: PutWheel) -> None:
+    put_wheel(FILES)
+    folder = code_generator("2.99.0")
+    files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert files == {name: FILES[name] for name in (GENERATOR, f"{HEADERS}utils.h", f"{HEADERS}deeper/more.h")}
+
+
+def test_what_was_read_once_is_not_read_again(put_wheel: PutWheel, cache: Path) -> None:
+    put_wheel(FILES)
+    first = code_generator("2.99.0")
+    for wheel in (cache / "wheels").iterdir():
+        wheel.unlink()
+    assert code_generator("2.99.0") == first
+    assert [path.name for path in first.parent.iterdir()] == ["2.99.0"]
+
+
+def test_a_release_that_generates_no_metal_is_refused_unread() -> None:
+    with pytest.raises(WheelError, match=r"^torch 2.6.0 generates no Metal under torch.compile; 2.7.0 is the first"):
+        code_generator("2.6.0")
+
+
+def test_a_wheel_without_the_generator_is_refused_and_leaves_nothing(put_wheel: PutWheel, cache: Path) -> None:
+    put_wheel({f"{HEADERS}utils.h": b""})
+    with pytest.raises(
+        WheelError, match=r"has no torch/_inductor/codegen/mps\.py: its torch.compile generates no Metal"
+    ):
+        code_generator("2.99.0")
+    assert not (cache / "codegen").exists()
+
+
+def test_without_a_network_the_error_says_where_a_wheel_helps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch, "_run_pip", lambda command: "ERROR: Failed to establish a new connection")
+    with pytest.raises(UnreachableError, match="check the network, or put a wheel of it for macOS on arm64 into"):
+        code_generator("2.99.0")
+
+
+def test_what_is_no_release_is_refused() -> None:
+    with pytest.raises(WheelError, match="is no version of torch"):
+        code_generator("../2.13.0")
+
+
+def test_an_unpacked_wheel_lists_its_files_below_a_folder(build: SimpleNamespace, tmp_path: Path) -> None:
+    folder = build.Wheel(files=FILES).unpack(tmp_path / "unpacked")
+    assert open_path(folder).names(HEADERS) == [f"{HEADERS}deeper/more.h", f"{HEADERS}utils.h"]
+
+
+class TestClone:
+    """A clone of upstream's repository, where somebody works on the generator."""
+
+    @pytest.fixture
+    def clone(self, tmp_path: Path) -> Path:
+        root = tmp_path / "pytorch"
+        (root / GENERATOR).parent.mkdir(parents=True)
+        (root / GENERATOR).write_text("class MetalScheduling: ...\n")
+        (root / "version.txt").write_text("2.16.0a0\n")
+        return root
+
+    def test_it_is_called_by_its_version_and_commit(self, clone: Path) -> None:
+        assert version_of_checkout(clone) == "2.16.0a0"
+        commit = ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--allow-empty", "-m", "one"]
+        for arguments in (["init", "--quiet"], commit):
+            subprocess.run(["git", "-C", str(clone), *arguments], check=True)
+        assert re.fullmatch(r"2\.16\.0a0\+git[0-9a-f]{9}", version_of_checkout(clone))
+
+    def test_its_generator_and_headers_are_used_where_they_lie(self, clone: Path) -> None:
+        generator = generator_of(str(clone))
+        assert (generator.label, generator.module, generator.include) == ("torch 2.16.0a0", clone / GENERATOR, clone)
+
+    def test_another_folder_is_refused(self, tmp_path: Path) -> None:
+        with pytest.raises(WheelError, match="is no clone of pytorch's repository"):
+            version_of_checkout(tmp_path)

@@ -1,0 +1,358 @@
+from __future__ import annotations
+
+import errno
+import io
+import shutil
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from filelock import FileLock
+
+from mpsmith.audit.releases.data import ReleaseFacts, load_facts
+from mpsmith.audit.releases.wheel import fetch, shipped
+from mpsmith.audit.releases.wheel.archive import WheelFile
+from mpsmith.audit.releases.wheel.errors import (
+    NoMetalKernelsError,
+    RangesNotServedError,
+    UnreachableError,
+    WheelError,
+)
+from mpsmith.audit.releases.wheel.shipped import (
+    ShippedCacheError,
+    cached_library,
+    full_release,
+    named_library,
+    shipped_library,
+)
+from mpsmith.errors import MpsmithError
+from mpsmith.simulator.air.container import LibraryFile
+from support.metal_libraries import write_metal_library
+
+BOTH = {"metal_basic": ["abs_float", "abs_half"], "metal_40": ["abs_float", "abs_mpp"]}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MPSMITH_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch, "_run_pip", lambda command: "ERROR: Failed to establish a new connection")
+
+
+@pytest.fixture
+def put_wheel(build: SimpleNamespace, cache: Path) -> Callable[..., Path]:
+    """Puts a wheel with these libraries into the cache, as if it had been fetched."""
+
+    def put(metal: dict[str, list[str]], **changes: Any) -> Path:
+        wheel = build.Wheel(library=build.MachO(metal=metal).build(), **changes)
+        path = cache / "wheels" / f"torch-{wheel.release}-{wheel.tag}.whl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(wheel.packed())
+        return path
+
+    return put
+
+
+def names(path: Path) -> tuple[str, ...]:
+    return LibraryFile(path).names
+
+
+def left_over(cache: Path) -> list[str]:
+    return sorted(path.name for path in (cache / "shipped").rglob("*") if path.is_file() and path.name != ".lock")
+
+
+@pytest.mark.parametrize(
+    ("metal", "section"),
+    [
+        (BOTH, "metal_basic"),
+        ({"metal_basic": ["abs_float"], "metal_bfloat": ["abs_float", "abs_bfloat"]}, "metal_bfloat"),
+        ({"metal_next": ["abs_float"]}, "metal_next"),
+    ],
+)
+def test_the_library_comes_out_of_the_wheel_in_the_cache(
+    put_wheel: Callable[..., Path], cache: Path, metal: dict[str, list[str]], section: str
+) -> None:
+    put_wheel(metal)
+    path = shipped_library("2.99.0")
+    assert path == cache / "shipped" / "2.99.0" / f"{section}.metallib"
+    assert names(path) == tuple(metal[section])
+    assert left_over(cache) == [f"{section}.metallib", "sections.json"]
+
+
+def test_another_library_is_read_when_it_is_named(put_wheel: Callable[..., Path]) -> None:
+    put_wheel(BOTH)
+    assert names(shipped_library("2.99.0", "metal_40")) == ("abs_float", "abs_mpp")
+    with pytest.raises(MpsmithError, match=r"torch 2\.99\.0 has no library metal_41; it has metal_basic, metal_40"):
+        shipped_library("2.99.0", "metal_41")
+
+
+def test_what_is_in_the_cache_needs_no_wheel(put_wheel: Callable[..., Path], offline: None) -> None:
+    wheel = put_wheel(BOTH)
+    assert cached_library("2.99.0") is None
+    path = shipped_library("2.99.0")
+    wheel.unlink()
+    assert shipped_library("2.99.0") == cached_library("2.99.0+cpu") == path
+    assert cached_library("2.99.0", "metal_40") is None
+
+
+def test_nothing_behind_the_library_is_inflated(
+    put_wheel: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_wheel(BOTH)
+    monkeypatch.setattr(
+        "mpsmith.audit.releases.wheel.byte_ranges.StreamRanges.finish", lambda self: pytest.fail("read all")
+    )
+    assert names(shipped_library("2.99.0")) == ("abs_float", "abs_half")
+
+
+def test_what_a_killed_process_left_is_removed(put_wheel: Callable[..., Path], cache: Path) -> None:
+    put_wheel(BOTH)
+    stale = cache / "shipped" / "2.99.0" / ".new-abc" / "metal_basic.metallib"
+    stale.parent.mkdir(parents=True)
+    stale.write_bytes(b"half of it")
+    assert names(shipped_library("2.99.0")) == ("abs_float", "abs_half")
+    assert left_over(cache) == ["metal_basic.metallib", "sections.json"]
+
+
+@pytest.mark.parametrize("damage", ["library", "record"])
+def test_what_is_damaged_in_the_cache_is_taken_out_of_the_wheel_again(
+    put_wheel: Callable[..., Path], damage: str
+) -> None:
+    put_wheel(BOTH)
+    path = shipped_library("2.99.0")
+    damaged = path if damage == "library" else path.with_name("sections.json")
+    damaged.write_bytes(damaged.read_bytes()[:-3])
+    assert cached_library("2.99.0") is None
+    assert names(shipped_library("2.99.0")) == ("abs_float", "abs_half")
+
+
+def test_a_release_without_kernels_says_so_and_is_read_once(put_wheel: Callable[..., Path], offline: None) -> None:
+    wheel = put_wheel({})
+    with pytest.raises(NoMetalKernelsError, match=r"torch 2\.99\.0 ships no compiled Metal kernels"):
+        shipped_library("2.99.0")
+    wheel.unlink()
+    with pytest.raises(NoMetalKernelsError, match=r"torch 2\.99\.0 ships no compiled Metal kernels"):
+        shipped_library("2.99.0")
+
+
+@pytest.mark.parametrize("release", ["2.5.1", "2.5", "1.13.1"])
+def test_releases_from_before_the_first_kernels_are_not_looked_at(
+    release: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetch, "_run_pip", lambda command: pytest.fail("pip was asked"))
+    with pytest.raises(NoMetalKernelsError, match=r"ships no compiled Metal kernels; 2\.6\.0 is the first release"):
+        shipped_library(release)
+
+
+@pytest.mark.parametrize(
+    ("name", "release"),
+    [("2.13", "2.13.0"), ("2.14", "2.14.1"), ("2.14.0", "2.14.0"), ("2.13.0+cpu", "2.13.0"), ("2.99", "2.99")],
+)
+def test_a_minor_release_stands_for_the_newest_known_patch_of_it(name: str, release: str) -> None:
+    assert full_release(name) == release
+
+
+@pytest.mark.parametrize("release", ["newest", "../2.13.0", "2.13.0/..", "", "2"])
+def test_what_is_no_release_is_refused(release: str, cache: Path) -> None:
+    with pytest.raises(WheelError, match=r"is no version of torch|is not written like a release"):
+        shipped_library(release)
+    assert not cache.exists()
+
+
+def test_without_a_network_the_error_says_what_helps(offline: None, cache: Path) -> None:
+    message = "check the network, or put a wheel of it for macOS on arm64 into .*wheels$"
+    with pytest.raises(UnreachableError, match=message) as caught:
+        shipped_library("2.99.0")
+    assert "\n" not in str(caught.value)
+    assert left_over(cache) == []
+
+
+def test_an_index_that_serves_no_ranges_gives_the_whole_wheel(
+    put_wheel: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel = put_wheel(BOTH)
+    elsewhere = wheel.rename(wheel.parent.parent / wheel.name)
+
+    def no_ranges(release: str) -> None:
+        raise RangesNotServedError("no ranges")
+
+    monkeypatch.setattr(fetch, "open_remote", no_ranges)
+    monkeypatch.setattr(fetch, "fetch_wheel", lambda release: elsewhere)
+    assert names(shipped_library("2.99.0")) == ("abs_float", "abs_half")
+
+
+def test_a_wheel_that_is_not_at_hand_is_read_where_it_lies(
+    build: SimpleNamespace, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel = build.Wheel(library=build.MachO(metal=BOTH).build()).packed()
+    monkeypatch.setattr(fetch, "open_remote", lambda release: WheelFile(io.BytesIO(wheel), f"remote {release}"))
+    assert names(shipped_library("2.99.0")) == ("abs_float", "abs_half")
+    assert not (cache / "wheels").exists()
+
+
+def test_a_wheel_of_another_platform_is_refused(put_wheel: Callable[..., Path], cache: Path) -> None:
+    put_wheel(BOTH, tag="cp312-cp312-manylinux_2_28_x86_64")
+    with pytest.raises(WheelError, match="is a wheel for Linux"):
+        shipped_library("2.99.0")
+    assert left_over(cache) == []
+
+
+def test_a_module_that_is_not_what_its_hash_says_is_not_kept(
+    build: SimpleNamespace, cache: Path, wheel_file: Callable[..., Path]
+) -> None:
+    damaged = build.MachO(metal=BOTH).build().replace(b"code of abs_half", b"bits of abs_half")
+    path = wheel_file(build.Wheel(library=damaged))
+    (cache / "wheels").mkdir(parents=True)
+    path.rename(cache / "wheels" / path.name)
+    with pytest.raises(
+        WheelError, match=r"torch-2\.99\.0.*section metal_basic: the bitcode of abs_half is not what its"
+    ):
+        shipped_library("2.99.0")
+    assert left_over(cache) == ["sections.json"]
+
+
+def test_a_disk_that_is_full_while_the_library_is_written(
+    put_wheel: Callable[..., Path], cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_wheel(BOTH)
+    opened = Path.open
+
+    class Full(io.BytesIO):
+        def write(self, data: object) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    def full(self: Path, mode: str = "r", *arguments: Any, **options: Any) -> Any:
+        return Full() if self.suffix == ".metallib" and "w" in mode else opened(self, mode, *arguments, **options)
+
+    monkeypatch.setattr(Path, "open", full)
+    with pytest.raises(ShippedCacheError, match=r"^cannot keep Metal kernels in .*: No space left .*MPSMITH_CACHE"):
+        shipped_library("2.99.0")
+    assert left_over(cache) == ["sections.json"]
+
+
+def test_a_disk_that_is_full_while_the_library_is_moved(
+    put_wheel: Callable[..., Path], cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_wheel(BOTH)
+
+    def full(self: Path, target: Path) -> Path:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(ShippedCacheError, match=r"^cannot keep Metal kernels in .*: No space left on device"):
+        shipped_library("2.99.0")
+    assert left_over(cache) == []
+
+
+def test_a_cache_that_cannot_be_written(put_wheel: Callable[..., Path], cache: Path) -> None:
+    put_wheel(BOTH)
+    (cache / "shipped").write_text("a file in the way")
+    with pytest.raises(ShippedCacheError, match="cannot keep Metal kernels in"):
+        shipped_library("2.99.0")
+
+
+def test_the_second_of_two_processes_waits_and_finds_what_the_first_one_wrote(
+    put_wheel: Callable[..., Path], cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_wheel(BOTH)
+    written = shipped_library("2.99.0").parent.rename(tmp_path / "written")
+    folder = cache / "shipped" / "2.99.0"
+    folder.mkdir()
+    monkeypatch.setattr(shipped, "_extract_release", lambda *arguments: pytest.fail("it did not wait"))
+    with ThreadPoolExecutor(1) as second:
+        with FileLock(folder / ".lock"):
+            waiting = second.submit(shipped_library, "2.99.0")
+            for path in written.glob("[!.]*"):
+                shutil.copy(path, folder)
+        assert names(waiting.result()) == ("abs_float", "abs_half")
+
+
+@pytest.mark.parametrize("form", ["wheel", "folder", "dylib"])
+def test_a_file_is_read_without_leaving_anything_behind(
+    build: SimpleNamespace, wheel_file: Callable[..., Path], tmp_path: Path, cache: Path, form: str
+) -> None:
+    binary = build.MachO(metal=BOTH).build()
+    wheel = build.Wheel(library=binary)
+    path = tmp_path / "libtorch_cpu.dylib"
+    path.write_bytes(binary)
+    if form != "dylib":
+        path = wheel_file(wheel) if form == "wheel" else wheel.unpack(tmp_path / "site-packages")
+    with named_library(path=path) as library:
+        assert library.file.names == ("abs_float", "abs_half")
+        assert library.release == (None if form == "dylib" else "2.99.0")
+        assert (library.source, library.section, tuple(library.sections)) == (str(path), "metal_basic", tuple(BOTH))
+    with named_library(path=path, section="metal_40") as library:
+        assert library.file.names == ("abs_float", "abs_mpp")
+    assert [*cache.rglob("*")] == [cache / "shipped"]
+
+
+def test_a_library_on_its_own(tmp_path: Path) -> None:
+    path = write_metal_library(tmp_path / "mine.metallib", {"abs_float": b"code"})
+    with named_library(path=path) as library:
+        assert (library.file.names, library.section, library.release) == (("abs_float",), "mine", None)
+
+
+def test_the_library_of_a_release_by_name(put_wheel: Callable[..., Path]) -> None:
+    put_wheel(BOTH)
+    with named_library(release="2.99.0", section="metal_40") as library:
+        assert library.file.names == ("abs_float", "abs_mpp")
+        assert (library.source, library.release, library.section) == ("torch 2.99.0", "2.99.0", "metal_40")
+        assert tuple(library.sections) == ("metal_basic", "metal_40")
+
+
+def test_a_wheel_on_a_server(build: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    wheel = build.Wheel(library=build.MachO(metal=BOTH).build()).packed()
+    monkeypatch.setattr(shipped, "open_url", lambda url: WheelFile(io.BytesIO(wheel), url))
+    with named_library(url="https://example.invalid/torch.whl") as library:
+        assert (library.source, library.file.names) == ("https://example.invalid/torch.whl", ("abs_float", "abs_half"))
+
+
+def test_other_files_are_refused(build: SimpleNamespace, tmp_path: Path) -> None:
+    (tmp_path / "intel.dylib").write_bytes(build.MachO(cpu=0x01000007).build())
+    (tmp_path / "bare.dylib").write_bytes(build.MachO(metal={}).build())
+    (tmp_path / "text").write_text("no wheel")
+    for name, message in {
+        "intel.dylib": "intel.dylib: the library is built for Intel Macs",
+        "bare.dylib": "bare.dylib ships no compiled Metal kernels",
+        "text": "is no wheel",
+        "absent": "there is no file or folder",
+    }.items():
+        with pytest.raises(WheelError, match=message), named_library(path=tmp_path / name):
+            pass
+    with pytest.raises(MpsmithError, match="name one torch"), named_library():
+        pass
+
+
+def test_an_error_of_the_caller_is_not_taken_for_one_of_the_wheel(
+    build: SimpleNamespace, wheel_file: Callable[..., Path]
+) -> None:
+    path = wheel_file(build.Wheel(library=build.MachO(metal=BOTH).build()))
+    with pytest.raises(BrokenPipeError), named_library(path=path):
+        raise BrokenPipeError
+
+
+@pytest.mark.network
+@pytest.mark.parametrize(
+    "facts", [facts for facts in load_facts() if facts.metal_functions], ids=lambda facts: facts.release
+)
+def test_the_library_of_every_release_that_ships_one(facts: ReleaseFacts, cache: Path) -> None:
+    with named_library(release=facts.release) as library:
+        assert len(library.file.names) == facts.metal_functions[library.section]
+        assert list(library.sections) == list(facts.metal_functions)
+    # Nothing but the library is kept, and the wheel was not fetched whole.
+    assert left_over(cache) == [f"{library.section}.metallib", "sections.json"]
+    assert not (cache / "wheels").exists()
+
+
+@pytest.mark.network
+def test_a_release_before_the_first_kernels_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shipped, "FIRST_RELEASE", "2.5.0")
+    with pytest.raises(NoMetalKernelsError, match=r"torch 2\.5\.1 ships no compiled Metal kernels$"):
+        shipped_library("2.5.1")

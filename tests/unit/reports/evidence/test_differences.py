@@ -1,0 +1,163 @@
+"""Two sides side by side: new wrong results come first, and what one side never ran is no change for the worse."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mpsmith.audit.findings.store import Store
+from mpsmith.audit.model.verdicts import CaseVerdict, Outcome, OverloadVerdict
+from mpsmith.cli import app
+from mpsmith.reports.evidence import sides
+from mpsmith.reports.evidence.differences import Became, Differences, differences
+from mpsmith.reports.evidence.sides import Side, SideVerdict, side_of, side_of_run
+from support.commands import typed
+from support.evidence_files import evidence, kernel_row, written
+from support.stores import begun, new_store, opinfo
+
+NATIVE, FALLBACK, WRONG = (
+    SideVerdict(verdict) for verdict in (OverloadVerdict.NATIVE, OverloadVerdict.FALLBACK, OverloadVerdict.WRONG)
+)
+BROKEN = SideVerdict(OverloadVerdict.WRONG, broken=True)
+PARTLY = SideVerdict(OverloadVerdict.NATIVE, broken=True)
+COMPOSITE = SideVerdict(OverloadVerdict.COMPOSITE)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MPSMITH_CACHE", str(tmp_path / "cache"))
+
+
+def side(**overloads: SideVerdict) -> Side:
+    dtypes = {(f"aten::{name}", "float32"): standing for name, standing in overloads.items()}
+    return Side("x", "x", False, {name: each for (name, _), each in dtypes.items()}, dtypes)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "became"),
+    [
+        (NATIVE, BROKEN, Became.NEW_WRONG),
+        (NATIVE, PARTLY, Became.NEW_WRONG),
+        (FALLBACK, BROKEN, Became.NEW_WRONG),
+        (BROKEN, NATIVE, Became.BETTER),
+        (PARTLY, NATIVE, Became.BETTER),
+        (NATIVE, FALLBACK, Became.WORSE),
+        (FALLBACK, NATIVE, Became.BETTER),
+        (NATIVE, COMPOSITE, Became.OTHER),
+        (None, BROKEN, Became.ONLY_AFTER),
+        (BROKEN, None, Became.ONLY_BEFORE),
+    ],
+)
+def test_what_became_of_an_overload(before: SideVerdict | None, after: SideVerdict | None, became: Became) -> None:
+    old, new = ({"mode": each} if each else {"sort": NATIVE} for each in (before, after))
+    (change,) = [each for each in differences(side(**old), side(**new)).verdicts if each.overload == "aten::mode"]
+    assert change.became is became
+
+
+def test_new_wrong_results_come_first() -> None:
+    old = side(a=FALLBACK, b=NATIVE, c=NATIVE, d=NATIVE)
+    new = side(a=NATIVE, b=FALLBACK, c=BROKEN, e=NATIVE)
+    assert [change.overload for change in differences(old, new).verdicts] == [f"aten::{name}" for name in "cbade"]
+
+
+def test_a_side_is_no_different_from_itself() -> None:
+    assert differences(side(a=PARTLY), side(a=PARTLY)).verdicts == ()
+
+
+FIRST = {"aten::mode": {"float32": {"passed": 5}, "int64": {"wrong": 1}}}
+SECOND = {"aten::mode": {"float32": {"crash": 2}, "int64": {"passed": 4}}}
+
+
+def of_files(tmp_path: Path, first: dict[str, Any], second: dict[str, Any], **named: Any) -> Differences:
+    paths = [
+        written(tmp_path, evidence(each, **named), f"{name}.json.gz") for name, each in (("a", first), ("b", second))
+    ]
+    return differences(*(side_of(str(path)) for path in paths))
+
+
+def test_evidence_is_compared_by_overload_and_dtype_and_by_case(tmp_path: Path) -> None:
+    found = of_files(tmp_path, FIRST, SECOND)
+    assert [(change.became, change.dtype) for change in found.verdicts] == [
+        (Became.NEW_WRONG, "float32"),
+        (Became.BETTER, "int64"),
+    ]
+    assert [failure.case for failure in found.failures] == ["opinfo:mode:float32:0", "opinfo:mode:float32:1"]
+
+
+def test_kernels_are_compared_by_their_times(tmp_path: Path) -> None:
+    timing = {"operator": "aten::mode", "elements": 8, "kernel": 2.0, "cpu": 1.0}
+    row = kernel_row("mode", "aten::mode", timing=timing)
+    found = of_files(tmp_path, FIRST, FIRST, kernels=[row])
+    assert [(each.operator, each.before, each.after) for each in found.times] == [("aten::mode", 2.0, 2.0)]
+
+
+def test_a_release_is_compared_over_all_dtypes(tmp_path: Path) -> None:
+    path = written(tmp_path, evidence({"aten::mode": {"float32": {"passed": 3}}}))
+    found = differences(side_of("2.13.0"), side_of(str(path)))
+    (mode,) = [change for change in found.verdicts if change.overload == "aten::mode"]
+    assert (mode.dtype, str(mode.before), str(mode.after), mode.became) == ("", "missing", "native", Became.BETTER)
+    assert not found.by_dtype
+
+
+def run_of(folder: Path, verdict: CaseVerdict) -> Path:
+    folder.mkdir()
+    with new_store(folder) as store:
+        recording = begun(store)
+        calls = {"mode": True}
+        recording.add(opinfo("mode"), Outcome(verdict, message="says /Users/ada/x"), calls=calls)
+        recording.finish()
+        return store.path
+
+
+def test_a_run_is_summed_up_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = run_of(tmp_path / "a", CaseVerdict.WRONG)
+    with Store.open(path) as store:
+        first = side_of_run(store, store.latest_run())
+        monkeypatch.setattr(sides, "audit_part", lambda *_: pytest.fail("summed up again"))
+        assert side_of_run(store, store.latest_run()) == first
+    assert first.dtypes["aten::mode", "float32"] == BROKEN
+
+
+def test_a_store_that_changed_is_summed_up_anew(tmp_path: Path) -> None:
+    path = run_of(tmp_path / "a", CaseVerdict.WRONG)
+    with Store.open(path) as store:
+        side_of_run(store, store.latest_run())
+    with Store.open_to_add(path) as store:
+        recording = begun(store)
+        recording.add(opinfo("mode"), Outcome(CaseVerdict.PASSED), calls={"mode": True})
+        run = recording.finish()
+        assert not side_of_run(store, run).dtypes["aten::mode", "float32"].broken
+
+
+@pytest.mark.parametrize(("fail_on", "code"), [("difference", 1), ("worse", 1), ("wrong", 1), ("never", 0)])
+def test_the_command_compares_a_run_with_evidence(tmp_path: Path, fail_on: str, code: int) -> None:
+    store = run_of(tmp_path / "a", CaseVerdict.PASSED)
+    file = written(tmp_path, evidence({"aten::mode": {"float32": {"wrong": 2}}}))
+    said = typed(app, "compare", str(store), str(file), "--fail-on", fail_on)
+    assert said.exit_code == code
+    assert "new wrong result: aten::mode in float32: native -> wrong" in said.output
+    assert "SIMULATED" in said.output
+
+
+@pytest.mark.parametrize(("fail_on", "code"), [("difference", 1), ("worse", 0), ("wrong", 0)])
+def test_what_is_better_fails_only_where_any_difference_does(tmp_path: Path, fail_on: str, code: int) -> None:
+    paths = [
+        str(written(tmp_path, evidence({"aten::mode": {"float32": {verdict: 2}}}), f"{verdict}.json.gz"))
+        for verdict in ("wrong", "passed")
+    ]
+    assert typed(app, "compare", *paths, "--fail-on", fail_on).exit_code == code
+
+
+def test_markup_in_a_message_is_shown_as_it_is(tmp_path: Path) -> None:
+    hostile = evidence({"aten::mode": {"float32": {"wrong": 1}}}).model_dump(mode="json")
+    hostile["audit"]["failing"]["opinfo:mode:float32"][0]["message"] = "<img src=x> | [a](b) `c`"
+    old = written(tmp_path, evidence({"aten::mode": {"float32": {"passed": 1}}}), "a.json.gz")
+    new = written(tmp_path, evidence().model_validate(hostile), "b.json.gz")
+    text = typed(app, "compare", str(old), str(new), "--markdown").output
+    assert "&lt;img src=x&gt; \\| \\[a\\](b) \\`c\\`" in text
+    assert "<img" not in text
+    data = json.loads(typed(app, "compare", str(old), str(new), "--json").output)
+    assert data["verdicts"][0]["became"] == "new wrong result"

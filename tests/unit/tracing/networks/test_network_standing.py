@@ -1,0 +1,122 @@
+"""How the operators that a network called stand on a release, from a recording and the releases' data."""
+
+from __future__ import annotations
+
+from mpsmith.audit.releases import data
+from mpsmith.audit.releases.coverage import OverloadCoverage, ReleaseCoverage
+from mpsmith.audit.releases.surface.overloads import Dispatch
+from mpsmith.tracing.networks.observation import Called, Mode, Observation, Outcome
+from mpsmith.tracing.networks.standing import Since, Standing, since, standing, standings
+
+NOTHING: frozenset[str] = frozenset()
+
+
+def coverage(release: str, **dispatch: Dispatch) -> ReleaseCoverage:
+    overloads = tuple(OverloadCoverage(name, each, each, "", False, False) for name, each in dispatch.items())
+    return ReleaseCoverage(release, "a test", overloads, None, {}, {}, frozenset())
+
+
+def on(release: str, recorded: dict[str, Dispatch], there: dict[str, Dispatch], *composite: str) -> Standing:
+    """How overloads that were all called stand."""
+    native = {f"aten::{name}": 1 for name in recorded if name not in composite}
+    called = Called(native=native, composite=tuple(f"aten::{name}" for name in composite))
+    return standing([called], coverage(release, **there), coverage("2.13.0", **recorded), {"aten::lacks"})
+
+
+def test_each_way_to_dispatch_is_told() -> None:
+    recorded = dict.fromkeys(("kernel", "lacks", "always", "gone"), Dispatch.NATIVE)
+    there = {"kernel": Dispatch.STRUCTURED_DELEGATE, "lacks": Dispatch.MISSING, "always": Dispatch.ALWAYS_FALLS_BACK}
+    found = on("2.7.1", recorded, there)
+    assert found.native == {"aten::kernel"}
+    assert found.missing == {"aten::lacks"}
+    assert found.fallback == {"aten::always"}
+    assert found.unknown == {"aten::gone"}
+    assert found.replaced == {"aten::lacks"}
+    assert found.remaining == {"aten::always"}
+
+
+def test_kernels_replace_nothing_on_a_torch_that_is_too_old_for_them() -> None:
+    found = on("2.6.0", {"lacks": Dispatch.NATIVE}, {"lacks": Dispatch.MISSING})
+    assert (found.replaced, found.remaining) == (NOTHING, {"aten::lacks"})
+
+
+def test_what_was_made_of_others_and_is_so_there_is_judged_by_them() -> None:
+    found = on("2.0.1", {"made": Dispatch.COMPOSITE_EXPLICIT}, {"made": Dispatch.COMPOSITE_EXPLICIT}, "made")
+    assert found.composite == {"aten::made"}
+
+
+def test_a_view_that_is_composite_on_both_is_known() -> None:
+    found = on("2.0.1", {"view": Dispatch.COMPOSITE_EXPLICIT}, {"view": Dispatch.COMPOSITE_EXPLICIT})
+    assert (found.composite, found.unknown) == ({"aten::view"}, NOTHING)
+
+
+def test_parts_that_were_not_recorded_are_not_guessed() -> None:
+    found = on("2.0.1", {"fused": Dispatch.NATIVE}, {"fused": Dispatch.COMPOSITE_IMPLICIT})
+    assert found.unknown == {"aten::fused"}
+
+
+def test_a_structured_operator_without_a_kernel_is_judged_by_its_out_variant() -> None:
+    """It is composite at run time although it is declared as missing."""
+    lacking = {"structured": Dispatch.MISSING}
+    assert on("2.0.1", lacking, lacking, "structured").lacking == NOTHING
+    assert on("2.0.1", lacking, {"structured": Dispatch.NATIVE}, "structured").native == {"aten::structured"}
+
+
+def test_operators_of_other_libraries_are_left_out() -> None:
+    called = Called(native={"torchvision::nms": 1})
+    found = standing([called], coverage("2.0.1"), coverage("2.13.0"), ())
+    assert found.unknown == NOTHING
+
+
+def releases(*kinds: str) -> dict[str, Standing]:
+    """Standings of releases 1, 2, ...: `well`, `lacking`, `replaced` or `unknown`."""
+    names = frozenset({"aten::a"})
+    return {
+        str(number): Standing(
+            native=NOTHING,
+            composite=NOTHING,
+            fallback=NOTHING,
+            missing=names if kind in ("lacking", "replaced") else NOTHING,
+            unknown=names if kind == "unknown" else NOTHING,
+            replaced=names if kind == "replaced" else NOTHING,
+        )
+        for number, kind in enumerate(kinds, 1)
+    }
+
+
+def test_since_is_the_start_of_the_last_row_without_a_gap() -> None:
+    assert since(releases("well", "lacking", "well", "well")) == Since("3")
+    assert since(releases("well", "lacking")) == Since(None)
+    assert since(releases("well", "unknown", "well")) == Since("3", at_latest=True)
+    assert since(releases("lacking", "replaced"), with_kernels=True) == Since("2")
+    assert [str(each) for each in (Since("3"), Since("3", at_latest=True), Since(None))] == [
+        "3",
+        "3 or before",
+        "not yet",
+    ]
+
+
+def observation(mode: Mode, *overloads: str, outcome: Outcome = Outcome.ran) -> Observation:
+    return Observation("net", mode, outcome, release="2.13.0", called=Called(native=dict.fromkeys(overloads, 1)))
+
+
+def test_networks_are_joined_with_the_data_of_all_releases() -> None:
+    (found,) = standings(
+        [
+            observation(Mode.inference, "aten::softshrink.out", "aten::add.Tensor"),
+            observation(Mode.compile, "aten::mode"),
+            observation(Mode.training, "aten::mode", outcome=Outcome.failed),
+        ],
+        {"aten::softshrink"},
+    )
+    assert list(found.together) == [facts.release for facts in data.load_facts()]
+    assert list(found.by_mode) == [Mode.inference], "neither what fails nor what is compiled tells of other releases"
+    history = data.load().overloads["softshrink.out"].dispatch
+    lacking = [release for release, standing in found.together.items() if standing.lacking]
+    assert lacking == [
+        facts.release for facts, kind in zip(data.load_facts(), history, strict=True) if kind == "missing"
+    ]
+
+
+def test_a_network_that_did_not_run_has_no_row() -> None:
+    assert standings([observation(Mode.inference, outcome=Outcome.not_installed)], ()) == []

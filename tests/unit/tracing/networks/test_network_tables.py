@@ -1,0 +1,124 @@
+"""What is shown of networks: the tables, the page, the JSON, and what is kept of a run."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from mpsmith.audit.model.selection import DeviceKind
+from mpsmith.errors import MpsmithError
+from mpsmith.tracing.networks import json_form, markdown, tables, text
+from mpsmith.tracing.networks.answers import Answers
+from mpsmith.tracing.networks.catalog import NETWORKS, chosen, of_user
+from mpsmith.tracing.networks.observation import Called, Mode, Observation, Outcome
+from mpsmith.tracing.networks.standing import standings
+
+LACKING = Observation(
+    network="mlp",
+    mode=Mode.inference,
+    outcome=Outcome.ran,
+    release="2.13.0",
+    called=Called({"aten::add.Tensor": 3}, {"aten::_ctc_loss": 2}, ("aten::mode",)),
+    with_kernels=Called({"aten::_ctc_loss": 2}),
+    seconds=1.5,
+)
+COMPILED = Observation(
+    "mlp", Mode.compile, Outcome.ran, release="2.13.0", generated=4, breaks=("a branch",), called=Called()
+)
+FAILED = Observation("gru", Mode.training, Outcome.failed, "RuntimeError: no", release="2.13.0")
+ABSENT = [Observation(name, Mode.inference, Outcome.not_installed, "needs timm: install it") for name in ("a", "b")]
+
+
+def test_an_observation_goes_through_json() -> None:
+    for each in (LACKING, COMPILED, FAILED):
+        assert Observation.from_json(json.loads(json.dumps(each.to_json()))) == each
+
+
+def test_a_row_says_since_when_and_what_the_compiled_network_did() -> None:
+    table = tables.since_which_release(standings([LACKING, COMPILED], {"aten::_ctc_loss"}))
+    (row,) = table.rows
+    cells = dict(zip(table.titles, row, strict=True))
+    assert cells["inference"] == "2.14.1"
+    assert cells["training"] == "-"
+    assert cells["torch.compile"] == "none on 2.13.0"
+    assert cells["all with kernels"] == "2.7.1"
+
+
+def test_the_operators_that_are_lacking_name_their_releases_and_networks() -> None:
+    found = standings([LACKING], {"aten::_ctc_loss"})
+    (row,) = tables.lacking_operators(found).rows
+    assert row == ("aten::_ctc_loss", "1.12.1 to 2.13.0", "yes", "mlp")
+    assert tables.lacking_operators(found, "2.14.1").rows == ()
+    by_release = dict(zip(*(lambda table: (table.titles, table.rows[0]))(tables.by_release(found)), strict=True))
+    assert (by_release["2.6.0"], by_release["2.13.0"], by_release["2.14.1"]) == ("1", "1 > 0", "0")
+
+
+def test_what_did_not_run_is_said_once_a_reason() -> None:
+    observations = [LACKING, FAILED, *ABSENT]
+    assert tables.not_run(observations).rows == (
+        ("gru, training", "failed", "RuntimeError: no"),
+        ("a, b", "not run", "needs timm: install it"),
+    )
+    shown = text.as_text(standings(observations, ()), observations, None)
+    assert shown.endswith("gru, training: failed: RuntimeError: no\na, b: not run: needs timm: install it")
+
+
+def test_every_form_holds_the_same() -> None:
+    observations = [LACKING, COMPILED, FAILED]
+    found = standings(observations, {"aten::_ctc_loss"})
+    shown = text.as_text(found, observations, "2.13.0")
+    page = markdown.page(found, observations, "mpsmith networks --markdown FILE")
+    data = json_form.to_json(found, observations)
+    for form in (shown, page):
+        assert "SIMULATED" in form
+        assert "aten::_ctc_loss" in form
+        assert "RuntimeError: no" in form
+    assert "`mpsmith networks --markdown FILE` writes this page" in " ".join(page.split())
+    assert [table["heading"] for table in data["tables"]] == re.findall("^## (.+)$", page, re.MULTILINE)
+    rows = [row for table in data["tables"] for row in (table["titles"], *table["rows"])]
+    assert [tuple(line[2:-2].split(" | ")) for line in page.splitlines() if line.startswith("| ")] == rows
+    (network,) = data["networks"]
+    assert network["releases"]["inference"]["2.13.0"]["replaced_by_kernels"] == ["aten::_ctc_loss"]
+    assert network["without_fallback_since"]["inference"] == {"release": "2.14.1", "at_latest": False}
+    assert [Observation.from_json(run) for run in data["runs"]] == observations
+    assert "torch 2.14.1 has a kernel for every overload" in text.as_text(found, observations, "2.14.1")
+
+
+def answers(folder: Path) -> Answers:
+    return Answers(DeviceKind.AUTO.value, None, folder)
+
+
+def test_an_answer_is_known_to_the_next_run(tmp_path: Path) -> None:
+    (network,) = chosen(["mlp"])
+    kept = answers(tmp_path)
+    kept.add(network, LACKING)
+    kept.path.write_text(kept.path.read_text() + '{"key": "cut')
+    again = answers(tmp_path)
+    assert again.known(network, Mode.inference) == LACKING
+    assert again.known(network, Mode.training) is None
+    again.forget()
+    assert answers(tmp_path).known(network, Mode.inference) is None
+
+
+@pytest.mark.parametrize("outcome", [Outcome.timeout, Outcome.died])
+def test_what_a_busy_machine_may_cause_is_tried_again(tmp_path: Path, outcome: Outcome) -> None:
+    (network,) = chosen(["mlp"])
+    answers(tmp_path).add(network, Observation("mlp", Mode.inference, outcome))
+    assert answers(tmp_path).known(network, Mode.inference) is None
+
+
+def test_a_network_of_the_users_own_is_run_each_time(tmp_path: Path) -> None:
+    network = of_user("model:build")
+    answers(tmp_path).add(network, Observation("model:build", Mode.inference, Outcome.ran))
+    assert answers(tmp_path).known(network, Mode.inference) is None
+
+
+def test_names_of_networks_are_unique_and_unknown_ones_refused() -> None:
+    assert len({network.name for network in NETWORKS}) == len(NETWORKS)
+    with pytest.raises(MpsmithError, match=r"there is no network lst.*lstm"):
+        chosen(["lst"])
+    with pytest.raises(MpsmithError, match=r"--model model\.build: name a function"):
+        of_user("model.build")

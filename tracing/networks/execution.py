@@ -1,0 +1,148 @@
+"""Runs one network in one mode in this process and says what it called, before and after `import mpsmith.kernels`.
+
+What is called is seen by the recorder of `mpsmith trace`, and compared with the simulated device's own counters.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import torch
+
+from ...audit.compiled.judging import ready_to_compile
+from ...audit.compiled.lowering import Lowering, watching
+from ...errors import MpsmithError, one_line
+from ..classification import Conduct
+from ..journal import Journal
+from ..process import Opened
+from ..recorder import Recorder
+from ..recording import Kind
+from . import modes, workload
+from .catalog import EXTRA, Network
+from .observation import Called, Mode, Observation, Outcome
+
+# A torch without mps knows no better.
+_ASKED_BY = ("aten::convolution_overrideable", "aten::convolution_backward_overrideable")
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What one run called, and what ended it before its time, if anything did; under torch.compile what came of it."""
+
+    called: Called
+    error: BaseException | None
+    lowering: Lowering | None
+
+
+def observe(network: Network, mode: Mode, opened: Opened) -> Observation:
+    """Build the network and run it; again with the kernels where something falls back.
+
+    Raises MpsmithError where its builder is none.
+    """
+    start = time.perf_counter()
+    release = opened.profile or torch.__version__.split("+")[0]
+    observation = Observation(network.name, mode, Outcome.ran, release=release, simulated=opened.simulated)
+    try:
+        first = _run(network, mode, opened)
+    except MpsmithError:
+        raise
+    except ModuleNotFoundError as error:
+        missing = f"needs {network.library or error.name}: {EXTRA if network.library else one_line(error)}"
+        return replace(observation, outcome=Outcome.not_installed, reason=missing)
+    except (Exception, SystemExit) as error:
+        return replace(observation, outcome=Outcome.failed, reason=f"building it: {_told(error)}")
+    observation = replace(observation, called=first.called)
+    if first.lowering is not None:
+        observation = replace(observation, generated=first.lowering.kernels, breaks=first.lowering.breaks)
+    if first.error is not None:
+        observation = replace(observation, outcome=Outcome.failed, reason=_told(first.error))
+    elif first.called.fell_back:
+        with _kernels():
+            second = _run(network, mode, opened)
+        observation = replace(observation, with_kernels=second.called, kernels_reason=_told(second.error))
+    return replace(observation, seconds=round(time.perf_counter() - start, 2))
+
+
+@contextmanager
+def _kernels() -> Iterator[None]:
+    """With what `import mpsmith.kernels` registers; before and after it nothing of ours answers."""
+    from ...kernels.runtime import registration  # importing it registers what is finished
+
+    registration.enable()
+    try:
+        yield
+    finally:
+        registration.disable()
+
+
+def _told(error: BaseException | None) -> str:
+    if error is None or isinstance(error, MpsmithError):
+        return "" if error is None else str(error)
+    return f"{type(error).__name__}: {one_line(error)}"
+
+
+def _run(network: Network, mode: Mode, opened: Opened) -> _Run:
+    """One run. Raises what building the network raises; what running it raises is part of the result."""
+    ready = workload.build(network.builder).to(modes.DEVICE)
+    journal = Journal(events=1)
+    recorder = Recorder(lambda: journal, lines=False, always_falls_back=opened.always_falls_back)
+    counted, convolutions = Counter(opened.counted_fallbacks()), _convolutions(opened)
+    error: BaseException | None = None
+    with _compiling(mode) as lowering:
+        recorder.start()
+        try:
+            modes.run(ready, mode)
+        except (Exception, SystemExit) as raised:
+            error = raised
+        finally:
+            recorder.stop()
+    counted, convolutions = Counter(opened.counted_fallbacks()) - counted, _convolutions(opened) - convolutions
+    return _Run(_called(journal, recorder.conducts, counted, convolutions), error, lowering)
+
+
+def _convolutions(opened: Opened) -> Counter[str]:
+    """The convolutions that the simulated device has counted; a real one hands them to these operators itself."""
+    if not opened.simulated:
+        return Counter()
+    from ...simulator.device import loading
+
+    return Counter({name: calls.native for name, calls in loading.counters().items() if "mps_convolution" in name})
+
+
+@contextmanager
+def _compiling(mode: Mode) -> Iterator[Lowering | None]:
+    if mode is not Mode.compile:
+        yield None
+        return
+    with watching() as lowering, ready_to_compile():
+        yield lowering
+
+
+def _called(
+    journal: Journal, conducts: dict[str, Conduct], counted: Counter[str], convolutions: Counter[str]
+) -> Called:
+    """What was seen, and by the simulated device's counters what no recorder sees.
+
+    `counted`: what fell back inside a kernel, or in a thread where no recorder stands. `convolutions`: what stands
+    under the operators of other backends by which the simulated device is asked for one.
+    A call that was refused has no count, and is none.
+    """
+    native, fell_back = Counter[str](), Counter[str]()
+    for row in journal.recording().rows:
+        (fell_back if row.kind is Kind.fallback else native)[row.overload] += row.calls
+    for name, conduct in conducts.items():
+        if conduct.view:
+            (fell_back if conduct.falls_back else native).setdefault(name, 1)  # views are seen, but not counted
+    fell_back |= counted
+    for name in _ASKED_BY:
+        native.pop(name, None)
+    native.update(convolutions)
+    return Called(
+        native=dict(sorted(native.items())),
+        fell_back={name: calls for name, calls in sorted(fell_back.items()) if calls},
+        composite=tuple(sorted(name for name, conduct in conducts.items() if conduct.composite and name not in native)),
+    )

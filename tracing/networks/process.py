@@ -1,0 +1,89 @@
+"""A process that runs networks one after the other: what hangs, eats all memory or aborts in it costs one network.
+
+Nothing that loads torch is imported here before `start` has set the variables that libtorch reads once.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...audit.model import time_limit
+from ...audit.model.selection import DeviceKind
+from ...audit.running.death import at_risk, keep_words
+from ...audit.running.worker_limits import end_with_parent, limit_memory
+from ...errors import MpsmithError
+from .catalog import Network
+from .observation import Mode
+
+if TYPE_CHECKING:
+    from ..process import Opened
+
+
+@dataclass(frozen=True)
+class Options:
+    """What such a process is started with.
+
+    Attributes:
+        device: the mps device; `profile` the coverage of the simulated one.
+        timeout: seconds of processor time that one network in one mode may take, `memory` the bytes of the process.
+        scratch: where its last words go.
+        parent: the process that waits for it.
+    """
+
+    device: DeviceKind
+    profile: str | None
+    timeout: float
+    memory: int
+    scratch: Path
+    parent: int
+
+
+_PACKAGE = Path(__file__).resolve().parents[2]
+
+_options: Options | None = None
+_opened: Opened | None = None
+_failure: MpsmithError | None = None
+
+
+def start(options: Options) -> None:
+    """Prepare this process. A pool starts one that fails here again and again: the first network is told instead."""
+    global _options, _opened, _failure
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; the parent handles it
+    time_limit.prepare()
+    os.environ |= {"PYTORCH_ENABLE_MPS_FALLBACK": "1", "HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
+    os.environ |= {"DIFFUSERS_VERBOSITY": "error", "MPSMITH_KERNELS": "off"}
+    warnings.simplefilter("ignore")
+    threading.Thread(target=end_with_parent, args=(options.parent,), daemon=True).start()
+    keep_words(options.scratch)
+    # Run from a clone, `import kernels` in transformers would find the room of that name, not Hugging Face's package.
+    sys.path[:] = [entry for entry in sys.path if Path(entry).resolve() != _PACKAGE]
+    _options = options
+    try:
+        import torch
+
+        from ..process import Opened
+
+        torch.set_num_threads(1)
+        _opened = Opened.of(options.device, options.profile)
+    except MpsmithError as error:
+        _failure = error
+    limit_memory(options.memory)
+
+
+def run(network: Network, mode: Mode) -> dict[str, Any]:
+    """An observation as JSON data: what comes back through a pipe needs no module of the user's."""
+    if _failure is not None:
+        raise _failure
+    assert _options is not None
+    assert _opened is not None
+    from .execution import observe
+
+    with at_risk(_options.timeout):
+        return observe(network, mode, _opened).to_json()
