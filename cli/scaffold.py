@@ -27,7 +27,7 @@ def scaffold(
     ] = None,
     target: Annotated[
         str,
-        typer.Option(help="shader (Python and Metal), extension, stable (one binary for releases), upstream (patch)."),
+        typer.Option(help="shader (Python and Metal), extension or upstream (a patch)."),
     ] = "shader",
     kind: Annotated[
         str | None, typer.Option(help="The kind of kernel, where the one that is found does not fit.")

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import DEFAULT_STORE, AsJson, Operators, Release, StorePath, values_of
+from .options import AsJson, Operators, Release, values_of
 from .printing import print_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ..scaffold.family_survey import FamilyRow
-    from ..scaffold.upstream_standing import FileStanding
     from ..simulator.upstream.building import BuiltFile
 
 app = typer.Typer(
@@ -165,50 +164,3 @@ def _print_build(built: Iterable[BuiltFile]) -> None:
     registered = sum(len(one.overloads) for one in done)
     closed_too = f"{closed} need what is Apple's and closed"
     typer.echo(f"{len(done)} of {len(listed) - closed} files built, {registered} overloads; {closed_too}")
-
-
-@app.command()
-def standing(
-    built: Annotated[Path, typer.Argument(metavar="DIR", help="Where `mpsmith upstream build` noted what it built.")],
-    store: StorePath = DEFAULT_STORE,
-    as_json: AsJson = False,
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="A table in Markdown.")] = False,
-) -> None:
-    """Which of a checkout's kernels ran in the newest audit of a store, made with `--upstream DIR`, and which right."""
-    from ..audit.findings.audited_surface import audited_surface
-    from ..audit.findings.store import Store
-    from ..audit.findings.summary import summarize
-    from ..errors import MpsmithError
-    from ..scaffold.upstream_standing import standings
-    from ..simulator.upstream.building import read_manifest
-
-    files = read_manifest(built)
-    with Store.open(store) as opened:
-        run = opened.latest_run()
-        if not run.settings.get("upstream"):
-            raise MpsmithError(f"{store}: its newest audit ran no upstream code: mpsmith audit --upstream {built}")
-        rows = standings(files, summarize(opened, run, audited_surface(run)))
-    if as_json:
-        print_json({"note": NOT_A_MAC, "files": [vars(row) for row in rows]})
-    else:
-        _print_standing(rows, "pipe" if as_markdown else "simple")
-
-
-def _print_standing(rows: Sequence[FileStanding], form: str) -> None:
-    from tabulate import tabulate
-
-    tried = [row for row in rows if not row.closed]
-    cells = [
-        (row.name, "yes" if row.built else "no", len(row.overloads), len(row.ran), len(row.right)) for row in tried
-    ]
-    typer.echo(tabulate(cells, headers=("file", "built", "registers", "ran", "right"), tablefmt=form) + "\n")
-    for row in tried:
-        for problem in row.problems:
-            typer.echo(f"- {row.name}: {problem}")
-    registered = sum(len(row.overloads) for row in tried if row.built)
-    ran, right = (sum(len(getattr(row, part)) for row in tried) for part in ("ran", "right"))
-    built = sum(row.built for row in tried)
-    typer.echo(
-        f"\n{built} of {len(tried)} files built, {len(rows) - len(tried)} more need what is Apple's and closed; "
-        f"{ran} of {registered} overloads ran, {right} right; {NOT_A_MAC}"
-    )

@@ -372,13 +372,6 @@ def _groups(source: str) -> tuple[GroupKey, ...]:
     return tuple(_sources()[source].groups())
 
 
-def list_inputs() -> None:
-    """Read what is known of all operators' inputs, once for a process and those that are copies of it."""
-    for name in _sources():
-        _groups(name)
-    known_calls("aten::mode")
-
-
 def _first_of_each(keys: Iterable[GroupKey]) -> list[GroupKey]:
     """One group for each operator and variant: where any dtype will do, the first is enough."""
     found: dict[tuple[str, str], GroupKey] = {}

@@ -9,10 +9,6 @@ class ScaffoldError(MpsmithError):
     """The operator cannot be scaffolded as asked, or files stand in the way."""
 
 
-class InexpressibleError(ScaffoldError):
-    """A target has no way to pass a part of the operator's schema; the message names that part."""
-
-
 class NothingToPatchError(ScaffoldError):
     """The release has kernels on mps for all that a family serves."""
 

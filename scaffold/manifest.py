@@ -23,7 +23,7 @@ class Manifest:
 
     Attributes:
         operator: `aten::mode`.
-        target: `shader`, `extension`, `stable` or `upstream`.
+        target: `shader`, `extension` or `upstream`.
         kind: the kind of kernel.
         torch: the release whose schemas were used.
         registers: the overloads of aten that the compiled code must register, with the dispatch key.

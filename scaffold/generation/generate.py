@@ -18,7 +18,7 @@ from ..operators.opinfos import opinfos_for
 from ..operators.references import references_of
 from ..operators.source import Source
 from ..release_files import files_of
-from ..targets import Generated, KernelTarget, Request, extension, shader, stable
+from ..targets import Generated, KernelTarget, Request, extension, shader
 from ..targets.upstream import patch as upstream
 from .destination import Destination, destination_of
 from .writing import Plan, plan, require_no_conflicts, write
@@ -69,8 +69,7 @@ def prepare(
 ) -> Scaffold:
     """Everything for one operator, not yet written.
 
-    Raises ScaffoldError: unknown operator, no gap (unless `force`), a folder with something else in it;
-    InexpressibleError: the target cannot express the schema.
+    Raises ScaffoldError: unknown operator, no gap (unless `force`), a folder with something else in it.
     """
     asked = source.operator(name)
     operator = source.serving(asked)
@@ -134,6 +133,4 @@ def _generate(request: Request, target: KernelTarget, destination: Destination) 
         return shader.generate(request, in_package=destination.in_package)
     if target is KernelTarget.EXTENSION:
         return extension.generate(request)
-    if target is KernelTarget.STABLE:
-        return stable.generate(request)
     return upstream.generate(request, upstream.tree_of(files_of(request.operator.release)), destination.text_of)

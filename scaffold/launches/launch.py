@@ -1,7 +1,7 @@
 """The launch of one overload's kernel: what is bound, as Metal buffers, in one order for host and shader.
 
-What is said of it here holds in every language; how its host side is written stands in `python_host`, `aten_host`,
-`upstream_host` and `stable_host`.
+What is said of it here holds in every language; how its host side is written stands in `python_host`, `aten_host` and
+`upstream_host`.
 """
 
 from __future__ import annotations

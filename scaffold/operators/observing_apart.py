@@ -42,11 +42,3 @@ def _pool() -> ProcessPool:
 
     atexit.register(end)
     return pool
-
-
-def stop_observing() -> None:
-    """End the process that observes; what was seen is kept, and another begins when it is asked for more."""
-    if _pool.cache_info().currsize:
-        _pool().stop()
-        _pool().join()
-        _pool.cache_clear()

@@ -29,10 +29,8 @@ _PARAMETER = re.compile(
     re.DOTALL,
 )
 _LAUNCH = re.compile(r"\blaunch\s*\(")
-_NAME = re.compile(
-    r'"(?P<stem>\w+)"\s*(?P<typed>\+\s*(?:mps_support::|stable_support::)?(?:metal_type|scalarToMetalTypeString)\b)?'
-)
-_SUPPORT = re.compile(r"\b(?:mps|stable)_support\b")
+_NAME = re.compile(r'"(?P<stem>\w+)"\s*(?P<typed>\+\s*(?:mps_support::)?(?:metal_type|scalarToMetalTypeString)\b)?')
+_SUPPORT = re.compile(r"\bmps_support\b")
 _GIVES_KERNEL = r"get(?:KernelFunction|PipelineStateForFunc)"
 _ASKED = re.compile(rf'\b{_GIVES_KERNEL}\s*\(\s*(?=")')
 _DISPATCH = re.compile(r"\bdispatchThread(s|groups)\b|\bmtl_dispatch[12]DJob\b")

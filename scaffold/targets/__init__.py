@@ -18,7 +18,6 @@ class KernelTarget(str, Enum):
 
     SHADER = "shader"
     EXTENSION = "extension"
-    STABLE = "stable"
     UPSTREAM = "upstream"
 
 

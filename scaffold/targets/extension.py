@@ -17,7 +17,6 @@ def generate(request: Request) -> Generated:
         "hosts": [AtenHost(launch, "mps_support::") for launch in request.launches],
         "package": request.package,
         "base": request.base,
-        "target": "extension",
     }
     stem, package = request.operator.stem, request.package
     files = {

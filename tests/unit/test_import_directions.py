@@ -93,12 +93,8 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "patched_tree",
         "patched_device",
         "family_conformance",
-        "survey",
-        "reference_body",
-        "review",
         "patch_running",
         "family_survey",
-        "upstream_standing",
     ),
     "tracing": (
         "recording",

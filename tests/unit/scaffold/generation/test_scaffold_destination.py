@@ -29,7 +29,7 @@ def test_kernels_for_mpsmith_go_into_its_folders(clone: Path) -> None:
     assert destination_of(FREXP, KernelTarget.SHADER, None).in_package
 
 
-@pytest.mark.parametrize("target", [KernelTarget.EXTENSION, KernelTarget.STABLE, KernelTarget.UPSTREAM])
+@pytest.mark.parametrize("target", [KernelTarget.EXTENSION, KernelTarget.UPSTREAM])
 def test_what_has_no_place_in_a_clone_goes_where_git_ignores_it(clone: Path, target: KernelTarget) -> None:
     assert destination_of(FREXP, target, None).folder == clone / "work" / f"frexp_{target.value}"
     ignored = (Path(__file__).parents[4] / ".gitignore").read_text().splitlines()

@@ -10,13 +10,11 @@ from torchgen.model import FunctionSchema
 from mpsmith.audit.releases.surface.native_functions import NativeFunction
 from mpsmith.audit.releases.surface.overloads import Dispatch, Overload
 from mpsmith.audit.releases.surface.reachability import Reachable
-from mpsmith.scaffold.errors import InexpressibleError
 from mpsmith.scaffold.launches.aten_host import AtenHost
 from mpsmith.scaffold.launches.buffers import BoundBuffer, Result
 from mpsmith.scaffold.launches.choices import REDUCTIONS
 from mpsmith.scaffold.launches.launch import Launch, launch_of
 from mpsmith.scaffold.launches.python_host import PythonHost
-from mpsmith.scaffold.launches.stable_host import StableHost, stable_since
 from mpsmith.scaffold.launches.upstream_host import UpstreamHost, in_at_native
 from mpsmith.scaffold.operators.kinds import KernelKind
 from mpsmith.scaffold.operators.model import OverloadModel
@@ -353,8 +351,7 @@ def test_the_length_of_a_row_is_that_of_the_first_inputs_last_dimension() -> Non
     two = launch("demo(Tensor first, Tensor second) -> Tensor", KernelKind.REDUCTION)
     none = launch("demo(int n) -> Tensor", KernelKind.REDUCTION)
     assert "row_length = first.shape[-1] if first.dim() else 1" in PythonHost(two).prepared
-    for host in (AtenHost(two), StableHost(two)):
-        assert "const int64_t row_length = first.dim() ? first.size(-1) : 1;" in host.prepared
+    assert "const int64_t row_length = first.dim() ? first.size(-1) : 1;" in AtenHost(two).prepared
     assert "row_length = 1" in PythonHost(none).prepared
     assert not any("row_length" in line for line in PythonHost(OUT).prepared)
 
@@ -366,20 +363,12 @@ def test_results_are_allocated_like_the_first_input_with_their_dtype() -> None:
     assert "indices = torch.empty(first.shape, dtype=torch.int64, device=first.device)" in PythonHost(two).prepared
     assert AtenHost(two).allocated(values) == "at::empty(first.sizes(), first.options())"
     assert AtenHost(two).allocated(indices) == "at::empty(first.sizes(), first.options().dtype(at::kLong))"
-    assert StableHost(two).allocated(values) == "torch::stable::new_empty(first, first.sizes(), first.scalar_type())"
-    assert StableHost(two).allocated(indices) == (
-        "torch::stable::new_empty(first, first.sizes(), torch::headeronly::ScalarType::Long)"
-    )
 
 
 def test_without_an_input_a_result_is_empty_on_the_device() -> None:
     (result,) = MAKES.results
     assert 'result = torch.empty(0, device="mps")' in PythonHost(MAKES).prepared
     assert AtenHost(MAKES).allocated(result) == "at::empty({0}, at::TensorOptions().device(at::kMPS))"
-    assert StableHost(MAKES).allocated(result) == (
-        "torch::stable::empty({0}, std::nullopt, std::nullopt, "
-        "torch::stable::Device(torch::headeronly::DeviceType::MPS))"
-    )
 
 
 def test_results_are_allocated_by_their_dimensions_where_those_are_known() -> None:
@@ -388,7 +377,7 @@ def test_results_are_allocated_by_their_dimensions_where_those_are_known() -> No
     )
     pairs = launch_of(overload("demo(Tensor self) -> Tensor"), KernelKind.REDUCTION, seen)
     line = "const std::vector<int64_t> result_shape{self.size(0) * (self.size(0) - 1) / 2};"
-    for host in (AtenHost(pairs), StableHost(pairs), UpstreamHost(pairs)):
+    for host in (AtenHost(pairs), UpstreamHost(pairs)):
         assert host.prepared[0] == line
         assert "result_shape, self" in host.prepared[1] or "(self, result_shape" in host.prepared[1]
     shape = "(self.shape[0] * (self.shape[0] - 1) // 2,)"
@@ -426,7 +415,6 @@ def test_a_loss_is_one_number_unless_it_is_wanted_for_each() -> None:
     assert (
         AtenHost(LOSS).prepared[0].startswith("at::native::resize_output(out, reduction == at::Reduction::None ? at::")
     )
-    assert "reduction == 0 ? stable_support::vector_of(target.sizes())" in StableHost(LOSS).prepared[0]
     assert not LOSS.is_one_row
     two = replace(LOSS, bound=(LOSS.bound[0], BoundBuffer("marks", "T", written=True), *LOSS.bound[1:]))
     results = (ObservedTensor("T", "one"), ObservedTensor("T", "like self"))
@@ -453,7 +441,6 @@ def test_an_output_of_a_dtype_of_its_own_is_checked() -> None:
     check = 'TORCH_CHECK(exponent.scalar_type() == at::kInt, "frexp: expected exponent of dtype ", at::kInt, '
     assert any(line.startswith(check) for line in AtenHost(FREXP).prepared)
     assert not any("mantissa.scalar_type() == at::k" in line for line in AtenHost(FREXP).prepared)
-    assert any("exponent has to be of dtype int32" in line for line in StableHost(FREXP).prepared)
     assert UpstreamHost(FREXP).prepared[1].startswith("TORCH_CHECK(exponent.scalar_type() == kInt,\n")
     assert not any(line.endswith("\n      ") for line in UpstreamHost(FREXP).prepared)
     assert not any("TORCH_CHECK" in line for line in UpstreamHost(FREXP, shaped=True).prepared)
@@ -530,15 +517,12 @@ def test_what_cxx_binds() -> None:
     ]
     assert AtenHost(MODE).bound[3:] == ["row_length"]
     assert AtenHost(IN_PLACE).bound == ["self_dense", "value.to<float>()"]
-    assert StableHost(IN_PLACE).bound == ["self_dense", "static_cast<float>(value)"]
     assert AtenHost(MAKES).bound[2] == "static_cast<float>(half)"
 
 
 def test_what_cxx_returns() -> None:
     assert AtenHost(MODE).returned == "::std::tuple<at::Tensor,at::Tensor>(values, indices)"
     assert (AtenHost(OUT).returned, AtenHost(NOTHING).returned) == ("out", "")
-    assert StableHost(MODE).returned == "{values, indices}"
-    assert (StableHost(OUT).returned, StableHost(NOTHING).returned) == ("out", "")
 
 
 def test_signatures_have_plain_integers() -> None:
@@ -565,72 +549,6 @@ def test_what_pybind_can_pass(type_: str, bindable: bool) -> None:
     assert AtenHost(launch(f"demo(Tensor self, {type_} x) -> Tensor")).bindable is bindable
 
 
-# ---- the stable interface
-
-
-@pytest.mark.parametrize(
-    ("type_", "written"),
-    [
-        ("Tensor", "torch::stable::Tensor"),
-        ("int", "int64_t"),
-        ("SymInt", "int64_t"),
-        ("float", "double"),
-        ("Scalar", "double"),
-        ("bool", "bool"),
-        ("str", "std::string"),
-        ("ScalarType", "torch::headeronly::ScalarType"),
-        ("Layout", "torch::headeronly::Layout"),
-        ("MemoryFormat", "torch::headeronly::MemoryFormat"),
-        ("Device", "torch::stable::Device"),
-        ("Generator?", "std::optional<torch::stable::Generator>"),
-        ("int[2]", "std::vector<int64_t>"),
-        ("Tensor?[]", "std::vector<std::optional<torch::stable::Tensor>>"),
-    ],
-)
-def test_types_of_the_stable_interface(type_: str, written: str) -> None:
-    assert StableHost(launch(f"demo({type_} x) -> Tensor")).signature.parameters[0].type == written
-
-
-def test_returns_of_the_stable_interface() -> None:
-    assert StableHost(MODE).signature.returns == "std::tuple<torch::stable::Tensor, torch::stable::Tensor>"
-    assert StableHost(OUT).signature.returns == "torch::stable::Tensor"
-    assert StableHost(NOTHING).signature.returns == "void"
-
-
-def test_what_the_stable_interface_cannot_pass_is_named() -> None:
-    with pytest.raises(InexpressibleError, match="cannot pass x of aten::demo, of type Storage; use"):
-        _ = StableHost(launch("demo(Storage x) -> Tensor")).signature
-    with pytest.raises(InexpressibleError, match="cannot pass its return value of aten::demo"):
-        _ = StableHost(launch("demo(Tensor x) -> Storage")).signature
-
-
-@pytest.mark.parametrize(
-    ("argument", "bridged"),
-    [("Scalar x", True), ("Scalar? x", True), ("Scalar[] x", True), ("float x", False), ("Tensor[] x", False)],
-)
-def test_a_scalar_needs_a_bridge(argument: str, bridged: bool) -> None:
-    assert StableHost(launch(f"demo(Tensor self, {argument}) -> Tensor")).needs_bridge is bridged
-
-
-def test_the_bridge_passes_floats_in_the_place_of_scalars() -> None:
-    host = StableHost(
-        launch("demo.out(Tensor self, Scalar a, Scalar? b=None, *, int c=1, Tensor(a!) out) -> Tensor(a!)")
-    )
-    assert (
-        host.bridge_schema == "demo_out(Tensor self, float a, float? b=None, *, int c=1, Tensor(a!) out) -> Tensor(a!)"
-    )
-    assert host.bridge_parameters == (
-        "self: torch.Tensor, a: float, b: float | None = None, *, c: int = 1, out: torch.Tensor"
-    )
-    assert host.bridge_call == "self, float(a), None if b is None else float(b), c=c, out=out"
-
-
-def test_since_when_the_stable_interface_can_pass_it() -> None:
-    plain, random = overload("a(Tensor self) -> Tensor"), overload("b(Tensor self, Generator? g=None) -> Tensor")
-    assert stable_since([plain]) == stable_since([]) == (2, 10)
-    assert stable_since([plain, random]) == (2, 13)
-
-
 # ---- arguments that are one of a few
 
 
@@ -649,9 +567,8 @@ def test_a_word_is_bound_as_its_number_and_its_names_are_known() -> None:
         f'"reduce", reduce, {numbers}\n    )',
     ]
     assert PythonHost(WORD).runtime["operands"] == ["number_of"]
-    for host in (AtenHost(WORD), StableHost(WORD)):
-        assert host.prepared[0] == f'const int64_t reduce_number = number_of("reduce", reduce, {NUMBERS});'
-    for host in (PythonHost(WORD), AtenHost(WORD), StableHost(WORD)):
+    assert AtenHost(WORD).prepared[0] == f'const int64_t reduce_number = number_of("reduce", reduce, {NUMBERS});'
+    for host in (PythonHost(WORD), AtenHost(WORD)):
         assert host.bound[2] == "reduce_number"
 
 
@@ -706,7 +623,7 @@ def test_a_dimension_that_hangs_on_a_flag_and_a_result_that_nobody_asked_for() -
     lines = PythonHost(FACTORS).prepared
     assert f"U = torch.empty({shape} if factors else (0,), dtype=A.dtype, device=A.device)" in lines
     assert "S = torch.empty((*A.shape,) if factors else (0,), dtype=A.dtype, device=A.device)" in lines
-    for host in (AtenHost(FACTORS), StableHost(FACTORS), UpstreamHost(FACTORS)):
+    for host in (AtenHost(FACTORS), UpstreamHost(FACTORS)):
         assert host.prepared[:3] == [
             "std::vector<int64_t> U_shape(A.sizes().begin(), A.sizes().end() - std::min<int64_t>(A.dim(), 1));",
             "U_shape.insert(U_shape.end(), {full ? A.size(-2) : std::min<int64_t>(A.size(-2), A.size(-1))});",
@@ -775,7 +692,6 @@ def test_a_form_that_is_served_makes_empty_results_and_passes_them_on() -> None:
         "Tensor indices = at::empty({0}, self.options().dtype(kLong));",
         "return demo_out_mps(self, dim, eps, values, indices);",
     ]
-    assert StableHost(served).served("demo_out_mps")[-1] == "return demo_out_mps(self, dim, eps, values, indices);"
 
 
 def test_integers_are_instantiated_where_the_dtype_follows_and_calls_showed_them() -> None:

@@ -19,7 +19,7 @@ from mpsmith.scaffold.proof.checking import Answer, Options, check_files, files_
 from mpsmith.scaffold.proof.setup import set_up
 from mpsmith.scaffold.proof.toolchain import Toolchain
 from mpsmith.scaffold.release_files import files_of
-from mpsmith.scaffold.targets import Request, extension, stable
+from mpsmith.scaffold.targets import Request, extension
 from mpsmith.scaffold.targets.upstream import patch as upstream
 
 pytestmark = [pytest.mark.network, pytest.mark.timeout(1800)]
@@ -177,7 +177,7 @@ def test_an_unchanged_file_is_answered_from_the_cache(package: Path) -> None:
 
 
 @pytest.mark.parametrize("operator", ["mode", "_fused_adagrad_", "linalg_ldl_factor_ex", "segment_reduce", "poisson"])
-@pytest.mark.parametrize("target", ["extension", "stable", "upstream"])
+@pytest.mark.parametrize("target", ["extension", "upstream"])
 def test_scaffolds_are_accepted(tmp_path: Path, toolchain: Toolchain, operator: str, target: str) -> None:
     source = source_of(None)
     model = source.operator(operator)
@@ -185,7 +185,7 @@ def test_scaffolds_are_accepted(tmp_path: Path, toolchain: Toolchain, operator: 
     if target == "upstream":
         made = upstream.generate(request, upstream.tree_of(files_of(source.release)))
     else:
-        made = {"extension": extension, "stable": stable}[target].generate(request)
+        made = extension.generate(request)
     promised = (made.registers, made.include, made.definitions, made.arc)
     manifest = Manifest(model.full_name, target, "unary", source.release, *promised)
     write(plan(folder_as_destination(tmp_path), made.files, manifest))

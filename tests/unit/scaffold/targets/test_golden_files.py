@@ -20,7 +20,7 @@ from mpsmith.scaffold.operators.kinds import KernelKind, kind_of
 from mpsmith.scaffold.operators.observing_apart import observations_of
 from mpsmith.scaffold.operators.source import Source
 from mpsmith.scaffold.release_files import files_of
-from mpsmith.scaffold.targets import KernelTarget, Request, extension, shader, stable
+from mpsmith.scaffold.targets import KernelTarget, Request, extension, shader
 from mpsmith.scaffold.targets.upstream import patch as upstream
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -60,8 +60,6 @@ def generated(source: Source, target: KernelTarget, kind: KernelKind) -> dict[st
         files = shader.generate(request).files
     elif target is KernelTarget.EXTENSION:
         files = extension.generate(request).files
-    elif target is KernelTarget.STABLE:
-        files = stable.generate(request).files
     else:
         yaml = (GOLDEN / "native_functions.yaml").read_text()
         tags = native_functions.installed_path().with_name("tags.yaml")
@@ -70,9 +68,9 @@ def generated(source: Source, target: KernelTarget, kind: KernelKind) -> dict[st
 
 
 def hangs_on_the_schema(path: str, target: KernelTarget) -> bool:
-    """Whether what a file says differs with the arguments of an operator. The Metal of `stable` is an extension's."""
+    """Whether what a file says differs with the arguments of an operator."""
     if path.endswith("_metal.h"):
-        return target is not KernelTarget.STABLE
+        return True
     of_a_kernel = path.startswith("kernels/") and not path.endswith("__init__.py")
     return of_a_kernel or Path(path).suffix in (".mm", ".metal") or path.endswith("_native.h")
 
@@ -102,13 +100,6 @@ def test_generated_code_is_as_it_was_reviewed(
     assert difference(reviewed, texts) == ""
 
 
-@pytest.mark.parametrize("kind", list(KernelKind))
-def test_an_extension_and_a_stable_one_have_the_same_metal(source: Source, kind: KernelKind) -> None:
-    request = Request(source.operator(OPERATORS[kind]), kind)
-    name = f"src/{request.operator.stem}_metal.h"
-    assert stable.generate(request).files[name] == extension.generate(request).files[name]
-
-
 def test_an_extension_is_compiled_as_its_build_files_say(source: Source) -> None:
     """With automatic reference counting, under the name of its package, for the release whose operator it is."""
     operator = source.serving(source.operator("mode"))
@@ -117,16 +108,6 @@ def test_an_extension_is_compiled_as_its_build_files_say(source: Source) -> None
     assert made.definitions == ("TORCH_EXTENSION_NAME=mode_mps_C",)
     assert "-fobjc-arc" in made.files["setup.py"]
     assert 'dependencies = ["torch==2.13.0"]' in made.files["pyproject.toml"]
-
-
-def test_a_stable_package_is_compiled_for_the_first_release_that_can_load_it(source: Source) -> None:
-    """`mode` passes tensors and numbers alone, which the stable interface can since 2.10."""
-    operator = source.serving(source.operator("mode"))
-    made = stable.generate(Request(operator, KernelKind.SORT, (operator.stem,)))
-    assert made.arc
-    assert made.definitions == ("TORCH_TARGET_VERSION=0x020a000000000000", "USE_MPS")
-    assert made.registers == {"mode": "MPS"}
-    assert 'dependencies = ["torch>=2.10"]' in made.files["pyproject.toml"]
 
 
 @pytest.mark.parametrize("kind", list(KernelKind))

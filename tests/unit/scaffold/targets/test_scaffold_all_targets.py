@@ -10,12 +10,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from mpsmith.scaffold.launches.launch import launch_of
-from mpsmith.scaffold.launches.stable_host import StableHost
 from mpsmith.scaffold.operators.kinds import KernelKind, kind_of
 from mpsmith.scaffold.operators.source import Source, source_of
 from mpsmith.scaffold.release_files import files_of
-from mpsmith.scaffold.targets import Generated, Request, extension, shader, stable
+from mpsmith.scaffold.targets import Generated, Request, extension, shader
 from mpsmith.scaffold.targets.regions import regions_of
 from mpsmith.scaffold.targets.upstream import patch as upstream
 
@@ -56,7 +54,7 @@ def marks_are_whole(generated: Generated) -> None:
             regions_of(text, path)
 
 
-@pytest.mark.parametrize("target", [shader, extension, stable], ids=lambda module: module.__name__.rpartition(".")[2])
+@pytest.mark.parametrize("target", [shader, extension], ids=lambda module: module.__name__.rpartition(".")[2])
 def test_every_gap_has_a_scaffold(requests: list[Request], target: object) -> None:
     for request in requests:
         generated = target.generate(request)  # type: ignore[attr-defined]
@@ -103,22 +101,6 @@ def test_every_overload_that_shares_no_kernel_is_registered(requests: list[Reque
             assert f'm.impl("{overload.name}"' in host
             assert f"at::_ops::{overload.identifier}::schema" in host
         assert set(generated.registers) == {overload.name for overload in request.operator.kernels}
-
-
-def test_a_scalar_goes_round_the_stable_abi(source: Source) -> None:
-    operator = source.operator("softshrink")
-    assert StableHost(launch_of(operator.kernels[0], KernelKind.UNARY)).needs_bridge
-    generated = stable.generate(Request(operator, KernelKind.UNARY))
-    assert generated.registers == {}
-    assert "float lambd=0.5" in generated.files["src/softshrink.mm"]
-    assert "float(lambd)" in generated.files["softshrink_mps/__init__.py"]
-
-
-def test_a_generator_needs_a_newer_stable_abi(source: Source) -> None:
-    with_generator = stable.generate(Request(source.operator("poisson"), KernelKind.RANDOM))
-    without = stable.generate(Request(source.operator("mode"), KernelKind.SORT))
-    assert "TORCH_TARGET_VERSION=0x020d000000000000" in with_generator.definitions
-    assert "TORCH_TARGET_VERSION=0x020a000000000000" in without.definitions
 
 
 def test_an_elementwise_operator_with_a_stub_only_fills_it_in(source: Source) -> None:
