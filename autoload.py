@@ -38,9 +38,9 @@ def autoload() -> None:
 
 
 def _simulate() -> None:
-    from mpsmith.audit.model.selection import DeviceKind
-    from mpsmith.audit.running.device import open_device
+    from mpsmith.audit.releases.surface.profiles import coverage_profile
     from mpsmith.simulator.device import inheritance
+    from mpsmith.simulator.opening import DeviceKind, open_device
 
     if inheritance.is_wanted():
-        open_device(DeviceKind.SIMULATED, inheritance.wanted_profile())
+        open_device(DeviceKind.SIMULATED, coverage_profile, inheritance.wanted_profile())

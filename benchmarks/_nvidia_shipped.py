@@ -69,9 +69,8 @@ def _recorded_share(release: str, number: int, of: int, seconds: float) -> tuple
     os.environ["MPSMITH_KERNELS"] = "off"
     import torch
 
-    from mpsmith.audit.model.selection import DeviceKind
+    from mpsmith.audit.releases.surface.profiles import coverage_profile
     from mpsmith.audit.releases.wheel.shipped import shipped_library
-    from mpsmith.audit.running.device import open_device
     from mpsmith.audit.shipped.computing import put_under_device
     from mpsmith.errors import MpsmithError
     from mpsmith.simulator.air.library import AirKernel
@@ -80,9 +79,10 @@ def _recorded_share(release: str, number: int, of: int, seconds: float) -> tuple
     from mpsmith.simulator.nvidia.compiler import PtxCompiler
     from mpsmith.simulator.nvidia.program import default_cache
     from mpsmith.simulator.nvidia.recording import RecordedLaunch, recorded
+    from mpsmith.simulator.opening import DeviceKind, open_device
 
     torch.set_num_threads(1)
-    open_device(DeviceKind.SIMULATED, release)
+    open_device(DeviceKind.SIMULATED, coverage_profile, release)
     compiler = AirPtxCompiler(PtxCompiler(installed()), default_cache())
     kept: list[Recording] = []
     of_call: list[tuple[RecordedLaunch, Any]] = []

@@ -13,12 +13,13 @@ import torch
 from mpsmith.audit.cases.sources.opinfo import OpInfoSource
 from mpsmith.audit.judging.judge import judge
 from mpsmith.audit.model.case import Case, make_cases, select
-from mpsmith.audit.model.selection import DeviceKind, Samples
+from mpsmith.audit.model.selection import Samples
 from mpsmith.audit.model.verdicts import CaseVerdict
-from mpsmith.audit.running.device import open_device
+from mpsmith.audit.releases.surface.profiles import coverage_profile
+from mpsmith.simulator.opening import DeviceKind, open_device
 
 torch.set_num_threads(1)
-DEVICE = open_device(DeviceKind.AUTO, None)
+DEVICE = open_device(DeviceKind.AUTO, coverage_profile)
 SOURCE = OpInfoSource()
 
 

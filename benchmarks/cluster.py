@@ -15,9 +15,10 @@ from tabulate import tabulate
 
 from benchmarks._dask import dask_cluster
 from mpsmith.audit.findings.store import Store
-from mpsmith.audit.model.selection import DeviceKind, Settings
+from mpsmith.audit.model.selection import Settings
 from mpsmith.audit.running.cluster.auditing import audit_on_cluster
 from mpsmith.audit.running.runner import run_audit
+from mpsmith.simulator.opening import DeviceKind
 
 WORKERS = 2
 ONE_OPERATOR = Settings(ops=("signbit",), dtypes=("float32",), sources=("opinfo",), device=DeviceKind.SIMULATED)

@@ -17,10 +17,10 @@ OPERATORS = (
 
 
 def main() -> None:
-    from mpsmith.audit.model.selection import DeviceKind
-    from mpsmith.audit.running.device import open_device
+    from mpsmith.audit.releases.surface.profiles import coverage_profile
+    from mpsmith.simulator.opening import DeviceKind, open_device
 
-    device = open_device(DeviceKind.SIMULATED, None)
+    device = open_device(DeviceKind.SIMULATED, coverage_profile)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["MPSMITH_CACHE"] = folder  # once the device is there, which is built into the cache
         _measured(device)

@@ -15,8 +15,9 @@ from pathlib import Path
 from benchmarks._dask import dask_cluster
 from benchmarks._pretended_workers import CASES, VARIABLE
 from mpsmith.audit.findings.store import Store
-from mpsmith.audit.model.selection import DeviceKind, Settings
+from mpsmith.audit.model.selection import Settings
 from mpsmith.audit.running.cluster.auditing import audit_on_cluster
+from mpsmith.simulator.opening import DeviceKind
 
 RATE, SECONDS = 3000, 60
 WORKERS, THREADS = 2, 8

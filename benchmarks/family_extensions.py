@@ -20,7 +20,7 @@ def main() -> None:
     """Print the cost of a call of each finished family in both, and the ratio."""
     os.environ["MPSMITH_KERNELS"] = "off"
     from mpsmith.audit.judging.transfer import move
-    from mpsmith.audit.releases.surface.profiles import profile
+    from mpsmith.audit.releases.surface.profiles import coverage_profile
     from mpsmith.errors import MpsmithError
     from mpsmith.kernels.runtime import catalog
     from mpsmith.kernels.runtime.registration import use
@@ -42,7 +42,7 @@ def main() -> None:
     except ExtensionError as error:
         print(f"skipped: {error}")
         return
-    loading.load(profile(None))
+    loading.load(coverage_profile(None))
     metal.install()
     ratios = []
     with tempfile.TemporaryDirectory() as temporary:

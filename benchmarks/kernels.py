@@ -35,10 +35,10 @@ def _import_cost() -> None:
 
 
 _DEVICE = """
-from mpsmith.audit.releases.surface.profiles import profile
+from mpsmith.audit.releases.surface.profiles import coverage_profile
 from mpsmith.simulator import metal
 from mpsmith.simulator.device import loading as device
-device.load(profile("2.0.1"))
+device.load(coverage_profile("2.0.1"))
 metal.install()
 import os
 from mpsmith.registry.kernel_index import kernel_entries
@@ -55,11 +55,11 @@ def _printed(script: str) -> float:
 
 def _call_cost() -> None:
     """Calls with shaders that do nothing, so that only our Python is left."""
-    from mpsmith.audit.releases.surface.profiles import profile
+    from mpsmith.audit.releases.surface.profiles import coverage_profile
     from mpsmith.simulator import metal
     from mpsmith.simulator.device import loading as device
 
-    device.load(profile("2.0.1"))
+    device.load(coverage_profile("2.0.1"))
     metal.install()
     import torch
 

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from unittest import mock
 
-from mpsmith.audit.releases.surface.profiles import profile
+from mpsmith.audit.releases.surface.profiles import coverage_profile
 from mpsmith.simulator import metal
 from mpsmith.simulator.clang.precompiled_headers import PrecompiledHeaders
 from mpsmith.simulator.device import loading
@@ -95,7 +95,7 @@ def main() -> None:
             cold = processor_seconds(lambda: build_extension("scale", [source], folder))
         build_extension("scale", [source], folder)  # precompiles its headers, where nobody has
         warm = processor_seconds(lambda: build_extension("scale", [source], folder))
-        loading.load(profile(None))
+        loading.load(coverage_profile(None))
         metal.install()
         extension = load_extension(folder / next(path.name for path in folder.glob("scale.*.so")))
     assert extension is not None

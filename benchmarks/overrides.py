@@ -18,11 +18,11 @@ _CALLS, _ROUNDS, _TURNS = 1000, 15, 3
 
 
 def main() -> None:
-    from mpsmith.audit.releases.surface.profiles import profile
+    from mpsmith.audit.releases.surface.profiles import coverage_profile
     from mpsmith.simulator import metal
     from mpsmith.simulator.device import loading as device
 
-    device.load(profile("2.15.0"))
+    device.load(coverage_profile("2.15.0"))
     metal.install()
     import torch
 

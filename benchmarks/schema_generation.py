@@ -24,11 +24,12 @@ def main() -> None:
     from mpsmith.audit.cases.sources.schema import SchemaSource
     from mpsmith.audit.judging.judge import judge
     from mpsmith.audit.model.case import described, in_order_of_execution, make_cases
-    from mpsmith.audit.model.selection import DeviceKind, Samples
-    from mpsmith.audit.running.device import open_device
+    from mpsmith.audit.model.selection import Samples
+    from mpsmith.audit.releases.surface.profiles import coverage_profile
+    from mpsmith.simulator.opening import DeviceKind, open_device
 
     torch.set_num_threads(1)
-    device = open_device(DeviceKind.AUTO, None)
+    device = open_device(DeviceKind.AUTO, coverage_profile)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # operators warn a lot, as those of a worker do into its log
     everything = case_sources(())
     sources = {name: source for name, source in everything.items() if not source.opt_in}

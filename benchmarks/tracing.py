@@ -20,7 +20,8 @@ from tabulate import tabulate
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import mpsmith
-from mpsmith.audit.running.device import device_of_this_process
+from mpsmith.audit.releases.surface.profiles import coverage_profile
+from mpsmith.simulator.opening import device_of_this_process
 
 CALLS, ROUNDS = 2000, 7
 # What issue 17 allows, in microseconds a call.
@@ -41,7 +42,7 @@ WAYS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
 
 
 def main() -> None:
-    device_of_this_process()
+    device_of_this_process(coverage_profile)
     warnings.simplefilter("ignore")
     x = torch.ones(16, device="mps")
     model = torch.nn.Sequential(*[torch.nn.ReLU() for _ in range(10)])

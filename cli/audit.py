@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..audit.model.selection import DeviceKind, Samples, Settings, Shapes, ShippedSamples
+from ..audit.model.selection import Samples, Settings, Shapes, ShippedSamples
 from ..errors import MpsmithError
+from ..simulator.opening import DeviceKind
 from .compiled import show_ended, sync_compiled_run
 from .options import DEFAULT_STORE, AsJson, AuditedOperators, StorePath, values_of
 from .printing import print_json, say

@@ -175,13 +175,13 @@ def _numbers(defects: Sequence[Defect]) -> str:
 def _measured(defects: Sequence[Defect], releases: Sequence[str]) -> list[MeasuredRelease]:
     """What the programs show with the installed code generator and the others, the oldest first."""
     from ..audit.compiled.defects.measuring import measure
-    from ..audit.model.selection import DeviceKind
     from ..audit.releases.surface.native_functions import installed_release
-    from ..audit.running.device import open_device
+    from ..audit.releases.surface.profiles import coverage_profile
     from ..registry.torch_release import is_older, public_version
     from ..simulator.device.loading import set_fallback_enabled
+    from ..simulator.opening import DeviceKind, open_device
 
-    device = open_device(DeviceKind.SIMULATED, None)
+    device = open_device(DeviceKind.SIMULATED, coverage_profile)
     set_fallback_enabled(True)
     installed = public_version(installed_release())
     names = {*releases, installed}

@@ -81,12 +81,12 @@ def _devices() -> list[Finding]:
 
 
 def _simulated() -> Finding:
-    from ..audit.model.selection import DeviceKind
-    from ..audit.running.device import open_device
+    from ..audit.releases.surface.profiles import coverage_profile
     from ..errors import MpsmithError
+    from ..simulator.opening import DeviceKind, open_device
 
     try:
-        device = open_device(DeviceKind.SIMULATED, None)
+        device = open_device(DeviceKind.SIMULATED, coverage_profile)
     except MpsmithError as error:
         return Finding("simulated mps device", False, str(error))
     return Finding("simulated mps device", True, f"loads, with the coverage of torch {device.profile}")

@@ -264,17 +264,16 @@ def _open_device(profile_name: str | None, lacking: bool = False) -> bool:
 
     `lacking`: the simulated device lacks every overload that we have a kernel for, so that all of them can be shown.
     """
-    from ..audit.model.selection import DeviceKind
-    from ..audit.running.device import import_torch, open_device
+    from ..audit.releases.surface.profiles import coverage_profile
+    from ..simulator.opening import DeviceKind, import_torch, open_device
 
     torch = import_torch()
     if torch.backends.mps.is_available():
-        return open_device(DeviceKind.MPS, profile_name).simulated
-    from ..audit.releases.surface.profiles import profile
+        return open_device(DeviceKind.MPS, coverage_profile, profile_name).simulated
     from ..simulator import metal
     from ..simulator.device import loading as device
 
-    chosen = profile(profile_name)
+    chosen = coverage_profile(profile_name)
     device.load(_without_ours(chosen) if lacking else chosen)
     metal.install()
     return True

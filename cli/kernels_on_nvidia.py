@@ -31,10 +31,11 @@ def open_nvidia_under_mps(simulated: bool) -> str:
     """
     if not simulated:
         raise MpsmithError("--on nvidia is for machines without an mps device; this one has one")
-    from ..audit.running.device import device_of_this_process
+    from ..audit.releases.surface.profiles import coverage_profile
     from ..simulator import nvidia
+    from ..simulator.opening import device_of_this_process
 
-    device_of_this_process()  # it puts the host's compile_shader in place, now and not later
+    device_of_this_process(coverage_profile)  # it puts the host's compile_shader in place, now and not later
     nvidia.install("mps")
     return nvidia.default_driver().name
 

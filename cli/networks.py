@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..audit.model.selection import DeviceKind
+from ..simulator.opening import DeviceKind
 from .options import AsJson, Profile, values_of
 from .printing import print_json, say
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..audit.model.selection import DeviceKind
 from ..errors import MpsmithError
+from ..simulator.opening import DeviceKind
 from .ending import readers_may_go
 from .options import AsJson, Profile, values_of
 from .printing import print_json, say

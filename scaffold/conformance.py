@@ -31,9 +31,9 @@ from ..audit.model.case import Case, make_cases
 from ..audit.model.group import GroupKey
 from ..audit.model.selection import Samples
 from ..audit.model.tensors_in import leaves
-from ..audit.releases.surface.profiles import profile
-from ..audit.running.device import AuditedDevice, device_of_this_process
+from ..audit.releases.surface.profiles import coverage_profile
 from ..simulator.device import loading
+from ..simulator.opening import MpsDevice, device_of_this_process
 from .conformance_inputs import dimensions_of, elements_of, redrawn, runs_on_cpu, shapes_of, with_a_dimension_more
 from .operators.known_calls import DTYPES, known_calls
 
@@ -48,18 +48,19 @@ _MISSING_KERNEL = re.compile(
 _TRIED = 4
 
 
-# The name by which generated tests ask for it.
-device = device_of_this_process
+def device() -> MpsDevice:
+    """The mps device, for generated tests."""
+    return device_of_this_process(coverage_profile)
 
 
-def device_without(*overloads: str) -> AuditedDevice:
+def device_without(*overloads: str) -> MpsDevice:
     """The device for generated tests; a simulated one is loaded without kernels of its own for these overloads of aten.
 
     An operator that torch has a kernel for would otherwise answer in place of the one under test, wherever that serves
     another of its overloads. A device that is loaded already stays as it is, and so does a real one.
     """
     if not loading.is_loaded() and not torch.backends.mps.is_built():
-        coverage = profile(None)
+        coverage = coverage_profile(None)
         loading.load(replace(coverage, native=coverage.native.difference(overloads)))
     return device()
 

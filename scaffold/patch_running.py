@@ -84,7 +84,7 @@ def main(family: str, folder: Path, overloads: list[str]) -> PatchRun:
     """Build and compare in this process."""
     os.environ["MPSMITH_KERNELS"] = "off"
     os.environ.setdefault("PYTORCH_ENABLE_MPS_FALLBACK", "1")  # torch reads it while it is imported
-    from ..audit.releases.surface.profiles import profile
+    from ..audit.releases.surface.profiles import coverage_profile
     from ..kernels.runtime import catalog
     from ..kernels.runtime.registration import use
     from ..simulator import metal
@@ -94,7 +94,7 @@ def main(family: str, folder: Path, overloads: list[str]) -> PatchRun:
 
     has_code = (folder / SETUP).is_file()
     library = _extension(folder) if has_code else _rows_alone(family, folder, overloads)
-    device.load(profile(None))
+    device.load(coverage_profile(None))
     metal.install()
     kernels = [kernel.overload for kernel in catalog.family(family) if in_patches(kernel)]
     with use(*kernels):

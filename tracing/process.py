@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ..audit.model.selection import DeviceKind
 from ..errors import MpsmithError
+from ..simulator.opening import DeviceKind
 
 VARIABLE = "MPSMITH_TRACE"
 FALLBACK_VARIABLE = "PYTORCH_ENABLE_MPS_FALLBACK"
@@ -111,11 +111,12 @@ class Opened:
     @classmethod
     def of(cls, kind: DeviceKind, profile: str | None) -> Opened:
         """Open the device. Raises MpsmithError where it cannot be had."""
-        from ..audit.running.device import device_of_this_process, open_device
+        from ..audit.releases.surface.profiles import coverage_profile
         from ..simulator.device import loading
+        from ..simulator.opening import device_of_this_process, open_device
 
         known = kind is DeviceKind.AUTO and profile is None
-        device = device_of_this_process() if known else open_device(kind, profile)
+        device = device_of_this_process(coverage_profile) if known else open_device(kind, coverage_profile, profile)
         if device.simulated:
             loaded = loading.loaded_profile()
             return cls(True, device.profile, loaded.always_fallback if loaded else frozenset())

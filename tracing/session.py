@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..audit.model.selection import DeviceKind
+from ..simulator.opening import DeviceKind
 from . import json_form, page, text, timeline
 from .journal import Journal
 from .process import Opened

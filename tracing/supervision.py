@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..audit.model.selection import DeviceKind
 from ..errors import MpsmithError
+from ..simulator.opening import DeviceKind
 from . import metal_log as metal_log_lines
 from .journal import read_folder
 from .metal_log import Logged

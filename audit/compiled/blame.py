@@ -15,10 +15,11 @@ from typing import Any
 
 import torch
 
+from ...simulator.fallback_recorders import FallbackRecorder
 from ..judging.agreement import Comparison
 from ..judging.compare import Difference
 from ..judging.execution import Execution, execute, gradients
-from ..judging.judge import Recorder, Trial
+from ..judging.judge import Trial
 from ..judging.reference import WideRuns
 from ..judging.transfer import move
 from ..model.case import Case, seed_generators
@@ -31,7 +32,7 @@ RANDOM = ("random", "distribution")
 DECOMPOSED = "aot_eager_decomp_partition"
 
 
-def blame_for(case: Case, recorder: Recorder, seed: int, label: str, found: CompiledOutcome) -> Blame:
+def blame_for(case: Case, recorder: FallbackRecorder, seed: int, label: str, found: CompiledOutcome) -> Blame:
     """Whom the wrong result of a case is due to.
 
     Args:
@@ -50,7 +51,7 @@ def blame_for(case: Case, recorder: Recorder, seed: int, label: str, found: Comp
         torch._dynamo.reset()
 
 
-def _is_wrong(case: Case, recorder: Recorder, seed: int, label: str, stage: str) -> bool:
+def _is_wrong(case: Case, recorder: FallbackRecorder, seed: int, label: str, stage: str) -> bool:
     """Whether the case is wrong on mps by then; one that raises shows no wrong result."""
     outcome = Trial(case, recorder, seed, label).outcome()
     if outcome.verdict is not CaseVerdict.WRONG or outcome.message.startswith("raises "):

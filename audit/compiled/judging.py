@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...simulator import metal
-from ..judging.judge import Recorder, Trial
+from ...simulator.fallback_recorders import FallbackRecorder
+from ..judging.judge import Trial
 from ..model.case import Case
 from ..model.verdicts import CaseVerdict, Outcome
 from .blame import blame_for
@@ -28,7 +29,7 @@ _OF_CHECKS = {"data race": CompiledVerdict.RACE, "UndefinedLanesError": Compiled
 
 def compiled_call(
     case: Case,
-    recorder: Recorder,
+    recorder: FallbackRecorder,
     seed: int,
     label: str,
     *,
@@ -69,7 +70,7 @@ def compiled_call(
 
 
 def _tried(
-    case: Case, recorder: Recorder, seed: int, label: str, on_device: Callable[[], None] = lambda: None
+    case: Case, recorder: FallbackRecorder, seed: int, label: str, on_device: Callable[[], None] = lambda: None
 ) -> Outcome:
     return Trial(case, recorder, seed, label, on_device=on_device).outcome()
 
@@ -107,7 +108,7 @@ def _how_computed(lowering: Lowering) -> CompiledVerdict:
     return CompiledVerdict.ATEN if lowering.aten else CompiledVerdict.NO_KERNEL
 
 
-def _checked(found: CompiledOutcome, case: Case, recorder: Recorder, seed: int, label: str) -> CompiledOutcome:
+def _checked(found: CompiledOutcome, case: Case, recorder: FallbackRecorder, seed: int, label: str) -> CompiledOutcome:
     """The same call once more where every access is checked, and lanes without a thread hold poison."""
     with metal.checking("checked"):
         outcome = _tried(case, recorder, seed, label)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from ...simulator.device.coverage_profile import CoverageProfile
 from ..releases.surface import installed_surface
 from ..releases.surface.overloads import Dispatch, Overload, Surface
-from ..releases.surface.profiles import profile
+from ..releases.surface.profiles import coverage_profile
 from .store import Run
 
 
@@ -18,7 +18,7 @@ def audited_surface(run: Run) -> Surface:
     """
     surface = installed_surface()
     chosen = run.settings.get("profile")
-    return surface if chosen is None else with_coverage(surface, profile(str(chosen)))
+    return surface if chosen is None else with_coverage(surface, coverage_profile(str(chosen)))
 
 
 def with_coverage(surface: Surface, coverage: CoverageProfile) -> Surface:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from ...simulator.fallback_recorders import FallbackRecorder
 from ..model.case import Case
 from ..model.verdicts import CaseVerdict, Outcome
-from .judge import Recorder, judge
+from .judge import judge
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class JudgedCase:
         return f"{self.outcome.verdict.value}: {self.outcome.message}"
 
 
-def judged(cases: Iterable[Case], recorder: Recorder, seed: int, label: str) -> Iterator[JudgedCase]:
+def judged(cases: Iterable[Case], recorder: FallbackRecorder, seed: int, label: str) -> Iterator[JudgedCase]:
     """Judge the cases one after the other, each when it is asked for.
 
     Args:

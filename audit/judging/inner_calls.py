@@ -24,13 +24,14 @@ from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...errors import one_line
+from ...simulator.fallback_recorders import FallbackRecorder
 from ..model.case import UNINITIALISED, Case, described, seed_generators
 from ..model.tensors_in import leaves, map_leaves
 from ..model.verdicts import AtFault, CaseVerdict, Outcome
 from .agreement import Comparison
 from .compare import Difference
 from .execution import Execution
-from .judge import DEVICE, Recorder, Trial, classify, reads_uninitialised_memory
+from .judge import DEVICE, Trial, classify, reads_uninitialised_memory
 from .randomness import draws
 from .reference import WideRuns
 from .transfer import Inputs, move
@@ -65,7 +66,7 @@ def worth_a_look(outcome: Outcome) -> bool:
 
 
 def fault_inside(
-    case: Case, recorder: Recorder, seed: int, label: str, note: Note = lambda overload, call: None
+    case: Case, recorder: FallbackRecorder, seed: int, label: str, note: Note = lambda overload, call: None
 ) -> AtFault | None:
     """The overload that is at fault for a case which came out wrong, or None where no call inside it is wrong.
 

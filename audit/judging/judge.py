@@ -6,17 +6,18 @@ import gc
 import re
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from statistics import median_low
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import torch
 from torch import Tensor
 
 from ...errors import one_line
+from ...simulator.fallback_recorders import FallbackRecorder
 from ..model.case import Case, seed_generators
 from ..model.tensors_in import leaves
 from ..model.verdicts import COMPARED_ERRORS, CaseVerdict, Outcome
@@ -61,13 +62,6 @@ REFUSED = re.compile(
 )
 
 
-class Recorder(Protocol):
-    """Collects the operators that fell back in a context; see `fallbacks`."""
-
-    def recording(self) -> AbstractContextManager[list[str]]:
-        """The context; its value is filled when it ends."""
-
-
 class DeviceError(Exception):
     """The device raised where the CPU returned: carries the verdict that this is."""
 
@@ -80,7 +74,7 @@ class DeviceError(Exception):
 
 def judge(
     case: Case,
-    recorder: Recorder,
+    recorder: FallbackRecorder,
     seed: int,
     label: str,
     witness: Witness | None = None,
@@ -115,7 +109,7 @@ class Trial:
     def __init__(
         self,
         case: Case,
-        recorder: Recorder,
+        recorder: FallbackRecorder,
         seed: int,
         label: str,
         witness: Witness | None = None,

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
 
+from ...simulator.opening import DeviceKind
+
 # Every dtype that a tensor on mps can have, by torch's names.
 DTYPES: tuple[str, ...] = (
     "float32",
@@ -44,14 +46,6 @@ class Shapes(str, Enum):
     STATIC = "static"
     DYNAMIC = "dynamic"
     BOTH = "both"
-
-
-class DeviceKind(str, Enum):
-    """Which mps device is audited: the real one where there is one, unless the simulated one is asked for."""
-
-    AUTO = "auto"
-    MPS = "mps"
-    SIMULATED = "simulated"
 
 
 MODES: tuple[str, ...] = ("fallback", "strict")

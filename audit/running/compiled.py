@@ -13,8 +13,8 @@ from ..model.selection import Settings, Shapes
 from ..model.verdicts import CaseVerdict, Outcome
 
 if TYPE_CHECKING:
+    from ...simulator.opening import MpsDevice
     from ..model.case import Case, CaseSource
-    from .device import AuditedDevice
 
 
 # What is compiled where the user names no source: calls as programs write them, and what their samples leave out.
@@ -33,7 +33,7 @@ def compiled_sources() -> dict[str, CaseSource]:
     return {SituationSource.name: SituationSource()}
 
 
-def require_compiler(device: AuditedDevice) -> None:
+def require_compiler(device: MpsDevice) -> None:
     """Raise CompilerMissingError where no compiler is there for generated Metal: every case would say the same."""
     from ...simulator.clang import installed
 
@@ -89,7 +89,7 @@ class ShownAlike:
 
 
 def judged_compiled(
-    device: AuditedDevice, key: GroupKey, position: int, case: Case, seed: int, on_device: Callable[[], None]
+    device: MpsDevice, key: GroupKey, position: int, case: Case, seed: int, on_device: Callable[[], None]
 ) -> CompiledOutcome:
     """The verdict on one case of a group, with what this device cannot tell taken out. Raises nothing."""
     from ...errors import one_line
@@ -104,8 +104,8 @@ def judged_compiled(
         message = f"not judged, {type(error).__name__}: {one_line(error)}"
         outcome = Outcome(CaseVerdict.REFERENCE_FAILED, "judge", message)
         return CompiledOutcome(CompiledVerdict.REFERENCE_FAILED, outcome, reason=message)
-    beyond = device.beyond_simulation(found.outcome)
-    if beyond:
-        outcome = Outcome(CaseVerdict.SKIPPED, found.outcome.stage, beyond)
-        return CompiledOutcome(CompiledVerdict.SKIPPED, outcome, reason=beyond)
+    limit = device.simulator_limit(found.outcome.message)
+    if limit and found.outcome.verdict is CaseVerdict.WRONG:
+        outcome = Outcome(CaseVerdict.SKIPPED, found.outcome.stage, limit)
+        return CompiledOutcome(CompiledVerdict.SKIPPED, outcome, reason=limit)
     return found

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from pebble import ProcessExpired
 
 from ...registry.found_wrong import FoundWrong
+from ...simulator.opening import DeviceKind
 from ..findings.store import Store
-from ..model.selection import DeviceKind, Settings
+from ..model.selection import Settings
 from ..model.verdicts import CaseVerdict, Grade
 from ..shipped.found_results import FoundResult
 from ..shipped.kernels import kernel_that_ran

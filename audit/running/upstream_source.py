@@ -10,7 +10,7 @@ from ...errors import MpsmithError
 from ..model.verdicts import Grade, Outcome
 
 if TYPE_CHECKING:
-    from .device import AuditedDevice
+    from ...simulator.opening import MpsDevice
 
 
 @dataclass
@@ -38,7 +38,7 @@ class UpstreamKernels:
         return Grade.UPSTREAM_SOURCE if launches() > self.launched_before and not outcome.fallbacks else None
 
 
-def put_upstream(folder: str, device: AuditedDevice) -> UpstreamKernels:
+def put_upstream(folder: str, device: MpsDevice) -> UpstreamKernels:
     """Load what `mpsmith upstream build` noted in a folder.
 
     Raises MpsmithError on a real device, where nothing was built there, and where a library cannot be loaded.

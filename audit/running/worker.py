@@ -47,6 +47,7 @@ from .upstream_source import UpstreamKernels, put_upstream
 from .worker_limits import end_with_parent, limit_memory
 
 if TYPE_CHECKING:
+    from ...simulator.opening import MpsDevice
     from ..cases.covering.pruning import Chosen
     from ..compiled.verdicts import CompiledOutcome
     from ..judging.execution import Execution
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
     from ..shipped.computing import Drained, GroupComputing
     from ..shipped.found_results import FoundResult
     from ..shipped.kernels import AuditedKernels
-    from .device import AuditedDevice
 
 # Making all samples of a group may take longer than running one of them.
 GENERATION_TIMEOUT_FACTOR = 5.0
@@ -132,7 +132,7 @@ class Replay:
 class _Worker:
     options: WorkerOptions
     sources: dict[str, CaseSource]
-    device: AuditedDevice
+    device: MpsDevice
     store: Store
     shipped: AuditedKernels | None
     upstream: UpstreamKernels | None
@@ -170,12 +170,14 @@ def _prepare(options: WorkerOptions) -> _Worker:
 
     import torch
 
+    from ...simulator.opening import open_device
     from ..cases.calls.references import register as register_references
     from ..cases.sources import case_sources
-    from .device import environment, open_device
+    from ..releases.surface.profiles import coverage_profile
+    from .environment import environment
 
     torch.set_num_threads(1)
-    device = open_device(options.settings.device, options.settings.profile)
+    device = open_device(options.settings.device, coverage_profile, options.settings.profile)
     shipped = _put_shipped(options, device)
     folder = options.settings.upstream
     upstream = put_upstream(folder, device) if folder else None
@@ -195,7 +197,7 @@ def _prepare(options: WorkerOptions) -> _Worker:
     return _Worker(options, sources, device, store, shipped, upstream, PendingRows(store), known)
 
 
-def _put_shipped(options: WorkerOptions, device: AuditedDevice) -> AuditedKernels | None:
+def _put_shipped(options: WorkerOptions, device: MpsDevice) -> AuditedKernels | None:
     """Let the simulated device compute with the kernels that a release ships, where the user asks for one."""
     release = options.settings.shipped
     if release is None:
@@ -208,7 +210,7 @@ def _put_shipped(options: WorkerOptions, device: AuditedDevice) -> AuditedKernel
     return put_under_device(shipped_library(release), release, options.scratch)
 
 
-def _refuse(release: str | None, device: AuditedDevice) -> None:
+def _refuse(release: str | None, device: MpsDevice) -> None:
     """Let the simulated device refuse what a release refuses on a Mac, that of its own coverage for None."""
     from ..releases.coverage.refusals import refuse_as, refuse_as_profile
 
@@ -220,7 +222,7 @@ def _refuse(release: str | None, device: AuditedDevice) -> None:
         refuse_as_profile(device.profile)
 
 
-def _arm(faults: tuple[str, ...], device: AuditedDevice) -> None:
+def _arm(faults: tuple[str, ...], device: MpsDevice) -> None:
     """Put the faults that a self-test asks for into the simulated device."""
     if not faults:
         return
@@ -258,7 +260,7 @@ def plan() -> AuditPlan:
 
 def audited_environment() -> dict[str, Any]:
     """What the results of this audit depend on, on this machine."""
-    from .device import environment
+    from .environment import environment
 
     worker = _started()
     settings = worker.options.settings
@@ -574,8 +576,8 @@ def _judged(worker: _Worker, case: Case, label: str, **observers: Any) -> Outcom
     except Exception as error:  # a flaw of the auditor costs one case, and is seen
         message = f"not judged, {type(error).__name__}: {one_line(error)}"
         outcome = Outcome(CaseVerdict.REFERENCE_FAILED, "judge", message)
-    beyond = worker.device.beyond_simulation(outcome)
-    return Outcome(CaseVerdict.SKIPPED, outcome.stage, beyond) if beyond else outcome
+    limit = worker.device.simulator_limit(outcome.message) if outcome.verdict is CaseVerdict.WRONG else ""
+    return Outcome(CaseVerdict.SKIPPED, outcome.stage, limit) if limit else outcome
 
 
 def _announce(marker: Marker, position: int, timeout: float, place: int = ON_CPU) -> None:

@@ -12,12 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...simulator.opening import DeviceKind
 from ..findings.audited_surface import audited_surface
 from ..findings.evidence import evidence_of
 from ..findings.explanations import explain
 from ..findings.faulty import at_fault
 from ..findings.store import Run, Store
-from ..model.selection import DeviceKind, Samples, Settings
+from ..model.selection import Samples, Settings
 from ..model.verdicts import CaseVerdict
 from ..running.runner import run_audit
 from .findings import SILENT, CaseName, FaultFinding, accusations, finding_of, line

@@ -57,21 +57,20 @@ def _check(class_names: Sequence[str] | None) -> None:
     import torch
 
     from ...simulator.device import kernel_plan
-    from ..model.selection import DeviceKind
+    from ...simulator.opening import DeviceKind, open_device
     from ..releases.coverage.refusals import refuse_as_profile
-    from ..releases.surface.profiles import profile
-    from ..running.device import open_device
+    from ..releases.surface.profiles import coverage_profile
     from .classes import chosen
     from .demonstration import BaseCalls
 
     torch.set_num_threads(1)
     if not _overloads:
-        device = open_device(DeviceKind.SIMULATED, None)
+        device = open_device(DeviceKind.SIMULATED, coverage_profile)
         if not device.simulated or device.profile is None:
             raise MpsmithError("the self-test needs the simulated device")
         # As audits do: what a release refuses is refused with a fault behind it too, and shows no fault.
         refuse_as_profile(device.profile)
-        _overloads.extend(sorted(f"aten::{name}" for name in kernel_plan.plan(profile(None)).native))
+        _overloads.extend(sorted(f"aten::{name}" for name in kernel_plan.plan(coverage_profile(None)).native))
         _calls = BaseCalls()
     chosen(class_names)
 

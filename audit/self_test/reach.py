@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...cache import cache_folder, fingerprint, fingerprint_of_code
+from ...simulator.opening import DeviceKind
 from ..cases.sources import case_sources
 from ..findings.attribution import is_named_after
 from ..findings.store import Store
 from ..model.group import GroupKey
-from ..model.selection import DeviceKind, Samples, Settings
+from ..model.selection import Samples, Settings
 from ..releases.surface.native_functions import installed_release
 from ..running.runner import run_audit
 from .planted import PlantedFault

@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 
 from ...registry.found_wrong import FoundWrong
+from ...simulator.fallback_recorders import FallbackRecorder
 from ...simulator.shipped.interposition import paused
 from ..cases.sources.known_wrong import made
-from ..judging.judge import Recorder, Trial, judge
+from ..judging.judge import Trial, judge
 from ..model.case import Case, described
 from ..model.launches import grade_of_case, kernels_in
 from ..model.verdicts import CaseVerdict, Grade, Outcome
@@ -23,7 +24,7 @@ from .standing import standing_of
 SEED = 0
 
 
-def result_of(found: FoundWrong, kernels: AuditedKernels, recorder: Recorder) -> FoundResult:
+def result_of(found: FoundWrong, kernels: AuditedKernels, recorder: FallbackRecorder) -> FoundResult:
     """Make the call of a finding with shipped kernels and look at what comes.
 
     Args:
@@ -61,7 +62,7 @@ def result_of(found: FoundWrong, kernels: AuditedKernels, recorder: Recorder) ->
     )
 
 
-def _judged(case: Case, recorder: Recorder, label: str, look: Callable[[Trial], None]) -> Outcome:
+def _judged(case: Case, recorder: FallbackRecorder, label: str, look: Callable[[Trial], None]) -> Outcome:
     return judge(case, recorder, SEED, label, on_executed=look)
 
 

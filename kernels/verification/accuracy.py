@@ -18,7 +18,8 @@ from ...audit.judging.reference import WideRuns
 from ...audit.judging.transfer import WIDER
 from ...audit.model.case import Case, seed_generators
 from ...audit.model.verdicts import CaseVerdict, Outcome
-from ...audit.running.device import device_of_this_process
+from ...audit.releases.surface.profiles import coverage_profile
+from ...simulator.opening import device_of_this_process
 from ..runtime import catalog
 from ..runtime.registration import use
 from .calls import KernelCall
@@ -69,7 +70,7 @@ def _measured(call: KernelCall, dtype: torch.dtype, counts: Callable[[Outcome], 
     cpus: list[float] = []
     for position, case in enumerate(call.cases(dtype)):
         label = f"{call.label}, {name} {position}"
-        trial = Trial(case, device_of_this_process().recorder, SEED, label)
+        trial = Trial(case, device_of_this_process(coverage_profile).recorder, SEED, label)
         outcome = trial.outcome()
         if not counts(outcome) or not outcome.verdict.executed:
             continue

@@ -200,14 +200,17 @@ def _first_failure(family: str) -> str:
     import torch
 
     from ...audit.judging.acceptance import judged
-    from ...audit.running.device import device_of_this_process
+    from ...audit.releases.surface.profiles import coverage_profile
+    from ...simulator.opening import device_of_this_process
     from .source import calls_of
     from .verify import SEED
 
     for dtype in (torch.float32, torch.float16, torch.int64, torch.int8):
         for call in calls_of(family):
             if dtype in call.dtypes:
-                for one in judged(call.cases(dtype), device_of_this_process().recorder, SEED, call.label):
+                for one in judged(
+                    call.cases(dtype), device_of_this_process(coverage_profile).recorder, SEED, call.label
+                ):
                     if one.refused:
                         return one.reason
     return ""
@@ -234,12 +237,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="where the table goes; else it is printed")
     options = parser.parse_args(arguments)
     os.environ["MPSMITH_KERNELS"] = "off"
-    from ...audit.model.selection import DeviceKind
-    from ...audit.running.device import open_device
+    from ...audit.releases.surface.profiles import coverage_profile
+    from ...simulator.opening import DeviceKind, open_device
     from ..runtime import catalog
     from ..runtime.registration import enable
 
-    open_device(DeviceKind.SIMULATED, None)
+    open_device(DeviceKind.SIMULATED, coverage_profile)
     families = options.families.split(",")
     enable(*(kernel.overload for family in families for kernel in catalog.family(family)))
     outcomes = []

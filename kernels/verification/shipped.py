@@ -148,11 +148,11 @@ def _open(release: str, scratch: Path) -> None:
     """The simulated device with the release's coverage and kernels, and none of ours, in this process."""
     os.environ["MPSMITH_KERNELS"] = "off"
     os.environ["PYTORCH_ENABLE_MPS_FALLBACK"] = "1"
-    from ...audit.model.selection import DeviceKind
+    from ...audit.releases.surface.profiles import coverage_profile
     from ...audit.releases.wheel.shipped import shipped_library
-    from ...audit.running.device import open_device
     from ...audit.shipped.computing import put_under_device
+    from ...simulator.opening import DeviceKind, open_device
 
-    if not open_device(DeviceKind.SIMULATED, release).simulated:
+    if not open_device(DeviceKind.SIMULATED, coverage_profile, release).simulated:
         raise MpsmithError("--shipped is for the simulated device; a Mac has kernels of its own")
     put_under_device(shipped_library(release), release, scratch)

@@ -14,7 +14,8 @@ import torch
 
 from ...audit.judging.fallbacks import NO_CPU_KERNEL, missing_operator
 from ...audit.model.tensors_in import leaves, map_leaves
-from ...audit.running.device import device_of_this_process
+from ...audit.releases.surface.profiles import coverage_profile
+from ...simulator.opening import device_of_this_process
 from ..runtime import catalog
 from ..runtime.registration import counting, use
 from .calls import KernelCall
@@ -72,7 +73,7 @@ def _fallen(call: KernelCall) -> tuple[tuple[str, ...], str]:
     inputs = next(call.inputs(call.dtypes[0]))
     torch.manual_seed(0)
     error = ""
-    with device_of_this_process().recorder.recording() as fallen:
+    with device_of_this_process(coverage_profile).recorder.recording() as fallen:
         try:
             _run(call.call, map_leaves(_on_mps, inputs), call.gradients)
         except NotImplementedError as refused:

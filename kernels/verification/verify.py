@@ -12,7 +12,8 @@ import torch
 from ...audit.cases.sources.layouts import LAYOUTS, Layout
 from ...audit.judging.acceptance import JudgedCase, judged
 from ...audit.model.case import Case, described
-from ...audit.running.device import device_of_this_process
+from ...audit.releases.surface.profiles import coverage_profile
+from ...simulator.opening import device_of_this_process
 from ..runtime import catalog
 from ..runtime.registration import counting, registered
 from .source import calls_of, cases_of, remembered_calls
@@ -104,7 +105,7 @@ def _one_thread() -> Iterator[None]:
 def _answers(cases: Iterable[Case], label: str, calls: Counter[str]) -> Iterator[tuple[JudgedCase, frozenset[str]]]:
     """Each case, judged, with the overloads that our kernels answered in it."""
     before = calls.copy()
-    for one in judged(cases, device_of_this_process().recorder, SEED, label):
+    for one in judged(cases, device_of_this_process(coverage_profile).recorder, SEED, label):
         yield one, frozenset(calls - before)
         before = calls.copy()
 

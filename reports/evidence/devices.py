@@ -43,7 +43,7 @@ class DeviceFamily:
 
     @classmethod
     def of_audit(cls, environment: Mapping[str, Any]) -> DeviceFamily:
-        """The kind of the device of an audit, by the environment that it recorded (`audit.running.device`)."""
+        """The kind of the device of an audit, by the environment that it recorded (`audit.running.environment`)."""
         torch = public_version(str(environment.get("torch", "unknown")))
         if environment.get("simulated"):
             return cls("simulated", "", public_version(str(environment.get("profile") or torch)), simulated=True)

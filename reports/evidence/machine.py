@@ -30,7 +30,7 @@ def answer(command: Sequence[str]) -> str:
 
 
 def machine_facts(environment: Mapping[str, Any], identity: PrivateNames, ask: Ask = answer) -> MachineFacts:
-    """The facts of this machine, beside what an audit recorded of its environment (`audit.running.device`)."""
+    """The facts of this machine, beside what an audit recorded of its environment (`audit.running.environment`)."""
     variables = {
         name: message_of(value, identity, LONGEST_MESSAGE)
         for name, value in sorted(os.environ.items())

@@ -14,11 +14,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...audit.model.selection import DeviceKind
 from ...errors import MpsmithError
 from ...kernels.runtime import catalog
 from ...kernels.runtime.registration import enable
 from ...simulator.metal import MetalRuntimeError, MetalValueError, SimulatedKernel
+from ...simulator.opening import DeviceKind
 from .binding_rules import binding_problems
 from .family_launches import NOTHING_TO_RUN_ON
 
@@ -45,10 +45,11 @@ class LaunchRecord:
 
 def main(family: str) -> int:
     """Run the family's calls; the process's exit status."""
-    from ...audit.running.device import open_device
+    from ...audit.releases.surface.profiles import coverage_profile
+    from ...simulator.opening import open_device
 
     try:
-        open_device(DeviceKind.SIMULATED, None)
+        open_device(DeviceKind.SIMULATED, coverage_profile)
     except MpsmithError as error:
         print(error, file=sys.stderr)
         return NOTHING_TO_RUN_ON

@@ -9,20 +9,20 @@ from pathlib import Path
 import torch
 
 from mpsmith.audit.findings.store import Store
-from mpsmith.audit.judging.fallbacks import WarningRecorder
-from mpsmith.audit.model.selection import DeviceKind
 from mpsmith.audit.releases.surface import check_against_dispatcher, installed_surface
-from mpsmith.audit.running.device import open_device
+from mpsmith.audit.releases.surface.profiles import coverage_profile
+from mpsmith.simulator.fallback_recorders import WarningRecorder
+from mpsmith.simulator.opening import DeviceKind, open_device
 
 
 def test_the_real_device_is_chosen_by_itself() -> None:
-    device = open_device(DeviceKind.AUTO, None)
+    device = open_device(DeviceKind.AUTO, coverage_profile)
     assert not device.simulated
     assert isinstance(device.recorder, WarningRecorder)
 
 
 def test_a_fallback_is_attributed_to_its_operator() -> None:
-    recorder = open_device(DeviceKind.MPS, None).recorder
+    recorder = open_device(DeviceKind.MPS, coverage_profile).recorder
     missing = next(
         overload for overload in installed_surface().overloads if overload.name == "aten::special_airy_ai.out"
     )

@@ -313,11 +313,11 @@ def _settle_hypothesis() -> None:
 
 def load_device() -> None:
     """The simulated device, as tests/simulated/conftest.py loads it: once, before the forks."""
-    from mpsmith.audit.releases.surface.profiles import profile
+    from mpsmith.audit.releases.surface.profiles import coverage_profile
     from mpsmith.simulator.device import loading
 
     os.environ.pop(loading.FALLBACK_VARIABLE, None)
-    loading.load(profile(None))
+    loading.load(coverage_profile(None))
 
 
 if __name__ == "__main__":

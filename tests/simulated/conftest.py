@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from mpsmith.audit.releases.surface.profiles import profile
+from mpsmith.audit.releases.surface.profiles import coverage_profile
 from mpsmith.simulator import metal
 from mpsmith.simulator.device import faults
 from mpsmith.simulator.device import loading as device
@@ -22,7 +22,7 @@ FreshPython = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture(scope="session", autouse=True)
 def simulated_device() -> CoverageProfile:
     """The simulated device with the coverage of the installed torch, missing operators refused."""
-    installed = profile(None)
+    installed = coverage_profile(None)
     os.environ.pop(device.FALLBACK_VARIABLE, None)
     device.load(installed)
     return installed

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from mpsmith.audit.judging.fallbacks import CounterRecorder
 from mpsmith.audit.judging.judge import judge
 from mpsmith.audit.model.case import CaseSource, make_cases
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.selection import Samples
 from mpsmith.audit.model.verdicts import CaseVerdict
+from mpsmith.simulator.fallback_recorders import CounterRecorder
 
 from .faulty_kernels import Faulty, faulty_kernel
 

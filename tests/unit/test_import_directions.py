@@ -133,6 +133,8 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "objc",
         "upstream",
         "extensions",
+        "fallback_recorders",
+        "opening",
         "shipped",
     ),
 }

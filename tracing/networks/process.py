@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...audit.model import time_limit
-from ...audit.model.selection import DeviceKind
 from ...audit.running.death import at_risk, keep_words
 from ...audit.running.worker_limits import end_with_parent, limit_memory
 from ...errors import MpsmithError
+from ...simulator.opening import DeviceKind
 from .catalog import Network
 from .observation import Mode
 

@@ -12,10 +12,10 @@ from typing import Any
 
 from pebble import ProcessExpired, ProcessPool
 
-from ...audit.model.selection import DeviceKind
 from ...audit.running.death import death_of
 from ...audit.running.isolated import scratch_folder
 from ...audit.running.worker_processes import worker_processes
+from ...simulator.opening import DeviceKind
 from . import process
 from .answers import Answers
 from .catalog import Network

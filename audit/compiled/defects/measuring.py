@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
-from ...judging.judge import Recorder
+from ....simulator.fallback_recorders import FallbackRecorder
 from ...model.case import Case
 from ..judging import compiled_call
 from ..overlay import CannotLayOverError, generator_of, laid_over
@@ -56,7 +56,7 @@ class MeasuredRelease:
     cannot: str = ""
 
 
-def show(defect: Defect, recorder: Recorder) -> Shown:
+def show(defect: Defect, recorder: FallbackRecorder) -> Shown:
     """Run the program of a defect on the CPU and compiled on mps, with the code generator that is in place."""
     program, inputs = defect.program()
     case = Case(program, args=tuple(inputs))
@@ -64,7 +64,7 @@ def show(defect: Defect, recorder: Recorder) -> Shown:
 
 
 def measure(
-    release: str, installed: str, defects: Sequence[Defect], recorder: Recorder, say: Callable[[str], None]
+    release: str, installed: str, defects: Sequence[Defect], recorder: FallbackRecorder, say: Callable[[str], None]
 ) -> MeasuredRelease:
     """Run the programs with the code generator of a release.
 

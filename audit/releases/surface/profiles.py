@@ -13,7 +13,7 @@ from . import installed_surface, native_functions, surface_of
 from .overloads import Dispatch, Surface
 
 
-def profile(name: str | None) -> CoverageProfile:
+def coverage_profile(name: str | None) -> CoverageProfile:
     """The profile of the installed torch (None), of a known release (`2.0.1`), or of a file.
 
     A file is a native_functions.yaml, or a profile that `CoverageProfile.to_json` wrote. A known release needs no

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ....errors import MpsmithError
+from ....simulator.fallback_recorders import FallbackRecorder
 from ...compiled.judging import compiled_call
 from ...compiled.overlay import Generator, laid_over
-from ...judging.judge import Recorder
 from ...model.case import CaseSource, make_cases
 from ...model.group import GroupKey
 from ...model.selection import Samples
@@ -85,7 +85,7 @@ def with_fault(fault: GeneratorFault, folder: Path) -> Iterator[None]:
 
 
 def find(
-    fault: GeneratorFault, sources: Mapping[str, CaseSource], recorder: Recorder, folder: Path, most: int
+    fault: GeneratorFault, sources: Mapping[str, CaseSource], recorder: FallbackRecorder, folder: Path, most: int
 ) -> Found | None:
     """The first case that shows a fault and is right without it; None where none of the groups has one.
 

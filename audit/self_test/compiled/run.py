@@ -58,12 +58,13 @@ def _start() -> None:
 def _find(fault: GeneratorFault) -> Found | None:
     import torch
 
+    from ....simulator.opening import device_of_this_process
     from ...cases.sources import case_sources
     from ...compiled.situations import SituationSource
-    from ...running.device import device_of_this_process
+    from ...releases.surface.profiles import coverage_profile
 
     torch.set_num_threads(1)
-    device = device_of_this_process()
+    device = device_of_this_process(coverage_profile)
     if not device.simulated:
         raise MpsmithError("faults go into the code generator on the simulated device; this machine has a real one")
     sources = {**case_sources(()), SituationSource.name: SituationSource()}

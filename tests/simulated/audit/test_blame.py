@@ -14,7 +14,6 @@ from mpsmith.audit.cases.sources import case_sources
 from mpsmith.audit.findings.audited_surface import audited_surface
 from mpsmith.audit.findings.results import AuditSummary
 from mpsmith.audit.findings.summary import summarize
-from mpsmith.audit.judging.fallbacks import CounterRecorder
 from mpsmith.audit.judging.inner_calls import fault_inside, worth_a_look
 from mpsmith.audit.judging.judge import judge
 from mpsmith.audit.judging.witness import Witness
@@ -22,6 +21,7 @@ from mpsmith.audit.model.case import Case, described, make_cases
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.selection import Samples
 from mpsmith.audit.model.verdicts import AtFault, CaseVerdict
+from mpsmith.simulator.fallback_recorders import CounterRecorder
 from support.faulty_kernels import Faulty, faulty_kernel
 from support.stores import begun, new_store
 

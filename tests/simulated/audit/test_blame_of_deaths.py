@@ -7,9 +7,10 @@ from pathlib import Path
 from mpsmith.audit.findings.audited_surface import audited_surface
 from mpsmith.audit.findings.store import Store
 from mpsmith.audit.findings.summary import summarize
-from mpsmith.audit.model.selection import DeviceKind, Samples, Settings
+from mpsmith.audit.model.selection import Samples, Settings
 from mpsmith.audit.model.verdicts import AtFault, CaseVerdict
 from mpsmith.audit.running.runner import run_audit
+from mpsmith.simulator.opening import DeviceKind
 
 
 def test_an_abort_inside_a_composite(tmp_path: Path) -> None:

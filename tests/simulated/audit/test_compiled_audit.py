@@ -9,8 +9,9 @@ import pytest
 from mpsmith.audit.compiled.verdicts import Blame, CompiledVerdict
 from mpsmith.audit.findings.compiled_summary import summarize_compiled
 from mpsmith.audit.findings.store import Store
-from mpsmith.audit.model.selection import DeviceKind, Settings, Shapes
+from mpsmith.audit.model.selection import Settings, Shapes
 from mpsmith.audit.running.runner import run_audit
+from mpsmith.simulator.opening import DeviceKind
 
 
 def test_a_wrong_result_is_in_the_summary_with_its_metal(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ import torch
 
 from mpsmith.audit.compiled.judging import compiled_call
 from mpsmith.audit.compiled.verdicts import Blame, CompiledOutcome, CompiledVerdict
-from mpsmith.audit.judging.fallbacks import CounterRecorder
 from mpsmith.audit.model.case import Case
 from mpsmith.simulator import metal
+from mpsmith.simulator.fallback_recorders import CounterRecorder
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -9,7 +9,7 @@ import torch
 
 from mpsmith.audit.cases.calls.invocation import overload_of
 from mpsmith.audit.judging.transfer import move
-from mpsmith.audit.releases.surface.profiles import profile
+from mpsmith.audit.releases.surface.profiles import coverage_profile
 from mpsmith.audit.self_test.classes import FAULT_CLASSES, Scenario, chosen
 from mpsmith.audit.self_test.demonstration import BaseCalls, demonstrate
 from mpsmith.audit.self_test.generation import EVERYWHERE, class_of, generate
@@ -31,7 +31,7 @@ def calls() -> BaseCalls:
 
 @pytest.fixture(scope="module")
 def overloads() -> list[str]:
-    return sorted(f"aten::{name}" for name in kernel_plan.plan(profile(None)).native)
+    return sorted(f"aten::{name}" for name in kernel_plan.plan(coverage_profile(None)).native)
 
 
 def test_a_seed_gives_the_same_faults_and_another_seed_others(calls: BaseCalls, overloads: list[str]) -> None:

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from mpsmith.audit.judging.fallbacks import CounterRecorder
 from mpsmith.audit.judging.judge import Trial
 from mpsmith.audit.model.case import Case
 from mpsmith.audit.model.verdicts import CaseVerdict
+from mpsmith.simulator.fallback_recorders import CounterRecorder
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ from torch import Tensor
 
 from mpsmith.audit.cases.sources import case_sources
 from mpsmith.audit.judging.compare import FLUSHED
-from mpsmith.audit.judging.fallbacks import CounterRecorder
 from mpsmith.audit.judging.judge import judge
 from mpsmith.audit.model.case import make_cases
 from mpsmith.audit.model.selection import Samples
 from mpsmith.audit.model.verdicts import CaseVerdict
+from mpsmith.simulator.fallback_recorders import CounterRecorder
 from support.faulty_kernels import faulty_kernel
 
 Kernel = Callable[..., Any]

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from mpsmith.audit.cases.sources import case_sources
-from mpsmith.audit.judging.fallbacks import CounterRecorder
 from mpsmith.audit.judging.judge import judge
 from mpsmith.audit.model.case import make_cases
 from mpsmith.audit.model.selection import Samples
 from mpsmith.audit.model.verdicts import CaseVerdict
+from mpsmith.simulator.fallback_recorders import CounterRecorder
 from support.faulty_kernels import Faulty, faulty_kernel
 
 SOURCES = case_sources(())

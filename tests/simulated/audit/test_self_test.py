@@ -17,7 +17,6 @@ from mpsmith.audit.findings.store import StoredCase
 from mpsmith.audit.judging import agreement, compare, judge, witness
 from mpsmith.audit.judging.agreement import Comparison
 from mpsmith.audit.judging.compare import TOLERANCES, Agreement, Difference
-from mpsmith.audit.judging.fallbacks import CounterRecorder
 from mpsmith.audit.judging.judge import Trial
 from mpsmith.audit.judging.witness import Witness
 from mpsmith.audit.model.case import make_cases
@@ -27,6 +26,7 @@ from mpsmith.audit.releases.surface import installed_surface
 from mpsmith.audit.running.worker import freeze_once
 from mpsmith.audit.self_test import Asked, self_test
 from mpsmith.simulator.device.faults import Fault, inject
+from mpsmith.simulator.fallback_recorders import CounterRecorder
 
 pytestmark = pytest.mark.usefixtures("no_faults")
 

@@ -13,9 +13,9 @@ from ..conftest import FreshPython
 
 SAMPLE = """
 import collections, torch
-from mpsmith.audit.releases.surface.profiles import profile
+from mpsmith.audit.releases.surface.profiles import coverage_profile
 from mpsmith.simulator.device import loading as device
-device.load(profile("2.0.1"))
+device.load(coverage_profile("2.0.1"))
 torch.manual_seed(0)
 model = torch.nn.Sequential(
     torch.nn.Linear(8, 16), torch.nn.Softshrink(), torch.nn.Linear(16, 16), torch.nn.Softshrink(),
@@ -70,9 +70,9 @@ print(sum(calls.error for calls in device.counters().values()))
 def test_the_environment_decides_at_load(fresh_python: FreshPython, value: str | None, outcome: str) -> None:
     script = """
         import torch
-        from mpsmith.audit.releases.surface.profiles import profile
+        from mpsmith.audit.releases.surface.profiles import coverage_profile
         from mpsmith.simulator.device import loading as device
-        device.load(profile(None))
+        device.load(coverage_profile(None))
         x = torch.ones(2, device="mps")
         try:
             torch.heaviside(x, x)

@@ -16,12 +16,12 @@ from ..conftest import FreshPython
 INSTALLED = f"loaded {torch.__version__.split('+')[0]}"
 LOAD = """
 import torch
-from mpsmith.audit.releases.surface.profiles import profile
+from mpsmith.audit.releases.surface.profiles import coverage_profile
 from mpsmith.simulator.device import loading as device
 from mpsmith.simulator.errors import SimulatorError
 def load(release=None):
     try:
-        device.load(profile(release))
+        device.load(coverage_profile(release))
         print("loaded", device.loaded_profile().release)
     except SimulatorError as error:
         print(error)

@@ -13,9 +13,9 @@ from ..conftest import FreshPython
 
 LOADED_IN = """
 import torch
-from mpsmith.audit.releases.surface.profiles import profile
+from mpsmith.audit.releases.surface.profiles import coverage_profile
 from mpsmith.simulator.device import loading as device
-device.load(profile(None))
+device.load(coverage_profile(None))
 print(int(torch.empty(2**20, device="mps").isnan().sum()))
 """
 

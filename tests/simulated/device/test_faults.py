@@ -12,9 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from mpsmith.audit.judging.fallbacks import CounterRecorder
 from mpsmith.audit.model.selection import Settings
-from mpsmith.audit.running.device import AuditedDevice
 from mpsmith.audit.running.worker import _arm
 from mpsmith.errors import MpsmithError
 from mpsmith.simulator.device import loading as device
@@ -22,6 +20,8 @@ from mpsmith.simulator.device.faults import Fault, Term, clear, inject
 from mpsmith.simulator.device.faults.conditions import CONDITIONS
 from mpsmith.simulator.device.faults.corruptions import CORRUPTIONS
 from mpsmith.simulator.errors import SimulatorError
+from mpsmith.simulator.fallback_recorders import CounterRecorder
+from mpsmith.simulator.opening import MpsDevice
 
 pytestmark = pytest.mark.usefixtures("no_faults")
 
@@ -352,10 +352,10 @@ def test_a_fallback_that_nobody_counts(x: Tensor) -> None:
 def test_what_ends_the_process(corruption: str, signal: int, fresh_python) -> None:
     script = f"""
         import signal, torch
-        from mpsmith.audit.releases.surface.profiles import profile
+        from mpsmith.audit.releases.surface.profiles import coverage_profile
         from mpsmith.simulator.device import loading as device
         from mpsmith.simulator.device.faults import Fault, inject
-        device.load(profile(None))
+        device.load(coverage_profile(None))
         inject(Fault.parse("aten::exp: {corruption}"))
         signal.setitimer(signal.ITIMER_REAL, 2)
         torch.exp(torch.ones(3, device="mps"))
@@ -459,7 +459,7 @@ def test_bad_text_is_refused(text: str, complaint: str) -> None:
 
 
 def test_a_real_device_gets_no_faults() -> None:
-    real = AuditedDevice(simulated=False, profile=None, recorder=CounterRecorder())
+    real = MpsDevice(simulated=False, profile=None, recorder=CounterRecorder())
     with pytest.raises(MpsmithError, match="simulated device only"):
         _arm(("aten::exp: leaks",), real)
     _arm((), real)

@@ -202,10 +202,10 @@ def test_inductor_is_loaded_and_changed_by_the_first_compilation(fresh_python: F
         """
         import sys
         import torch
-        from mpsmith.audit.releases.surface.profiles import profile
+        from mpsmith.audit.releases.surface.profiles import coverage_profile
         from mpsmith.simulator import metal
         from mpsmith.simulator.device import loading as device
-        device.load(profile(None))
+        device.load(coverage_profile(None))
         metal.install()
         import mpsmith.kernels
         assert "torch._inductor.lowering" not in sys.modules

@@ -10,11 +10,11 @@ import torch
 from mpsmith import kernels
 from mpsmith.audit.cases.sources.layouts import padded_rows, stepped
 from mpsmith.audit.judging.acceptance import judged
-from mpsmith.audit.judging.fallbacks import CounterRecorder
 from mpsmith.kernels.runtime import catalog
 from mpsmith.kernels.verification.source import calls_of, cases_of
 from mpsmith.kernels.verification.verify import verify
 from mpsmith.simulator import metal
+from mpsmith.simulator.fallback_recorders import CounterRecorder
 
 # Native in the installed torch: test_kernels_old_profile.py runs them with the coverage of torch 2.0.1.
 NATIVE = ("shrink",)

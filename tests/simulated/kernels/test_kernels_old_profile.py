@@ -11,11 +11,11 @@ SEQUENTIAL = """
     import json, sys
     from pathlib import Path
     import torch
-    from mpsmith.audit.releases.surface.profiles import profile
+    from mpsmith.audit.releases.surface.profiles import coverage_profile
     from mpsmith.simulator import metal
     from mpsmith.simulator.device import loading as device
 
-    device.load(profile("2.0.1"))
+    device.load(coverage_profile("2.0.1"))
     metal.install()
     device.set_fallback_enabled(True)
 
@@ -67,10 +67,10 @@ def test_one_import_ends_the_fallbacks_of_a_model(fresh_python: FreshPython, tmp
 def test_the_environment_chooses(fresh_python: FreshPython, tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text(REGISTRY)
     script = """
-        from mpsmith.audit.releases.surface.profiles import profile
+        from mpsmith.audit.releases.surface.profiles import coverage_profile
         from mpsmith.simulator import metal
         from mpsmith.simulator.device import loading as device
-        device.load(profile("2.0.1"))
+        device.load(coverage_profile("2.0.1"))
         metal.install()
         import mpsmith.kernels as kernels
         print(*kernels.registered())
@@ -88,10 +88,10 @@ def test_the_environment_chooses(fresh_python: FreshPython, tmp_path: Path) -> N
 
 def test_kernels_that_newer_releases_have_natively(fresh_python: FreshPython) -> None:
     done = fresh_python("""
-        from mpsmith.audit.releases.surface.profiles import profile
+        from mpsmith.audit.releases.surface.profiles import coverage_profile
         from mpsmith.simulator import metal
         from mpsmith.simulator.device import loading as device
-        device.load(profile("1.12.1"))
+        device.load(coverage_profile("1.12.1"))
         metal.install()
         import mpsmith.kernels as kernels
         from mpsmith.audit.cases.sources.layouts import stepped

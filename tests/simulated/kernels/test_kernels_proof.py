@@ -11,7 +11,6 @@ import torch
 
 from mpsmith import kernels
 from mpsmith.audit.judging.acceptance import JudgedCase, judged
-from mpsmith.audit.judging.fallbacks import CounterRecorder
 from mpsmith.audit.model.case import Case
 from mpsmith.audit.model.verdicts import CaseVerdict
 from mpsmith.kernels.adaptive_max_pool3d import adaptive_max_pool3d
@@ -21,6 +20,7 @@ from mpsmith.kernels.runtime.registration import counting
 from mpsmith.kernels.verification import verify as verification
 from mpsmith.kernels.verification.calls import KernelCall
 from mpsmith.kernels.verification.verify import FamilyResult, verify
+from mpsmith.simulator.fallback_recorders import CounterRecorder
 
 pytestmark = pytest.mark.usefixtures("nothing_registered")
 

@@ -17,9 +17,9 @@ DOCUMENT = Path(__file__).parents[3] / "docs" / "softshrink.md"
 
 SETTING = """
 import json, sys, warnings
-from mpsmith.audit.releases.surface.profiles import profile
+from mpsmith.audit.releases.surface.profiles import coverage_profile
 from mpsmith.simulator.device import loading as device
-device.load(profile("2.0.1"))
+device.load(coverage_profile("2.0.1"))
 device.set_fallback_enabled(True)
 warnings.simplefilter("ignore")
 import torch

@@ -176,10 +176,10 @@ def test_a_dtype_without_a_kernel_is_declined(shipped: Shipped) -> None:
 FOREIGN = """
 import sys
 import torch
-from mpsmith.audit.releases.surface.profiles import profile
+from mpsmith.audit.releases.surface.profiles import coverage_profile
 from mpsmith.simulator.device import loading as device
 
-device.load(profile("2.15.0"))
+device.load(coverage_profile("2.15.0"))
 from support.shipped_kernels import assert_near, normal, shipped_kernels
 
 x = normal(torch.float32, scale=100.0)((4, 6, 8))

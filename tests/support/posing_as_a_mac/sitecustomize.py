@@ -51,12 +51,12 @@ def torch_of_a_mac(backend: Any) -> None:
 
     @cache
     def opened() -> bool:
-        from mpsmith.audit.releases.surface.profiles import profile
+        from mpsmith.audit.releases.surface.profiles import coverage_profile
         from mpsmith.simulator import extensions, metal
         from mpsmith.simulator.device import loading
 
         backend.is_available = lambda: True  # asked for again while the device is being loaded
-        loading.load(profile(None))
+        loading.load(coverage_profile(None))
         metal.install()
         extensions.install()
         return True
@@ -79,16 +79,25 @@ def torch_of_a_mac(backend: Any) -> None:
     c_module._mps_profilerStopTrace = lambda: None
 
 
-def device_of_a_mac(device: Any) -> None:
-    """Opens what torch says is there, and tells of a build that Macs have."""
-    environment = device.environment
+def device_of_a_mac(opening: Any) -> None:
+    """Opens the device that torch reports."""
 
-    def environment_of_a_mac(opened: Any) -> dict[str, Any]:
+    @cache
+    def device_of_this_process(find_profile: Any) -> Any:
+        return opening.open_device(opening.DeviceKind.AUTO, find_profile)
+
+    opening.device_of_this_process = device_of_this_process
+
+
+def environment_of_a_mac(module: Any) -> None:
+    """Reports a build of torch that Macs have."""
+    environment = module.environment
+
+    def on_a_mac(opened: Any) -> dict[str, Any]:
         found: dict[str, Any] = environment(opened)
         return found | {"torch": found["torch"].split("+")[0]}
 
-    device.device_of_this_process = cache(lambda: device.open_device(device.DeviceKind.AUTO, None))
-    device.environment = environment_of_a_mac
+    module.environment = on_a_mac
 
 
 def machine_of_a_mac(machine: Any) -> None:
@@ -111,7 +120,8 @@ sys.meta_path.insert(
     AfterImport(
         {
             "torch.backends.mps": torch_of_a_mac,
-            "mpsmith.audit.running.device": device_of_a_mac,
+            "mpsmith.simulator.opening": device_of_a_mac,
+            "mpsmith.audit.running.environment": environment_of_a_mac,
             "mpsmith.reports.evidence.machine": machine_of_a_mac,
             "mpsmith.reports.evidence.kernel_runs": short_timings,
         }

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from mpsmith.audit.model.selection import DeviceKind, Samples, Settings, Shapes
+from mpsmith.audit.model.selection import Samples, Settings, Shapes
 from mpsmith.cli.audit import audit
+from mpsmith.simulator.opening import DeviceKind
 
 
 def test_what_is_executed_unless_the_user_says_otherwise() -> None:

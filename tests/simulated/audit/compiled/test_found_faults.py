@@ -8,11 +8,11 @@ import pytest
 
 from mpsmith.audit.cases.sources.opinfo import OpInfoSource
 from mpsmith.audit.compiled.situations import SituationSource
-from mpsmith.audit.judging.fallbacks import CounterRecorder
 from mpsmith.audit.self_test.compiled.faults import GeneratorFault, find
 from mpsmith.audit.self_test.compiled.table import FAULTS
 from mpsmith.errors import MpsmithError
 from mpsmith.simulator import metal
+from mpsmith.simulator.fallback_recorders import CounterRecorder
 
 BY_NAME = {fault.name: fault for fault in FAULTS}
 MOST_CASES = 12

@@ -27,7 +27,7 @@ OF_TORCH = [network for network in NETWORKS if not network.library]
 def opened(simulated_device: object, fallback_enabled: None) -> Iterator[Opened]:
     """The device, with no kernel of ours on it."""
     from mpsmith import kernels
-    from mpsmith.audit.model.selection import DeviceKind
+    from mpsmith.simulator.opening import DeviceKind
 
     with kernels.use():
         yield Opened.of(DeviceKind.AUTO, None)

@@ -6,9 +6,9 @@ import pytest
 
 from mpsmith.audit.judging import acceptance
 from mpsmith.audit.judging.acceptance import JudgedCase, judged
-from mpsmith.audit.judging.fallbacks import CounterRecorder
 from mpsmith.audit.model.case import Case
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
+from mpsmith.simulator.fallback_recorders import CounterRecorder
 
 CASE = Case(lambda: None)
 

@@ -12,10 +12,11 @@ import pytest
 import torch
 
 from mpsmith.audit.judging.execution import execute, gradients
-from mpsmith.audit.judging.fallbacks import CounterRecorder, WarningRecorder, missing_operator
+from mpsmith.audit.judging.fallbacks import missing_operator
 from mpsmith.audit.judging.witness import Witness
 from mpsmith.audit.model.case import Case
 from mpsmith.simulator.device import loading as simulated_device
+from mpsmith.simulator.fallback_recorders import CounterRecorder, WarningRecorder
 
 
 def leaf(*shape: int) -> torch.Tensor:

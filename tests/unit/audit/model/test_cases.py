@@ -17,8 +17,9 @@ from mpsmith.audit.cases.sources import case_sources
 from mpsmith.audit.cases.sources.opinfo import OpInfoSource
 from mpsmith.audit.model.case import QUICK_CASES, Case, CaseSource, make_cases, select
 from mpsmith.audit.model.group import GroupKey
-from mpsmith.audit.model.selection import DTYPES, DeviceKind, Samples, Settings
+from mpsmith.audit.model.selection import DTYPES, Samples, Settings
 from mpsmith.errors import MpsmithError
+from mpsmith.simulator.opening import DeviceKind
 
 
 def key(operator: str, dtype: str = "float32", variant: str = "") -> GroupKey:

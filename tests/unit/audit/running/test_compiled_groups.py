@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from mpsmith.audit.compiled.verdicts import CompiledOutcome, CompiledVerdict
-from mpsmith.audit.judging.fallbacks import CounterRecorder
 from mpsmith.audit.model.case import Case
 from mpsmith.audit.model.group import COMPILED, DYNAMIC
 from mpsmith.audit.model.selection import Settings, Shapes
@@ -18,8 +17,9 @@ from mpsmith.audit.running.compiled import (
     require_compiler,
     with_own_sources,
 )
-from mpsmith.audit.running.device import AuditedDevice
 from mpsmith.simulator.clang import CompilerMissingError
+from mpsmith.simulator.fallback_recorders import CounterRecorder
+from mpsmith.simulator.opening import MpsDevice
 from support.stores import opinfo
 
 
@@ -48,8 +48,8 @@ def test_without_a_compiler_no_case_is_begun(monkeypatch: pytest.MonkeyPatch) ->
     """Each case would be refused, and none for a reason of its own."""
     monkeypatch.setattr("mpsmith.simulator.clang.compiler.locate", lambda: None)
     with pytest.raises(CompilerMissingError, match="pip install"):
-        require_compiler(AuditedDevice(simulated=True, profile="2.13.0", recorder=CounterRecorder()))
-    require_compiler(AuditedDevice(simulated=False, profile=None, recorder=CounterRecorder()))
+        require_compiler(MpsDevice(simulated=True, profile="2.13.0", recorder=CounterRecorder()))
+    require_compiler(MpsDevice(simulated=False, profile=None, recorder=CounterRecorder()))
 
 
 class TestShownAlike:

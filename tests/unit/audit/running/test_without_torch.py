@@ -8,8 +8,9 @@ import sys
 
 import pytest
 
-from mpsmith.audit.judging.fallbacks import CounterRecorder
-from mpsmith.audit.running.device import AuditedDevice, environment
+from mpsmith.audit.running.environment import environment
+from mpsmith.simulator.fallback_recorders import CounterRecorder
+from mpsmith.simulator.opening import MpsDevice
 
 
 @pytest.mark.parametrize(
@@ -22,7 +23,7 @@ def test_torch_is_not_loaded_with_what_starts_workers(module: str) -> None:
 
 
 def test_what_a_worker_says_of_its_machine_brings_no_torch() -> None:
-    found = environment(AuditedDevice(True, "2.13.0", CounterRecorder()))
+    found = environment(MpsDevice(True, "2.13.0", CounterRecorder()))
     program = f"import pickle, sys; pickle.loads({pickle.dumps(found)!r}); print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

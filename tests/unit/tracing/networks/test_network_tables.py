@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.model.selection import DeviceKind
 from mpsmith.errors import MpsmithError
+from mpsmith.simulator.opening import DeviceKind
 from mpsmith.tracing.networks import json_form, markdown, tables, text
 from mpsmith.tracing.networks.answers import Answers
 from mpsmith.tracing.networks.catalog import NETWORKS, chosen, of_user

@@ -15,7 +15,7 @@ import pytest
 
 from mpsmith.audit.findings.group_rows import GroupRows
 from mpsmith.audit.findings.store import Run, Store
-from mpsmith.audit.model.selection import DeviceKind, Settings
+from mpsmith.audit.model.selection import Settings
 from mpsmith.audit.running.cluster import execution, fleet, messages
 from mpsmith.audit.running.cluster.assignments import STRIKES
 from mpsmith.audit.running.cluster.connection import Delivery, Inbox
@@ -25,6 +25,7 @@ from mpsmith.audit.running.cluster.fleet import Fleet
 from mpsmith.audit.running.cluster.messages import AuditOptions, Executed, Introduction, MakePlan, WorkerProblem
 from mpsmith.audit.running.cluster.session import Session
 from mpsmith.audit.running.runner import audit_into, run_audit
+from mpsmith.simulator.opening import DeviceKind
 from support.pretended_machines import PretendedExecution, contents, pretended_here
 
 SETTINGS = Settings(device=DeviceKind.SIMULATED)

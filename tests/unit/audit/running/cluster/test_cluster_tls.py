@@ -12,11 +12,12 @@ from pathlib import Path
 import dask.config
 import pytest
 
-from mpsmith.audit.model.selection import DeviceKind, Settings
+from mpsmith.audit.model.selection import Settings
 from mpsmith.audit.running.cluster.auditing import audit_on_cluster
 from mpsmith.audit.running.cluster.connection import Connection
 from mpsmith.audit.running.cluster.errors import ClusterError
 from mpsmith.audit.running.runner import run_audit
+from mpsmith.simulator.opening import DeviceKind
 from support.dask_processes import DaskProcesses, Encryption
 from support.pretended_machines import contents, pretended_here
 

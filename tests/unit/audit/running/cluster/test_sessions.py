@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.model.selection import DeviceKind, Settings
+from mpsmith.audit.model.selection import Settings
 from mpsmith.audit.running.cluster import messages, tasks
 from mpsmith.audit.running.cluster.devices import device_of
 from mpsmith.audit.running.cluster.messages import (
@@ -27,6 +27,7 @@ from mpsmith.audit.running.cluster.messages import (
     WorkerProblem,
 )
 from mpsmith.audit.running.cluster.tasks import _Sessions
+from mpsmith.simulator.opening import DeviceKind
 from support.pretended_machines import FOLDER
 from support.stores import opinfo
 
