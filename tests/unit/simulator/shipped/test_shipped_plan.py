@@ -1,4 +1,4 @@
-"""The words between conventions and what runs them: tables, grids, memory that is poisoned or put back."""
+"""Planners: the table of overloads, grids, declined calls, and memory that is poisoned or restored."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Sequence
 import pytest
 import torch
 
+from mpsmith.simulator.air.signature import KernelSignature
 from mpsmith.simulator.shipped.call import Call
 from mpsmith.simulator.shipped.conventions import PLANNERS, join
+from mpsmith.simulator.shipped.conventions.composition import inner
 from mpsmith.simulator.shipped.conventions.names import functional_inplace_out
-from mpsmith.simulator.shipped.plan import Declined, ReleaseKernels, Step, in_line, in_plane, required
+from mpsmith.simulator.shipped.plan import BlitCopy, Declined, ReleaseKernels, Step, in_line, in_plane, required
 from mpsmith.simulator.shipped.written import POISON, keep, poison
 
 
@@ -20,7 +22,7 @@ class NoKernels:
     def __contains__(self, name: object) -> bool:
         return False
 
-    def signature(self, name: str) -> None:
+    def signature(self, name: str, /) -> KernelSignature:
         raise AssertionError(name)
 
 
@@ -28,13 +30,13 @@ def no_plan(call: Call, kernels: ReleaseKernels) -> Sequence[Step]:
     return []
 
 
-def test_an_overload_has_one_planner() -> None:
+def test_rejects_two_planners_for_an_overload() -> None:
     assert join([{"exp": no_plan}, {"sin": no_plan}]) == {"exp": no_plan, "sin": no_plan}
     with pytest.raises(ValueError, match="two conventions plan exp"):
         join([{"exp": no_plan}, {"exp": no_plan}])
 
 
-def test_every_planned_overload_is_one_of_torch() -> None:
+def test_planned_overloads_exist_in_torch() -> None:
     known = {name.removeprefix("aten::") for name in torch._C._dispatch_get_all_op_names()}
     assert sorted(PLANNERS.keys() - known) == []
 
@@ -42,6 +44,23 @@ def test_every_planned_overload_is_one_of_torch() -> None:
 def test_a_kernel_that_the_release_lacks_is_declined_by_name() -> None:
     with pytest.raises(Declined, match="no kernel exp_dense_float_float"):
         required(NoKernels(), "exp_dense_float_float")
+
+
+def test_an_inner_call_without_a_planner_is_declined_by_name() -> None:
+    with pytest.raises(Declined, match="built from linalg_svd"):
+        inner(NoKernels(), "linalg_svd", torch.zeros(1))
+
+
+@pytest.mark.parametrize("overload", ["dot", "mse_loss", "_prelu_kernel"])
+def test_an_operator_of_mpsgraph_is_declined(overload: str) -> None:
+    with pytest.raises(Declined, match="MPSGraph"):
+        PLANNERS[overload](Call(overload, {"self": torch.zeros(3)}, (torch.zeros(()),)), NoKernels())
+
+
+def test_a_composed_operator_plans_its_inner_calls() -> None:
+    x, result = torch.arange(8.0).view(2, 4), torch.zeros(2, 4)
+    steps = PLANNERS["roll"](Call("roll", {"self": x, "shifts": [3], "dims": []}, (result,)), NoKernels())
+    assert [step.source.tolist() for step in steps if isinstance(step, BlitCopy)] == [[5, 6, 7], [0, 1, 2, 3, 4]]
 
 
 def test_a_group_fits_the_grid_and_the_device() -> None:
