@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from .options import AsJson
-from .printing import counted, print_json, say
+from .printing import counted, print_json
 
 app = typer.Typer(
     name="shader",
@@ -113,96 +113,6 @@ def run(
         print(preview(index, value))
     for path, _ in outputs:
         print(f"wrote {path}")
-
-
-@app.command()
-def corpus(
-    project: Annotated[
-        list[str] | None, typer.Argument(metavar="[PROJECT]...", help="Only these projects.", show_default=False)
-    ] = None,
-    tree: Annotated[
-        list[str] | None,
-        typer.Option("--tree", metavar="PROJECT=FOLDER", help="A checkout of a project that no index has."),
-    ] = None,
-    fetch: Annotated[bool, typer.Option(help="Download what a package index has.")] = True,
-    output: Annotated[Path | None, typer.Option(help="Write the page of the documentation.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Compile the Metal of public projects and print which files are accepted; exit with 1 if one is refused."""
-    from ..simulator.corpus.compiling import CompiledFile, compile_project
-    from ..simulator.corpus.fetching import tree_of
-    from ..simulator.corpus.page import page, table
-    from ..simulator.corpus.projects import chosen, parse_trees
-
-    trees = parse_trees(tree or [])
-    results: list[CompiledFile] = []
-    missing = []
-    for one in chosen(project or []):
-        folder = trees.get(one.name) or tree_of(one, fetch)
-        if folder is None:
-            missing.append(one)
-            say(f"{one.name}: not here; check out {one.git} at {one.commit} and give --tree {one.name}=FOLDER")
-            continue
-        say(f"{one.name} {one.version}: compiling")
-        results += compile_project(one, folder)
-    if as_json:
-        print_json([asdict(result) for result in results])
-    else:
-        print(table(results))
-    if output:
-        output.write_text(page(results, missing), encoding="utf-8")
-    if any(result.standing == "refused" for result in results):
-        raise typer.Exit(1)
-
-
-@app.command(name="corpus-kernels")
-def corpus_kernels(
-    project: Annotated[
-        list[str] | None, typer.Argument(metavar="[PROJECT]...", help="Only these projects.", show_default=False)
-    ] = None,
-    tree: Annotated[
-        list[str] | None,
-        typer.Option("--tree", metavar="PROJECT=FOLDER", help="A checkout of a project that no index has."),
-    ] = None,
-    fetch: Annotated[bool, typer.Option(help="Download what a package index has.")] = True,
-    each: Annotated[int, typer.Option(min=0, help="Kernels to run of each recipe; 0 for all.")] = 8,
-    checked: Annotated[int, typer.Option(min=0, help="How many of these to run in checked as well.")] = 1,
-    output: Annotated[Path | None, typer.Option(help="Write the page of the documentation.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Run kernels of public projects and compare them with references; exit with 1 if one disagrees or is stopped."""
-    from ..simulator.corpus.executing import KernelRun, execute_project
-    from ..simulator.corpus.fetching import tree_of
-    from ..simulator.corpus.kernels_page import page, table
-    from ..simulator.corpus.projects import chosen, parse_trees
-    from ..simulator.corpus.recipes import RECIPES
-
-    trees = parse_trees(tree or [])
-    with_recipes = {recipe.project for recipe in RECIPES}
-    runs: list[KernelRun] = []
-    missing = []
-    for one in chosen(project or []):
-        if one.name not in with_recipes:
-            continue
-        folder = trees.get(one.name) or tree_of(one, fetch)
-        if folder is None:
-            missing.append(one)
-            say(f"{one.name}: not here; check out {one.git} at {one.commit} and give --tree {one.name}=FOLDER")
-            continue
-        say(f"{one.name} {one.version}: running")
-        own = list(execute_project(one, folder, each, checked, RECIPES))
-        unused = {recipe.name for recipe in RECIPES if recipe.project == one.name} - {run.recipe for run in own}
-        if unused:
-            say(f"{one.name}: no kernel for {', '.join(sorted(unused))}")
-        runs += own
-    if as_json:
-        print_json([asdict(run) for run in runs])
-    else:
-        print(table(runs))
-    if output:
-        output.write_text(page(runs, missing), encoding="utf-8")
-    if any(run.outcome in ("disagrees", "stopped") for run in runs):
-        raise typer.Exit(1)
 
 
 def _read(file: Path) -> str:

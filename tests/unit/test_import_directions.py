@@ -126,7 +126,6 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "apple",
         "clang",
         "metal",
-        "corpus",
         "air",
         "nvidia",
         "device",

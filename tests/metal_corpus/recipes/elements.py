@@ -1,4 +1,4 @@
-"""Types of elements by the names that projects give them, and numbers of them."""
+"""Element types by the names that projects use, and inputs of these types."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 
 @dataclass(frozen=True)
 class Element:
-    """A type of elements: unsigned integers are held as signed ones of that width, and never negative."""
+    """An element type. Unsigned integers are stored as signed ones of that width, and are never negative."""
 
     dtype: torch.dtype
     signed: bool = True
@@ -28,7 +28,7 @@ class Element:
 
     @property
     def cast(self) -> str:
-        """What `arg_casts` calls it for a number that is passed by value; "" where none is needed."""
+        """The name in `arg_casts` for a number passed by value; "" if it needs none."""
         return {torch.float16: "fp16", torch.bfloat16: "bf16"}.get(self.dtype, "")
 
 
@@ -51,17 +51,17 @@ _BY_NAME = {name: element for element, names in _NAMES.items() for name in names
 
 
 def element(name: str) -> Element:
-    """The type that projects call so."""
+    """The type with this name in a project."""
     return _BY_NAME[name]
 
 
 def pattern(*elements: str) -> str:
-    """A pattern for these names, the longest first."""
+    """A pattern that matches these names, the longest first."""
     return "|".join(sorted(elements, key=len, reverse=True))
 
 
 def numbers(shape: int | Sequence[int], of: Element, low: float = -4, high: float = 4, seed: int = 0) -> torch.Tensor:
-    """Numbers from `low` to `high`, the same each time: whole ones for integers, from 0 on where those are unsigned."""
+    """Reproducible numbers from `low` to `high`; unsigned integers start at 0."""
     size = (shape,) if isinstance(shape, int) else tuple(shape)
     generator = torch.Generator().manual_seed(seed)
     if of.dtype is torch.bool:
@@ -76,14 +76,14 @@ def numbers(shape: int | Sequence[int], of: Element, low: float = -4, high: floa
 
 
 def distinct(rows: int, columns: int, of: Element, seed: int = 0) -> torch.Tensor:
-    """Rows of different numbers, in no order."""
+    """Rows of distinct numbers in random order."""
     generator = torch.Generator().manual_seed(seed)
     order = torch.stack([torch.randperm(columns, generator=generator) for _ in range(rows)])
     return (order - (columns // 2 if of.signed else 0)).to(of.dtype)
 
 
 def blank(shape: int | Sequence[int], of: Element) -> torch.Tensor:
-    """Memory for a result, with what is no result in it: NaN, a large number, or a byte that is no truth value."""
+    """Memory for a result, filled with a value that no kernel writes: NaN, 101, or a byte that is not a bool."""
     size = (shape,) if isinstance(shape, int) else tuple(shape)
     if of.dtype is torch.bool:
         return torch.full(size, 101, dtype=torch.uint8).view(torch.bool)
@@ -95,6 +95,11 @@ def wide(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.is_complex():
         return tensor.to(torch.complex128)
     return tensor.double() if tensor.is_floating_point() else tensor.long()
+
+
+def exactly(result: torch.Tensor, of: Element) -> torch.Tensor:
+    """Integers wrapped to the width of this type; floats stay in float64."""
+    return result if of.is_float or of.dtype.is_complex else result.to(of.dtype)
 
 
 def longs(values: Sequence[int]) -> torch.Tensor:

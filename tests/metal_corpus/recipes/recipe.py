@@ -1,4 +1,4 @@
-"""What a recipe is: which kernels it calls, with which arguments, and what they must write."""
+"""Recipes: how to call a kernel, and the result that it must write."""
 
 from __future__ import annotations
 
@@ -8,23 +8,21 @@ from dataclasses import dataclass, field
 
 import torch
 
-from ...metal import Mode
-
 
 @dataclass(frozen=True)
 class RecipeCall:
-    """One launch and its result.
+    """A launch and its expected result.
 
     Attributes:
         arguments: argument i is buffer i, as `torch.mps.compile_shader` binds them.
-        expected: what the tensor at an index must hold afterwards: in float64, or exactly where it is no float.
-        threads: how many in all.
-        group: of a threadgroup; by default as many as torch takes.
+        expected: the expected tensor by argument index: in float64, or exact for integers and bools.
+        threads: the size of the grid.
+        group: the size of a threadgroup; by default torch's choice.
         casts: `arg_casts` by index.
         threadgroup_lengths: bytes of `[[threadgroup(n)]]` arguments.
-        roundings: how far a number may be away, in roundings of its own type.
-        least: smaller numbers may be as far away as this one.
-        reading: what stands in the memory at an index, where that is not its tensor's numbers.
+        roundings: the accepted difference, in roundings of the type.
+        least: smaller numbers have the tolerance of this one.
+        reading: how to decode the memory at an index, if it is not the tensor's numbers.
     """
 
     arguments: Sequence[object]
@@ -40,17 +38,16 @@ class RecipeCall:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How kernels whose names follow one pattern are called.
+    """How to call the kernels whose names match a pattern.
 
     Attributes:
         name: what they compute.
-        project: as the list of projects calls it.
-        file: of the project's files, the end of the path.
+        project: its name in the list of projects.
+        file: the end of the file's path.
         kernels: a pattern of whole names; its named groups are arguments of `call`.
-        call: makes the launch of one kernel.
+        call: makes the launch of a kernel.
         constants: values of function constants.
-        defect: what is wrong with these kernels, where that is known: their result is not what their name says.
-        defect_shows_in: the modes in which it shows.
+        defect: a known defect of these kernels: their result is wrong.
     """
 
     name: str
@@ -60,18 +57,17 @@ class Recipe:
     call: Callable[..., RecipeCall]
     constants: Mapping[int | str, bool | int | float] = field(default_factory=dict)
     defect: str = ""
-    defect_shows_in: tuple[Mode, ...] = ("fast", "checked")
+
+    def matches(self, kernel: str) -> bool:
+        """Whether this is a recipe for the kernel."""
+        return re.fullmatch(self.kernels, kernel) is not None
 
     def call_of(self, kernel: str) -> RecipeCall | None:
-        """The launch of the kernel of this name; None where the recipe is not for it."""
+        """The launch of this kernel; None if the recipe does not match it."""
         match = re.fullmatch(self.kernels, kernel)
         return self.call(**match.groupdict()) if match else None
 
-    def is_for(self, kernel: str) -> bool:
-        """Whether a kernel of this name is called this way."""
-        return re.fullmatch(self.kernels, kernel) is not None
-
 
 def ceil_div(count: int, by: int) -> int:
-    """How many pieces of `by` cover `count`."""
+    """`count` divided by `by`, rounded up."""
     return -(-count // by)

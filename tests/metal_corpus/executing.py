@@ -1,4 +1,4 @@
-"""Runs kernels of a project by their recipes, and compares what they wrote with the references."""
+"""Runs kernels of a project and compares their results with references."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import Literal
 
 import torch
 
-from ..metal import MetalRuntimeError, MetalSyntaxError, Mode, ShaderLibrary, checking
-from ..metal import compile as compile_metal
+from mpsmith.simulator.metal import MetalRuntimeError, MetalSyntaxError, Mode, ShaderLibrary, checking
+from mpsmith.simulator.metal import compile as compile_metal
+
 from .projects import Project
 from .recipes import Recipe, RecipeCall
 
@@ -21,19 +22,20 @@ Outcome = Literal["agrees", "disagrees", "their defect", "stopped"]
 
 @dataclass(frozen=True)
 class KernelRun:
-    """How a kernel fared in a mode: `reason` is empty where its result is the reference's.
+    """The result of a kernel in a mode.
 
     Attributes:
         recipe: what the kernel computes.
-        of: how many kernels of the project the recipe is for.
-        outcome: "their defect" is a result that is wrong for a reason that the recipe names; "stopped" is one that the
-            simulator refused.
+        matching: how many kernels of the file match the recipe.
+        outcome: "their defect" is a wrong result whose cause is known and in the project; "stopped" is an error of the
+            simulator.
+        reason: empty if the result agrees.
     """
 
     project: str
     file: str
     recipe: str
-    of: int
+    matching: int
     kernel: str
     mode: Mode
     outcome: Outcome
@@ -43,17 +45,17 @@ class KernelRun:
 def execute_project(
     project: Project, tree: Path, each: int, checked: int, recipes: Sequence[Recipe]
 ) -> Iterator[KernelRun]:
-    """A result for each kernel that was run, and one more for each that also ran in `checked`.
+    """A result for each kernel that ran, and one more for each that also ran in `checked`.
 
     Args:
-        project: whose kernels.
+        project: the project.
         tree: the folder with its files.
         each: how many kernels of a recipe to run, spread over their names; 0 for all.
         checked: how many of these to run in `checked`, too.
-        recipes: how kernels are called.
+        recipes: how to call kernels.
     """
     root = tree / project.root
-    met: set[str] = set()  # a kernel that several programs of a project include counts once
+    seen: set[str] = set()  # a kernel that several files include counts once
     for source in project.sources(tree):
         file = str(source.file.relative_to(root))
         for_file = [r for r in recipes if r.project == project.name and f"/{file}".endswith(f"/{r.file}")]
@@ -66,47 +68,36 @@ def execute_project(
                 constants=dict(constants),
             )
             for recipe in same:
-                known = sorted(kernel for kernel in dir(library) if recipe.is_for(kernel) and kernel not in met)
-                met.update(known)
-                yield from _of_recipe(recipe, library, known, project, file, each, checked)
-
-
-def _of_recipe(
-    recipe: Recipe,
-    library: ShaderLibrary,
-    known: Sequence[str],
-    project: Project,
-    file: str,
-    each: int,
-    checked: int,
-) -> Iterator[KernelRun]:
-    chosen = spread(known, each)
-    also_checked = set(spread(chosen, checked)) if checked else set()
-    for kernel in chosen:
-        modes: list[Mode] = ["fast", "checked"] if kernel in also_checked else ["fast"]
-        for mode in modes:
-            outcome, reason = run(recipe, library, kernel, mode)
-            yield KernelRun(project.name, file, recipe.name, len(known), kernel, mode, outcome, reason)
+                matching = sorted(k for k in dir(library) if recipe.matches(k) and k not in seen)
+                seen.update(matching)
+                selected = spread(matching, each)
+                in_checked = spread(selected, checked) if checked else []
+                runs: list[tuple[str, Mode]] = [(k, "fast") for k in selected] + [(k, "checked") for k in in_checked]
+                for kernel, mode in runs:
+                    outcome, reason = run(recipe, library, kernel, mode)
+                    yield KernelRun(project.name, file, recipe.name, len(matching), kernel, mode, outcome, reason)
 
 
 def spread(names: Sequence[str], count: int) -> list[str]:
-    """As many of the names, evenly; all of them for 0."""
+    """`count` names at even distances; all of them for 0."""
     if not count or count >= len(names):
         return list(names)
     return [names[i * len(names) // count] for i in range(count)]
 
 
 def run(recipe: Recipe, library: ShaderLibrary, kernel: str, mode: Mode) -> tuple[Outcome, str]:
-    """Calls one kernel; returns how it fared, and why."""
-    outcome, reason = _called(recipe, library, kernel, mode)
-    if not recipe.defect or mode not in recipe.defect_shows_in:
+    """Call a kernel; returns the outcome and its reason."""
+    outcome, reason = _call(recipe, library, kernel, mode)
+    if not recipe.defect:
         return outcome, reason
-    return ("their defect", f"{recipe.defect} ({reason})") if reason else ("disagrees", "its defect does not show")
+    return (
+        ("their defect", f"{recipe.defect} ({reason})") if reason else ("disagrees", "the known defect does not show")
+    )
 
 
-def _called(recipe: Recipe, library: ShaderLibrary, kernel: str, mode: Mode) -> tuple[Outcome, str]:
+def _call(recipe: Recipe, library: ShaderLibrary, kernel: str, mode: Mode) -> tuple[Outcome, str]:
     call = recipe.call_of(kernel)
-    assert call is not None, f"{recipe.name} is not for {kernel}"
+    assert call is not None, f"{recipe.name} does not match {kernel}"
     try:
         with checking(mode):
             getattr(library, kernel)(
@@ -117,18 +108,18 @@ def _called(recipe: Recipe, library: ShaderLibrary, kernel: str, mode: Mode) -> 
                 threadgroup_lengths=call.threadgroup_lengths,
             )
     except (MetalRuntimeError, MetalSyntaxError, ValueError) as error:
-        return "stopped", _without_places(str(error))
+        return "stopped", _without_folders(str(error))
     reason = "; ".join(filter(None, (_difference(call, index) for index in call.expected)))
     return ("disagrees", reason) if reason else ("agrees", "")
 
 
-def _without_places(message: str) -> str:
+def _without_folders(message: str) -> str:
     """The message without the folders of this machine."""
     return re.sub(r"(?:/?[\w.+-]+/)+([\w.-]+\.(?:metal|h)\b)", r"\1", " ".join(message.split()))
 
 
 def _difference(call: RecipeCall, index: int) -> str:
-    """What is wrong with the memory at this index, or nothing."""
+    """The difference at this argument index, or an empty string."""
     memory, expected = call.arguments[index], call.expected[index]
     assert isinstance(memory, torch.Tensor)
     actual = call.reading[index](memory) if index in call.reading else memory
@@ -137,14 +128,14 @@ def _difference(call: RecipeCall, index: int) -> str:
         if memory.dtype is torch.bool:  # as bytes: only 0 and 1 are truth values
             actual, expected = actual.view(torch.uint8), expected.view(torch.uint8)
         wrong = actual != expected
-        return _told(index, wrong, actual, expected) if wrong.any() else ""
+        return _describe(index, wrong, actual, expected) if wrong.any() else ""
     wide = actual.to(expected.dtype)
     limit = call.roundings * torch.finfo(memory.dtype).eps * expected.abs().clamp(min=call.least)
     close = ((wide - expected).abs() <= limit) | (wide == expected) | (wide.isnan() & expected.isnan())
-    return "" if close.all() else _told(index, ~close, wide, expected)
+    return "" if close.all() else _describe(index, ~close, wide, expected)
 
 
-def _told(index: int, wrong: torch.Tensor, actual: torch.Tensor, expected: torch.Tensor) -> str:
+def _describe(index: int, wrong: torch.Tensor, actual: torch.Tensor, expected: torch.Tensor) -> str:
     first = tuple(int(i[0]) for i in wrong.nonzero(as_tuple=True))
     where = f"[{', '.join(map(str, first))}]"
     return (

@@ -1,12 +1,11 @@
-"""How the kernels of PyTorch 2.6 are called."""
+"""Recipes for the Metal kernels of PyTorch 2.6."""
 
 from __future__ import annotations
 
 import torch
 from torch.nn import functional
 
-from .elements import blank, element, ints, longs, numbers, pattern, wide
-from .elementwise import BINARY, exactly, result_of
+from .elements import blank, element, exactly, ints, longs, numbers, pattern, wide
 from .recipe import Recipe, RecipeCall
 
 _FLOATS = ("float", "half", "bfloat")
@@ -27,10 +26,10 @@ def _offsets(count: int, *bytes_each: int) -> torch.Tensor:
 
 
 def _binary(operation: str, name: str) -> RecipeCall:
-    of, known = element(name), BINARY[operation]
+    of = element(name)
     result = of if of.is_float else element("float")
-    a, b = numbers(_COUNT, of, *known.first, seed=1), numbers(_COUNT, of, *known.second, seed=2)
-    expected = result_of(known.reference, a.double(), b.double())
+    a, b = numbers(_COUNT, of, -3, 3, seed=1), numbers(_COUNT, of, -3, 3, seed=2)
+    expected = getattr(torch, operation)(a.double(), b.double())
     offsets = _offsets(_COUNT, result.size, of.size, of.size)
     return RecipeCall([a, b, blank(_COUNT, result), offsets], {2: expected}, _COUNT)
 

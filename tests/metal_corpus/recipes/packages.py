@@ -1,4 +1,4 @@
-"""How the kernels of smaller projects are called: one family each."""
+"""Recipes for kernels of packages on PyPI."""
 
 from __future__ import annotations
 
@@ -7,80 +7,28 @@ import struct
 from collections.abc import Callable
 
 import torch
-from torch.nn import functional
 
-from .elements import blank, element, numbers, packed, pattern, wide
-from .elementwise import BINARY, UNARY, Unary, exactly
+from .elements import blank, element, exactly, numbers, packed, wide
 from .recipe import Recipe, RecipeCall, ceil_div
 
 _FLOAT, _HALF, _BYTE = element("float"), element("half"), element("u8")
-
-
-# ------------------------------------------------------------------------------------------ activations (Hugging Face)
-_TOKENS = 3
-_FATRELU = 0.5
-_ACTIVATIONS: dict[str, Unary] = {
-    **UNARY,
-    "gelu": Unary(functional.gelu, roundings=16),
-    "gelu_fast": UNARY["gelu"],
-    "gelu_new": UNARY["gelu"],
-    "gelu_tanh": UNARY["gelu"],
-    "fatrelu": Unary(lambda x: torch.where(x > _FATRELU, x, 0)),
-}
-
-
-def _activation(operation: str, name: str) -> RecipeCall:
-    of, known = element(name), _ACTIVATIONS[operation]
-    width = 24  # a float4 is read where a row begins
-    x = numbers((_TOKENS, width), of)
-    arguments = [blank(x.shape, of), x, width]
-    return RecipeCall(
-        arguments, {0: known.reference(wide(x))}, (ceil_div(width, 8), _TOKENS), roundings=known.roundings
-    )
-
-
-def _gated_activation(second: str | None, operation: str, name: str) -> RecipeCall:
-    of, known, width = element(name), _ACTIVATIONS[operation], 28
-    x = numbers((_TOKENS, 2 * width), of)
-    first, other = wide(x).chunk(2, -1)
-    expected = first * known.reference(other) if second else known.reference(first) * other
-    more = [_FATRELU] if operation == "fatrelu" else []
-    arguments = [blank((_TOKENS, width), of), x, width, *more]
-    return RecipeCall(arguments, {0: expected}, (ceil_div(width, 8), _TOKENS), roundings=2 * known.roundings)
-
-
-def _relu(name: str) -> RecipeCall:
-    of = element(name)
-    x = numbers(30, of)
-    return RecipeCall([x, blank(30, of)], {1: torch.relu(wide(x))}, 30)
-
-
-# ------------------------------------------------------------------------------------------ torchao
-def _bits_of(weights: torch.Tensor, bits: int) -> torch.Tensor:
-    """Whole numbers of so many bits, one behind the other in a stream of bytes, the lowest bit first."""
-    stream = (weights[..., None] >> torch.arange(bits)) & 1
-    eight = stream.reshape(weights.shape[0], -1, 8) << torch.arange(8)
-    return eight.sum(-1).to(torch.uint8)
-
-
-def _low_bit_matmul(bits: str, group: str, name: str) -> RecipeCall:
-    of, rows, inner, columns, width = element(name), 2, 256, 3, int(bits)
-    a = numbers((rows, inner), of, -1, 1)
-    weights = numbers((columns, inner), element("long"), 0, 2**width - 1, seed=1)
-    groups = inner // int(group)
-    scales, zeros = numbers((columns, groups), of, 0.02, 0.05, seed=2), numbers((columns, groups), of, -1, 1, seed=3)
-    each = weights * wide(scales).repeat_interleave(int(group), 1) + wide(zeros).repeat_interleave(int(group), 1)
-    arguments = [a, _bits_of(weights, width), scales, zeros, blank((rows, columns), of), [rows, inner, columns, 0]]
-    return RecipeCall(arguments, {4: wide(a) @ each.t()}, (columns, rows), casts={5: "int32"}, roundings=32)
 
 
 # ------------------------------------------------------------------------------------------ mccl
 _COUNT = 45  # five whole steps of eight, and what remains
 
 
+_OPERATIONS: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
+    "chunk": torch.add,
+    "min": torch.minimum,
+    "max": torch.maximum,
+    "product": torch.mul,
+}
+
+
 def _into(operation: str, name: str) -> RecipeCall:
     of = element(name)
-    operate = BINARY[{"min": "minimum", "max": "maximum", "product": "mul"}.get(operation, "add")].reference
+    operate = _OPERATIONS[operation]
     target, source = numbers(_COUNT, of, -3, 3), numbers(_COUNT, of, -3, 3, seed=1)
     expected = exactly(operate(wide(target), wide(source)), of)
     return RecipeCall([target, source, _COUNT, 1], {0: expected}, ceil_div(_COUNT, 8))
@@ -135,7 +83,7 @@ def _overlap_add() -> RecipeCall:
     return RecipeCall(arguments, {1: total, 2: times.clamp(min=1e-8)}, (_BATCH, _LENGTH, 1))
 
 
-def _normalised() -> RecipeCall:
+def _normalized() -> RecipeCall:
     total, times = numbers(_COUNT, _FLOAT), numbers(_COUNT, _FLOAT, 0.5, 3, seed=1)
     return RecipeCall([total, times, _COUNT], {0: wide(total) / wide(times)}, 48)
 
@@ -239,27 +187,7 @@ def _lookup(name: str) -> RecipeCall:
     return RecipeCall([content, table, blank(50, of), 50], {2: wide(table)[content.long()]}, 64, roundings=0)
 
 
-# ------------------------------------------------------------------------------------------ TinyChatEngine, evo2-metal
-def _matmul() -> RecipeCall:
-    rows, columns, inner = 5, 8, 32
-    a, b = numbers((rows, inner), _FLOAT, -1, 1), numbers((columns, inner), _FLOAT, -1, 1, seed=1)
-    sizes = packed(struct.pack("<4I", rows, columns, inner, 32))
-    return RecipeCall(
-        [a, b, blank((rows, columns), _FLOAT), sizes], {2: wide(a) @ wide(b).t()}, (columns, rows), roundings=32
-    )
-
-
-def _int4_matmul() -> RecipeCall:
-    rows, columns, inner, group = 5, 8, 64, 32
-    a, content = numbers((rows, inner), _FLOAT, -1, 1), numbers((columns, inner // 2), _BYTE, 0, 255, seed=1)
-    scales = numbers((columns, inner // group), _FLOAT, 0.1, 0.2, seed=2)
-    weights = torch.stack([content & 15, content >> 4], -1).flatten(1).long() - 8
-    each = weights * wide(scales).repeat_interleave(group, 1)
-    sizes = packed(struct.pack("<4I", rows, columns, inner, group))
-    arguments = [a, content, blank((rows, columns), _FLOAT), scales, sizes]
-    return RecipeCall(arguments, {2: wide(a) @ each.t()}, (columns, rows), roundings=32)
-
-
+# ------------------------------------------------------------------------------------------ evo2-metal
 def _attention() -> RecipeCall:
     length, width, rows, columns = 40, 32, 16, 16
     q, k, v = (numbers((length, width), _FLOAT, -1, 1, seed=seed) for seed in range(3))
@@ -276,32 +204,12 @@ def _attention() -> RecipeCall:
 _MCCL: tuple[tuple[str, str, Callable[..., RecipeCall]], ...] = (
     ("spectra", "stft_rfft_frame", _spectrum),
     ("overlap and add", "stft_overlap_add", _overlap_add),
-    ("normalise", "stft_normalize_ola", _normalised),
+    ("normalise", "stft_normalize_ola", _normalized),
 )
 _TYPES = r"(?P<name>f32|f16|bf16|i32|i64|u8)"
-_ACTIVATION_FILE = "activation.metal"
 _FP8_FILE = "fp8_matmul.metal"
 
 RECIPES: tuple[Recipe, ...] = (
-    Recipe(
-        *("activations", "kernels-community", _ACTIVATION_FILE),
-        r"(?P<operation>silu|gelu|gelu_tanh|gelu_new|gelu_fast|gelu_quick)_(?P<name>f32|f16)",
-        _activation,
-    ),
-    Recipe(
-        *("gated activations", "kernels-community", _ACTIVATION_FILE),
-        r"(?P<second>mul_and_)?(?P<operation>silu|gelu|gelu_tanh|fatrelu)(?(second)|_and_mul)_(?P<name>f32|f16)",
-        _gated_activation,
-    ),
-    Recipe("relu", "kernels-community", "relu.metal", r"relu_forward_kernel_(?P<name>float|half)", _relu),
-    *(
-        Recipe(
-            *("matmul of few bits", "torchao", f"int{bits}mm.metal"),
-            rf"int(?P<bits>[1567])pack_mm_(?P<group>\d+)_(?P<name>{pattern('float', 'half', 'bfloat')})",
-            _low_bit_matmul,
-        )
-        for bits in (5, 6, 7)
-    ),
     Recipe(
         *("into memory", "mccl", "shaders.metal"),
         rf"(?:accumulate|elementwise)_(?P<operation>chunk|min|max|product)_{_TYPES}",
@@ -349,7 +257,5 @@ RECIPES: tuple[Recipe, ...] = (
     Recipe("of pairs of float4", "fp4-fp8-for-torch-mps", _FP8_FILE, "fp4x2_to_half(?:_arithmetic)?_kernel", _of_pairs),
     Recipe("to pairs of float4", "fp4-fp8-for-torch-mps", _FP8_FILE, "float_to_fp4x2_kernel", _to_pairs),
     Recipe("table", "fp4-fp8-for-torch-mps", _FP8_FILE, "fp8_lut_to_(?P<name>half|float)_kernel", _lookup),
-    Recipe("matmul", "TinyChatEngine", "op.metal", "matmul", _matmul),
-    Recipe("int4 matmul", "TinyChatEngine", "op.metal", "matmulInt4", _int4_matmul),
     Recipe("attention", "evo2-metal", "flash_attention.metal", "flash_attention_forward", _attention),
 )
