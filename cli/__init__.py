@@ -34,7 +34,7 @@ from . import (
     trace,
     upstream,
 )
-from .ending import Audit, Commands
+from .ending import Commands
 
 app = typer.Typer(
     name="mpsmith",
@@ -44,7 +44,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(name="audit", cls=Audit)(audit.audit)
+app.command(name="audit")(audit.audit)
 app.command(name="replay")(replay.replay)
 app.command(name="self-test")(self_test.self_test)
 app.command(name="surface")(surface.surface)

@@ -1,4 +1,4 @@
-"""How every command ends where its output cannot be written, and what former options of `mpsmith audit` say."""
+"""How a command ends if its output cannot be written."""
 
 from __future__ import annotations
 
@@ -11,19 +11,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 
 from ..errors import MpsmithError
 
 # What a write to standard output fails with, without the name of a file.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-
-# Options of `mpsmith audit` that are commands of their own now.
-MOVED = {
-    "--replay": "mpsmith replay CASE",
-    "--script": "mpsmith replay CASE --script",
-    "--self-test": "mpsmith self-test",
-}
 
 
 class Commands(TyperGroup):
@@ -33,17 +26,6 @@ class Commands(TyperGroup):
         """Run the command that was asked for."""
         with written():
             return super().invoke(ctx)
-
-
-class Audit(TyperCommand):
-    """`mpsmith audit`, which says what has become of its former options."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """As every command; a former option is an error that names the command it has become."""
-        for argument in args:
-            if command := MOVED.get(argument.partition("=")[0]):
-                raise MpsmithError(f"{argument} is no option of `mpsmith audit` any more: run `{command}`")
-        return super().parse_args(ctx, args)
 
 
 @contextmanager

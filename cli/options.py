@@ -1,4 +1,4 @@
-"""The options that several commands share, and how their values are read. It imports no command."""
+"""Options that several commands share, and how their values are read. Imports no command."""
 
 from __future__ import annotations
 
@@ -8,11 +8,23 @@ from typing import Annotated
 
 import typer
 
+from ..audit.model.selection import Samples
 from ..errors import MpsmithError
+from ..simulator.opening import DeviceKind
 
 DEFAULT_STORE = Path("audit.sqlite")
 
+# The panels of `--help` that options of audits are shown in.
+CASES, DEVICE, EXECUTION = "Which cases", "On which device", "How they are executed"
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
 StorePath = Annotated[Path, typer.Option("--store", metavar="FILE", help="The results store, an SQLite file.")]
+
+Release = Annotated[
+    str | None,
+    typer.Option("--torch", metavar="RELEASE", help="A torch release such as 2.15.0; default: the installed one."),
+]
 
 RegistryFolder = Annotated[
     Path | None,
@@ -22,16 +34,6 @@ RegistryFolder = Annotated[
         envvar="MPSMITH_REGISTRY",
         help="The registry's folder, not the package's own.",
     ),
-]
-
-Release = Annotated[
-    str | None,
-    typer.Option("--torch", metavar="RELEASE", help="A release of torch, as 2.15.0; default: the installed one."),
-]
-
-Profile = Annotated[
-    str | None,
-    typer.Option(metavar="RELEASE", help="Simulated device: the coverage of this torch release, such as 2.0.1."),
 ]
 
 Operators = Annotated[
@@ -48,20 +50,49 @@ AuditedOperators = Annotated[
     typer.Option(
         "--ops",
         metavar="OP",
-        help="Only these operators. A name takes all overloads and forms of it, from every source; an overload such as "
-        "'pow.Tensor_Tensor' its own cases, as 'aten::pow.Tensor_Tensor' also those that may reach it; a pattern such "
+        rich_help_panel=CASES,
+        help="Only these operators. A name selects all its overloads and forms, from every source; an overload such as "
+        "'pow.Tensor_Tensor' its own cases, as 'aten::pow.Tensor_Tensor' also those that may call it; a pattern such "
         "as 'linalg*' what it matches. Repeated or joined by commas.",
     ),
 ]
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+SampleLevel = Annotated[
+    Samples | None,
+    typer.Option(
+        "--samples",
+        rich_help_panel=CASES,
+        help="How many cases of each operator and dtype.",
+        show_default="default; quick with --compile, and for evidence",
+    ),
+]
+
+Device = Annotated[
+    DeviceKind,
+    typer.Option(rich_help_panel=DEVICE, help="auto: the real mps device if there is one, else the simulated one."),
+]
+
+Profile = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RELEASE",
+        rich_help_panel=DEVICE,
+        help="Simulated device: the coverage of this torch release, such as 2.0.1.",
+    ),
+]
+
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        min=1, rich_help_panel=EXECUTION, help="Worker processes of this machine.", show_default="one per processor"
+    ),
+]
 
 
 def values_of(given: Sequence[str] | None, option: str) -> tuple[str, ...]:
-    """The values of a repeatable option, each of which may also hold several, separated by commas; () where not given.
+    """Split the values of a repeatable option at commas; () if the option was not given.
 
-    Raises MpsmithError where it was given without a value, as by an empty variable of a shell script: taken for "all",
-    that would do the most where the least was meant.
+    Raises MpsmithError for an empty value, such as an unset variable of a shell script: it would select everything.
     """
     if not given:
         return ()

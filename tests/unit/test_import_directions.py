@@ -40,6 +40,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "cli": (
         "ending",
         "options",
+        "audit_options",
         "printing",
         "coverage_text",
         "shipped_text",
@@ -48,7 +49,6 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "registry",
         "compiled",
         "report",
-        "audited_releases",
         "audit",
         "replay",
         "self_test",

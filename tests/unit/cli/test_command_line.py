@@ -74,13 +74,6 @@ def test_the_readme_names_every_command_and_no_other() -> None:
     assert named == {words[0] for words, _ in commands()}
 
 
-@pytest.mark.parametrize("option", ["--replay", "--replay=5", "--self-test", "--script"])
-def test_former_options_of_audit_name_their_command(option: str) -> None:
-    command = "mpsmith self-test" if option == "--self-test" else "mpsmith replay CASE"
-    with pytest.raises(MpsmithError, match=f"^{option} is no option of `mpsmith audit` any more: run `{command}"):
-        app(["audit", option])
-
-
 def mpsmith(*arguments: str, **keywords: Any) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "mpsmith", *arguments]
     return subprocess.run(

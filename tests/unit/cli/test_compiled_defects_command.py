@@ -34,20 +34,31 @@ def test_a_script_is_printed_whole_and_alone() -> None:
     compile(printed.stdout, "U2.py", "exec")
 
 
-@pytest.mark.parametrize("others", [[], ["--compile", "--codegen", "2.14.1"]])
-def test_a_release_itself_is_for_audits_under_torch_compile_without_an_overlay(others: list[str]) -> None:
-    refused = run(app, ["audit", "--release", "2.15.0", *others])
-    assert refused.exit_code == 2
-    assert "goes with --compile, and not with --codegen" in refused.output.replace("\n", " ")
-
-
 def test_a_folder_that_is_no_clone_is_refused_before_anything_runs(tmp_path: Path) -> None:
     refused = run(app, ["audit", "--compile", "--codegen", str(tmp_path)])
     assert isinstance(refused.exception, MpsmithError)
     assert "is no clone of pytorch's repository" in str(refused.exception)
 
 
-def test_a_code_generator_is_laid_over_for_audits_under_torch_compile_alone() -> None:
-    refused = run(app, ["audit", "--codegen", "2.15.0"])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--codegen", "2.15.0"], "needs --compile"),
+        (["--compile", "--with-kernels"], "cannot be combined with --with-kernels"),
+        (["--compile", "--shipped", "auto", "--upstream", "x"], "cannot be combined with --shipped, --upstream"),
+        (["--upstream", "x", "--cluster", "tcp://h:1"], "cannot be combined with --cluster"),
+        (["--with-kernels", "--resume"], "cannot be combined with --resume"),
+        (["--shipped", "2.13.0,2.15.0", "--sync"], "cannot be combined with --sync"),
+        (["--cluster", "tcp://h:1", "--workers", "2"], "cannot be combined with --workers"),
+    ],
+)
+def test_rejects_options_that_cannot_be_combined(options: list[str], message: str) -> None:
+    refused = run(app, ["audit", *options])
     assert refused.exit_code == 2
-    assert "goes with --compile alone" in refused.output.replace("\n", " ")
+    assert message in " ".join(refused.output.replace("│", " ").split())
+
+
+def test_rejects_an_unknown_value_of_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MPSMITH_SHAPES", "odd")
+    refused = run(app, ["audit", "--compile"])
+    assert str(refused.exception) == "MPSMITH_SHAPES=odd: give one of static, dynamic, both"

@@ -1,0 +1,212 @@
+"""The options of `mpsmith audit`, and the check of what can be combined."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+
+from ..audit.model.selection import Settings, Shapes, ShippedSamples
+from ..errors import MpsmithError
+from .options import CASES, DEVICE, EXECUTION
+
+_AFTERWARDS = "Afterwards"
+
+Dtypes = Annotated[
+    list[str] | None, typer.Option(rich_help_panel=CASES, help="Only these dtypes; repeated or joined by commas.")
+]
+Sources = Annotated[
+    list[str] | None,
+    typer.Option(
+        rich_help_panel=CASES,
+        help="Only cases from these sources, such as opinfo, layouts, forms; repeated or joined by commas.",
+    ),
+]
+Large = Annotated[
+    bool,
+    typer.Option(
+        "--large",
+        rich_help_panel=CASES,
+        help="Also tensors of more than 2^31 elements: 9 to 25 GiB of memory a case, skipped where there is less;"
+        " raise --memory-limit and lower --workers.",
+    ),
+]
+Seed = Annotated[
+    int,
+    typer.Option(
+        min=-(2**63),
+        max=2**63 - 1,
+        rich_help_panel=CASES,
+        help="Seed of the inputs: the same seed gives the same cases on every machine.",
+    ),
+]
+Imports = Annotated[
+    list[str] | None,
+    typer.Option("--import", rich_help_panel=CASES, help="A package to import in the workers; may be repeated."),
+]
+Shipped = Annotated[
+    str,
+    typer.Option(
+        metavar="RELEASE",
+        rich_help_panel=DEVICE,
+        help="Simulated device: compute with the Metal kernels in the macOS wheel of this torch release. Several, "
+        "joined by commas, are audited one after the other and compared. auto: those of the installed release, if they "
+        "are in the cache or can be fetched; none: the CPU computes.",
+    ),
+]
+Upstream = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        rich_help_panel=DEVICE,
+        help="Simulated device: compute with the kernels that `mpsmith upstream build` built into this folder.",
+    ),
+]
+WithKernels = Annotated[
+    bool,
+    typer.Option(
+        "--with-kernels",
+        rich_help_panel=EXECUTION,
+        help="Audit twice, without and with mpsmith.kernels, and compare.",
+    ),
+]
+Compile = Annotated[
+    bool,
+    typer.Option(
+        "--compile",
+        rich_help_panel=EXECUTION,
+        help="Run every call under torch.compile and record what Inductor generates; kept apart from the other audits "
+        "of the store, and shown by `mpsmith report --compiled`.",
+    ),
+]
+Codegen = Annotated[
+    str | None,
+    typer.Option(
+        rich_help_panel=EXECUTION,
+        metavar="RELEASE|FOLDER",
+        help="With --compile: use the code generator of this torch release, such as 2.15.0, or of a clone of PyTorch, "
+        "with the installed Inductor.",
+    ),
+]
+Resume = Annotated[
+    bool, typer.Option("--resume", rich_help_panel=EXECUTION, help="Continue the audit that was stopped.")
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        rich_help_panel=EXECUTION,
+        help="Execute on the workers of this Dask scheduler, such as tcp://host:8786 (docs/cluster.md).",
+    ),
+]
+Timeout = Annotated[
+    float,
+    typer.Option(
+        min=0.1,
+        rich_help_panel=EXECUTION,
+        help="Seconds of processor time that one case may take; five times as many on the wall clock.",
+    ),
+]
+MemoryLimit = Annotated[
+    float,
+    typer.Option(min=0, rich_help_panel=EXECUTION, help="GiB of data that a worker may hold, 0 for no limit (Linux)."),
+]
+Sync = Annotated[
+    bool, typer.Option("--sync", rich_help_panel=_AFTERWARDS, help="Update the registry's measured fields.")
+]
+Report = Annotated[
+    bool, typer.Option("--report", rich_help_panel=_AFTERWARDS, help="Write the reports under reports/published.")
+]
+
+MINIMUM_MEMORY_GIB = 1.0
+"""What a worker needs before its first case: torch, the test samples and what they import."""
+
+# What one option cannot be combined with. "--shipped A,B" is --shipped with several releases.
+_CONFLICTS = {
+    "--compile": ("--with-kernels", "--shipped", "--upstream"),
+    "--upstream": ("--with-kernels", "--shipped", "--cluster"),
+    "--with-kernels": ("--resume", "--sync", "--report"),
+    "--shipped A,B": ("--with-kernels", "--sync", "--report"),
+    "--cluster": ("--workers",),
+}
+
+SHAPES_VARIABLE, SHIPPED_SAMPLES_VARIABLE = "MPSMITH_SHAPES", "MPSMITH_SHIPPED_SAMPLES"
+
+V = TypeVar("V", bound=Enum)
+
+
+@dataclass(frozen=True)
+class AuditRequest:
+    """What `mpsmith audit` was asked for.
+
+    Attributes:
+        settings: of the run, or of the first of several.
+        store: where results go.
+        shipped: the value of --shipped.
+        with_kernels: audit without and with mpsmith.kernels.
+        resume: continue the audit that was stopped.
+        cluster: the address of a Dask scheduler.
+        sync, report: update the registry, write the reports.
+        as_json: print JSON.
+    """
+
+    settings: Settings
+    store: Path
+    shipped: str = "none"
+    with_kernels: bool = False
+    resume: bool = False
+    cluster: str | None = None
+    sync: bool = False
+    report: bool = False
+    as_json: bool = False
+
+    def check(self, *, workers: bool) -> None:
+        """Raise BadParameter for options that cannot be combined; `workers`: --workers was given."""
+        options = {
+            "--compile": self.settings.compiled is not None,
+            "--upstream": self.settings.upstream is not None,
+            "--shipped": self.shipped != "none",
+            "--shipped A,B": "," in self.shipped,
+            "--with-kernels": self.with_kernels,
+            "--resume": self.resume,
+            "--cluster": self.cluster is not None,
+            "--workers": workers,
+            "--sync": self.sync,
+            "--report": self.report,
+        }
+        for option, others in _CONFLICTS.items():
+            if options[option] and (conflicting := [other for other in others if options[other]]):
+                raise typer.BadParameter(f"cannot be combined with {', '.join(conflicting)}", param_hint=option)
+        if self.settings.codegen is not None and self.settings.compiled is None:
+            raise typer.BadParameter("needs --compile", param_hint="--codegen")
+
+
+def memory_limit_in_bytes(gib: float) -> int:
+    """The limit in bytes. Raises MpsmithError if no worker could start with it."""
+    if 0 < gib < MINIMUM_MEMORY_GIB:
+        raise MpsmithError(
+            f"--memory-limit {gib:g}: no worker starts with so little; give at least {MINIMUM_MEMORY_GIB:g}"
+        )
+    return int(gib * 2**30)
+
+
+def shapes_of_compiled_calls() -> Shapes:
+    """How torch.compile treats sizes: MPSMITH_SHAPES is static (the default), dynamic or both."""
+    return _from_variable(Shapes.STATIC, SHAPES_VARIABLE)
+
+
+def shipped_samples() -> ShippedSamples:
+    """How many cases run shipped kernels: MPSMITH_SHIPPED_SAMPLES is default or all."""
+    return _from_variable(ShippedSamples.DEFAULT, SHIPPED_SAMPLES_VARIABLE)
+
+
+def _from_variable(default: V, variable: str) -> V:
+    kind = type(default)
+    text = os.environ.get(variable) or default.value
+    if text not in (choice.value for choice in kind):
+        raise MpsmithError(f"{variable}={text}: give one of {', '.join(choice.value for choice in kind)}")
+    return kind(text)
