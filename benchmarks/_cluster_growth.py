@@ -20,11 +20,12 @@ from tabulate import tabulate
 
 from benchmarks._dask import dask_cluster
 from benchmarks._replayed_machine import VARIABLE
-from mpsmith.audit.findings.store import Store, StoredGroup
 from mpsmith.audit.model.selection import Settings
 from mpsmith.audit.running.cluster import scale
 from mpsmith.audit.running.cluster.auditing import audit_on_cluster
 from mpsmith.audit.running.cluster.scale import CoordinatorCost, RunWorkload
+from mpsmith.audit.store.records import StoredGroup
+from mpsmith.audit.store.store import Store
 from mpsmith.simulator.opening import DeviceKind
 
 # Of cases in all: with one worker it takes so long.

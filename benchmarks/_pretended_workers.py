@@ -7,7 +7,6 @@ that a case takes in one thread.
 import os
 import time
 
-from mpsmith.audit.findings.group_rows import GroupRows
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.running.cluster import devices, messages, tasks
 from mpsmith.audit.running.cluster.messages import (
@@ -19,6 +18,7 @@ from mpsmith.audit.running.cluster.messages import (
     Planned,
     WorkerProblem,
 )
+from mpsmith.audit.store.group_rows import GroupRows
 
 VARIABLE = "MPSMITH_PRETENDED"
 ENVIRONMENT = {"torch": "2.13.0", "simulated": True, "profile": "2.13.0"}

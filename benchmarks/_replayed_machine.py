@@ -12,13 +12,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mpsmith.audit.findings.store import Run, Store, StoredGroup
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.selection import Settings
 from mpsmith.audit.running.cluster import tasks
 from mpsmith.audit.running.cluster.session import serve
 from mpsmith.audit.running.progress import ProgressListener
 from mpsmith.audit.running.worker import AuditPlan
+from mpsmith.audit.store.records import Run, StoredGroup
+from mpsmith.audit.store.store import Store
 
 VARIABLE = "MPSMITH_REPLAYED"
 

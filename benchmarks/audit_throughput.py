@@ -39,7 +39,7 @@ print(json.dumps(measured))
 PREAMBLE = """
 import json, os, resource, sys
 from pathlib import Path
-from mpsmith.audit.findings.store import Store
+from mpsmith.audit.store.store import Store
 from mpsmith.audit.findings.tally import tally
 from mpsmith.audit.running import worker
 from mpsmith.audit.running.runner import run_audit

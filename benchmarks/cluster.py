@@ -14,10 +14,10 @@ from pathlib import Path
 from tabulate import tabulate
 
 from benchmarks._dask import dask_cluster
-from mpsmith.audit.findings.store import Store
 from mpsmith.audit.model.selection import Settings
 from mpsmith.audit.running.cluster.auditing import audit_on_cluster
 from mpsmith.audit.running.runner import run_audit
+from mpsmith.audit.store.store import Store
 from mpsmith.simulator.opening import DeviceKind
 
 WORKERS = 2

@@ -31,8 +31,8 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def compared(paths: list[Path]) -> None:
-    from mpsmith.audit.findings.comparison import compare_runs
-    from mpsmith.audit.findings.store import Store
+    from mpsmith.audit.store.comparison import compare_runs
+    from mpsmith.audit.store.store import Store
     from mpsmith.reports.evidence.differences import differences
     from mpsmith.reports.evidence.sides import side_of_run
 
@@ -45,10 +45,10 @@ def compared(paths: list[Path]) -> None:
 
 
 def store_of(path: Path, which: int) -> Path:
-    from mpsmith.audit.findings.store import Store
     from mpsmith.audit.model.group import GroupKey
     from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
     from mpsmith.audit.releases.surface import installed_surface
+    from mpsmith.audit.store.store import Store
 
     names = [each.name.removeprefix("aten::") for each in installed_surface().overloads]
     passed, wrong = Outcome(CaseVerdict.PASSED), Outcome(CaseVerdict.WRONG, message="3 of 12 elements differ")

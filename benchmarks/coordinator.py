@@ -14,9 +14,9 @@ from pathlib import Path
 
 from benchmarks._dask import dask_cluster
 from benchmarks._pretended_workers import CASES, VARIABLE
-from mpsmith.audit.findings.store import Store
 from mpsmith.audit.model.selection import Settings
 from mpsmith.audit.running.cluster.auditing import audit_on_cluster
+from mpsmith.audit.store.store import Store
 from mpsmith.simulator.opening import DeviceKind
 
 RATE, SECONDS = 3000, 60

@@ -56,9 +56,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..audit.findings.explanations import Explanation
-    from ..audit.findings.store import Run
     from ..audit.findings.tally import Tally
     from ..audit.model.verdicts import CaseVerdict
+    from ..audit.store.records import Run
 
 
 def audit(
@@ -179,7 +179,7 @@ def _with_shipped(settings: Settings, shipped: str) -> list[Settings]:
 
 def _audit_releases(settings: list[Settings], request: AuditRequest) -> None:
     """Audit with the kernels of one release after the other, and compare the wrong results."""
-    from ..audit.findings.store import Store
+    from ..audit.store.store import Store
     from .release_changes_text import changes_json, changes_table, changes_with_rules
 
     audited = [_audit(release_settings, request) for release_settings in settings]
@@ -226,8 +226,8 @@ def _shown(run: Run, store: Path, *, quiet: bool) -> dict[str, Any]:
     """Print what a run showed unless `quiet`, and return it as plain data."""
     from ..audit.findings.audited_surface import audited_surface
     from ..audit.findings.explanations import explain
-    from ..audit.findings.store import Store
     from ..audit.findings.tally import tally
+    from ..audit.store.store import Store
 
     with Store.open(store) as opened:
         counts = tally(opened, run)
@@ -267,8 +267,8 @@ def _as_json(counts: Tally, explanation: Explanation, store: Path) -> dict[str, 
 def _audit_with_kernels(settings: Settings, request: AuditRequest) -> None:
     from tabulate import tabulate
 
-    from ..audit.findings.store import Store
     from ..audit.findings.tally import changes
+    from ..audit.store.store import Store
 
     before, without_kernels = _audit(settings, request)
     after, with_kernels = _audit(replace(settings, imports=(*settings.imports, "mpsmith.kernels")), request)

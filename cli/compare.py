@@ -15,8 +15,9 @@ from .options import AsJson
 from .printing import print_json
 
 if TYPE_CHECKING:
-    from ..audit.findings.comparison import RunComparison
-    from ..audit.findings.store import Run, Store
+    from ..audit.store.comparison import RunComparison
+    from ..audit.store.records import Run
+    from ..audit.store.store import Store
     from ..reports.evidence.differences import Differences
 
 
@@ -57,7 +58,7 @@ def compare(
 
     Two results stores are compared case by case too. A release says what its wheel declares; nothing of it is run.
     """
-    from ..audit.findings.comparison import compare_runs
+    from ..audit.store.comparison import compare_runs
     from ..reports.evidence.differences import differences
     from ..reports.evidence.sides import side_of, side_of_run
 
@@ -87,7 +88,7 @@ def compare(
 
 def _opened(name: str, number: int | None, opened: ExitStack) -> tuple[Store, Run] | None:
     """The run of a results store; None for what is no store by its name."""
-    from ..audit.findings.store import Store
+    from ..audit.store.store import Store
     from ..reports.evidence.sides import is_evidence, is_release
 
     if is_evidence(name) or is_release(name):

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..audit.findings.compiled_summary import CompiledSummary
-    from ..audit.findings.store import Run, Store
+    from ..audit.store.records import Run
+    from ..audit.store.store import Store
     from ..registry.model import Device
 
 FILES = {"markdown": "compiled.md", "json": "compiled.json"}
@@ -23,7 +24,7 @@ FILES = {"markdown": "compiled.md", "json": "compiled.json"}
 
 def show_ended(run: Run, store: Path, *, as_json: bool, folder: Path | None) -> None:
     """Print what a run that has just ended showed, and write its report into `folder` if there is one."""
-    from ..audit.findings.store import Store
+    from ..audit.store.store import Store
     from ..reports import compiled_report
 
     with Store.open(store) as opened:
@@ -99,7 +100,7 @@ def sync_compiled_run(run: Run, store: Path, *, quiet: bool, registry: Path | No
     """
     from ..audit.findings.compiled_measurements import compiled_measurements
     from ..audit.findings.compiled_summary import summarize_compiled
-    from ..audit.findings.store import Store
+    from ..audit.store.store import Store
     from ..registry.compiled_sync import sync_compiled
     from ..registry.files import load
 

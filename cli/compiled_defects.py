@@ -119,8 +119,8 @@ def found(
     """Which known defects audits under torch.compile found by themselves; exits with 1 where one is missed."""
     from ..audit.compiled.defects.table import DEFECTS
     from ..audit.findings.compiled_known import found_by_audits
-    from ..audit.findings.store import Store
     from ..audit.releases.surface.native_functions import installed_release
+    from ..audit.store.store import Store
     from ..registry.torch_release import public_version
     from ..reports.compiled_found import compiled_found_data, compiled_found_page
 
@@ -147,7 +147,7 @@ def releases(
 ) -> None:
     """The audits of a store under torch.compile side by side, the newest with each release's code generator."""
     from ..audit.findings.compiled_releases import compared, generator_runs
-    from ..audit.findings.store import Store
+    from ..audit.store.store import Store
     from ..reports.compiled_releases import compiled_releases_data, compiled_releases_page, compiled_releases_text
 
     with Store.open(store) as opened:

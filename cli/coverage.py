@@ -234,10 +234,10 @@ def rebuild(
 
 def _verdicts(path: Path) -> AuditVerdicts:
     """What the newest run of a results store says of each operator."""
-    from ..audit.findings.store import Store
     from ..audit.findings.summary import summarize
     from ..audit.releases.coverage.table import AuditVerdicts
     from ..audit.releases.surface import installed_surface
+    from ..audit.store.store import Store
 
     with Store.open(path) as store:
         run = store.latest_run()

@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..audit.findings.release_changes import ReleaseChange
-    from ..audit.findings.store import Run, Store
+    from ..audit.store.records import Run
+    from ..audit.store.store import Store
 
 LONGEST_CELL = 60
 

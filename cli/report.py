@@ -16,8 +16,9 @@ from .options import DEFAULT_STORE, Operators, StorePath, values_of
 
 if TYPE_CHECKING:
     from ..audit.findings.results import AuditSummary, RegistryStatus
-    from ..audit.findings.store import Run, Store, StoredCase
     from ..audit.model.verdicts import CaseVerdict, OverloadVerdict
+    from ..audit.store.records import Run, StoredCase
+    from ..audit.store.store import Store
     from ..reports.case_list import RuleOf
     from ..reports.evidence.device_reports import ShownDevices
 
@@ -105,8 +106,8 @@ def report(
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
     """Show what an audit found. With filters, list the overloads or the cases that match."""
-    from ..audit.findings.store import Store
     from ..audit.model.verdicts import CaseVerdict, OverloadVerdict
+    from ..audit.store.store import Store
 
     form = _form(form, as_json)
     if site is not None:
@@ -166,7 +167,7 @@ def _emit_compiled(store: Store, run: Run, form: Format, output: Path | None) ->
 
 def publish(store: Path, folder: Path = PUBLISHED) -> list[Path]:
     """Write the site of the store's newest run into `folder`, with the data files; its paths."""
-    from ..audit.findings.store import Store
+    from ..audit.store.store import Store
 
     with Store.open(store) as opened:
         summary = _summary(opened, opened.latest_run())
@@ -216,7 +217,7 @@ def _devices() -> ShownDevices:
 
 def _before(path: Path, store: Path, chosen: Run) -> AuditSummary:
     """The audit to compare with: a JSON report, or the newest of a store; of the shown one's store the run before."""
-    from ..audit.findings.store import Store
+    from ..audit.store.store import Store
     from ..reports import json_report
 
     if path.suffix == ".json":

@@ -9,8 +9,9 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ..audit.findings.attribution import SourceEntry
-from ..audit.findings.store import Run, Store, StoredCase, StoredGroup
 from ..audit.model.verdicts import CaseVerdict
+from ..audit.store.records import Run, StoredCase, StoredGroup
+from ..audit.store.store import Store
 from ..errors import MpsmithError, near
 
 COLUMNS = (

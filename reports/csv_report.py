@@ -8,10 +8,10 @@ from __future__ import annotations
 import csv
 import io
 
-from ..audit.findings.module_rows import ModuleRow
 from ..audit.findings.results import AuditSummary, OverloadSummary
 from ..audit.model.selection import DTYPES
 from ..audit.model.verdicts import CaseVerdict
+from ..audit.store.records import ModuleRow
 from .compiled_tables import in_one_word
 from .tables import worst_case_rule
 from .wording import graded

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from ..audit.findings.known_reports import ReportStanding, UpstreamStanding, in_words
-from ..audit.findings.module_rows import ModuleStatus
 from ..audit.findings.results import AuditSummary
+from ..audit.store.records import ModuleStatus
 from .tables import Cell, Table, number_of
 from .wording import graded, marked
 

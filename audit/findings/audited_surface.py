@@ -8,7 +8,7 @@ from ...simulator.device.coverage_profile import CoverageProfile
 from ..releases.surface import installed_surface
 from ..releases.surface.overloads import Dispatch, Overload, Surface
 from ..releases.surface.profiles import coverage_profile
-from .store import Run
+from ..store.records import Run
 
 
 def audited_surface(run: Run) -> Surface:

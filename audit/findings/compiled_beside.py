@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from ..compiled.verdicts import Blame, CompiledVerdict, worst_compiled
 from ..model.selection import DTYPES
 from ..model.verdicts import CaseVerdict, OverloadVerdict
+from ..store.records import Run
+from ..store.store import Store
 from .compiled_measurements import compiled_measurements
 from .compiled_summary import CompiledFinding, summarize_compiled
-from .store import Run, Store
 
 # What the calls of a dtype show as they are, where right results of generated Metal are better.
 CURED = frozenset(

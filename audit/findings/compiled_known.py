@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...errors import MpsmithError
+from ..store.records import StoredGroup
+from ..store.store import Store
 from .compiled_summary import CompiledFinding, summarize_compiled
-from .store import Store, StoredGroup
 
 # Why no case of an audit shows a defect. A defect that is not here has to be found.
 NOT_ASKED: Mapping[str, str] = {

@@ -9,8 +9,9 @@ from itertools import pairwise
 from ...errors import MpsmithError
 from ...registry.torch_release import is_older, public_version
 from ..compiled.verdicts import CompiledVerdict, worst_compiled
+from ..store.records import Run
+from ..store.store import Store
 from .compiled_summary import operator_of
-from .store import Run, Store
 
 
 @dataclass(frozen=True)

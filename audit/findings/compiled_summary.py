@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from ..compiled.defects.signs import looks_like
 from ..compiled.verdicts import SEVERITY, Blame, CompiledVerdict, worst_compiled
 from ..model.group import DYNAMIC
-from .compiled_rows import StoredCompiledCase
-from .store import Run, Store
+from ..store.records import Run, StoredCompiledCase
+from ..store.store import Store
 
 # What a verdict says that is no statement about generated Metal: shown in the table, not in the list of findings.
 NO_FINDING = frozenset(

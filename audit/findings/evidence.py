@@ -16,9 +16,9 @@ from types import MappingProxyType
 from ..model.group import GroupKey
 from ..model.verdicts import CASE_SEVERITY, AtFault, CaseVerdict, Grade
 from ..releases.surface.overloads import Overload, Surface
-from .alike import alike
+from ..store.records import CaseCount, StoredCase
+from ..store.store import Store
 from .attribution import Attribution, Located, SourceEntry, is_named_after
-from .store import CaseCount, Store, StoredCase
 
 # The case source whose entries are overloads.
 OVERLOADS_BY_NAME = "schema"
@@ -307,7 +307,7 @@ class _Attributing:
             self._evidence.overloads[overload].through.update(dict.fromkeys(named))
 
     def _attribute_to_suspects(self, case: StoredCase, entry: SourceEntry, dtype: str) -> None:
-        verdict, says = case.outcome.verdict, alike(case.outcome)
+        verdict, says = case.outcome.verdict, case.outcome.symptom
         if verdict not in UNNAMED or case.label in self._rule_of:
             found = DtypeFindings()
             found.add(verdict, case)

@@ -13,15 +13,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..model.selection import is_narrowed
-from ..model.verdicts import CASE_SEVERITY, CaseVerdict, Grade, strongest
+from ..model.verdicts import CASE_SEVERITY, CaseVerdict, Grade, strongest, without_numbers
 from ..releases.surface.overloads import Surface
-from .alike import NUMBER
+from ..store.records import Run, StoredCase
+from ..store.store import Store
 from .attribution import SourceEntry
 from .evidence import in_order_of_severity, lacks_kernel
 from .kernel_rules import KERNEL_RULES
 from .rules import RULES, ExplainingRule
 from .shipped_rules import SHIPPED_RULES
-from .store import Run, Store, StoredCase
 
 ALL_RULES: tuple[ExplainingRule, ...] = (*RULES, *KERNEL_RULES, *SHIPPED_RULES)
 
@@ -240,7 +240,7 @@ def _rule_use(rule: ExplainingRule, use: _Use) -> RuleUse:
 def _add(left: dict[tuple[str, str, CaseVerdict, str, str], Unexplained], case: StoredCase) -> None:
     outcome, entry = case.outcome, SourceEntry.of(case.group).name
     said = outcome.message or ", ".join(outcome.fallbacks)
-    key = (case.group.source, entry, outcome.verdict, outcome.stage, NUMBER.sub("#", said))
+    key = (case.group.source, entry, outcome.verdict, outcome.stage, without_numbers(said))
     known = left.get(key)
     if known is None:
         where = (case.group.source, entry, outcome.verdict, outcome.stage, said)

@@ -16,9 +16,9 @@ from collections.abc import Collection, Iterable, Mapping
 from ..model.group import GroupKey
 from ..model.verdicts import Grade, strongest
 from ..releases.surface.overloads import Surface
+from ..store.records import CaseCount
 from .attribution import SourceEntry
 from .shipped_evidence import GroupLaunches
-from .store import CaseCount
 
 # A result that is an argument's memory, unchanged: "-> Tensor(a)", "-> Tensor(a)[]".
 RETURNS_A_VIEW = re.compile(r"->.*\([a-z|*]+\)")

@@ -8,9 +8,9 @@ from pathlib import Path
 from ...registry.sync import Measurement
 from ..model.selection import is_narrowed
 from ..model.verdicts import Grade, OverloadVerdict
+from ..store.store import Store
 from .audited_surface import audited_surface
 from .results import AuditSummary, OperatorSummary, OverloadSummary, RunVerdicts
-from .store import Store
 from .summary import summarize
 
 Verdicts = AuditSummary | RunVerdicts

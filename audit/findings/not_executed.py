@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from ..cases.calls.memory import Memory, Remembered
 from ..model.verdicts import CaseVerdict
+from ..store.records import CaseCount, Run
 from .evidence import OVERLOADS_BY_NAME
 from .results import NotExecuted, OverloadSummary
-from .store import CaseCount, Run
 
 # With these settings a run leaves overloads out on purpose: a list of them would say nothing.
 CHOICES = ("ops", "dtypes")

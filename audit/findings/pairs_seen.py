@@ -23,8 +23,8 @@ from ..cases.covering.pairs import (
     pairs_of,
 )
 from ..model.group import GroupKey
+from ..store.records import Covered
 from .results import PairsSeen
-from .store import Covered
 
 FLOATING = ("float32", "float16", "bfloat16", "complex64")
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "bool")

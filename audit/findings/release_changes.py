@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from ..model.verdicts import CaseVerdict, Grade
+from ..store.records import Run, StoredCase
+from ..store.store import Store
 from .attribution import SourceEntry
-from .store import Run, Store, StoredCase
 from .wrong_kernels import BROKEN
 
 RIGHT, STOOD_IN, NOT_RUN = "right", "stood in", "not run"

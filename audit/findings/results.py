@@ -14,11 +14,11 @@ from typing import Any
 from ...errors import MpsmithError, near
 from ..model.verdicts import CaseVerdict, Grade, OverloadVerdict
 from ..releases.surface.overloads import Dispatch
+from ..store.records import ModuleRow
 from .compiled_beside import CompiledBeside, CompiledLane
 from .evidence import CaseReference
 from .explanations import Explanation
 from .known_reports import ReportStanding
-from .module_rows import ModuleRow
 from .overload_verdict import SEVERITY
 from .shipped_evidence import ShippedEvidence, ShippedLaunches
 from .wrong_kernels import WrongKernel

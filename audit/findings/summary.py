@@ -20,6 +20,8 @@ from ..model.selection import DTYPES
 from ..model.verdicts import CaseVerdict, Grade, OverloadVerdict, strongest, worst
 from ..releases.surface.overloads import Dispatch, Overload, Surface
 from ..releases.surface.reachability import Unreachable
+from ..store.records import CaseCount, Run, StoredGroup
+from ..store.store import Store
 from .attribution import SourceEntry
 from .compiled_beside import beside, compiled_lane
 from .evidence import (
@@ -57,7 +59,6 @@ from .results import (
     Unattributed,
 )
 from .shipped_evidence import GroupLaunches, shipped_evidence
-from .store import CaseCount, Run, Store, StoredGroup
 from .wrong_kernels import wrong_kernels
 
 __all__ = ["AuditSummary", "RunVerdicts", "summarize", "verdicts"]

@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from ..model.verdicts import CASE_SEVERITY, CaseVerdict, Grade
-from .store import Run, Store
+from ..store.records import Run
+from ..store.store import Store
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ..model.verdicts import CASE_SEVERITY, CaseVerdict, Firmness, Grade, firmest
-from .alike import alike
+from ..store.records import StoredCase
+from ..store.store import Store
 from .attribution import SourceEntry
-from .store import Store, StoredCase
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def wrong_kernels(store: Store, run: int, rule_of: Mapping[str, str]) -> tuple[W
             wrong.dtype,
             wrong.kernels,
             wrong.verdict,
-            alike(case.outcome),
+            case.outcome.symptom,
             wrong.rule,
         )
         known = found.get(key)

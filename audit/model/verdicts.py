@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
@@ -100,6 +101,14 @@ def firmest(standings: Iterable[Firmness | None]) -> Firmness | None:
     return next((standing for standing in Firmness if standing in present), None)
 
 
+_NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
+
+
+def without_numbers(message: str) -> str:
+    """The message with # for each number."""
+    return _NUMBER.sub("#", message)
+
+
 # What was compared of a case that the CPU refuses and the device refuses alike.
 COMPARED_ERRORS = "errors"
 
@@ -128,6 +137,11 @@ class Outcome:
     max_error: float | None = None
     backward: bool = False
     seconds: float = 0.0
+
+    @property
+    def symptom(self) -> tuple[str, str]:
+        """The stage and the message without numbers: equal for cases of a group that have one cause."""
+        return self.stage, without_numbers(self.message)
 
 
 @dataclass(frozen=True)

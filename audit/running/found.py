@@ -8,12 +8,12 @@ from pebble import ProcessExpired
 
 from ...registry.found_wrong import FoundWrong
 from ...simulator.opening import DeviceKind
-from ..findings.store import Store
 from ..model.selection import Settings
 from ..model.verdicts import CaseVerdict, Grade
 from ..shipped.found_results import FoundResult
 from ..shipped.kernels import kernel_that_ran
 from ..shipped.releases import coverage_of
+from ..store.store import Store
 from . import worker
 from .death import death_of
 from .isolated import scratch_folder, worker_pool

@@ -15,11 +15,12 @@ from typing import Any
 from pebble import ProcessExpired, ProcessPool
 
 from ...errors import MpsmithError
-from ..findings.store import STRICT, Run, Store, StoredGroup
 from ..model.group import COMPILED_MODES, GroupKey
 from ..model.selection import Settings
 from ..model.verdicts import CaseVerdict, Grade, Outcome
 from ..shipped.kernels import kernel_that_ran, note_deadly, note_slow
+from ..store.records import STRICT, Run, StoredGroup
+from ..store.store import Store
 from . import last_call, worker
 from .death import death_of
 from .look_budget import DeathBudget

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from ..findings.alike import alike
 from ..model.group import GroupKey
 from ..model.verdicts import CaseVerdict, Outcome
 
@@ -38,7 +37,7 @@ class LookBudget:
         if group != self._group:
             self._group = group
             self._looked.clear()
-        kind = (alike(outcome), *kernels)
+        kind = (outcome.symptom, *kernels)
         self._looked[kind] += 1
         return self._left > 0 and self._looked[kind] <= MOST_OF_A_KIND
 

@@ -10,8 +10,8 @@ from typing import TypeVar
 
 from pebble import ProcessExpired, ProcessPool
 
-from ..findings.module_rows import ModuleRow, ModuleStatus
-from ..findings.store import Run, Store
+from ..store.records import ModuleRow, ModuleStatus, Run
+from ..store.store import Store
 from .death import at_risk, death_of
 from .mps_module.probing import listed, probed
 

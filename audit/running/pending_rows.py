@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from ..findings.store import Store
+from ..store.store import Store
 
 # Seconds after which the next row brings all of them to be written: what is lost with a worker is executed again.
 LONGEST_WAIT = 0.2
@@ -38,6 +38,6 @@ class PendingRows:
         """Record all of them in one transaction. Raises StoreError; they are not pending afterwards."""
         writes, self._writes = self._writes, []
         if writes:
-            with self._store.together():
+            with self._store.transaction():
                 for write in writes:
                     write()

@@ -10,8 +10,9 @@ from typing import TypeVar
 from pebble import ProcessExpired
 
 from ...errors import MpsmithError
-from ..findings.store import Run, Store, StoredCase
 from ..model.selection import Settings
+from ..store.records import Run, StoredCase
+from ..store.store import Store
 from . import worker
 from .death import Death, death_of
 from .isolated import scratch_folder, worker_pool

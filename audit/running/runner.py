@@ -18,9 +18,11 @@ from typing import Any, Protocol
 from filelock import FileLock, Timeout
 
 from ...errors import MpsmithError
-from ..findings.store import STRICT, Run, Store, StoredGroup, StoreError
 from ..model.group import COMPILED_MODES, GroupKey
 from ..model.selection import Settings
+from ..store.connection import StoreError
+from ..store.records import STRICT, Run, StoredGroup
+from ..store.store import Store
 from .isolated import isolated
 from .progress import AuditProgress, ProgressListener
 from .worker import AuditPlan

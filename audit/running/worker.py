@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING, Any
 from unittest import SkipTest
 
 from ...errors import MpsmithError
-from ..findings.store import STRICT, Store
 from ..model import time_limit
 from ..model.group import COMPILED_MODES, GroupKey
 from ..model.launches import count_case, grade_of_case, kernels_in
 from ..model.selection import Samples, Settings
 from ..model.verdicts import CaseVerdict, Grade, Outcome
 from ..shipped.kernels import slow_positions
+from ..store.records import STRICT
+from ..store.store import Store
 from . import last_call
 from .compiled import (
     ShownAlike,
@@ -297,7 +298,7 @@ def run_group(task: Task) -> int:
             # PyTorch's own samplers raise SkipTest where an operator has none for a dtype.
             verdict = CaseVerdict.SKIPPED if isinstance(error, SkipTest) else CaseVerdict.REFERENCE_FAILED
             outcome = Outcome(verdict, "samples", f"no samples: {type(error).__name__}: {one_line(error)}")
-            with worker.store.together():
+            with worker.store.transaction():
                 worker.store.add_case(task.group, MAKING_SAMPLES, outcome, "")
                 worker.store.mark_done(task.group)
             return 0

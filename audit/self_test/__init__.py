@@ -17,10 +17,11 @@ from ..findings.audited_surface import audited_surface
 from ..findings.evidence import evidence_of
 from ..findings.explanations import explain
 from ..findings.faulty import at_fault
-from ..findings.store import Run, Store
 from ..model.selection import Samples, Settings
 from ..model.verdicts import CaseVerdict
 from ..running.runner import run_audit
+from ..store.records import Run
+from ..store.store import Store
 from .findings import SILENT, CaseName, FaultFinding, accusations, finding_of, line
 from .generator_process import generated
 from .planted import PlantedFault

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..findings.results import FaultyOverload
-from ..findings.store import StoredCase
 from ..model.group import GroupKey
 from ..model.verdicts import CaseVerdict
+from ..store.records import StoredCase
 from .planted import PlantedFault
 
 # What is no evidence against the device.

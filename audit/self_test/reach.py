@@ -17,11 +17,11 @@ from ...cache import cache_folder, fingerprint, fingerprint_of_code
 from ...simulator.opening import DeviceKind
 from ..cases.sources import case_sources
 from ..findings.attribution import is_named_after
-from ..findings.store import Store
 from ..model.group import GroupKey
 from ..model.selection import Samples, Settings
 from ..releases.surface.native_functions import installed_release
 from ..running.runner import run_audit
+from ..store.store import Store
 from .planted import PlantedFault
 
 # What decides which entries there are and what they call.

@@ -14,11 +14,12 @@ from typing import Any
 from ...audit.findings.audited_surface import audited_surface
 from ...audit.findings.explanations import Explanation
 from ...audit.findings.results import AuditSummary, OverloadSummary
-from ...audit.findings.store import Run, Store
 from ...audit.findings.summary import summarize
 from ...audit.model.selection import NARROWING
 from ...audit.model.verdicts import CaseVerdict
 from ...audit.releases.surface.overloads import Dispatch
+from ...audit.store.records import Run
+from ...audit.store.store import Store
 from ...errors import MpsmithError
 from ..runtime import catalog
 

@@ -7,9 +7,10 @@ from collections import Counter
 from ...audit.findings.audited_surface import audited_surface
 from ...audit.findings.measurements import Verdicts, measurements_of
 from ...audit.findings.results import OverloadSummary, RunVerdicts
-from ...audit.findings.store import Run, Store
 from ...audit.findings.summary import verdicts
 from ...audit.model.verdicts import CaseVerdict
+from ...audit.store.records import Run
+from ...audit.store.store import Store
 from .privacy import PrivateNames, message_of
 from .schema import LISTED, LONGEST_MESSAGE, STRICT, AuditPart, DtypeRow, FailingCases, OverloadRow
 

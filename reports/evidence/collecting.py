@@ -18,9 +18,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from ... import __version__
-from ...audit.findings.store import Run, Store
 from ...audit.model.selection import Settings
 from ...audit.running.runner import run_audit
+from ...audit.store.records import Run
+from ...audit.store.store import Store
 from ...registry.torch_release import public_version
 from .audited import audit_part
 from .errors import EvidenceError

@@ -11,10 +11,11 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from ...audit.findings.overload_verdict import BREAKAGES, verdict_of, works
-from ...audit.findings.store import Run, Store
 from ...audit.model.verdicts import CaseVerdict, OverloadVerdict
 from ...audit.releases.coverage.sources import release_coverage
 from ...audit.releases.surface.overloads import Dispatch
+from ...audit.store.records import Run
+from ...audit.store.store import Store
 from ...cache import cache_folder, fingerprint, fingerprint_of_code
 from ...errors import MpsmithError
 from .audited import audit_part

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import torch
 
-from mpsmith.audit.findings.store import Store
 from mpsmith.audit.releases.surface import check_against_dispatcher, installed_surface
 from mpsmith.audit.releases.surface.profiles import coverage_profile
+from mpsmith.audit.store.store import Store
 from mpsmith.simulator.fallback_recorders import WarningRecorder
 from mpsmith.simulator.opening import DeviceKind, open_device
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from mpsmith.audit.findings.module_rows import ModuleRow, ModuleStatus
 from mpsmith.audit.findings.results import AuditSummary, RegistryStatus
-from mpsmith.audit.findings.store import Store
 from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 from mpsmith.audit.releases.surface.overloads import Dispatch
 from mpsmith.audit.releases.surface.reachability import Unreachable
+from mpsmith.audit.store.records import ModuleRow, ModuleStatus
+from mpsmith.audit.store.store import Store
 from support.stores import begun, opinfo
 from support.surfaces import overload, surface
 

@@ -19,15 +19,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from mpsmith.audit.findings import store
-from mpsmith.audit.findings.module_rows import ModuleRow, ModuleStatus
-from mpsmith.audit.findings.store import Run, Store, StoredGroup
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.selection import Settings
 from mpsmith.audit.model.verdicts import CaseVerdict, Grade, Outcome
 from mpsmith.audit.running.cluster.session import serve
 from mpsmith.audit.running.progress import ProgressListener
 from mpsmith.audit.running.worker import AuditPlan
+from mpsmith.audit.store import store
+from mpsmith.audit.store.records import ModuleRow, ModuleStatus, Run, StoredGroup
+from mpsmith.audit.store.store import Store
 
 FOLDER = "MPSMITH_PRETENDED"
 TORCH = "MPSMITH_PRETENDED_TORCH"

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mpsmith.audit.findings.store import Run, Store
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import Outcome
+from mpsmith.audit.store.records import Run
+from mpsmith.audit.store.store import Store
 
 ENVIRONMENT = {"torch": "2.13.0", "simulated": True, "profile": "2.13.0"}
 

@@ -12,7 +12,7 @@ def test_the_pictures_are_up_to_date() -> None:
 
 def test_a_new_import_changes_the_picture_of_its_room_and_of_the_house() -> None:
     document = DOCUMENT.read_text(encoding="utf-8")
-    new = [("registry.files", 1, "reports.publish"), ("audit.model.verdicts", 1, "audit.findings.store")]
+    new = [("registry.files", 1, "reports.publish"), ("audit.model.verdicts", 1, "audit.findings.summary")]
     changed = drawn(document, [*arrows(), *new])
     assert "registry --> reports" in changed
     assert "model --> findings" in changed

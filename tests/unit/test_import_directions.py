@@ -35,7 +35,18 @@ GROUND = ("errors", "cache", "metal_limits")
 
 # The rooms and single modules inside a room, the ground floor first: each may import only what stands before it.
 FLOORS: dict[str, tuple[str, ...]] = {
-    "audit": ("model", "releases", "judging", "cases", "compiled", "findings", "shipped", "running", "self_test"),
+    "audit": (
+        "model",
+        "releases",
+        "judging",
+        "cases",
+        "compiled",
+        "store",
+        "findings",
+        "shipped",
+        "running",
+        "self_test",
+    ),
     # Commands import no other command but for what an audit does afterwards.
     "cli": (
         "ending",

@@ -13,8 +13,9 @@ from pathlib import Path
 from threading import Event
 from time import monotonic
 
-from ...findings.store import Run, Store
 from ...model.selection import Settings
+from ...store.records import Run
+from ...store.store import Store
 from ..progress import AuditProgress
 from ..runner import as_recorded, audit_into, exclusive, resumable
 from . import devices

@@ -10,8 +10,8 @@ from typing import Annotated, Any, cast, get_args, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from ...findings.group_rows import VERDICTS, GroupRows, Tables
 from ...model.group import GroupKey
+from ...store.group_rows import VERDICTS, GroupRows, Tables
 from .errors import ClusterError
 
 _Count = Annotated[int, Field(ge=0)]

@@ -6,9 +6,9 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from threading import Event
 from time import monotonic
 
-from ...findings.module_rows import ModuleRow, ModuleStatus
-from ...findings.store import Run, Store, StoredGroup
 from ...model.group import GroupKey
+from ...store.records import ModuleRow, ModuleStatus, Run, StoredGroup
+from ...store.store import Store
 from ..progress import ProgressListener
 from ..worker import AuditPlan
 from .assignments import STRIKES, Assignments, Batch

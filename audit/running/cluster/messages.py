@@ -15,9 +15,9 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError, create_model
 
 from ....errors import one_line
-from ...findings.group_rows import GroupRows
 from ...model.group import GroupKey
 from ...model.selection import Settings
+from ...store.group_rows import GroupRows
 from .columns import by_column, by_group, columns_model
 from .errors import ClusterError
 

@@ -21,7 +21,8 @@ from time import process_time
 
 from tabulate import tabulate
 
-from ...findings.store import Run, Store, StoredGroup
+from ...store.records import Run, StoredGroup
+from ...store.store import Store
 from . import messages
 from .assignments import BATCH_SECONDS, Assignments
 from .messages import Executed

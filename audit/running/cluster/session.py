@@ -18,11 +18,11 @@ from time import monotonic
 from typing import Any, Protocol
 
 from ....errors import MpsmithError, one_line
-from ...findings.module_rows import ModuleRow, ModuleStatus
-from ...findings.store import Run, Store, StoredGroup
 from ...model.group import GroupKey
 from ...model.selection import Settings
 from ...shipped.kernels import deadly_kernels, note_deadly
+from ...store.records import ModuleRow, ModuleStatus, Run, StoredGroup
+from ...store.store import Store
 from ..isolated import IsolatedExecution
 from ..progress import ProgressListener
 from ..worker import AuditPlan

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from ...findings.module_rows import ModuleRow, ModuleStatus
+from ...store.records import ModuleRow, ModuleStatus
 
 if TYPE_CHECKING:
     from .probes import Probed

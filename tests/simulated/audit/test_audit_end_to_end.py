@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.findings.store import Run, Store
 from mpsmith.audit.model.verdicts import CaseVerdict
 from mpsmith.audit.releases.surface import Dispatch, installed_surface
+from mpsmith.audit.store.records import Run
+from mpsmith.audit.store.store import Store
 
 LACKING = (Dispatch.MISSING, Dispatch.ALWAYS_FALLS_BACK)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from mpsmith.audit.findings.audited_surface import audited_surface
-from mpsmith.audit.findings.store import Store
 from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.model.selection import Samples, Settings
 from mpsmith.audit.model.verdicts import AtFault, CaseVerdict
 from mpsmith.audit.running.runner import run_audit
+from mpsmith.audit.store.store import Store
 from mpsmith.simulator.opening import DeviceKind
 
 

@@ -10,10 +10,10 @@ from mpsmith.audit.findings.audited_surface import audited_surface
 from mpsmith.audit.findings.explanations import Explanation, explain
 from mpsmith.audit.findings.kernel_rules import KERNEL_RULES, OURS
 from mpsmith.audit.findings.rules import REFUSALS, TORCH
-from mpsmith.audit.findings.store import Store
 from mpsmith.audit.model.selection import Samples, Settings
 from mpsmith.audit.model.verdicts import CaseVerdict
 from mpsmith.audit.running.runner import run_audit
+from mpsmith.audit.store.store import Store
 from mpsmith.simulator.device.faults import Fault
 from mpsmith.simulator.opening import DeviceKind
 

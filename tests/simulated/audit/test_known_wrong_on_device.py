@@ -10,11 +10,11 @@ import pytest
 
 from mpsmith.audit.findings.audited_surface import audited_surface
 from mpsmith.audit.findings.known_reports import UpstreamStanding
-from mpsmith.audit.findings.store import Store
 from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.model.selection import Settings
 from mpsmith.audit.model.verdicts import CaseVerdict
 from mpsmith.audit.running.runner import run_audit
+from mpsmith.audit.store.store import Store
 from mpsmith.simulator.opening import DeviceKind
 
 

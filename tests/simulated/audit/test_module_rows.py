@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.findings.module_rows import ModuleRow, ModuleStatus
-from mpsmith.audit.findings.store import Run, Store
 from mpsmith.audit.model.selection import Settings
 from mpsmith.audit.running.isolated import scratch_folder, worker_pool
 from mpsmith.audit.running.module_probes import probe_module
 from mpsmith.audit.running.runner import run_audit
+from mpsmith.audit.store.records import ModuleRow, ModuleStatus, Run
+from mpsmith.audit.store.store import Store
 from mpsmith.simulator.opening import DeviceKind
 
 HERE = Path(__file__).parent

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.findings.store import Store
 from mpsmith.audit.model.verdicts import CaseVerdict
+from mpsmith.audit.store.store import Store
 
 HERE = Path(__file__).parent
 

@@ -13,7 +13,6 @@ import torch
 
 from mpsmith.audit.cases.sources import case_sources, derived, forms, layouts, random, repetition
 from mpsmith.audit.findings.explanations import Explainer
-from mpsmith.audit.findings.store import StoredCase
 from mpsmith.audit.judging import agreement, compare, judge, witness
 from mpsmith.audit.judging.agreement import Comparison
 from mpsmith.audit.judging.compare import TOLERANCES, Agreement, Difference
@@ -25,6 +24,7 @@ from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 from mpsmith.audit.releases.surface import installed_surface
 from mpsmith.audit.running.worker import freeze_once
 from mpsmith.audit.self_test import Asked, self_test
+from mpsmith.audit.store.records import StoredCase
 from mpsmith.simulator.device.faults import Fault, inject
 from mpsmith.simulator.fallback_recorders import CounterRecorder
 

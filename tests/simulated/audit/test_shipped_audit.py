@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.findings.store import Store, StoredCase
 from mpsmith.audit.model.launches import Launches
 from mpsmith.audit.model.verdicts import CaseVerdict, Firmness, Grade
+from mpsmith.audit.store.records import StoredCase
+from mpsmith.audit.store.store import Store
 from mpsmith.cache import cache_folder
 from support.air_kernels import bitcode, buffer, builtin, kernel
 from support.metal_libraries import metal_library

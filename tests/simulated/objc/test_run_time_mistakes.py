@@ -15,8 +15,8 @@ from types import ModuleType
 import pytest
 import torch
 
-from mpsmith.audit.findings.store import Store
 from mpsmith.audit.model.verdicts import CaseVerdict
+from mpsmith.audit.store.store import Store
 from mpsmith.simulator.objc.building import BuiltExtension, build_extension
 from mpsmith.simulator.objc.loading import load_extension
 

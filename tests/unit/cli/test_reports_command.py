@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 import typer
 
-from mpsmith.audit.findings.store import Store
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
+from mpsmith.audit.store.store import Store
 from mpsmith.cli import report as command
 from mpsmith.errors import MpsmithError
 from mpsmith.registry.sync import Measurement, sync

@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 from mpsmith.audit.compiled.defects.table import DEFECTS
 from mpsmith.audit.compiled.verdicts import Blame, CompiledOutcome, CompiledVerdict
 from mpsmith.audit.findings.compiled_known import NOT_ASKED, FoundByAudits, found_by_audits
-from mpsmith.audit.findings.store import Store
 from mpsmith.audit.model.group import COMPILED
 from mpsmith.audit.model.selection import Settings, Shapes
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
+from mpsmith.audit.store.store import Store
 from mpsmith.cli import app
 from mpsmith.errors import MpsmithError
 from mpsmith.reports.compiled_found import compiled_found_data, compiled_found_page

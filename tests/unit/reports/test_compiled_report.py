@@ -10,7 +10,7 @@ import pytest
 
 from mpsmith.audit.compiled.verdicts import Blame, CompiledVerdict
 from mpsmith.audit.findings.compiled_summary import CompiledFinding, CompiledOperator, CompiledSummary
-from mpsmith.audit.findings.store import Run
+from mpsmith.audit.store.records import Run
 from mpsmith.reports import compiled_report
 
 RUN = Run(3, "2026-11-22", "2026-11-22", {"compiled": "static"}, {"torch": "2.13.0", "simulated": True})

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.findings.results import AuditSummary, select
-from mpsmith.audit.findings.store import Store
 from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.model.selection import DTYPES
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome, OverloadVerdict
+from mpsmith.audit.store.store import Store
 from mpsmith.errors import MpsmithError
 from mpsmith.reports import charts, csv_report, html_page, json_report, markdown, publish, tables, terminal
 from support.audits import SURFACE, make_summary

@@ -13,11 +13,11 @@ import pytest
 
 from mpsmith.audit.findings.overload_verdict import SEVERITY
 from mpsmith.audit.findings.results import AuditSummary, OverloadSummary
-from mpsmith.audit.findings.store import Store
 from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.selection import DTYPES
 from mpsmith.audit.model.verdicts import CASE_SEVERITY, CaseVerdict, Grade, Outcome, OverloadVerdict
+from mpsmith.audit.store.store import Store
 from mpsmith.registry.found_wrong import load as load_found_wrong
 from mpsmith.registry.model import Entry
 from mpsmith.reports import explorer_data, html_page

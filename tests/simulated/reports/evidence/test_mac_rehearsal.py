@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.findings.store import Store
 from mpsmith.audit.model.verdicts import CaseVerdict
+from mpsmith.audit.store.store import Store
 from mpsmith.registry.files import load
 from mpsmith.registry.model import Status
 from mpsmith.reports.evidence.checking import checked

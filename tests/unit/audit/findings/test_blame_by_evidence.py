@@ -9,10 +9,10 @@ import pytest
 
 from mpsmith.audit.findings.evidence import RunEvidence, evidence_of
 from mpsmith.audit.findings.faulty import at_fault, what_was_wrong
-from mpsmith.audit.findings.store import Store
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import AtFault, CaseVerdict, Outcome
 from mpsmith.audit.releases.surface.overloads import Dispatch
+from mpsmith.audit.store.store import Store
 from support.stores import Recording, begun, new_store
 from support.surfaces import overload, surface
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.findings.comparison import CaseDifference, compare_runs
-from mpsmith.audit.findings.store import Run, Store
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
+from mpsmith.audit.store.comparison import CaseDifference, compare_runs
+from mpsmith.audit.store.records import Run
+from mpsmith.audit.store.store import Store
 from mpsmith.cli import app
 from support.commands import typed
 from support.stores import begun

@@ -9,11 +9,11 @@ import pytest
 from mpsmith.audit.compiled.verdicts import CompiledOutcome, CompiledVerdict
 from mpsmith.audit.findings.compiled_beside import CompiledBeside, CompiledLane, FoundCompiled, beside
 from mpsmith.audit.findings.results import AuditSummary
-from mpsmith.audit.findings.store import Store
 from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.model.group import COMPILED
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome, OverloadVerdict
 from mpsmith.audit.releases.surface.overloads import Dispatch
+from mpsmith.audit.store.store import Store
 from mpsmith.reports import csv_report, json_report, markdown, terminal
 from mpsmith.reports.explorer_data import legend, operator_table
 from mpsmith.reports.operator_facts import operator_facts

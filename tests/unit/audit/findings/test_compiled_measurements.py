@@ -5,7 +5,7 @@ from __future__ import annotations
 from mpsmith.audit.compiled.verdicts import CompiledVerdict
 from mpsmith.audit.findings.compiled_measurements import compiled_measurements
 from mpsmith.audit.findings.compiled_summary import CompiledOperator, CompiledSummary
-from mpsmith.audit.findings.store import Run
+from mpsmith.audit.store.records import Run
 
 METAL, WRONG = CompiledVerdict.METAL, CompiledVerdict.WRONG
 

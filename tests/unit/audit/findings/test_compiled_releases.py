@@ -6,10 +6,10 @@ import pytest
 
 from mpsmith.audit.compiled.verdicts import CompiledOutcome, CompiledVerdict
 from mpsmith.audit.findings.compiled_releases import GeneratorRun, compared, generator_runs
-from mpsmith.audit.findings.store import Store
 from mpsmith.audit.model.group import COMPILED, GroupKey
 from mpsmith.audit.model.selection import Settings, Shapes
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
+from mpsmith.audit.store.store import Store
 from mpsmith.errors import MpsmithError
 from mpsmith.reports.compiled_releases import compiled_releases_data, compiled_releases_page, compiled_releases_text
 

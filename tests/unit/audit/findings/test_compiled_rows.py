@@ -8,9 +8,10 @@ import pytest
 
 from mpsmith.audit.compiled.verdicts import Blame, CompiledOutcome, CompiledVerdict
 from mpsmith.audit.findings.compiled_summary import CompiledSummary, operator_of, summarize_compiled
-from mpsmith.audit.findings.store import Store, StoreError
 from mpsmith.audit.model.group import COMPILED, DYNAMIC, GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
+from mpsmith.audit.store.connection import StoreError
+from mpsmith.audit.store.store import Store
 from support.stores import begun, new_store, opinfo
 
 RIGHT, WRONG_VALUE = Outcome(CaseVerdict.PASSED), Outcome(CaseVerdict.WRONG, message="1 of 2 elements differ")

@@ -9,10 +9,10 @@ import pytest
 
 from mpsmith.audit.findings.explanations import Explainer
 from mpsmith.audit.findings.rules import RULES
-from mpsmith.audit.findings.store import StoredCase
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 from mpsmith.audit.releases.surface.overloads import Surface
+from mpsmith.audit.store.records import StoredCase
 
 V = CaseVerdict
 SURFACE = Surface((), release="2.13.0", source="made by hand")

@@ -19,10 +19,11 @@ from mpsmith.audit.findings.evidence import (
     in_order_of_severity,
     lacks_kernel,
 )
-from mpsmith.audit.findings.store import Store, StoredCase
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 from mpsmith.audit.releases.surface.overloads import Dispatch
+from mpsmith.audit.store.records import StoredCase
+from mpsmith.audit.store.store import Store
 from support.stores import begun, new_store
 from support.surfaces import overload, surface
 

@@ -11,10 +11,11 @@ import pytest
 
 from mpsmith.audit.findings.explanations import Explainer, Explanation, RuleUse, Unexplained, explain
 from mpsmith.audit.findings.rules import RULES, ExplainingRule
-from mpsmith.audit.findings.store import Store, StoredCase
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict, Grade, Outcome
 from mpsmith.audit.releases.surface.overloads import Dispatch
+from mpsmith.audit.store.records import StoredCase
+from mpsmith.audit.store.store import Store
 from support.stores import begun, new_store
 from support.surfaces import overload, surface
 

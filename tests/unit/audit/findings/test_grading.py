@@ -9,10 +9,10 @@ import pytest
 
 from mpsmith.audit.findings.measurements import measurements_of
 from mpsmith.audit.findings.results import AuditSummary
-from mpsmith.audit.findings.store import Store
 from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.model.verdicts import CaseVerdict, Grade, Outcome, strongest
 from mpsmith.audit.releases.surface.overloads import Dispatch
+from mpsmith.audit.store.store import Store
 from support.stores import Recording, begun, new_store, opinfo
 from support.surfaces import overload, surface
 

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.compiled.verdicts import CompiledOutcome, CompiledVerdict
-from mpsmith.audit.findings.group_rows import GroupRows
-from mpsmith.audit.findings.store import Run, Store, StoredGroup, StoreError
 from mpsmith.audit.model.launches import Launches
 from mpsmith.audit.model.verdicts import AtFault, CaseVerdict, Firmness, Grade, Outcome
+from mpsmith.audit.store.connection import StoreError
+from mpsmith.audit.store.group_rows import GroupRows
+from mpsmith.audit.store.records import Run, StoredGroup
+from mpsmith.audit.store.store import Store
 from support.stores import begun, opinfo
 
 KEY = opinfo("sort")

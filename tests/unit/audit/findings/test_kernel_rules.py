@@ -8,10 +8,10 @@ import pytest
 
 from mpsmith.audit.findings.explanations import ALL_RULES, Explainer
 from mpsmith.audit.findings.kernel_rules import KERNEL_RULES, OURS
-from mpsmith.audit.findings.store import StoredCase
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 from mpsmith.audit.releases.surface.overloads import Surface
+from mpsmith.audit.store.records import StoredCase
 
 SURFACE = Surface((), release="2.15.0", source="made by hand")
 DIFFER = "4 of 50 elements differ; at [0, 0, 1]: -3.75, CPU 7.5, float64 7.5"

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.findings.known_reports import UpstreamStanding, in_words
-from mpsmith.audit.findings.module_rows import ModuleRow, ModuleStatus
 from mpsmith.audit.findings.results import AuditSummary, select
 from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 from mpsmith.audit.releases.surface.overloads import Dispatch
+from mpsmith.audit.store.records import ModuleRow, ModuleStatus
 from mpsmith.reports import csv_report, html_page, json_report, markdown, terminal
 from support.stores import Recording, begun, new_store
 from support.surfaces import overload, surface

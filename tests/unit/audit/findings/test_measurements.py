@@ -10,12 +10,14 @@ import pytest
 from mpsmith.audit.findings.attribution import is_named_after
 from mpsmith.audit.findings.audited_surface import audited_surface, with_coverage
 from mpsmith.audit.findings.measurements import measurements, measurements_of
-from mpsmith.audit.findings.store import Run, Store, StoreError
 from mpsmith.audit.findings.summary import summarize, verdicts
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 from mpsmith.audit.releases.surface import installed_surface
 from mpsmith.audit.releases.surface.overloads import Dispatch
 from mpsmith.audit.releases.surface.reachability import Unreachable
+from mpsmith.audit.store.connection import StoreError
+from mpsmith.audit.store.records import Run
+from mpsmith.audit.store.store import Store
 from mpsmith.registry.sync import Measurement, sync
 from mpsmith.simulator.device.coverage_profile import CoverageProfile
 from support.stores import begun, opinfo

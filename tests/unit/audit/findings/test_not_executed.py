@@ -9,9 +9,9 @@ import pytest
 from mpsmith.audit.cases.calls.memory import Memory, Remembered
 from mpsmith.audit.findings.not_executed import not_executed
 from mpsmith.audit.findings.results import NotExecuted, OverloadSummary
-from mpsmith.audit.findings.store import CaseCount, Run
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict, OverloadVerdict
+from mpsmith.audit.store.records import CaseCount, Run
 from mpsmith.reports import tables
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from mpsmith.audit.cases.covering.pairs import Levels
 from mpsmith.audit.findings.pairs_seen import counted, pairs_seen
 from mpsmith.audit.findings.results import PairsSeen
-from mpsmith.audit.findings.store import Covered
 from mpsmith.audit.model.group import GroupKey
+from mpsmith.audit.store.records import Covered
 
 
 def group(source: str, dtype: str, *levels: Levels) -> Covered:

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.findings.release_changes import Change, ReleaseChange, release_changes
-from mpsmith.audit.findings.store import Run, Store
 from mpsmith.audit.model.verdicts import CaseVerdict, Grade, Outcome
+from mpsmith.audit.store.records import Run
+from mpsmith.audit.store.store import Store
 from mpsmith.cli.release_changes_text import changes_json, changes_table
 from support.stores import begun, new_store, opinfo
 

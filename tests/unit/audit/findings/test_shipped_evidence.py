@@ -12,12 +12,12 @@ import pytest
 from mpsmith.audit.findings.measurements import measurements_of
 from mpsmith.audit.findings.results import AuditSummary, OverloadSummary, select
 from mpsmith.audit.findings.shipped_evidence import LACKING, ONLY_BESIDE_STAND_INS, ShippedLaunches, StoodIn
-from mpsmith.audit.findings.store import Store
 from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.findings.wrong_kernels import WrongKernel
 from mpsmith.audit.model.launches import Launches
 from mpsmith.audit.model.verdicts import AtFault, CaseVerdict, Firmness, Grade, Outcome
 from mpsmith.audit.releases.surface.overloads import Dispatch
+from mpsmith.audit.store.store import Store
 from mpsmith.reports import csv_report, html_page, json_report, markdown, terminal
 from support.stores import Recording, begun, new_store, opinfo
 from support.surfaces import overload, surface

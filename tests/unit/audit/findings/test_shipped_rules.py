@@ -9,10 +9,10 @@ import pytest
 from mpsmith.audit.findings.explanations import Explainer
 from mpsmith.audit.findings.shipped_defects import DEFECTS
 from mpsmith.audit.findings.shipped_rules import SHIPPED_RULES
-from mpsmith.audit.findings.store import StoredCase
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict, Grade, Outcome
 from mpsmith.audit.releases.surface.overloads import Surface
+from mpsmith.audit.store.records import StoredCase
 
 SURFACE = Surface((), release="2.13.0", source="made by hand")
 DIFFER = "67 of 400 elements differ; at [0, 3]: 2147483647, CPU -2147483648"

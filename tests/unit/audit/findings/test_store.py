@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.findings.module_rows import ModuleRow, ModuleStatus
-from mpsmith.audit.findings.store import Covered, Store, StoreError
 from mpsmith.audit.findings.tally import tally
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.launches import Launches
 from mpsmith.audit.model.verdicts import CaseVerdict, Grade, Outcome
+from mpsmith.audit.store.connection import StoreError
+from mpsmith.audit.store.records import Covered, ModuleRow, ModuleStatus
+from mpsmith.audit.store.store import Store
 
 KEY = GroupKey("opinfo", "nn.functional.softshrink", "", "float32", "fallback")
 ENVIRONMENT = {"simulated": True, "torch": "2.13.0"}

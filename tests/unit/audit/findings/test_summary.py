@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.findings.attribution import Attribution, SourceEntry, out_arguments
-from mpsmith.audit.findings.module_rows import ModuleRow, ModuleStatus
 from mpsmith.audit.findings.results import AuditSummary, OverloadSummary, RegistryStatus, select
 from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome, OverloadVerdict
 from mpsmith.audit.releases.surface.overloads import Dispatch, Surface
 from mpsmith.audit.releases.surface.reachability import Unreachable
+from mpsmith.audit.store.records import ModuleRow, ModuleStatus
 from mpsmith.errors import MpsmithError
 from support.stores import Recording, begun, new_store
 from support.surfaces import overload, surface

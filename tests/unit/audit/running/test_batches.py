@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from pebble import ProcessExpired
 
-from mpsmith.audit.findings.store import Store
 from mpsmith.audit.model.selection import Settings
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 from mpsmith.audit.running import worker
 from mpsmith.audit.running.isolated import Batch, IsolatedExecution, size_of_batch
+from mpsmith.audit.store.store import Store
 from support.stores import begun, new_store, opinfo
 
 PASSED = Outcome(CaseVerdict.PASSED, "forward", "")

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from pebble import ProcessExpired
 
-from mpsmith.audit.findings.store import Store
 from mpsmith.audit.model.selection import Settings
 from mpsmith.audit.model.verdicts import CaseVerdict, Grade
 from mpsmith.audit.running import worker
 from mpsmith.audit.running.isolated import IsolatedExecution
 from mpsmith.audit.shipped.kernels import LONGEST_NAME, deadly_kernels, running_file, slow_positions
+from mpsmith.audit.store.store import Store
 from support.stores import begun, new_store, opinfo
 
 PID = 4711

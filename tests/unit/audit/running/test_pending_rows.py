@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.findings.store import Store, StoreError
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 from mpsmith.audit.running import pending_rows
 from mpsmith.audit.running.pending_rows import PendingRows
+from mpsmith.audit.store.connection import StoreError
+from mpsmith.audit.store.store import Store
 from support.stores import begun, new_store, opinfo
 
 PASSED = Outcome(CaseVerdict.PASSED, "forward", "")
@@ -63,7 +64,7 @@ def test_together_nothing_is_written_when_one_row_fails(store: Store) -> None:
     group = group_of(store)
 
     def write_and_fail() -> None:
-        with store.together():
+        with store.transaction():
             store.add_case(group, 0, PASSED, "")
             raise RuntimeError("no")
 
@@ -77,7 +78,7 @@ def test_together_nothing_is_written_when_one_row_fails(store: Store) -> None:
 def test_together_what_reads_first_can_still_write(store: Store) -> None:
     group = group_of(store)
     with Store.open_to_add(store.path) as other:
-        with store.together():
+        with store.transaction():
             assert store.positions(group) == set()  # from here on, rows of another process would be in the way
             other._connection.execute("PRAGMA busy_timeout=0")
             with pytest.raises(StoreError, match="locked"):

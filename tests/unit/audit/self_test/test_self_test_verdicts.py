@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.findings.results import FaultyOverload
-from mpsmith.audit.findings.store import StoredCase
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 from mpsmith.audit.self_test import LEAST_RECALL, MOST_WRONG_BLAME, Asked, SelfTest
@@ -15,6 +14,7 @@ from mpsmith.audit.self_test.findings import FaultFinding, accusations, finding_
 from mpsmith.audit.self_test.planted import PlantedFault, Trigger, packet_of
 from mpsmith.audit.self_test.reach import CALLERS, Reach
 from mpsmith.audit.self_test.rounds import LARGEST_ROUND, rounds_of
+from mpsmith.audit.store.records import StoredCase
 from mpsmith.cli.self_test import _as_json, _as_text
 from mpsmith.reports.recall import recall_page
 from mpsmith.simulator.device.faults.fault import Fault

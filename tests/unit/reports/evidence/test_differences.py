@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from mpsmith.audit.findings.store import Store
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome, OverloadVerdict
+from mpsmith.audit.store.store import Store
 from mpsmith.cli import app
 from mpsmith.reports.evidence import sides
 from mpsmith.reports.evidence.differences import Became, Differences, differences

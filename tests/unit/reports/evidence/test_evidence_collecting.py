@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.findings.store import Run, Store
 from mpsmith.audit.model.selection import Settings
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
+from mpsmith.audit.store.records import Run
+from mpsmith.audit.store.store import Store
 from mpsmith.kernels.verification.evidence import source_digest
 from mpsmith.reports.evidence import collecting, kernel_runs
 from mpsmith.reports.evidence.checking import problems_of

@@ -17,12 +17,13 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.findings.store import Run, now
 from mpsmith.audit.model.selection import Settings
 from mpsmith.audit.running.cluster.auditing import audit_on_cluster
 from mpsmith.audit.running.cluster.connection import Connection
 from mpsmith.audit.running.cluster.errors import ClusterError, StoppedError
 from mpsmith.audit.running.runner import run_audit
+from mpsmith.audit.store.records import Run
+from mpsmith.audit.store.store import now
 from mpsmith.simulator.opening import DeviceKind
 from support.dask_processes import DaskProcesses
 from support.pretended_machines import CLOCK, FOLDER, FULL, TORCH, contents, pretended_here

@@ -13,8 +13,6 @@ from threading import Event
 
 import pytest
 
-from mpsmith.audit.findings.group_rows import GroupRows
-from mpsmith.audit.findings.store import Run, Store
 from mpsmith.audit.model.selection import Settings
 from mpsmith.audit.running.cluster import execution, fleet, messages
 from mpsmith.audit.running.cluster.assignments import STRIKES
@@ -25,6 +23,9 @@ from mpsmith.audit.running.cluster.fleet import Fleet
 from mpsmith.audit.running.cluster.messages import AuditOptions, Executed, Introduction, MakePlan, WorkerProblem
 from mpsmith.audit.running.cluster.session import Session
 from mpsmith.audit.running.runner import audit_into, run_audit
+from mpsmith.audit.store.group_rows import GroupRows
+from mpsmith.audit.store.records import Run
+from mpsmith.audit.store.store import Store
 from mpsmith.simulator.opening import DeviceKind
 from support.pretended_machines import PretendedExecution, contents, pretended_here
 

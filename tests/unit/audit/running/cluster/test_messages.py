@@ -7,7 +7,6 @@ import zlib
 
 import pytest
 
-from mpsmith.audit.findings.group_rows import GroupRows
 from mpsmith.audit.model.selection import Samples, Settings
 from mpsmith.audit.running.cluster import messages
 from mpsmith.audit.running.cluster.errors import ClusterError
@@ -24,6 +23,7 @@ from mpsmith.audit.running.cluster.messages import (
     WorkerMessage,
     WorkerProblem,
 )
+from mpsmith.audit.store.group_rows import GroupRows
 from mpsmith.errors import MpsmithError
 from support.stores import opinfo
 

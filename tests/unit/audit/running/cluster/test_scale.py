@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.findings.store import Store
 from mpsmith.audit.running.cluster.scale import (
     SECONDS_TO_START,
     CoordinatorCost,
@@ -17,6 +16,7 @@ from mpsmith.audit.running.cluster.scale import (
     simulate,
     workload_of,
 )
+from mpsmith.audit.store.store import Store
 from support.audits import make_summary
 
 WORK = RunWorkload([0.05] * 20_000, [5] * 20_000, 1000)

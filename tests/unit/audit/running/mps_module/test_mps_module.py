@@ -11,11 +11,11 @@ from types import ModuleType
 import pytest
 import torch
 
-from mpsmith.audit.findings.module_rows import ModuleRow, ModuleStatus
-from mpsmith.audit.findings.store import Store
 from mpsmith.audit.running.mps_module.probes import TABLE, ProbeError, expect, refuses, row
 from mpsmith.audit.running.mps_module.probing import listed, probed
 from mpsmith.audit.running.mps_module.surface import public_names, resolve
+from mpsmith.audit.store.records import ModuleRow, ModuleStatus
+from mpsmith.audit.store.store import Store
 
 
 def fail() -> None:

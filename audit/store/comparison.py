@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 
 from ..model.group import GroupKey
 from ..model.verdicts import CaseVerdict
-from .store import BY_NAME, Run, Store, address_to_read, clear_errors
+from .connection import address_to_read, clear_errors
+from .records import Run
+from .schema import BY_NAME
+from .store import Store
 
 
 @dataclass(frozen=True)

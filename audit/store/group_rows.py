@@ -18,7 +18,6 @@ from typing_extensions import TypedDict  # pydantic reads no other before Python
 
 from ..model.group import GroupKey
 from ..model.verdicts import CaseVerdict
-from . import compiled_rows
 
 # Of each table, its columns beside the group's number.
 COLUMNS: dict[str, str] = {
@@ -28,7 +27,7 @@ COLUMNS: dict[str, str] = {
     "looked_inside": "position, overload, call, message",
     "launches": "overload, cases, calls, kernels, stood_in",
     "case_kernels": "position, kernels, standing",
-    "compiled": f"position, {compiled_rows.COLUMNS}",
+    "compiled": "position, verdict, aten, kernels, graphs, breaks, recompilations, reason, line, blame, source",
 }
 _WIDTHS = {table: columns.count(",") + 1 for table, columns in COLUMNS.items()}
 # Columns of bytes travel as base64.

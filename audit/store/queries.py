@@ -1,0 +1,377 @@
+"""Reads a results store. Rows come in the order of names, whatever order they were executed in."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import sys
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..compiled.verdicts import Blame, CompiledOutcome, CompiledVerdict, of_uncompiled
+from ..model.group import COMPILED_MODES, GroupKey
+from ..model.launches import Launches
+from ..model.verdicts import AtFault, CaseVerdict, Firmness, Grade, Outcome
+from . import group_rows
+from .connection import StoreError, clear_errors
+from .group_rows import GroupRows
+from .records import (
+    STRICT,
+    CaseCount,
+    Covered,
+    ModuleRow,
+    ModuleStatus,
+    Run,
+    StoredCase,
+    StoredCompiledCase,
+    StoredGroup,
+)
+from .schema import BY_NAME, GROUP_COLUMNS
+
+OUTCOME_COLUMNS = "c.verdict, c.stage, c.message, c.fallbacks, c.compared, c.max_error, c.backward, c.seconds"
+COMPILED_COLUMNS = "k.verdict, k.aten, k.kernels, k.graphs, k.breaks, k.recompilations, k.reason, k.line, k.blame"
+
+
+class StoreQueries:
+    """What can be asked of an open store."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._connection = connection
+
+    # ---- runs
+
+    def runs(self) -> list[Run]:
+        """All audits, the oldest first."""
+        return self._runs()
+
+    def _runs(self, where: str = "", *parameters: object) -> list[Run]:
+        with clear_errors(self.path):
+            rows = self._connection.execute(
+                f"SELECT id, started, finished, settings, environment FROM runs {where} ORDER BY id", parameters
+            ).fetchall()
+        return [Run(i, s, f, json.loads(settings), json.loads(env)) for i, s, f, settings, env in rows]
+
+    def run(self, number: int) -> Run:
+        """The audit with this number. Raises StoreError when there is none."""
+        if runs := self._runs("WHERE id = ?", number):
+            return runs[0]
+        raise StoreError(f"{self.path}: no run {number}")
+
+    def latest_run(self, *, compiled: bool = False) -> Run:
+        """The newest audit of eager calls, or of calls under torch.compile. Raises StoreError without one."""
+        runs = [run for run in self.runs() if run.compiled is compiled]
+        if not runs:
+            what, option = (" under torch.compile", " --compile") if compiled else ("", "")
+            raise StoreError(f"{self.path}: holds no audit{what} yet (run `mpsmith audit{option} --store {self.path}`)")
+        return runs[-1]
+
+    def newest_run(self) -> Run | None:
+        """The newest audit of either kind; None in an empty store."""
+        return next(reversed(self.runs()), None)
+
+    # ---- groups
+
+    def groups(self, run: int) -> list[StoredGroup]:
+        """The planned groups of a run in the order of planning."""
+        return self._groups("run = ?", run)
+
+    def open_groups(self, run: int, mode: str) -> list[StoredGroup]:
+        """The groups of one mode that are not done, in the order of planning."""
+        return self._groups("run = ? AND mode = ? AND NOT done", run, mode)
+
+    def _groups(self, where: str, *parameters: object) -> list[StoredGroup]:
+        with clear_errors(self.path):
+            rows = self._connection.execute(
+                f"SELECT id, source, operator, variant, dtype, mode, done FROM groups WHERE {where} ORDER BY id",
+                parameters,
+            ).fetchall()
+        return [StoredGroup(i, GroupKey(s, o, v, d, m), bool(done)) for i, s, o, v, d, m, done in rows]
+
+    def is_done(self, group: int) -> bool:
+        """Whether every case of the group is in the store."""
+        with clear_errors(self.path):
+            return bool(self._connection.execute("SELECT done FROM groups WHERE id = ?", (group,)).fetchone()[0])
+
+    def rows_of(self, groups: Sequence[StoredGroup]) -> list[GroupRows]:
+        """All rows of groups, as plain data for another store."""
+        with clear_errors(self.path):
+            return [group_rows.read(self._connection, group.id, group.key) for group in groups]
+
+    # ---- cases
+
+    def positions(self, group: int) -> set[int]:
+        """The positions of the group's cases that are recorded."""
+        with clear_errors(self.path):
+            return {p for (p,) in self._connection.execute("SELECT position FROM cases WHERE group_id = ?", (group,))}
+
+    def positions_with_fallback(self, run: int) -> dict[GroupKey, list[int]]:
+        """For each group in fallback mode, the cases in which something fell back."""
+        positions: dict[GroupKey, list[int]] = {}
+        with clear_errors(self.path):
+            cursor = self._connection.execute(
+                f"SELECT c.position, {GROUP_COLUMNS} FROM cases c JOIN groups g ON g.id = c.group_id"
+                " WHERE g.run = ? AND g.mode = 'fallback' AND c.fallbacks != '[]'"
+                f" ORDER BY {BY_NAME}, c.position",
+                (run,),
+            )
+            for position, *key in cursor:
+                positions.setdefault(GroupKey(*key), []).append(position)
+        return positions
+
+    def case(self, number: int) -> tuple[Run, StoredCase]:
+        """The recorded case with this number, and its run. Raises StoreError when there is none."""
+        with clear_errors(self.path):
+            row = self._connection.execute(
+                "SELECT g.run FROM cases c JOIN groups g ON g.id = c.group_id WHERE c.id = ?", (number,)
+            ).fetchone()
+        if row is None:
+            raise StoreError(f"{self.path}: no case {number} (the report and `mpsmith report --cases` list them)")
+        return self.run(row[0]), next(self.cases(row[0], "c.id = ?", (number,)))
+
+    def named_case(self, name: str) -> tuple[Run, StoredCase]:
+        """The recorded case with this number or this label, and its run: the newest that has it.
+
+        Raises StoreError when there is none.
+        """
+        if name.isdecimal():
+            return self.case(int(name))
+        mode = next((mode for mode in (STRICT, *COMPILED_MODES) if name.endswith(f":{mode}")), "fallback")
+        source, _, rest = name.removesuffix(f":{mode}").partition(":")
+        entry, dtype, position = ("::" + rest).rsplit(":", 2)
+        with clear_errors(self.path):
+            row = self._connection.execute(
+                "SELECT c.id FROM cases c JOIN groups g ON g.id = c.group_id"
+                " WHERE g.source = ? AND g.dtype = ? AND g.mode = ? AND CAST(c.position AS TEXT) = ?"
+                " AND g.operator || CASE g.variant WHEN '' THEN '' ELSE '.' || g.variant END = ?"
+                " ORDER BY g.run DESC",
+                (source, dtype, mode, position, entry.removeprefix("::")),
+            ).fetchone()
+        if row is None:
+            raise StoreError(
+                f"{self.path}: no case {name!r} (a number, or source:operator:dtype:position as reports name it;"
+                " `mpsmith report --cases` lists them)"
+            )
+        return self.case(row[0])
+
+    def cases(self, run: int, where: str = "1", parameters: Sequence[object] = ()) -> Iterator[StoredCase]:
+        """The cases of a run by name and position.
+
+        `where` is an SQL condition over the columns of cases (c) and groups (g), for callers inside audit/.
+        """
+        of_device = self.run(run).grade
+        cache = _Cache()
+        with clear_errors(self.path):
+            cursor = self._connection.execute(
+                f"SELECT {OUTCOME_COLUMNS}, c.id, {GROUP_COLUMNS}, c.position, c.inputs, l.overload, l.call, l.message,"
+                " c.grade, k.kernels, k.standing FROM cases c JOIN groups g ON g.id = c.group_id"
+                " LEFT JOIN looked_inside l ON l.group_id = c.group_id AND l.position = c.position"
+                " LEFT JOIN case_kernels k ON k.group_id = c.group_id AND k.position = c.position"
+                f" WHERE g.run = ? AND ({where}) ORDER BY {BY_NAME}, c.position",
+                (run, *parameters),
+            )
+            for row in cursor:
+                number, *key = row[8:14]
+                position, inputs, overload, inner_call, wrong, grade, launched, standing = row[14:]
+                yield StoredCase(
+                    number,
+                    cache.group(key),
+                    position,
+                    cache.outcome(row[:8]),
+                    inputs,
+                    looked_inside=overload is not None,
+                    at_fault=AtFault(overload, inner_call, wrong) if overload else None,
+                    grade=Grade(grade) if grade else of_device,
+                    kernels=cache.names(launched) if launched else (),
+                    standing=Firmness(standing) if standing else None,
+                )
+
+    def messages(self, run: int, verdicts: Sequence[CaseVerdict]) -> Iterator[tuple[GroupKey, int, CaseVerdict, str]]:
+        """Group, position, verdict and message of the cases with these verdicts."""
+        placeholders = ", ".join("?" * len(verdicts))
+        cache = _Cache()
+        with clear_errors(self.path):
+            cursor = self._connection.execute(
+                f"SELECT {GROUP_COLUMNS}, c.position, c.verdict, c.message FROM cases c"
+                " JOIN groups g ON g.id = c.group_id"
+                f" WHERE g.run = ? AND c.verdict IN ({placeholders}) ORDER BY {BY_NAME}, c.position",
+                (run, *(verdict.value for verdict in verdicts)),
+            )
+            for *key, position, verdict, message in cursor:
+                yield cache.group(key), position, _VERDICTS[verdict], message
+
+    def case_counts(self, run: int) -> Iterator[CaseCount]:
+        """The cases of a run counted by group, verdict and grade (and by reason, where they were skipped)."""
+        of_device = self.run(run).grade
+        with clear_errors(self.path):
+            cursor = self._connection.execute(
+                f"SELECT {GROUP_COLUMNS}, c.verdict,"
+                " CASE c.verdict WHEN 'skipped' THEN c.message ELSE '' END AS reason,"
+                " count(*), sum(c.fallbacks != '[]'), sum(c.backward), sum(c.seconds), c.grade"
+                " FROM cases c JOIN groups g ON g.id = c.group_id WHERE g.run = ?"
+                f" GROUP BY g.id, c.verdict, reason, c.grade ORDER BY {BY_NAME}, c.verdict, reason, c.grade",
+                (run,),
+            )
+            for *key, verdict, reason, cases, fallbacks, gradients, seconds, grade in cursor:
+                counts = (cases, fallbacks, gradients, seconds, Grade(grade) if grade else of_device)
+                yield CaseCount(GroupKey(*key), CaseVerdict(verdict), reason, *counts)
+
+    def fallback_counts(self, run: int) -> Counter[str]:
+        """In how many cases of a run each operator ran on the CPU or was missing."""
+        counts: Counter[str] = Counter()
+        with clear_errors(self.path):
+            cursor = self._connection.execute(
+                "SELECT c.fallbacks, count(*) FROM cases c JOIN groups g ON g.id = c.group_id"
+                " WHERE g.run = ? AND c.fallbacks != '[]' GROUP BY c.fallbacks",
+                (run,),
+            )
+            for names, cases in cursor:
+                for name in json.loads(names):
+                    counts[name] += cases
+        return counts
+
+    def witnesses(self, run: int) -> dict[GroupKey, dict[str, bool]]:
+        """For each group, the overloads that its traced cases called (True: called by the user's own code)."""
+        called: dict[GroupKey, dict[str, bool]] = {}
+        cache = _Cache()
+        with clear_errors(self.path):
+            cursor = self._connection.execute(
+                f"SELECT {GROUP_COLUMNS}, w.overload, w.outermost FROM witnesses w JOIN groups g ON g.id = w.group_id"
+                f" WHERE g.run = ? ORDER BY {BY_NAME}, w.overload",
+                (run,),
+            )
+            for *key, overload, outermost in cursor:
+                # The same few thousand names occur in every group: one string for each.
+                called.setdefault(cache.group(key), {})[sys.intern(overload)] = bool(outermost)
+        return called
+
+    # ---- levels of the cases
+
+    def repeating(self, run: int) -> int:
+        """How many cases of a run were left out because they repeat others."""
+        query = "SELECT coalesce(sum(v.repeating), 0) FROM covered v JOIN groups g ON g.id = v.group_id WHERE g.run = ?"
+        with clear_errors(self.path):
+            return int(self._connection.execute(query, (run,)).fetchone()[0])
+
+    def covered(self, run: int) -> Iterator[Covered]:
+        """The levels of the executed cases of each group of a run."""
+        with clear_errors(self.path):
+            cursor = self._connection.execute(
+                f"SELECT {GROUP_COLUMNS}, v.repeating, v.levels FROM covered v JOIN groups g ON g.id = v.group_id"
+                f" WHERE g.run = ? ORDER BY {BY_NAME}",
+                (run,),
+            )
+            for *key, repeating, packed in cursor:
+                levels = json.loads(zlib.decompress(packed))
+                of_cases = tuple(tuple((factor, level) for factor, level in of_case) for of_case in levels)
+                yield Covered(GroupKey(*key), repeating, of_cases)
+
+    # ---- shipped kernels
+
+    def shipped_kernels(self, run: int) -> tuple[str, ...]:
+        """The names of all kernels that the run could have launched; none where it launched no shipped kernels."""
+        with clear_errors(self.path):
+            row = self._connection.execute("SELECT names FROM shipped_kernels WHERE run = ?", (run,)).fetchone()
+        return tuple(zlib.decompress(row[0]).decode().split("\n")) if row else ()
+
+    def launches(self, run: int) -> Iterator[tuple[GroupKey, str, Launches]]:
+        """The calls of each overload that took shipped kernels or kept the stand-in, group by group."""
+        with clear_errors(self.path):
+            cursor = self._connection.execute(
+                f"SELECT {GROUP_COLUMNS}, l.overload, l.cases, l.calls, l.kernels, l.stood_in"
+                f" FROM launches l JOIN groups g ON g.id = l.group_id WHERE g.run = ? ORDER BY {BY_NAME}, l.overload",
+                (run,),
+            )
+            for *key, overload, cases, calls, kernels, stood_in in cursor:
+                yield GroupKey(*key), sys.intern(overload), launches_from(cases, calls, kernels, stood_in)
+
+    # ---- torch.compile and torch.mps
+
+    def compiled_cases(self, run: int) -> Iterator[StoredCompiledCase]:
+        """The cases of a run under torch.compile."""
+        cache = _Cache()
+        with clear_errors(self.path):
+            cursor = self._connection.execute(
+                f"SELECT {OUTCOME_COLUMNS}, {GROUP_COLUMNS}, c.position, c.inputs, {COMPILED_COLUMNS}, k.source"
+                " FROM cases c JOIN groups g ON g.id = c.group_id"
+                " LEFT JOIN compiled k ON k.group_id = c.group_id AND k.position = c.position"
+                f" WHERE g.run = ? ORDER BY {BY_NAME}, c.position",
+                (run,),
+            )
+            for row in cursor:
+                found = _compiled_outcome(cache.outcome(row[:8]), row[15:])
+                yield StoredCompiledCase(cache.group(list(row[8:13])), row[13], row[14], found)
+
+    def module_rows(self, run: int) -> list[ModuleRow]:
+        """The results of the probes of torch.mps in a run, by name."""
+        with clear_errors(self.path):
+            rows = self._connection.execute(
+                "SELECT name, status, detail FROM module_rows WHERE run = ? ORDER BY name", (run,)
+            ).fetchall()
+        return [ModuleRow(name, ModuleStatus(status), detail) for name, status, detail in rows]
+
+
+def launches_from(cases: int, calls: int, kernels: str, stood_in: str) -> Launches:
+    """The launches of an overload from the columns of a row."""
+    return Launches(calls, Counter(json.loads(kernels)), Counter(json.loads(stood_in)), cases)
+
+
+_VERDICTS = {verdict.value: verdict for verdict in CaseVerdict}
+
+
+class _Cache:
+    """Makes each group key and each list of names once: thousands of cases have the same."""
+
+    def __init__(self) -> None:
+        self._key: list[str] = []
+        self._group = GroupKey("", "", "", "", "")
+        self._lists: dict[str, tuple[str, ...]] = {"[]": ()}
+
+    def group(self, key: list[str]) -> GroupKey:
+        """The group with this key; the rows of a group follow each other."""
+        if key != self._key:
+            self._key, self._group = key, GroupKey(*key)
+        return self._group
+
+    def names(self, text: str) -> tuple[str, ...]:
+        """The names in a JSON list."""
+        if text not in self._lists:
+            self._lists[text] = tuple(json.loads(text))
+        return self._lists[text]
+
+    def outcome(self, columns: Sequence[Any]) -> Outcome:
+        """The outcome in OUTCOME_COLUMNS."""
+        verdict, stage, message, fallbacks, compared, max_error, backward, seconds = columns
+        return Outcome(
+            _VERDICTS[verdict],
+            stage,
+            message,
+            self.names(fallbacks),
+            compared,
+            max_error,
+            bool(backward),
+            seconds,
+        )
+
+
+def _compiled_outcome(outcome: Outcome, columns: Sequence[Any]) -> CompiledOutcome:
+    """The outcome in the columns of `compiled`; all are NULL where only the judge's outcome was recorded."""
+    verdict, aten, kernels, graphs, breaks, recompilations, reason, line, blame, source = columns
+    if verdict is None:
+        return CompiledOutcome(of_uncompiled(outcome), outcome, reason=outcome.message)
+    return CompiledOutcome(
+        CompiledVerdict(verdict),
+        outcome,
+        tuple(json.loads(aten)),
+        kernels,
+        graphs,
+        tuple(json.loads(breaks)),
+        recompilations,
+        reason,
+        line,
+        Blame(blame) if blame else None,
+        zlib.decompress(source).decode() if source else "",
+    )

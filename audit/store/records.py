@@ -1,0 +1,138 @@
+"""What the results store holds, as plain data. Imports no torch and no SQLite."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from ..cases.covering.pairs import Levels
+from ..compiled.verdicts import CompiledOutcome
+from ..model.group import GroupKey
+from ..model.verdicts import AtFault, CaseVerdict, Firmness, Grade, Outcome, grade_of_device
+
+STRICT = "strict"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One audit: when, with which settings, on which machine."""
+
+    id: int
+    started: str
+    finished: str | None
+    settings: dict[str, Any]
+    environment: dict[str, Any]
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the mps device was the simulated one: then nothing here is evidence about a Mac."""
+        return bool(self.environment.get("simulated", False))
+
+    @property
+    def compiled(self) -> bool:
+        """Whether every call ran under torch.compile; such a run says nothing about eager calls."""
+        return bool(self.settings.get("compiled"))
+
+    @property
+    def grade(self) -> Grade:
+        """The grade of evidence that the device itself gives."""
+        return grade_of_device(simulated=self.simulated)
+
+
+@dataclass(frozen=True)
+class StoredGroup:
+    """A planned group: its key, and whether all its cases have been recorded."""
+
+    id: int
+    key: GroupKey
+    done: bool
+
+
+@dataclass(frozen=True)
+class StoredCase:
+    """A recorded case with its group.
+
+    Attributes:
+        grade: what ran, and so what the outcome is evidence of.
+        kernels: the shipped kernels that the case launched, if it did not pass.
+        standing: whether a wrong result of shipped kernels is ULP-sensitive; None where that was not tried.
+        looked_inside: the calls inside the case were audited one by one, because it did not pass.
+        at_fault: the first inner call that was wrong; None where none was.
+    """
+
+    id: int
+    group: GroupKey
+    position: int
+    outcome: Outcome
+    inputs: str
+    looked_inside: bool = False
+    at_fault: AtFault | None = None
+    grade: Grade = Grade.DISPATCH_ONLY
+    kernels: tuple[str, ...] = ()
+    standing: Firmness | None = None
+
+    @property
+    def label(self) -> str:
+        """Its name in every run with these settings: source:operator[.variant]:dtype:position[:strict]."""
+        return self.group.label_of(self.position)
+
+
+@dataclass(frozen=True)
+class StoredCompiledCase:
+    """A case of a run under torch.compile. The generated source is kept where the result is not right."""
+
+    group: GroupKey
+    position: int
+    inputs: str
+    found: CompiledOutcome
+
+    @property
+    def label(self) -> str:
+        """The name that `mpsmith replay` takes."""
+        return self.group.label_of(self.position)
+
+
+@dataclass(frozen=True)
+class CaseCount:
+    """How many cases of a group had one verdict and grade of evidence; skipped cases are counted by `reason`.
+
+    `gradients` counts the cases whose gradients were compared, `with_fallbacks` those in which an operator fell back.
+    `seconds` is their wall time together.
+    """
+
+    group: GroupKey
+    verdict: CaseVerdict
+    reason: str
+    cases: int
+    with_fallbacks: int
+    gradients: int
+    seconds: float
+    grade: Grade = Grade.DISPATCH_ONLY
+
+
+@dataclass(frozen=True)
+class Covered:
+    """The distinct levels of the executed cases of a group, and how many repeating cases were left out."""
+
+    group: GroupKey
+    repeating: int
+    levels: tuple[Levels, ...]
+
+
+class ModuleStatus(str, Enum):
+    """The result of probing one public name of torch.mps."""
+
+    WORKS = "present and works"
+    FAILS = "present, fails"
+    MISSING = "missing"
+    NOT_PROBED = "not probed"
+
+
+@dataclass(frozen=True)
+class ModuleRow:
+    """One public name of torch.mps ("torch.mps.synchronize"): its status, and the reason on one line, or ""."""
+
+    name: str
+    status: ModuleStatus
+    detail: str = ""
