@@ -161,15 +161,6 @@ def test_the_overloads_at_fault_are_listed_the_certain_and_most_serious_first(ru
     assert (sub.example, sub.message, sub.call) == ("opinfo:stack:float32:0", SUB.message, SUB.call)
 
 
-def test_a_store_from_before_there_were_looks_inside_is_read(run: Run, tmp_path: Path) -> None:
-    run.case("stack", DIFFER, calls={"stack": True}, inside={0: SUB})
-    run.store._connection.execute("DROP TABLE looked_inside")
-    assert run.wrong() == {"stack": 1}
-    with Store.open(tmp_path / "store.sqlite") as store:
-        (case,) = store.cases(run.recording.run.id)
-    assert (case.looked_inside, case.at_fault) == (False, None)
-
-
 def test_what_was_found_inside_is_read_back(run: Run) -> None:
     run.case("stack", DIFFER, DIFFER, DIFFER, inside={0: SUB, 1: None})
     found = [(case.looked_inside, case.at_fault) for case in run.store.cases(run.recording.run.id)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -106,18 +105,3 @@ def test_rows_come_back_in_the_order_of_names_and_are_never_overwritten(tmp_path
         store.add_module_row(run, ModuleRow("torch.mps.b", ModuleStatus.FAILS, "again"))
         assert store.module_rows(run) == rows[::-1]
         assert store.module_rows(run + 1) == []
-
-
-def test_an_older_store_gets_the_table_when_it_is_opened(tmp_path: Path) -> None:
-    path = tmp_path / "store.sqlite"
-    Store.create(path).close()
-    connection = sqlite3.connect(path)
-    connection.execute("DROP TABLE module_rows")
-    connection.commit()
-    connection.close()
-    with Store.open(path) as store:
-        assert store.module_rows(1) == []
-    with Store.open_to_add(path) as store:
-        run = store.begin_run({}, {"simulated": True}).id
-        store.add_module_row(run, ModuleRow("torch.mps.a", ModuleStatus.MISSING))
-        assert len(store.module_rows(run)) == 1

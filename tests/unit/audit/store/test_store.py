@@ -100,14 +100,6 @@ def test_what_executed_cases_are_at_is_kept_once_and_what_repeats_them_is_counte
     assert list(store.covered(run)) == [Covered(KEY, 13, (first,))]
 
 
-def test_a_store_from_before_pairs_were_kept_has_none(store: Store) -> None:
-    run, _ = planned(store)
-    with sqlite3.connect(store.path) as connection:
-        connection.execute("DROP TABLE covered")
-    assert list(store.covered(run)) == []
-    assert store.repeating(run) == 0
-
-
 def test_a_case_has_the_grade_that_was_recorded_or_that_of_its_device(store: Store) -> None:
     run, group = planned(store)
     store.add_case(group, 0, Outcome(CaseVerdict.PASSED), "")
@@ -141,32 +133,6 @@ def test_launches_of_a_group_are_added_up_and_those_of_a_case_kept(store: Store)
     assert store.shipped_kernels(run) == ()
     store.add_shipped_kernels(run, ["exp_dense", "mul_dense"])
     assert store.shipped_kernels(run) == ("exp_dense", "mul_dense")
-
-
-def test_a_store_from_before_shipped_kernels_has_none(store: Store) -> None:
-    run, group = planned(store)
-    store.add_case(group, 0, Outcome(CaseVerdict.WRONG), "")
-    with sqlite3.connect(store.path) as connection:
-        for table in ("launches", "case_kernels", "shipped_kernels"):
-            connection.execute(f"DROP TABLE {table}")
-    with Store.open(store.path) as old:
-        assert list(old.launches(run)) == []
-        assert old.shipped_kernels(run) == ()
-        assert [case.kernels for case in old.cases(run)] == [()]
-
-
-def test_a_store_from_before_grades_is_read_and_added_to(store: Store) -> None:
-    run, group = planned(store)
-    store.add_case(group, 0, Outcome(CaseVerdict.PASSED), "")
-    with sqlite3.connect(store.path) as connection:
-        connection.execute("ALTER TABLE cases DROP COLUMN grade")
-    with Store.open(store.path) as old:
-        assert [case.grade for case in old.cases(run)] == [Grade.DISPATCH_ONLY]
-        assert [count.grade for count in old.case_counts(run)] == [Grade.DISPATCH_ONLY]
-    for _ in range(2):  # the second finds the column
-        with Store.open_to_add(store.path) as mended:
-            mended.add_case(group, 1, Outcome(CaseVerdict.PASSED), "", Grade.SHIPPED_KERNEL)
-            assert [case.grade for case in mended.cases(run)] == [Grade.DISPATCH_ONLY, Grade.SHIPPED_KERNEL]
 
 
 def test_fallbacks_are_counted_by_case(store: Store) -> None:
