@@ -71,7 +71,7 @@ def _recorded_share(release: str, number: int, of: int, seconds: float) -> tuple
 
     from mpsmith.audit.releases.surface.profiles import coverage_profile
     from mpsmith.audit.releases.wheel.shipped import shipped_library
-    from mpsmith.audit.shipped.computing import put_under_device
+    from mpsmith.audit.shipped.case_launches import put_under_device
     from mpsmith.errors import MpsmithError
     from mpsmith.simulator.air.library import AirKernel
     from mpsmith.simulator.clang import installed

@@ -169,7 +169,7 @@ def _fetched_codegen(codegen: str | None) -> str | None:
 
 def _with_shipped(settings: Settings, shipped: str) -> list[Settings]:
     """Settings for each release whose shipped kernels are used, with the coverage of that release."""
-    from ..audit.shipped.releases import coverage_of, releases_to_launch
+    from ..audit.shipped.requested_releases import coverage_of, releases_to_launch
 
     return [
         replace(settings, shipped=release, profile=settings.profile or coverage_of(release))

@@ -14,7 +14,7 @@ from .printing import print_json, say
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..audit.findings.compiled_summary import CompiledSummary
+    from ..audit.findings.compiled.summary import CompiledSummary
     from ..audit.store.records import Run
     from ..audit.store.store import Store
     from ..registry.model import Device
@@ -76,7 +76,7 @@ def publish_compiled(store: Store, run: Run, folder: Path) -> list[Path]:
 
 
 def _found(store: Store, run: Run) -> tuple[CompiledSummary, Mapping[str, str]]:
-    from ..audit.findings.compiled_summary import summarize_compiled
+    from ..audit.findings.compiled.summary import summarize_compiled
 
     return summarize_compiled(store, run), _eager()
 
@@ -98,8 +98,8 @@ def sync_compiled_run(run: Run, store: Path, *, quiet: bool, registry: Path | No
 
     Raises MpsmithError for a run that lays another release's code generator over the installed one.
     """
-    from ..audit.findings.compiled_measurements import compiled_measurements
-    from ..audit.findings.compiled_summary import summarize_compiled
+    from ..audit.findings.compiled.measurements import compiled_measurements
+    from ..audit.findings.compiled.summary import summarize_compiled
     from ..audit.store.store import Store
     from ..registry.compiled_sync import sync_compiled
     from ..registry.files import load

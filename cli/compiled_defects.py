@@ -118,7 +118,7 @@ def found(
 ) -> None:
     """Which known defects audits under torch.compile found by themselves; exits with 1 where one is missed."""
     from ..audit.compiled.defects.table import DEFECTS
-    from ..audit.findings.compiled_known import found_by_audits
+    from ..audit.findings.compiled.defect_matches import found_by_audits
     from ..audit.releases.surface.native_functions import installed_release
     from ..audit.store.store import Store
     from ..registry.torch_release import public_version
@@ -146,7 +146,7 @@ def releases(
     as_json: AsJson = False,
 ) -> None:
     """The audits of a store under torch.compile side by side, the newest with each release's code generator."""
-    from ..audit.findings.compiled_releases import compared, generator_runs
+    from ..audit.findings.compiled.generators import compared, generator_runs
     from ..audit.store.store import Store
     from ..reports.compiled_releases import compiled_releases_data, compiled_releases_page, compiled_releases_text
 
@@ -190,7 +190,7 @@ def _measured(defects: Sequence[Defect], releases: Sequence[str]) -> list[Measur
 
 
 def _record(measured: Sequence[MeasuredRelease], *, whole: bool) -> None:
-    from ..audit.compiled.defects.record import joined, kept, read, write
+    from ..audit.compiled.defects.measurement_file import joined, kept, read, write
     from ..audit.compiled.defects.table import DEFECTS
     from ..cache import PACKAGE, is_checkout
     from ..reports.compiled_findings import compiled_findings_page
@@ -208,7 +208,7 @@ def _record(measured: Sequence[MeasuredRelease], *, whole: bool) -> None:
 def _as_json(measured: Sequence[MeasuredRelease]) -> dict[str, Any]:
     from dataclasses import asdict
 
-    from ..audit.compiled.defects.record import kept
+    from ..audit.compiled.defects.measurement_file import kept
 
     return {"simulated": True, "releases": [asdict(kept(each)) for each in measured]}
 

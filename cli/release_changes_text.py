@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..audit.findings.release_changes import ReleaseChange
+    from ..audit.findings.shipped.release_changes import ReleaseChange
     from ..audit.store.records import Run
     from ..audit.store.store import Store
 
@@ -19,7 +19,7 @@ def changes_with_rules(runs: Sequence[tuple[Store, Run]]) -> tuple[ReleaseChange
     """What became of the wrong results from the first of these runs to the last, and what rules say of them."""
     from ..audit.findings.audited_surface import audited_surface
     from ..audit.findings.explanations import explain
-    from ..audit.findings.release_changes import release_changes
+    from ..audit.findings.shipped.release_changes import release_changes
 
     return release_changes(runs, [explain(store, run, audited_surface(run))[1] for store, run in runs])
 

@@ -181,7 +181,7 @@ def wrong(
     from ..audit.releases.surface.native_functions import installed_release
     from ..audit.releases.wheel.shipped import full_release, shipped_library
     from ..audit.running.found import launch_found
-    from ..audit.shipped.found_results import FoundResult
+    from ..audit.shipped.finding_result import FoundResult
     from ..registry import found_wrong, known_wrong
     from ..registry.torch_release import public_version
     from .shipped_text import found_line

@@ -10,7 +10,7 @@ from ..audit.releases.wheel.kernel_arguments import ArgumentsDiff, access_of, me
 from ..audit.releases.wheel.kernel_diff import KernelDiff
 from ..audit.releases.wheel.kernel_families import KernelFamilies
 from ..audit.releases.wheel.shipped import ShippedLibrary
-from ..audit.shipped.found_results import FoundResult
+from ..audit.shipped.finding_result import FoundResult
 from .printing import counted
 
 _KINDS = {"came": "new", "went": "gone", "changed": "other code", "same": "the same"}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..audit.compiled.defects.defect import Defect
-    from ..audit.compiled.defects.record import KeptRelease, KeptShown
+    from ..audit.compiled.defects.measurement_file import KeptRelease, KeptShown
 
 # So many lines of a kernel are shown.
 MOST_LINES = 40

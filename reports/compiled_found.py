@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from .markdown import escaped
 
 if TYPE_CHECKING:
-    from ..audit.findings.compiled_known import FoundByAudits, FoundDefect
-    from ..audit.findings.compiled_summary import CompiledFinding
+    from ..audit.findings.compiled.defect_matches import FoundByAudits, FoundDefect
+    from ..audit.findings.compiled.summary import CompiledFinding
 
 # So many operators of a defect are named.
 MOST_NAMES = 6
@@ -20,7 +20,7 @@ _HEAD = """\
 The defects of [compiled_findings.md](compiled_findings.md) were found by audits and by hand. Here stands which of them
 the ordinary cases of audits show, on the **simulated** mps device with torch {release}: {cases:,} cases{left}.
 A finding is taken for a defect by what it showed, its operator and the generated source
-(`audit/compiled/defects/signs.py`), which is no proof.
+(`audit/findings/rules/generated_metal.py`), which is no proof.
 
 ```
 mpsmith audit --compile --sources opinfo --dtypes float32 --store float32.sqlite
@@ -43,7 +43,7 @@ def compiled_found_page(found: FoundByAudits, titles: Mapping[str, str], release
         titles: of the defects by their numbers.
         release: of the installed torch.
     """
-    from ..audit.findings.compiled_known import NOT_ASKED
+    from ..audit.findings.compiled.defect_matches import NOT_ASKED
 
     seen = sum(bool(each.findings) for each in found.defects)
     explained = sum(each.explained for each in found.defects)

@@ -10,7 +10,7 @@ from tabulate import tabulate
 from .markdown import unpadded
 
 if TYPE_CHECKING:
-    from ..audit.findings.compiled_releases import GeneratorCounts
+    from ..audit.findings.compiled.generators import GeneratorCounts
 
 HEADERS = ("code generator of torch", "operators", "lowered", "right", "wrong", "otherwise not right")
 COMMANDS = """mpsmith audit --compile --sources 'compiled situations' --dtypes float32,int64,uint8 --store r.sqlite

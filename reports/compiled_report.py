@@ -15,7 +15,7 @@ from typing import Any
 from tabulate import tabulate
 
 from ..audit.compiled.verdicts import SEVERITY, CompiledVerdict
-from ..audit.findings.compiled_summary import CompiledFinding, CompiledOperator, CompiledSummary, aten_names
+from ..audit.findings.compiled.summary import CompiledFinding, CompiledOperator, CompiledSummary, aten_names
 from .markdown import escaped, unpadded
 
 FORMAT, VERSION = "mpsmith-compiled-report", 1
@@ -60,11 +60,11 @@ def terminal_lines(summary: CompiledSummary, eager: Mapping[str, str]) -> list[s
         said = [finding.blame.value] if finding.blame else []
         if finding.error is not None:
             said.append(f"{finding.error:.3g} times the tolerance")
-        if finding.looks_like:
-            said.append(f"looks like {finding.looks_like}")
+        if finding.known_defect:
+            said.append(f"looks like {finding.known_defect}")
         blame = f" ({', '.join(said)})" if said else ""
         lines.append(f"  {finding.verdict.value}{blame}: {finding.example}: {_cut(finding.reason)}")
-    known = sum(bool(finding.looks_like) for finding in summary.findings)
+    known = sum(bool(finding.known_defect) for finding in summary.findings)
     if known:
         lines.append(
             f"  {known:,} of {len(summary.findings):,} findings look like known defects, shown by"
@@ -161,7 +161,7 @@ def _finding_row(finding: CompiledFinding) -> tuple[object, ...]:
         ", ".join(finding.dtypes) + (" (symbolic sizes only)" if finding.dynamic_only else ""),
         finding.blame.value if finding.blame else "",
         "" if finding.error is None else f"{finding.error:.3g}",
-        finding.looks_like,
+        finding.known_defect,
         escaped(_cut(finding.reason)) + line,
         f"`{finding.example}`",
         finding.cases,

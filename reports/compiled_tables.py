@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..audit.findings.compiled_beside import CompiledBeside
+from ..audit.findings.compiled.beside_eager import CompiledBeside
 from ..audit.findings.results import AuditSummary, OperatorSummary
 from .tables import Cell, Table
 from .wording import marked
@@ -47,7 +47,7 @@ def found_table(summary: AuditSummary) -> Table:
             each.operator,
             ", ".join(each.dtypes),
             each.blame.value if each.blame else "",
-            each.looks_like,
+            each.known_defect,
             each.reason,
             each.example,
             each.cases,

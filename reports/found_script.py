@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
-from ..audit.shipped.found_results import FoundResult
+from ..audit.shipped.finding_result import FoundResult
 from ..registry.found_wrong import FoundWrong
 from ..registry.known_case import SliceInput, TensorInput, TorchInput, TupleInput, View, plain_value
 

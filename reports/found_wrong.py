@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..audit.shipped.found_results import FoundResult
+from ..audit.shipped.finding_result import FoundResult
 from ..registry.found_wrong import FoundWrong
 from ..registry.known_wrong import KnownReport
 from ..registry.torch_release import is_older

@@ -14,7 +14,7 @@ from ...simulator.fallback_recorders import FallbackRecorder
 from ..judging.judge import Trial
 from ..model.case import Case
 from ..model.verdicts import CaseVerdict, Outcome
-from .blame import blame_for
+from .attribution import blame_for
 from .call import CompiledCall
 from .lowering import Lowering, watching
 from .refusals import fault_of_this_machine, reason_of, refused_line, verdict_of_exception

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from .situation import FLOATING, Situation, one
+from .scenario import FLOATING, Situation, one
 
 DRAWN = (64, 128)
 

@@ -19,11 +19,8 @@ from ..store.records import Run, StoredCase
 from ..store.store import Store
 from .attribution import SourceEntry
 from .evidence import in_order_of_severity, lacks_kernel
-from .kernel_rules import KERNEL_RULES
-from .rules import RULES, ExplainingRule
-from .shipped_rules import SHIPPED_RULES
-
-ALL_RULES: tuple[ExplainingRule, ...] = (*RULES, *KERNEL_RULES, *SHIPPED_RULES)
+from .rules import ALL_RULES
+from .rules.rule import ExplainingRule
 
 
 @dataclass(frozen=True)
@@ -219,7 +216,7 @@ def explain(
         non_passes=non_passes,
         rules=tuple(sorted(map(_rule_use, used, used.values()), key=lambda use: (-use.total, use.name))),
         unexplained=tuple(sorted(left.values(), key=lambda each: (CASE_SEVERITY.index(each.verdict), each.entry))),
-        stale=tuple(sorted(r.name for r in explainer.rules if r not in used and not r.standing)) if full else (),
+        stale=tuple(sorted(r.name for r in explainer.rules if r not in used and not r.never_stale)) if full else (),
     )
     return explanation, by_case
 

@@ -18,7 +18,7 @@ from ..model.verdicts import Grade, strongest
 from ..releases.surface.overloads import Surface
 from ..store.records import CaseCount
 from .attribution import SourceEntry
-from .shipped_evidence import GroupLaunches
+from .shipped.launches import GroupLaunches
 
 # A result that is an argument's memory, unchanged: "-> Tensor(a)", "-> Tensor(a)[]".
 RETURNS_A_VIEW = re.compile(r"->.*\([a-z|*]+\)")

@@ -15,13 +15,13 @@ from ...errors import MpsmithError, near
 from ..model.verdicts import CaseVerdict, Grade, OverloadVerdict
 from ..releases.surface.overloads import Dispatch
 from ..store.records import ModuleRow
-from .compiled_beside import CompiledBeside, CompiledLane
+from .compiled.beside_eager import CompiledBeside, CompiledLane
 from .evidence import CaseReference
 from .explanations import Explanation
 from .known_reports import ReportStanding
 from .overload_verdict import SEVERITY
-from .shipped_evidence import ShippedEvidence, ShippedLaunches
-from .wrong_kernels import WrongKernel
+from .shipped.launches import ShippedEvidence, ShippedLaunches
+from .shipped.wrong_kernels import WrongKernel
 
 FAULTS: tuple[OverloadVerdict, ...] = SEVERITY[: SEVERITY.index(OverloadVerdict.NATIVE)]
 

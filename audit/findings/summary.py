@@ -23,7 +23,7 @@ from ..releases.surface.reachability import Unreachable
 from ..store.records import CaseCount, Run, StoredGroup
 from ..store.store import Store
 from .attribution import SourceEntry
-from .compiled_beside import beside, compiled_lane
+from .compiled.beside_eager import beside, compiled_lane
 from .evidence import (
     CaseReference,
     DtypeFindings,
@@ -34,7 +34,7 @@ from .evidence import (
     lacks_kernel,
 )
 from .explanations import Explanation, explain
-from .faulty import at_fault, what_was_wrong
+from .faulty_overloads import at_fault, what_was_wrong
 from .grading import Grading
 from .known_reports import ReportStanding, known_reports
 from .not_executed import not_executed
@@ -58,8 +58,8 @@ from .results import (
     RunVerdicts,
     Unattributed,
 )
-from .shipped_evidence import GroupLaunches, shipped_evidence
-from .wrong_kernels import wrong_kernels
+from .shipped.launches import GroupLaunches, shipped_evidence
+from .shipped.wrong_kernels import wrong_kernels
 
 __all__ = ["AuditSummary", "RunVerdicts", "summarize", "verdicts"]
 

@@ -21,10 +21,10 @@ from .eigenvalues import in_the_cpus_order
 from .execution import Execution
 from .factorizations import is_another_factorization
 from .memory import compare_memory, compare_strides
+from .phases import turned_as_the_cpus
 from .reference import WideArgument, WideGradient, WideOutput, WideRuns
 from .signed_zeros import has_signed_zeros
 from .ties import names_equal_elements, same_for_equal_elements
-from .turned import turned_as_the_cpus
 from .unspecified import is_factor_of_infinite, is_unspecified_factor, is_unspecified_mode
 
 # What is forgiven where values differ.

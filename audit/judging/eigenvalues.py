@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ..model.case import Case
 from .operator_name import operator_name
-from .turned import phases
+from .phases import phases
 
 _GENERAL = re.compile(r"_?linalg[._]eig(?P<alone>vals)?(\.\w+)?")
 

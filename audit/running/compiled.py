@@ -28,7 +28,7 @@ def with_own_sources(settings: Settings) -> Settings:
 
 def compiled_sources() -> dict[str, CaseSource]:
     """The sources that only such a run has, by name."""
-    from ..compiled.situations import SituationSource
+    from ..compiled.scenarios import SituationSource
 
     return {SituationSource.name: SituationSource()}
 

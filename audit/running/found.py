@@ -10,9 +10,9 @@ from ...registry.found_wrong import FoundWrong
 from ...simulator.opening import DeviceKind
 from ..model.selection import Settings
 from ..model.verdicts import CaseVerdict, Grade
-from ..shipped.found_results import FoundResult
+from ..shipped.finding_result import FoundResult
 from ..shipped.kernels import kernel_that_ran
-from ..shipped.releases import coverage_of
+from ..shipped.requested_releases import coverage_of
 from ..store.store import Store
 from . import worker
 from .death import death_of

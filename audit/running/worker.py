@@ -55,8 +55,8 @@ if TYPE_CHECKING:
     from ..judging.judge import Trial
     from ..model.case import Case, CaseSource
     from ..model.launches import LaunchesByOverload
-    from ..shipped.computing import Drained, GroupComputing
-    from ..shipped.found_results import FoundResult
+    from ..shipped.case_launches import Drained, GroupComputing
+    from ..shipped.finding_result import FoundResult
     from ..shipped.kernels import AuditedKernels
 
 # Making all samples of a group may take longer than running one of them.
@@ -206,7 +206,7 @@ def _put_shipped(options: WorkerOptions, device: MpsDevice) -> AuditedKernels | 
     if not device.simulated:
         raise MpsmithError("--shipped is for the simulated device; a real one launches its own kernels")
     from ..releases.wheel.shipped import shipped_library
-    from ..shipped.computing import put_under_device
+    from ..shipped.case_launches import put_under_device
 
     return put_under_device(shipped_library(release), release, options.scratch)
 
@@ -380,7 +380,7 @@ def script(task: Task) -> str:
 def launch_found(name: str) -> FoundResult:
     """Make the call of a finding with the shipped kernels of this worker."""
     from ...registry.found_wrong import load
-    from ..shipped.found import result_of
+    from ..shipped.finding_run import result_of
 
     worker = _started()
     assert worker.shipped is not None
@@ -414,8 +414,8 @@ def _position(task: Task) -> int:
 def _computing(worker: _Worker, task: Task, chosen: Chosen) -> GroupComputing:
     """What computes the cases of a group: some of them go through shipped kernels, where there are any."""
     from ..cases.covering.pruning import elements
-    from ..shipped.choice import positions_through_shipped
-    from ..shipped.computing import GroupComputing
+    from ..shipped.case_choice import positions_through_shipped
+    from ..shipped.case_launches import GroupComputing
 
     if worker.shipped is None:
         return GroupComputing(None)
@@ -546,8 +546,8 @@ def _move(
     worker: _Worker, task: Task, position: int, case: Case, outcome: Outcome, kernels: list[str], marker: Marker
 ) -> None:
     """Record whether what these kernels gave wrong stands when their mathematics is moved."""
-    from ..shipped.computing import launches as drained
-    from ..shipped.standing import standing_of
+    from ..shipped.case_launches import launches as drained
+    from ..shipped.ulp_sensitivity import standing_of
 
     if worker.shipped is None or not worker.moving.allows(task.group, outcome, kernels):
         return

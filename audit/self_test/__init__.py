@@ -16,7 +16,7 @@ from ...simulator.opening import DeviceKind
 from ..findings.audited_surface import audited_surface
 from ..findings.evidence import evidence_of
 from ..findings.explanations import explain
-from ..findings.faulty import at_fault
+from ..findings.faulty_overloads import at_fault
 from ..model.selection import Samples, Settings
 from ..model.verdicts import CaseVerdict
 from ..running.runner import run_audit

@@ -72,7 +72,7 @@ def _in_a_process(work: Callable[..., list[Result]], families: Sequence[str], re
 def _theirs(families: Sequence[str], release: str) -> list[Accuracy]:
     from ...audit.model.launches import grade_of_case
     from ...audit.model.verdicts import Grade, Outcome
-    from ...audit.shipped.computing import launches
+    from ...audit.shipped.case_launches import launches
 
     def by_shipped_kernels(outcome: Outcome) -> bool:
         return grade_of_case(launches(), outcome) is Grade.SHIPPED_KERNEL
@@ -85,7 +85,7 @@ def _theirs(families: Sequence[str], release: str) -> list[Accuracy]:
 
 
 def _times(families: Sequence[str], release: str, elements: int) -> list[tuple[str, float]]:
-    from ...audit.shipped.computing import launches
+    from ...audit.shipped.case_launches import launches
 
     with TemporaryDirectory(prefix="mpsmith-") as scratch:
         _open(release, Path(scratch))
@@ -130,7 +130,7 @@ def _is_answered(family: str, elements: int) -> bool:
     import torch
 
     from ...audit.model.tensors_in import map_leaves
-    from ...audit.shipped.computing import launches
+    from ...audit.shipped.case_launches import launches
 
     torch.manual_seed(0)
     work = workload_of(family)
@@ -150,7 +150,7 @@ def _open(release: str, scratch: Path) -> None:
     os.environ["PYTORCH_ENABLE_MPS_FALLBACK"] = "1"
     from ...audit.releases.surface.profiles import coverage_profile
     from ...audit.releases.wheel.shipped import shipped_library
-    from ...audit.shipped.computing import put_under_device
+    from ...audit.shipped.case_launches import put_under_device
     from ...simulator.opening import DeviceKind, open_device
 
     if not open_device(DeviceKind.SIMULATED, coverage_profile, release).simulated:

@@ -33,7 +33,7 @@ ROOMS: dict[str, dict[str, list[str]]] = {
         "audit/findings/attribution.py": _in(FINDINGS, "attribution", "summary"),
         "audit/findings/evidence.py": _in(FINDINGS, "evidence", "summary"),
         "audit/findings/explanations.py": _in(FINDINGS, "explanations", "each_rule"),
-        "audit/findings/rules.py": _in(FINDINGS, "each_rule", "explanations"),
+        "audit/findings/rules/rule.py": _in(FINDINGS, "explanations"),
         "audit/findings/summary.py": _in(FINDINGS, "summary"),
     },
     "registration": {

@@ -6,7 +6,7 @@ The program of a defect is as small as it shows. A verdict is that of torch 2.13
 from __future__ import annotations
 
 from ..verdicts import CompiledVerdict
-from .around import AROUND
+from .decompositions import AROUND
 from .defect import Certainty, Defect, Report
 
 _PULL = "https://github.com/pytorch/pytorch/pull/"

@@ -60,7 +60,7 @@ def _find(fault: GeneratorFault) -> Found | None:
 
     from ....simulator.opening import device_of_this_process
     from ...cases.sources import case_sources
-    from ...compiled.situations import SituationSource
+    from ...compiled.scenarios import SituationSource
     from ...releases.surface.profiles import coverage_profile
 
     torch.set_num_threads(1)

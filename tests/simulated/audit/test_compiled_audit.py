@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.compiled.verdicts import Blame, CompiledVerdict
-from mpsmith.audit.findings.compiled_summary import summarize_compiled
+from mpsmith.audit.findings.compiled.summary import summarize_compiled
 from mpsmith.audit.model.selection import Settings, Shapes
 from mpsmith.audit.running.runner import run_audit
 from mpsmith.audit.store.store import Store

@@ -8,8 +8,8 @@ import pytest
 
 from mpsmith.audit.findings.audited_surface import audited_surface
 from mpsmith.audit.findings.explanations import Explanation, explain
-from mpsmith.audit.findings.kernel_rules import KERNEL_RULES, OURS
 from mpsmith.audit.findings.rules import REFUSALS, TORCH
+from mpsmith.audit.findings.rules.own_kernels import OURS, OWN_KERNEL_RULES
 from mpsmith.audit.model.selection import Samples, Settings
 from mpsmith.audit.model.verdicts import CaseVerdict
 from mpsmith.audit.running.runner import run_audit
@@ -195,7 +195,7 @@ SHOWN_BY_THE_BACKLOG = {
 
 def test_every_rule_about_our_kernels_is_shown() -> None:
     here = SHOWN_BY_KERNELS.keys() | SHOWN_BY_KERNELS_IN_MORE_SAMPLES.keys()
-    assert {rule.name for rule in KERNEL_RULES} == here | SHOWN_BY_THE_BACKLOG
+    assert {rule.name for rule in OWN_KERNEL_RULES} == here | SHOWN_BY_THE_BACKLOG
 
 
 @pytest.mark.parametrize(

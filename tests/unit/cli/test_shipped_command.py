@@ -9,7 +9,7 @@ import pytest
 
 from mpsmith.audit.model.verdicts import CaseVerdict, Firmness, Grade
 from mpsmith.audit.running import found
-from mpsmith.audit.shipped.found_results import FoundResult, FurthestElement
+from mpsmith.audit.shipped.finding_result import FoundResult, FurthestElement
 from mpsmith.cli.shipped import app
 from mpsmith.simulator.air.compiler import default_air_compiler
 from support.air_kernels import bitcode, buffer, builtin, elementwise, kernel

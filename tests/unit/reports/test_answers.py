@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mpsmith.audit.compiled.verdicts import CompiledVerdict
-from mpsmith.audit.findings.compiled_beside import CompiledBeside
+from mpsmith.audit.findings.compiled.beside_eager import CompiledBeside
 from mpsmith.audit.findings.known_reports import ReportStanding, UpstreamStanding
 from mpsmith.audit.findings.results import OperatorSummary, OverloadSummary, RegistryStatus
 from mpsmith.audit.model.verdicts import CaseVerdict, Grade, OverloadVerdict

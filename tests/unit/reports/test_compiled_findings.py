@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from mpsmith.audit.compiled.defects.record import KeptRelease, KeptShown, read
+from mpsmith.audit.compiled.defects.measurement_file import KeptRelease, KeptShown, read
 from mpsmith.audit.compiled.defects.table import DEFECTS
 from mpsmith.cache import PACKAGE
 from mpsmith.reports.compiled_findings import MOST_LINES, compiled_findings_page

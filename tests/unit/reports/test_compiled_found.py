@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from mpsmith.audit.compiled.defects.table import DEFECTS
 from mpsmith.audit.compiled.verdicts import Blame, CompiledOutcome, CompiledVerdict
-from mpsmith.audit.findings.compiled_known import NOT_ASKED, FoundByAudits, found_by_audits
+from mpsmith.audit.findings.compiled.defect_matches import NOT_ASKED, FoundByAudits, found_by_audits
 from mpsmith.audit.model.group import COMPILED
 from mpsmith.audit.model.selection import Settings, Shapes
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from mpsmith.audit.compiled.verdicts import Blame, CompiledVerdict
-from mpsmith.audit.findings.compiled_summary import CompiledFinding, CompiledOperator, CompiledSummary
+from mpsmith.audit.findings.compiled.summary import CompiledFinding, CompiledOperator, CompiledSummary
 from mpsmith.audit.store.records import Run
 from mpsmith.reports import compiled_report
 

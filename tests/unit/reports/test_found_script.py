@@ -11,8 +11,8 @@ from torch import Tensor
 
 from mpsmith.audit.cases.sources.known_wrong import made
 from mpsmith.audit.model.verdicts import CaseVerdict, Firmness, Grade
-from mpsmith.audit.shipped.found import bits_of
-from mpsmith.audit.shipped.found_results import FoundResult, FurthestElement
+from mpsmith.audit.shipped.finding_result import FoundResult, FurthestElement
+from mpsmith.audit.shipped.finding_run import bits_of
 from mpsmith.registry import found_wrong, known_wrong
 from mpsmith.reports.found_script import call_text, script_of
 from mpsmith.reports.found_wrong import markdown

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.cases.sources.opinfo import OpInfoSource
-from mpsmith.audit.compiled.situations import SituationSource
+from mpsmith.audit.compiled.scenarios import SituationSource
 from mpsmith.audit.self_test.compiled.faults import GeneratorFault, find
 from mpsmith.audit.self_test.compiled.table import FAULTS
 from mpsmith.errors import MpsmithError

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from mpsmith.audit.compiled.defects.defect import Certainty, Defect
-from mpsmith.audit.compiled.defects.record import KeptRelease, KeptShown, joined, read
+from mpsmith.audit.compiled.defects.measurement_file import KeptRelease, KeptShown, joined, read
 from mpsmith.audit.compiled.defects.table import DEFECTS
 from mpsmith.errors import MpsmithError
 

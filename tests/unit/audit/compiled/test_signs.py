@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from mpsmith.audit.compiled.defects.defect import Defect
-from mpsmith.audit.compiled.defects.record import KeptShown, read
-from mpsmith.audit.compiled.defects.signs import SIGNS, looks_like
+from mpsmith.audit.compiled.defects.measurement_file import KeptShown, read
 from mpsmith.audit.compiled.defects.table import DEFECTS
 from mpsmith.audit.compiled.verdicts import Blame, CompiledVerdict
+from mpsmith.audit.findings.rules.generated_metal import PATTERNS, known_defect
 
 # What an audit calls the operators of programs that are told by them.
 OPERATORS = {
@@ -28,7 +28,7 @@ MEASURED = next(each for each in read() if not each.overlay).shown
 
 def taken_for(shown: KeptShown, operator: str, dtype: str) -> str:
     verdict, blame = CompiledVerdict(shown.verdict), Blame(shown.blame) if shown.blame else None
-    return looks_like(verdict, blame, operator, (dtype,), shown.reason, shown.source)
+    return known_defect(verdict, blame, operator, (dtype,), shown.reason, shown.source)
 
 
 @pytest.mark.parametrize("defect", [each for each in DEFECTS if each.number not in NOT_TOLD], ids=lambda d: d.number)
@@ -42,22 +42,22 @@ def test_the_program_of_a_defect_is_taken_for_it(defect: Defect) -> None:
 def test_a_gradient_of_avg_pool_is_taken_for_its_defect() -> None:
     said = "backward: gradient 0: 12 of 18 elements differ"
     seen = (CompiledVerdict.WRONG, Blame.INDUCTOR, "nn.functional.avg_pool1d", ("float32",), said, "")
-    assert looks_like(*seen) == "U24"
+    assert known_defect(*seen) == "U24"
 
 
 def test_a_gradient_of_svd_is_taken_for_its_defect() -> None:
     seen = (CompiledVerdict.WRONG, Blame.GRAPH, "linalg.svd", ("float32",), "backward: gradient 0 is missing", "")
-    assert looks_like(*seen) == "U27"
+    assert known_defect(*seen) == "U27"
 
 
 def test_what_is_right_or_somebody_else_s_is_taken_for_nothing() -> None:
     log1p = MEASURED["U15"]
     for verdict, blame in ((CompiledVerdict.METAL, None), (CompiledVerdict.WRONG, Blame.EAGER)):
-        assert looks_like(verdict, blame, "log1p", ("float32",), log1p.reason, log1p.source) == ""
+        assert known_defect(verdict, blame, "log1p", ("float32",), log1p.reason, log1p.source) == ""
 
 
 def test_every_sign_is_of_a_defect() -> None:
-    assert {sign.number for sign in SIGNS} <= {defect.number for defect in DEFECTS}
+    assert {pattern.number for pattern in PATTERNS} <= {defect.number for defect in DEFECTS}
 
 
 def test_a_product_of_narrow_integers_is_one_of_64_bits() -> None:
@@ -68,4 +68,4 @@ def test_a_product_of_narrow_integers_is_one_of_64_bits() -> None:
 
 def test_what_the_derivative_of_a_list_raises_is_taken_for_its_defect() -> None:
     said = "IndexError: select(): index 10 out of range for tensor of size [10, 10] at dimension 0"
-    assert looks_like(CompiledVerdict.ERROR, None, "_foreach_addcdiv", ("float32",), said, "") == "U26"
+    assert known_defect(CompiledVerdict.ERROR, None, "_foreach_addcdiv", ("float32",), said, "") == "U26"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from mpsmith.audit.compiled.situations import SITUATIONS, SituationSource
+from mpsmith.audit.compiled.scenarios import SITUATIONS, SituationSource
 from mpsmith.audit.judging.execution import execute
 from mpsmith.audit.judging.transfer import move
 from mpsmith.audit.model.case import make_cases

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.findings.evidence import RunEvidence, evidence_of
-from mpsmith.audit.findings.faulty import at_fault, what_was_wrong
+from mpsmith.audit.findings.faulty_overloads import at_fault, what_was_wrong
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import AtFault, CaseVerdict, Outcome
 from mpsmith.audit.releases.surface.overloads import Dispatch

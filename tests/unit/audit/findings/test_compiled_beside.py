@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.compiled.verdicts import CompiledOutcome, CompiledVerdict
-from mpsmith.audit.findings.compiled_beside import CompiledBeside, CompiledLane, FoundCompiled, beside
+from mpsmith.audit.findings.compiled.beside_eager import CompiledBeside, CompiledLane, FoundCompiled, beside
 from mpsmith.audit.findings.results import AuditSummary
 from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.model.group import COMPILED

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mpsmith.audit.compiled.verdicts import CompiledVerdict
-from mpsmith.audit.findings.compiled_measurements import compiled_measurements
-from mpsmith.audit.findings.compiled_summary import CompiledOperator, CompiledSummary
+from mpsmith.audit.findings.compiled.measurements import compiled_measurements
+from mpsmith.audit.findings.compiled.summary import CompiledOperator, CompiledSummary
 from mpsmith.audit.store.records import Run
 
 METAL, WRONG = CompiledVerdict.METAL, CompiledVerdict.WRONG

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.compiled.verdicts import CompiledOutcome, CompiledVerdict
-from mpsmith.audit.findings.compiled_releases import GeneratorRun, compared, generator_runs
+from mpsmith.audit.findings.compiled.generators import GeneratorRun, compared, generator_runs
 from mpsmith.audit.model.group import COMPILED, GroupKey
 from mpsmith.audit.model.selection import Settings, Shapes
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome

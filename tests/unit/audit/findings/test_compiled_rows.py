@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.compiled.verdicts import Blame, CompiledOutcome, CompiledVerdict
-from mpsmith.audit.findings.compiled_summary import CompiledSummary, operator_of, summarize_compiled
+from mpsmith.audit.findings.compiled.summary import CompiledSummary, operator_of, summarize_compiled
 from mpsmith.audit.model.group import COMPILED, DYNAMIC, GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 from mpsmith.audit.store.connection import StoreError

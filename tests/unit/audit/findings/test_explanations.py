@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.findings.explanations import Explainer, Explanation, RuleUse, Unexplained, explain
-from mpsmith.audit.findings.rules import RULES, ExplainingRule
+from mpsmith.audit.findings.rules import RULES
+from mpsmith.audit.findings.rules.rule import ExplainingRule
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict, Grade, Outcome
 from mpsmith.audit.releases.surface.overloads import Dispatch

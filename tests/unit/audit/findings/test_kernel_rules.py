@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from mpsmith.audit.findings.explanations import ALL_RULES, Explainer
-from mpsmith.audit.findings.kernel_rules import KERNEL_RULES, OURS
+from mpsmith.audit.findings.explanations import Explainer
+from mpsmith.audit.findings.rules import ALL_RULES
+from mpsmith.audit.findings.rules.own_kernels import OURS, OWN_KERNEL_RULES
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 from mpsmith.audit.releases.surface.overloads import Surface
@@ -336,9 +337,9 @@ def rule_for(
 
 
 def test_the_table_has_every_rule_in_its_order() -> None:
-    assert list(dict.fromkeys(row.rule for row in TABLE)) == [rule.name for rule in KERNEL_RULES]
-    assert {rule.imported for rule in KERNEL_RULES} == {OURS}
-    assert set(KERNEL_RULES) < set(ALL_RULES)
+    assert list(dict.fromkeys(row.rule for row in TABLE)) == [rule.name for rule in OWN_KERNEL_RULES]
+    assert {rule.imported for rule in OWN_KERNEL_RULES} == {OURS}
+    assert set(OWN_KERNEL_RULES) < set(ALL_RULES)
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.rule}-{row.operator}")

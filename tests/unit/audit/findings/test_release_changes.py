@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.findings.release_changes import Change, ReleaseChange, release_changes
+from mpsmith.audit.findings.shipped.release_changes import Change, ReleaseChange, release_changes
 from mpsmith.audit.model.verdicts import CaseVerdict, Grade, Outcome
 from mpsmith.audit.store.records import Run
 from mpsmith.audit.store.store import Store

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from mpsmith.audit.findings.explanations import Explainer
-from mpsmith.audit.findings.shipped_defects import DEFECTS
-from mpsmith.audit.findings.shipped_rules import SHIPPED_RULES
+from mpsmith.audit.findings.rules import SHIPPED_RULES
+from mpsmith.audit.findings.rules.shipped_defects import SHIPPED_DEFECTS
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict, Grade, Outcome
 from mpsmith.audit.releases.surface.overloads import Surface
@@ -245,7 +245,7 @@ def test_without_shipped_kernels_it_explains_nothing(name: str) -> None:
     assert rule_for(replace(stored, outcome=Outcome(CaseVerdict.WRONG, "forward", "shape is [1], not [2]"))) == ""
 
 
-@pytest.mark.parametrize("rule", DEFECTS, ids=lambda rule: rule.name)
+@pytest.mark.parametrize("rule", SHIPPED_DEFECTS, ids=lambda rule: rule.name)
 def test_a_defect_is_that_of_its_release_and_of_its_kernels(rule) -> None:  # type: ignore[no-untyped-def]
     stored = EXPLAINED[rule.name]
     assert rule_for(stored, "2.99.0") == ""

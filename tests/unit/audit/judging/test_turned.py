@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from mpsmith.audit.judging.turned import turned_as_the_cpus
+from mpsmith.audit.judging.phases import turned_as_the_cpus
 from mpsmith.audit.model.case import Case
 
 MATRIX = torch.randn(2, 5, 5, generator=torch.Generator().manual_seed(1), dtype=torch.complex64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mpsmith.audit.cases.covering.pairs import DTYPE, FORM, LAYOUT, VALUES, Levels
 from mpsmith.audit.model.selection import ShippedSamples
-from mpsmith.audit.shipped.choice import MOST_ELEMENTS, PER_LEVEL, positions_through_shipped
+from mpsmith.audit.shipped.case_choice import MOST_ELEMENTS, PER_LEVEL, positions_through_shipped
 
 
 def at(layout: str, values: str = "plain", **flags: str) -> Levels:

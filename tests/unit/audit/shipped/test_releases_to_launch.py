@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.releases.wheel.errors import UnreachableError
-from mpsmith.audit.shipped import releases
+from mpsmith.audit.shipped import requested_releases as releases
 from mpsmith.errors import MpsmithError
 from mpsmith.simulator.clang import CompilerMissingError
 

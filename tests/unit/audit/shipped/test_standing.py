@@ -10,7 +10,7 @@ import pytest
 
 from mpsmith.audit.model.verdicts import CaseVerdict, Firmness, Grade, Outcome
 from mpsmith.audit.shipped.kernels import AuditedKernels
-from mpsmith.audit.shipped.standing import SEEDS, standing_of
+from mpsmith.audit.shipped.ulp_sensitivity import SEEDS, standing_of
 from mpsmith.simulator.errors import SimulatorError
 
 PASSED, WRONG, CRASH = (Outcome(verdict) for verdict in (CaseVerdict.PASSED, CaseVerdict.WRONG, CaseVerdict.CRASH))

@@ -14,7 +14,7 @@ from mpsmith.audit.cases.sources.forms import FormSource
 from mpsmith.audit.cases.sources.modules import ModuleCall, ModuleSource
 from mpsmith.audit.cases.sources.operands import SOUND
 from mpsmith.audit.cases.sources.opinfo import OpInfoSource
-from mpsmith.audit.compiled.situations import SITUATIONS, SituationSource
+from mpsmith.audit.compiled.scenarios import SITUATIONS, SituationSource
 from mpsmith.audit.model import tensors_in
 from mpsmith.audit.model.case import Case, make_cases
 from mpsmith.audit.model.group import GroupKey

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from .rules import VALUES_DIFFER, WRONG, ExplainingRule
-from .shipped_scopes import BOTH, FLOATS, INTEGERS, SIGNED, SPECIAL
+from .rule import BOTH, FLOATS, INTEGERS, SIGNED, SPECIAL, VALUES_DIFFER, WRONG, ExplainingRule
 
-DEFECTS = (
+SHIPPED_DEFECTS = (
     ExplainingRule(
         "abs-of-integers-through-float",
         "a defect of this release: its kernels of abs for integers convert to float and back, which loses what a float "

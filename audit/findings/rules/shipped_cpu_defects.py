@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from .rules import VALUES_DIFFER, WRONG, ExplainingRule
-from .shipped_scopes import ANY_RELEASE, SPECIAL
+from .rule import ANY_RELEASE, SPECIAL, VALUES_DIFFER, WRONG, ExplainingRule
 
-OF_THE_CPU = (
+CPU_DEFECTS = (
     ExplainingRule(
         "infinities-times-a-complex-one",
         "the CPU multiplies by the factor of add and sub, and divides a mean by its count, as complex numbers even "

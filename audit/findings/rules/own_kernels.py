@@ -6,11 +6,11 @@ for runs alone that imported the kernels; anywhere else it neither explains nor 
 
 from __future__ import annotations
 
-from .rules import VALUES_DIFFER, WRONG, ExplainingRule
+from .rule import VALUES_DIFFER, WRONG, ExplainingRule
 
 OURS = "mpsmith.kernels"
 
-KERNEL_RULES = (
+OWN_KERNEL_RULES = (
     ExplainingRule(
         "narrow-copy-writes-rows",
         "the CPU's narrow_copy with out= writes row after row into its memory, whatever strides it has; a kernel that "

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ...errors import MpsmithError
-from ..store.records import StoredGroup
-from ..store.store import Store
-from .compiled_summary import CompiledFinding, summarize_compiled
+from ....errors import MpsmithError
+from ...store.records import StoredGroup
+from ...store.store import Store
+from .summary import CompiledFinding, summarize_compiled
 
 # Why no case of an audit shows a defect. A defect that is not here has to be found.
 NOT_ASKED: Mapping[str, str] = {
@@ -82,7 +82,7 @@ def found_by_audits(stores: Iterable[Store], numbers: Sequence[str]) -> FoundByA
         groups += store.groups(runs[-1].id)
         cases += summary.executed
     defects = tuple(
-        FoundDefect(number, tuple(each for each in findings if each.looks_like == number)) for number in numbers
+        FoundDefect(number, tuple(each for each in findings if each.known_defect == number)) for number in numbers
     )
-    others = tuple(each for each in findings if not each.looks_like)
+    others = tuple(each for each in findings if not each.known_defect)
     return FoundByAudits(defects, others, cases, len(groups), sum(not group.done for group in groups))

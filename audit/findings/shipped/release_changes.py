@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from ..model.verdicts import CaseVerdict, Grade
-from ..store.records import Run, StoredCase
-from ..store.store import Store
-from .attribution import SourceEntry
+from ...model.verdicts import CaseVerdict, Grade
+from ...store.records import Run, StoredCase
+from ...store.store import Store
+from ..attribution import SourceEntry
 from .wrong_kernels import BROKEN
 
 RIGHT, STOOD_IN, NOT_RUN = "right", "stood in", "not run"

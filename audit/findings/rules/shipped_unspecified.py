@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from .rules import HALVES, VALUES_DIFFER, WRONG, ExplainingRule
-from .shipped_scopes import ANY_RELEASE, FLOATS, SIGNED, SPECIAL
+from .rule import ANY_RELEASE, FLOATS, HALVES, SIGNED, SPECIAL, VALUES_DIFFER, WRONG, ExplainingRule
 
-FREEDOM = (
+UNSPECIFIED = (
     ExplainingRule(
         "subnormals-count-as-zero",
         "the kernels are compiled to take subnormal numbers for zero, which the Metal specification allows; the CPU "

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ..model.verdicts import CASE_SEVERITY, CaseVerdict, Firmness, Grade, firmest
-from ..store.records import StoredCase
-from ..store.store import Store
-from .attribution import SourceEntry
+from ...model.verdicts import CASE_SEVERITY, CaseVerdict, Firmness, Grade, firmest
+from ...store.records import StoredCase
+from ...store.store import Store
+from ..attribution import SourceEntry
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ..compiled.verdicts import CompiledVerdict, worst_compiled
-from .compiled_summary import CompiledSummary, aten_names
+from ...compiled.verdicts import CompiledVerdict, worst_compiled
+from .summary import CompiledSummary, aten_names
 
 
 def compiled_measurements(summary: CompiledSummary, known: Collection[str]) -> dict[str, dict[str, list[str]]]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from ..compiled.verdicts import Blame, CompiledVerdict, worst_compiled
-from ..model.selection import DTYPES
-from ..model.verdicts import CaseVerdict, OverloadVerdict
-from ..store.records import Run
-from ..store.store import Store
-from .compiled_measurements import compiled_measurements
-from .compiled_summary import CompiledFinding, summarize_compiled
+from ...compiled.verdicts import Blame, CompiledVerdict, worst_compiled
+from ...model.selection import DTYPES
+from ...model.verdicts import CaseVerdict, OverloadVerdict
+from ...store.records import Run
+from ...store.store import Store
+from .measurements import compiled_measurements
+from .summary import CompiledFinding, summarize_compiled
 
 # What the calls of a dtype show as they are, where right results of generated Metal are better.
 CURED = frozenset(
@@ -55,7 +55,7 @@ class FoundCompiled:
         example: the label of one of them, which `mpsmith replay` takes.
         cases: how many there are.
         blame: who is answerable for a wrong result.
-        looks_like: the number of the known defect that it is taken for, or "".
+        known_defect: the number of the known defect that it is taken for, or "".
     """
 
     verdict: CompiledVerdict
@@ -65,7 +65,7 @@ class FoundCompiled:
     example: str
     cases: int
     blame: Blame | None = None
-    looks_like: str = ""
+    known_defect: str = ""
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def _without_source(finding: CompiledFinding) -> FoundCompiled:
         finding.example,
         finding.cases,
         finding.blame,
-        finding.looks_like,
+        finding.known_defect,
     )
 
 

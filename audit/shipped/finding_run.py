@@ -16,10 +16,10 @@ from ..judging.judge import Trial, judge
 from ..model.case import Case, described
 from ..model.launches import grade_of_case, kernels_in
 from ..model.verdicts import CaseVerdict, Grade, Outcome
-from .computing import launches
-from .found_results import FoundResult, FurthestElement
+from .case_launches import launches
+from .finding_result import FoundResult, FurthestElement
 from .kernels import AuditedKernels
-from .standing import standing_of
+from .ulp_sensitivity import standing_of
 
 SEED = 0
 

@@ -6,11 +6,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ..model.group import GroupKey
-from ..model.launches import Launches
-from ..releases.surface.overloads import Surface
-from ..store.records import Run
-from ..store.store import Store
+from ...model.group import GroupKey
+from ...model.launches import Launches
+from ...releases.surface.overloads import Surface
+from ...store.records import Run
+from ...store.store import Store
 
 LACKING = "the release has no kernel of the name that the convention asks for"
 ONLY_BESIDE_STAND_INS = "launched its kernels, but never in a case that shipped kernels alone computed"

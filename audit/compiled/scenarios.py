@@ -18,7 +18,7 @@ from ..model.case import Case, CaseSource
 from ..model.group import GroupKey
 from ..model.selection import Samples
 from .programs import PROGRAMS
-from .situation import FLOATING, Situation, numbers, one
+from .scenario import FLOATING, Situation, numbers, one
 
 NARROW = ("int8", "uint8", "int16", "int32")
 INTEGERS = ("int64", *NARROW)

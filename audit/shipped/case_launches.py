@@ -10,8 +10,8 @@ from pathlib import Path
 from ...simulator.device import loading as device
 from ...simulator.shipped import interposition
 from ..model.launches import Launches, LaunchesByOverload
-from .computes import computes_values
 from .kernels import AuditedKernels
+from .value_overloads import computes_values
 
 NO_CONVENTION = "no convention says which kernels the host launches"
 

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ..compiled.defects.signs import looks_like
-from ..compiled.verdicts import SEVERITY, Blame, CompiledVerdict, worst_compiled
-from ..model.group import DYNAMIC
-from ..store.records import Run, StoredCompiledCase
-from ..store.store import Store
+from ...compiled.verdicts import SEVERITY, Blame, CompiledVerdict, worst_compiled
+from ...model.group import DYNAMIC
+from ...store.records import Run, StoredCompiledCase
+from ...store.store import Store
+from ..rules.generated_metal import known_defect
 
 # What a verdict says that is no statement about generated Metal: shown in the table, not in the list of findings.
 NO_FINDING = frozenset(
@@ -54,7 +54,7 @@ class CompiledFinding:
         dynamic_only: whether it shows only where sizes are symbols.
         source: the generated Metal of the example.
         error: the largest error of the cases in units of the tolerance; None where none beyond it was measured.
-        looks_like: the number of the known defect that it is taken for, or "".
+        known_defect: the number of the known defect that it is taken for, or "".
     """
 
     operator: str
@@ -69,7 +69,7 @@ class CompiledFinding:
     dynamic_only: bool
     source: str = ""
     error: float | None = None
-    looks_like: str = ""
+    known_defect: str = ""
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ def _what_it_shows(case: StoredCompiledCase) -> tuple[object, ...]:
 def _worst_first(finding: CompiledFinding) -> tuple[object, ...]:
     """By verdict; what is no known defect first; what is wrong by more than its last digits before what is not."""
     last_digits = finding.error is not None and finding.error < LAST_DIGITS
-    known = bool(finding.looks_like)
+    known = bool(finding.known_defect)
     return SEVERITY.index(finding.verdict), known, last_digits, finding.operator, finding.example
 
 
@@ -228,7 +228,7 @@ def _finding(name: str, cases: list[StoredCompiledCase]) -> CompiledFinding:
         all(case.group.mode == DYNAMIC for case in cases),
         found.source,
         _beyond_tolerance(cases),
-        looks_like(found.verdict, found.blame, name, dtypes, found.reason, found.source),
+        known_defect(found.verdict, found.blame, name, dtypes, found.reason, found.source),
     )
 
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ...errors import MpsmithError
-from ...registry.torch_release import is_older, public_version
-from ..compiled.verdicts import CompiledVerdict, worst_compiled
-from ..store.records import Run
-from ..store.store import Store
-from .compiled_summary import operator_of
+from ....errors import MpsmithError
+from ....registry.torch_release import is_older, public_version
+from ...compiled.verdicts import CompiledVerdict, worst_compiled
+from ...store.records import Run
+from ...store.store import Store
+from .summary import operator_of
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,68 @@
+"""The form of a rule that explains a non-pass, and the values that many rules share.
+
+A rule is narrow: it names verdicts, the words of the message and, wherever a fault is explained, the operators. It
+explains an error in values up to a size only. Other non-passes of the same operator stay unexplained.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ...model.verdicts import CaseVerdict
+
+HoldsOn = Literal["simulated", "real", "both"]
+
+
+@dataclass(frozen=True)
+class ExplainingRule:
+    """The conditions under which `reason` explains a case. An empty condition matches every case.
+
+    Attributes:
+        name, reason: for people; the reason says what happens and what causes it.
+        verdicts: the verdicts that it explains.
+        message: a regular expression that is found in the case's message.
+        operators: shell patterns of the entry ("nn.functional.linear", "mode.values").
+        sources, dtypes, stages: the case has one of these.
+        inputs: a regular expression that is found in the description of the case and its inputs.
+        at_most: the largest error in units of the tolerance; a case without a measured error does not match.
+        without_kernel: every operator that the device named is one for which the surface has no kernel for mps.
+        holds_on: the kind of mps device that the rule is about.
+        upstream: the public issue about it ("pytorch/pytorch#137720"), or "".
+        shipped: shell patterns of torch releases: the case launched shipped kernels of one of them.
+        kernels: shell patterns of kernels: the case launched one of them.
+        imported: a package: the run was asked to import it.
+        never_stale: not reported as stale where a run has no such case: it only repeats the judge's words.
+    """
+
+    name: str
+    reason: str
+    verdicts: tuple[CaseVerdict, ...]
+    message: str = ""
+    operators: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    dtypes: tuple[str, ...] = ()
+    stages: tuple[str, ...] = ()
+    inputs: str = ""
+    at_most: float | None = None
+    without_kernel: bool = False
+    holds_on: HoldsOn = "both"
+    upstream: str = ""
+    shipped: tuple[str, ...] = ()
+    kernels: tuple[str, ...] = ()
+    imported: str = ""
+    never_stale: bool = False
+
+
+WRONG = (CaseVerdict.WRONG,)
+SKIPPED = (CaseVerdict.SKIPPED,)
+REFERENCE_FAILED = (CaseVerdict.REFERENCE_FAILED,)
+HALVES = ("float16", "bfloat16")
+FLOATS = ("float32", *HALVES)
+SIGNED = ("int8", "int16", "int32", "int64")
+INTEGERS = (*SIGNED, "uint8", "bool")
+ANY_RELEASE = ("*",)
+# The releases whose shipped kernels were examined. A rule about both says nothing about other releases.
+BOTH = ("2.13.0", "2.15.0")
+SPECIAL = ("special values", "schema special values", "module special values", "known wrong")
+VALUES_DIFFER = r"elements differ"

@@ -1,0 +1,1 @@
+"""What an audit says about the kernels that a release ships."""
