@@ -18,7 +18,9 @@ from .parsing import Plain, compose, plain
 
 _DUMPER = yaml.CSafeDumper if yaml.__with_libyaml__ else yaml.SafeDumper
 _WIDTH = 110
+_ONE_LINE = 1_000_000
 _LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+_ONE_LINE_ENTRY = re.compile(r"\S+: *\{.*\}\s*(#.*)?$")
 _COMMENT = re.compile(r"(?:(?<=\s)|^)#[^\r\n]*", re.MULTILINE)
 _Pair: TypeAlias = tuple[yaml.Node, yaml.Node]
 
@@ -67,11 +69,15 @@ def _of_pair(text: str, pair: _Pair, new: Plain) -> list[_Edit]:
         return []
     if isinstance(value, yaml.MappingNode) and not value.flow_style and isinstance(new, dict) and new:
         return _of_mapping(text, key, value, new)
-    in_line = _written({"": new}).removeprefix("'':")
+    in_line = _written("", new).removeprefix("'':")
     if _stands_in_line(pair) and "\n" not in in_line:
         start, end = value.start_mark.index, value.end_mark.index
         return [_Edit(start, end, in_line.lstrip() if start < end else in_line)]
-    return [_instead_of(text, pair, _written({key.value: new}) + "\n")]
+    replacement = _instead_of(text, pair, _written(key.value, new) + "\n")
+    if key.start_mark.column:
+        return [replacement]
+    lines = _with_blank_lines(text, replacement.start, replacement.end, replacement.replacement)
+    return [_Edit(replacement.start, replacement.end, lines)]
 
 
 def _of_mapping(text: str, parent: yaml.Node, mapping: yaml.MappingNode, new: dict[str, Plain]) -> list[_Edit]:
@@ -90,23 +96,39 @@ def _of_mapping(text: str, parent: yaml.Node, mapping: yaml.MappingNode, new: di
             before = pairs[name]
             continue
         position = _line_end(text, _content_end(text, before) if before else parent.end_mark.index)
-        added[position] = added.get(position, "") + _indented(_written({name: value}) + "\n", indent)
+        added[position] = added.get(position, "") + _indented(_written(name, value) + "\n", indent)
     return edits + [_Edit(position, position, lines) for position, lines in added.items()]
 
 
 def _new_entries(text: str, pairs: list[_Pair], entries: dict[str, dict[str, Plain]]) -> list[_Edit]:
-    """The edits that insert whole entries, a blank line between each two."""
-    added: dict[int, list[str]] = {}
+    """The edits that insert whole entries: a blank line around each block, none between entries of one line."""
+    added: dict[int, str] = {}
     for name in sorted(entries):
         following = next((key for key, _ in pairs if key.value > name), None)
         position = len(text) if following is None else _above_comments(text, following.start_mark.index)
-        added.setdefault(position, []).append(_written({name: entries[name]}) + "\n")
-    edits = []
-    for position, blocks in added.items():
-        after_blank_line = re.search(r"(^|\n)\r?\n$|^$", text[:position])
-        lines = "\n".join(blocks) if after_blank_line else "\n" + "\n".join(blocks)
-        edits.append(_Edit(position, position, lines if position == len(text) else lines + "\n"))
-    return edits
+        entry, before = _written(name, entries[name]) + "\n", added.get(position, "")
+        separator = "\n" if before and (_is_block(entry) or _is_block(before.rpartition("\n\n")[2])) else ""
+        added[position] = before + separator + entry
+    return [_Edit(at, at, _with_blank_lines(text, at, at, entries)) for at, entries in added.items()]
+
+
+def _with_blank_lines(text: str, start: int, end: int, entries: str) -> str:
+    """Whole entries that replace `text[start:end]`, with the blank lines that separate them from their neighbours."""
+    lines = entries.splitlines()
+    above, below = text[:start].splitlines(), text[end:].splitlines()
+    if above and above[-1] and not (_is_one_line_entry(above[-1]) and _is_one_line_entry(lines[0])):
+        entries = "\n" + entries
+    if below and below[0] and not (_is_one_line_entry(below[0]) and _is_one_line_entry(lines[-1])):
+        entries += "\n"
+    return entries
+
+
+def _is_one_line_entry(line: str) -> bool:
+    return _ONE_LINE_ENTRY.match(line) is not None
+
+
+def _is_block(entry: str) -> bool:
+    return not all(map(_is_one_line_entry, entry.splitlines()))
 
 
 def _instead_of(text: str, pair: _Pair, written: str) -> _Edit:
@@ -180,16 +202,22 @@ def _indented(lines: str, indent: int) -> str:
     return "".join(" " * indent + line if line.strip() else line for line in lines.splitlines(keepends=True))
 
 
-def _written(data: Plain) -> str:
-    """Data in the registry's style, without the last line break: mappings in block style, lists in one line."""
-    written: str = yaml.serialize(_node(data), Dumper=_DUMPER, allow_unicode=True, width=_WIDTH)
+def _written(key: str, value: Plain) -> str:
+    """A key and its value in the registry's style, without the last line break.
+
+    A list, a measurement and an entry that has nothing but measurements take one line; other mappings are blocks.
+    """
+    root = yaml.MappingNode("tag:yaml.org,2002:map", [(_node(key), _node(value))], flow_style=False)
+    width = _ONE_LINE if "verdict" in str(value) else _WIDTH
+    written: str = yaml.serialize(root, Dumper=_DUMPER, allow_unicode=True, width=width)
     return written.removesuffix("\n")
 
 
 def _node(data: Plain) -> yaml.Node:
     if isinstance(data, dict):
         pairs = [(_node(key), _node(value)) for key, value in data.items()]
-        return yaml.MappingNode("tag:yaml.org,2002:map", pairs, flow_style=False)
+        in_one_line = "verdict" in data or list(data) == ["measured"]
+        return yaml.MappingNode("tag:yaml.org,2002:map", pairs, flow_style=in_one_line)
     if isinstance(data, list):
         return yaml.SequenceNode("tag:yaml.org,2002:seq", [_node(item) for item in data], flow_style=True)
     if data is None:

@@ -71,8 +71,28 @@ def test_comments_in_what_goes_stay_above_it() -> None:
 
 def test_a_mapping_in_flow_style_becomes_a_block() -> None:
     text = "aten::mode: {owner: a, issue: 7}  # short\naten::mul:\n  owner: b\n"
-    expected = "# short\naten::mode:\n  owner: c\naten::mul:\n  owner: b\n"
+    expected = "# short\naten::mode:\n  owner: c\n\naten::mul:\n  owner: b\n"
     assert with_entries(text, {"aten::mode": {"owner": "c"}}) == expected
+
+
+MEASURED: Plain = {"simulated": {"torch": "2.13.0", "verdict": "native", "reason": "a: b, " + "long " * 40}}
+ONE_LINE = "{measured: {simulated: {torch: 2.13.0, verdict: native, reason: 'a: b, " + "long " * 40 + "'}}}\n"
+
+
+def test_entries_with_measurements_alone_take_one_line() -> None:
+    block = "aten::b:\n  owner: x\n"
+    text = with_entries(block, {f"aten::{name}": {"measured": MEASURED} for name in "acd"})
+    assert text == f"aten::a: {ONE_LINE}\n{block}\naten::c: {ONE_LINE}aten::d: {ONE_LINE}"
+    between = with_entries(text, {"aten::cc": {"measured": MEASURED}})
+    assert between == text.replace("aten::d", f"aten::cc: {ONE_LINE}aten::d")
+
+
+def test_a_field_of_a_person_makes_a_block_of_one_line() -> None:
+    text = "".join(f"aten::{name}: {ONE_LINE}" for name in "abc")
+    changed = with_entries(text, {"aten::b": {"owner": "x", "measured": MEASURED}})
+    before, after = f"aten::a: {ONE_LINE}\n", f"\naten::c: {ONE_LINE}"
+    simulated = ONE_LINE.removeprefix("{measured: {").replace("}}}", "}")
+    assert changed == before + "aten::b:\n  owner: x\n  measured:\n    " + simulated + after
 
 
 def test_a_folded_text_ends_before_the_blank_lines() -> None:
