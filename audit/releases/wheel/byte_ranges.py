@@ -1,4 +1,4 @@
-"""Ranges of bytes out of a large file: from a mapping in any order, or from a stream in ascending order.
+"""Ranges of bytes out of a large file: from memory in any order, or from a stream in ascending order.
 
 A shared library inside a wheel is one deflated zip member, so its end can be reached only by inflating all of it.
 Asking for ranges in ascending order lets the reader hold what it needs and nothing else.
@@ -77,17 +77,12 @@ class StreamRanges:
         return chunk
 
 
-class MappedRanges:
-    """Ranges of a file on disk, mapped into memory: pages that are not looked at are not read."""
+class MemoryRanges:
+    """Ranges of bytes in memory."""
 
-    def __init__(self, path: Path) -> None:
-        try:
-            with path.open("rb") as file:
-                self._mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        except (OSError, ValueError) as error:
-            raise WheelError(f"cannot read {path}: {error}") from None
-        self._view = memoryview(self._mapping)
-        self.size = len(self._mapping)
+    def __init__(self, data: bytes | mmap.mmap) -> None:
+        self._view = memoryview(data)
+        self.size = len(self._view)
 
     def take(self, offset: int, size: int) -> memoryview:
         """See ByteRanges.take; ranges may come in any order. Nothing is copied."""
@@ -95,7 +90,18 @@ class MappedRanges:
         return self._view[offset : offset + size]
 
     def finish(self) -> None:
-        """A file on disk has no checksum to verify."""
+        """Bytes in memory have no checksum to verify."""
+
+
+class MappedRanges(MemoryRanges):
+    """Ranges of a file on disk, mapped into memory: pages that are not used are not read."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            with path.open("rb") as file:
+                super().__init__(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        except (OSError, ValueError) as error:
+            raise WheelError(f"cannot read {path}: {error}") from None
 
     def __enter__(self) -> MappedRanges:
         return self

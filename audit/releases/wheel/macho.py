@@ -34,21 +34,23 @@ LC_BUILD_VERSION = 0x32
 MOST_COMMAND_BYTES = 1 << 20
 MOST_FUNCTION_BYTES = 4 << 20
 
-_N_STAB = 0xE0
-_N_TYPE = 0x0E
+N_STAB = 0xE0
+N_TYPE = 0x0E
 _N_SECT = 0x0E
-_NLIST = np.dtype([("name", "<u4"), ("type", "u1"), ("section", "u1"), ("desc", "<u2"), ("value", "<u8")])
+NLIST = np.dtype([("name", "<u4"), ("type", "u1"), ("section", "u1"), ("desc", "<u2"), ("value", "<u8")])
 
 
 @dataclass(frozen=True)
 class Section:
-    """A section: its virtual address, its size in bytes and where in the file it begins."""
+    """A section: its virtual address, its size in bytes, where in the file it begins, and where its relocations are."""
 
     segment: str
     name: str
     address: int
     size: int
     offset: int
+    relocation_offset: int
+    relocation_count: int
 
     def __contains__(self, address: int) -> bool:
         return self.address <= address < self.address + self.size
@@ -134,8 +136,8 @@ def _sections(body: bytes) -> Iterator[Section]:
     for number in range(count):
         at = 72 + 80 * number
         name, segment = _unpack("<16s16s", body, at)
-        address, size, offset = _unpack("<QQI", body, at + 32)
-        yield Section(_name(segment), _name(name), address, size, offset)
+        address, size, offset, _, relocation_offset, relocations = _unpack("<QQIIII", body, at + 32)
+        yield Section(_name(segment), _name(name), address, size, offset, relocation_offset, relocations)
 
 
 def _unpack(layout: str, data: bytes, at: int) -> tuple[Any, ...]:
@@ -261,7 +263,7 @@ def read_image(source: ByteRanges, is_extra: Callable[[Section], bool], visit_ex
     parts = [
         keep("code", text.offset, text.size - text.size % 4),
         keep("cstrings", cstrings.offset, cstrings.size),
-        keep("symbols", header.symbol_offset, header.symbol_count * _NLIST.itemsize),
+        keep("symbols", header.symbol_offset, header.symbol_count * NLIST.itemsize),
         keep("strings", header.string_offset, header.string_size),
         *(visit(section) for section in header.sections if is_extra(section)),
     ]
@@ -279,9 +281,9 @@ def read_image(source: ByteRanges, is_extra: Callable[[Section], bool], visit_ex
 
 
 def _symbol_table(entries: memoryview, strings: memoryview) -> SymbolTable:
-    table = np.frombuffer(entries, _NLIST)
+    table = np.frombuffer(entries, NLIST)
     # Debugging entries and undefined symbols have no address of their own.
-    defined = ((table["type"] & _N_STAB) == 0) & ((table["type"] & _N_TYPE) == _N_SECT)
+    defined = ((table["type"] & N_STAB) == 0) & ((table["type"] & N_TYPE) == _N_SECT)
     addresses, names = table["value"][defined], table["name"][defined]
     if names.size and int(names.max()) >= len(strings):
         raise MalformedBinaryError("the symbol table refers to names outside the string table")
