@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import one_line
-from ...simulator.extensions.compile_options import CompileOptions, options_of
 from ...simulator.objc.building import BuiltExtension, build_extension
+from ...simulator.objc.compile_options import CompileOptions, options_of
 from ..errors import ScaffoldError
 from .subject import SETUP, BuildSubject
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from ...errors import near
 from ...simulator.clang import Diagnostic
-from ...simulator.comments import without_comments
 from ...simulator.metal import ReflectedKernel
+from ...simulator.objc.comments import without_comments
 from .bound_arguments import DeclaredBuffer, argument_problems, split_arguments
 from .host_values import Scope, Value, is_open, says_nothing, shown_as
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ...simulator.clang import Diagnostic
-from ...simulator.comments import blanked
+from ...simulator.objc.comments import blanked
 
 COALESCED = "coalesced-shape"
 # A variable that is a TensorIterator, by its type or by what it is built from.

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ...errors import near
 from ...simulator.clang import Diagnostic
-from ...simulator.comments import without_comments
+from ...simulator.objc.comments import without_comments
 from .bound_arguments import DeclaredBuffer, argument_problems, split_arguments
 
 RULE = "launch"

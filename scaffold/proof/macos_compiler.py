@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...simulator.apple.location import STUBS
 from ...simulator.clang import Diagnostic, Message, messages
 from ...simulator.clang.compiler import PLAIN_MESSAGES
 from ...simulator.clang.diagnostics import COMPILE
 from ...simulator.clang.precompiled_headers import PrecompiledHeaders
+from ...simulator.objc.apple.location import STUBS
 from ..release_files import check_folder
 from .findings import line_of
 from .mach_object import MachObject

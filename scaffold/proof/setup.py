@@ -24,10 +24,10 @@ from pathlib import Path
 from ...audit.releases.wheel.errors import WheelError
 from ...audit.releases.wheel.fetch import fetch_wheel, pip_problem
 from ...cache import cache_folder
-from ...simulator.apple import sources
-from ...simulator.apple.location import STUBS, apple_folder
-from ...simulator.apple.metal_header import metal_header
-from ...simulator.apple.mps_headers import GRAPH, SHADERS, mps_headers, selectors_in
+from ...simulator.objc.apple import sources
+from ...simulator.objc.apple.location import STUBS, apple_folder
+from ...simulator.objc.apple.metal_header import metal_header
+from ...simulator.objc.apple.mps_headers import GRAPH, SHADERS, mps_headers, selectors_in
 from ..errors import ToolchainError
 from ..release_files import COMMON_MPS, check_folder, chosen_release, torch_folder
 from .toolchain import (

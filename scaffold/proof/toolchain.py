@@ -12,8 +12,8 @@ from functools import cached_property
 from pathlib import Path
 
 from ...cache import fingerprint
-from ...simulator.apple.location import STUBS, apple_folder
 from ...simulator.clang import Clang, locate
+from ...simulator.objc.apple.location import STUBS, apple_folder
 from ..errors import ToolchainError
 from ..release_files import NATIVE_FUNCTIONS, check_folder, chosen_release, torch_folder
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...cache import cache_folder, fingerprint, fingerprint_of_code
-from ..apple.location import STUBS, apple_folder
 from ..clang import Clang, Diagnostic, installed, messages
 from ..clang.compiler import PLAIN_MESSAGES
 from ..clang.diagnostics import COMPILE
 from ..clang.precompiled_headers import PrecompiledHeaders
 from ..device.build import cxx_command
+from .apple.location import STUBS, apple_folder
 from .errors import ExtensionBuildError, ExtensionError
 
 _HERE = Path(__file__).parent
@@ -27,7 +27,7 @@ _STRICT = ("-Werror=objc-method-access", "-Werror=incompatible-pointer-types", "
 _OBJECTIVE_C = ("-x", "objective-c++", "-fobjc-runtime=macosx-14.0", "-fblocks")
 _CXX = ("-x", "c++")
 # What decides how files are compiled, and what they include.
-_DECIDING_CODE = ("simulator.objc.compiler", "simulator.objc.include", "simulator.apple")
+_DECIDING_CODE = ("simulator.objc.compiler", "simulator.objc.include", "simulator.objc.apple")
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ import threading
 from pathlib import Path
 from types import ModuleType
 
-from ..apple.location import STUBS, apple_folder
 from ..device import loading as device
 from ..device.build import LIBRARY_NAME
 from . import note
+from .apple.location import STUBS, apple_folder
 from .errors import ExtensionLoadError
 from .host_libraries import frameworks_library, torch_host_library
 

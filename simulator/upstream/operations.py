@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from ..comments import without_comments
 from ..metal.includes import embed, include_folders
+from ..objc.comments import without_comments
 from .errors import UpstreamError
 from .registrations import MpsKernel
 from .shared_kernels import stubs_called

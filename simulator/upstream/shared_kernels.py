@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from ..comments import without_comments
+from ..objc.comments import without_comments
 
 NATIVE = Path("aten/src/ATen/native")
 

@@ -133,8 +133,6 @@ FLOORS: dict[str, tuple[str, ...]] = {
     ),
     "simulator": (
         "errors",
-        "comments",
-        "apple",
         "clang",
         "metal",
         "air",
@@ -142,7 +140,6 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "device",
         "objc",
         "upstream",
-        "extensions",
         "fallback_recorders",
         "opening",
         "shipped",

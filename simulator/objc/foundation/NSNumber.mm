@@ -5,6 +5,7 @@
 #include <iterator>
 #include <string>
 
+#include "methods.h"
 #include "text.h"
 
 @implementation NSValue
@@ -44,36 +45,18 @@ NUMBER(numberWithUnsignedInteger, NSUInteger, whole)
 NUMBER(numberWithBool, BOOL, whole)
 NUMBER(numberWithFloat, float, single)
 NUMBER(numberWithDouble, double, real)
-- (int)intValue {
-  return (int)whole_;
-}
-- (long long)longLongValue {
-  return whole_;
-}
-- (unsigned long long)unsignedLongLongValue {
-  return (unsigned long long)whole_;
-}
-- (NSInteger)integerValue {
-  return whole_;
-}
-- (NSUInteger)unsignedIntegerValue {
-  return (NSUInteger)whole_;
-}
-- (float)floatValue {
-  return (float)real_;
-}
-- (double)doubleValue {
-  return real_;
-}
-- (BOOL)boolValue {
-  return real_ != 0;
-}
+METHOD(int, intValue, (int)whole_)
+METHOD(long long, longLongValue, whole_)
+METHOD(unsigned long long, unsignedLongLongValue, (unsigned long long)whole_)
+METHOD(NSInteger, integerValue, whole_)
+METHOD(NSUInteger, unsignedIntegerValue, (NSUInteger)whole_)
+METHOD(float, floatValue, (float)real_)
+METHOD(double, doubleValue, real_)
+METHOD(BOOL, boolValue, real_ != 0)
 - (BOOL)isEqual:(id)other {
   return [other isKindOfClass:[NSNumber class]] && real_ == [other doubleValue] && whole_ == [other longLongValue];
 }
-- (NSUInteger)hash {
-  return (NSUInteger)whole_;
-}
+METHOD(NSUInteger, hash, (NSUInteger)whole_)
 - (NSString*)description { // the shortest text that reads back as the same number
   char text[32];
   const char* end = kind_ == Kind::whole ? std::to_chars(text, std::end(text), whole_).ptr

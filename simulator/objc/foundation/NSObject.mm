@@ -6,6 +6,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "methods.h"
 #include "text.h"
 
 extern "C" {
@@ -27,15 +28,9 @@ void objc_autoreleasePoolPop(void*);
 @implementation NSObject
 + (void)initialize {
 }
-+ (instancetype)alloc {
-  return class_createInstance(self, 0);
-}
-+ (instancetype)new {
-  return [[self alloc] init];
-}
-- (instancetype)init {
-  return self;
-}
+CLASS_METHOD(instancetype, alloc, class_createInstance(self, 0))
+CLASS_METHOD(instancetype, new, [[self alloc] init])
+METHOD(instancetype, init, self)
 - (void)dealloc {
   object_dispose(self);
 }
@@ -48,45 +43,23 @@ void objc_autoreleasePoolPop(void*);
     [self dealloc];
   }
 }
-- (instancetype)autorelease {
-  return objc_autorelease(self);
-}
-- (NSUInteger)retainCount {
-  return objc_simulator_references(self);
-}
+METHOD(instancetype, autorelease, objc_autorelease(self))
+METHOD(NSUInteger, retainCount, objc_simulator_references(self))
 // Classes live for ever.
-+ (instancetype)retain {
-  return (id)self;
-}
+CLASS_METHOD(instancetype, retain, (id)self)
 + (oneway void)release {
 }
-+ (instancetype)autorelease {
-  return (id)self;
-}
-- (Class)class {
-  return object_getClass(self);
-}
-+ (Class)class {
-  return self;
-}
-- (Class)superclass {
-  return class_getSuperclass(object_getClass(self));
-}
-+ (Class)superclass {
-  return class_getSuperclass(self);
-}
-- (instancetype)self {
-  return self;
-}
+CLASS_METHOD(instancetype, autorelease, (id)self)
+METHOD(Class, class, object_getClass(self))
+CLASS_METHOD(Class, class, self)
+METHOD(Class, superclass, class_getSuperclass(object_getClass(self)))
+CLASS_METHOD(Class, superclass, class_getSuperclass(self))
+METHOD(instancetype, self, self)
 - (BOOL)isEqual:(id)other {
   return self == other;
 }
-- (NSUInteger)hash {
-  return (NSUInteger)self >> 4;
-}
-+ (NSUInteger)hash {
-  return (NSUInteger)self >> 4;
-}
+METHOD(NSUInteger, hash, (NSUInteger)self >> 4)
+CLASS_METHOD(NSUInteger, hash, (NSUInteger)self >> 4)
 - (BOOL)isKindOfClass:(Class)other {
   return objc_opt_isKindOfClass(self, other);
 }
@@ -108,21 +81,11 @@ void objc_autoreleasePoolPop(void*);
 - (id)performSelector:(SEL)selector withObject:(id)object {
   return ((id (*)(id, SEL, id))objc_simulator_lookup(self, selector))(self, selector, object);
 }
-- (NSString*)description {
-  return string_of(std::string("<") + class_getName(object_getClass(self)) + ">");
-}
-+ (NSString*)description {
-  return string_of(class_getName(self));
-}
-- (NSString*)debugDescription {
-  return [self description];
-}
-- (id)copy {
-  return [self retain];
-}
-- (id)mutableCopy {
-  return [self retain];
-}
+METHOD(NSString*, description, string_of(std::string("<") + class_getName(object_getClass(self)) + ">"))
+CLASS_METHOD(NSString*, description, string_of(class_getName(self)))
+METHOD(NSString*, debugDescription, [self description])
+METHOD(id, copy, [self retain])
+METHOD(id, mutableCopy, [self retain])
 @end
 
 @interface NSAutoreleasePool : NSObject
@@ -149,15 +112,11 @@ extern "C" void* objc_simulator_retain_block(const void* block);
 @end
 @implementation NSBlock
 // Whoever retains takes the answer for the block itself: one on the stack stays there, as on a Mac.
-- (instancetype)retain {
-  return (id)objc_simulator_retain_block(self);
-}
+METHOD(instancetype, retain, (id)objc_simulator_retain_block(self))
 - (oneway void)release {
   _Block_release(self);
 }
-- (id)copy {
-  return (id)_Block_copy(self);
-}
+METHOD(id, copy, (id)_Block_copy(self))
 @end
 // The first word of each kind of block.
 asm(".globl _NSConcreteStackBlock, _NSConcreteMallocBlock, _NSConcreteGlobalBlock\n"
@@ -197,17 +156,11 @@ static std::string utf8_of(const char16_t* units, long count) {
 @end
 
 @implementation NSConstantString
-- (instancetype)retain {
-  return self;
-}
+METHOD(instancetype, retain, self)
 - (oneway void)release {
 }
-- (instancetype)autorelease {
-  return self;
-}
-- (id)copy {
-  return self;
-}
+METHOD(instancetype, autorelease, self)
+METHOD(id, copy, self)
 - (const char*)UTF8String {
   const bool is_utf16 = flags_ & 0x10; // text beyond ASCII
   if (!is_utf16) {

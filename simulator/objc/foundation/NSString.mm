@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "methods.h"
 #include "text.h"
 
 namespace {
@@ -79,12 +80,8 @@ std::string formatted(NSString* format, va_list given) {
 @end
 
 @implementation NSString
-+ (instancetype)alloc {
-  return self == [NSString class] ? (id)[SimulatedString alloc] : [super alloc];
-}
-+ (instancetype)string {
-  return [[self alloc] init];
-}
+CLASS_METHOD(instancetype, alloc, self == [NSString class] ? (id)[SimulatedString alloc] : [super alloc])
+CLASS_METHOD(instancetype, string, [[self alloc] init])
 + (instancetype)stringWithUTF8String:(const char*)text {
   return [[self alloc] initWithUTF8String:text];
 }
@@ -114,9 +111,7 @@ std::string formatted(NSString* format, va_list given) {
 - (instancetype)initWithBytes:(const void*)bytes length:(NSUInteger)length encoding:(NSStringEncoding)encoding {
   return self;
 }
-- (const char*)UTF8String {
-  return "";
-}
+METHOD(const char*, UTF8String, "")
 - (NSUInteger)length { // in UTF-16 units
   NSUInteger units = 0;
   for (const char* c = self.UTF8String; *c; ++c) {
@@ -131,9 +126,7 @@ std::string formatted(NSString* format, va_list given) {
 - (BOOL)isEqual:(id)other {
   return [other isKindOfClass:[NSString class]] && [self isEqualToString:other];
 }
-- (NSUInteger)hash {
-  return std::hash<std::string>()(self.UTF8String);
-}
+METHOD(NSUInteger, hash, std::hash<std::string>()(self.UTF8String))
 - (BOOL)containsString:(NSString*)part {
   return strstr(self.UTF8String, part.UTF8String) != nullptr;
 }
@@ -143,9 +136,7 @@ std::string formatted(NSString* format, va_list given) {
 - (NSString*)stringByAppendingString:(NSString*)other {
   return string_of(text_of(self) + text_of(other));
 }
-- (NSString*)description {
-  return self;
-}
+METHOD(NSString*, description, self)
 @end
 
 @implementation SimulatedString
@@ -153,9 +144,7 @@ std::string formatted(NSString* format, va_list given) {
   text_.assign((const char*)bytes, length);
   return self;
 }
-- (const char*)UTF8String {
-  return text_.c_str();
-}
+METHOD(const char*, UTF8String, text_.c_str())
 @end
 
 extern "C" void NSLog(NSString* format, ...) {

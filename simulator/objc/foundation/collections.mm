@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "methods.h"
 #include "text.h"
 
 static unsigned long no_mutations;
@@ -39,9 +40,7 @@ static id checked(id item) {
  @public
   std::vector<id> items_;
 }
-+ (instancetype)array {
-  return [[self alloc] init];
-}
+CLASS_METHOD(instancetype, array, [[self alloc] init])
 + (instancetype)arrayWithObject:(id)item {
   NSArray* array = [self alloc];
   array->items_.push_back(checked(item));
@@ -64,15 +63,9 @@ static id checked(id item) {
   va_end(arguments);
   return array;
 }
-- (NSUInteger)count {
-  return items_.size();
-}
-- (id)firstObject {
-  return items_.empty() ? nil : items_.front();
-}
-- (id)lastObject {
-  return items_.empty() ? nil : items_.back();
-}
+METHOD(NSUInteger, count, items_.size())
+METHOD(id, firstObject, items_.empty() ? nil : items_.front())
+METHOD(id, lastObject, items_.empty() ? nil : items_.back())
 - (id)objectAtIndex:(NSUInteger)index {
   return item_at(items_, index);
 }
@@ -95,9 +88,7 @@ static id checked(id item) {
   }
   return YES;
 }
-- (NSUInteger)hash {
-  return items_.size();
-}
+METHOD(NSUInteger, hash, items_.size())
 - (NSString*)description {
   std::string text = "(";
   for (id item : items_) {
@@ -134,9 +125,7 @@ static id checked(id item) {
  @public
   std::vector<id> keys_, values_;
 }
-+ (instancetype)dictionary {
-  return [[self alloc] init];
-}
+CLASS_METHOD(instancetype, dictionary, [[self alloc] init])
 + (instancetype)dictionaryWithObject:(id)item forKey:(id)key {
   return [self dictionaryWithObjects:&item forKeys:&key count:1];
 }
@@ -157,9 +146,7 @@ static id checked(id item) {
   keys_.push_back(checked(key));
   values_.push_back(checked(item));
 }
-- (NSUInteger)count {
-  return keys_.size();
-}
+METHOD(NSUInteger, count, keys_.size())
 - (NSArray*)allKeys {
   NSArray* array = [NSArray alloc];
   array->items_ = keys_;
@@ -196,7 +183,5 @@ static id checked(id item) {
 @end
 
 @implementation NSSet
-- (NSUInteger)count {
-  return 0;
-}
+METHOD(NSUInteger, count, 0)
 @end

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "methods.h"
 #include "values.h"
 
 @implementation NSBundle
@@ -31,12 +32,8 @@
   }
   return data;
 }
-- (const void*)bytes {
-  return bytes_.data();
-}
-- (NSUInteger)length {
-  return bytes_.size();
-}
+METHOD(const void*, bytes, bytes_.data())
+METHOD(NSUInteger, length, bytes_.size())
 @end
 
 @implementation NSURL {
@@ -50,9 +47,7 @@
 + (instancetype)URLWithString:(NSString*)text {
   return [self fileURLWithPath:text];
 }
-- (NSString*)path {
-  return path_;
-}
+METHOD(NSString*, path, path_)
 @end
 
 @implementation NSError {
@@ -66,24 +61,12 @@
   error->message_ = message;
   return error;
 }
-- (NSString*)localizedDescription {
-  return message_;
-}
-- (NSString*)localizedFailureReason {
-  return message_;
-}
-- (NSString*)description {
-  return message_;
-}
-- (NSInteger)code {
-  return code_;
-}
-- (NSString*)domain {
-  return domain_;
-}
-- (NSDictionary*)userInfo {
-  return [NSDictionary dictionary];
-}
+METHOD(NSString*, localizedDescription, message_)
+METHOD(NSString*, localizedFailureReason, message_)
+METHOD(NSString*, description, message_)
+METHOD(NSInteger, code, code_)
+METHOD(NSString*, domain, domain_)
+METHOD(NSDictionary*, userInfo, [NSDictionary dictionary])
 @end
 
 @implementation NSProcessInfo
@@ -92,9 +75,7 @@
   return info;
 }
 // A macOS that is new enough for everything torch asks about, as the simulated device says.
-- (NSOperatingSystemVersion)operatingSystemVersion {
-  return {26, 0, 0};
-}
+METHOD(NSOperatingSystemVersion, operatingSystemVersion, {26, 0, 0})
 - (BOOL)isOperatingSystemAtLeastVersion:(NSOperatingSystemVersion)version {
   return version.majorVersion <= 26;
 }

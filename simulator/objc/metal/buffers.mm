@@ -39,26 +39,13 @@
     deallocator_(memory_, length_);
   }
 }
-- (void*)contents {
-  return memory_;
-}
-- (NSUInteger)length {
-  return length_;
-}
-- (NSUInteger)allocatedSize {
-  return length_;
-}
-- (MTLGPUAddress)gpuAddress {
-  return (MTLGPUAddress)memory_;
-}
-- (MTLStorageMode)storageMode {
-  return MTLStorageModeShared;
-}
-- (MTLResourceOptions)resourceOptions {
-  return MTLResourceStorageModeShared;
-}
-- (void)didModifyRange:(NSRange)range {
-}
+METHOD(void*, contents, memory_)
+METHOD(NSUInteger, length, length_)
+METHOD(NSUInteger, allocatedSize, length_)
+METHOD(MTLGPUAddress, gpuAddress, (MTLGPUAddress)memory_)
+METHOD(MTLStorageMode, storageMode, MTLStorageModeShared)
+METHOD(MTLResourceOptions, resourceOptions, MTLResourceStorageModeShared)
+IGNORED_WITH(didModifyRange, NSRange)
 @end
 
 @implementation SimulatedArgumentEncoder {
@@ -70,12 +57,8 @@
   encoder->length_ = length;
   return (id)encoder;
 }
-- (NSUInteger)encodedLength {
-  return length_;
-}
-- (NSUInteger)alignment {
-  return sizeof(MTLGPUAddress);
-}
+METHOD(NSUInteger, encodedLength, length_)
+METHOD(NSUInteger, alignment, sizeof(MTLGPUAddress))
 - (void)setArgumentBuffer:(id<MTLBuffer>)buffer offset:(NSUInteger)offset {
   require(
       buffer == nil || offset + length_ <= [buffer length],

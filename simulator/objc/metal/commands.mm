@@ -30,23 +30,18 @@ std::atomic<int> mistakes_raised{0};
     objc_simulator_note_misuse(text.c_str());
   }
 }
-- (id<MTLComputeCommandEncoder>)computeCommandEncoder {
-  return [self simulatedEncoder:[SimulatedComputeEncoder new]];
-}
+METHOD(id<MTLComputeCommandEncoder>, computeCommandEncoder, [self simulatedEncoder:[SimulatedComputeEncoder new]])
 - (id<MTLComputeCommandEncoder>)computeCommandEncoderWithDispatchType:(MTLDispatchType)type {
   return [self computeCommandEncoder];
 }
 - (id<MTLComputeCommandEncoder>)computeCommandEncoderWithDescriptor:(MTLComputePassDescriptor*)descriptor {
   return [self computeCommandEncoder];
 }
-- (id<MTLBlitCommandEncoder>)blitCommandEncoder {
-  return [self simulatedEncoder:[SimulatedBlitEncoder new]];
-}
+METHOD(id<MTLBlitCommandEncoder>, blitCommandEncoder, [self simulatedEncoder:[SimulatedBlitEncoder new]])
 - (id<MTLBlitCommandEncoder>)blitCommandEncoderWithDescriptor:(MTLBlitPassDescriptor*)descriptor {
   return [self blitCommandEncoder];
 }
-- (void)enqueue {
-}
+IGNORED(enqueue)
 - (void)commit {
   objc_simulator_raise_misuse();
   require(!encoding_, "commit was called while a command encoder is encoding: endEncoding is missing");
@@ -76,44 +71,21 @@ std::atomic<int> mistakes_raised{0};
   require(!committed_, "addScheduledHandler: was called after commit");
   scheduled_.push_back([block copy]);
 }
-- (MTLCommandBufferStatus)status {
-  return committed_ ? MTLCommandBufferStatusCompleted : MTLCommandBufferStatusNotEnqueued;
-}
-- (NSError*)error {
-  return nil;
-}
+METHOD(MTLCommandBufferStatus, status, committed_ ? MTLCommandBufferStatusCompleted : MTLCommandBufferStatusNotEnqueued)
+METHOD(NSError*, error, nil)
 // Nothing here takes a GPU's time.
-- (double)GPUStartTime {
-  return 0;
-}
-- (double)GPUEndTime {
-  return 0;
-}
-- (double)kernelStartTime {
-  return 0;
-}
-- (double)kernelEndTime {
-  return 0;
-}
-- (id<MTLCommandQueue>)commandQueue {
-  return queue_;
-}
-- (void)pushDebugGroup:(NSString*)name {
-}
-- (void)popDebugGroup {
-}
-- (BOOL)retainedReferences {
-  return YES;
-}
-- (MTLCommandBufferErrorOption)errorOptions {
-  return MTLCommandBufferErrorOptionNone;
-}
-- (id<MTLLogContainer>)logs {
-  return nil;
-}
+METHOD(double, GPUStartTime, 0)
+METHOD(double, GPUEndTime, 0)
+METHOD(double, kernelStartTime, 0)
+METHOD(double, kernelEndTime, 0)
+METHOD(id<MTLCommandQueue>, commandQueue, queue_)
+IGNORED_WITH(pushDebugGroup, NSString*)
+IGNORED(popDebugGroup)
+METHOD(BOOL, retainedReferences, YES)
+METHOD(MTLCommandBufferErrorOption, errorOptions, MTLCommandBufferErrorOptionNone)
+METHOD(id<MTLLogContainer>, logs, nil)
 // All memory is resident.
-- (void)useResidencySet:(id<MTLResidencySet>)set {
-}
+IGNORED_WITH(useResidencySet, id<MTLResidencySet>)
 - (void)useResidencySets:(const id<MTLResidencySet>*)sets count:(NSUInteger)count {
 }
 - (void)encodeSignalEvent:(id<MTLEvent>)event value:(uint64_t)value {
@@ -153,105 +125,52 @@ std::atomic<int> mistakes_raised{0};
   root_ = (SimulatedCommandBuffer*)buffer;
   return self;
 }
-- (id<MTLCommandBuffer>)commandBuffer {
-  return (id)root_;
-}
-- (id<MTLCommandBuffer>)rootCommandBuffer {
-  return (id)root_;
-}
+METHOD(id<MTLCommandBuffer>, commandBuffer, (id)root_)
+METHOD(id<MTLCommandBuffer>, rootCommandBuffer, (id)root_)
 - (void)commitAndContinue {
   [root_ commit];
   SimulatedCommandBuffer* next = [[root_ class] new];
   next->queue_ = root_->queue_;
   root_ = next;
 }
-- (void)commit {
-  [root_ commit];
-}
-- (void)enqueue {
-}
-- (void)waitUntilCompleted {
-  [root_ waitUntilCompleted];
-}
-- (void)waitUntilScheduled {
-  [root_ waitUntilScheduled];
-}
-- (void)addCompletedHandler:(id)block {
-  [root_ addCompletedHandler:block];
-}
-- (void)addScheduledHandler:(id)block {
-  [root_ addScheduledHandler:block];
-}
-- (id<MTLComputeCommandEncoder>)computeCommandEncoder {
-  return [root_ computeCommandEncoder];
-}
+FORWARDED(void, commit, root_)
+IGNORED(enqueue)
+FORWARDED(void, waitUntilCompleted, root_)
+FORWARDED(void, waitUntilScheduled, root_)
+FORWARDED_WITH(void, addCompletedHandler, id, root_)
+FORWARDED_WITH(void, addScheduledHandler, id, root_)
+FORWARDED(id<MTLComputeCommandEncoder>, computeCommandEncoder, root_)
 - (id<MTLComputeCommandEncoder>)computeCommandEncoderWithDispatchType:(MTLDispatchType)type {
   return [root_ computeCommandEncoder];
 }
-- (id<MTLComputeCommandEncoder>)computeCommandEncoderWithDescriptor:(MTLComputePassDescriptor*)descriptor {
-  return [root_ computeCommandEncoderWithDescriptor:descriptor];
-}
-- (id<MTLBlitCommandEncoder>)blitCommandEncoder {
-  return [root_ blitCommandEncoder];
-}
-- (id<MTLBlitCommandEncoder>)blitCommandEncoderWithDescriptor:(MTLBlitPassDescriptor*)descriptor {
-  return [root_ blitCommandEncoderWithDescriptor:descriptor];
-}
+FORWARDED_WITH(id<MTLComputeCommandEncoder>, computeCommandEncoderWithDescriptor, MTLComputePassDescriptor*, root_)
+FORWARDED(id<MTLBlitCommandEncoder>, blitCommandEncoder, root_)
+FORWARDED_WITH(id<MTLBlitCommandEncoder>, blitCommandEncoderWithDescriptor, MTLBlitPassDescriptor*, root_)
 - (void)encodeSignalEvent:(id<MTLEvent>)event value:(uint64_t)value {
   [root_ encodeSignalEvent:event value:value];
 }
 - (void)encodeWaitForEvent:(id<MTLEvent>)event value:(uint64_t)value {
   [root_ encodeWaitForEvent:event value:value];
 }
-- (MTLCommandBufferStatus)status {
-  return [root_ status];
-}
-- (NSError*)error {
-  return nil;
-}
-- (double)GPUStartTime {
-  return 0;
-}
-- (double)GPUEndTime {
-  return 0;
-}
-- (double)kernelStartTime {
-  return 0;
-}
-- (double)kernelEndTime {
-  return 0;
-}
-- (id<MTLCommandQueue>)commandQueue {
-  return [root_ commandQueue];
-}
-- (id<MTLDevice>)device {
-  return simulated_device();
-}
-- (NSString*)label {
-  return [root_ label];
-}
-- (void)setLabel:(NSString*)label {
-  [root_ setLabel:label];
-}
-- (void)pushDebugGroup:(NSString*)name {
-}
-- (void)popDebugGroup {
-}
-- (BOOL)retainedReferences {
-  return [root_ retainedReferences];
-}
-- (MTLCommandBufferErrorOption)errorOptions {
-  return [root_ errorOptions];
-}
-- (id<MTLLogContainer>)logs {
-  return [root_ logs];
-}
-- (void)useResidencySet:(id<MTLResidencySet>)set {
-}
+FORWARDED(MTLCommandBufferStatus, status, root_)
+METHOD(NSError*, error, nil)
+METHOD(double, GPUStartTime, 0)
+METHOD(double, GPUEndTime, 0)
+METHOD(double, kernelStartTime, 0)
+METHOD(double, kernelEndTime, 0)
+FORWARDED(id<MTLCommandQueue>, commandQueue, root_)
+METHOD(id<MTLDevice>, device, simulated_device())
+FORWARDED(NSString*, label, root_)
+FORWARDED_WITH(void, setLabel, NSString*, root_)
+IGNORED_WITH(pushDebugGroup, NSString*)
+IGNORED(popDebugGroup)
+FORWARDED(BOOL, retainedReferences, root_)
+FORWARDED(MTLCommandBufferErrorOption, errorOptions, root_)
+FORWARDED(id<MTLLogContainer>, logs, root_)
+IGNORED_WITH(useResidencySet, id<MTLResidencySet>)
 - (void)useResidencySets:(void*)sets count:(double)count {
 }
-- (void)prefetchHeapForWorkloadSize:(double)size {
-}
+IGNORED_WITH(prefetchHeapForWorkloadSize, double)
 @end
 
 @implementation SimulatedCommandQueue
@@ -260,26 +179,18 @@ std::atomic<int> mistakes_raised{0};
   buffer->queue_ = self;
   return buffer;
 }
-- (id<MTLCommandBuffer>)simulatedStreamCommandBuffer {
-  return [self simulatedBufferOf:[SimulatedStreamCommandBuffer class]];
-}
-- (id<MTLCommandBuffer>)commandBuffer {
-  return [self simulatedBufferOf:[SimulatedCommandBuffer class]];
-}
-- (id<MTLCommandBuffer>)commandBufferWithUnretainedReferences {
-  return [self commandBuffer];
-}
+METHOD(
+    id<MTLCommandBuffer>, simulatedStreamCommandBuffer, [self simulatedBufferOf:[SimulatedStreamCommandBuffer class]])
+METHOD(id<MTLCommandBuffer>, commandBuffer, [self simulatedBufferOf:[SimulatedCommandBuffer class]])
+METHOD(id<MTLCommandBuffer>, commandBufferWithUnretainedReferences, [self commandBuffer])
 - (id<MTLCommandBuffer>)commandBufferWithDescriptor:(MTLCommandBufferDescriptor*)descriptor {
   return [self commandBuffer];
 }
-- (void)insertDebugCaptureBoundary {
-}
-- (void)addResidencySet:(id<MTLResidencySet>)set {
-}
+IGNORED(insertDebugCaptureBoundary)
+IGNORED_WITH(addResidencySet, id<MTLResidencySet>)
 - (void)addResidencySets:(const id<MTLResidencySet>*)sets count:(NSUInteger)count {
 }
-- (void)removeResidencySet:(id<MTLResidencySet>)set {
-}
+IGNORED_WITH(removeResidencySet, id<MTLResidencySet>)
 - (void)removeResidencySets:(const id<MTLResidencySet>*)sets count:(NSUInteger)count {
 }
 @end
@@ -287,12 +198,7 @@ std::atomic<int> mistakes_raised{0};
 @implementation SimulatedEvent {
   uint64_t value_;
 }
-- (uint64_t)signaledValue {
-  return value_;
-}
-- (void)setSignaledValue:(uint64_t)value {
-  value_ = value;
-}
+PROPERTY(uint64_t, signaledValue, setSignaledValue, value_)
 - (BOOL)waitUntilSignaledValue:(uint64_t)value timeoutMS:(uint64_t)milliseconds {
   return value_ >= value;
 }

@@ -5,36 +5,20 @@
 @implementation MTLComputePassDescriptor {
   MTLDispatchType type_;
 }
-+ (MTLComputePassDescriptor*)computePassDescriptor {
-  return [self new];
-}
-- (MTLDispatchType)dispatchType {
-  return type_;
-}
-- (void)setDispatchType:(MTLDispatchType)type {
-  type_ = type;
-}
+CLASS_METHOD(MTLComputePassDescriptor*, computePassDescriptor, [self new])
+PROPERTY(MTLDispatchType, dispatchType, setDispatchType, type_)
 @end
 
 @implementation MTLBlitPassDescriptor
-+ (MTLBlitPassDescriptor*)blitPassDescriptor {
-  return [self new];
-}
+CLASS_METHOD(MTLBlitPassDescriptor*, blitPassDescriptor, [self new])
 @end
 
 @implementation MTLCommandBufferDescriptor {
   MTLCommandBufferErrorOption errors_;
   BOOL unretained_;
 }
-- (MTLCommandBufferErrorOption)errorOptions {
-  return errors_;
-}
-- (void)setErrorOptions:(MTLCommandBufferErrorOption)options {
-  errors_ = options;
-}
-- (BOOL)retainedReferences {
-  return !unretained_;
-}
+PROPERTY(MTLCommandBufferErrorOption, errorOptions, setErrorOptions, errors_)
+METHOD(BOOL, retainedReferences, !unretained_)
 - (void)setRetainedReferences:(BOOL)retained {
   unretained_ = !retained;
 }

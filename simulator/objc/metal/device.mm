@@ -12,36 +12,16 @@ NSError* simulated_error(const char* domain, const std::string& message) {
 @interface SimulatedDevice : NSObject
 @end
 @implementation SimulatedDevice
-- (NSString*)name {
-  return @"Apple GPU, simulated by mpsmith";
-}
-- (BOOL)hasUnifiedMemory {
-  return YES;
-}
-- (BOOL)isHeadless {
-  return YES;
-}
-- (BOOL)isLowPower {
-  return NO;
-}
-- (uint64_t)registryID {
-  return 1;
-}
-- (NSUInteger)maxBufferLength {
-  return 1ul << 34;
-}
-- (uint64_t)recommendedMaxWorkingSetSize {
-  return 1ul << 34;
-}
-- (NSUInteger)currentAllocatedSize {
-  return 0;
-}
-- (NSUInteger)maxThreadgroupMemoryLength {
-  return 32768;
-}
-- (MTLSize)maxThreadsPerThreadgroup {
-  return MTLSizeMake(1024, 1024, 1024);
-}
+METHOD(NSString*, name, @"Apple GPU, simulated by mpsmith")
+METHOD(BOOL, hasUnifiedMemory, YES)
+METHOD(BOOL, isHeadless, YES)
+METHOD(BOOL, isLowPower, NO)
+METHOD(uint64_t, registryID, 1)
+METHOD(NSUInteger, maxBufferLength, 1ul << 34)
+METHOD(uint64_t, recommendedMaxWorkingSetSize, 1ul << 34)
+METHOD(NSUInteger, currentAllocatedSize, 0)
+METHOD(NSUInteger, maxThreadgroupMemoryLength, 32768)
+METHOD(MTLSize, maxThreadsPerThreadgroup, MTLSizeMake(1024, 1024, 1024))
 // An M2: Apple 1 to 8, Common 1 to 3, Metal 3.
 - (BOOL)supportsFamily:(MTLGPUFamily)family {
   return (family >= 1001 && family <= 1008) || (family >= 3001 && family <= 3003) || family == 5001;
@@ -60,18 +40,12 @@ NSError* simulated_error(const char* domain, const std::string& message) {
                               deallocator:(void (^)(void*, NSUInteger))deallocator {
   return [SimulatedBuffer simulatedOver:const_cast<void*>(bytes) length:length deallocator:deallocator];
 }
-- (id<MTLCommandQueue>)newCommandQueue {
-  return (id)[SimulatedCommandQueue new];
-}
+METHOD(id<MTLCommandQueue>, newCommandQueue, (id)[SimulatedCommandQueue new])
 - (id<MTLCommandQueue>)newCommandQueueWithMaxCommandBufferCount:(NSUInteger)count {
   return [self newCommandQueue];
 }
-- (id<MTLSharedEvent>)newSharedEvent {
-  return (id)[SimulatedEvent new];
-}
-- (id<MTLEvent>)newEvent {
-  return (id)[SimulatedEvent new];
-}
+METHOD(id<MTLSharedEvent>, newSharedEvent, (id)[SimulatedEvent new])
+METHOD(id<MTLEvent>, newEvent, (id)[SimulatedEvent new])
 - (id<MTLLibrary>)newLibraryWithSource:(NSString*)source
                                options:(MTLCompileOptions*)options
                                  error:(NSError* __autoreleasing*)error {

@@ -26,12 +26,9 @@
 - (void)simulatedOpen {
   require(!ended_, "a command was encoded after endEncoding");
 }
-- (void)pushDebugGroup:(NSString*)name {
-}
-- (void)popDebugGroup {
-}
-- (void)insertDebugSignpost:(NSString*)name {
-}
+IGNORED_WITH(pushDebugGroup, NSString*)
+IGNORED(popDebugGroup)
+IGNORED_WITH(insertDebugSignpost, NSString*)
 @end
 
 namespace {
@@ -211,12 +208,9 @@ struct Dispatch {
   std::memcpy(counts, (const char*)[buffer contents] + offset, sizeof(counts));
   [self dispatchThreadgroups:MTLSizeMake(counts[0], counts[1], counts[2]) threadsPerThreadgroup:group];
 }
-- (MTLDispatchType)dispatchType {
-  return MTLDispatchTypeSerial;
-}
+METHOD(MTLDispatchType, dispatchType, MTLDispatchTypeSerial)
 // Dispatches run one after the other, so that nothing is left to wait for.
-- (void)memoryBarrierWithScope:(MTLBarrierScope)scope {
-}
+IGNORED_WITH(memoryBarrierWithScope, MTLBarrierScope)
 - (void)memoryBarrierWithResources:(const id<MTLResource>*)resources count:(NSUInteger)count {
 }
 - (void)useResource:(id<MTLResource>)resource usage:(MTLResourceUsage)usage {
@@ -247,6 +241,5 @@ struct Dispatch {
     std::memmove((char*)[to contents] + destination, (const char*)[from contents] + source, size);
   }];
 }
-- (void)synchronizeResource:(id<MTLResource>)resource {
-}
+IGNORED_WITH(synchronizeResource, id<MTLResource>)
 @end

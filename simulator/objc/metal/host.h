@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "../foundation/methods.h"
 #include "programs.h"
 
 extern "C" {

@@ -2,12 +2,8 @@
 #include "host.h"
 
 @implementation SimulatedObject
-- (id<MTLDevice>)device {
-  return simulated_device();
-}
-- (NSString*)label {
-  return label_;
-}
+METHOD(id<MTLDevice>, device, simulated_device())
+METHOD(NSString*, label, label_)
 @end
 
 @implementation SimulatedLabelledObject

@@ -119,12 +119,8 @@ static NSUInteger bytes_of(MTLDataType type) {
 
 // ------------------------------------------------------------------------------------------------ programs
 @implementation SimulatedFunction
-- (NSString*)name {
-  return name_;
-}
-- (MTLFunctionType)functionType {
-  return MTLFunctionTypeKernel;
-}
+METHOD(NSString*, name, name_)
+METHOD(MTLFunctionType, functionType, MTLFunctionTypeKernel)
 - (id<MTLArgumentEncoder>)newArgumentEncoderWithBufferIndex:(NSUInteger)index {
   if (kernel_.parameters == nullptr) {
     if (const char* problem = metal_programs.kernel(library_, name_.UTF8String, &kernel_)) {
@@ -169,9 +165,7 @@ static id<MTLFunction> function_in(int64_t library, NSString* name, id owner) {
   }
   return nil;
 }
-- (NSArray<NSString*>*)functionNames {
-  return names_in(number_);
-}
+METHOD(NSArray<NSString*>*, functionNames, names_in(number_))
 - (id<MTLFunction>)newFunctionWithName:(NSString*)name {
   require(name != nil, "newFunctionWithName: needs a name, not nil");
   return function_in(number_, name, self);
@@ -195,25 +189,12 @@ static id<MTLFunction> function_in(int64_t library, NSString* name, id owner) {
 @end
 
 @implementation SimulatedPipeline
-- (NSUInteger)maxTotalThreadsPerThreadgroup {
-  return kernel_.max_threads;
-}
-- (NSUInteger)threadExecutionWidth {
-  return 32;
-}
-- (NSUInteger)staticThreadgroupMemoryLength {
-  return kernel_.threadgroup_bytes;
-}
+METHOD(NSUInteger, maxTotalThreadsPerThreadgroup, kernel_.max_threads)
+METHOD(NSUInteger, threadExecutionWidth, 32)
+METHOD(NSUInteger, staticThreadgroupMemoryLength, kernel_.threadgroup_bytes)
 @end
 
 // ------------------------------------------------------------------------------------------------ options
-#define OPTION(NAME, SETTER, TYPE, FIELD) \
-  -(TYPE)NAME { \
-    return FIELD; \
-  } \
-  -(void)SETTER : (TYPE)value { \
-    FIELD = value; \
-  }
 @implementation MTLCompileOptions {
   BOOL fast_math_, logging_, invariance_;
   MTLLanguageVersion version_;
@@ -222,14 +203,14 @@ static id<MTLFunction> function_in(int64_t library, NSString* name, id owner) {
   MTLLibraryOptimizationLevel level_;
   NSDictionary* macros_;
 }
-OPTION(fastMathEnabled, setFastMathEnabled, BOOL, fast_math_)
-OPTION(languageVersion, setLanguageVersion, MTLLanguageVersion, version_)
-OPTION(mathMode, setMathMode, MTLMathMode, math_mode_)
-OPTION(mathFloatingPointFunctions, setMathFloatingPointFunctions, MTLMathFloatingPointFunctions, functions_)
-OPTION(optimizationLevel, setOptimizationLevel, MTLLibraryOptimizationLevel, level_)
-OPTION(preprocessorMacros, setPreprocessorMacros, NSDictionary*, macros_)
-OPTION(enableLogging, setEnableLogging, BOOL, logging_)
-OPTION(preserveInvariance, setPreserveInvariance, BOOL, invariance_)
+PROPERTY(BOOL, fastMathEnabled, setFastMathEnabled, fast_math_)
+PROPERTY(MTLLanguageVersion, languageVersion, setLanguageVersion, version_)
+PROPERTY(MTLMathMode, mathMode, setMathMode, math_mode_)
+PROPERTY(MTLMathFloatingPointFunctions, mathFloatingPointFunctions, setMathFloatingPointFunctions, functions_)
+PROPERTY(MTLLibraryOptimizationLevel, optimizationLevel, setOptimizationLevel, level_)
+PROPERTY(NSDictionary*, preprocessorMacros, setPreprocessorMacros, macros_)
+PROPERTY(BOOL, enableLogging, setEnableLogging, logging_)
+PROPERTY(BOOL, preserveInvariance, setPreserveInvariance, invariance_)
 @end
 
 @implementation MTLComputePipelineDescriptor {
@@ -238,12 +219,12 @@ OPTION(preserveInvariance, setPreserveInvariance, BOOL, invariance_)
   NSUInteger max_threads_;
   BOOL multiple_;
 }
-OPTION(computeFunction, setComputeFunction, id<MTLFunction>, function_)
-OPTION(label, setLabel, NSString*, label_)
-OPTION(maxTotalThreadsPerThreadgroup, setMaxTotalThreadsPerThreadgroup, NSUInteger, max_threads_)
-OPTION(
+PROPERTY(id<MTLFunction>, computeFunction, setComputeFunction, function_)
+PROPERTY(NSString*, label, setLabel, label_)
+PROPERTY(NSUInteger, maxTotalThreadsPerThreadgroup, setMaxTotalThreadsPerThreadgroup, max_threads_)
+PROPERTY(
+    BOOL,
     threadGroupSizeIsMultipleOfThreadExecutionWidth,
     setThreadGroupSizeIsMultipleOfThreadExecutionWidth,
-    BOOL,
     multiple_)
 @end

@@ -27,40 +27,18 @@ static bool (*storage_gone)(const void*);
 - (oneway void)release {
   storage_hold(self, -1);
 }
-- (NSUInteger)retainCount {
-  return 1;
-}
-- (void*)contents {
-  return self;
-}
-- (NSUInteger)length {
-  return storage_bytes(self);
-}
-- (NSUInteger)allocatedSize {
-  return storage_bytes(self);
-}
-- (MTLGPUAddress)gpuAddress {
-  return (MTLGPUAddress)self;
-}
-- (id<MTLDevice>)device {
-  return simulated_device();
-}
-- (MTLStorageMode)storageMode {
-  return MTLStorageModeShared;
-}
-- (MTLResourceOptions)resourceOptions {
-  return MTLResourceStorageModeShared;
-}
-- (NSString*)label {
-  return @"";
-}
-- (void)setLabel:(NSString*)label {
-}
-- (void)didModifyRange:(NSRange)range {
-}
-- (NSString*)description {
-  return @"<memory of a tensor on the simulated mps device>";
-}
+METHOD(NSUInteger, retainCount, 1)
+METHOD(void*, contents, self)
+METHOD(NSUInteger, length, storage_bytes(self))
+METHOD(NSUInteger, allocatedSize, storage_bytes(self))
+METHOD(MTLGPUAddress, gpuAddress, (MTLGPUAddress)self)
+METHOD(id<MTLDevice>, device, simulated_device())
+METHOD(MTLStorageMode, storageMode, MTLStorageModeShared)
+METHOD(MTLResourceOptions, resourceOptions, MTLResourceStorageModeShared)
+METHOD(NSString*, label, @"")
+IGNORED_WITH(setLabel, NSString*)
+IGNORED_WITH(didModifyRange, NSRange)
+METHOD(NSString*, description, @"<memory of a tensor on the simulated mps device>")
 @end
 
 // Memory that was given back: every message to it is an error, and what may not throw notes one.
@@ -74,8 +52,7 @@ static const char* const kGone =
   objc_simulator_note_misuse(kGone);
   return self;
 }
-- (void)release {
-}
+IGNORED(release)
 - (NSUInteger)length {
   throw std::runtime_error(kGone);
 }

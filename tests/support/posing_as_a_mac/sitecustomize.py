@@ -52,13 +52,14 @@ def torch_of_a_mac(backend: Any) -> None:
     @cache
     def opened() -> bool:
         from mpsmith.audit.releases.surface.profiles import coverage_profile
-        from mpsmith.simulator import extensions, metal
+        from mpsmith.simulator import metal
         from mpsmith.simulator.device import loading
+        from mpsmith.simulator.objc import torch_hook
 
         backend.is_available = lambda: True  # asked for again while the device is being loaded
         loading.load(coverage_profile(None))
         metal.install()
-        extensions.install()
+        torch_hook.install()
         return True
 
     backend.is_available = opened

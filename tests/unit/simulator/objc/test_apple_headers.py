@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.simulator.apple.metal_header import metal_header
-from mpsmith.simulator.apple.mps_headers import GRAPH, SHADERS, mps_headers, selectors_in
+from mpsmith.simulator.objc.apple.metal_header import metal_header
+from mpsmith.simulator.objc.apple.mps_headers import GRAPH, SHADERS, mps_headers, selectors_in
 
 BRIDGE = """
 namespace MTL::Private::Class { _MTL_PRIVATE_DEF_CLS(MTLCompileOptions); }

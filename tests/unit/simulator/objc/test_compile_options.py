@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mpsmith.simulator.extensions.compile_options import options_of
+from mpsmith.simulator.objc.compile_options import options_of
 
 
 def test_flags_are_sorted_by_what_they_are_for() -> None:

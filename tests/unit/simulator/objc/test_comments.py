@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mpsmith.simulator.comments import blanked, without_comments
+from mpsmith.simulator.objc.comments import blanked, without_comments
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...cache import cache_folder, fingerprint_of_code
+from ....cache import cache_folder, fingerprint_of_code
 
 STUBS = Path(__file__).parent / "include"
 """Foundation.h and its like, written by hand."""
 
 # The programs that write the headers, so that a changed one writes them anew.
 GENERATORS = (
-    *("simulator.apple.metal_header", "simulator.apple.mps_headers", "simulator.apple.sources"),
-    "simulator.comments",
+    *("simulator.objc.apple.metal_header", "simulator.objc.apple.mps_headers", "simulator.objc.apple.sources"),
+    "simulator.objc.comments",
 )
 
 

@@ -18,12 +18,12 @@ from typing import Any
 
 from ...cache import cache_folder, fingerprint
 from ...errors import near
-from ..objc import note
-from ..objc.building import build_extension
-from ..objc.compiler import host_compiler
-from ..objc.errors import ExtensionBuildError, ExtensionError
-from ..objc.loading import load_extension
+from . import note
+from .building import build_extension
 from .compile_options import CompileOptions, options_of
+from .compiler import host_compiler
+from .errors import ExtensionBuildError, ExtensionError
+from .loading import load_extension
 
 _BUILDER = "torch.utils.cpp_extension"
 _HEADERS = ("*.h", "*.hpp", "*.metal")
