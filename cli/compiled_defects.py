@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import MpsmithError
-from .options import DEFAULT_STORE, AsJson, StorePath, values_of
+from .options import AsJson, values_of
 from .printing import print_json, say
 
 if TYPE_CHECKING:
@@ -45,7 +43,7 @@ def defects(
         bool,
         typer.Option(
             "--record",
-            help="In a clone: keep what is seen, of the named defects or of all, and write docs/compiled_findings.md.",
+            help="In a clone: store the outcomes of these defects, from which the page compiled_defects is made.",
         ),
     ] = False,
     as_json: AsJson = False,
@@ -75,89 +73,6 @@ def defects(
     installed = next(each for each in measured if not each.overlay)
     if not all(each.as_expected for each in installed.shown):
         raise typer.Exit(1)
-
-
-@app.command()
-def faults(
-    markdown: Annotated[Path | None, typer.Option(help="Also write the table to this Markdown file.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Put faults into the code generator, one at a time; exits with 1 where ordinary cases do not find one."""
-    from ..audit.releases.surface.native_functions import installed_release
-    from ..audit.self_test.compiled.run import try_all
-    from ..audit.self_test.compiled.table import FAULTS
-    from ..registry.torch_release import public_version
-    from ..reports.compiled_faults import compiled_faults_page, mode_of
-
-    tried = try_all(FAULTS, say)
-    if markdown is not None:
-        markdown.write_text(compiled_faults_page(tried, public_version(installed_release())), encoding="utf-8")
-    found = [each for each in tried if each.found]
-    if as_json:
-        from dataclasses import asdict
-
-        rows = [asdict(each) | {"mode": mode_of(each)} for each in tried]
-        print_json({"simulated": True, "found": len(found), "faults": rows})
-    else:
-        print(f"{len(found)} of {len(tried)} faults in the code generator found, on the SIMULATED mps device")
-        for each in tried:
-            if not each.found:
-                print(f"not found: {each.fault.name}")
-    if len(found) < len(tried):
-        raise typer.Exit(1)
-
-
-@app.command()
-def found(
-    store: Annotated[
-        list[Path] | None,
-        typer.Option("--store", metavar="FILE", help="A results store; repeated: of several [default: audit.sqlite]"),
-    ] = None,
-    markdown: Annotated[Path | None, typer.Option(help="Also write the table to this Markdown file.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Which known defects audits under torch.compile found by themselves; exits with 1 where one is missed."""
-    from ..audit.compiled.defects.table import DEFECTS
-    from ..audit.findings.compiled.defect_matches import found_by_audits
-    from ..audit.releases.surface.native_functions import installed_release
-    from ..audit.store.store import Store
-    from ..registry.torch_release import public_version
-    from ..reports.compiled_found import compiled_found_data, compiled_found_page
-
-    with ExitStack() as opened:
-        stores = [opened.enter_context(Store.open(path)) for path in store or [DEFAULT_STORE]]
-        seen = found_by_audits(stores, [defect.number for defect in DEFECTS])
-    titles = {defect.number: defect.title for defect in DEFECTS}
-    page = compiled_found_page(seen, titles, public_version(installed_release()))
-    if markdown is not None:
-        markdown.write_text(page, encoding="utf-8")
-    if as_json:
-        print_json(compiled_found_data(seen))
-    else:
-        print(page, end="")
-    if not all(each.explained for each in seen.defects):
-        raise typer.Exit(1)
-
-
-@app.command()
-def releases(
-    store: StorePath = DEFAULT_STORE,
-    markdown: Annotated[Path | None, typer.Option(help="Also write the table to this Markdown file.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """The audits of a store under torch.compile side by side, the newest with each release's code generator."""
-    from ..audit.findings.compiled.generators import compared, generator_runs
-    from ..audit.store.store import Store
-    from ..reports.compiled_releases import compiled_releases_data, compiled_releases_page, compiled_releases_text
-
-    with Store.open(store) as opened:
-        counts = compared(generator_runs(opened))
-    if markdown is not None:
-        markdown.write_text(compiled_releases_page(counts), encoding="utf-8")
-    if as_json:
-        print_json(compiled_releases_data(counts))
-    else:
-        print(compiled_releases_text(counts))
 
 
 def _chosen(defects: Sequence[Defect], numbers: Sequence[str]) -> list[Defect]:
@@ -191,18 +106,12 @@ def _measured(defects: Sequence[Defect], releases: Sequence[str]) -> list[Measur
 
 def _record(measured: Sequence[MeasuredRelease], *, whole: bool) -> None:
     from ..audit.compiled.defects.measurement_file import joined, kept, read, write
-    from ..audit.compiled.defects.table import DEFECTS
-    from ..cache import PACKAGE, is_checkout
-    from ..reports.compiled_findings import compiled_findings_page
+    from ..cache import is_checkout
 
     if not is_checkout():
         raise MpsmithError("--record writes into a clone of mpsmith's repository; this one is installed")
     anew = [kept(each) for each in measured]
-    releases = anew if whole else joined(read(), anew)
-    write(releases)
-    page = PACKAGE / "docs" / "compiled_findings.md"
-    page.write_text(compiled_findings_page(DEFECTS, releases), encoding="utf-8")
-    say(f"wrote {page}")
+    write(anew if whole else joined(read(), anew))
 
 
 def _as_json(measured: Sequence[MeasuredRelease]) -> dict[str, Any]:

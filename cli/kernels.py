@@ -10,10 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .kernel_backlog import backlog
-from .kernel_gaps import gaps
-from .kernel_references import show_references
-from .kernel_steps import show_steps
 from .kernels_on_nvidia import bench_on_nvidia, open_nvidia_under_mps, require_nvidia
 from .options import AsJson, Profile, RegistryFolder
 from .printing import print_json
@@ -51,12 +47,8 @@ On = Annotated[
     typer.Option("--on", help="Where Metal runs if this is no Mac: host, or nvidia for an NVIDIA GPU of this machine."),
 ]
 
-AsMarkdown = Annotated[bool, typer.Option("--markdown", help="A Markdown page.")]
 
 _FAILURES_SHOWN = 5
-
-app.command()(backlog)
-app.command()(gaps)
 
 
 @app.command("list")
@@ -215,32 +207,6 @@ def bench(
         typer.echo("simulated: shaders ran on the CPU, so that these times say nothing about a GPU")
 
 
-@app.command()
-def steps(
-    operators: Operators = None,
-    markdown: AsMarkdown = False,
-    as_json: AsJson = False,
-) -> None:
-    """Run a step of a program for each call of the kernels, and count what falls back without them and with them.
-
-    Exits 1 where a step falls back or raises with them.
-    """
-    simulated = open_with_kernels()
-    from ..kernels.verification.steps import steps_of
-
-    show_steps(_families(operators), steps_of, simulated, _style(markdown, as_json))
-
-
-@app.command()
-def references(markdown: AsMarkdown = False, as_json: AsJson = False) -> None:
-    """Compare kernels with references that are not torch, and print the largest errors beside those of torch's CPU.
-
-    scipy in float64 for special functions, numpy's LAPACK and defining properties for factorizations, Pillow, where it
-    is installed, for resampling.
-    """
-    show_references(open_with_kernels(), _style(markdown, as_json))
-
-
 def _compositions(families: Sequence[str], elements: int) -> dict[str, Composition]:
     from ..kernels.verification.composition import composed
 
@@ -392,11 +358,6 @@ def _result_json(result: FamilyResult) -> dict[str, object]:
 def _timing_row(timing: Timing) -> tuple[object, ...]:
     ratio = timing.without / timing.kernel if timing.without and timing.kernel else None
     return timing.operator, timing.kernel, timing.without, timing.without_is, timing.cpu, ratio
-
-
-def _style(markdown: bool, as_json: bool) -> str:
-    """How tables are printed, or "json"."""
-    return "json" if as_json else "github" if markdown else "simple"
 
 
 def _marked(simulated: bool) -> str:

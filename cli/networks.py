@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -49,10 +46,6 @@ def networks(
     memory_limit: Annotated[float, typer.Option(min=1, help="GiB that a worker may hold.")] = 8.0,
     fresh: Annotated[bool, typer.Option("--fresh", help="Run again what an earlier run has recorded.")] = False,
     listed: Annotated[bool, typer.Option("--list", help="Name the networks and end.")] = False,
-    markdown: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Also write the page with all tables to this file.", dir_okay=False),
-    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run networks on mps and say since which release of torch none of their operators falls back.
@@ -68,7 +61,6 @@ def networks(
     chosen = (*(catalog.chosen(names or ()) if names or not own else ()), *own)
     _check_release(torch)
     from ..tracing.networks import json_form, running, text
-    from ..tracing.networks import markdown as page
     from ..tracing.networks.standing import standings
     from ..tracing.summary import finished_kernels
 
@@ -79,9 +71,6 @@ def networks(
         say("stopped; the same command goes on where it was")
         raise typer.Exit(130) from None
     found = standings(observations, finished_kernels())
-    if markdown is not None:
-        command = shlex.join(["mpsmith", *sys.argv[1:]])
-        markdown.write_text(page.page(found, observations, command), encoding="utf-8")
     if as_json:
         print_json(json_form.to_json(found, observations))
     else:

@@ -184,8 +184,8 @@ def _write_site(
     from ..registry import found_wrong
     from ..registry.files import load
     from ..registry.problems import RegistryError
+    from ..reports.pages.networks import read_networks
     from ..reports.site.content import SiteContent
-    from ..reports.site.networks import read_networks
     from ..reports.site.traces import read_trace
     from ..reports.site.writing import OPERATORS, write_site
 

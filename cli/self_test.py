@@ -56,9 +56,9 @@ def self_test(
         raise typer.Exit(130) from None
     shutil.rmtree(folder)
     if markdown is not None:
-        from ..reports.recall import recall_page
+        from ..reports.pages.recall import recall_document
 
-        markdown.write_text(recall_page(done), encoding="utf-8")
+        markdown.write_text(recall_document(done).markdown(), encoding="utf-8")
     if as_json:
         print_json(_as_json(done))
     else:

@@ -197,12 +197,13 @@ def wrong(
 
     results = launch_found(release, list(findings.values()), show)
     if markdown is not None:
-        from ..reports.found_wrong import markdown as listed
+        from ..reports.pages.wrong_results import wrong_results_document
         from ..reports.publish import write
 
-        write(markdown, listed(release, findings, results, known_wrong.load().values()))
+        page = wrong_results_document(release, findings, results, known_wrong.load().values())
+        write(markdown, page.markdown())
     if script is not None:
-        from ..reports.found_script import script_of
+        from ..reports.pages.wrong_results_script import script_of
         from ..reports.publish import write
 
         write(script, script_of(release, findings, results))

@@ -10,7 +10,7 @@ from ..audit.findings.known_reports import ReportStanding, UpstreamStanding
 from ..audit.findings.results import OperatorSummary, OverloadSummary
 from ..audit.model.verdicts import CaseVerdict, OverloadVerdict
 from .release_history import OperatorReleases, ReleaseHistory
-from .tables import shortened
+from .table import shortened
 from .wording import GRADE_MEANING
 
 ISSUES = "https://github.com/pytorch/pytorch/issues/"

@@ -16,7 +16,7 @@ from tabulate import tabulate
 
 from ..audit.compiled.verdicts import SEVERITY, CompiledVerdict
 from ..audit.findings.compiled.summary import CompiledFinding, CompiledOperator, CompiledSummary, aten_names
-from .markdown import escaped, unpadded
+from .table import escaped, unpadded
 
 FORMAT, VERSION = "mpsmith-compiled-report", 1
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..audit.findings.compiled.beside_eager import CompiledBeside
 from ..audit.findings.results import AuditSummary, OperatorSummary
-from .tables import Cell, Table
+from .table import Cell, Table
 from .wording import marked
 
 NOTE = (

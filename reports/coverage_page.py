@@ -17,7 +17,7 @@ from ..errors import MpsmithError
 from .coverage_cells import HISTORY_TITLES, OPERATOR_TITLES, history_cells, operator_cells
 from .coverage_chart import history_svg
 from .page import Page
-from .tables import Table
+from .table import Table
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from .look import given, slug
 from .operator_facts import operator_facts
 from .page import SCRIPTS, Page
 from .release_history import history_of
-from .tables import Table
+from .table import Table
 from .wording import settings_text, simulated_note, subtitle, title
 
 

@@ -5,17 +5,10 @@ Two runs of the same code give the same text.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-
-from tabulate import tabulate
-
 from ..audit.findings.results import AuditSummary
 from . import compiled_tables, module_tables, shipped_tables, tables
-from .tables import Cell, Table
+from .table import escaped, markdown_section
 from .wording import key_figures, settings_text, simulated_note, subtitle, surface_note, title
-
-SPECIAL = re.compile(r"([\\`*_\[\]<>|#])")
 
 
 def render(summary: AuditSummary) -> str:
@@ -48,7 +41,7 @@ def render(summary: AuditSummary) -> str:
         shipped_tables.never_launched_table(summary),
         tables.environment_table(summary),
     ]
-    blocks = [_head(summary), *(_section(table) for table in shown if table.rows)]
+    blocks = [_head(summary), *(markdown_section(table) for table in shown if table.rows)]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -69,40 +62,3 @@ def _head(summary: AuditSummary) -> str:
         "evidence beside this file."
     )
     return "\n\n".join(lines)
-
-
-def _section(table: Table) -> str:
-    rows = [
-        [_cell(cell, column in table.code, table.links) for column, cell in zip(table.columns, row, strict=True)]
-        for row in table.rows
-    ]
-    numeric = [all(isinstance(row[i], int) for row in table.rows) for i in range(len(table.columns))]
-    text = tabulate(
-        rows,
-        headers=[escaped(column) for column in table.columns],
-        tablefmt="pipe",
-        disable_numparse=True,
-        colalign=["right" if is_numeric else "left" for is_numeric in numeric],
-    )
-    parts = [f"## {escaped(table.heading)}", escaped(table.note), unpadded(text)]
-    return "\n\n".join(part for part in parts if part)
-
-
-def unpadded(text: str) -> str:
-    """The table without the padding that would change every line whenever one cell gets wider."""
-    lines = text.splitlines()
-    lines[1] = re.sub(r"-{3,}", "---", lines[1])
-    return "\n".join(re.sub(r" {2,}(?=\|)", " ", re.sub(r"(?<=\|) {2,}", " ", line)) for line in lines)
-
-
-def _cell(cell: Cell, code: bool, links: Mapping[str, str]) -> str:
-    if isinstance(cell, int):
-        return f"{cell:,}"
-    if cell in links:
-        return f"[{escaped(cell)}]({links[cell]})"
-    return f"`{cell}`".replace("|", "\\|") if code and cell else escaped(cell)
-
-
-def escaped(text: str) -> str:
-    """The text with everything that Markdown would take for markup escaped, on one line."""
-    return SPECIAL.sub(r"\\\1", " ".join(text.split()))

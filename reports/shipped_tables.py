@@ -6,7 +6,8 @@ from collections import Counter
 
 from ..audit.findings.results import AuditSummary
 from ..audit.releases.wheel.kernel_families import known_families
-from .tables import UNEXPLAINED, Cell, Table, number_of, shortened
+from .table import Cell, Table, shortened
+from .tables import UNEXPLAINED, number_of
 from .wording import marked
 
 MOST_KERNELS = 3

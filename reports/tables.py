@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection
 
 from ..audit.findings.explanations import RuleUse
 from ..audit.findings.overload_verdict import SEVERITY
@@ -18,9 +17,8 @@ from ..audit.findings.results import (
 )
 from ..audit.model.selection import DTYPES
 from ..audit.model.verdicts import CASE_SEVERITY, CaseVerdict, OverloadVerdict
+from .table import Cell, Table, shortened
 from .wording import GRADE_MEANING, LETTERS, MEANING, PARTLY_BROKEN, completeness, graded, marked, settings_text
-
-Cell = str | int
 
 UNEXPLAINED = "UNEXPLAINED"
 STALE = "STALE: explained nothing in this full run; it may be out of date"
@@ -38,21 +36,6 @@ SHORT_DTYPES = {
     "uint8": "u8",
     "bool": "b",
 }
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table: its heading (marked where simulated), columns, rows, and a sentence of explanation or "".
-
-    `code` names the columns that hold names of operators, cases or commands; `links` gives the addresses of cells.
-    """
-
-    heading: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    note: str = ""
-    code: frozenset[str] = frozenset()
-    links: Mapping[str, str] = field(default_factory=dict)
 
 
 def verdict_table(summary: AuditSummary) -> Table:
@@ -426,9 +409,3 @@ def dtypes_of(overload: OverloadSummary, verdict: OverloadVerdict) -> str:
     """The dtypes for which the overload has this verdict; "all" where that is every dtype with evidence."""
     names = [dtype for dtype, evidence in overload.dtypes.items() if evidence.verdict is verdict]
     return "all" if len(names) == len(overload.dtypes) > 1 else ", ".join(names)
-
-
-def shortened(names: Sequence[str], limit: int = 4) -> str:
-    """The first names, and how many more there are."""
-    more = f" and {len(names) - limit} more" if len(names) > limit else ""
-    return ", ".join(names[:limit]) + more

@@ -10,7 +10,7 @@ from tabulate import tabulate
 from ..audit.findings.results import AuditSummary
 from ..audit.model.verdicts import OverloadVerdict
 from . import compiled_tables, module_tables, shipped_tables, tables
-from .tables import Cell, Table
+from .table import Cell, Table
 from .wording import LETTERS, duration_text, key_figures, simulated_note, subtitle, surface_note, title
 
 # Longer tables are cut in a terminal, and the line below says where the rest is.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...audit.findings.overload_verdict import SEVERITY
 from ...audit.findings.results import AuditSummary
 from ...audit.model.verdicts import OverloadVerdict
-from ..tables import Cell, Table
+from ..table import Cell, Table
 from ..wording import counted, marked
 
 SUPPORT = (OverloadVerdict.NATIVE, OverloadVerdict.COMPOSITE)

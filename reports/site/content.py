@@ -9,7 +9,7 @@ from ...audit.findings.results import AuditSummary
 from ...registry.found_wrong import FoundWrong
 from ...registry.model import Entry
 from ..evidence.device_reports import ShownDevices
-from .networks import Networks
+from ..pages.networks import Networks
 from .traces import Trace
 
 

@@ -16,7 +16,7 @@ from ..evidence.devices import DeviceFamily, Findings, conflicts, findings_of
 from ..evidence.matrix import ColumnKind, Matrix, MatrixColumn, Wheels
 from ..evidence.schema import KernelRow
 from ..release_history import ReleaseHistory
-from ..tables import Cell, Table
+from ..table import Cell, Table
 
 NOTE = (
     "What is SIMULATED ran on no Mac: it says how operators are dispatched, and is no evidence about the values, "

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ...audit.findings.results import AuditSummary
 from ...registry.model import DEVICES, Entry
 from ..answers import LACKING
-from ..tables import Cell, Table
+from ..table import Cell, Table
 
 
 def kernel_table(registry: Mapping[str, Entry], summary: AuditSummary, since: Mapping[str, str]) -> Table:

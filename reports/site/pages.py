@@ -18,9 +18,9 @@ from ..look import given, slug
 from ..operator_facts import operator_facts
 from ..page import Page
 from ..release_history import history_of
-from ..tables import Table
+from ..table import Table
 from ..wording import marked, of_compiled_calls, simulated_note, subtitle, title
-from . import changes, devices, kernels, networks, operator_pages, traces
+from . import changes, devices, kernels, operator_pages, traces
 from .content import SiteContent
 from .wrong_results import found_wrong_table
 
@@ -193,7 +193,7 @@ class Site:
             yield _Listing("compiled.html", "torch.compile", about, tables, tuple(of_compiled_calls(summary)))
         if content.networks is not None:
             about = "Since which release well-known networks run without a fallback, and what they lack before."
-            tables = tuple(networks.network_tables(content.networks))
+            tables = content.networks.tables
             yield _Listing("networks.html", "Networks", about, tables, content.networks.about)
         for number, trace in enumerate(content.traces, 1):
             file = f"trace-{number}.html" if len(content.traces) > 1 else "trace.html"

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ...errors import MpsmithError
-from ..tables import Cell, Table
+from ..table import Cell, Table
 
 
 class _At(BaseModel):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...registry.found_wrong import FoundWrong
-from ..tables import Cell, Table
+from ..table import Cell, Table
 
 ISSUES = "https://github.com/pytorch/pytorch/issues/"
 

@@ -23,12 +23,14 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     # A family's patch says what verifying the family showed.
     "scaffold": ("registry", "audit", "kernels.runtime", "kernels.verification", "simulator"),
     "reports": ("audit", "registry"),
+    # Pages about kernels show what verifies them.
+    "reports.pages": ("audit", "registry", "kernels.runtime", "kernels.verification"),
     # Evidence is what an audit and the verification of kernels showed.
     "reports.evidence": ("audit", "registry", "kernels.runtime", "kernels.verification"),
     # A traced program uses the device that an audit would open; the registry knows what replaces a fallback.
     "tracing": ("audit", "registry", "simulator", "reports"),
     # A network runs like a case in an audit's worker and is recorded like a traced program.
-    "tracing.networks": ("audit", "simulator", "kernels.runtime"),
+    "tracing.networks": ("audit", "simulator", "reports", "kernels.runtime"),
 }
 # The ground floor of the house: what every room may import.
 GROUND = ("errors", "cache", "metal_limits")
@@ -70,10 +72,6 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "shipped",
         "compiled_defects",
         "shader",
-        "kernel_backlog",
-        "kernel_gaps",
-        "kernel_references",
-        "kernel_steps",
         "kernels_on_nvidia",
         "kernels",
         "evidence_text",

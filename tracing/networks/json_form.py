@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from ...reports.table import Table
 from .observation import Observation
 from .standing import NetworkStanding, Since, Standing, since
 from .tables import METHOD, all_tables, in_brief
@@ -15,12 +16,16 @@ def to_json(standings: Sequence[NetworkStanding], observations: Sequence[Observa
     """All networks on all releases, each run, and the tables of `mpsmith report --site DIR --networks FILE`."""
     return {
         "about": [in_brief(standings, observations), METHOD],
-        "tables": [asdict(table) for table in all_tables(standings, observations)],
+        "tables": [_plain(table) for table in all_tables(standings, observations)],
         "simulated": any(observation.simulated for observation in observations),
         "releases": list(standings[0].together) if standings else [],
         "networks": [_network(standing) for standing in standings],
         "runs": [observation.to_json() for observation in observations],
     }
+
+
+def _plain(table: Table) -> dict[str, Any]:
+    return {**asdict(table), "code": sorted(table.code)}
 
 
 def _network(standing: NetworkStanding) -> dict[str, Any]:

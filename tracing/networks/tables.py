@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from ...reports.table import Table
 from .catalog import NETWORKS
 from .observation import Called, Mode, Observation, Outcome
 from .standing import NetworkStanding, Since, since
@@ -24,16 +24,6 @@ METHOD = (
     "of dtypes that a kernel refuses, not of wrong numbers, and not of whether the library runs with so old a torch, "
     "whose own layers and optimizers may call other operators."
 )
-
-
-@dataclass(frozen=True)
-class Table:
-    """A heading, a sentence about the table or "", columns and rows."""
-
-    heading: str
-    note: str
-    titles: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
 
 
 def all_tables(standings: Sequence[NetworkStanding], observations: Sequence[Observation]) -> list[Table]:
@@ -65,12 +55,12 @@ def since_which_release(standings: Sequence[NetworkStanding]) -> Table:
         rows.append((standing.network, *cells, _compiled(standing), _kernels(standing)))
     return Table(
         "Without a fallback since",
+        ("network", *(mode.value for mode in EAGER), Mode.compile.value, "all with kernels"),
+        tuple(rows),
         "`not yet`: the newest release lacks something. `or before`: the release before lacks nothing that is known, "
         "but calls operators there that were not recorded. The last column has all modes together, after `import "
         "mpsmith.kernels`, which needs torch 2.7. What torch.compile calls is of the torch that ran, and says nothing "
         "of others.",
-        ("network", *(mode.value for mode in EAGER), Mode.compile.value, "all with kernels"),
-        tuple(rows),
     )
 
 
@@ -102,10 +92,10 @@ def by_release(standings: Sequence[NetworkStanding]) -> Table:
         rows.append((standing.network, *cells))
     return Table(
         "Overloads without a kernel, release by release",
-        "All modes but torch.compile together. `5 > 2`: two remain after `import mpsmith.kernels`. `?`: the release "
-        "does not have an overload that was called, or makes it of others; what it calls instead is not known.",
         ("network", *releases),
         tuple(rows),
+        "All modes but torch.compile together. `5 > 2`: two remain after `import mpsmith.kernels`. `?`: the release "
+        "does not have an overload that was called, or makes it of others; what it calls instead is not known.",
     )
 
 
@@ -128,7 +118,7 @@ def lacking_operators(standings: Sequence[NetworkStanding], release: str | None 
         spans = _spans(sorted(order[name] for name in releases), list(order))
         rows.append((overload, spans, "yes" if True in replaced else "", _some(list(networks), len(standings))))
     titles = ("overload", "without a kernel in", "replaced by ours", "networks")
-    return Table("Which overloads", "", titles, tuple(rows))
+    return Table("Which overloads", titles, tuple(rows), code=frozenset({"overload"}))
 
 
 def _some(names: Sequence[str], of: int) -> str:
@@ -157,10 +147,10 @@ def runs(observations: Iterable[Observation]) -> Table:
             rows.append((each.network, each.mode.value, *_counts(each.called), _after(each), *_compilation(each)))
     return Table(
         "Each run",
-        "How many different overloads reached the device, and which fell back (calls); under torch.compile how many "
-        "Metal kernels were generated, and how often Dynamo broke the graph.",
         ("network", "mode", "native", "composite", "fell back", "with kernels", "generated Metal", "graph breaks"),
         tuple(rows),
+        "How many different overloads reached the device, and which fell back (calls); under torch.compile how many "
+        "Metal kernels were generated, and how often Dynamo broke the graph.",
     )
 
 
@@ -194,10 +184,10 @@ def not_run(observations: Iterable[Observation]) -> Table:
         elif each.outcome is not Outcome.ran:
             rows.append((f"{each.network}, {each.mode.value}", each.outcome.value, each.reason))
     rows += [(", ".join(names), "not run", reason) for reason, names in absent.items()]
-    return Table("What did not run to its end", "", ("network", "outcome", "why"), tuple(rows))
+    return Table("What did not run to its end", ("network", "outcome", "why"), tuple(rows))
 
 
 def catalogue() -> Table:
     """Every network that comes with mpsmith."""
     rows = tuple((each.name, each.title, each.library or "torch") for each in NETWORKS)
-    return Table("The networks", "", ("network", "what it is", "of"), rows)
+    return Table("The networks", ("network", "what it is", "of"), rows)

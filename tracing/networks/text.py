@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from tabulate import tabulate
 
+from ...reports.table import Table
 from .observation import Observation
 from .standing import NetworkStanding
-from .tables import Table, lacking_operators, not_run, runs, since_which_release
+from .tables import lacking_operators, not_run, runs, since_which_release
 
 
 def as_text(standings: Sequence[NetworkStanding], observations: Sequence[Observation], release: str | None) -> str:
@@ -30,16 +31,18 @@ def as_text(standings: Sequence[NetworkStanding], observations: Sequence[Observa
         ]
         if len(standings) == 1:
             parts.append(_section("what was called", runs(observations)))
-    return "\n\n".join([*parts, *(["\n".join(map(": ".join, rows))] if (rows := not_run(observations).rows) else [])])
+    failed = "\n".join(": ".join(map(str, row)) for row in not_run(observations).rows)
+    return "\n\n".join([*parts, *([failed] if failed else [])])
 
 
 def _lacking(table: Table, release: str) -> str:
     if not table.rows:
         return f"torch {release} has a kernel for every overload that was called"
-    kept = [place for place, title in enumerate(table.titles) if title != "without a kernel in"]
-    titles, *rows = (tuple(row[place] for place in kept) for row in (table.titles, *table.rows))
-    return _section(f"without a kernel in torch {release}", replace(table, titles=titles, rows=tuple(rows)))
+    shown = [at for at, column in enumerate(table.columns) if column != "without a kernel in"]
+    rows = tuple(tuple(row[at] for at in shown) for row in table.rows)
+    narrower = replace(table, columns=tuple(table.columns[at] for at in shown), rows=rows)
+    return _section(f"without a kernel in torch {release}", narrower)
 
 
 def _section(heading: str, table: Table) -> str:
-    return f"{heading}:\n{tabulate(table.rows, headers=table.titles, disable_numparse=True)}"
+    return f"{heading}:\n{tabulate(table.rows, headers=table.columns, disable_numparse=True)}"

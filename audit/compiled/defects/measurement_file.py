@@ -1,6 +1,6 @@
 """What the programs of the defects showed when they were last measured, kept beside them: `measured.json`.
 
-`mpsmith compiled defects --record` writes it, and docs/compiled_findings.md from it; no other hand does.
+`mpsmith compiled defects --record` writes it, and reports/published/compiled_defects.md from it; no other hand does.
 """
 
 from __future__ import annotations

@@ -178,7 +178,7 @@ SHOWN_BY_KERNELS_IN_MORE_SAMPLES = {
     "rows-before-the-first": ("embedding_renorm_", "arguments", "float32"),
     "infinities-as-integers": ("_fake_quantize_learnable_per_tensor_affine_backward", "schema twins", "float32"),
 }
-# Operators whose kernels take long to compile, or that a release has itself: shown by docs/backlog.md.
+# Operators whose kernels take long to compile, or that a release has itself: see reports/published/kernel_backlog.md.
 SHOWN_BY_THE_BACKLOG = {
     "combinations-of-complex-numbers",
     "complex-infinities",

@@ -21,8 +21,8 @@ from mpsmith.audit.store.store import Store
 from mpsmith.registry.found_wrong import load as load_found_wrong
 from mpsmith.registry.model import Entry
 from mpsmith.reports import explorer_data, html_page
+from mpsmith.reports.pages.networks import Networks
 from mpsmith.reports.site.content import SiteContent
-from mpsmith.reports.site.networks import Networks
 from mpsmith.reports.site.traces import Trace
 from mpsmith.reports.site.writing import files, write_site
 from support.audits import HOSTILE, SURFACE, make_summary
@@ -305,7 +305,8 @@ def test_networks_are_a_page(summary: AuditSummary) -> None:
     table = {
         "heading": "Which <overloads>",
         "note": "`5 > 2`: two remain.",
-        "titles": ["overload", "networks"],
+        "columns": ["overload", "networks"],
+        "code": ["overload"],
         "rows": [["aten::mode", "mlp & others"]],
     }
     data = {"about": ["On the SIMULATED mps device."], "tables": [table], "networks": []}

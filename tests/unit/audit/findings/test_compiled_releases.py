@@ -11,7 +11,7 @@ from mpsmith.audit.model.selection import Settings, Shapes
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 from mpsmith.audit.store.store import Store
 from mpsmith.errors import MpsmithError
-from mpsmith.reports.compiled_releases import compiled_releases_data, compiled_releases_page, compiled_releases_text
+from mpsmith.reports.pages.compiled import generators_document
 
 METAL, ATEN, WRONG, REJECTED = (
     CompiledVerdict.METAL,
@@ -49,16 +49,13 @@ def test_only_cases_that_every_audit_executed_are_compared() -> None:
     assert second.wrong == 0
 
 
-def test_the_report_says_what_is_an_overlay_and_what_changed() -> None:
+def test_the_page_names_overlays_and_changes() -> None:
     counts = compared([ran("2.13.0", False, where_0=WRONG, sin_0=METAL), ran("2.15.0", where_0=METAL, sin_0=METAL)])
-    page = compiled_releases_page(counts)
-    assert "laid over the Inductor of torch 2.13.0" in page
-    assert "2.15.0 (overlay)" in page
-    assert "- 2.15.0 (overlay) mended where" in page
+    page = generators_document(counts).markdown()
+    assert "in place of that of the installed torch 2.13.0" in page
+    assert "- 2.15.0 (overlay) fixed where" in page
     assert "| `where` | wrong | metal |" in page
     assert "`sin`" not in page
-    assert "2.15.0 (overlay) mended where" in compiled_releases_text(counts)
-    assert compiled_releases_data(counts)["releases"][1]["mended"] == ["where"]
 
 
 def stored(

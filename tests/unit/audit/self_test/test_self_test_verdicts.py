@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from mpsmith.audit.findings.results import FaultyOverload
@@ -16,7 +14,7 @@ from mpsmith.audit.self_test.reach import CALLERS, Reach
 from mpsmith.audit.self_test.rounds import LARGEST_ROUND, rounds_of
 from mpsmith.audit.store.records import StoredCase
 from mpsmith.cli.self_test import _as_json, _as_text
-from mpsmith.reports.recall import recall_page
+from mpsmith.reports.pages.recall import recall_document
 from mpsmith.simulator.device.faults.fault import Fault
 
 
@@ -172,10 +170,10 @@ def test_every_form_says_that_it_was_simulated_and_what_was_not_found() -> None:
     assert data["recall"] == 0.5
     assert data["counts"] == {"wrong values": {"found": 1, "misattributed": 0, "missed": 1}}
     assert data["findings"][0]["fault"] == "aten::exp: values"
-    page = recall_page(test)
-    for part in ("**simulated**", "seed 7", "| wrong values | 1 |  | 1 |", "| missed | `aten::exp: values` |"):
+    page = recall_document(test).markdown()
+    for part in ("**simulated**", "seed 7", "| wrong values | 1 | 0 | 1 |", "| missed | `aten::exp: values` |"):
         assert part in page
 
 
-def test_the_tables_row_of_all(tmp_path: Path) -> None:
-    assert "| **all** | 3 | 2 | 1 |" in recall_page(done(3, 2, 1))
+def test_the_table_ends_with_totals() -> None:
+    assert "| all | 3 | 2 | 1 |" in recall_document(done(3, 2, 1)).markdown()

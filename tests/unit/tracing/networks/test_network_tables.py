@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
 
 from mpsmith.errors import MpsmithError
+from mpsmith.reports.pages import PAGES, PageInputs
 from mpsmith.simulator.opening import DeviceKind
-from mpsmith.tracing.networks import json_form, markdown, tables, text
+from mpsmith.tracing.networks import json_form, tables, text
 from mpsmith.tracing.networks.answers import Answers
 from mpsmith.tracing.networks.catalog import NETWORKS, chosen, of_user
 from mpsmith.tracing.networks.observation import Called, Mode, Observation, Outcome
@@ -40,7 +40,7 @@ def test_an_observation_goes_through_json() -> None:
 def test_a_row_says_since_when_and_what_the_compiled_network_did() -> None:
     table = tables.since_which_release(standings([LACKING, COMPILED], {"aten::_ctc_loss"}))
     (row,) = table.rows
-    cells = dict(zip(table.titles, row, strict=True))
+    cells = dict(zip(table.columns, row, strict=True))
     assert cells["inference"] == "2.14.1"
     assert cells["training"] == "-"
     assert cells["torch.compile"] == "none on 2.13.0"
@@ -52,7 +52,7 @@ def test_the_operators_that_are_lacking_name_their_releases_and_networks() -> No
     (row,) = tables.lacking_operators(found).rows
     assert row == ("aten::_ctc_loss", "1.12.1 to 2.13.0", "yes", "mlp")
     assert tables.lacking_operators(found, "2.14.1").rows == ()
-    by_release = dict(zip(*(lambda table: (table.titles, table.rows[0]))(tables.by_release(found)), strict=True))
+    by_release = dict(zip(*(lambda table: (table.columns, table.rows[0]))(tables.by_release(found)), strict=True))
     assert (by_release["2.6.0"], by_release["2.13.0"], by_release["2.14.1"]) == ("1", "1 > 0", "0")
 
 
@@ -66,25 +66,29 @@ def test_what_did_not_run_is_said_once_a_reason() -> None:
     assert shown.endswith("gru, training: failed: RuntimeError: no\na, b: not run: needs timm: install it")
 
 
-def test_every_form_holds_the_same() -> None:
+def test_text_and_json_hold_the_same() -> None:
     observations = [LACKING, COMPILED, FAILED]
     found = standings(observations, {"aten::_ctc_loss"})
     shown = text.as_text(found, observations, "2.13.0")
-    page = markdown.page(found, observations, "mpsmith networks --markdown FILE")
     data = json_form.to_json(found, observations)
-    for form in (shown, page):
+    for form in (shown, json.dumps(data)):
         assert "SIMULATED" in form
         assert "aten::_ctc_loss" in form
         assert "RuntimeError: no" in form
-    assert "`mpsmith networks --markdown FILE` writes this page" in " ".join(page.split())
-    assert [table["heading"] for table in data["tables"]] == re.findall("^## (.+)$", page, re.MULTILINE)
-    rows = [row for table in data["tables"] for row in (table["titles"], *table["rows"])]
-    assert [tuple(line[2:-2].split(" | ")) for line in page.splitlines() if line.startswith("| ")] == rows
     (network,) = data["networks"]
     assert network["releases"]["inference"]["2.13.0"]["replaced_by_kernels"] == ["aten::_ctc_loss"]
     assert network["without_fallback_since"]["inference"] == {"release": "2.14.1", "at_latest": False}
     assert [Observation.from_json(run) for run in data["runs"]] == observations
     assert "torch 2.14.1 has a kernel for every overload" in text.as_text(found, observations, "2.14.1")
+
+
+def test_the_page_of_networks_is_made_from_the_json(tmp_path: Path) -> None:
+    observations = [LACKING, COMPILED, FAILED]
+    file = tmp_path / "networks.json"
+    file.write_text(json.dumps(json_form.to_json(standings(observations, ()), observations)))
+    page = PAGES["networks"].markdown(PageInputs(networks=file))
+    assert page.startswith("# Networks, release by release\n\n1 networks, 2 runs with torch 2.13.0 on the SIMULATED")
+    assert "| `aten::_ctc_loss` | 1.12.1 to 2.13.0 |" in page
 
 
 def answers(folder: Path) -> Answers:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
-from ..audit.shipped.finding_result import FoundResult
-from ..registry.found_wrong import FoundWrong
-from ..registry.known_case import SliceInput, TensorInput, TorchInput, TupleInput, View, plain_value
+from ...audit.shipped.finding_result import FoundResult
+from ...registry.found_wrong import FoundWrong
+from ...registry.known_case import SliceInput, TensorInput, TorchInput, TupleInput, View, plain_value
 
 PROGRAM = '''\
 """Wrong results of the Metal kernels that torch {release} ships, as mpsmith found them on Linux, without a Mac.

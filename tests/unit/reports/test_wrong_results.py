@@ -14,8 +14,8 @@ from mpsmith.audit.model.verdicts import CaseVerdict, Firmness, Grade
 from mpsmith.audit.shipped.finding_result import FoundResult, FurthestElement
 from mpsmith.audit.shipped.finding_run import bits_of
 from mpsmith.registry import found_wrong, known_wrong
-from mpsmith.reports.found_script import call_text, script_of
-from mpsmith.reports.found_wrong import markdown
+from mpsmith.reports.pages.wrong_results import wrong_results_document
+from mpsmith.reports.pages.wrong_results_script import call_text, script_of
 
 FINDINGS = found_wrong.load()
 PLACE = FurthestElement("outputs", 0, 0, "nan", "inf", "0xffc00000", "0x7f800000")
@@ -91,10 +91,10 @@ def test_bits_are_those_of_the_number() -> None:
 
 
 def test_the_list_has_what_is_wrong_and_says_what_is_not() -> None:
-    text = markdown("2.15.0", FINDINGS, RESULTS, known_wrong.load().values())
-    assert "no Mac was involved" in text
+    text = wrong_results_document("2.15.0", FINDINGS, RESULTS, known_wrong.load().values()).markdown()
+    assert "No Mac was involved" in text
     assert "2 of 4 findings are wrong in this release" in text
-    assert "](#lgamma-of-infinity) | `a_kernel` | nan (`0xffc00000`) | inf (`0x7f800000`) | stands |" in text
+    assert "](#lgamma-of-infinity) | a\\_kernel | nan (0xffc00000) | inf (0x7f800000) | stands |" in text
     assert "torch.lgamma(torch.tensor([inf], dtype=torch.float32))" in text
     assert "Right in 2.15.0, wrong in an earlier one: erfc-of-large-numbers." in text
     assert "Not tried, elu-of-small-numbers: aten::elu: MPSGraph." in text

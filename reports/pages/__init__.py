@@ -1,0 +1,27 @@
+"""The generated pages: one registry of everything that `mpsmith report --pages` writes."""
+
+from __future__ import annotations
+
+from . import compiled, kernels, recall, releases, wrong_results
+from .networks import networks_document
+from .page import Document, Needs, Page, PageInputs
+
+__all__ = ["PAGES", "Document", "Needs", "Page", "PageInputs"]
+
+_ALL = (
+    Page("releases", "Coverage of every release since 1.12.1", Needs.NOTHING, releases.history_document),
+    Page("networks", "Networks, release by release", Needs.NETWORKS, networks_document),
+    Page("wrong_results", "Wrong results of the kernels that a release ships", Needs.WHEEL, wrong_results.document),
+    Page("recall", "The injected faults that an audit finds", Needs.DEVICE, recall.document),
+    Page("kernel_backlog", "What torch lacks on mps, with and without our kernels", Needs.STORES, kernels.backlog),
+    Page("dtype_gaps", "The dtypes that a release expects to fail on mps", Needs.NOTHING, kernels.dtype_gaps),
+    Page("kernel_references", "Our kernels against independent references", Needs.DEVICE, kernels.references),
+    Page("kernel_steps", "A step of a program for each of our kernels", Needs.DEVICE, kernels.steps),
+    Page("compiled_defects", "Known defects of torch.compile's Metal", Needs.NOTHING, compiled.defects),
+    Page("compiled_found", "The known defects that audits find", Needs.STORES, compiled.defects_found_by_audits),
+    Page("compiled_releases", "The code generators of several releases", Needs.STORES, compiled.generators),
+    Page("compiled_recall", "Faults in the code generator that audits find", Needs.DEVICE, compiled.generator_faults),
+)
+
+# Each page by its name.
+PAGES: dict[str, Page] = {page.name: page for page in _ALL}

@@ -1,0 +1,233 @@
+"""Pages about our kernels: the backlog, dtype gaps, independent references, and steps of programs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ..table import Cell, Table, shortened
+from .page import Document, PageInputs
+
+if TYPE_CHECKING:
+    from ...kernels.verification.backlog import Backlog, BacklogStanding
+    from ...kernels.verification.dtype_gaps import DtypeGap
+    from ...kernels.verification.references import AgainstReference
+    from ...kernels.verification.steps import ProgramStep
+
+NEWEST_RELEASE = "2.15.0"
+SHOWN_MESSAGE = 90
+SIMULATED = "SIMULATED: the kernels ran on the host, with its mathematics library."
+
+
+def backlog(inputs: PageInputs) -> Document:
+    """The overloads that fall back or are refused, with and without our kernels, from audits `--with-kernels`."""
+    from ...kernels.verification.backlog import backlog_of
+
+    return backlog_document(sorted((backlog_of(path) for path in inputs.stores), key=lambda each: each.release))
+
+
+def backlog_document(backlogs: Sequence[Backlog]) -> Document:
+    """The same from backlogs, one for each release."""
+    device = "the SIMULATED mps device" if any(each.simulated for each in backlogs) else "an mps device"
+    audits = [
+        f"mpsmith audit --with-kernels --profile {each.release} --store {each.release}.sqlite" for each in backlogs
+    ]
+    releases = [each.release for each in backlogs]
+    return Document(
+        "What torch lacks on mps, with and without our kernels",
+        [
+            "\n".join(["For each release", "", "```", *audits, "```"]),
+            f"ran on {device}. A row of the second table is an overload for which a case fell back to the CPU or was "
+            "refused without our kernels. `12 > 0`: 12 such cases without our kernels, none with them. `-`: no such "
+            "case on this release. A case that calls several overloads counts for each.",
+        ],
+        [
+            Table("Each release", _BACKLOG_COLUMNS, tuple(map(_release_row, backlogs))),
+            Table("Each overload", ("overload", "family", *releases), tuple(_overload_rows(backlogs))),
+            Table("What is left, and why", ("rule", "reason", "entries", *releases), tuple(_rule_rows(backlogs))),
+            Table(
+                "What is left without a rule",
+                ("entry", "verdict", "example message", *releases),
+                tuple(_unexplained_rows(backlogs)),
+            ),
+        ],
+    )
+
+
+_BACKLOG_COLUMNS = (
+    *("release", "audited", "lacking overloads", "still lacking", "cases with our kernels", "left", "without a rule"),
+)
+
+
+def _release_row(backlog: Backlog) -> tuple[Cell, ...]:
+    explanation = backlog.explanation
+    return (
+        backlog.release,
+        backlog.selection,
+        len(backlog.overloads),
+        len(backlog.left),
+        backlog.executed,
+        explanation.non_passes,
+        explanation.unexplained_cases,
+    )
+
+
+def _overload_rows(backlogs: Sequence[Backlog]) -> Iterator[tuple[str, ...]]:
+    from ...kernels.verification.backlog import family_of
+
+    for name in sorted({name for each in backlogs for name in each.overloads}):
+        cells = (_backlog_cell(each.overloads.get(name)) for each in backlogs)
+        yield name.removeprefix("aten::"), family_of(name), *cells
+
+
+def _backlog_cell(overload: BacklogStanding | None) -> str:
+    from ...kernels.verification.backlog import LACKING
+
+    if overload is None:
+        return "-"
+    lacking = sum(overload.left.get(verdict, 0) for verdict in LACKING)
+    others = [f"{n} {verdict.value}" for verdict, n in overload.left.items() if verdict not in LACKING]
+    return ", ".join([f"{overload.lacking} > {lacking}", *others])
+
+
+def _rule_rows(backlogs: Sequence[Backlog]) -> Iterator[tuple[str, ...]]:
+    uses = [{rule.name: rule for rule in each.explanation.rules} for each in backlogs]
+    for name in sorted({name for each in uses for name in each}):
+        rules = [rule for each in uses if (rule := each.get(name)) is not None]
+        entries = sorted({entry for rule in rules for entry in rule.entries})
+        counts = (str(each[name].total) if name in each else "-" for each in uses)
+        yield name, rules[0].reason, shortened(entries), *counts
+
+
+def _unexplained_rows(backlogs: Sequence[Backlog]) -> Iterator[tuple[str, ...]]:
+    """A row for each entry and verdict, with the message of its first case."""
+    messages: dict[tuple[str, str], str] = {}
+    counts: list[Counter[tuple[str, str]]] = [Counter() for _ in backlogs]
+    for each, counted in zip(backlogs, counts, strict=True):
+        for finding in each.explanation.unexplained:
+            key = (finding.entry, finding.verdict.value)
+            message = finding.message
+            cut = message if len(message) <= SHOWN_MESSAGE else message[:SHOWN_MESSAGE].rpartition(" ")[0] + " ..."
+            messages.setdefault(key, cut)
+            counted[key] += finding.cases
+    for key in sorted(messages):
+        yield *key, messages[key], *(str(counted[key]) if counted[key] else "-" for counted in counts)
+
+
+def dtype_gaps(inputs: PageInputs) -> Document:
+    """Each dtype that upstream's tests expect to fail on mps: the kernel that closes the gap, or why there is none."""
+    from ...audit.releases import data as release_data
+    from ...audit.releases.coverage import from_data
+    from ...kernels.verification.dtype_gaps import counted, dtypes_on_the_cpu
+    from ...kernels.verification.dtype_gaps import dtype_gaps as gaps_of
+
+    release = inputs.release or NEWEST_RELEASE
+    data = release_data.load()
+    gaps = gaps_of(from_data(data, data.index(release)), dtypes_on_the_cpu())
+    counts = tuple((answer.value, number) for answer, number in counted(gaps).items())
+    return Document(
+        f"The dtypes that torch {release} expects to fail on mps",
+        [_GAPS],
+        [
+            Table("Answers", ("answer", "pairs"), counts),
+            Table("Each OpInfo", ("OpInfo", "stage", "dtypes", "answer", "by"), _gap_rows(gaps)),
+        ],
+    )
+
+
+def _gap_rows(gaps: Sequence[DtypeGap]) -> tuple[tuple[str, ...], ...]:
+    """One row for the dtypes of an OpInfo that have one answer."""
+    dtypes: dict[tuple[str, str, str, str], list[str]] = {}
+    for gap in gaps:
+        dtypes.setdefault((gap.opinfo, gap.stage, gap.answer.value, gap.by), []).append(gap.dtype)
+    return tuple((opinfo, stage, ", ".join(names), answer, by) for (opinfo, stage, answer, by), names in dtypes.items())
+
+
+_GAPS = """\
+Each pair of an OpInfo and a dtype is in the list of expected failures of PyTorch's own tests. That list says that a
+test fails, not why.
+
+| answer | meaning |
+|---|---|
+| kernel | torch has no kernel; that of the family answers after `import mpsmith.kernels` |
+| override | torch's kernel refuses; that of the family answers after `mpsmith.kernels.enable("overrides")` |
+| the CPU refuses it, too | by the dtypes that the OpInfo of the running torch declares |
+| hardware | float64 or complex128 |
+| no gap of a dtype | the test fails for another reason, which is named |
+| open | not closed; what is known about it |
+
+The kernels were verified on the simulated device."""
+
+
+def references(inputs: PageInputs) -> Document:
+    """The largest errors of our kernels and of torch's CPU kernels against scipy, LAPACK and Pillow."""
+    from ...kernels.runtime.catalog import all_kernels
+    from ...kernels.runtime.registration import use
+    from ...kernels.verification.references import against_references
+
+    simulated = inputs.open_device is not None and inputs.open_device()
+    with use(*(kernel.overload for kernel in all_kernels())):
+        return references_document(list(against_references()), simulated=simulated)
+
+
+def references_document(errors: Sequence[AgainstReference], *, simulated: bool) -> Document:
+    """The same from measured errors."""
+    rows = [
+        (each.family, each.what, each.unit, *(f"{value:.3g}" for value in (each.ours, each.torchs)), each.reference)
+        for each in errors
+    ]
+    columns = ("family", "what", "unit", "ours", "torch's CPU", "reference")
+    return Document(
+        "Our kernels against independent references",
+        [
+            "Arguments are float32. References are computed in float64 from the same arguments. An ulp is the distance "
+            "between neighbouring float32 numbers at the right result; an ulp of the envelope has the size that the "
+            "function has nearby, because close to a zero no float32 argument is exact enough. `n eps`: in 1-norms, "
+            "relative to the norm of what is compared, to the size of the matrix and to 2^-23.",
+            *([SIMULATED] if simulated else []),
+        ],
+        [Table("Largest errors", columns, tuple(rows))],
+    )
+
+
+def steps(inputs: PageInputs) -> Document:
+    """A step of a program for each call of each family: what falls back without our kernels and with them."""
+    from ...kernels.runtime.catalog import families
+    from ...kernels.verification.steps import steps_of
+
+    simulated = inputs.open_device is not None and inputs.open_device()
+    return steps_document([step for family in families() for step in steps_of(family)], simulated=simulated)
+
+
+def steps_document(done: Sequence[ProgramStep], *, simulated: bool) -> Document:
+    """The same from executed steps."""
+    trained = sum(step.trains for step in done)
+    before, after = sum(len(step.before) for step in done), sum(len(step.after) for step in done)
+    columns = ("family", "call", "step", "fell back without", "fell back with", "answered by our kernels")
+    return Document(
+        "A step of a program for each of our kernels",
+        [
+            "A call with gradients is a training step: forward, a loss, `loss.backward()` and SGD. The columns name "
+            "the operators that fell back to the CPU, without our kernels and with them. The device has no kernel of "
+            "its own for an overload that a family has a kernel for, even if some release has one. A call that an "
+            "override answers never falls back here: the simulated device computes what a Mac refuses.",
+            f"{len(done)} steps, {trained} of them training: {before} fallbacks without our kernels, {after} with them"
+            f"{' (simulated)' if simulated else ''}.",
+        ],
+        [Table("Each step", columns, tuple(map(_step_row, done)), code=frozenset({"call"}))],
+    )
+
+
+def _step_row(step: ProgramStep) -> tuple[str, ...]:
+    def names(overloads: Sequence[str]) -> str:
+        return ", ".join(name.removeprefix("aten::") for name in overloads)
+
+    return (
+        step.family,
+        step.call,
+        "training" if step.trains else "call",
+        names(step.before),
+        names(step.after) or str(len(step.after)),
+        step.error or names(step.answered),
+    )

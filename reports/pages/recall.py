@@ -1,0 +1,58 @@
+"""The page of the self-test: which injected faults an audit finds, class by class."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..table import Cell, Table
+from .page import Document, PageInputs
+
+if TYPE_CHECKING:
+    from ...audit.self_test import SelfTest
+    from ...audit.self_test.findings import FaultFinding
+
+RESULTS = ("found", "misattributed", "missed")
+FAULTS, SEED = 500, 0
+
+
+def document(inputs: PageInputs) -> Document:
+    """The page of a self-test with FAULTS faults."""
+    from ...audit.self_test import Asked, self_test
+
+    with tempfile.TemporaryDirectory() as folder:
+        return recall_document(self_test(Asked(FAULTS, SEED, (), inputs.workers), Path(folder), inputs.report))
+
+
+def recall_document(done: SelfTest) -> Document:
+    """The page of one self-test."""
+    counts = done.counts()
+    rows: list[tuple[Cell, ...]] = [
+        (name, *(by_result[result] for result in RESULTS)) for name, by_result in counts.items()
+    ]
+    totals: list[int] = [sum(by_result[result] for by_result in counts.values()) for result in RESULTS]
+    return Document(
+        "What the auditor finds",
+        [
+            f"{len(done.findings)} generated faults in the **simulated** mps device, seed {done.asked.seed}:"
+            f" {done.share('found'):.1%} found, {done.share('misattributed'):.1%} attributed to another operator,"
+            f" {len(done.false_alarms)} false positives in {done.executed_clean:,} cases without faults.",
+            f"`mpsmith self-test --faults {done.asked.faults} --seed {done.asked.seed}` runs the same faults.",
+        ],
+        [
+            Table("Faults by class", ("faults", *RESULTS), (*rows, ("all", *totals))),
+            Table(
+                "Not found",
+                ("result", "fault", "a call that shows it", "attributed to"),
+                tuple(_row(finding) for finding in done.findings if finding.result != "found"),
+                code=frozenset({"fault", "a call that shows it"}),
+            ),
+        ],
+    )
+
+
+def _row(finding: FaultFinding) -> tuple[str, ...]:
+    planted = finding.planted
+    call = f"{planted.trigger.scenario}: {planted.trigger.call}"
+    return finding.result, str(planted.fault), call, ", ".join(finding.blamed)
