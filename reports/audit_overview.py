@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 from ..audit.findings.results import AuditSummary
 from ..audit.model.verdicts import OverloadVerdict
 from .charts import Chart, charts
-from .look import as_code
+from .html_templates import as_code
 from .wording import completeness, key_figures, surface_note
 
 

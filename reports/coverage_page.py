@@ -16,7 +16,7 @@ from ..audit.releases.coverage.table import AuditVerdicts, OperatorRow, Standing
 from ..errors import MpsmithError
 from .coverage_cells import HISTORY_TITLES, OPERATOR_TITLES, history_cells, operator_cells
 from .coverage_chart import history_svg
-from .page import Page
+from .html_templates import HtmlPage
 from .table import Table
 
 
@@ -99,5 +99,5 @@ def _with_registry(row: OperatorRow, known: Mapping[str, RegistryStatus | None])
 
 def page(coverage: ReleaseCoverage, rows: Sequence[OperatorRow], counts: Sequence[ReleaseCounts]) -> str:
     """The section as a page that needs nothing else."""
-    frame = Page(file="", title=f"MPS coverage of torch {coverage.release}", wide=True, inline=True)
+    frame = HtmlPage(file="", title=f"MPS coverage of torch {coverage.release}", wide=True, inline=True)
     return frame.render("releases.html.j2", coverage=section(coverage, rows, counts, unfolded=True))

@@ -7,9 +7,8 @@ from . import compiled_tables, module_tables, shipped_tables, tables
 from .audit_overview import overview
 from .coverage_page import section_of
 from .explorer_data import details, entry_table, legend, operator_table, overload_table
-from .look import given, slug
+from .html_templates import SCRIPTS, HtmlPage, data_script, slug
 from .operator_facts import operator_facts
-from .page import SCRIPTS, Page
 from .release_history import history_of
 from .table import Table
 from .wording import settings_text, simulated_note, subtitle, title
@@ -17,7 +16,7 @@ from .wording import settings_text, simulated_note, subtitle, title
 
 def render(summary: AuditSummary) -> str:
     """The report as the text of an HTML page."""
-    page = Page(
+    page = HtmlPage(
         file="",
         title=title(summary),
         subtitle=f"{subtitle(summary)} · {settings_text(summary.run.settings)}",
@@ -43,7 +42,7 @@ def data_of(summary: AuditSummary) -> list[str]:
         "entries": entry_table(summary),
     }
     parts = {f"details/{number:02}": part for number, part in enumerate(details(summary, facts))}
-    return [given(name, data) for name, data in {**named, **parts}.items()]
+    return [data_script(name, data) for name, data in {**named, **parts}.items()]
 
 
 def heading_of(table: Table) -> str:

@@ -9,8 +9,7 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
-from ..reports.look import as_code
-from ..reports.page import Page
+from ..reports.html_templates import HtmlPage, as_code
 from .recording import Event, Recording
 from .summary import Summary
 from .text import closing, heading, share, shown_place, size, where
@@ -58,7 +57,7 @@ def render(summary: Summary, after: Summary | None = None) -> str:
         where=where,
     )
     marks = (line.removeprefix(SIMULATED) for line in heading(summary) if line.startswith(SIMULATED))
-    page = Page(
+    page = HtmlPage(
         file="",
         title="What ran where",
         subtitle="Recorded by `mpsmith trace`; `--json` and `--perfetto FILE` have all of it.",

@@ -14,9 +14,8 @@ from ..compiled_tables import found_table, in_a_sentence, in_one_word
 from ..coverage_page import section_of
 from ..explorer_data import details, entry_table, legend, operator_table, overload_table
 from ..html_page import compiled, finding_tables, heading_of, run_tables
-from ..look import given, slug
+from ..html_templates import HtmlPage, data_script, slug
 from ..operator_facts import operator_facts
-from ..page import Page
 from ..release_history import history_of
 from ..table import Table
 from ..wording import marked, of_compiled_calls, simulated_note, subtitle, title
@@ -98,7 +97,7 @@ class Site:
         }
         parts = {f"details/{number:02}": part for number, part in enumerate(details(summary, facts))}
         for name, data in {**named, **parts}.items():
-            yield f"data/{name}.js", given(name, data)
+            yield f"data/{name}.js", data_script(name, data)
 
     def _page(
         self,
@@ -107,9 +106,9 @@ class Site:
         scripts: tuple[str, ...] = ("site.js", "tables.js"),
         data: tuple[str, ...] = (),
         wide: bool = False,
-    ) -> Page:
+    ) -> HtmlPage:
         summary = self._summary
-        return Page(
+        return HtmlPage(
             file=file,
             title=title(summary) if file == "index.html" else dict(self._links)[file],
             subtitle=_subtitle(summary, file),
@@ -157,10 +156,10 @@ class Site:
         """Where simulated and real devices stand side by side: what the simulated ones are no evidence of."""
         return devices.NOTE if any(kind.simulated for kind in self._findings) else ""
 
-    def _titled(self, file: str, title: str, **more: Any) -> Page:
+    def _titled(self, file: str, title: str, **more: Any) -> HtmlPage:
         """A page that the list of pages does not have."""
         scripts = ("site.js", "tables.js")
-        return Page(file=file, title=title, links=self._links, scripts=scripts, **more)
+        return HtmlPage(file=file, title=title, links=self._links, scripts=scripts, **more)
 
     def _changed(self) -> str:
         return "" if self._changes is None else changes.in_a_sentence(self._changes)

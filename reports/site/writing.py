@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..look import source
-from ..page import SCRIPTS
+from ..html_templates import SCRIPTS, asset
 from ..publish import FILES, write
 from .content import SiteContent
 from .pages import DATA_FILES, Site
@@ -45,7 +44,7 @@ def files(content: SiteContent) -> Iterator[tuple[str, str]]:
     for name in DATA_FILES:
         yield name, renders[name](content.summary)
     for name in ("site.css", *SCRIPTS):
-        yield f"assets/{name}", source(name)
+        yield f"assets/{name}", asset(name)
     yield from site.data()
 
 
