@@ -24,6 +24,8 @@ def main() -> None:
     from mpsmith.errors import MpsmithError
     from mpsmith.kernels.runtime import catalog
     from mpsmith.kernels.runtime.registration import use
+    from mpsmith.kernels.verification.timing import workload_of
+    from mpsmith.kernels.verification.workload import Workload
     from mpsmith.scaffold.building.simulated import build
     from mpsmith.scaffold.building.subject import subject_at
     from mpsmith.scaffold.family_survey import finished_families
@@ -53,11 +55,11 @@ def main() -> None:
             except MpsmithError as error:
                 print(f"{family:22} {error}")
                 continue
-            workload = catalog.part_of(family, "workload").WORKLOAD  # type: ignore[union-attr]
+            workload = workload_of(family)
             inputs, _ = move(workload.arguments(_ELEMENTS), {}, "mps")
 
-            def call(workload: object = workload, inputs: tuple[object, ...] = inputs) -> None:
-                workload.call(*inputs)  # type: ignore[attr-defined]
+            def call(workload: Workload = workload, inputs: tuple[object, ...] = inputs) -> None:
+                workload.call(*inputs)
 
             with use(*(kernel.overload for kernel in catalog.family(family) if kernel.applies is None)):
                 in_python = microseconds(call, calls=100)

@@ -1,1 +1,1 @@
-"""The family `adaptive_avg_pool3d`: its kernels, the cases that verify them, the call that is timed."""
+"""The family `adaptive_avg_pool3d`: its kernels, and the calls that verify and time them."""

@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import torch
 
 from ..verification.calls import KernelCall, RefusedCall
 from ..verification.inputs import values
+from ..verification.workload import Workload, volume
 
 _functional = torch.nn.functional
 
@@ -57,3 +58,6 @@ def refused() -> Iterator[RefusedCall]:
     x, gradient = values((1, 2, 4, 4, 4), torch.float32), values((1, 2, 2, 2, 2), torch.float32)
     for title, given in (("average of four dimensions", gradient[0]), ("average in half", gradient.half())):
         yield RefusedCall(title, torch.ops.aten._adaptive_avg_pool3d_backward, (given, x))
+
+
+WORKLOAD = Workload("aten::_adaptive_avg_pool3d", lambda x: torch.nn.functional.adaptive_avg_pool3d(x, 4), volume)

@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import torch
 
 from ..verification.calls import KernelCall, RefusedCall
 from ..verification.inputs import values
+from ..verification.workload import Workload, volume
 
 
 def _volumes(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
@@ -41,3 +42,6 @@ def refused() -> Iterator[RefusedCall]:
     y, places = aten.adaptive_max_pool3d(x, [2, 2, 2])
     for title, indices in (("largest int32 places", places.int()), ("largest places of one column", places[..., :1])):
         yield RefusedCall(title, aten.adaptive_max_pool3d_backward, (y, x, indices))
+
+
+WORKLOAD = Workload("aten::adaptive_max_pool3d.out", lambda x: torch.nn.functional.adaptive_max_pool3d(x, 4), volume)

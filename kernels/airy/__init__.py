@@ -1,1 +1,1 @@
-"""The family `airy`: its kernels, the cases that verify them, the call that is timed."""
+"""The family `airy`: its kernels, and the calls that verify and time them."""

@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import torch
 
 from ..verification.calls import REAL, KernelCall
 from ..verification.inputs import one_tensor, rounded_once
+from ..verification.workload import Workload, normal
 
 CASES = (
     KernelCall(
@@ -18,3 +19,6 @@ CASES = (
         special_values=True,
     ),
 )
+
+
+WORKLOAD = Workload("aten::special_airy_ai.out", torch.special.airy_ai, normal)

@@ -1,1 +1,1 @@
-"""The family `complex_triangular`: its kernels, the cases that verify them, the call that is timed."""
+"""The family `complex_triangular`: its kernels, and the calls that verify and time them."""

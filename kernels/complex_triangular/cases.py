@@ -1,7 +1,8 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import torch
 
 from ..verification.calls import KernelCall
 from ..verification.inputs import values
+from ..verification.workload import Workload
 
 _DTYPES = (torch.complex64,)
 # The batch and size of matrices, the batch and number of vectors.
@@ -95,3 +97,16 @@ CASES = (
         "cholesky_inverse", ("aten::cholesky_inverse",), torch.cholesky_inverse, _cholesky, _DTYPES, expands=False
     ),
 )
+
+
+def _solve(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    solution: torch.Tensor = torch.linalg.solve_triangular(a, b, upper=True)
+    return solution
+
+
+def _system(elements: int) -> tuple[torch.Tensor, torch.Tensor]:
+    n = max(2, math.isqrt(elements))
+    return torch.randn(n, n, dtype=torch.complex64) / n + 3 * torch.eye(n), torch.randn(n, 32, dtype=torch.complex64)
+
+
+WORKLOAD = Workload("aten::linalg_solve_triangular", _solve, _system)

@@ -1,7 +1,8 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import torch
 
 from ..verification.calls import Inputs, KernelCall
 from ..verification.inputs import integers, rounded_once, values
+from ..verification.workload import Workload
 
 _FUNCTIONS = {1: torch.conv1d, 2: torch.conv2d, 3: torch.conv3d}
 _TRANSPOSED = {1: torch.conv_transpose1d, 2: torch.conv_transpose2d, 3: torch.conv_transpose3d}
@@ -67,3 +69,11 @@ _HALF = tuple(
     for n, dtypes in ((2, (torch.bfloat16,)), (3, (torch.float16, torch.bfloat16)))
 )
 CASES = _WHOLE + _HALF
+
+
+def _image(elements: int) -> tuple[torch.Tensor, torch.Tensor]:
+    side = max(4, math.isqrt(elements // 8))
+    return torch.randint(-9, 9, (1, 8, side, side)), torch.randint(-9, 9, (8, 8, 3, 3))
+
+
+WORKLOAD = Workload("aten::_mps_convolution", torch.conv2d, _image)

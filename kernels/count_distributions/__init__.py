@@ -1,1 +1,1 @@
-"""The family `count_distributions`: its kernels, the cases that verify them, the call that is timed."""
+"""The family `count_distributions`: its kernels, and the calls that verify and time them."""

@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import torch
 from ...audit.judging.randomness import generators_as_before
 from ..verification.calls import KernelCall
 from ..verification.inputs import SHAPES, values
+from ..verification.workload import Workload
 
 _DRAWS = 1500
 _RATES = (0.02, 0.7, 4.0, 9.99, 10.0, 37.5, 700.0, 60_000.0)
@@ -92,3 +93,11 @@ CASES = (
         distribution=True,
     ),
 )
+
+
+def _timed_rates(elements: int) -> tuple[torch.Tensor]:
+    """Small and large ones, so that both ways of drawing are taken."""
+    return (torch.rand(elements) * 50,)
+
+
+WORKLOAD = Workload("aten::poisson", torch.poisson, _timed_rates)

@@ -1,1 +1,1 @@
-"""The family `ctc_loss`: its kernels, the cases that verify them, the call that is timed."""
+"""The family `ctc_loss`: its kernels, and the calls that verify and time them."""

@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import torch
 from ...audit.model.case import Case
 from ..verification.calls import KernelCall
 from ..verification.inputs import values
+from ..verification.workload import Workload
 
 _aten = torch.ops.aten
 _PADDED = torch.tensor([[1, 2, 2], [3, 3, 1], [4, 1, 2]])
@@ -70,3 +71,20 @@ CASES = (
     KernelCall("ctc_loss", _BOTH, _mean, _batches, _FLOAT, gradients=(0,)),
     KernelCall("_ctc_loss", _BOTH, _with_impossible_ones, _impossible, _FLOAT, variant="impossible", gradients=(0,)),
 )
+
+
+_STEPS, _LABELS, _TARGET = 64, 32, 20
+
+
+def _batch(elements: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Log probabilities of 64 steps and 32 labels, and targets of 20."""
+    items = max(1, elements // (_STEPS * _LABELS))
+    return torch.randn(_STEPS, items, _LABELS).log_softmax(-1), torch.randint(1, _LABELS, (items, _TARGET))
+
+
+def _timed_loss(log_probs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    items = len(targets)
+    return torch.ctc_loss(log_probs, targets, (_STEPS,) * items, (_TARGET,) * items, 0, 1)
+
+
+WORKLOAD = Workload("aten::_ctc_loss", _timed_loss, _batch)

@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import torch
 from ...audit.model.case import Case
 from ..verification.calls import KernelCall
 from ..verification.inputs import values
+from ..verification.workload import Workload
 
 _EIG, _EIGVALS = ("aten::linalg_eig",), ("aten::_linalg_eigvals", "aten::linalg_eigvals")
 # The residual and the imaginary parts that are allowed, in units of the last place of the norm and by row.
@@ -135,3 +136,14 @@ CASES = (
 def undefined(case: Case) -> str:
     """Why a remembered call has no result to compare with."""
     return "eigenvalues come in any order, and vectors may be turned"
+
+
+_SIDE = 32
+
+
+def _timed_matrices(elements: int) -> tuple[torch.Tensor]:
+    """Many small ones."""
+    return (torch.randn(max(1, elements // _SIDE**2), _SIDE, _SIDE),)
+
+
+WORKLOAD = Workload("aten::linalg_eig", torch.linalg.eig, _timed_matrices)

@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import torch
 
 from ..verification.calls import KernelCall
 from ..verification.inputs import values
+from ..verification.workload import Workload
 
 _DTYPES = (torch.float32, torch.complex64)
 
@@ -72,3 +73,12 @@ CASES = (
         for _ in _ROOTS
     ),
 )
+
+
+def _symmetric_matrices(elements: int) -> tuple[torch.Tensor]:
+    """Matrices of 32 rows."""
+    a = torch.randn(max(1, elements // 1024), 32, 32)
+    return (a + a.mT,)
+
+
+WORKLOAD = Workload("aten::_linalg_eigh.eigenvalues", torch.linalg.eigh, _symmetric_matrices)

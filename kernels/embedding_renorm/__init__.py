@@ -1,1 +1,1 @@
-"""The family `embedding_renorm`: its kernels, the cases that verify them, the call that is timed."""
+"""The family `embedding_renorm`: its kernels, and the calls that verify and time them."""

@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import torch
 
 from ..verification.calls import FLOATING, KernelCall
 from ..verification.inputs import values
+from ..verification.workload import Workload, rows_and_columns
 
 
 def _tables(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
@@ -44,4 +45,11 @@ CASES = (
     KernelCall("renorm", ("aten::renorm",), torch.renorm, _slices, (torch.complex64,)),
     KernelCall("renorm", ("aten::renorm",), _into, _slices, (torch.complex64,), variant="out"),
     KernelCall("renorm", ("aten::renorm_",), _in_place, _slices, (torch.complex64,), variant="in place", expands=False),
+)
+
+
+WORKLOAD = Workload(
+    "aten::embedding_renorm_",
+    lambda weight, indices: torch.embedding_renorm_(weight, indices, 1.0, 2.0),
+    lambda n: (torch.randn(rows_and_columns(n)), torch.arange(rows_and_columns(n)[0])),
 )

@@ -1,1 +1,1 @@
-"""The family `extremum`: its kernels, the cases that verify them, the call that is timed."""
+"""The family `extremum`: its kernels, and the calls that verify and time them."""

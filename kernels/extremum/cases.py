@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import torch
 
 from ..verification.calls import REAL, KernelCall
 from ..verification.inputs import values
+from ..verification.workload import Workload, normal
 
 
 def _whole_tensors(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
@@ -31,4 +32,9 @@ def _min(x: torch.Tensor) -> torch.Tensor:
 CASES = (
     KernelCall("max", ("aten::max",), _max, _whole_tensors, REAL, variant="unary_out", special_values=True),
     KernelCall("min", ("aten::min",), _min, _whole_tensors, REAL, variant="unary_out", special_values=True),
+)
+
+
+WORKLOAD = Workload(
+    "aten::max.unary_out", lambda x: torch.max(x, out=torch.empty((), device=x.device, dtype=x.dtype)), normal
 )

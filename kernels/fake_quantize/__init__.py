@@ -1,1 +1,1 @@
-"""The family `fake_quantize`: its kernels, the cases that verify them, the call that is timed."""
+"""The family `fake_quantize`: its kernels, and the calls that verify and time them."""

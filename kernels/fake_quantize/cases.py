@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import torch
 
 from ..verification.calls import KernelCall, RefusedCall
 from ..verification.inputs import SHAPES, one_tensor, values
+from ..verification.workload import Workload, normal
 
 _aten = torch.ops.aten
 _numbers = one_tensor(special=(math.nan, 0.0, 100.0, -100.0))
@@ -54,3 +55,10 @@ def refused() -> Iterator[RefusedCall]:
     parameters = torch.empty(0), torch.zeros(1, dtype=torch.int32), torch.ones(1, dtype=torch.int64)
     overload = _aten._fake_quantize_per_tensor_affine_cachemask_tensor_qparams
     yield RefusedCall("a scale without elements", overload, (values((4, 5), torch.float32), *parameters, 0, 255))
+
+
+WORKLOAD = Workload(
+    "aten::fake_quantize_per_tensor_affine_cachemask",
+    lambda x: torch.fake_quantize_per_tensor_affine(x, 0.1, 0, -128, 127),
+    normal,
+)

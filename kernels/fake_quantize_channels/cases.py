@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import torch
 
 from ..verification.calls import FLOATING, KernelCall
 from ..verification.inputs import values
+from ..verification.workload import Workload, rows_and_columns
 
 _aten = torch.ops.aten
 _CHANNELS = (((7, 5), 0), ((3, 4, 6), 1), ((2, 3, 129), 2), ((4, 0), 0))
@@ -160,4 +161,17 @@ CASES = (
         FLOATING,
         gradients=(0,),
     ),
+)
+
+
+def _channels(elements: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """A matrix, and a scale and a zero point for each of its rows."""
+    rows, columns = rows_and_columns(elements)
+    return torch.randn(rows, columns), torch.full((rows,), 0.1), torch.zeros(rows, dtype=torch.int32)
+
+
+WORKLOAD = Workload(
+    "aten::fake_quantize_per_channel_affine_cachemask",
+    lambda x, scale, zero: torch.fake_quantize_per_channel_affine(x, scale, zero, 0, -128, 127),
+    _channels,
 )

@@ -1,1 +1,1 @@
-"""The family `fractional_max_pool2d`: its kernels, the cases that verify them, the call that is timed."""
+"""The family `fractional_max_pool2d`: its kernels, and the calls that verify and time them."""

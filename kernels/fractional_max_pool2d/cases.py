@@ -1,7 +1,8 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import torch
 
 from ..verification.calls import KernelCall, RefusedCall
 from ..verification.inputs import values
+from ..verification.workload import Workload
 
 _aten = torch.ops.aten
 
@@ -53,3 +55,17 @@ def refused() -> Iterator[RefusedCall]:
         ("fractional half gradient", y.half(), places),
     ):
         yield RefusedCall(title, _aten.fractional_max_pool2d_backward, (gradient, x, window, size, indices))
+
+
+def _image(elements: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Sixteen channels, and where their windows are."""
+    side = max(8, math.isqrt(elements // 16))
+    return torch.randn(1, 16, side, side), torch.rand(1, 16, 2)
+
+
+def _half_size(x: torch.Tensor, samples: torch.Tensor) -> torch.Tensor:
+    size = (x.shape[-2] // 2, x.shape[-1] // 2)
+    return torch.nn.functional.fractional_max_pool2d(x, 2, size, _random_samples=samples)
+
+
+WORKLOAD = Workload("aten::fractional_max_pool2d.output", _half_size, _image)

@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import torch
 
 from ..verification.calls import KernelCall, RefusedCall
 from ..verification.inputs import values
+from ..verification.workload import Workload, volume
 
 
 def _volumes(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
@@ -71,3 +72,16 @@ def refused() -> Iterator[RefusedCall]:
         ("gradient of another depth", y[:, :, :2], places),
     ):
         yield RefusedCall(title, aten.fractional_max_pool3d_backward, (gradient, x, window, size, indices))
+
+
+def _volume(elements: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Sixteen channels, and where their windows are."""
+    return *volume(elements), torch.rand(1, 16, 3)
+
+
+def _half_size(x: torch.Tensor, samples: torch.Tensor) -> torch.Tensor:
+    size = tuple(side // 2 for side in x.shape[-3:])
+    return torch.nn.functional.fractional_max_pool3d(x, 2, size, _random_samples=samples)
+
+
+WORKLOAD = Workload("aten::fractional_max_pool3d.output", _half_size, _volume)

@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import torch
 
 from ..verification.calls import KernelCall
 from ..verification.inputs import one_tensor
+from ..verification.workload import Workload, normal
 
 _numbers = one_tensor(special=(math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -0.5, 65504.0), scale=300.0)
 
@@ -28,3 +29,6 @@ def _apart(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 CASES = (KernelCall("frexp", ("aten::frexp",), _apart, _numbers_of_all_sizes, gradients=(0,), elementwise=True),)
+
+
+WORKLOAD = Workload("aten::frexp.Tensor_out", torch.frexp, normal)

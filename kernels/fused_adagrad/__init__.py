@@ -1,1 +1,1 @@
-"""The family `fused_adagrad`: its kernels, the cases that verify them, the call that is timed."""
+"""The family `fused_adagrad`: its kernels, and the calls that verify and time them."""

@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import torch
 from ...audit.model.case import Case
 from ..verification.calls import KernelCall
 from ..verification.inputs import values
+from ..verification.workload import Workload
 
 
 def _lists(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
@@ -59,3 +60,17 @@ def undefined(case: Case) -> str:
 
 
 CASES = (KernelCall("_fused_adagrad_", ("aten::_fused_adagrad_",), _adagrad, _lists, expands=False),)
+
+
+def _one_parameter(elements: int) -> tuple[list[torch.Tensor], ...]:
+    """The parameter, its gradient, its sum and its step, each in a list."""
+    return [torch.randn(elements)], [torch.randn(elements)], [torch.rand(elements)], [torch.ones(())]
+
+
+def _timed_adagrad(parameters: Any, gradients: Any, sums: Any, steps: Any) -> None:
+    torch._fused_adagrad_(
+        parameters, gradients, sums, steps, lr=0.1, lr_decay=0.0, weight_decay=0.0, eps=1e-8, maximize=False
+    )
+
+
+WORKLOAD = Workload("aten::_fused_adagrad_", _timed_adagrad, _one_parameter)

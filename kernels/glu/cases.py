@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import torch
 
 from ..verification.calls import FLOATING, KernelCall
 from ..verification.inputs import rounded_once, values
+from ..verification.workload import Workload
 
 _aten = torch.ops.aten
 _SHAPES = (((6, 5), 0), ((3, 4, 6), -1), ((2, 8, 3), 1), ((0, 4), 1), ((258,), 0), ((6, 32), 1))
@@ -43,3 +44,12 @@ CASES = (
         (*FLOATING, torch.complex64),
     ),
 )
+
+
+def _tangents(elements: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The unit, what it is of, and how that moves."""
+    x = torch.randn(max(1, elements // 256), 256)
+    return torch.nn.functional.glu(x), x, torch.randn(x.shape)
+
+
+WORKLOAD = Workload("aten::glu_jvp", lambda glu, x, dx: torch.ops.aten.glu_jvp(glu, x, dx, 1), _tangents)

@@ -1,1 +1,1 @@
-"""The family `hash_tensor`: its kernels, the cases that verify them, the call that is timed."""
+"""The family `hash_tensor`: its kernels, and the calls that verify and time them."""

@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import torch
 
 from ..verification.calls import REAL, KernelCall
 from ..verification.inputs import values
+from ..verification.workload import Workload, normal
 
 
 def _tensors(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
@@ -54,3 +55,6 @@ CASES = (
     KernelCall("hash_tensor", ("aten::hash_tensor",), _hash, _tensors, REAL),
     KernelCall("hash_tensor", ("aten::hash_tensor",), _hash_into, _with_outputs, variant="out", expands=False),
 )
+
+
+WORKLOAD = Workload("aten::hash_tensor.out", torch.hash_tensor, normal)

@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import torch
 
 from ..verification.calls import REAL, KernelCall
 from ..verification.inputs import SHAPES, values
+from ..verification.workload import Workload
 
 
 def _with_values_at_zero(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
@@ -45,3 +46,6 @@ CASES = (
     ),
     KernelCall("heaviside_", ("aten::heaviside",), _in_place, _tensors_of_one_shape, REAL, expands=False),
 )
+
+
+WORKLOAD = Workload("aten::heaviside.out", torch.heaviside, lambda n: (torch.randn(n), torch.randn(n)))

@@ -1,1 +1,1 @@
-"""The family `int_mm`: its kernels, the cases that verify them, the call that is timed."""
+"""The family `int_mm`: its kernels, and the calls that verify and time them."""

@@ -1,7 +1,8 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import torch
 
 from ..verification.calls import INTEGERS, KernelCall
 from ..verification.inputs import integers, values
+from ..verification.workload import Workload
 
 # Rows, inner dimension and columns: within a tile, exactly one, beyond it, and long sums of the largest products.
 _SIZES = ((3, 4, 5), (64, 32, 64), (65, 33, 70), (1, 300, 1), (17, 1, 2), (0, 3, 4), (3, 0, 4), (2, 1_100, 3))
@@ -62,3 +64,12 @@ CASES = (
     KernelCall("addr", ("aten::addr",), _outer, _vectors, _NOT_FLOATING),
     KernelCall("addr", ("aten::addr",), _outer_into, _vectors, _NOT_FLOATING, variant="out"),
 )
+
+
+def _timed_matrices(elements: int) -> tuple[torch.Tensor, torch.Tensor]:
+    side = max(1, math.isqrt(elements))
+    left, right = torch.randint(-128, 128, (2, side, side), dtype=torch.int8)
+    return left, right
+
+
+WORKLOAD = Workload("aten::_int_mm", torch._int_mm, _timed_matrices, lambda n: 2.0 * n**1.5)

@@ -1,1 +1,1 @@
-"""The family `ldl`: its kernels, the cases that verify them, the call that is timed."""
+"""The family `ldl`: its kernels, and the calls that verify and time them."""

@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import torch
 
 from ..verification.calls import KernelCall, RefusedCall
 from ..verification.inputs import values
+from ..verification.workload import Workload
 
 
 def _symmetric(shape: tuple[int, ...], dtype: torch.dtype, hermitian: bool) -> torch.Tensor:
@@ -51,3 +52,12 @@ def refused() -> Iterator[RefusedCall]:
         ("too few sides", torch.tensor([1, 2, 3]), torch.ones(2, 1)),
     ):
         yield RefusedCall(title, torch.ops.aten.linalg_ldl_solve, (torch.eye(3), pivots, side))
+
+
+def _symmetric_matrices(elements: int) -> tuple[torch.Tensor]:
+    """Matrices of 32 rows."""
+    a = torch.randn(max(1, elements // 1024), 32, 32)
+    return (a + a.mT,)
+
+
+WORKLOAD = Workload("aten::linalg_ldl_factor_ex.out", torch.linalg.ldl_factor_ex, _symmetric_matrices)

@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import torch
 
 from ..verification.calls import KernelCall
 from ..verification.inputs import probabilities
+from ..verification.workload import Workload
 
 _OPERATORS = ("aten::logit", "aten::logit_backward")
 
@@ -33,3 +34,6 @@ CASES = (
         expands=False,
     ),
 )
+
+
+WORKLOAD = Workload("aten::logit_", lambda x: x.logit_(1e-6), lambda n: (torch.rand(n),))

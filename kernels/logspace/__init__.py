@@ -1,1 +1,1 @@
-"""The family `logspace`: its kernels, the cases that verify them, the call that is timed."""
+"""The family `logspace`: its kernels, and the calls that verify and time them."""

@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from ..verification.calls import FLOATING, INTEGERS, KernelCall
+from ..verification.workload import Workload
 
 _DTYPES = (*FLOATING, *INTEGERS, torch.complex64)
 _RANGES = ((0.0, 2.0, 5, 10.0), (-3.7, 4.1, 129, 2.0), (1.0, -2.5, 64, 7.3), (0.5, 3.0, 1, 10.0), (0.0, 1.0, 0, 10.0))
@@ -27,3 +28,8 @@ def _written(out: torch.Tensor, start: float, end: float, base: float) -> torch.
 
 
 CASES = (KernelCall("logspace", ("aten::logspace",), _written, _ranges, _DTYPES, expands=False),)
+
+
+WORKLOAD = Workload(
+    "aten::logspace.out", lambda out: torch.logspace(-3, 3, out.numel(), out=out), lambda n: (torch.empty(n),)
+)

@@ -1,1 +1,1 @@
-"""The family `matrix_exp`: its kernels, the cases that verify them, the call that is timed."""
+"""The family `matrix_exp`: its kernels, and the calls that verify and time them."""

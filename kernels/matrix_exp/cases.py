@@ -1,7 +1,8 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 from ...audit.model.case import Case
 from ..verification.calls import REAL, KernelCall
 from ..verification.inputs import rounded_once, values
+from ..verification.workload import Workload
 
 _aten = torch.ops.aten
 _MATRICES = (torch.float32, torch.complex64)
@@ -101,3 +103,12 @@ def undefined(case: Case) -> str:
     if coefficients.dtype != x.dtype:
         return "the CPU reads the bits of coefficients of another dtype"
     return "the CPU leaves complex terms out" if x.is_complex() else ""
+
+
+def _matrix(elements: int) -> tuple[torch.Tensor]:
+    """One of norm about 4: it is squared once or twice."""
+    side = max(2, math.isqrt(elements))
+    return (torch.randn(side, side) * 4 / side,)
+
+
+WORKLOAD = Workload("aten::linalg_matrix_exp", torch.linalg.matrix_exp, _matrix)

@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import torch
 
 from ..verification.calls import REAL, KernelCall
 from ..verification.inputs import values
+from ..verification.workload import Workload, rows_and_columns
 
 
 def _rows(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
@@ -36,3 +37,6 @@ CASES = (
     KernelCall("mode", ("aten::mode",), _mode, _rows, REAL, gradients=(0,), special_values=True),
     KernelCall("mode", ("aten::mode",), _mode, _ambiguous_rows, variant="long_rows"),
 )
+
+
+WORKLOAD = Workload("aten::mode", lambda x: torch.mode(x, -1), lambda n: (torch.randn(rows_and_columns(n)).round(),))

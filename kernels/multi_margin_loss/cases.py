@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import torch
 
 from ..verification.calls import KernelCall, RefusedCall
 from ..verification.inputs import integers, rounded_once, values
+from ..verification.workload import Workload, rows_and_columns
 
 
 def _scores_and_targets(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
@@ -42,3 +43,11 @@ def refused() -> Iterator[RefusedCall]:
     """Weights of another dtype."""
     arguments = (values((4, 5), torch.float32), torch.tensor([1, 2, 0, 1]), 1, 1.0, torch.arange(5))
     yield RefusedCall("weights in int64", torch.ops.aten.multi_margin_loss, arguments)
+
+
+def _targets(elements: int) -> tuple[torch.Tensor, torch.Tensor]:
+    rows, classes = rows_and_columns(elements)
+    return torch.randn(rows, classes), torch.randint(0, classes, (rows,))
+
+
+WORKLOAD = Workload("aten::multi_margin_loss", torch.nn.functional.multi_margin_loss, _targets)

@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import torch
 
 from ..verification.calls import KernelCall, RefusedCall
 from ..verification.inputs import rounded_once, values
+from ..verification.workload import Workload, rows_and_columns
 
 
 def _scores_and_labels(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
@@ -51,3 +52,14 @@ def refused() -> Iterator[RefusedCall]:
         ("gradients in half", losses.half(), marks),
     ):
         yield RefusedCall(title, aten.multilabel_margin_loss_backward, (gradient, rows, labels, 0, found))
+
+
+def _labels(elements: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Up to four labels a row."""
+    rows, classes = rows_and_columns(elements)
+    labels = torch.full((rows, classes), -1)
+    labels[:, : min(4, classes)] = torch.arange(min(4, classes))
+    return torch.randn(rows, classes), labels
+
+
+WORKLOAD = Workload("aten::multilabel_margin_loss_forward", torch.nn.functional.multilabel_margin_loss, _labels)

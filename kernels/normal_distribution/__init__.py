@@ -1,1 +1,1 @@
-"""The family `normal_distribution`: its kernels, the cases that verify them, the call that is timed."""
+"""The family `normal_distribution`: its kernels, and the calls that verify and time them."""

@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import torch
 
 from ..verification.calls import REAL, KernelCall
 from ..verification.inputs import one_tensor, probabilities, rounded_once
+from ..verification.workload import Workload
 
 CASES = (
     KernelCall(
@@ -40,3 +41,6 @@ CASES = (
         elementwise=True,
     ),
 )
+
+
+WORKLOAD = Workload("aten::special_ndtri.out", torch.special.ndtri, lambda n: (torch.rand(n),))

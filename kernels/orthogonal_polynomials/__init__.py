@@ -1,1 +1,1 @@
-"""The family `orthogonal_polynomials`: its kernels, the cases that verify them, the call that is timed."""
+"""The family `orthogonal_polynomials`: its kernels, and the calls that verify and time them."""

@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import torch
 
 from ..verification.calls import REAL, KernelCall
 from ..verification.inputs import SHAPES, integers, rounded_once, values
+from ..verification.workload import Workload
 
 _DTYPES = REAL
 
@@ -70,4 +71,11 @@ CASES = (
         )
         for name in ("legendre_polynomial_p", "laguerre_polynomial_l")
     ),
+)
+
+
+WORKLOAD = Workload(
+    "aten::special_legendre_polynomial_p.out",
+    torch.special.legendre_polynomial_p,
+    lambda n: (torch.rand(n) * 2 - 1, torch.full((n,), 8.0)),
 )

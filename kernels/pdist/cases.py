@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import torch
 
 from ..verification.calls import KernelCall, RefusedCall
 from ..verification.inputs import rounded_once, values
+from ..verification.workload import Workload
 
 
 def _points(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
@@ -35,3 +36,11 @@ def refused() -> Iterator[RefusedCall]:
     rows = values((4, 5), torch.float32)
     distances = torch.pdist(rows)
     yield RefusedCall("distances in half", torch.ops.aten._pdist_backward, (distances, rows, 2.0, distances.half()))
+
+
+def _timed_points(elements: int) -> tuple[torch.Tensor]:
+    """So many points of 32 coordinates that their distances are about `elements`."""
+    return (torch.randn(max(2, math.isqrt(2 * elements)), 32),)
+
+
+WORKLOAD = Workload("aten::_pdist_forward", torch.nn.functional.pdist, _timed_points, lambda n: 3.0 * 32 * n)

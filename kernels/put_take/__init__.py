@@ -1,1 +1,1 @@
-"""The family `put_take`: its kernels, the cases that verify them, the call that is timed."""
+"""The family `put_take`: its kernels, and the calls that verify and time them."""

@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import torch
 from ...audit.model.case import Case
 from ..verification.calls import REAL, KernelCall
 from ..verification.inputs import integers, values
+from ..verification.workload import Workload
 
 _DTYPES = (*REAL, torch.complex64)
 
@@ -62,3 +63,6 @@ CASES = (
         "put", ("aten::put_",), torch.put, partial(_places, accumulate=True), variant="accumulate", gradients=(0, 2)
     ),
 )
+
+
+WORKLOAD = Workload("aten::put_", torch.Tensor.put_, lambda n: (torch.randn(n), torch.randperm(n), torch.randn(n)))

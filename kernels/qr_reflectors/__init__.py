@@ -1,1 +1,1 @@
-"""The family `qr_reflectors`: its kernels, the cases that verify them, the call that is timed."""
+"""The family `qr_reflectors`: its kernels, and the calls that verify and time them."""

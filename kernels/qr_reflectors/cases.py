@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import torch
 
 from ..verification.calls import KernelCall
 from ..verification.inputs import values
+from ..verification.workload import Workload
 
 _DTYPES = (torch.float32, torch.complex64)
 _SHAPES = ((5, 5), (2, 7, 3), (3, 8), (1, 4), (4, 1), (40, 33), (70, 68), (6, 140), (0, 3), (3, 0), (0, 4, 3))
@@ -37,3 +38,11 @@ CASES = (
     KernelCall("geqrf", ("aten::geqrf",), torch.geqrf, _matrices, _DTYPES),
     KernelCall("ormqr", ("aten::ormqr",), torch.ormqr, _products, _DTYPES, gradients=(2,), expands=False),
 )
+
+
+def _timed_matrices(elements: int) -> tuple[torch.Tensor]:
+    """Matrices of 32 rows."""
+    return (torch.randn(max(1, elements // 1024), 32, 32),)
+
+
+WORKLOAD = Workload("aten::geqrf", torch.geqrf, _timed_matrices)

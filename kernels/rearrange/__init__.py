@@ -1,1 +1,1 @@
-"""The family `rearrange`: its kernels, the cases that verify them, the call that is timed."""
+"""The family `rearrange`: its kernels, and the calls that verify and time them."""

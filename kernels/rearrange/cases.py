@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import torch
 
 from ..verification.calls import REAL, KernelCall
 from ..verification.inputs import values
+from ..verification.workload import Workload
 
 _DTYPES = (*REAL, torch.complex64)
 
@@ -34,4 +35,11 @@ CASES = (
         "channel_shuffle", ("aten::channel_shuffle",), torch.channel_shuffle, _channels, _DTYPES, gradients=(0,)
     ),
     KernelCall("narrow_copy", ("aten::narrow_copy",), _narrowed, _parts, _DTYPES, variant="out"),
+)
+
+
+WORKLOAD = Workload(
+    "aten::channel_shuffle",
+    lambda x: torch.channel_shuffle(x, 4),
+    lambda n: (torch.randn(1, 16, max(1, n // 16)),),
 )

@@ -1,1 +1,1 @@
-"""The family `rrelu`: its kernels, the cases that verify them, the call that is timed."""
+"""The family `rrelu`: its kernels, and the calls that verify and time them."""

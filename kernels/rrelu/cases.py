@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import torch
 from ...audit.judging.randomness import generators_as_before
 from ..verification.calls import KernelCall
 from ..verification.inputs import SHAPES, one_tensor, rounded_once, values
+from ..verification.workload import Workload, normal
 
 
 def _numbers(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
@@ -65,3 +66,6 @@ CASES = (
         "nn.functional.rrelu", _OPERATORS, rounded_once(_slopes), _negative_numbers, variant="slopes", distribution=True
     ),
 )
+
+
+WORKLOAD = Workload("aten::rrelu_with_noise", lambda x: torch.nn.functional.rrelu(x, training=True), normal)

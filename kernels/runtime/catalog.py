@@ -68,7 +68,7 @@ def folder_of(name: str) -> Path:
 
 
 def part_of(name: str, part: str) -> ModuleType | None:
-    """The module `part` in the folder of a family, such as its workload, or None where it has none.
+    """The module `part` in the folder of a family, such as its cases, or None if there is none.
 
     Raises UnknownKernelError for a name that is no family.
     """

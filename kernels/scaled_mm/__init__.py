@@ -1,1 +1,1 @@
-"""The family `scaled_mm`: its kernels, the cases that verify them, the call that is timed."""
+"""The family `scaled_mm`: its kernels, and the calls that verify and time them."""

@@ -1,8 +1,12 @@
-"""What verifies the family. Inputs are the bytes of 8-bit floats, which a judge can compare and lay out anew."""
+"""The calls that verify and time the family.
+
+Inputs are the bytes of 8-bit floats, because the judge can compare and copy those.
+"""
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,6 +14,7 @@ import torch
 
 from ..verification.calls import FLOATING, KernelCall
 from ..verification.inputs import values
+from ..verification.workload import Workload
 
 _aten = torch.ops.aten
 _E4M3, _E5M2 = torch.float8_e4m3fn, torch.float8_e5m2
@@ -140,3 +145,17 @@ CASES = _calls(
         ("into", _precisely(_by_recipe_into), _ROWS, FLOATING),
     ),
 )
+
+
+def _timed_product(a: torch.Tensor, b: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+    operands = (a.view(torch.float8_e4m3fn), b.view(torch.float8_e4m3fn).t())
+    return torch._scaled_mm(*operands, scale, scale, out_dtype=torch.bfloat16)
+
+
+def _matrices(elements: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    side = max(16, math.isqrt(elements) // 16 * 16)
+    left, right = (torch.randn(side, side).to(torch.float8_e4m3fn).view(torch.uint8) for _ in range(2))
+    return left, right, torch.tensor(1.0)
+
+
+WORKLOAD = Workload("aten::_scaled_mm", _timed_product, _matrices, lambda n: 2.0 * n**1.5)

@@ -1,1 +1,1 @@
-"""The family `scatter_product`: its kernels, the cases that verify them, the call that is timed."""
+"""The family `scatter_product`: its kernels, and the calls that verify and time them."""

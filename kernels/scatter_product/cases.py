@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import torch
 
 from ..verification.calls import KernelCall
 from ..verification.inputs import integers
+from ..verification.workload import Workload
 
 # Sizes of what is scattered to, of what is scattered, and along which dimension.
 _SHAPES: tuple[tuple[Any, ...], ...] = (
@@ -61,3 +62,15 @@ CASES = (
     ),
     KernelCall("scatter_reduce", ("aten::scatter_reduce",), _into, _some, (torch.int64,), variant="prod, out"),
 )
+
+
+def _product(x: torch.Tensor, index: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
+    return torch.scatter_reduce(x, 0, index, source, "prod")
+
+
+def _scattered(elements: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    to = max(1, elements // 8)
+    return torch.ones(to, dtype=torch.int64), torch.randint(to, (elements,)), torch.randint(-99, 99, (elements,))
+
+
+WORKLOAD = Workload("aten::scatter_reduce.two", _product, _scattered)

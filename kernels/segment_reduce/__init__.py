@@ -1,1 +1,1 @@
-"""The family `segment_reduce`: its kernels, the cases that verify them, the call that is timed."""
+"""The family `segment_reduce`: its kernels, and the calls that verify and time them."""

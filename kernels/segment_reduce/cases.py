@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import torch
 
 from ..verification.calls import KernelCall
 from ..verification.inputs import values
+from ..verification.workload import Workload
 
 
 def _segments(dtype: torch.dtype, reduce: str) -> Iterator[tuple[Any, ...]]:
@@ -60,3 +61,18 @@ CASES = (
     ),
     KernelCall("segment_reduce", _OPERATORS, _by_lengths, _special, variant="special values"),
 )
+
+
+def _timed_segments(elements: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Numbers, and the lengths of segments of 64, the last one shorter or longer."""
+    count = max(1, elements // 64)
+    lengths = torch.full((count,), 64)
+    lengths[-1] = elements - 64 * (count - 1)
+    return torch.randn(elements), lengths
+
+
+def _sums(x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+    return torch.segment_reduce(x, "sum", lengths=lengths, unsafe=True)
+
+
+WORKLOAD = Workload("aten::segment_reduce", _sums, _timed_segments)

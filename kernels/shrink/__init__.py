@@ -1,1 +1,1 @@
-"""The family `shrink`: its kernels, the cases that verify them, the call that is timed."""
+"""The family `shrink`: its kernels, and the calls that verify and time them."""

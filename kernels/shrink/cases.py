@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import torch
 
 from ..verification.calls import KernelCall
 from ..verification.inputs import one_tensor
+from ..verification.workload import Workload, normal
 
 CASES = (
     KernelCall(
@@ -18,3 +19,6 @@ CASES = (
         special_values=True,
     ),
 )
+
+
+WORKLOAD = Workload("aten::softshrink.out", torch.nn.functional.softshrink, normal)

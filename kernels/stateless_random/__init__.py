@@ -1,1 +1,1 @@
-"""The family `stateless_random`: its kernels, the cases that verify them, the call that is timed."""
+"""The family `stateless_random`: its kernels, and the calls that verify and time them."""

@@ -1,4 +1,4 @@
-"""What verifies the family, on a torch that has the operators."""
+"""The calls that verify and time the family, on a torch that has the operators."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from ..verification.calls import FLOATING, INTEGERS, KernelCall
+from ..verification.workload import Workload
 
 _aten = torch.ops.aten
 # Outputs, and the batch of keys that fills them.
@@ -67,3 +68,14 @@ CASES = tuple(
     for at, (name, call, inputs, dtypes) in enumerate(_ROWS)
     if hasattr(_aten, name)
 )
+
+
+def _fill(key: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    return torch.ops.aten._philox_normal_(x, key)  # type: ignore[no-any-return]
+
+
+def _key_and_numbers(elements: int) -> tuple[torch.Tensor, torch.Tensor]:
+    return torch.tensor([42, 0], dtype=torch.uint64), torch.empty(elements)
+
+
+WORKLOAD = Workload("aten::_philox_normal_", _fill, _key_and_numbers)

@@ -1,1 +1,1 @@
-"""The family `svd`: its kernels, the cases that verify them, the call that is timed."""
+"""The family `svd`: its kernels, and the calls that verify and time them."""

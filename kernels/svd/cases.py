@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import torch
 
 from ..verification.calls import KernelCall
 from ..verification.inputs import values
+from ..verification.workload import Workload
 
 _DTYPES = (torch.float32, torch.complex64)
 
@@ -88,3 +89,11 @@ CASES = (
         "linalg.lstsq", ("aten::linalg_lstsq",), _solved_to, _shortest, _DTYPES, variant="low_rank", expands=False
     ),
 )
+
+
+def _timed_matrices(elements: int) -> tuple[torch.Tensor]:
+    """Matrices of 32 rows."""
+    return (torch.randn(max(1, elements // 1024), 32, 32),)
+
+
+WORKLOAD = Workload("aten::_linalg_svd.U", torch.linalg.svd, _timed_matrices)

@@ -1,7 +1,8 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import torch
 
 from ..verification.calls import KernelCall
 from ..verification.inputs import rounded_once, values
+from ..verification.workload import Workload
 
 _aten = torch.ops.aten
 # Older torch has no Lanczos.
@@ -44,3 +46,18 @@ def _backward(name: str) -> Callable[..., Any]:
 
 
 CASES = tuple(KernelCall(name, (f"aten::{name}",), rounded_once(_backward(name)), _gradients) for name in _NAMES)
+
+
+def _half_size(dy: torch.Tensor) -> torch.Tensor:
+    sides = [2 * side for side in dy.shape[2:]]
+    backward = torch.ops.aten._upsample_bilinear2d_aa_backward
+    return backward(dy, dy.shape[2:], (*dy.shape[:2], *sides), False)  # type: ignore[no-any-return]
+
+
+def _image(elements: int) -> tuple[torch.Tensor]:
+    """Three channels at half the size of the input."""
+    side = max(1, math.isqrt(elements // 12))
+    return (torch.randn(1, 3, side, side),)
+
+
+WORKLOAD = Workload("aten::_upsample_bilinear2d_aa_backward.grad_input", _half_size, _image)

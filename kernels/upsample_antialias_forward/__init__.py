@@ -1,1 +1,1 @@
-"""The family `upsample_antialias_forward`: its kernels, the cases that verify them, the call that is timed."""
+"""The family `upsample_antialias_forward`: its kernels, and the calls that verify and time them."""

@@ -1,7 +1,8 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 from ...audit.model.case import Case
 from ..verification.calls import KernelCall
 from ..verification.inputs import integers, rounded_once, values
+from ..verification.workload import Workload
 
 _aten = torch.ops.aten
 # Sizes of outputs, inputs, whether corners are aligned, and given scales.
@@ -99,3 +101,15 @@ _FLOATS = tuple(
     if hasattr(_aten, name)
 )
 CASES = _BYTES + _CLAMPED + _FLOATS
+
+
+def _half_size(x: torch.Tensor) -> torch.Tensor:
+    return torch.ops.aten._upsample_lanczos2d_aa(x, [x.shape[2] // 2, x.shape[3] // 2], False)  # type: ignore[no-any-return]
+
+
+def _timed_images(elements: int) -> tuple[torch.Tensor]:
+    side = max(2, math.isqrt(elements // 3))
+    return (torch.rand(1, 3, side, side).mul(256).to(torch.uint8),)
+
+
+WORKLOAD = Workload("aten::_upsample_lanczos2d_aa", _half_size, _timed_images)

@@ -1,4 +1,4 @@
-"""What verifies the family."""
+"""The calls that verify and time the family."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import torch
 
 from ..verification.calls import FLOATING, KernelCall
 from ..verification.inputs import values
+from ..verification.workload import Workload, rows_and_columns
 
 _aten = torch.ops.aten
 
@@ -57,3 +58,14 @@ CASES = tuple(
     )
     for name in ("std", "var")
 )
+
+
+def _matrix(elements: int) -> tuple[torch.Tensor]:
+    return (torch.randn(rows_and_columns(elements)),)
+
+
+def _of_rows(x: torch.Tensor) -> torch.Tensor:
+    return torch.var(x, 1, out=torch.empty(x.shape[0], device=x.device))
+
+
+WORKLOAD = Workload("aten::var.correction_out", _of_rows, _matrix)

@@ -72,11 +72,10 @@ def milliseconds_on_mps(work: Workload, elements: int) -> float:
 
 
 def workload_of(family: str) -> Workload:
-    """What the family's `workload.py` says. Raises MpsmithError for a family without one."""
-    module = catalog.part_of(family, "workload")
-    if module is None:
-        raise MpsmithError(f"nothing to time for {family}: write its WORKLOAD in kernels/{family}/workload.py")
-    workload: Workload = module.WORKLOAD
+    """The WORKLOAD of the family's `cases.py`. Raises MpsmithError for a family without one."""
+    workload: Workload | None = getattr(catalog.part_of(family, "cases"), "WORKLOAD", None)
+    if workload is None:
+        raise MpsmithError(f"nothing to time for {family}: write its WORKLOAD in kernels/{family}/cases.py")
     return workload
 
 

@@ -1,4 +1,4 @@
-"""What a family's `workload.py` says: one call that is worth timing, with inputs of any size."""
+"""The WORKLOAD of a family's `cases.py`: one call to time, with inputs of any size."""
 
 from __future__ import annotations
 

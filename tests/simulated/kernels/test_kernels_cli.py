@@ -72,7 +72,7 @@ def test_a_family_that_nobody_times_is_an_error_that_says_where_to_begin(fresh_p
     )
     assert done.returncode == 1
     assert done.stderr.strip().splitlines()[-1] == (
-        "error: nothing to time for heaviside: write its WORKLOAD in kernels/heaviside/workload.py"
+        "error: nothing to time for heaviside: write its WORKLOAD in kernels/heaviside/cases.py"
     )
 
 

@@ -45,7 +45,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         (folder / name).mkdir(parents=True)
         (folder / name / "__init__.py").touch()
         (folder / name / f"{name}.py").write_text(text)
-    (folder / "alpha" / "workload.py").write_text("WORK = 7\n")
+    (folder / "alpha" / "cases.py").write_text("WORK = 7\n")
     (folder / "runtime").mkdir()
     (folder / "runtime" / "catalog.py").touch()
     (folder / "__init__.py").touch()
@@ -91,12 +91,12 @@ def test_a_family_has_the_rows_of_its_tables() -> None:
 
 
 def test_a_part_of_a_family_is_optional() -> None:
-    workload = catalog.part_of("alpha", "workload")
-    assert workload is not None
-    assert workload.WORK == 7
-    assert catalog.part_of("beta", "workload") is None
+    cases = catalog.part_of("alpha", "cases")
+    assert cases is not None
+    assert cases.WORK == 7
+    assert catalog.part_of("beta", "cases") is None
     with pytest.raises(UnknownKernelError):
-        catalog.part_of("gamma", "workload")
+        catalog.part_of("gamma", "cases")
 
 
 def entries(*rows: tuple[str, str, str | None]) -> dict[str, KernelEntry]:
