@@ -32,8 +32,8 @@ ROOMS: dict[str, dict[str, list[str]]] = {
     "evidence": {
         "audit/findings/attribution.py": _in(FINDINGS, "attribution", "summary"),
         "audit/findings/evidence.py": _in(FINDINGS, "evidence", "summary"),
-        "audit/findings/explanations.py": _in(FINDINGS, "explanations", "each_rule"),
-        "audit/findings/rules/rule.py": _in(FINDINGS, "explanations"),
+        "audit/findings/explanations.py": _in(FINDINGS, "explanations", "rules"),
+        "audit/findings/rules/rule.py": _in(FINDINGS, "rules", "explanations"),
         "audit/findings/summary.py": _in(FINDINGS, "summary"),
     },
     "registration": {
