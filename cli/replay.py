@@ -53,8 +53,8 @@ def _compiled_lines(found: CompiledOutcome) -> Iterator[str]:
     yield f"now:      {found.verdict.value} {found.reason}".rstrip()
     if found.line:
         yield f"line:     {found.line}"
-    if found.blame:
-        yield f"due to:   {found.blame.value}"
+    if found.faulty_stage:
+        yield f"due to:   {found.faulty_stage.value}"
     yield f"graphs:   {found.graphs}, {found.kernels} Metal kernels, {found.recompilations} recompilations"
     for reason in found.breaks:
         yield f"break:    {reason}"

@@ -181,7 +181,7 @@ def wrong(
     from ..audit.releases.surface.native_functions import installed_release
     from ..audit.releases.wheel.shipped import full_release, shipped_library
     from ..audit.running.found import launch_found
-    from ..audit.shipped.finding_result import FoundResult
+    from ..audit.shipped.finding_result import FindingResult
     from ..registry import found_wrong, known_wrong
     from ..registry.torch_release import public_version
     from .shipped_text import found_line
@@ -191,7 +191,7 @@ def wrong(
     _announce(release, None)
     shipped_library(release)
 
-    def show(result: FoundResult) -> None:
+    def show(result: FindingResult) -> None:
         if not as_json:
             typer.echo(found_line(result))
 

@@ -10,7 +10,7 @@ from ..audit.releases.wheel.kernel_arguments import ArgumentsDiff, access_of, me
 from ..audit.releases.wheel.kernel_diff import KernelDiff
 from ..audit.releases.wheel.kernel_families import KernelFamilies
 from ..audit.releases.wheel.shipped import ShippedLibrary
-from ..audit.shipped.finding_result import FoundResult
+from ..audit.shipped.finding_result import FindingResult
 from .printing import counted
 
 _KINDS = {"came": "new", "went": "gone", "changed": "other code", "same": "the same"}
@@ -126,7 +126,7 @@ def _dtypes(title: str, by_operator: Mapping[str, Sequence[str]]) -> str:
     return f"{title}\n\n{tabulate(rows, headers=('operator', 'dtypes'))}\n" if rows else ""
 
 
-def found_line(result: FoundResult) -> str:
+def found_line(result: FindingResult) -> str:
     """What came of one finding, in a line."""
     if result.is_right:
         return f"right      {result.name}"
@@ -134,5 +134,5 @@ def found_line(result: FoundResult) -> str:
         return f"not tried  {result.name}: {'; '.join(result.stood_in) or result.message or result.verdict.value}"
     place = result.place
     values = f"{place.given}, CPU {place.expected}" if place else result.message
-    standing = f" [{result.standing.value}]" if result.standing else ""
-    return f"WRONG      {result.name}: {values}{standing} ({', '.join(result.kernels)})"
+    ulp_sensitivity = f" [{result.ulp_sensitivity.value}]" if result.ulp_sensitivity else ""
+    return f"WRONG      {result.name}: {values}{ulp_sensitivity} ({', '.join(result.kernels)})"

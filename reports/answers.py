@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..audit.findings.known_reports import ReportStanding, UpstreamStanding
+from ..audit.findings.known_reports import ReportResult, ReportStatus
 from ..audit.findings.results import OperatorSummary, OverloadSummary
 from ..audit.model.verdicts import CaseVerdict, OverloadVerdict
 from .release_history import OperatorReleases, ReleaseHistory
@@ -70,7 +70,7 @@ def answers(
     operator: OperatorSummary,
     reason: str,
     history: ReleaseHistory | None,
-    reports: Sequence[ReportStanding],
+    reports: Sequence[ReportResult],
     overloads: Sequence[OverloadSummary] = (),
     *,
     simulated: bool,
@@ -140,10 +140,8 @@ def _since(operator: OperatorSummary, history: ReleaseHistory | None, releases: 
     return f"No release from {oldest} to {newest} has a kernel of it."
 
 
-def _steps(
-    operator: OperatorSummary, releases: OperatorReleases | None, reports: Sequence[ReportStanding]
-) -> list[Step]:
-    standing = [report for report in reports if report.standing is UpstreamStanding.STILL_WRONG]
+def _steps(operator: OperatorSummary, releases: OperatorReleases | None, reports: Sequence[ReportResult]) -> list[Step]:
+    standing = [report for report in reports if report.status is ReportStatus.STILL_WRONG]
     if operator.verdict.is_support and not operator.breakages and not standing:
         return []
     steps = [*_newer_release(releases), *_kernel(operator), *_compiled(operator), *_without_kernel(operator)]
@@ -153,7 +151,7 @@ def _steps(
     if operator.verdict is OverloadVerdict.UNREACHABLE:
         steps.append(Step("Ask with your own call.", f"mpsmith audit --ops {operator.name}"))
     steps += [
-        Step(f"Upstream report #{report.issue}, {report.standing.value}: {report.summary}", link=report.url)
+        Step(f"Upstream report #{report.issue}, {report.status.value}: {report.summary}", link=report.url)
         for report in standing
     ]
     if registered and registered.upstream:

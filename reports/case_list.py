@@ -117,7 +117,7 @@ def _entries(store: Store, run: Run, groups: Iterable[StoredGroup], pattern: str
     entries = {SourceEntry.of(group.key) for group in groups}
     matching = {e.name for e in entries if any(fnmatch.fnmatchcase(s, wanted) for s in _spellings(e))}
     if not matching:
-        for key, overloads in store.witnesses(run.id).items():
+        for key, overloads in store.called_overloads(run.id).items():
             names = (name.removeprefix("aten::") for name in overloads)
             if any(fnmatch.fnmatchcase(s, wanted) for name in names for s in (name, name.split(".")[0])):
                 matching.add(SourceEntry.of(key).name)

@@ -57,7 +57,7 @@ def terminal_lines(summary: CompiledSummary, eager: Mapping[str, str]) -> list[s
         if names:
             lines.append(f"  {text}: {_some(names)}")
     for finding in summary.findings[:LINES_OF_TERMINAL]:
-        said = [finding.blame.value] if finding.blame else []
+        said = [finding.faulty_stage.value] if finding.faulty_stage else []
         if finding.error is not None:
             said.append(f"{finding.error:.3g} times the tolerance")
         if finding.known_defect:
@@ -159,7 +159,7 @@ def _finding_row(finding: CompiledFinding) -> tuple[object, ...]:
         finding.verdict.value,
         f"`{finding.operator}`",
         ", ".join(finding.dtypes) + (" (symbolic sizes only)" if finding.dynamic_only else ""),
-        finding.blame.value if finding.blame else "",
+        finding.faulty_stage.value if finding.faulty_stage else "",
         "" if finding.error is None else f"{finding.error:.3g}",
         finding.known_defect,
         escaped(_cut(finding.reason)) + line,

@@ -46,7 +46,7 @@ def found_table(summary: AuditSummary) -> Table:
             each.verdict.value,
             each.operator,
             ", ".join(each.dtypes),
-            each.blame.value if each.blame else "",
+            each.faulty_stage.value if each.faulty_stage else "",
             each.known_defect,
             each.reason,
             each.example,

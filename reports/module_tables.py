@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ..audit.findings.known_reports import ReportStanding, UpstreamStanding, in_words
+from ..audit.findings.known_reports import ReportResult, ReportStatus, in_words
 from ..audit.findings.results import AuditSummary
 from ..audit.store.records import ModuleStatus
 from .table import Cell, Table
@@ -13,7 +13,7 @@ from .wording import graded, marked
 
 # In a list, what does not work comes first; "missing" is before "not probed", and what works is last.
 ORDER = (ModuleStatus.FAILS, ModuleStatus.MISSING, ModuleStatus.NOT_PROBED, ModuleStatus.WORKS)
-STANDINGS = tuple(UpstreamStanding)
+STANDINGS = tuple(ReportStatus)
 
 
 def module_table(summary: AuditSummary, *, faults_only: bool = False) -> Table:
@@ -35,11 +35,11 @@ def known_report_table(summary: AuditSummary, *, faults_only: bool = False) -> T
 
     `faults_only`: what is neither right nor untried, and the number of its case.
     """
-    reports = sorted(summary.known_reports, key=lambda report: (STANDINGS.index(report.standing), report.issue))
+    reports = sorted(summary.known_reports, key=lambda report: (STANDINGS.index(report.status), report.issue))
     rows: list[tuple[Cell, ...]] = [
         (
             f"#{r.issue}",
-            r.standing.value,
+            r.status.value,
             graded(r.grade),
             r.wrong_class,
             r.summary,
@@ -49,7 +49,7 @@ def known_report_table(summary: AuditSummary, *, faults_only: bool = False) -> T
         )
         for r in reports
         for case in [_case(summary, r, numbers=faults_only)]
-        if not faults_only or r.standing not in (UpstreamStanding.RIGHT, UpstreamStanding.NOT_TRIED)
+        if not faults_only or r.status not in (ReportStatus.RIGHT, ReportStatus.NOT_TRIED)
     ]
     columns = ("issue", "here", "grade", "class", "report", "overloads", "seen in torch", "case")
     words = in_words(summary.known_reports, simulated=summary.run.simulated)
@@ -63,8 +63,8 @@ def known_report_table(summary: AuditSummary, *, faults_only: bool = False) -> T
     )
 
 
-def _case(summary: AuditSummary, report: ReportStanding, *, numbers: bool) -> Cell:
+def _case(summary: AuditSummary, report: ReportResult, *, numbers: bool) -> Cell:
     """The case that is still wrong; none where the report is settled."""
-    if report.standing is not UpstreamStanding.STILL_WRONG or report.worst_case is None:
+    if report.status is not ReportStatus.STILL_WRONG or report.worst_case is None:
         return ""
     return number_of(summary, report.worst_case) if numbers else report.worst_case

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from ..audit.findings.known_reports import ReportStanding
+from ..audit.findings.known_reports import ReportResult
 from ..audit.findings.overload_verdict import SEVERITY
 from ..audit.findings.results import AuditSummary, OverloadSummary
 from ..audit.model.verdicts import OverloadVerdict
@@ -36,7 +36,7 @@ def operator_facts(
     summary: AuditSummary, history: ReleaseHistory | None, before: AuditSummary | None = None
 ) -> dict[str, OperatorFacts]:
     """The facts of every operator, by name."""
-    reports: defaultdict[str, list[ReportStanding]] = defaultdict(list)
+    reports: defaultdict[str, list[ReportResult]] = defaultdict(list)
     for report in summary.known_reports:
         for name in dict.fromkeys(overload.split(".")[0] for overload in report.overloads):
             reports[name].append(report)

@@ -43,7 +43,7 @@ def wrong_kernel_table(summary: AuditSummary, *, numbers: bool = False) -> Table
             wrong.dtype,
             shortened(wrong.kernels, MOST_KERNELS),
             f"{wrong.verdict.value} in {wrong.cases:,}",
-            wrong.standing.value if wrong.standing else "not tried",
+            wrong.ulp_sensitivity.value if wrong.ulp_sensitivity else "not tried",
             wrong.message,
             wrong.inputs,
             wrong.rule or UNEXPLAINED,

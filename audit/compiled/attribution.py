@@ -25,14 +25,16 @@ from ..judging.transfer import move
 from ..model.case import Case, seed_generators
 from ..model.verdicts import CaseVerdict
 from .call import CompiledCall, traceable
-from .verdicts import Blame, CompiledOutcome
+from .verdicts import CompiledOutcome, FaultyStage
 
 # What a call that draws is compared in.
 RANDOM = ("random", "distribution")
 DECOMPOSED = "aot_eager_decomp_partition"
 
 
-def blame_for(case: Case, recorder: FallbackRecorder, seed: int, label: str, found: CompiledOutcome) -> Blame:
+def faulty_stage_of(
+    case: Case, recorder: FallbackRecorder, seed: int, label: str, found: CompiledOutcome
+) -> FaultyStage:
     """Whom the wrong result of a case is due to.
 
     Args:
@@ -41,12 +43,12 @@ def blame_for(case: Case, recorder: FallbackRecorder, seed: int, label: str, fou
     """
     stage = found.outcome.stage
     if _is_wrong(case, recorder, seed, label, stage):
-        return Blame.EAGER
+        return FaultyStage.EAGER
     if _decomposed_is_wrong(case, seed, label, stage, random=found.outcome.compared in RANDOM):
-        return Blame.DECOMPOSITION
+        return FaultyStage.DECOMPOSITION
     try:
         on_mps = CompiledCall(case, dynamic=False, backend=DECOMPOSED)
-        return Blame.GRAPH if _is_wrong(on_mps.case, recorder, seed, label, stage) else Blame.INDUCTOR
+        return FaultyStage.GRAPH if _is_wrong(on_mps.case, recorder, seed, label, stage) else FaultyStage.INDUCTOR
     finally:
         torch._dynamo.reset()
 

@@ -14,7 +14,7 @@ from ...simulator.fallback_recorders import FallbackRecorder
 from ..judging.judge import Trial
 from ..model.case import Case
 from ..model.verdicts import CaseVerdict, Outcome
-from .attribution import blame_for
+from .attribution import faulty_stage_of
 from .call import CompiledCall
 from .lowering import Lowering, watching
 from .refusals import fault_of_this_machine, reason_of, refused_line, verdict_of_exception
@@ -65,7 +65,7 @@ def compiled_call(
     if found.verdict.is_right and lowering.graphs == 0 and lowering.breaks:
         return replace(found, verdict=CompiledVerdict.CANNOT_TRACE, reason="; ".join(lowering.breaks))
     if found.verdict is CompiledVerdict.WRONG:
-        return replace(found, blame=blame_for(case, recorder, seed, label, found))
+        return replace(found, faulty_stage=faulty_stage_of(case, recorder, seed, label, found))
     return found
 
 

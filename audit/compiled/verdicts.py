@@ -114,8 +114,8 @@ def worst_compiled(verdicts: Iterable[CompiledVerdict]) -> CompiledVerdict | Non
     return worst
 
 
-class Blame(str, Enum):
-    """Who is answerable for a wrong result: found by running the parts of the way alone."""
+class FaultyStage(str, Enum):
+    """The stage of compilation at fault for a wrong result, found by running each stage alone."""
 
     INDUCTOR = "Inductor's Metal"
     DECOMPOSITION = "decomposition"
@@ -137,7 +137,7 @@ class CompiledOutcome:
         recompilations: how often a guard failed and the same code was compiled again.
         reason: what Dynamo, Inductor, the Metal compiler or the checks said, in one line; "" where it is right.
         line: the line of the generated source that was refused.
-        blame: who is answerable for a wrong result.
+        faulty_stage: the compilation stage at fault for a wrong result.
         source: the generated Metal source.
     """
 
@@ -150,7 +150,7 @@ class CompiledOutcome:
     recompilations: int = 0
     reason: str = ""
     line: str = ""
-    blame: Blame | None = None
+    faulty_stage: FaultyStage | None = None
     source: str = ""
 
 

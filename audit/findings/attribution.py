@@ -1,7 +1,7 @@
 """Who is answerable for what a case showed: from an entry of a case source to overloads.
 
 A case calls an operator as its source names it ("nn.functional.softshrink"). Which overloads that reaches is known
-from the witnesses, the overloads that traced cases called; the names in fallback reports are exact already.
+from the called_overloads, the overloads that traced cases called; the names in fallback reports are exact already.
 """
 
 from __future__ import annotations
@@ -59,15 +59,14 @@ class Attribution:
 
     Args:
         surface: the overloads that exist.
-        witnesses: what `Store.witnesses` gives: for each group the overloads that it called, True for those called
-            by the user's own code.
+        called_overloads: for each group the overloads that it called, True for those called by the user's own code.
     """
 
-    def __init__(self, surface: Surface, witnesses: Mapping[GroupKey, Mapping[str, bool]]) -> None:
+    def __init__(self, surface: Surface, called_overloads: Mapping[GroupKey, Mapping[str, bool]]) -> None:
         self._surface = surface
         self._by_dtype: dict[tuple[SourceEntry, str], dict[str, bool]] = {}
         self._outermost: defaultdict[SourceEntry, set[str]] = defaultdict(set)
-        for key, overloads in witnesses.items():
+        for key, overloads in called_overloads.items():
             entry = SourceEntry.of(key)
             known = self._by_dtype.setdefault((entry, key.dtype), {})
             for name, outermost in overloads.items():
@@ -77,7 +76,7 @@ class Attribution:
         self._suspects: dict[tuple[SourceEntry, str], Suspects] = {}
         self._delegating: dict[tuple[SourceEntry, str, str], tuple[str, ...]] = {}
 
-    def witnesses(self, entry: SourceEntry, dtype: str) -> Mapping[str, bool]:
+    def called_overloads(self, entry: SourceEntry, dtype: str) -> Mapping[str, bool]:
         """The overloads that the entry called with this dtype, over both modes; True for outermost calls."""
         return self._by_dtype.get((entry, dtype), {})
 
@@ -109,22 +108,22 @@ class Attribution:
         for name in tuple(found):
             key = (entry, dtype, name)
             if key not in self._delegating:
-                self._delegating[key] = tuple(self._delegating_to(name, self.witnesses(entry, dtype)))
+                self._delegating[key] = tuple(self._delegating_to(name, self.called_overloads(entry, dtype)))
             found.update(dict.fromkeys(self._delegating[key]))
         return tuple(found)
 
-    def _delegating_to(self, name: str, witnesses: Iterable[str]) -> list[str]:
+    def _delegating_to(self, name: str, called_overloads: Iterable[str]) -> list[str]:
         out = self._surface.by_name.get(name)
         if out is None or not out.schema or (wanted := out_arguments(out.schema)) is None:
             return []
-        known = (self._surface.by_name.get(witness) for witness in witnesses)
+        known = (self._surface.by_name.get(tracer) for tracer in called_overloads)
         return [w.name for w in known if w and w.name != name and _is_twin(w, out, wanted)]
 
     def _find_suspects(self, entry: SourceEntry, dtype: str) -> Suspects:
         exact = f"aten::{entry.operator}"
         if "." in entry.operator and exact in self._surface.by_name:  # the source calls this very overload
             return Suspects((exact,), namesakes=True)
-        with_this_dtype = {name for name, outermost in self.witnesses(entry, dtype).items() if outermost}
+        with_this_dtype = {name for name, outermost in self.called_overloads(entry, dtype).items() if outermost}
         outermost = with_this_dtype or self._outermost.get(entry)
         if outermost:
             like_the_entry = [name for name in outermost if base_name(name) in _base_names(entry.operator)]

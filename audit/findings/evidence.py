@@ -156,7 +156,7 @@ class RunEvidence:
     Attributes:
         counts: how many cases of each group ended how.
         attribution: which overloads answer for what the entries showed.
-        witnesses: for each group the overloads that it called, True for those that the user's own code called.
+        called_overloads: for each group the overloads that it called, True for those that the user's own code called.
         overloads, fallbacks: by overload, and by the operator that a report names.
         entries: by entry of a source, then by dtype.
         unattributed: what no overload answers for.
@@ -165,7 +165,7 @@ class RunEvidence:
 
     counts: list[CaseCount]
     attribution: Attribution
-    witnesses: Mapping[GroupKey, Mapping[str, bool]]
+    called_overloads: Mapping[GroupKey, Mapping[str, bool]]
     overloads: defaultdict[str, OverloadFindings] = field(default_factory=lambda: defaultdict(OverloadFindings))
     fallbacks: defaultdict[str, FallbackFindings] = field(default_factory=lambda: defaultdict(FallbackFindings))
     entries: defaultdict[SourceEntry, defaultdict[str, DtypeFindings]] = field(
@@ -211,8 +211,8 @@ def evidence_of(
         rule_of: by label, the rule that explains a case: it is then no overload's fault.
         simulated: the device was the simulated one, whose native kernels call CPU operators inside.
     """
-    witnesses = store.witnesses(run)
-    evidence = RunEvidence(list(store.case_counts(run)), Attribution(surface, witnesses), witnesses)
+    called_overloads = store.called_overloads(run)
+    evidence = RunEvidence(list(store.case_counts(run)), Attribution(surface, called_overloads), called_overloads)
     attributing = _Attributing(evidence, surface, rule_of, simulated=simulated)
     for count in evidence.counts:
         if count.verdict in (CaseVerdict.PASSED, CaseVerdict.SKIPPED):
@@ -416,7 +416,7 @@ class _Attributing:
         passed, fell_back = cases.get(CaseVerdict.PASSED, 0), cases.get(CaseVerdict.FALLBACK, 0)
         others = [verdict for verdict in cases if verdict is not CaseVerdict.SKIPPED]
         name = entry.name
-        for overload, outermost in self._evidence.attribution.witnesses(entry, dtype).items():
+        for overload, outermost in self._evidence.attribution.called_overloads(entry, dtype).items():
             findings = self._evidence.overloads[overload]
             findings.add_entry(entry, overload)
             findings.outermost |= outermost

@@ -31,7 +31,7 @@ class Grading:
         counts: the cases of the run by group, verdict and grade.
         of_device: the grade of what the run's device shows by itself.
         launches: what became of the calls where shipped kernels computed.
-        witnesses: for each group the overloads that it called, True for those that the user's own code called.
+        called_overloads: for each group the overloads that it called, True for those that the user's own code called.
         surface: the overloads that exist.
         upstream: those that upstream's own source answered.
 
@@ -44,7 +44,7 @@ class Grading:
         counts: Iterable[CaseCount],
         of_device: Grade,
         launches: GroupLaunches,
-        witnesses: Mapping[GroupKey, Mapping[str, bool]],
+        called_overloads: Mapping[GroupKey, Mapping[str, bool]],
         surface: Surface,
         upstream: Collection[str] = (),
     ) -> None:
@@ -68,12 +68,12 @@ class Grading:
                 elif count.grade is Grade.UPSTREAM_SOURCE:
                     by_upstream.add(count.group)
         for group in shipped:
-            for overload, outermost in witnesses.get(group, {}).items():
+            for overload, outermost in called_overloads.get(group, {}).items():
                 if outermost and self._is_composed(overload):
                     self._composed[overload].add(group.dtype)
         self._upstream: defaultdict[str, set[str]] = defaultdict(set)
         for group in by_upstream:
-            for overload in witnesses.get(group, {}):
+            for overload in called_overloads.get(group, {}):
                 if overload in upstream:
                     self._upstream[overload].add(group.dtype)
         self.cases = {grade: together[grade] for grade in Grade if together[grade]}

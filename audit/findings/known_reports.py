@@ -15,7 +15,7 @@ from .attribution import SourceEntry
 SOURCES = ("known wrong", "large known wrong")
 
 
-class UpstreamStanding(str, Enum):
+class ReportStatus(str, Enum):
     """What became of one report in a run, the worst of its cases."""
 
     STILL_WRONG = "still wrong"
@@ -25,19 +25,19 @@ class UpstreamStanding(str, Enum):
     NOT_TRIED = "not tried"
 
 
-STANDING_OF: dict[CaseVerdict, UpstreamStanding] = {
-    CaseVerdict.CRASH: UpstreamStanding.STILL_WRONG,
-    CaseVerdict.TIMEOUT: UpstreamStanding.STILL_WRONG,
-    CaseVerdict.WRONG: UpstreamStanding.STILL_WRONG,
-    CaseVerdict.DTYPE_GAP: UpstreamStanding.STILL_WRONG,
-    CaseVerdict.MISSING: UpstreamStanding.MISSING,
-    CaseVerdict.FALLBACK: UpstreamStanding.ON_CPU,
-    CaseVerdict.PASSED: UpstreamStanding.RIGHT,
+STATUS_OF: dict[CaseVerdict, ReportStatus] = {
+    CaseVerdict.CRASH: ReportStatus.STILL_WRONG,
+    CaseVerdict.TIMEOUT: ReportStatus.STILL_WRONG,
+    CaseVerdict.WRONG: ReportStatus.STILL_WRONG,
+    CaseVerdict.DTYPE_GAP: ReportStatus.STILL_WRONG,
+    CaseVerdict.MISSING: ReportStatus.MISSING,
+    CaseVerdict.FALLBACK: ReportStatus.ON_CPU,
+    CaseVerdict.PASSED: ReportStatus.RIGHT,
 }
 
 
 @dataclass(frozen=True)
-class ReportStanding:
+class ReportResult:
     """One upstream report and what this run shows of it.
 
     `worst_case` is the label of the case that decided, if any; `grade` the strongest evidence of its cases.
@@ -49,7 +49,7 @@ class ReportStanding:
     wrong_class: str
     overloads: tuple[str, ...]
     affected: str
-    standing: UpstreamStanding
+    status: ReportStatus
     cases: int
     worst_case: str | None = None
     grade: Grade | None = None
@@ -60,7 +60,7 @@ def known_reports(
     cases: Mapping[SourceEntry, Mapping[CaseVerdict, int]],
     worst_cases: Mapping[tuple[SourceEntry, CaseVerdict], str],
     grade_of: Callable[[SourceEntry], Grade | None],
-) -> tuple[ReportStanding, ...]:
+) -> tuple[ReportResult, ...]:
     """How the reports stand in a run, in the order of their numbers.
 
     Args:
@@ -73,44 +73,42 @@ def known_reports(
     for entry in cases:
         if entry.source in SOURCES:
             by_issue.setdefault(entry.variant, []).append(entry)
-    standings = []
+    results = []
     for report in sorted(reports, key=lambda report: report.issue):
         entries = by_issue.get(f"#{report.issue}", [])
         counts: Counter[CaseVerdict] = Counter()
         for entry in entries:
             counts.update(cases[entry])
-        verdict = next((verdict for verdict in STANDING_OF if counts[verdict]), None)
+        verdict = next((verdict for verdict in STATUS_OF if counts[verdict]), None)
         shown = [worst_cases[entry, verdict] for entry in entries if verdict and (entry, verdict) in worst_cases]
-        standings.append(
-            ReportStanding(
+        results.append(
+            ReportResult(
                 issue=report.issue,
                 url=report.url,
                 summary=report.summary,
                 wrong_class=report.wrong_class,
                 overloads=tuple(report.operators),
                 affected=report.affected,
-                standing=STANDING_OF[verdict] if verdict else UpstreamStanding.NOT_TRIED,
+                status=STATUS_OF[verdict] if verdict else ReportStatus.NOT_TRIED,
                 cases=sum(count for found_verdict, count in counts.items() if found_verdict.executed),
                 worst_case=shown[0] if shown else None,
                 grade=strongest(map(grade_of, entries)),
             )
         )
-    return tuple(standings)
+    return tuple(results)
 
 
-def in_words(standings: Iterable[ReportStanding], *, simulated: bool) -> str:
+def in_words(results: Iterable[ReportResult], *, simulated: bool) -> str:
     """ "Known upstream reports: 90 tried, 2 still wrong, 88 right here (simulated), 3 not tried"; "" without any."""
-    counts = Counter(standing.standing for standing in standings)
-    tried = sum(counts.values()) - counts[UpstreamStanding.NOT_TRIED]
+    counts = Counter(status.status for status in results)
+    tried = sum(counts.values()) - counts[ReportStatus.NOT_TRIED]
     if not tried:
         return ""
     mark = " (simulated)" if simulated else ""
-    parts = [f"{tried:,} tried", f"{counts[UpstreamStanding.STILL_WRONG]:,} still wrong{mark}"]
-    parts.append(f"{counts[UpstreamStanding.RIGHT]:,} right here{mark}")
+    parts = [f"{tried:,} tried", f"{counts[ReportStatus.STILL_WRONG]:,} still wrong{mark}"]
+    parts.append(f"{counts[ReportStatus.RIGHT]:,} right here{mark}")
     parts += [
-        f"{counts[standing]:,} {standing.value}"
-        for standing in (UpstreamStanding.MISSING, UpstreamStanding.ON_CPU)
-        if counts[standing]
+        f"{counts[status]:,} {status.value}" for status in (ReportStatus.MISSING, ReportStatus.ON_CPU) if counts[status]
     ]
-    parts += [f"{counts[UpstreamStanding.NOT_TRIED]:,} not tried"] if counts[UpstreamStanding.NOT_TRIED] else []
+    parts += [f"{counts[ReportStatus.NOT_TRIED]:,} not tried"] if counts[ReportStatus.NOT_TRIED] else []
     return f"Known upstream reports: {', '.join(parts)}"

@@ -18,7 +18,7 @@ from ..store.records import ModuleRow
 from .compiled.beside_eager import CompiledBeside, CompiledLane
 from .evidence import CaseReference
 from .explanations import Explanation
-from .known_reports import ReportStanding
+from .known_reports import ReportResult
 from .overload_verdict import SEVERITY
 from .shipped.launches import ShippedEvidence, ShippedLaunches
 from .shipped.wrong_kernels import WrongKernel
@@ -360,7 +360,7 @@ class AuditSummary:
     at_fault: tuple[FaultyOverload, ...] = ()
     not_executed: tuple[NotExecuted, ...] = ()
     module: tuple[ModuleRow, ...] = ()
-    known_reports: tuple[ReportStanding, ...] = ()
+    known_reports: tuple[ReportResult, ...] = ()
     selection: str = ""
     shipped: ShippedEvidence | None = None
     wrong_kernels: tuple[WrongKernel, ...] = ()

@@ -36,7 +36,7 @@ from .evidence import (
 from .explanations import Explanation, explain
 from .faulty_overloads import at_fault, what_was_wrong
 from .grading import Grading
-from .known_reports import ReportStanding, known_reports
+from .known_reports import ReportResult, known_reports
 from .not_executed import not_executed
 from .overload_verdict import breakages_beside, verdict_of, verdict_over, works
 from .pairs_seen import pairs_seen
@@ -137,7 +137,7 @@ def _judged(store: Store, run: Run, surface: Surface) -> _Judged:
     groups = store.groups(run.id)
     launches = GroupLaunches(store.launches(run.id))
     upstream = frozenset(run.environment.get("upstream", ()))
-    grading = Grading(evidence.counts, run.grade, launches, evidence.witnesses, surface, upstream)
+    grading = Grading(evidence.counts, run.grade, launches, evidence.called_overloads, surface, upstream)
     facts = _run_facts(run, groups, evidence.counts, store.repeating(run.id), grading)
     overloads = tuple(
         replace(overload, shipped=launches.of(overload.name))
@@ -526,7 +526,7 @@ def _referenced_cases(evidence: RunEvidence, rule_of: Mapping[str, str]) -> dict
     return {case.label: replace(case, rule=rule_of.get(case.label, "")) for case in ordered}
 
 
-def _known_reports(evidence: RunEvidence, grading: Grading) -> tuple[ReportStanding, ...]:
+def _known_reports(evidence: RunEvidence, grading: Grading) -> tuple[ReportResult, ...]:
     cases: dict[SourceEntry, Counter[CaseVerdict]] = defaultdict(Counter)
     worst_cases: dict[tuple[SourceEntry, CaseVerdict], str] = {}
     for entry, by_dtype in evidence.entries.items():

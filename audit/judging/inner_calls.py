@@ -29,13 +29,13 @@ from ..model.case import UNINITIALISED, Case, described, seed_generators
 from ..model.tensors_in import leaves, map_leaves
 from ..model.verdicts import AtFault, CaseVerdict, Outcome
 from .agreement import Comparison
+from .call_tracer import CallTracer
 from .compare import Difference
 from .execution import Execution
 from .judge import DEVICE, Trial, classify, reads_uninitialised_memory
 from .randomness import draws
 from .reference import WideRuns
 from .transfer import Inputs, move
-from .witness import Witness
 
 # What one case may cost: the inner calls that are audited, and the elements of their arguments.
 MOST_CALLS = 400
@@ -77,14 +77,14 @@ def fault_inside(
     """
     for _ in range(ATTEMPTS):
         inner_calls = InnerCalls(case, note)
-        Trial(case, recorder, seed, label, witness=inner_calls).outcome()
+        Trial(case, recorder, seed, label, tracer=inner_calls).outcome()
         if inner_calls.at_fault is not None:
             return inner_calls.at_fault
     return None
 
 
-class InnerCalls(Witness):
-    """Watches the runs of one case on the device, as a witness does, and audits the calls inside.
+class InnerCalls(CallTracer):
+    """Watches the runs of one case on the device, as a tracer does, and audits the calls inside.
 
     Attributes:
         at_fault: the first inner call that was wrong; None while there was none.

@@ -22,6 +22,7 @@ from ..model.case import Case, seed_generators
 from ..model.tensors_in import leaves
 from ..model.verdicts import COMPARED_ERRORS, CaseVerdict, Outcome
 from .agreement import Comparison
+from .call_tracer import CallTracer
 from .compare import Difference
 from .eigenvalues import order_of_outputs
 from .execution import Execution, execute, gradients
@@ -29,7 +30,6 @@ from .fallbacks import NO_CPU_KERNEL, missing_operator
 from .randomness import Draws, compare_draws_from
 from .reference import WideRuns
 from .transfer import move
-from .witness import Witness
 
 DEVICE = "mps"
 LEAK_REPETITIONS = 5
@@ -77,7 +77,7 @@ def judge(
     recorder: FallbackRecorder,
     seed: int,
     label: str,
-    witness: Witness | None = None,
+    tracer: CallTracer | None = None,
     on_device: Callable[[], None] = lambda: None,
     on_executed: Callable[[Trial], None] = lambda trial: None,
 ) -> Outcome:
@@ -87,11 +87,11 @@ def judge(
         case: the case; its inputs stay as they are.
         recorder: attributes fallbacks to operators, for the kind of device that is audited.
         seed, label: make random operators repeatable.
-        witness: where to record the overloads that the device executes, or None.
+        tracer: where to record the overloads that the device executes, or None.
         on_device: told when the CPU has run and the device comes next, to know which of them a crash belongs to.
         on_executed: may look at both executions before they are let go of.
     """
-    trial = Trial(case, recorder, seed, label, witness, on_device)
+    trial = Trial(case, recorder, seed, label, tracer, on_device)
     before = torch.mps.current_allocated_memory()
     outcome = trial.outcome()
     on_executed(trial)
@@ -112,13 +112,13 @@ class Trial:
         recorder: FallbackRecorder,
         seed: int,
         label: str,
-        witness: Witness | None = None,
+        tracer: CallTracer | None = None,
         on_device: Callable[[], None] = lambda: None,
     ) -> None:
         self._case = case
         self._recorder = recorder
         self._seed = seed
-        self._witness = witness
+        self._witness = tracer
         self._on_device = on_device
         self._random = False
         self._notes: list[str] = []
@@ -293,8 +293,8 @@ class Trial:
 
     def _guarded(self, stage: str, run: Callable[[], Result]) -> Result:
         """Run on the device: record fallbacks and overloads, and turn an exception into its verdict."""
-        witness = None if stage == "inputs" else self._witness
-        watching = nullcontext() if witness is None else witness.watching(stage == "forward")
+        tracer = None if stage == "inputs" else self._witness
+        watching = nullcontext() if tracer is None else tracer.watching(stage == "forward")
         try:
             with self._recorder.recording() as fallbacks, watching:
                 result = run()

@@ -87,18 +87,21 @@ def strongest(grades: Iterable[Grade | None]) -> Grade | None:
     return next((grade for grade in Grade if grade in present), None)
 
 
-class Firmness(str, Enum):
-    """Whether a wrong result of a shipped kernel hangs on the last bits of Apple's mathematics, which are not known."""
+class UlpSensitivity(str, Enum):
+    """Whether a wrong result of a shipped kernel depends on the last bits of Apple's mathematics, which are not known.
+
+    The most certain value comes first.
+    """
 
     EXACT = "exact arithmetic"
-    STANDS = "stands"
-    DEPENDS = "hangs on last bits"
+    INSENSITIVE = "not ULP-sensitive"
+    SENSITIVE = "ULP-sensitive"
 
 
-def firmest(standings: Iterable[Firmness | None]) -> Firmness | None:
-    """The firmest of `standings`, or None where there is none."""
-    present = set(standings)
-    return next((standing for standing in Firmness if standing in present), None)
+def least_sensitive(sensitivities: Iterable[UlpSensitivity | None]) -> UlpSensitivity | None:
+    """The most certain of the values, or None where there is none."""
+    present = set(sensitivities)
+    return next((sensitivity for sensitivity in UlpSensitivity if sensitivity in present), None)
 
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")

@@ -10,7 +10,7 @@ from ...registry.found_wrong import FoundWrong
 from ...simulator.opening import DeviceKind
 from ..model.selection import Settings
 from ..model.verdicts import CaseVerdict, Grade
-from ..shipped.finding_result import FoundResult
+from ..shipped.finding_result import FindingResult
 from ..shipped.kernels import kernel_that_ran
 from ..shipped.requested_releases import coverage_of
 from ..store.store import Store
@@ -20,8 +20,8 @@ from .isolated import scratch_folder, worker_pool
 
 
 def launch_found(
-    release: str, findings: Sequence[FoundWrong], on_result: Callable[[FoundResult], None] = lambda result: None
-) -> list[FoundResult]:
+    release: str, findings: Sequence[FoundWrong], on_result: Callable[[FindingResult], None] = lambda result: None
+) -> list[FindingResult]:
     """What the kernels of a release give for each finding. Its library is in the cache.
 
     Args:
@@ -39,10 +39,10 @@ def launch_found(
         with worker_pool(settings, "fallback", path, scratch) as pool:
             for found in findings:
                 try:
-                    result: FoundResult = pool.schedule(worker.launch_found, args=(found.name,)).result()
+                    result: FindingResult = pool.schedule(worker.launch_found, args=(found.name,)).result()
                 except ProcessExpired as expired:
                     kernel = kernel_that_ran(scratch, expired.pid)
-                    result = FoundResult(
+                    result = FindingResult(
                         found.name,
                         CaseVerdict.CRASH,
                         Grade.SHIPPED_KERNEL if kernel else Grade.DISPATCH_ONLY,

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from ..model.case import Case, CaseSource
     from ..model.launches import LaunchesByOverload
     from ..shipped.case_launches import Drained, GroupComputing
-    from ..shipped.finding_result import FoundResult
+    from ..shipped.finding_result import FindingResult
     from ..shipped.kernels import AuditedKernels
 
 # Making all samples of a group may take longer than running one of them.
@@ -377,7 +377,7 @@ def script(task: Task) -> str:
     return script_of(smallest, task.key, outcome, simulated=worker.device.simulated)
 
 
-def launch_found(name: str) -> FoundResult:
+def launch_found(name: str) -> FindingResult:
     """Make the call of a finding with the shipped kernels of this worker."""
     from ...registry.found_wrong import load
     from ..shipped.finding_run import result_of
@@ -470,10 +470,10 @@ def freeze_once(frozen: set[str], source: str) -> None:
 def _run_cases(
     worker: _Worker, task: Task, cases: list[tuple[int, Case]], marker: Marker, computing: GroupComputing
 ) -> int:
-    from ..judging.witness import Witness
+    from ..judging.call_tracer import CallTracer
     from ..model.case import described
 
-    witness = Witness()
+    tracer = CallTracer()
     of_group: LaunchesByOverload = {}
     traced_types: set[object] = set()
     executed = 0
@@ -482,7 +482,7 @@ def _run_cases(
         # Tracing every case would cost too much: the first of each combination of argument types shows the overloads
         # that calls reach, and what runs on the CPU unannounced.
         types = (*map(type, case.args), *sorted(case.kwargs))
-        traced = None if types in traced_types else witness
+        traced = None if types in traced_types else tracer
         traced_types.add(types)
         inputs = described(case)
         reached_device = partial(_mark, marker, position, ON_DEVICE)
@@ -491,7 +491,7 @@ def _run_cases(
         with computing.of_case(position) as drained:
             launches: LaunchesByOverload = {}
             executed_here = partial(_note_launches, launches, drained)
-            observers = {"witness": traced, "on_device": reached_device, "on_executed": executed_here}
+            observers = {"tracer": traced, "on_device": reached_device, "on_executed": executed_here}
             outcome = _judged(worker, case, f"{task.key.label}:{position}", **observers)
             grade = grade_of_case(launches, outcome) if launches else None
             if worker.upstream and grade is None:
@@ -505,7 +505,7 @@ def _run_cases(
             if grade is Grade.SHIPPED_KERNEL and outcome.verdict is CaseVerdict.WRONG:
                 _move(worker, task, position, case, outcome, kernels_in(launches), marker)
         executed += 1
-    worker.pending.add(partial(worker.store.add_witnesses, task.group, witness.overloads))
+    worker.pending.add(partial(worker.store.add_called_overloads, task.group, tracer.overloads))
     worker.pending.add(partial(worker.store.add_launches, task.group, of_group))
     return executed
 
@@ -547,7 +547,7 @@ def _move(
 ) -> None:
     """Record whether what these kernels gave wrong stands when their mathematics is moved."""
     from ..shipped.case_launches import launches as drained
-    from ..shipped.ulp_sensitivity import standing_of
+    from ..shipped.ulp_sensitivity import ulp_sensitivity_of
 
     if worker.shipped is None or not worker.moving.allows(task.group, outcome, kernels):
         return
@@ -560,9 +560,9 @@ def _move(
 
     worker.pending.write()
     with worker.moving.spending():
-        standing = standing_of(worker.shipped, kernels, judge_again)
-    if standing is not None:
-        worker.store.add_standing(task.group, position, standing)
+        ulp_sensitivity = ulp_sensitivity_of(worker.shipped, kernels, judge_again)
+    if ulp_sensitivity is not None:
+        worker.store.add_ulp_sensitivity(task.group, position, ulp_sensitivity)
 
 
 def _judged(worker: _Worker, case: Case, label: str, **observers: Any) -> Outcome:

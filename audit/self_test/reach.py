@@ -109,6 +109,6 @@ def _called_by(entries: tuple[str, ...], dtypes: tuple[str, ...], workers: int) 
         with Store.open(path) as store:
             for group in store.groups(run.id):
                 calls.setdefault(group.key.operator, set())
-            for key, called in store.witnesses(run.id).items():
+            for key, called in store.called_overloads(run.id).items():
                 calls[key.operator].update(called)
     return calls

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..model.verdicts import CaseVerdict, Firmness, Grade
+from ..model.verdicts import CaseVerdict, Grade, UlpSensitivity
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class FurthestElement:
 
 
 @dataclass(frozen=True)
-class FoundResult:
+class FindingResult:
     """What came of one finding with the kernels of one release.
 
     Attributes:
@@ -41,7 +41,7 @@ class FoundResult:
         stood_in: native calls that the stand-in answered, with the reason.
         inputs: the call's, in words.
         place: the element that is furthest off, where values are wrong.
-        standing: whether that hangs on last bits.
+        ulp_sensitivity: whether that hangs on last bits.
     """
 
     name: str
@@ -52,7 +52,7 @@ class FoundResult:
     stood_in: tuple[str, ...]
     inputs: str
     place: FurthestElement | None = None
-    standing: Firmness | None = None
+    ulp_sensitivity: UlpSensitivity | None = None
 
     @property
     def is_wrong(self) -> bool:

@@ -17,14 +17,14 @@ from ..model.case import Case, described
 from ..model.launches import grade_of_case, kernels_in
 from ..model.verdicts import CaseVerdict, Grade, Outcome
 from .case_launches import launches
-from .finding_result import FoundResult, FurthestElement
+from .finding_result import FindingResult, FurthestElement
 from .kernels import AuditedKernels
-from .ulp_sensitivity import standing_of
+from .ulp_sensitivity import ulp_sensitivity_of
 
 SEED = 0
 
 
-def result_of(found: FoundWrong, kernels: AuditedKernels, recorder: FallbackRecorder) -> FoundResult:
+def result_of(found: FoundWrong, kernels: AuditedKernels, recorder: FallbackRecorder) -> FindingResult:
     """Make the call of a finding with shipped kernels and look at what comes.
 
     Args:
@@ -40,7 +40,7 @@ def result_of(found: FoundWrong, kernels: AuditedKernels, recorder: FallbackReco
     grade = grade_of_case(launched, outcome)
     stood_in = tuple(f"{name}: {reason}" for name, each in launched.items() for reason in each.stood_in)
     names = tuple(kernels_in(launched))
-    standing = None
+    ulp_sensitivity = None
     if outcome.verdict is CaseVerdict.WRONG and grade is Grade.SHIPPED_KERNEL:
 
         def judge_again() -> tuple[Outcome, Grade | None]:
@@ -48,8 +48,8 @@ def result_of(found: FoundWrong, kernels: AuditedKernels, recorder: FallbackReco
             again = _judged(case, recorder, found.name, lambda trial: None)
             return again, grade_of_case(launches(), again)
 
-        standing = standing_of(kernels, names, judge_again)
-    return FoundResult(
+        ulp_sensitivity = ulp_sensitivity_of(kernels, names, judge_again)
+    return FindingResult(
         name=found.name,
         verdict=outcome.verdict,
         grade=grade,
@@ -58,7 +58,7 @@ def result_of(found: FoundWrong, kernels: AuditedKernels, recorder: FallbackReco
         stood_in=stood_in,
         inputs=described(case),
         place=places[0] if places and outcome.verdict is CaseVerdict.WRONG else None,
-        standing=standing,
+        ulp_sensitivity=ulp_sensitivity,
     )
 
 

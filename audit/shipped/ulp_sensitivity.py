@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ...simulator.errors import SimulatorError
-from ..model.verdicts import CaseVerdict, Firmness, Grade, Outcome
+from ..model.verdicts import CaseVerdict, Grade, Outcome, UlpSensitivity
 from .kernels import AuditedKernels
 
 SEEDS = (1, 2, 3)
 
 
-def standing_of(
+def ulp_sensitivity_of(
     kernels: AuditedKernels, launched: Sequence[str], judge_again: Callable[[], tuple[Outcome, Grade | None]]
-) -> Firmness | None:
+) -> UlpSensitivity | None:
     """What becomes of a wrong case when the mathematics in its kernels is moved; None where that cannot be told.
 
     Args:
@@ -23,7 +23,7 @@ def standing_of(
     """
     try:
         if not any(map(kernels.uses_mathematics, launched)):
-            return Firmness.EXACT
+            return UlpSensitivity.EXACT
     except SimulatorError:
         return None
     for seed in SEEDS:
@@ -32,5 +32,5 @@ def standing_of(
         if grade is not Grade.SHIPPED_KERNEL:
             return None
         if outcome.verdict is not CaseVerdict.WRONG:
-            return Firmness.DEPENDS
-    return Firmness.STANDS
+            return UlpSensitivity.SENSITIVE
+    return UlpSensitivity.INSENSITIVE

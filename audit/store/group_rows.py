@@ -22,12 +22,12 @@ from ..model.verdicts import CaseVerdict
 # Of each table, its columns beside the group's number.
 COLUMNS: dict[str, str] = {
     "cases": "position, verdict, stage, message, fallbacks, compared, max_error, backward, seconds, inputs, grade",
-    "witnesses": "overload, outermost",
+    "called_overloads": "overload, outermost",
     "covered": "repeating, levels",
     "looked_inside": "position, overload, call, message",
     "launches": "overload, cases, calls, kernels, stood_in",
-    "case_kernels": "position, kernels, standing",
-    "compiled": "position, verdict, aten, kernels, graphs, breaks, recompilations, reason, line, blame, source",
+    "case_kernels": "position, kernels, ulp_sensitivity",
+    "compiled": "position, verdict, aten, kernels, graphs, breaks, recompilations, reason, line, faulty_stage, source",
 }
 _WIDTHS = {table: columns.count(",") + 1 for table, columns in COLUMNS.items()}
 # Columns of bytes travel as base64.
@@ -46,7 +46,7 @@ class Tables(TypedDict, total=False):
     """The rows of a group by table, each with the columns of `COLUMNS`: what crosses a network is held against it."""
 
     cases: list[CaseRow]
-    witnesses: list[tuple[str, int]]
+    called_overloads: list[tuple[str, int]]
     covered: list[tuple[int, str]]
     looked_inside: list[tuple[int, str, str, str]]
     launches: list[tuple[str, int, int, str, str]]

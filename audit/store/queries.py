@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..compiled.verdicts import Blame, CompiledOutcome, CompiledVerdict, of_uncompiled
+from ..compiled.verdicts import CompiledOutcome, CompiledVerdict, FaultyStage, of_uncompiled
 from ..model.group import COMPILED_MODES, GroupKey
 from ..model.launches import Launches
-from ..model.verdicts import AtFault, CaseVerdict, Firmness, Grade, Outcome
+from ..model.verdicts import AtFault, CaseVerdict, Grade, Outcome, UlpSensitivity
 from . import group_rows
 from .connection import StoreError, clear_errors
 from .group_rows import GroupRows
@@ -32,7 +32,9 @@ from .records import (
 from .schema import BY_NAME, GROUP_COLUMNS
 
 OUTCOME_COLUMNS = "c.verdict, c.stage, c.message, c.fallbacks, c.compared, c.max_error, c.backward, c.seconds"
-COMPILED_COLUMNS = "k.verdict, k.aten, k.kernels, k.graphs, k.breaks, k.recompilations, k.reason, k.line, k.blame"
+COMPILED_COLUMNS = (
+    "k.verdict, k.aten, k.kernels, k.graphs, k.breaks, k.recompilations, k.reason, k.line, k.faulty_stage, k.source"
+)
 
 
 class StoreQueries:
@@ -167,7 +169,7 @@ class StoreQueries:
         with clear_errors(self.path):
             cursor = self._connection.execute(
                 f"SELECT {OUTCOME_COLUMNS}, c.id, {GROUP_COLUMNS}, c.position, c.inputs, l.overload, l.call, l.message,"
-                " c.grade, k.kernels, k.standing FROM cases c JOIN groups g ON g.id = c.group_id"
+                " c.grade, k.kernels, k.ulp_sensitivity FROM cases c JOIN groups g ON g.id = c.group_id"
                 " LEFT JOIN looked_inside l ON l.group_id = c.group_id AND l.position = c.position"
                 " LEFT JOIN case_kernels k ON k.group_id = c.group_id AND k.position = c.position"
                 f" WHERE g.run = ? AND ({where}) ORDER BY {BY_NAME}, c.position",
@@ -175,7 +177,7 @@ class StoreQueries:
             )
             for row in cursor:
                 number, *key = row[8:14]
-                position, inputs, overload, inner_call, wrong, grade, launched, standing = row[14:]
+                position, inputs, overload, inner_call, wrong, grade, launched, ulp_sensitivity = row[14:]
                 yield StoredCase(
                     number,
                     cache.group(key),
@@ -186,7 +188,7 @@ class StoreQueries:
                     at_fault=AtFault(overload, inner_call, wrong) if overload else None,
                     grade=Grade(grade) if grade else of_device,
                     kernels=cache.names(launched) if launched else (),
-                    standing=Firmness(standing) if standing else None,
+                    ulp_sensitivity=UlpSensitivity(ulp_sensitivity) if ulp_sensitivity else None,
                 )
 
     def messages(self, run: int, verdicts: Sequence[CaseVerdict]) -> Iterator[tuple[GroupKey, int, CaseVerdict, str]]:
@@ -233,14 +235,14 @@ class StoreQueries:
                     counts[name] += cases
         return counts
 
-    def witnesses(self, run: int) -> dict[GroupKey, dict[str, bool]]:
+    def called_overloads(self, run: int) -> dict[GroupKey, dict[str, bool]]:
         """For each group, the overloads that its traced cases called (True: called by the user's own code)."""
         called: dict[GroupKey, dict[str, bool]] = {}
         cache = _Cache()
         with clear_errors(self.path):
             cursor = self._connection.execute(
-                f"SELECT {GROUP_COLUMNS}, w.overload, w.outermost FROM witnesses w JOIN groups g ON g.id = w.group_id"
-                f" WHERE g.run = ? ORDER BY {BY_NAME}, w.overload",
+                f"SELECT {GROUP_COLUMNS}, w.overload, w.outermost FROM called_overloads w"
+                f" JOIN groups g ON g.id = w.group_id WHERE g.run = ? ORDER BY {BY_NAME}, w.overload",
                 (run,),
             )
             for *key, overload, outermost in cursor:
@@ -295,7 +297,7 @@ class StoreQueries:
         cache = _Cache()
         with clear_errors(self.path):
             cursor = self._connection.execute(
-                f"SELECT {OUTCOME_COLUMNS}, {GROUP_COLUMNS}, c.position, c.inputs, {COMPILED_COLUMNS}, k.source"
+                f"SELECT {OUTCOME_COLUMNS}, {GROUP_COLUMNS}, c.position, c.inputs, {COMPILED_COLUMNS}"
                 " FROM cases c JOIN groups g ON g.id = c.group_id"
                 " LEFT JOIN compiled k ON k.group_id = c.group_id AND k.position = c.position"
                 f" WHERE g.run = ? ORDER BY {BY_NAME}, c.position",
@@ -359,7 +361,7 @@ class _Cache:
 
 def _compiled_outcome(outcome: Outcome, columns: Sequence[Any]) -> CompiledOutcome:
     """The outcome in the columns of `compiled`; all are NULL where only the judge's outcome was recorded."""
-    verdict, aten, kernels, graphs, breaks, recompilations, reason, line, blame, source = columns
+    verdict, aten, kernels, graphs, breaks, recompilations, reason, line, faulty_stage, source = columns
     if verdict is None:
         return CompiledOutcome(of_uncompiled(outcome), outcome, reason=outcome.message)
     return CompiledOutcome(
@@ -372,6 +374,6 @@ def _compiled_outcome(outcome: Outcome, columns: Sequence[Any]) -> CompiledOutco
         recompilations,
         reason,
         line,
-        Blame(blame) if blame else None,
+        FaultyStage(faulty_stage) if faulty_stage else None,
         zlib.decompress(source).decode() if source else "",
     )

@@ -9,7 +9,7 @@ from typing import Any
 from ..cases.covering.pairs import Levels
 from ..compiled.verdicts import CompiledOutcome
 from ..model.group import GroupKey
-from ..model.verdicts import AtFault, CaseVerdict, Firmness, Grade, Outcome, grade_of_device
+from ..model.verdicts import AtFault, CaseVerdict, Grade, Outcome, UlpSensitivity, grade_of_device
 
 STRICT = "strict"
 
@@ -56,7 +56,7 @@ class StoredCase:
     Attributes:
         grade: what ran, and so what the outcome is evidence of.
         kernels: the shipped kernels that the case launched, if it did not pass.
-        standing: whether a wrong result of shipped kernels is ULP-sensitive; None where that was not tried.
+        ulp_sensitivity: whether a wrong result of shipped kernels is ULP-sensitive; None where that was not tried.
         looked_inside: the calls inside the case were audited one by one, because it did not pass.
         at_fault: the first inner call that was wrong; None where none was.
     """
@@ -70,7 +70,7 @@ class StoredCase:
     at_fault: AtFault | None = None
     grade: Grade = Grade.DISPATCH_ONLY
     kernels: tuple[str, ...] = ()
-    standing: Firmness | None = None
+    ulp_sensitivity: UlpSensitivity | None = None
 
     @property
     def label(self) -> str:

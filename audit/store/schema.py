@@ -43,7 +43,7 @@ CREATE TABLE cases (
     grade TEXT,
     UNIQUE (group_id, position)
 );
-CREATE TABLE witnesses (
+CREATE TABLE called_overloads (
     group_id INTEGER NOT NULL REFERENCES groups(id),
     overload TEXT NOT NULL,
     outermost INTEGER NOT NULL,
@@ -71,12 +71,12 @@ CREATE TABLE launches (
     stood_in TEXT NOT NULL,
     PRIMARY KEY (group_id, overload)
 ) WITHOUT ROWID;
--- `standing`: whether a wrong result is ULP-sensitive; NULL where that was not tried.
+-- `ulp_sensitivity`: whether a wrong result is ULP-sensitive; NULL where that was not tried.
 CREATE TABLE case_kernels (
     group_id INTEGER NOT NULL REFERENCES groups(id),
     position INTEGER NOT NULL,
     kernels TEXT NOT NULL,
-    standing TEXT,
+    ulp_sensitivity TEXT,
     PRIMARY KEY (group_id, position)
 ) WITHOUT ROWID;
 CREATE TABLE shipped_kernels (
@@ -95,7 +95,7 @@ CREATE TABLE compiled (
     recompilations INTEGER NOT NULL,
     reason TEXT NOT NULL,
     line TEXT NOT NULL,
-    blame TEXT NOT NULL,
+    faulty_stage TEXT NOT NULL,
     source BLOB NOT NULL,
     PRIMARY KEY (group_id, position)
 ) WITHOUT ROWID;

@@ -19,7 +19,7 @@ from ..cases.covering.pairs import Levels
 from ..compiled.verdicts import CompiledOutcome
 from ..model.group import GroupKey
 from ..model.launches import Launches, LaunchesByOverload
-from ..model.verdicts import COMPARED_ERRORS, AtFault, CaseVerdict, Firmness, Grade, Outcome
+from ..model.verdicts import COMPARED_ERRORS, AtFault, CaseVerdict, Grade, Outcome, UlpSensitivity
 from . import connection as connections
 from . import group_rows
 from .connection import StoreError, check_version, clear_errors
@@ -184,11 +184,11 @@ class Store(StoreQueries):
                 (group, position, recorded.overload, recorded.call, recorded.message),
             )
 
-    def add_witnesses(self, group: int, overloads: dict[str, bool]) -> None:
+    def add_called_overloads(self, group: int, overloads: dict[str, bool]) -> None:
         """Record which overloads the group's traced cases called; True: called by the user's own code."""
         with self._writing() as connection:
             connection.executemany(
-                "INSERT INTO witnesses (group_id, overload, outermost) VALUES (?, ?, ?)"
+                "INSERT INTO called_overloads (group_id, overload, outermost) VALUES (?, ?, ?)"
                 " ON CONFLICT DO UPDATE SET outermost = max(outermost, excluded.outermost)",
                 [(group, overload, int(outermost)) for overload, outermost in overloads.items()],
             )
@@ -246,12 +246,12 @@ class Store(StoreQueries):
                 (group, position, json.dumps(list(kernels))),
             )
 
-    def add_standing(self, group: int, position: int, standing: Firmness) -> None:
+    def add_ulp_sensitivity(self, group: int, position: int, ulp_sensitivity: UlpSensitivity) -> None:
         """Record whether a wrong case with shipped kernels is ULP-sensitive."""
         with self._writing() as connection:
             connection.execute(
-                "UPDATE case_kernels SET standing = ? WHERE group_id = ? AND position = ?",
-                (standing.value, group, position),
+                "UPDATE case_kernels SET ulp_sensitivity = ? WHERE group_id = ? AND position = ?",
+                (ulp_sensitivity.value, group, position),
             )
 
     # ---- torch.compile and torch.mps
@@ -271,13 +271,13 @@ class Store(StoreQueries):
             found.recompilations,
             found.reason,
             found.line,
-            found.blame.value if found.blame else "",
+            found.faulty_stage.value if found.faulty_stage else "",
             zlib.compress(source.encode()) if source else b"",
         )
         with self._writing() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO compiled (group_id, position, verdict, aten, kernels, graphs, breaks,"
-                " recompilations, reason, line, blame, source) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                " recompilations, reason, line, faulty_stage, source) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (group, position, *row),
             )
 

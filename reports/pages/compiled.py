@@ -104,7 +104,7 @@ def _found_row(defect: FoundDefect, title: str) -> tuple[Cell, ...]:
 
 
 def _other_row(finding: CompiledFinding) -> tuple[Cell, ...]:
-    blame = finding.blame.value if finding.blame else ""
+    blame = finding.faulty_stage.value if finding.faulty_stage else ""
     return finding.operator, finding.verdict.value, blame, finding.example, finding.reason[:160]
 
 

@@ -83,7 +83,7 @@ def defects_document(defects: Sequence[Defect], releases: Sequence[KeptRelease])
 
 def _row(defect: Defect, shown: KeptShown) -> tuple[str, ...]:
     public = ", ".join(map(_number, defect.reports)) or "none found"
-    return defect.number, defect.title, shown.verdict, defect.certainty.value, shown.blame or "–", public
+    return defect.number, defect.title, shown.verdict, defect.certainty.value, shown.faulty_stage or "–", public
 
 
 def _number(report: Report) -> str:

@@ -9,15 +9,15 @@ from ..table import Table
 from .page import Document, PageInputs
 
 if TYPE_CHECKING:
-    from ...audit.shipped.finding_result import FoundResult
+    from ...audit.shipped.finding_result import FindingResult
     from ...registry.found_wrong import FoundWrong
     from ...registry.known_wrong import KnownReport
 
 ISSUES = "https://github.com/pytorch/pytorch/issues/"
 ROBUSTNESS = """\
 *exact arithmetic*: the kernel calls no function whose last bits Apple's specification leaves open.
-*stands*: wrong with each of three seeds that perturb the mathematics within the bounds of Apple's specification.
-*hangs on last bits*: right with some seed that perturbs the mathematics within Apple's bounds: no defect by itself."""
+*not ULP-sensitive*: wrong with each of three seeds that perturb the mathematics within Apple's bounds.
+*ULP-sensitive*: right with some seed that perturbs the mathematics within Apple's bounds: no defect by itself."""
 
 
 def document(inputs: PageInputs) -> Document:
@@ -38,7 +38,7 @@ def document(inputs: PageInputs) -> Document:
 def wrong_results_document(
     release: str,
     findings: Mapping[str, FoundWrong],
-    results: Sequence[FoundResult],
+    results: Sequence[FindingResult],
     reports: Iterable[KnownReport],
 ) -> Document:
     """The page of one release.
@@ -78,7 +78,7 @@ def wrong_results_document(
     )
 
 
-def _others(release: str, results: Sequence[FoundResult], reports: Iterable[KnownReport]) -> list[str]:
+def _others(release: str, results: Sequence[FindingResult], reports: Iterable[KnownReport]) -> list[str]:
     right = [result.name for result in results if result.is_right]
     lines = [f"- Right in {release}, wrong in an earlier one: {', '.join(right)}."] if right else []
     untried = [result for result in results if not result.is_wrong and not result.is_right]
@@ -90,12 +90,12 @@ def _others(release: str, results: Sequence[FoundResult], reports: Iterable[Know
     return lines
 
 
-def _row(result: FoundResult) -> tuple[str, ...]:
-    robustness = result.standing.value if result.standing else "not tried"
+def _row(result: FindingResult) -> tuple[str, ...]:
+    robustness = result.ulp_sensitivity.value if result.ulp_sensitivity else "not tried"
     return result.name, ", ".join(result.kernels), *_values(result), robustness
 
 
-def _section(finding: FoundWrong, result: FoundResult) -> list[str]:
+def _section(finding: FoundWrong, result: FindingResult) -> list[str]:
     from .wrong_results_script import call_text
 
     value, expected = _values(result)
@@ -118,21 +118,21 @@ def _section(finding: FoundWrong, result: FoundResult) -> list[str]:
         if element
         else f"- {result.message}",
     ]
-    if result.standing is not None:
-        lines.append(f"- last bits moved: {result.standing.value}")
+    if result.ulp_sensitivity is not None:
+        lines.append(f"- last bits moved: {result.ulp_sensitivity.value}")
     if finding.issue:
         lines.append(f"- upstream: [#{finding.issue}]({ISSUES}{finding.issue})")
     return lines
 
 
-def _values(result: FoundResult) -> tuple[str, str]:
+def _values(result: FindingResult) -> tuple[str, str]:
     element = result.place
     if element is None:
         return "reads out of bounds" if "out of bounds" in result.message else "fails", ""
     return f"{element.given} ({element.given_bits})", f"{element.expected} ({element.expected_bits})"
 
 
-def _why_not(result: FoundResult) -> str:
+def _why_not(result: FindingResult) -> str:
     return "; ".join(result.stood_in) or result.message or result.verdict.value
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
-from ...audit.shipped.finding_result import FoundResult
+from ...audit.shipped.finding_result import FindingResult
 from ...registry.found_wrong import FoundWrong
 from ...registry.known_case import SliceInput, TensorInput, TorchInput, TupleInput, View, plain_value
 
@@ -59,13 +59,13 @@ if __name__ == "__main__":
 '''
 
 
-def script_of(release: str, findings: Mapping[str, FoundWrong], results: Sequence[FoundResult]) -> str:
+def script_of(release: str, findings: Mapping[str, FoundWrong], results: Sequence[FindingResult]) -> str:
     """The program, with the findings that came out wrong."""
     rows = [_row(findings[result.name], result) for result in results if result.is_wrong]
     return PROGRAM.replace("{release}", release).replace("@FINDINGS@", "\n".join(rows))
 
 
-def _row(found: FoundWrong, result: FoundResult) -> str:
+def _row(found: FoundWrong, result: FindingResult) -> str:
     place = result.place
     output, index, seen = (place.number, place.index, place.given_bits) if place else (0, 0, "a read out of bounds")
     is_nan = place is not None and "nan" in place.given

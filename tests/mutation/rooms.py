@@ -27,7 +27,7 @@ ROOMS: dict[str, dict[str, list[str]]] = {
         "audit/judging/reference.py": _in(JUDGING, "reference", "judging_parts"),
         "audit/judging/signed_zeros.py": _in(JUDGING, "conditioning"),
         "audit/judging/transfer.py": _in(JUDGING, "copies", "transfer"),
-        "audit/judging/witness.py": _in(JUDGING, "executions"),
+        "audit/judging/call_tracer.py": _in(JUDGING, "executions"),
     },
     "evidence": {
         "audit/findings/attribution.py": _in(FINDINGS, "attribution", "summary"),

@@ -78,7 +78,7 @@ class PretendedExecution:
                 _hold()
             for position in sorted(positions.get(group.key, range(_number(group.key, 7) + 1))):
                 self._add_case(group, position)
-            self._store.add_witnesses(group.id, {f"aten::{group.key.operator}": True, "aten::empty": False})
+            self._store.add_called_overloads(group.id, {f"aten::{group.key.operator}": True, "aten::empty": False})
             if group.key.mode == "fallback":
                 self._store.add_covered(group.id, 1, {0: (("size", "small"),)})
             self._store.mark_done(group.id)

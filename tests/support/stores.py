@@ -40,7 +40,7 @@ class Recording:
         first = len(self.store.positions(group)) if start is None else start
         self.store.add_cases([(group, position, outcome, inputs) for position, outcome in enumerate(outcomes, first)])
         called = {name if "::" in name else f"aten::{name}": outermost for name, outermost in (calls or {}).items()}
-        self.store.add_witnesses(group, called)
+        self.store.add_called_overloads(group, called)
         if done:
             self.store.mark_done(group)
 

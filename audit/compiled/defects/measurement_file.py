@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from ....errors import MpsmithError
-from .measuring import MeasuredRelease
+from .measuring import MeasuredRelease, Shown
 
 FILE = Path(__file__).with_name("measured.json")
 
@@ -23,13 +23,13 @@ class KeptShown:
     Attributes:
         verdict: what became of it.
         reason: what was different, or who refused it and how; "" where it is right.
-        blame: who is answerable for a wrong result; "" for any other.
+        faulty_stage: the compilation stage at fault for a wrong result; "" for any other.
         source: the generated Metal; "" where none was generated, and for releases other than the installed one.
     """
 
     verdict: str
     reason: str
-    blame: str
+    faulty_stage: str
     source: str
 
 
@@ -56,12 +56,17 @@ def kept(measured: MeasuredRelease) -> KeptRelease:
         each.defect.number: KeptShown(
             verdict=each.outcome.verdict.value,
             reason=each.outcome.reason,
-            blame=each.outcome.blame.value if each.outcome.blame and not each.defect.compiles_itself else "",
+            faulty_stage=_faulty_stage(each),
             source="" if measured.overlay else each.outcome.source,
         )
         for each in measured.shown
     }
     return KeptRelease(measured.release, measured.overlay, measured.cannot, shown)
+
+
+def _faulty_stage(shown: Shown) -> str:
+    stage = shown.outcome.faulty_stage
+    return stage.value if stage and not shown.defect.compiles_itself else ""
 
 
 def joined(before: Sequence[KeptRelease], anew: Sequence[KeptRelease]) -> list[KeptRelease]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from ...compiled.verdicts import Blame, CompiledVerdict, worst_compiled
+from ...compiled.verdicts import CompiledVerdict, FaultyStage, worst_compiled
 from ...model.selection import DTYPES
 from ...model.verdicts import CaseVerdict, OverloadVerdict
 from ...store.records import Run
@@ -54,7 +54,7 @@ class FoundCompiled:
         reason: why, of the example.
         example: the label of one of them, which `mpsmith replay` takes.
         cases: how many there are.
-        blame: who is answerable for a wrong result.
+        faulty_stage: the compilation stage at fault for a wrong result.
         known_defect: the number of the known defect that it is taken for, or "".
     """
 
@@ -64,7 +64,7 @@ class FoundCompiled:
     reason: str
     example: str
     cases: int
-    blame: Blame | None = None
+    faulty_stage: FaultyStage | None = None
     known_defect: str = ""
 
 
@@ -131,7 +131,7 @@ def _without_source(finding: CompiledFinding) -> FoundCompiled:
         finding.reason,
         finding.example,
         finding.cases,
-        finding.blame,
+        finding.faulty_stage,
         finding.known_defect,
     )
 

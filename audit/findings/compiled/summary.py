@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ...compiled.verdicts import SEVERITY, Blame, CompiledVerdict, worst_compiled
+from ...compiled.verdicts import SEVERITY, CompiledVerdict, FaultyStage, worst_compiled
 from ...model.group import DYNAMIC
 from ...store.records import Run, StoredCompiledCase
 from ...store.store import Store
@@ -44,7 +44,7 @@ class CompiledFinding:
     Attributes:
         operator: as its source calls it.
         verdict: what the cases showed.
-        blame: who is answerable for a wrong result.
+        faulty_stage: the compilation stage at fault for a wrong result.
         reason: why, of the first case.
         line: the refused line of the generated source.
         example: the label of the first case; `mpsmith replay` runs it again.
@@ -59,7 +59,7 @@ class CompiledFinding:
 
     operator: str
     verdict: CompiledVerdict
-    blame: Blame | None
+    faulty_stage: FaultyStage | None
     reason: str
     line: str
     example: str
@@ -200,7 +200,7 @@ def _what_it_shows(case: StoredCompiledCase) -> tuple[object, ...]:
     """What two cases of an operator have in common that show the same; numbers and places differ."""
     found = case.found
     if found.verdict is CompiledVerdict.WRONG:
-        return found.verdict, found.blame, found.reason.partition(":")[0], case.group.variant
+        return found.verdict, found.faulty_stage, found.reason.partition(":")[0], case.group.variant
     return found.verdict, re.sub(r"\d+", "0", found.reason.partition(": data race")[0][:80])
 
 
@@ -218,7 +218,7 @@ def _finding(name: str, cases: list[StoredCompiledCase]) -> CompiledFinding:
     return CompiledFinding(
         name,
         found.verdict,
-        found.blame,
+        found.faulty_stage,
         found.reason,
         found.line,
         first.label,
@@ -228,7 +228,7 @@ def _finding(name: str, cases: list[StoredCompiledCase]) -> CompiledFinding:
         all(case.group.mode == DYNAMIC for case in cases),
         found.source,
         _beyond_tolerance(cases),
-        known_defect(found.verdict, found.blame, name, dtypes, found.reason, found.source),
+        known_defect(found.verdict, found.faulty_stage, name, dtypes, found.reason, found.source),
     )
 
 

@@ -10,12 +10,13 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from ...compiled.verdicts import Blame, CompiledVerdict
+from ...compiled.verdicts import CompiledVerdict, FaultyStage
 
 _WRONG = (CompiledVerdict.WRONG,)
 _LANES = (CompiledVerdict.WRONG, CompiledVerdict.UNDEFINED_LANES)
 _REJECTED = (CompiledVerdict.REJECTED,)
 _NOT_LOWERED = (CompiledVerdict.NOT_LOWERED,)
+_DECOMPOSITION, _GRAPH = FaultyStage.DECOMPOSITION, FaultyStage.GRAPH
 _WIDE = ("int64",)
 _NARROW = ("int8", "uint8", "int16")
 
@@ -31,7 +32,7 @@ class Pattern:
         dtypes: the dtypes of the inputs.
         reason: a regular expression for what was different, or for the refusal.
         source: a regular expression for the generated Metal.
-        blame: the compilation stage at fault, of a wrong result.
+        faulty_stage: the compilation stage at fault, of a wrong result.
     """
 
     number: str
@@ -40,7 +41,7 @@ class Pattern:
     dtypes: tuple[str, ...] = ()
     reason: str = ""
     source: str = ""
-    blame: Blame = Blame.INDUCTOR
+    faulty_stage: FaultyStage = FaultyStage.INDUCTOR
 
 
 # The first pattern that matches counts: by the words of a refusal, then by the source, then by the operator.
@@ -71,12 +72,20 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     Pattern("U24", _WRONG, operators=("*avg_pool?d", "*AvgPool?d"), reason=r"^backward: gradient 0"),
     Pattern("U7", _WRONG, operators=("special.erfcx", "special.log_ndtr")),
-    Pattern("U21", _WRONG, operators=("*multilabel_margin_loss", "*MultiLabelMarginLoss"), blame=Blame.DECOMPOSITION),
     Pattern(
-        "U25", _WRONG, operators=("*nn.functional.soft_margin_loss", "soft_margin_loss*"), blame=Blame.DECOMPOSITION
+        "U21",
+        _WRONG,
+        operators=("*multilabel_margin_loss", "*MultiLabelMarginLoss"),
+        faulty_stage=FaultyStage.DECOMPOSITION,
     ),
-    Pattern("U29", _WRONG, operators=("*native_batch_norm*",), reason=r"not \[0\]$", blame=Blame.GRAPH),
-    Pattern("U27", _WRONG, operators=("*svd*",), reason=r"^backward: ", blame=Blame.GRAPH),
+    Pattern(
+        "U25",
+        _WRONG,
+        operators=("*nn.functional.soft_margin_loss", "soft_margin_loss*"),
+        faulty_stage=FaultyStage.DECOMPOSITION,
+    ),
+    Pattern("U29", _WRONG, operators=("*native_batch_norm*",), reason=r"not \[0\]$", faulty_stage=_GRAPH),
+    Pattern("U27", _WRONG, operators=("*svd*",), reason=r"^backward: ", faulty_stage=_GRAPH),
     Pattern("U17", _LANES, dtypes=_WIDE, source=r"threadgroup_arg(?:max|min)\("),
     Pattern("U3", _WRONG, source=r"threadgroup_arg(?:max|min)\("),
     Pattern("U4", _LANES, dtypes=_WIDE, source=r"threadgroup_(?:max|min)\("),
@@ -112,7 +121,7 @@ PATTERNS: tuple[Pattern, ...] = (
 
 def known_defect(
     verdict: CompiledVerdict,
-    blame: Blame | None,
+    faulty_stage: FaultyStage | None,
     operator: str,
     dtypes: Collection[str],
     reason: str,
@@ -121,7 +130,7 @@ def known_defect(
     """The number of the defect that matches a finding, "" where none does.
 
     Args:
-        verdict, blame: the verdict, and the compilation stage at fault for a wrong result.
+        verdict, faulty_stage: the verdict, and the compilation stage at fault for a wrong result.
         operator, dtypes: of the cases.
         reason: what was different, or the refusal.
         source: the generated Metal.
@@ -129,7 +138,7 @@ def known_defect(
     for pattern in PATTERNS:
         if (
             verdict in pattern.verdicts
-            and blame in (None, pattern.blame)
+            and faulty_stage in (None, pattern.faulty_stage)
             and (not pattern.operators or any(fnmatchcase(operator, name) for name in pattern.operators))
             and (not pattern.dtypes or set(dtypes) <= set(pattern.dtypes))
             and re.search(pattern.reason, reason)

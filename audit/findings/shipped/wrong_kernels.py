@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ...model.verdicts import CASE_SEVERITY, CaseVerdict, Firmness, Grade, firmest
+from ...model.verdicts import CASE_SEVERITY, CaseVerdict, Grade, UlpSensitivity, least_sensitive
 from ...store.records import StoredCase
 from ...store.store import Store
 from ..attribution import SourceEntry
@@ -29,8 +29,7 @@ class WrongKernel:
         inputs: those of the call at fault, or of the case.
         example: the case's label.
         rule: the rule that explains the example; "" where none does.
-        standing: whether the result hangs on the last bits of Apple's mathematics: the firmest of the cases that were
-            tried, None where none was.
+        ulp_sensitivity: the most certain of the cases that were tried, None where none was.
     """
 
     overload: str
@@ -43,7 +42,7 @@ class WrongKernel:
     inputs: str
     example: str
     rule: str = ""
-    standing: Firmness | None = None
+    ulp_sensitivity: UlpSensitivity | None = None
 
 
 BROKEN = (CaseVerdict.CRASH, CaseVerdict.TIMEOUT, CaseVerdict.WRONG)
@@ -75,8 +74,8 @@ def wrong_kernels(store: Store, run: int, rule_of: Mapping[str, str]) -> tuple[W
             found[key] = wrong
         else:
             shown = min(known, wrong, key=lambda each: len(each.inputs))  # the smallest says most
-            standing = firmest((known.standing, wrong.standing))
-            found[key] = replace(shown, cases=known.cases + 1, standing=standing)
+            ulp_sensitivity = least_sensitive((known.ulp_sensitivity, wrong.ulp_sensitivity))
+            found[key] = replace(shown, cases=known.cases + 1, ulp_sensitivity=ulp_sensitivity)
     return tuple(sorted(found.values(), key=_order))
 
 
@@ -93,7 +92,7 @@ def _of(case: StoredCase, rule: str) -> WrongKernel:
         inputs=at_fault.call if at_fault else case.inputs,
         example=case.label,
         rule=rule,
-        standing=case.standing,
+        ulp_sensitivity=case.ulp_sensitivity,
     )
 
 

@@ -108,7 +108,7 @@ def coordinator_cost(store: Store, run: Run) -> CoordinatorCost:
     batches = len(sample) - len(sample) / 100
     batch = max(0.0, (single - many) / batches)
     rest = max(0.0, many - batch * len(sample) / 100)
-    # A group's own rows (witnesses, what it covers) cost about as much as two cases.
+    # A group's own rows (called_overloads, what it covers) cost about as much as two cases.
     case = rest / (rows + 2 * len(sample))
     return CoordinatorCost(batch, 2 * case, case)
 

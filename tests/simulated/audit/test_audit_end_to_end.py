@@ -48,7 +48,9 @@ def test_what_falls_back_is_exactly_what_the_surface_says_is_missing(stored: tup
     assert len(fell_back) > 30
     assert fell_back <= lacking
     # What user code calls and mps lacks has fallen back; a structured operator does so under its .out overload's name.
-    called = {n for overloads in store.witnesses(run.id).values() for n, outermost in overloads.items() if outermost}
+    called = {
+        n for overloads in store.called_overloads(run.id).values() for n, outermost in overloads.items() if outermost
+    }
     assert {n.split(".")[0] for n in called & lacking} <= {n.split(".")[0] for n in fell_back}
 
 

@@ -14,9 +14,9 @@ from mpsmith.audit.cases.sources import case_sources
 from mpsmith.audit.findings.audited_surface import audited_surface
 from mpsmith.audit.findings.results import AuditSummary
 from mpsmith.audit.findings.summary import summarize
+from mpsmith.audit.judging.call_tracer import CallTracer
 from mpsmith.audit.judging.inner_calls import fault_inside, worth_a_look
 from mpsmith.audit.judging.judge import judge
-from mpsmith.audit.judging.witness import Witness
 from mpsmith.audit.model.case import Case, described, make_cases
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.selection import Samples
@@ -39,14 +39,14 @@ def audited(folder: Path, source: str, *operators: str) -> AuditSummary:
         for key in [key for key in cases.groups() if key.operator in operators and key.dtype == "float32"]:
             recording.add(key)
             (group,) = [group.id for group in store.groups(recording.run.id) if group.key == key]
-            witness = Witness()
+            tracer = CallTracer()
             for position, case in make_cases(cases, key, Samples.QUICK, 0).items():
                 label = key.label_of(position)
-                outcome = judge(case, CounterRecorder(), 0, label, witness)
+                outcome = judge(case, CounterRecorder(), 0, label, tracer)
                 store.add_case(group, position, outcome, described(case))
                 if worth_a_look(outcome):
                     store.add_look_inside(group, position, fault_inside(case, CounterRecorder(), 0, label))
-            store.add_witnesses(group, witness.overloads)
+            store.add_called_overloads(group, tracer.overloads)
         run = recording.finish()
         return summarize(store, run, audited_surface(run))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.compiled.verdicts import Blame, CompiledVerdict
+from mpsmith.audit.compiled.verdicts import CompiledVerdict, FaultyStage
 from mpsmith.audit.findings.compiled.summary import summarize_compiled
 from mpsmith.audit.model.selection import Settings, Shapes
 from mpsmith.audit.running.runner import run_audit
@@ -30,7 +30,7 @@ def test_a_wrong_result_is_in_the_summary_with_its_metal(tmp_path: Path) -> None
         summary = summarize_compiled(store, store.latest_run(compiled=True))
     assert "every call under torch.compile" in said[0]
     (finding,) = summary.findings
-    assert (finding.verdict, finding.blame, finding.cases) == (CompiledVerdict.WRONG, Blame.INDUCTOR, 2)
+    assert (finding.verdict, finding.faulty_stage, finding.cases) == (CompiledVerdict.WRONG, FaultyStage.INDUCTOR, 2)
     assert finding.example == "compiled situations:where.beyond 32 bits:int64:0:compiled"
     assert "kernel void generated_kernel_0" in finding.source
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from mpsmith.audit.compiled.judging import compiled_call
-from mpsmith.audit.compiled.verdicts import Blame, CompiledOutcome, CompiledVerdict
+from mpsmith.audit.compiled.verdicts import CompiledOutcome, CompiledVerdict, FaultyStage
 from mpsmith.audit.model.case import Case
 from mpsmith.simulator import metal
 from mpsmith.simulator.fallback_recorders import CounterRecorder
@@ -88,14 +88,14 @@ class TestMemory:
 class TestWrong:
     def test_narrow_integers_that_do_not_wrap(self) -> None:
         found = compiled(lambda x: (x + x).to(torch.int16), torch.tensor([128, 3], dtype=torch.uint8))
-        assert (found.verdict, found.blame) == (CompiledVerdict.WRONG, Blame.INDUCTOR)
+        assert (found.verdict, found.faulty_stage) == (CompiledVerdict.WRONG, FaultyStage.INDUCTOR)
         assert "256, CPU 0" in found.reason
 
     def test_a_graph_that_differs_on_mps_is_no_fault_of_the_metal(self) -> None:
         """Traced for mps, batch_norm in evaluation returns statistics that the CPU's leaves empty."""
         statistics = (torch.randn(3), torch.rand(3) + 0.5)
         found = compiled(torch.native_batch_norm, torch.randn(4, 3, 2), None, None, *statistics, False, 0.1, 1e-5)
-        assert (found.verdict, found.blame) == (CompiledVerdict.WRONG, Blame.GRAPH)
+        assert (found.verdict, found.faulty_stage) == (CompiledVerdict.WRONG, FaultyStage.GRAPH)
         assert found.reason == "forward: output 1: shape is [3], not [0]"
 
     def test_a_mutated_buffer_is_compared(self) -> None:

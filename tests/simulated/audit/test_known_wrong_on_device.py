@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.findings.audited_surface import audited_surface
-from mpsmith.audit.findings.known_reports import UpstreamStanding
+from mpsmith.audit.findings.known_reports import ReportStatus
 from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.model.selection import Settings
 from mpsmith.audit.model.verdicts import CaseVerdict
@@ -18,14 +18,14 @@ from mpsmith.audit.store.store import Store
 from mpsmith.simulator.opening import DeviceKind
 
 
-def standings(path: Path, ops: tuple[str, ...], *faults: str) -> dict[int, UpstreamStanding]:
+def standings(path: Path, ops: tuple[str, ...], *faults: str) -> dict[int, ReportStatus]:
     settings = Settings(
         device=DeviceKind.SIMULATED, workers=1, timeout=20.0, sources=("known wrong",), ops=ops, faults=faults
     )
     run = run_audit(settings, path, resume=False, say=lambda text: None)
     with Store.open(path) as store:
         summary = summarize(store, run, audited_surface(run))
-    return {r.issue: r.standing for r in summary.known_reports if r.standing is not UpstreamStanding.NOT_TRIED}
+    return {r.issue: r.status for r in summary.known_reports if r.status is not ReportStatus.NOT_TRIED}
 
 
 @pytest.mark.parametrize(
@@ -38,8 +38,8 @@ def standings(path: Path, ops: tuple[str, ...], *faults: str) -> dict[int, Upstr
     ],
 )
 def test_a_bug_that_is_back_is_reported_by_its_issue(tmp_path: Path, issue: int, operator: str, fault: str) -> None:
-    assert standings(tmp_path / "clean.sqlite", (operator,))[issue] is UpstreamStanding.RIGHT
-    assert standings(tmp_path / "faulty.sqlite", (operator,), fault)[issue] is UpstreamStanding.STILL_WRONG
+    assert standings(tmp_path / "clean.sqlite", (operator,))[issue] is ReportStatus.RIGHT
+    assert standings(tmp_path / "faulty.sqlite", (operator,), fault)[issue] is ReportStatus.STILL_WRONG
 
 
 def test_the_cases_run_first_and_carry_the_number_of_their_issue(tmp_path: Path) -> None:

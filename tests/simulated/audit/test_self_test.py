@@ -13,11 +13,11 @@ import torch
 
 from mpsmith.audit.cases.sources import case_sources, derived, forms, layouts, random, repetition
 from mpsmith.audit.findings.explanations import Explainer
-from mpsmith.audit.judging import agreement, compare, judge, witness
+from mpsmith.audit.judging import agreement, call_tracer, compare, judge
 from mpsmith.audit.judging.agreement import Comparison
+from mpsmith.audit.judging.call_tracer import CallTracer
 from mpsmith.audit.judging.compare import TOLERANCES, Agreement, Difference
 from mpsmith.audit.judging.judge import Trial
-from mpsmith.audit.judging.witness import Witness
 from mpsmith.audit.model.case import make_cases
 from mpsmith.audit.model.selection import Samples
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
@@ -89,7 +89,7 @@ def sources():
 def audited(entry: str, fault: str, sources) -> list[StoredCase]:
     """An operator audited in this process, with whatever faults are armed; its sparse forms are left out."""
     cases = []
-    watching = Witness() if "on_cpu" in fault else None
+    watching = CallTracer() if "on_cpu" in fault else None
     for name in SOURCES:
         keys = [key for key in sources[name].groups() if key.operator == entry and "/" not in key.variant]
         for key in (key for key in keys if key.dtype in DTYPES):
@@ -195,7 +195,7 @@ MUTATIONS: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
     ),
     "seeds are not tried": ("ignores the seed", without(random, "same_bits", lambda *_: True)),
     "types of errors are not compared": ("raises another error", without(Trial, "_judge_error", any_error_will_do)),
-    "what goes to the CPU is not watched": ("falls back unannounced", without(witness, "HANDED_TO_CPU", "")),
+    "what goes to the CPU is not watched": ("falls back unannounced", without(call_tracer, "HANDED_TO_CPU", "")),
     "no guards": ("writes outside its output", no_guards),
     "nothing is called twice": ("result in freed memory", nothing_twice),
     "no expanded inputs": (

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.model.launches import Launches
-from mpsmith.audit.model.verdicts import CaseVerdict, Firmness, Grade
+from mpsmith.audit.model.verdicts import CaseVerdict, Grade, UlpSensitivity
 from mpsmith.audit.store.records import StoredCase
 from mpsmith.audit.store.store import Store
 from mpsmith.cache import cache_folder
@@ -126,14 +126,16 @@ def test_what_it_gets_wrong_is_wrong_and_names_it(store: Path) -> None:
     assert Grade.SHIPPED_KERNEL in {case.grade for case in wrong}
 
 
-@pytest.mark.parametrize(("operator", "standing"), [("ceil", Firmness.EXACT), ("exp", Firmness.STANDS)])
+@pytest.mark.parametrize(
+    ("operator", "ulp_sensitivity"), [("ceil", UlpSensitivity.EXACT), ("exp", UlpSensitivity.INSENSITIVE)]
+)
 def test_a_wrong_result_says_whether_it_stands_when_last_bits_are_moved(
-    store: Path, operator: str, standing: Firmness
+    store: Path, operator: str, ulp_sensitivity: UlpSensitivity
 ) -> None:
     shipped = [case for case in cases_of(store, operator) if case.grade is Grade.SHIPPED_KERNEL]
     wrong = [case for case in shipped if case.outcome.verdict is CaseVerdict.WRONG]
-    assert {case.standing for case in wrong} <= {standing, None}
-    assert wrong[0].standing is standing
+    assert {case.ulp_sensitivity for case in wrong} <= {ulp_sensitivity, None}
+    assert wrong[0].ulp_sensitivity is ulp_sensitivity
 
 
 def test_a_kernel_that_never_ends_is_stood_in_for(store: Path) -> None:

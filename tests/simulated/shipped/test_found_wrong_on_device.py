@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mpsmith.audit.model.verdicts import Firmness
+from mpsmith.audit.model.verdicts import UlpSensitivity
 from mpsmith.audit.running.found import launch_found
 from mpsmith.registry.found_wrong import load
 from mpsmith.registry.torch_release import is_older
@@ -24,4 +24,4 @@ def test_each_finding_is_wrong_where_it_says(release: str) -> None:
         if found.right_from is not None and not is_older(release, found.right_from):
             assert results[name].is_right
         if affected:
-            assert results[name].standing in (Firmness.EXACT, Firmness.STANDS)
+            assert results[name].ulp_sensitivity in (UlpSensitivity.EXACT, UlpSensitivity.INSENSITIVE)

@@ -212,7 +212,7 @@ def test_cases_can_be_filtered(
 
 def test_cases_of_an_overload_that_is_no_entry(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with Store.open_to_add(store) as opened:
-        opened.add_witnesses(1, {"aten::clamp_min": False})
+        opened.add_called_overloads(1, {"aten::clamp_min": False})
     command.report(store=store, cases=True, ops=["clamp_min"], form=command.Format.JSON)
     assert [json.loads(line)["case"] for line in capsys.readouterr().out.splitlines()] == [1, 2, 3, 4]
 

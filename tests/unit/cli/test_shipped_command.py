@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.model.verdicts import CaseVerdict, Firmness, Grade
+from mpsmith.audit.model.verdicts import CaseVerdict, Grade, UlpSensitivity
 from mpsmith.audit.running import found
-from mpsmith.audit.shipped.finding_result import FoundResult, FurthestElement
+from mpsmith.audit.shipped.finding_result import FindingResult, FurthestElement
 from mpsmith.cli.shipped import app
 from mpsmith.simulator.air.compiler import default_air_compiler
 from support.air_kernels import bitcode, buffer, builtin, elementwise, kernel
@@ -257,8 +257,8 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[str]]]:
         for number, each in enumerate(findings):
             verdict = CaseVerdict.PASSED if number else CaseVerdict.WRONG
             grade = Grade.DISPATCH_ONLY if number == 1 else Grade.SHIPPED_KERNEL
-            place, standing = (None, None) if number else (PLACE, Firmness.STANDS)
-            results.append(FoundResult(each.name, verdict, grade, "", ("k",), ("MPSGraph",), "(x)", place, standing))
+            place, moved = (None, None) if number else (PLACE, UlpSensitivity.INSENSITIVE)
+            results.append(FindingResult(each.name, verdict, grade, "", ("k",), ("MPSGraph",), "(x)", place, moved))
             on_result(results[-1])
         return results
 

@@ -8,7 +8,7 @@ import pytest
 
 from mpsmith.audit.compiled.verdicts import CompiledVerdict
 from mpsmith.audit.findings.compiled.beside_eager import CompiledBeside
-from mpsmith.audit.findings.known_reports import ReportStanding, UpstreamStanding
+from mpsmith.audit.findings.known_reports import ReportResult, ReportStatus
 from mpsmith.audit.findings.results import OperatorSummary, OverloadSummary, RegistryStatus
 from mpsmith.audit.model.verdicts import CaseVerdict, Grade, OverloadVerdict
 from mpsmith.audit.releases.coverage.table import Standing
@@ -26,7 +26,7 @@ def history(*standings: Standing | None, audited: str = "2.2.2") -> ReleaseHisto
 def told(
     verdict: OverloadVerdict = OverloadVerdict.MISSING,
     known: ReleaseHistory | None = None,
-    reports: tuple[ReportStanding, ...] = (),
+    reports: tuple[ReportResult, ...] = (),
     *,
     overloads: tuple[OverloadSummary, ...] = (),
     reason: str = "",
@@ -139,14 +139,14 @@ def test_what_is_broken_in_some_cases_is_not_called_right() -> None:
 
 
 def test_an_upstream_report_that_stands_is_told_even_of_what_works() -> None:
-    def report(standing: UpstreamStanding) -> ReportStanding:
-        return ReportStanding(7, "https://x/7", "It is wrong.", "silent", ("aten::mode",), "2.0", standing, 1)
+    def report(standing: ReportStatus) -> ReportResult:
+        return ReportResult(7, "https://x/7", "It is wrong.", "silent", ("aten::mode",), "2.0", standing, 1)
 
-    still = told(OverloadVerdict.NATIVE, reports=(report(UpstreamStanding.STILL_WRONG),))
+    still = told(OverloadVerdict.NATIVE, reports=(report(ReportStatus.STILL_WRONG),))
     assert [(step.text, step.link) for step in still.steps] == [
         ("Upstream report #7, still wrong: It is wrong.", "https://x/7")
     ]
-    assert told(OverloadVerdict.NATIVE, reports=(report(UpstreamStanding.RIGHT),)).steps == ()
+    assert told(OverloadVerdict.NATIVE, reports=(report(ReportStatus.RIGHT),)).steps == ()
 
 
 def test_a_number_is_an_issue_of_pytorch() -> None:

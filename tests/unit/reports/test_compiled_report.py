@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from mpsmith.audit.compiled.verdicts import Blame, CompiledVerdict
+from mpsmith.audit.compiled.verdicts import CompiledVerdict, FaultyStage
 from mpsmith.audit.findings.compiled.summary import CompiledFinding, CompiledOperator, CompiledSummary
 from mpsmith.audit.store.records import Run
 from mpsmith.reports import compiled_report
@@ -29,7 +29,7 @@ OPERATORS = (
 FINDING = CompiledFinding(
     "nn.functional.batch_norm",
     CompiledVerdict.WRONG,
-    Blame.INDUCTOR,
+    FaultyStage.INDUCTOR,
     "input 1 after the call: 5 | 5 elements differ",
     "",
     "opinfo:nn.functional.batch_norm:float32:0:compiled",

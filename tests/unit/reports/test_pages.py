@@ -9,7 +9,7 @@ import pytest
 
 from mpsmith.audit.compiled.defects.measurement_file import KeptRelease, KeptShown
 from mpsmith.audit.compiled.defects.table import DEFECTS
-from mpsmith.audit.compiled.verdicts import Blame, CompiledOutcome, CompiledVerdict
+from mpsmith.audit.compiled.verdicts import CompiledOutcome, CompiledVerdict, FaultyStage
 from mpsmith.audit.findings.compiled.defect_matches import NOT_ASKED, found_by_audits
 from mpsmith.audit.model.group import COMPILED
 from mpsmith.audit.model.selection import Settings, Shapes
@@ -38,7 +38,10 @@ MISSED = TriedFault(FAULT, None)
 
 TITLES = {defect.number: defect.title for defect in DEFECTS}
 ERFCX = CompiledOutcome(
-    CompiledVerdict.WRONG, Outcome(CaseVerdict.WRONG), reason="forward: 1 of 9 differ", blame=Blame.INDUCTOR
+    CompiledVerdict.WRONG,
+    Outcome(CaseVerdict.WRONG),
+    reason="forward: 1 of 9 differ",
+    faulty_stage=FaultyStage.INDUCTOR,
 )
 AIRY = CompiledOutcome(CompiledVerdict.NOT_LOWERED, Outcome(CaseVerdict.WRONG), reason="NotImplementedError in airy|ai")
 

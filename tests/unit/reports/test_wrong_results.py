@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from mpsmith.audit.cases.sources.known_wrong import made
-from mpsmith.audit.model.verdicts import CaseVerdict, Firmness, Grade
-from mpsmith.audit.shipped.finding_result import FoundResult, FurthestElement
+from mpsmith.audit.model.verdicts import CaseVerdict, Grade, UlpSensitivity
+from mpsmith.audit.shipped.finding_result import FindingResult, FurthestElement
 from mpsmith.audit.shipped.finding_run import bits_of
 from mpsmith.registry import found_wrong, known_wrong
 from mpsmith.reports.pages.wrong_results import wrong_results_document
@@ -23,10 +23,12 @@ PLACE = FurthestElement("outputs", 0, 0, "nan", "inf", "0xffc00000", "0x7f800000
 
 def result(
     name: str, verdict: CaseVerdict = CaseVerdict.WRONG, grade: Grade = Grade.SHIPPED_KERNEL, stood_in: str = ""
-) -> FoundResult:
+) -> FindingResult:
     stood = (stood_in,) if stood_in else ()
     place = PLACE if verdict is CaseVerdict.WRONG else None
-    return FoundResult(name, verdict, grade, "", ("a_kernel",), stood, "(float32[1])", place, Firmness.STANDS)
+    return FindingResult(
+        name, verdict, grade, "", ("a_kernel",), stood, "(float32[1])", place, UlpSensitivity.INSENSITIVE
+    )
 
 
 RESULTS = [

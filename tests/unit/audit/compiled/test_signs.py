@@ -9,7 +9,7 @@ import pytest
 from mpsmith.audit.compiled.defects.defect import Defect
 from mpsmith.audit.compiled.defects.measurement_file import KeptShown, read
 from mpsmith.audit.compiled.defects.table import DEFECTS
-from mpsmith.audit.compiled.verdicts import Blame, CompiledVerdict
+from mpsmith.audit.compiled.verdicts import CompiledVerdict, FaultyStage
 from mpsmith.audit.findings.rules.generated_metal import PATTERNS, known_defect
 
 # What an audit calls the operators of programs that are told by them.
@@ -27,8 +27,11 @@ MEASURED = next(each for each in read() if not each.overlay).shown
 
 
 def taken_for(shown: KeptShown, operator: str, dtype: str) -> str:
-    verdict, blame = CompiledVerdict(shown.verdict), Blame(shown.blame) if shown.blame else None
-    return known_defect(verdict, blame, operator, (dtype,), shown.reason, shown.source)
+    verdict, faulty_stage = (
+        CompiledVerdict(shown.verdict),
+        FaultyStage(shown.faulty_stage) if shown.faulty_stage else None,
+    )
+    return known_defect(verdict, faulty_stage, operator, (dtype,), shown.reason, shown.source)
 
 
 @pytest.mark.parametrize("defect", [each for each in DEFECTS if each.number not in NOT_TOLD], ids=lambda d: d.number)
@@ -41,19 +44,19 @@ def test_the_program_of_a_defect_is_taken_for_it(defect: Defect) -> None:
 
 def test_a_gradient_of_avg_pool_is_taken_for_its_defect() -> None:
     said = "backward: gradient 0: 12 of 18 elements differ"
-    seen = (CompiledVerdict.WRONG, Blame.INDUCTOR, "nn.functional.avg_pool1d", ("float32",), said, "")
+    seen = (CompiledVerdict.WRONG, FaultyStage.INDUCTOR, "nn.functional.avg_pool1d", ("float32",), said, "")
     assert known_defect(*seen) == "U24"
 
 
 def test_a_gradient_of_svd_is_taken_for_its_defect() -> None:
-    seen = (CompiledVerdict.WRONG, Blame.GRAPH, "linalg.svd", ("float32",), "backward: gradient 0 is missing", "")
+    seen = (CompiledVerdict.WRONG, FaultyStage.GRAPH, "linalg.svd", ("float32",), "backward: gradient 0 is missing", "")
     assert known_defect(*seen) == "U27"
 
 
 def test_what_is_right_or_somebody_else_s_is_taken_for_nothing() -> None:
     log1p = MEASURED["U15"]
-    for verdict, blame in ((CompiledVerdict.METAL, None), (CompiledVerdict.WRONG, Blame.EAGER)):
-        assert known_defect(verdict, blame, "log1p", ("float32",), log1p.reason, log1p.source) == ""
+    for verdict, faulty_stage in ((CompiledVerdict.METAL, None), (CompiledVerdict.WRONG, FaultyStage.EAGER)):
+        assert known_defect(verdict, faulty_stage, "log1p", ("float32",), log1p.reason, log1p.source) == ""
 
 
 def test_every_sign_is_of_a_defect() -> None:

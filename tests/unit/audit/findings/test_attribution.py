@@ -84,8 +84,8 @@ def test_calls_of_both_modes_count_and_one_outermost_call_is_enough() -> None:
         key("shrink"): {"relu": True, "widen": False},
         key("shrink", mode="strict"): {"relu": False, "widen": True},
     }
-    assert attribution(modes).witnesses(ENTRY, "float32") == {"aten::relu": True, "aten::widen": True}
-    assert attribution(modes).witnesses(ENTRY, "int8") == {}
+    assert attribution(modes).called_overloads(ENTRY, "float32") == {"aten::relu": True, "aten::widen": True}
+    assert attribution(modes).called_overloads(ENTRY, "int8") == {}
 
 
 def test_one_suspect_is_certain_and_two_are_not() -> None:

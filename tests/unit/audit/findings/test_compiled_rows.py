@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.compiled.verdicts import Blame, CompiledOutcome, CompiledVerdict
+from mpsmith.audit.compiled.verdicts import CompiledOutcome, CompiledVerdict, FaultyStage
 from mpsmith.audit.findings.compiled.summary import CompiledSummary, operator_of, summarize_compiled
 from mpsmith.audit.model.group import COMPILED, DYNAMIC, GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
@@ -25,7 +25,7 @@ WRONG = CompiledOutcome(
     breaks=("a data-dependent branch",),
     recompilations=3,
     reason="forward: 1 of 2 elements differ",
-    blame=Blame.INDUCTOR,
+    faulty_stage=FaultyStage.INDUCTOR,
     source="kernel void g() {}",
 )
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.findings.known_reports import UpstreamStanding, in_words
+from mpsmith.audit.findings.known_reports import ReportStatus, in_words
 from mpsmith.audit.findings.results import AuditSummary, select
 from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.model.group import GroupKey
@@ -46,25 +46,25 @@ def built(tmp_path: Path) -> Iterator[Built]:
 @pytest.mark.parametrize(
     ("verdicts", "expected"),
     [
-        ([CaseVerdict.PASSED, CaseVerdict.PASSED], UpstreamStanding.RIGHT),
-        ([CaseVerdict.PASSED, CaseVerdict.WRONG], UpstreamStanding.STILL_WRONG),
-        ([CaseVerdict.PASSED, CaseVerdict.CRASH], UpstreamStanding.STILL_WRONG),
-        ([CaseVerdict.TIMEOUT], UpstreamStanding.STILL_WRONG),
-        ([CaseVerdict.DTYPE_GAP], UpstreamStanding.STILL_WRONG),
-        ([CaseVerdict.PASSED, CaseVerdict.FALLBACK], UpstreamStanding.ON_CPU),
-        ([CaseVerdict.FALLBACK, CaseVerdict.MISSING], UpstreamStanding.MISSING),
-        ([CaseVerdict.SKIPPED], UpstreamStanding.NOT_TRIED),
-        ([CaseVerdict.REFERENCE_FAILED], UpstreamStanding.NOT_TRIED),
-        ([], UpstreamStanding.NOT_TRIED),
+        ([CaseVerdict.PASSED, CaseVerdict.PASSED], ReportStatus.RIGHT),
+        ([CaseVerdict.PASSED, CaseVerdict.WRONG], ReportStatus.STILL_WRONG),
+        ([CaseVerdict.PASSED, CaseVerdict.CRASH], ReportStatus.STILL_WRONG),
+        ([CaseVerdict.TIMEOUT], ReportStatus.STILL_WRONG),
+        ([CaseVerdict.DTYPE_GAP], ReportStatus.STILL_WRONG),
+        ([CaseVerdict.PASSED, CaseVerdict.FALLBACK], ReportStatus.ON_CPU),
+        ([CaseVerdict.FALLBACK, CaseVerdict.MISSING], ReportStatus.MISSING),
+        ([CaseVerdict.SKIPPED], ReportStatus.NOT_TRIED),
+        ([CaseVerdict.REFERENCE_FAILED], ReportStatus.NOT_TRIED),
+        ([], ReportStatus.NOT_TRIED),
     ],
 )
 def test_the_worst_case_decides_how_a_report_stands(
-    built: Built, verdicts: list[CaseVerdict], expected: UpstreamStanding
+    built: Built, verdicts: list[CaseVerdict], expected: ReportStatus
 ) -> None:
     for verdict in verdicts:
         built.case(150967, "where", verdict)
     (report,) = [one for one in built.summary().known_reports if one.issue == 150967]
-    assert report.standing is expected
+    assert report.status is expected
     assert report.url == URL
 
 

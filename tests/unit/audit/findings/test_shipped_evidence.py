@@ -15,7 +15,7 @@ from mpsmith.audit.findings.shipped.launches import LACKING, ONLY_BESIDE_STAND_I
 from mpsmith.audit.findings.shipped.wrong_kernels import WrongKernel
 from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.model.launches import Launches
-from mpsmith.audit.model.verdicts import AtFault, CaseVerdict, Firmness, Grade, Outcome
+from mpsmith.audit.model.verdicts import AtFault, CaseVerdict, Grade, Outcome, UlpSensitivity
 from mpsmith.audit.releases.surface.overloads import Dispatch
 from mpsmith.audit.store.store import Store
 from mpsmith.reports import csv_report, html_page, json_report, markdown, terminal
@@ -191,18 +191,18 @@ def test_wrong_results_of_shipped_kernels_are_listed_once_with_the_smallest_inpu
     )
 
 
-def test_a_wrong_kernel_has_the_firmest_standing_of_its_cases(built: Built) -> None:
+def test_wrong_kernel_has_the_most_certain_ulp_sensitivity_of_its_cases(built: Built) -> None:
     kernels = ("exp_dense_float_float",)
     built.group("exp", "float32", LAUNCHED, *[shipped(WRONG, *kernels)] * 3)
     group = next(g.id for g in built.store.groups(built.run.id) if g.key == opinfo("exp", "float32"))
-    assert [wrong.standing for wrong in built.summary().wrong_kernels] == [None]
+    assert [wrong.ulp_sensitivity for wrong in built.summary().wrong_kernels] == [None]
     assert "| wrong in 3 | not tried |" in markdown.render(built.summary())
-    built.store.add_standing(group, 1, Firmness.DEPENDS)
-    assert [wrong.standing for wrong in built.summary().wrong_kernels] == [Firmness.DEPENDS]
-    built.store.add_standing(group, 2, Firmness.STANDS)
+    built.store.add_ulp_sensitivity(group, 1, UlpSensitivity.SENSITIVE)
+    assert [wrong.ulp_sensitivity for wrong in built.summary().wrong_kernels] == [UlpSensitivity.SENSITIVE]
+    built.store.add_ulp_sensitivity(group, 2, UlpSensitivity.INSENSITIVE)
     summary = built.summary()
-    assert [wrong.standing for wrong in summary.wrong_kernels] == [Firmness.STANDS]
-    assert "| wrong in 3 | stands |" in markdown.render(summary)
+    assert [wrong.ulp_sensitivity for wrong in summary.wrong_kernels] == [UlpSensitivity.INSENSITIVE]
+    assert "| wrong in 3 | not ULP-sensitive |" in markdown.render(summary)
     assert json_report.read(json_report.render(summary)).wrong_kernels == summary.wrong_kernels
 
 

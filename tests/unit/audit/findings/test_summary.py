@@ -92,7 +92,7 @@ def test_an_overload_outside_the_surface_is_reported_too(built: Built) -> None:
     key = GroupKey("opinfo", "torchvision.nms", "", "float32", "fallback")
     built.store.plan(built.run.id, [key])
     built.store.add_case(1, 0, PASSED, "")
-    built.store.add_witnesses(1, {"torchvision::nms": True})
+    built.store.add_called_overloads(1, {"torchvision::nms": True})
     found = built.summary().overloads[-1]
     assert (found.name, found.operator, found.dispatch) == ("torchvision::nms", "torchvision::nms", None)
     assert found.verdict is OverloadVerdict.NATIVE

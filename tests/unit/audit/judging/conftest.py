@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from mpsmith.audit.judging import judge
+from mpsmith.audit.judging.call_tracer import CallTracer
 from mpsmith.audit.judging.judge import Trial
-from mpsmith.audit.judging.witness import Witness
 from mpsmith.audit.model.case import Case
 from mpsmith.audit.model.verdicts import Outcome
 
@@ -47,9 +47,9 @@ class PlayedDevice:
         finally:
             names += self.falls_back
 
-    def judge(self, case: Case, seed: int = 0, witness: Witness | None = None) -> Outcome:
+    def judge(self, case: Case, seed: int = 0, tracer: CallTracer | None = None) -> Outcome:
         """What the whole judge says of the case, its memory looked at too."""
-        return judge.judge(case, self, seed, "example", witness)  # type: ignore[arg-type]
+        return judge.judge(case, self, seed, "example", tracer)  # type: ignore[arg-type]
 
     def synchronize(self) -> None:
         """Stands for torch.mps.synchronize."""

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import torch
 
+from mpsmith.audit.judging.call_tracer import CallTracer
 from mpsmith.audit.judging.execution import execute, gradients
 from mpsmith.audit.judging.fallbacks import missing_operator
-from mpsmith.audit.judging.witness import Witness
 from mpsmith.audit.model.case import Case
 from mpsmith.simulator.device import loading as simulated_device
 from mpsmith.simulator.fallback_recorders import CounterRecorder, WarningRecorder
@@ -125,7 +125,7 @@ def test_counters_are_emptied_before_and_read_after(monkeypatch: pytest.MonkeyPa
     assert names == ["aten::mode"]
 
 
-# ---- witness
+# ---- tracer
 
 
 @dataclass
@@ -150,41 +150,41 @@ class Event:
         return self.duration
 
 
-def witnessed(*events: Event, forward: bool = True) -> Witness:
-    witness = Witness()
-    witness._collect(SimpleNamespace(kineto_results=SimpleNamespace(events=lambda: events)), forward)  # type: ignore[arg-type]
-    return witness
+def traced_calls(*events: Event, forward: bool = True) -> CallTracer:
+    tracer = CallTracer()
+    tracer._collect(SimpleNamespace(kineto_results=SimpleNamespace(events=lambda: events)), forward)  # type: ignore[arg-type]
+    return tracer
 
 
 def test_calls_of_the_users_code_are_told_from_calls_inside() -> None:
-    witness = witnessed(
+    tracer = traced_calls(
         Event("aten::b", 2, 3),
         Event("aten::a", 0, 10, "Tensor"),
         Event("aten::c", 10, 5),
         Event("aten::b", 10, 2),
         Event("aten::d", 15, 1),
     )
-    assert witness.overloads == {"aten::a.Tensor": True, "aten::b": False, "aten::c": True, "aten::d": True}
+    assert tracer.overloads == {"aten::a.Tensor": True, "aten::b": False, "aten::c": True, "aten::d": True}
 
 
 def test_one_outermost_call_among_many_counts() -> None:
     inside, outside = Event("aten::b", 2, 3), Event("aten::b", 20, 3)
-    assert witnessed(Event("aten::a", 0, 10), inside, outside).overloads["aten::b"]
-    assert witnessed(Event("aten::a", 30, 10), Event("aten::b", 31, 3), outside).overloads["aten::b"]
+    assert traced_calls(Event("aten::a", 0, 10), inside, outside).overloads["aten::b"]
+    assert traced_calls(Event("aten::a", 30, 10), Event("aten::b", 31, 3), outside).overloads["aten::b"]
 
 
 def test_in_the_backward_nothing_is_called_by_the_users_code() -> None:
-    assert witnessed(Event("aten::a", 0, 10), forward=False).overloads == {"aten::a": False}
+    assert traced_calls(Event("aten::a", 0, 10), forward=False).overloads == {"aten::a": False}
 
 
 @pytest.mark.parametrize("name", ["autograd::engine: step", "MulBackward0", "torch::autograd::x", "[memory]", "a::b c"])
 def test_marks_of_the_profiler_are_no_operators(name: str) -> None:
-    witness = witnessed(Event(name, 0, 10), Event("aten::a", 1, 5))
-    assert witness.overloads == {"aten::a": True}
+    tracer = traced_calls(Event(name, 0, 10), Event("aten::a", 1, 5))
+    assert tracer.overloads == {"aten::a": True}
 
 
 def test_the_innermost_caller_that_hands_its_arguments_to_the_cpu_fell_back() -> None:
-    witness = witnessed(
+    tracer = traced_calls(
         Event("aten::outer", 0, 100),
         Event("aten::done", 1, 10),
         Event("aten::falls", 20, 50, "out"),
@@ -192,30 +192,30 @@ def test_the_innermost_caller_that_hands_its_arguments_to_the_cpu_fell_back() ->
         Event("aten::_to_cpu", 80, 5),
         Event("aten::_to_cpu", 200, 5),
     )
-    assert witness.sent_to_cpu == ["aten::falls.out", "aten::outer"]
+    assert tracer.sent_to_cpu == ["aten::falls.out", "aten::outer"]
 
 
 def test_a_call_that_ends_as_another_does_is_inside_it() -> None:
-    assert witnessed(Event("aten::falls", 0, 10), Event("aten::_to_cpu", 5, 5)).sent_to_cpu == ["aten::falls"]
+    assert traced_calls(Event("aten::falls", 0, 10), Event("aten::_to_cpu", 5, 5)).sent_to_cpu == ["aten::falls"]
 
 
 def test_each_context_starts_anew_with_what_was_sent_and_keeps_what_was_called() -> None:
-    witness = witnessed(Event("aten::falls", 0, 10), Event("aten::_to_cpu", 5, 5))
+    tracer = traced_calls(Event("aten::falls", 0, 10), Event("aten::_to_cpu", 5, 5))
     nothing: Any = SimpleNamespace(kineto_results=None)
-    witness._collect(nothing, True)
-    assert witness.sent_to_cpu == []
-    assert witness.overloads["aten::falls"]
+    tracer._collect(nothing, True)
+    assert tracer.sent_to_cpu == []
+    assert tracer.overloads["aten::falls"]
 
 
 def test_a_real_call_is_watched_even_when_it_raises() -> None:
-    witness = Witness()
+    tracer = CallTracer()
 
     def call() -> None:
-        with witness.watching(forward=True):
+        with tracer.watching(forward=True):
             torch.ones(2).add(1)
             raise ValueError("after")
 
     with pytest.raises(ValueError, match="after"):
         call()
-    assert witness.overloads["aten::add.Tensor"]
-    assert not witness.overloads["aten::fill_.Scalar"], "ones calls it inside"
+    assert tracer.overloads["aten::add.Tensor"]
+    assert not tracer.overloads["aten::fill_.Scalar"], "ones calls it inside"

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from mpsmith.audit.judging import judge
+from mpsmith.audit.judging.call_tracer import CallTracer
 from mpsmith.audit.judging.execution import execute
 from mpsmith.audit.judging.judge import DeviceError, classify, reads_uninitialised_memory
-from mpsmith.audit.judging.witness import Witness
 from mpsmith.audit.model.case import Case
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 
@@ -366,21 +366,21 @@ def test_what_is_repeated_to_see_a_leak_comes_after_the_look(played: Any) -> Non
 
 
 def test_what_went_through_the_cpu_unannounced_counts_as_a_fallback(played: Any) -> None:
-    class Silent(Witness):
+    class Silent(CallTracer):
         def _collect(self, profiler: Any, forward: bool) -> None:
             super()._collect(profiler, forward)
             self.sent_to_cpu = ["aten::quiet"]
 
-    outcome = played.judge(Case(torch.neg, (ones(),)), witness=Silent())
+    outcome = played.judge(Case(torch.neg, (ones(),)), tracer=Silent())
     assert outcome.verdict is CaseVerdict.FALLBACK
     assert outcome.fallbacks == ("aten::quiet",)
 
 
 def test_a_witness_sees_the_device_and_not_the_cpu(played: Any) -> None:
-    witness = Witness()
-    played.judge(Case(played.does(torch.neg, lambda x: x.mul(-1)), (ones(grad=True),), differentiable=True), 0, witness)
-    assert "aten::neg" not in {name for name, outermost in witness.overloads.items() if outermost}
-    assert witness.overloads["aten::mul.Tensor"]
+    tracer = CallTracer()
+    played.judge(Case(played.does(torch.neg, lambda x: x.mul(-1)), (ones(grad=True),), differentiable=True), 0, tracer)
+    assert "aten::neg" not in {name for name, outermost in tracer.overloads.items() if outermost}
+    assert tracer.overloads["aten::mul.Tensor"]
 
 
 # ---- memory

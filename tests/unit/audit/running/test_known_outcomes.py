@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.compiled.verdicts import Blame, CompiledOutcome, CompiledVerdict
+from mpsmith.audit.compiled.verdicts import CompiledOutcome, CompiledVerdict, FaultyStage
 from mpsmith.audit.model.selection import Settings
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 from mpsmith.audit.running.known_outcomes import KnownOutcomes, known_outcomes
@@ -23,7 +23,7 @@ WRONG = CompiledOutcome(
     breaks=("a call",),
     reason="backward: 1 of 3",
     line="x",
-    blame=Blame.INDUCTOR,
+    faulty_stage=FaultyStage.INDUCTOR,
     source="kernel void f() {}",
 )
 LABEL = "opinfo:sin:float32:0:compiled"

@@ -9,7 +9,7 @@ import pytest
 
 from mpsmith.audit.compiled.verdicts import CompiledOutcome, CompiledVerdict
 from mpsmith.audit.model.launches import Launches
-from mpsmith.audit.model.verdicts import AtFault, CaseVerdict, Firmness, Grade, Outcome
+from mpsmith.audit.model.verdicts import AtFault, CaseVerdict, Grade, Outcome, UlpSensitivity
 from mpsmith.audit.store.connection import StoreError
 from mpsmith.audit.store.group_rows import GroupRows
 from mpsmith.audit.store.records import Run, StoredGroup
@@ -30,7 +30,7 @@ def filled(store: Store) -> tuple[Run, StoredGroup]:
     store.add_covered(group.id, 3, {0: (("size", "small"),), 1: (("size", "large"),)})
     store.add_launches(group.id, {"aten::sort": Launches(calls=2, cases=1)})
     store.add_case_kernels(group.id, 7, ["sort_block"])
-    store.add_standing(group.id, 7, Firmness.STANDS)
+    store.add_ulp_sensitivity(group.id, 7, UlpSensitivity.INSENSITIVE)
     return recording.run, group
 
 
@@ -45,7 +45,7 @@ def test_everything_of_a_group_arrives_and_nothing_changes_when_it_comes_again(t
     with Store.create(tmp_path / "a.sqlite") as a, Store.create(tmp_path / "b.sqlite") as b:
         _, group = filled(a)
         (rows,) = a.rows_of([group])
-        assert set(rows.tables) == {"cases", "witnesses", "covered", "looked_inside", "launches", "case_kernels"}
+        assert set(rows.tables) == {"cases", "called_overloads", "covered", "looked_inside", "launches", "case_kernels"}
         number = planned(b)
         assert b.add_rows([(number, rows)]) == [number]
         assert b.add_rows([(number, rows), (number, GroupRows(KEY, {}))]) == []
@@ -86,7 +86,7 @@ def test_rows_that_are_inserted_together_are_all_there(tmp_path: Path, cases: in
     with Store.create(tmp_path / "a.sqlite") as a, Store.create(tmp_path / "b.sqlite") as b:
         _, group = filled(a)
         a.add_cases([(group.id, 10 + at, Outcome(CaseVerdict.PASSED), f"(int64[{at}])") for at in range(cases)])
-        a.add_witnesses(group.id, {f"aten::called{at}": True for at in range(cases)})
+        a.add_called_overloads(group.id, {f"aten::called{at}": True for at in range(cases)})
         (rows,) = a.rows_of([group])
         number = planned(b)
         b.add_case(number, 12, Outcome(CaseVerdict.CRASH), "(int64[2])")
@@ -94,7 +94,7 @@ def test_rows_that_are_inserted_together_are_all_there(tmp_path: Path, cases: in
         (arrived,) = b.rows_of(b.groups(1))
         expected = [(12, "crash") if row[0] == 12 else row[:2] for row in rows.of("cases")]
         assert [row[:2] for row in arrived.of("cases")] == expected
-        assert arrived.of("witnesses") == rows.of("witnesses")
+        assert arrived.of("called_overloads") == rows.of("called_overloads")
 
 
 def test_compiled_cases_travel_with_their_sources(tmp_path: Path) -> None:

@@ -71,9 +71,9 @@ def test_a_run_is_unfinished_until_it_is_finished(store: Store) -> None:
 
 def test_an_outermost_call_stays_outermost(store: Store) -> None:
     run, group = planned(store)
-    store.add_witnesses(group, {"aten::add.Tensor": True})
-    store.add_witnesses(group, {"aten::add.Tensor": False, "aten::empty": False})
-    assert store.witnesses(run) == {KEY: {"aten::add.Tensor": True, "aten::empty": False}}
+    store.add_called_overloads(group, {"aten::add.Tensor": True})
+    store.add_called_overloads(group, {"aten::add.Tensor": False, "aten::empty": False})
+    assert store.called_overloads(run) == {KEY: {"aten::add.Tensor": True, "aten::empty": False}}
 
 
 def test_cases_in_fallback_are_found_for_the_strict_mode(store: Store) -> None:
@@ -252,10 +252,10 @@ def test_what_is_read_does_not_hang_on_the_order_of_execution(tmp_path: Path) ->
             run = store.begin_run({}, ENVIRONMENT).id
             store.plan(run, order)
             for group in store.groups(run):
-                store.add_witnesses(
+                store.add_called_overloads(
                     group.id, {"aten::b": True, "aten::a": True} if name == "one" else {"aten::a": True}
                 )
-                store.add_witnesses(group.id, {"aten::b": True})
+                store.add_called_overloads(group.id, {"aten::b": True})
                 for position in (0, 1) if name == "one" else (1, 0):
                     store.add_case(group.id, position, Outcome(CaseVerdict.WRONG), "")
             for row in sorted(("torch.mps.a", "torch.mps.b"), reverse=name == "one"):
@@ -264,7 +264,7 @@ def test_what_is_read_does_not_hang_on_the_order_of_execution(tmp_path: Path) ->
                 (
                     [case.label for case in store.cases(run)],
                     [replace(count, seconds=0.0) for count in store.case_counts(run)],
-                    [(key, list(called)) for key, called in store.witnesses(run).items()],
+                    [(key, list(called)) for key, called in store.called_overloads(run).items()],
                     store.module_rows(run),
                 )
             )

@@ -95,7 +95,7 @@ def test_columns_that_do_not_fit_together_are_refused(counts: str) -> None:
 def test_rows_of_groups_are_told_apart() -> None:
     rows = [(*CASE[:-1], grade) for grade in ("a", "b", "c")]
     groups = (
-        GroupRows(opinfo("relu"), {"cases": rows[:2], "witnesses": [("aten::relu", 1)]}),
+        GroupRows(opinfo("relu"), {"cases": rows[:2], "called_overloads": [("aten::relu", 1)]}),
         GroupRows(opinfo("mode"), {}),
         GroupRows(opinfo("sort"), {"cases": rows[2:]}),
     )

@@ -8,9 +8,9 @@ from typing import cast
 
 import pytest
 
-from mpsmith.audit.model.verdicts import CaseVerdict, Firmness, Grade, Outcome
+from mpsmith.audit.model.verdicts import CaseVerdict, Grade, Outcome, UlpSensitivity
 from mpsmith.audit.shipped.kernels import AuditedKernels
-from mpsmith.audit.shipped.ulp_sensitivity import SEEDS, standing_of
+from mpsmith.audit.shipped.ulp_sensitivity import SEEDS, ulp_sensitivity_of
 from mpsmith.simulator.errors import SimulatorError
 
 PASSED, WRONG, CRASH = (Outcome(verdict) for verdict in (CaseVerdict.PASSED, CaseVerdict.WRONG, CaseVerdict.CRASH))
@@ -33,30 +33,30 @@ class FakeKernels:
         yield
 
 
-def standing(launched: list[str], *outcomes: Outcome, grade: Grade = Grade.SHIPPED_KERNEL) -> Firmness | None:
+def sensitivity(launched: list[str], *outcomes: Outcome, grade: Grade = Grade.SHIPPED_KERNEL) -> UlpSensitivity | None:
     """What comes of a case whose kernels give these outcomes, one after the other, when moved."""
     kernels, given = FakeKernels(), iter(outcomes)
-    found = standing_of(cast(AuditedKernels, kernels), launched, lambda: (next(given), grade))
+    found = ulp_sensitivity_of(cast(AuditedKernels, kernels), launched, lambda: (next(given), grade))
     assert kernels.seeds == list(SEEDS[: len(outcomes)])
     return found
 
 
 def test_kernels_without_mathematics_are_not_moved() -> None:
-    assert standing(["add", "copy"]) is Firmness.EXACT
+    assert sensitivity(["add", "copy"]) is UlpSensitivity.EXACT
 
 
 def test_what_is_wrong_with_every_seed_stands() -> None:
-    assert standing(["add", "exp"], *[WRONG] * len(SEEDS)) is Firmness.STANDS
+    assert sensitivity(["add", "exp"], *[WRONG] * len(SEEDS)) is UlpSensitivity.INSENSITIVE
 
 
 @pytest.mark.parametrize("last", [PASSED, CRASH])
 def test_what_is_not_wrong_once_hangs_on_last_bits(last: Outcome) -> None:
-    assert standing(["exp"], WRONG, last) is Firmness.DEPENDS
+    assert sensitivity(["exp"], WRONG, last) is UlpSensitivity.SENSITIVE
 
 
 def test_what_the_stand_in_computed_says_nothing() -> None:
-    assert standing(["exp"], PASSED, grade=Grade.DISPATCH_ONLY) is None
+    assert sensitivity(["exp"], PASSED, grade=Grade.DISPATCH_ONLY) is None
 
 
 def test_a_kernel_that_cannot_be_read_says_nothing() -> None:
-    assert standing(["damaged"]) is None
+    assert sensitivity(["damaged"]) is None

@@ -13,7 +13,7 @@ HANDED_TO_CPU = "aten::_to_cpu"
 
 
 @dataclass
-class Witness:
+class CallTracer:
     """What was seen so far.
 
     Attributes:
