@@ -1,29 +1,3 @@
-#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
-#include <ATen/MemoryOverlap.h>
-#include <ATen/mps/MPSProfiler.h>
-#include <ATen/native/Resize.h>
-#include <ATen/native/mps/OperationUtils.h>
-
-#ifndef AT_PER_OPERATOR_HEADERS
-#include <ATen/Functions.h>
-#include <ATen/NativeFunctions.h>
-#else
-#include <ATen/ops/_adaptive_avg_pool3d_backward_native.h>
-#include <ATen/ops/_adaptive_avg_pool3d_native.h>
-#include <ATen/ops/adaptive_avg_pool3d_backward_native.h>
-#include <ATen/ops/adaptive_avg_pool3d_native.h>
-#include <ATen/ops/empty.h>
-#endif
-
-namespace at::native {
-using namespace mps;
-
-#ifndef PYTORCH_JIT_COMPILE_SHADERS
-static auto& lib = MetalShaderLibrary::getBundledLibrary();
-#else
-#include <ATen/native/mps/AdaptiveAvgPool3d_metallib.h>
-#endif
-
 namespace {
 
 #include "shared/launch.h"
@@ -122,5 +96,3 @@ Tensor& adaptive_avg_pool3d_backward_grad_input_mps(const Tensor& grad_output, c
   assert_no_internal_overlap(grad_input);
   return grad_input.copy_(result);
 }
-
-} // namespace at::native

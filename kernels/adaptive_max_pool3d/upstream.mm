@@ -1,25 +1,3 @@
-#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
-#include <ATen/mps/MPSProfiler.h>
-#include <ATen/native/mps/OperationUtils.h>
-
-#ifndef AT_PER_OPERATOR_HEADERS
-#include <ATen/Functions.h>
-#include <ATen/NativeFunctions.h>
-#else
-#include <ATen/ops/adaptive_max_pool3d_backward_native.h>
-#include <ATen/ops/adaptive_max_pool3d_native.h>
-#include <ATen/ops/empty_like.h>
-#endif
-
-namespace at::native {
-using namespace mps;
-
-#ifndef PYTORCH_JIT_COMPILE_SHADERS
-static auto& lib = MetalShaderLibrary::getBundledLibrary();
-#else
-#include <ATen/native/mps/AdaptiveMaxPool3d_metallib.h>
-#endif
-
 namespace {
 
 #include "shared/launch.h"
@@ -81,5 +59,3 @@ TORCH_IMPL_FUNC(adaptive_max_pool3d_backward_grad_input_mps)
     grad_input.copy_(gradient);
   }
 }
-
-} // namespace at::native

@@ -1,25 +1,4 @@
-#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
 #include <ATen/ExpandUtils.h>
-#include <ATen/mps/MPSProfiler.h>
-#include <ATen/native/mps/OperationUtils.h>
-
-#ifndef AT_PER_OPERATOR_HEADERS
-#include <ATen/Functions.h>
-#include <ATen/NativeFunctions.h>
-#else
-#include <ATen/ops/binomial_native.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/poisson_native.h>
-#endif
-
-namespace at::native {
-using namespace mps;
-
-#ifndef PYTORCH_JIT_COMPILE_SHADERS
-static auto& lib = MetalShaderLibrary::getBundledLibrary();
-#else
-#include <ATen/native/mps/CountDistributions_metallib.h>
-#endif
 
 namespace {
 
@@ -68,5 +47,3 @@ Tensor binomial_mps(const Tensor& count, const Tensor& prob, std::optional<Gener
   }
   return out;
 }
-
-} // namespace at::native

@@ -1,26 +1,3 @@
-#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
-#include <ATen/mps/MPSProfiler.h>
-#include <ATen/native/mps/OperationUtils.h>
-
-#ifndef AT_PER_OPERATOR_HEADERS
-#include <ATen/Functions.h>
-#include <ATen/NativeFunctions.h>
-#else
-#include <ATen/ops/_ctc_loss_backward_native.h>
-#include <ATen/ops/_ctc_loss_native.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/full.h>
-#endif
-
-namespace at::native {
-using namespace mps;
-
-#ifndef PYTORCH_JIT_COMPILE_SHADERS
-static auto& lib = MetalShaderLibrary::getBundledLibrary();
-#else
-#include <ATen/native/mps/CtcLoss_metallib.h>
-#endif
-
 namespace {
 
 #include "shared/grid.h"
@@ -181,5 +158,3 @@ Tensor _ctc_loss_backward_Tensor_mps(
       grad, log_probs, targets, read(input_lengths), read(target_lengths), neg_log_likelihood, log_alpha, blank,
       zero_infinity);
 }
-
-} // namespace at::native

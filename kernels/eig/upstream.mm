@@ -1,31 +1,3 @@
-#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
-#include <ATen/MemoryOverlap.h>
-#include <ATen/mps/MPSProfiler.h>
-#include <ATen/native/Resize.h>
-#include <ATen/native/mps/OperationUtils.h>
-
-#ifndef AT_PER_OPERATOR_HEADERS
-#include <ATen/Functions.h>
-#include <ATen/NativeFunctions.h>
-#else
-#include <ATen/ops/_linalg_eigvals_native.h>
-#include <ATen/ops/bmm.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
-#include <ATen/ops/linalg_eig_native.h>
-#include <ATen/ops/linalg_eigvals_native.h>
-#include <ATen/ops/zeros.h>
-#endif
-
-namespace at::native {
-using namespace mps;
-
-#ifndef PYTORCH_JIT_COMPILE_SHADERS
-static auto& lib = MetalShaderLibrary::getBundledLibrary();
-#else
-#include <ATen/native/mps/Eig_metallib.h>
-#endif
-
 namespace {
 
 #include "shared/grid.h"
@@ -153,5 +125,3 @@ Tensor& linalg_eigvals_out_mps(const Tensor& self, Tensor& out) {
   resize_output(out, values.sizes());
   return out.copy_(values);
 }
-
-} // namespace at::native

@@ -1,27 +1,3 @@
-#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
-#include <ATen/mps/MPSProfiler.h>
-#include <ATen/native/mps/OperationUtils.h>
-
-#ifndef AT_PER_OPERATOR_HEADERS
-#include <ATen/Functions.h>
-#include <ATen/NativeFunctions.h>
-#else
-#include <ATen/ops/_linalg_check_errors.h>
-#include <ATen/ops/_linalg_eigh_native.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
-#include <ATen/ops/zeros.h>
-#endif
-
-namespace at::native {
-using namespace mps;
-
-#ifndef PYTORCH_JIT_COMPILE_SHADERS
-static auto& lib = MetalShaderLibrary::getBundledLibrary();
-#else
-#include <ATen/native/mps/Eigh_metallib.h>
-#endif
-
 namespace {
 
 #include "shared/lapack.h"
@@ -109,5 +85,3 @@ TORCH_IMPL_FUNC(_linalg_eigh_eigenvalues_mps)
     }
   }
 }
-
-} // namespace at::native

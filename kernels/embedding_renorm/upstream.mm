@@ -1,25 +1,3 @@
-#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
-#include <ATen/MemoryOverlap.h>
-#include <ATen/mps/MPSProfiler.h>
-#include <ATen/native/mps/OperationUtils.h>
-
-#ifndef AT_PER_OPERATOR_HEADERS
-#include <ATen/Functions.h>
-#include <ATen/NativeFunctions.h>
-#else
-#include <ATen/ops/embedding_renorm_native.h>
-#include <ATen/ops/sort.h>
-#endif
-
-namespace at::native {
-using namespace mps;
-
-#ifndef PYTORCH_JIT_COMPILE_SHADERS
-static auto& lib = MetalShaderLibrary::getBundledLibrary();
-#else
-#include <ATen/native/mps/EmbeddingRenorm_metallib.h>
-#endif
-
 namespace {
 
 #include "shared/launch.h"
@@ -78,5 +56,3 @@ Tensor& embedding_renorm__mps(Tensor& self, const Tensor& indices, double max_no
       getCurrentMPSStream()->getErrorBuffer());
   return self;
 }
-
-} // namespace at::native

@@ -1,24 +1,5 @@
-#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
 #include <ATen/Dispatch.h>
-#include <ATen/mps/MPSProfiler.h>
 #include <ATen/native/ReduceAllOps.h>
-#include <ATen/native/mps/OperationUtils.h>
-
-#ifndef AT_PER_OPERATOR_HEADERS
-#include <ATen/Functions.h>
-#include <ATen/NativeFunctions.h>
-#else
-#include <ATen/ops/empty.h>
-#endif
-
-namespace at::native {
-using namespace mps;
-
-#ifndef PYTORCH_JIT_COMPILE_SHADERS
-static auto& lib = MetalShaderLibrary::getBundledLibrary();
-#else
-#include <ATen/native/mps/Extremum_metallib.h>
-#endif
 
 namespace {
 
@@ -90,5 +71,3 @@ void min_all_kernel(Tensor& result, const Tensor& self) { extremum("min", result
 
 REGISTER_DISPATCH(max_all_stub, &max_all_kernel)
 REGISTER_DISPATCH(min_all_stub, &min_all_kernel)
-
-} // namespace at::native

@@ -1,24 +1,4 @@
-#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
-#include <ATen/mps/MPSProfiler.h>
-#include <ATen/native/mps/OperationUtils.h>
 #include <ATen/native/quantized/FakeQuantAffine.h>
-
-#ifndef AT_PER_OPERATOR_HEADERS
-#include <ATen/Functions.h>
-#include <ATen/NativeFunctions.h>
-#else
-#include <ATen/ops/cat.h>
-#include <ATen/ops/empty.h>
-#endif
-
-namespace at::native {
-using namespace mps;
-
-#ifndef PYTORCH_JIT_COMPILE_SHADERS
-static auto& lib = MetalShaderLibrary::getBundledLibrary();
-#else
-#include <ATen/native/mps/FakeQuantize_metallib.h>
-#endif
 
 namespace {
 
@@ -84,5 +64,3 @@ void fake_quant_tensor_qparams_kernel(
 
 REGISTER_DISPATCH(fake_quant_tensor_cachemask_stub, &fake_quant_kernel)
 REGISTER_DISPATCH(fake_quant_tensor_cachemask_tensor_qparams_stub, &fake_quant_tensor_qparams_kernel)
-
-} // namespace at::native

@@ -1,32 +1,3 @@
-#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
-#include <ATen/mps/MPSProfiler.h>
-#include <ATen/native/mps/OperationUtils.h>
-
-#ifndef AT_PER_OPERATOR_HEADERS
-#include <ATen/Functions.h>
-#include <ATen/NativeFunctions.h>
-#else
-#include <ATen/ops/_fake_quantize_learnable_per_channel_affine_backward_native.h>
-#include <ATen/ops/_fake_quantize_learnable_per_channel_affine_native.h>
-#include <ATen/ops/_fake_quantize_learnable_per_tensor_affine_backward_native.h>
-#include <ATen/ops/_fake_quantize_learnable_per_tensor_affine_native.h>
-#include <ATen/ops/_fused_moving_avg_obs_fq_helper_native.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
-#include <ATen/ops/fake_quantize_per_channel_affine_cachemask_native.h>
-#include <ATen/ops/ones_like.h>
-#include <ATen/ops/zeros.h>
-#endif
-
-namespace at::native {
-using namespace mps;
-
-#ifndef PYTORCH_JIT_COMPILE_SHADERS
-static auto& lib = MetalShaderLibrary::getBundledLibrary();
-#else
-#include <ATen/native/mps/FakeQuantizeChannels_metallib.h>
-#endif
-
 namespace {
 
 #include "shared/grid.h"
@@ -355,5 +326,3 @@ std::tuple<Tensor, Tensor> _fused_moving_avg_obs_fq_helper_mps(
   };
   return masked(self, each(working[2]), each(working[3]), {quant_min, quant_max}, quantizes);
 }
-
-} // namespace at::native

@@ -1,26 +1,3 @@
-#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
-#include <ATen/mps/MPSProfiler.h>
-#include <ATen/native/mps/OperationUtils.h>
-
-#ifndef AT_PER_OPERATOR_HEADERS
-#include <ATen/Functions.h>
-#include <ATen/NativeFunctions.h>
-#else
-#include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
-#include <ATen/ops/fractional_max_pool2d_backward_native.h>
-#include <ATen/ops/fractional_max_pool2d_native.h>
-#endif
-
-namespace at::native {
-using namespace mps;
-
-#ifndef PYTORCH_JIT_COMPILE_SHADERS
-static auto& lib = MetalShaderLibrary::getBundledLibrary();
-#else
-#include <ATen/native/mps/FractionalMaxPool2d_metallib.h>
-#endif
-
 namespace {
 
 #include "shared/fractional.h"
@@ -88,5 +65,3 @@ TORCH_IMPL_FUNC(fractional_max_pool2d_backward_grad_input_mps)
     grad_input.copy_(gradient);
   }
 }
-
-} // namespace at::native

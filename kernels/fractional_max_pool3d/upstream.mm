@@ -1,28 +1,3 @@
-#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
-#include <ATen/MemoryOverlap.h>
-#include <ATen/mps/MPSProfiler.h>
-#include <ATen/native/Resize.h>
-#include <ATen/native/mps/OperationUtils.h>
-
-#ifndef AT_PER_OPERATOR_HEADERS
-#include <ATen/Functions.h>
-#include <ATen/NativeFunctions.h>
-#else
-#include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
-#include <ATen/ops/fractional_max_pool3d_backward_native.h>
-#include <ATen/ops/fractional_max_pool3d_native.h>
-#endif
-
-namespace at::native {
-using namespace mps;
-
-#ifndef PYTORCH_JIT_COMPILE_SHADERS
-static auto& lib = MetalShaderLibrary::getBundledLibrary();
-#else
-#include <ATen/native/mps/FractionalMaxPool3d_metallib.h>
-#endif
-
 namespace {
 
 #include "shared/fractional.h"
@@ -118,5 +93,3 @@ Tensor fractional_max_pool3d_backward_mps(
   return fractional_max_pool3d_backward_grad_input_mps(
       grad_output, self, kernel_size, output_size, indices, grad_input);
 }
-
-} // namespace at::native

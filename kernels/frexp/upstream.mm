@@ -1,17 +1,5 @@
-#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
 #include <ATen/TensorIterator.h>
-#include <ATen/mps/MPSProfiler.h>
 #include <ATen/native/UnaryOps.h>
-#include <ATen/native/mps/OperationUtils.h>
-
-namespace at::native {
-using namespace mps;
-
-#ifndef PYTORCH_JIT_COMPILE_SHADERS
-static auto& lib = MetalShaderLibrary::getBundledLibrary();
-#else
-#include <ATen/native/mps/Frexp_metallib.h>
-#endif
 
 namespace {
 
@@ -39,5 +27,3 @@ void frexp_kernel(TensorIteratorBase& iter) {
 } // namespace
 
 REGISTER_DISPATCH(frexp_stub, &frexp_kernel)
-
-} // namespace at::native

@@ -1,25 +1,3 @@
-#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
-#include <ATen/MemoryOverlap.h>
-#include <ATen/mps/MPSProfiler.h>
-#include <ATen/native/mps/OperationUtils.h>
-
-#ifndef AT_PER_OPERATOR_HEADERS
-#include <ATen/Functions.h>
-#include <ATen/NativeFunctions.h>
-#else
-#include <ATen/ops/_fused_adagrad_native.h>
-#include <ATen/ops/full.h>
-#endif
-
-namespace at::native {
-using namespace mps;
-
-#ifndef PYTORCH_JIT_COMPILE_SHADERS
-static auto& lib = MetalShaderLibrary::getBundledLibrary();
-#else
-#include <ATen/native/mps/FusedAdagrad_metallib.h>
-#endif
-
 namespace {
 
 #include "shared/launch.h"
@@ -114,5 +92,3 @@ void _fused_adagrad__mps(
       self, grads, state_sums, state_steps, at::full({}, lr, TensorOptions().dtype(kFloat).device(kCPU)), lr_decay,
       weight_decay, eps, maximize, grad_scale, found_inf);
 }
-
-} // namespace at::native

@@ -1,24 +1,3 @@
-#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
-#include <ATen/mps/MPSProfiler.h>
-#include <ATen/native/mps/OperationUtils.h>
-
-#ifndef AT_PER_OPERATOR_HEADERS
-#include <ATen/Functions.h>
-#include <ATen/NativeFunctions.h>
-#else
-#include <ATen/ops/_int_mm_native.h>
-#include <ATen/ops/empty.h>
-#endif
-
-namespace at::native {
-using namespace mps;
-
-#ifndef PYTORCH_JIT_COMPILE_SHADERS
-static auto& lib = MetalShaderLibrary::getBundledLibrary();
-#else
-#include <ATen/native/mps/IntMm_metallib.h>
-#endif
-
 namespace {
 
 #include "shared/grid.h"
@@ -72,5 +51,3 @@ Tensor _int_mm_mps(const Tensor& self, const Tensor& mat2) {
   auto out = at::empty({self.size(0), mat2.size(1)}, self.options().dtype(kInt));
   return _int_mm_out_mps(self, mat2, out);
 }
-
-} // namespace at::native

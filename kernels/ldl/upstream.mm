@@ -1,23 +1,4 @@
-#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
-#include <ATen/mps/MPSProfiler.h>
 #include <ATen/native/BatchLinearAlgebra.h>
-#include <ATen/native/mps/OperationUtils.h>
-
-#ifndef AT_PER_OPERATOR_HEADERS
-#include <ATen/Functions.h>
-#include <ATen/NativeFunctions.h>
-#else
-#include <ATen/ops/empty.h>
-#endif
-
-namespace at::native {
-using namespace mps;
-
-#ifndef PYTORCH_JIT_COMPILE_SHADERS
-static auto& lib = MetalShaderLibrary::getBundledLibrary();
-#else
-#include <ATen/native/mps/Ldl_metallib.h>
-#endif
 
 namespace {
 
@@ -67,5 +48,3 @@ void ldl_solve_kernel(const Tensor& LD, const Tensor& pivots, const Tensor& resu
 
 REGISTER_DISPATCH(ldl_factor_stub, &ldl_factor_kernel)
 REGISTER_DISPATCH(ldl_solve_stub, &ldl_solve_kernel)
-
-} // namespace at::native

@@ -1,27 +1,4 @@
-#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
-#include <ATen/mps/MPSProfiler.h>
-#include <ATen/native/mps/OperationUtils.h>
-
 #include <cmath>
-
-#ifndef AT_PER_OPERATOR_HEADERS
-#include <ATen/Functions.h>
-#include <ATen/NativeFunctions.h>
-#else
-#include <ATen/ops/empty.h>
-#include <ATen/ops/logspace.h>
-#include <ATen/ops/logspace_native.h>
-#include <ATen/ops/scalar_tensor.h>
-#endif
-
-namespace at::native {
-using namespace mps;
-
-#ifndef PYTORCH_JIT_COMPILE_SHADERS
-static auto& lib = MetalShaderLibrary::getBundledLibrary();
-#else
-#include <ATen/native/mps/Logspace_metallib.h>
-#endif
 
 namespace {
 
@@ -67,5 +44,3 @@ Tensor& logspace_out_mps(const Scalar& start, const Scalar& end, int64_t steps, 
   launch_elements("logspace_" + scalarToMetalTypeString(out), steps, result, exponents, steps);
   return result.is_same(out) ? out : out.copy_(result);
 }
-
-} // namespace at::native

@@ -1,33 +1,3 @@
-#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
-#include <ATen/MemoryOverlap.h>
-#include <ATen/mps/MPSProfiler.h>
-#include <ATen/native/mps/OperationUtils.h>
-
-#ifndef AT_PER_OPERATOR_HEADERS
-#include <ATen/Functions.h>
-#include <ATen/NativeFunctions.h>
-#else
-#include <ATen/ops/_compute_linear_combination_native.h>
-#include <ATen/ops/baddbmm.h>
-#include <ATen/ops/bmm.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
-#include <ATen/ops/eye.h>
-#include <ATen/ops/linalg_matrix_exp_native.h>
-#include <ATen/ops/tensor.h>
-#include <ATen/ops/where.h>
-#include <ATen/ops/zeros.h>
-#endif
-
-namespace at::native {
-using namespace mps;
-
-#ifndef PYTORCH_JIT_COMPILE_SHADERS
-static auto& lib = MetalShaderLibrary::getBundledLibrary();
-#else
-#include <ATen/native/mps/MatrixExp_metallib.h>
-#endif
-
 namespace {
 
 #include "shared/grid.h"
@@ -182,5 +152,3 @@ Tensor _compute_linear_combination_mps(const Tensor& input, const Tensor& coeffi
   auto out = at::zeros(combined_shape(input, coefficients), input.options());
   return _compute_linear_combination_out_mps(input, coefficients, out);
 }
-
-} // namespace at::native

@@ -1,30 +1,4 @@
-#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
-#include <ATen/MemoryOverlap.h>
 #include <ATen/core/Reduction.h>
-#include <ATen/mps/MPSProfiler.h>
-#include <ATen/native/Resize.h>
-#include <ATen/native/mps/OperationUtils.h>
-
-#ifndef AT_PER_OPERATOR_HEADERS
-#include <ATen/Functions.h>
-#include <ATen/NativeFunctions.h>
-#else
-#include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
-#include <ATen/ops/mean.h>
-#include <ATen/ops/multi_margin_loss_backward_native.h>
-#include <ATen/ops/multi_margin_loss_native.h>
-#include <ATen/ops/sum.h>
-#endif
-
-namespace at::native {
-using namespace mps;
-
-#ifndef PYTORCH_JIT_COMPILE_SHADERS
-static auto& lib = MetalShaderLibrary::getBundledLibrary();
-#else
-#include <ATen/native/mps/MultiMarginLoss_metallib.h>
-#endif
 
 namespace {
 
@@ -142,5 +116,3 @@ Tensor multi_margin_loss_backward_mps(
   auto grad_input = at::empty(self.sizes(), self.options());
   return multi_margin_loss_backward_grad_input_mps(grad_output, self, target, p, margin, weight, reduction, grad_input);
 }
-
-} // namespace at::native

@@ -1,25 +1,3 @@
-#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
-#include <ATen/mps/MPSProfiler.h>
-#include <ATen/native/mps/OperationUtils.h>
-
-#ifndef AT_PER_OPERATOR_HEADERS
-#include <ATen/Functions.h>
-#include <ATen/NativeFunctions.h>
-#else
-#include <ATen/ops/_pdist_backward_native.h>
-#include <ATen/ops/_pdist_forward_native.h>
-#include <ATen/ops/empty.h>
-#endif
-
-namespace at::native {
-using namespace mps;
-
-#ifndef PYTORCH_JIT_COMPILE_SHADERS
-static auto& lib = MetalShaderLibrary::getBundledLibrary();
-#else
-#include <ATen/native/mps/Pdist_metallib.h>
-#endif
-
 namespace {
 
 #include "shared/grid.h"
@@ -78,5 +56,3 @@ Tensor _pdist_backward_mps(const Tensor& grad, const Tensor& self, double p, con
       grad.contiguous(), self.contiguous(), pdist.contiguous(), p, std::array<int64_t, 2>{rows, columns});
   return result;
 }
-
-} // namespace at::native

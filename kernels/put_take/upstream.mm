@@ -1,17 +1,5 @@
-#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
 #include <ATen/TensorIterator.h>
-#include <ATen/mps/MPSProfiler.h>
 #include <ATen/native/IndexKernel.h>
-#include <ATen/native/mps/OperationUtils.h>
-
-namespace at::native {
-using namespace mps;
-
-#ifndef PYTORCH_JIT_COMPILE_SHADERS
-static auto& lib = MetalShaderLibrary::getBundledLibrary();
-#else
-#include <ATen/native/mps/PutTake_metallib.h>
-#endif
 
 namespace {
 
@@ -68,5 +56,3 @@ void put_kernel(TensorIterator& iter, const TensorBase& output, bool accumulate)
 
 REGISTER_DISPATCH(take_stub, &take_kernel)
 REGISTER_DISPATCH(put_stub, &put_kernel)
-
-} // namespace at::native

@@ -1,27 +1,3 @@
-#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
-#include <ATen/MemoryOverlap.h>
-#include <ATen/mps/MPSProfiler.h>
-#include <ATen/native/Resize.h>
-#include <ATen/native/mps/OperationUtils.h>
-
-#ifndef AT_PER_OPERATOR_HEADERS
-#include <ATen/Functions.h>
-#include <ATen/NativeFunctions.h>
-#else
-#include <ATen/ops/empty.h>
-#include <ATen/ops/geqrf_native.h>
-#include <ATen/ops/ormqr_native.h>
-#endif
-
-namespace at::native {
-using namespace mps;
-
-#ifndef PYTORCH_JIT_COMPILE_SHADERS
-static auto& lib = MetalShaderLibrary::getBundledLibrary();
-#else
-#include <ATen/native/mps/QrReflectors_metallib.h>
-#endif
-
 namespace {
 
 #include "shared/lapack.h"
@@ -131,5 +107,3 @@ Tensor ormqr_mps(const Tensor& self, const Tensor& tau, const Tensor& other, boo
   auto out = at::empty(shape, self.options()).mT();
   return ormqr_out_mps(self, tau, other, left, transpose, out);
 }
-
-} // namespace at::native

@@ -1,27 +1,3 @@
-#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
-#include <ATen/MemoryOverlap.h>
-#include <ATen/mps/MPSProfiler.h>
-#include <ATen/native/Resize.h>
-#include <ATen/native/mps/OperationUtils.h>
-
-#ifndef AT_PER_OPERATOR_HEADERS
-#include <ATen/Functions.h>
-#include <ATen/NativeFunctions.h>
-#else
-#include <ATen/ops/channel_shuffle_native.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/narrow_copy_native.h>
-#endif
-
-namespace at::native {
-using namespace mps;
-
-#ifndef PYTORCH_JIT_COMPILE_SHADERS
-static auto& lib = MetalShaderLibrary::getBundledLibrary();
-#else
-#include <ATen/native/mps/Rearrange_metallib.h>
-#endif
-
 namespace {
 
 #include "shared/launch.h"
@@ -72,5 +48,3 @@ Tensor& narrow_copy_out_mps(const Tensor& self, int64_t dim, int64_t start, int6
   }
   return out;
 }
-
-} // namespace at::native

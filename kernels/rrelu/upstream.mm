@@ -1,27 +1,3 @@
-#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
-#include <ATen/MemoryOverlap.h>
-#include <ATen/mps/MPSProfiler.h>
-#include <ATen/native/Resize.h>
-#include <ATen/native/mps/OperationUtils.h>
-
-#ifndef AT_PER_OPERATOR_HEADERS
-#include <ATen/Functions.h>
-#include <ATen/NativeFunctions.h>
-#else
-#include <ATen/ops/empty_like.h>
-#include <ATen/ops/leaky_relu.h>
-#include <ATen/ops/rrelu_with_noise_native.h>
-#endif
-
-namespace at::native {
-using namespace mps;
-
-#ifndef PYTORCH_JIT_COMPILE_SHADERS
-static auto& lib = MetalShaderLibrary::getBundledLibrary();
-#else
-#include <ATen/native/mps/Rrelu_metallib.h>
-#endif
-
 namespace {
 
 #include "shared/launch.h"
@@ -98,5 +74,3 @@ Tensor& rrelu_with_noise__mps(
     std::optional<Generator> generator) {
   return rrelu_with_noise_out_mps(self, noise, lower, upper, training, std::move(generator), self);
 }
-
-} // namespace at::native

@@ -1,27 +1,4 @@
-#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
 #include <ATen/WrapDimUtils.h>
-#include <ATen/mps/MPSProfiler.h>
-#include <ATen/native/mps/OperationUtils.h>
-
-#ifndef AT_PER_OPERATOR_HEADERS
-#include <ATen/Functions.h>
-#include <ATen/NativeFunctions.h>
-#else
-#include <ATen/ops/_segment_reduce_backward_native.h>
-#include <ATen/ops/cat.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/segment_reduce_native.h>
-#include <ATen/ops/zeros.h>
-#endif
-
-namespace at::native {
-using namespace mps;
-
-#ifndef PYTORCH_JIT_COMPILE_SHADERS
-static auto& lib = MetalShaderLibrary::getBundledLibrary();
-#else
-#include <ATen/native/mps/SegmentReduce_metallib.h>
-#endif
 
 namespace {
 
@@ -172,5 +149,3 @@ Tensor _segment_reduce_backward_mps(
   }
   return gradient;
 }
-
-} // namespace at::native

@@ -1,29 +1,4 @@
-#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
 #include <ATen/Dispatch.h>
-#include <ATen/MemoryOverlap.h>
-#include <ATen/mps/MPSProfiler.h>
-#include <ATen/native/mps/OperationUtils.h>
-
-#ifndef AT_PER_OPERATOR_HEADERS
-#include <ATen/Functions.h>
-#include <ATen/NativeFunctions.h>
-#else
-#include <ATen/ops/_philox_key_fold_in_native.h>
-#include <ATen/ops/_philox_key_split_native.h>
-#include <ATen/ops/_philox_normal_native.h>
-#include <ATen/ops/_philox_uniform_native.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/full.h>
-#endif
-
-namespace at::native {
-using namespace mps;
-
-#ifndef PYTORCH_JIT_COMPILE_SHADERS
-static auto& lib = MetalShaderLibrary::getBundledLibrary();
-#else
-#include <ATen/native/mps/StatelessRandom_metallib.h>
-#endif
 
 namespace {
 
@@ -125,5 +100,3 @@ Tensor& _philox_normal__mps(Tensor& self, const Tensor& key, double mean, double
   draw(self, key, "normal_", {static_cast<float>(mean), static_cast<float>(std)});
   return self;
 }
-
-} // namespace at::native

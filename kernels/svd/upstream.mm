@@ -1,33 +1,3 @@
-#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
-#include <ATen/MemoryOverlap.h>
-#include <ATen/mps/MPSProfiler.h>
-#include <ATen/native/Resize.h>
-#include <ATen/native/mps/OperationUtils.h>
-
-#ifndef AT_PER_OPERATOR_HEADERS
-#include <ATen/Functions.h>
-#include <ATen/NativeFunctions.h>
-#else
-#include <ATen/ops/_linalg_check_errors.h>
-#include <ATen/ops/_linalg_svd.h>
-#include <ATen/ops/_linalg_svd_native.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
-#include <ATen/ops/linalg_lstsq_native.h>
-#include <ATen/ops/matmul.h>
-#include <ATen/ops/where.h>
-#include <ATen/ops/zeros.h>
-#endif
-
-namespace at::native {
-using namespace mps;
-
-#ifndef PYTORCH_JIT_COMPILE_SHADERS
-static auto& lib = MetalShaderLibrary::getBundledLibrary();
-#else
-#include <ATen/native/mps/Svd_metallib.h>
-#endif
-
 namespace {
 
 #include "shared/lapack.h"
@@ -247,5 +217,3 @@ std::tuple<Tensor&, Tensor&, Tensor&, Tensor&> linalg_lstsq_out_mps(
   give(singular_values, chosen == "gelsd" || chosen == "gelss" ? values : none);
   return {solution, residuals, rank, singular_values};
 }
-
-} // namespace at::native

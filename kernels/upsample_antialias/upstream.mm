@@ -1,26 +1,3 @@
-#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
-#include <ATen/mps/MPSProfiler.h>
-#include <ATen/native/mps/OperationUtils.h>
-
-#ifndef AT_PER_OPERATOR_HEADERS
-#include <ATen/Functions.h>
-#include <ATen/NativeFunctions.h>
-#else
-#include <ATen/ops/_upsample_bicubic2d_aa_backward_native.h>
-#include <ATen/ops/_upsample_bilinear2d_aa_backward_native.h>
-#include <ATen/ops/_upsample_lanczos2d_aa_backward_native.h>
-#include <ATen/ops/empty.h>
-#endif
-
-namespace at::native {
-using namespace mps;
-
-#ifndef PYTORCH_JIT_COMPILE_SHADERS
-static auto& lib = MetalShaderLibrary::getBundledLibrary();
-#else
-#include <ATen/native/mps/UpsampleAntialias_metallib.h>
-#endif
-
 namespace {
 
 #include "shared/antialias.h"
@@ -112,5 +89,3 @@ TORCH_IMPL_FUNC(_upsample_lanczos2d_aa_backward_grad_input_mps)
  const Tensor& grad_input) {
   backward(grad_output, output_size, input_size, align_corners, scales_h, scales_w, grad_input, {"lanczos", 3.0});
 }
-
-} // namespace at::native

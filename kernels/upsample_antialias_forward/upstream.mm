@@ -1,24 +1,3 @@
-#define TORCH_ASSERT_ONLY_METHOD_OPERATORS
-#include <ATen/mps/MPSProfiler.h>
-#include <ATen/native/mps/OperationUtils.h>
-
-#ifndef AT_PER_OPERATOR_HEADERS
-#include <ATen/Functions.h>
-#include <ATen/NativeFunctions.h>
-#else
-#include <ATen/ops/_upsample_lanczos2d_aa_native.h>
-#include <ATen/ops/empty.h>
-#endif
-
-namespace at::native {
-using namespace mps;
-
-#ifndef PYTORCH_JIT_COMPILE_SHADERS
-static auto& lib = MetalShaderLibrary::getBundledLibrary();
-#else
-#include <ATen/native/mps/UpsampleAntialiasForward_metallib.h>
-#endif
-
 namespace {
 
 #include "shared/antialias.h"
@@ -151,5 +130,3 @@ TORCH_IMPL_FUNC(_upsample_lanczos2d_aa_out_mps)
   }
   resample(out, middle, height, scale_h);
 }
-
-} // namespace at::native

@@ -7,7 +7,6 @@ elementwise functors it is generated: they go through PyTorch's own elementwise 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,11 +25,11 @@ from .expected_failures import narrowed, with_complex
 from .family_metal import elementwise_functors, moved
 from .family_rows import FamilyRows, planned_rows
 from .git_patch import added, changed
+from .host_file import host_file
 from .native_code import NativeCode, native_code
 from .patch import TREE_COMMON_MPS, TREE_YAML, Tree
 from .yaml_rows import entries_of, with_mps_rows
 
-_SHARED = re.compile(r'^#include "(shared/\w+\.h)"\n', re.MULTILINE)
 DEFINITIONS = ("USE_MPS", "AT_PER_OPERATOR_HEADERS")
 
 
@@ -168,7 +167,7 @@ def _host_code(family: str, operators: Sequence[OperatorModel], camel: str, tree
     """The family's own host code, or that of its elementwise functors; None where there is neither."""
     own = catalog.folder_of(family) / "upstream.mm"
     if own.is_file():
-        return _expanded(own)
+        return host_file(own, camel, [operator.name for operator in operators])
     functors = {functor.name: functor for functor in elementwise_functors(metal_of(family))}
     stubs: list[tuple[OperatorModel, Stub, int]] = []
     for operator in operators:
@@ -177,18 +176,6 @@ def _host_code(family: str, operators: Sequence[OperatorModel], camel: str, tree
             return None
         stubs.append((operator, stub, functors[operator.name].operands))
     return render("upstream/family.mm.j2", camel=camel, stubs=stubs)
-
-
-def _expanded(path: Path) -> str:
-    """The text of a family's host code with what it includes of `kernels/shared` in place.
-
-    Raises ScaffoldError for a file that cannot be read.
-    """
-    try:
-        folder = path.parents[1]
-        return _SHARED.sub(lambda name: (folder / name[1]).read_text("utf-8"), path.read_text("utf-8"))
-    except OSError as error:
-        raise ScaffoldError(f"cannot read {error.filename or path}: {error.strerror}") from None
 
 
 def _needs_host(rows: FamilyRows, host: str) -> bool:
