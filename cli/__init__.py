@@ -20,7 +20,6 @@ from . import (
     doctor,
     evidence,
     kernels,
-    learn,
     networks,
     next_gap,
     registry,
@@ -30,7 +29,6 @@ from . import (
     self_test,
     shader,
     shipped,
-    surface,
     trace,
     upstream,
 )
@@ -47,7 +45,6 @@ app = typer.Typer(
 app.command(name="audit")(audit.audit)
 app.command(name="replay")(replay.replay)
 app.command(name="self-test")(self_test.self_test)
-app.command(name="surface")(surface.surface)
 app.command(name="report")(report.report)
 app.command(name="compare")(compare.compare)
 app.add_typer(registry.app, name="registry")
@@ -64,7 +61,6 @@ app.add_typer(upstream.app, name="upstream")
 app.command(name="next")(next_gap.next_gap)
 app.command(name="trace", context_settings={"allow_interspersed_args": False})(trace.trace)
 app.command(name="networks")(networks.networks)
-app.command(name="learn")(learn.learn)
 app.command(name="doctor")(doctor.doctor)
 
 

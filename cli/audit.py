@@ -47,8 +47,7 @@ from .options import (
     values_of,
 )
 from .printing import print_json, say
-from .registry import synced
-from .registry_text import sync_json, sync_lines
+from .registry import sync_store
 from .report import PUBLISHED, publish
 
 if TYPE_CHECKING:
@@ -137,10 +136,7 @@ def _show_compiled(run: Run, request: AuditRequest) -> None:
 def _show_and_publish(run: Run, request: AuditRequest) -> None:
     outcome = _shown(run, request.store, quiet=request.as_json)
     if request.sync:
-        sync_report = synced(request.store)
-        outcome["registry"] = sync_json(sync_report, None)
-        if not request.as_json:
-            print("\n".join(sync_lines(sync_report, None)))
+        outcome["registry"] = sync_store(request.store, quiet=request.as_json)
     if request.report:
         outcome["reports"] = [str(path) for path in publish(request.store)]
         if not request.as_json:

@@ -1,4 +1,4 @@
-"""The texts of `mpsmith coverage`: tables for the terminal, CSV and Markdown."""
+"""The tables of `mpsmith coverage`: terminal, CSV and Markdown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Literal
 
 from tabulate import tabulate
 
@@ -17,11 +16,9 @@ from ..audit.releases.surface.native_functions import functional_name
 from ..audit.releases.surface.overloads import Dispatch
 from ..reports.coverage_cells import HISTORY_TITLES, OPERATOR_TITLES, history_cells, operator_cells
 
-Format = Literal["terminal", "csv", "markdown"]
 
-
-def render(headers: Sequence[str], rows: Sequence[Sequence[object]], form: Format) -> str:
-    """A table in one of the three forms, with a newline at its end."""
+def render(headers: Sequence[str], rows: Sequence[Sequence[object]], form: str) -> str:
+    """A table as terminal, csv or markdown, with a newline at its end."""
     if form == "csv":
         buffer = io.StringIO()
         writer = csv.writer(buffer, lineterminator="\n")
@@ -32,19 +29,19 @@ def render(headers: Sequence[str], rows: Sequence[Sequence[object]], form: Forma
     return tabulate(rows, headers=headers, tablefmt=style, disable_numparse=form == "terminal") + "\n"
 
 
-def summary(found: ReleaseCoverage) -> str:
+def summary(release: ReleaseCoverage) -> str:
     """A release at a glance: how its overloads dispatch, what the binary adds, what upstream expects to fail."""
-    counted = Counter(overload.dispatch for overload in found.overloads)
+    counted = Counter(overload.dispatch for overload in release.overloads)
     rows = [
-        (dispatch.value, counted[dispatch], len(_operators(found.overloads, dispatch)))
+        (dispatch.value, counted[dispatch], len(_operators(release.overloads, dispatch)))
         for dispatch in Dispatch
         if counted[dispatch]
     ]
     parts = [
-        f"torch {found.release}, from {found.source}\n",
+        f"torch {release.release}, from {release.source}\n",
         render(("dispatch on mps", "overloads", "operators"), rows, "terminal"),
-        _binary_text(found),
-        _failure_text(found),
+        _binary_text(release),
+        _failure_text(release),
     ]
     return "\n".join(part for part in parts if part)
 
@@ -53,8 +50,8 @@ def _operators(overloads: Iterable[OverloadCoverage], dispatch: Dispatch) -> set
     return {functional_name(overload.name) for overload in overloads if overload.dispatch is dispatch}
 
 
-def _binary_text(found: ReleaseCoverage) -> str:
-    facts = found.facts
+def _binary_text(release: ReleaseCoverage) -> str:
+    facts = release.facts
     if facts is None:
         return "the binary was not read: what C++ registers by hand is taken from the release data\n"
     registered = ", ".join(f"{count} {key}" for key, count in facts.registered.items() if count)
@@ -63,23 +60,23 @@ def _binary_text(found: ReleaseCoverage) -> str:
         f"the binary registers {registered}; Metal functions: {metal}; "
         f"built for macOS {facts.minimum_macos} with SDK {facts.sdk}"
     ]
-    for overload in found.overloads:
+    for overload in release.overloads:
         if overload.rule:
             lines.append(f"  {overload.name}: {overload.rule} ({overload.explanation})")
     lines += [f"  {name}: UNEXPLAINED difference between yaml and binary" for name in facts.unexplained]
     return "\n".join(lines) + "\n"
 
 
-def _failure_text(found: ReleaseCoverage) -> str:
-    if not found.failures:
+def _failure_text(release: ReleaseCoverage) -> str:
+    if not release.failures:
         return ""
-    stages = Counter(key.stage for key in found.failures)
+    stages = Counter(key.stage for key in release.failures)
     counted = ", ".join(f"{count} {stage}" for stage, count in sorted(stages.items()))
     return f"upstream expects failures of tests: {counted}\n"
 
 
-def overload_table(overloads: Sequence[OverloadCoverage]) -> str:
-    """A line for each overload, with both kinds of evidence."""
+def overload_table(overloads: Sequence[OverloadCoverage], form: str) -> str:
+    """A row per overload, with both kinds of evidence."""
     rows = [
         (
             overload.name,
@@ -91,27 +88,27 @@ def overload_table(overloads: Sequence[OverloadCoverage]) -> str:
         )
         for overload in overloads
     ]
-    headers = ("overload", "dispatch on mps", "yaml", "binary", "explained by", "out of reach by")
-    return render(headers, rows, "terminal")
+    headers = ("overload", "dispatch on mps", "yaml", "binary", "explained by", "unreachable by")
+    return render(headers, rows, form)
 
 
-def operator_table(rows: Sequence[OperatorRow], form: Format) -> str:
-    """The joined table. Verdicts that no Mac has shown say so."""
+def operator_table(rows: Sequence[OperatorRow], form: str) -> str:
+    """A row per operator. A verdict of the simulated device says so."""
     return render(OPERATOR_TITLES, [operator_cells(row) for row in rows], form)
 
 
 def diff_text(changes: CoverageDiff) -> str:
     """What changed between two releases, each list under its heading."""
     parts = [f"torch {changes.before} to {changes.after}"]
-    for heading, found in (
+    for heading, listed in (
         ("got a kernel", changes.gained),
         ("lost their kernel", changes.lost),
         ("new overloads", changes.added),
         ("removed overloads", changes.removed),
         ("dispatch differently without a kernel", changes.changed),
     ):
-        if found:
-            parts.append(f"{len(found)} {heading}:\n" + "\n".join(f"  {_change(change)}" for change in found))
+        if listed:
+            parts.append(f"{len(listed)} {heading}:\n" + "\n".join(f"  {_change(change)}" for change in listed))
     for heading, dtypes in (("gained", changes.metal_gained), ("lost", changes.metal_lost)):
         if dtypes:
             lines = [f"  {operator}: {' '.join(names)}" for operator, names in dtypes.items()]
@@ -127,6 +124,6 @@ def _change(change: DispatchChange) -> str:
     return f"{change.name}: {before} -> {after}"
 
 
-def history_table(counts: Sequence[ReleaseCounts], form: Format) -> str:
-    """A line for each release."""
+def history_table(counts: Sequence[ReleaseCounts], form: str) -> str:
+    """A row per release."""
     return render(HISTORY_TITLES, [history_cells(count) for count in counts], form)

@@ -22,8 +22,8 @@ from .evidence_text import (
     mark,
 )
 from .kernels import open_with_kernels
-from .options import AsJson, AuditedOperators, RegistryFolder, values_of
-from .printing import counted, print_json, say
+from .options import AsJson, AuditedOperators, values_of
+from .printing import print_json, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -128,10 +128,12 @@ def show(
         Path | None, typer.Argument(metavar="[FILE]", help="A file of evidence; without one, all that was added.")
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="List every failing case.")] = False,
-    registry: RegistryFolder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show one file of evidence, or what all added evidence says and where devices disagree."""
+    """Check and show one file of evidence, or show what all added evidence says and where devices disagree.
+
+    A file is refused if it does not fit the schema, or if its verdicts do not follow from its cases.
+    """
     if file is not None:
         from ..reports.evidence.checking import checked
 
@@ -145,7 +147,7 @@ def show(
     from ..reports.evidence.devices import findings_by_device
     from ..reports.evidence.folder import evidence_folder
 
-    findings = findings_by_device(added_evidence(evidence_folder(registry)))
+    findings = findings_by_device(added_evidence(evidence_folder()))
     if as_json:
         print_json(devices_json(findings))
     else:
@@ -153,24 +155,10 @@ def show(
 
 
 @app.command()
-def check(file: File, as_json: AsJson = False) -> None:
-    """Say whether a file can be true: it fits the schema, and its verdicts follow from its own cases."""
-    from ..reports.evidence.checking import checked
-
-    evidence = checked(file)
-    if as_json:
-        print_json({"file": str(file), "refused": False, **_told(evidence)})
-    else:
-        found = f"{counted(evidence.audit.executed, 'case')}, {counted(len(evidence.kernels), 'family', 'families')}"
-        print(f"{file}: nothing speaks against it ({mark(evidence.simulated)}; {found} of kernels)")
-
-
-@app.command()
 def add(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE...", help="Files of evidence, as `mpsmith evidence collect` writes.")
     ],
-    registry: RegistryFolder = None,
     as_json: AsJson = False,
 ) -> None:
     """Take files into the evidence beside the registry, and what real devices showed into the registry.
@@ -180,7 +168,7 @@ def add(
     os.environ["MPSMITH_KERNELS"] = "off"
     from ..reports.evidence.adding import add
 
-    added = add(files, registry)
+    added = add(files, None)
     if as_json:
         print_json(added_json(added))
     else:

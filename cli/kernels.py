@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .kernels_on_nvidia import bench_on_nvidia, open_nvidia_under_mps, require_nvidia
-from .options import AsJson, Profile, RegistryFolder
+from .options import AsJson, Profile
 from .printing import print_json
 
 if TYPE_CHECKING:
@@ -96,7 +96,6 @@ def verify(
     record: Annotated[
         bool, typer.Option("--record/--no-record", help="Write the evidence of what passed into the registry.")
     ] = True,
-    registry: RegistryFolder = None,
     shipped: Shipped = None,
     on: On = MetalHost.HOST,
     as_json: AsJson = False,
@@ -119,7 +118,7 @@ def verify(
     from ..registry.problems import shown
 
     results = _verified(_families(operators), quiet=as_json)
-    written = record_evidence(registry, results, simulated=simulated) if record else []
+    written = record_evidence(None, results, simulated=simulated) if record else []
     compared = _beside([result.family for result in results], shipped)
     if as_json:
         compared_json = {"shipped": [asdict(each) for each in compared]} if shipped else {}
@@ -133,7 +132,7 @@ def verify(
         if shipped:
             typer.echo(_beside_table(compared, shipped))
         if record:
-            where = shown(registry_folder(registry))
+            where = shown(registry_folder())
             typer.echo(f"registry in {where}: evidence for {len(written)} operators{_marked(simulated)}")
     if any(result.failures for result in results) or not any(result.cases for result in results):
         raise typer.Exit(1)

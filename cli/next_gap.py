@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import AsJson, RegistryFolder, Release
+from .options import AsJson, Release
 from .printing import print_json
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ def next_gap(
     count: Annotated[int, typer.Option("--count", "-n", min=1, help="How many to show.")] = 10,
     kind: Annotated[str | None, typer.Option(help="Only gaps of this kind, such as reduction.")] = None,
     torch: Release = None,
-    registry: RegistryFolder = None,
     as_json: AsJson = False,
 ) -> None:
     """Suggest gaps to close: what users ask for, how far it reaches, how much work it is, as people estimate it."""
@@ -35,7 +34,7 @@ def next_gap(
     from ..scaffold.suggestions import suggestions
 
     source = source_of(torch)
-    suggested = suggestions(source, load(registry), chosen_kind(kind))[:count]
+    suggested = suggestions(source, load(None), chosen_kind(kind))[:count]
     if as_json:
         print_json({"torch": source.release, "suggestions": [_as_json(gap) for gap in suggested]})
     elif not suggested:

@@ -26,16 +26,6 @@ Release = Annotated[
     typer.Option("--torch", metavar="RELEASE", help="A torch release such as 2.15.0; default: the installed one."),
 ]
 
-RegistryFolder = Annotated[
-    Path | None,
-    typer.Option(
-        "--registry",
-        metavar="DIR",
-        envvar="MPSMITH_REGISTRY",
-        help="The registry's folder, not the package's own.",
-    ),
-]
-
 Operators = Annotated[
     list[str] | None,
     typer.Option(

@@ -8,7 +8,6 @@ from .printing import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from ..registry.drift import StatusDrift
     from ..registry.model import Entry
@@ -18,7 +17,7 @@ _LISTED_CHANGES = 20
 
 
 def table(entries: Sequence[Entry]) -> str:
-    """A line for each operator, and how many they are."""
+    """A line for each operator, and their number."""
     from tabulate import tabulate
 
     from ..registry.rendering import measured_in_words, status_in_words
@@ -32,8 +31,8 @@ def table(entries: Sequence[Entry]) -> str:
     return listed + counted(len(rows), "operator")
 
 
-def sync_lines(report: SyncReport, registry: Path | None) -> Iterator[str]:
-    """What a sync did, for people; `registry`: the folder, as for `registry.files.load`."""
+def sync_lines(report: SyncReport) -> Iterator[str]:
+    """What a sync changed, as text."""
     from ..registry.folder import registry_folder
     from ..registry.problems import shown
 
@@ -45,32 +44,29 @@ def sync_lines(report: SyncReport, registry: Path | None) -> Iterator[str]:
         f"{len(report.remeasured)} remeasured with the same finding",
         f"{len(report.unchanged)} unchanged",
     )
-    yield f"registry in {shown(registry_folder(registry))}, measured {where}: {', '.join(counts)}"
+    yield f"registry in {shown(registry_folder())}, measured {where}: {', '.join(counts)}"
     for change in report.changed[:_LISTED_CHANGES]:
         yield f"  {change}"
     if len(report.changed) > _LISTED_CHANGES:
         yield f"  and {len(report.changed) - _LISTED_CHANGES} more (git diff shows them)"
     if report.outdated:
-        yield (
-            f"{counted(len(report.outdated), 'operator')} left as recorded, measured with a newer release "
-            "(--replace-newer replaces that)"
-        )
+        yield f"{counted(len(report.outdated), 'operator')} left as recorded, measured with a newer release"
     yield from drift_lines(report.drift)
 
 
 def drift_lines(drift: Sequence[StatusDrift]) -> Iterator[str]:
-    """The statuses of people that a measurement contradicts."""
+    """The statuses set by people that a measurement contradicts."""
     if drift:
         yield f"drift: {counted(len(drift), 'status', 'statuses')} set by people against the measurement"
     yield from (f"  {contradiction}" for contradiction in drift)
 
 
-def sync_json(report: SyncReport, registry: Path | None) -> dict[str, object]:
-    """What a sync did, for programs."""
+def sync_json(report: SyncReport) -> dict[str, object]:
+    """What a sync changed, as JSON."""
     from ..registry.folder import registry_folder
 
     return {
-        "registry": str(registry_folder(registry)),
+        "registry": str(registry_folder()),
         "devices": report.devices,
         "simulated": "simulated" in report.devices,
         "added": report.added,
@@ -86,7 +82,7 @@ def sync_json(report: SyncReport, registry: Path | None) -> dict[str, object]:
 
 
 def drift_json(drift: StatusDrift) -> dict[str, object]:
-    """One contradiction, for programs."""
+    """One contradiction, as JSON."""
     return {
         "operator": drift.operator,
         "status": drift.recorded.value,

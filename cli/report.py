@@ -103,6 +103,9 @@ def report(
         bool,
         typer.Option("--compiled", help="The newest audit under torch.compile (terminal, markdown, json or all)."),
     ] = False,
+    sync: Annotated[
+        bool, typer.Option("--sync", help="Write what the newest audit of the store measured into the registry.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
     """Show what an audit found. With filters, list the overloads or the cases that match."""
@@ -121,6 +124,9 @@ def report(
         from ..reports.json_report import render_schema
 
         _emit(render_schema(), output)
+        return
+    if sync:
+        _sync(store, run, compiled=compiled, as_json=as_json)
         return
     case_verdicts = _verdicts(CaseVerdict, verdict) if cases or unexplained else []
     overload_verdicts = [] if cases or unexplained else _verdicts(OverloadVerdict, verdict)
@@ -153,6 +159,25 @@ def report(
         _write(selected, form, output, filtered=filtered)
     if summary.run.executed == 0:
         raise MpsmithError(f"run {chosen.id} of {store} executed no case, so nothing is known (audit again)")
+
+
+def _sync(path: Path, number: int | None, *, compiled: bool, as_json: bool) -> None:
+    """Write the measurements of the newest audit into the registry. Only the newest run may be synced."""
+    from ..audit.store.store import Store
+    from .compiled import sync_compiled_run
+    from .printing import print_json
+    from .registry import sync_store
+
+    if number is not None:
+        raise MpsmithError("--sync takes the newest audit of a store: leave out --run")
+    if compiled:
+        with Store.open(path) as store:
+            newest = store.latest_run(compiled=True)
+        sync_compiled_run(newest, path, quiet=as_json)
+        return
+    changes = sync_store(path, quiet=as_json)
+    if as_json:
+        print_json(changes)
 
 
 def _emit_compiled(store: Store, run: Run, form: Format, output: Path | None) -> None:

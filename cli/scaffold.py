@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import AsJson, RegistryFolder, Release
+from .options import AsJson, Release
 from .printing import print_json
 
 if TYPE_CHECKING:
@@ -46,7 +46,6 @@ def scaffold(
         bool, typer.Option("--force", help="Also where there is no gap, and over files that were edited.")
     ] = False,
     torch: Release = None,
-    registry: RegistryFolder = None,
     as_json: AsJson = False,
 ) -> None:
     """Generate a kernel's files and tests; what you wrote between the marks stays when you run it again."""
@@ -77,12 +76,12 @@ def scaffold(
             raise ScaffoldError("--all-missing needs --out DIR")
         scaffolds, left_out = _every_gap(source, wanted, out, chosen, force)
     else:
-        one = prepare(source, operator, wanted, out=out, kind=chosen, force=force, registry=registry)
+        one = prepare(source, operator, wanted, out=out, kind=chosen, force=force)
         scaffolds, left_out = [one], []
     if not as_json:
         for line in _planned(scaffolds, left_out, in_full=operator is not None):
             print(line)
-    moved = [] if dry_run else apply(scaffolds, force=force, registry=registry)
+    moved = [] if dry_run else apply(scaffolds, force=force)
     if as_json:
         listed = [_as_json(scaffolded) for scaffolded in scaffolds]
         written = not dry_run
@@ -91,7 +90,7 @@ def scaffold(
     if dry_run:
         print("nothing was written (--dry-run)")
     if moved:
-        print(f"registry in {shown(registry_folder(registry))}: {', '.join(moved)}: scaffolded")
+        print(f"registry in {shown(registry_folder())}: {', '.join(moved)}: scaffolded")
     if operator is None:
         files = sum(len(scaffolded.plan.changes) for scaffolded in scaffolds)
         counts = f"{len(scaffolds)} operators, {files} files below {out}; {len(left_out)} left out"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from .options import AsJson
-from .printing import counted, print_json
+from .printing import print_json
 
 app = typer.Typer(
     name="shader",
@@ -21,34 +20,6 @@ _Include = Annotated[
     list[Path] | None, typer.Option("--include", "-I", help="One more folder for #include.", show_default=False)
 ]
 _File = Annotated[Path, typer.Argument(metavar="FILE.metal", help="Metal source.", show_default=False)]
-
-
-@app.command()
-def check(
-    file: _File,
-    strict: Annotated[
-        bool, typer.Option(help="Also compile with real address spaces; pointers must name theirs.")
-    ] = True,
-    include: _Include = None,
-    as_json: AsJson = False,
-) -> None:
-    """Compile a Metal program and print what is wrong with it; exit with 1 if there is an error."""
-    from ..simulator.metal import check as find_problems
-    from ..simulator.metal.diagnostics import format_report
-
-    source = _read(file)
-    found = find_problems(source, file, strict=strict, include=include or [])
-    errors = sum(d.severity == "error" for d in found)
-    if as_json:
-        print_json([asdict(problem) for problem in found])
-    else:
-        report = format_report(found, {str(file): source.split("\n")})
-        if report:
-            typer.echo(report)
-        warnings = len(found) - errors
-        typer.echo(f"{file}: {counted(errors, 'error')}, {counted(warnings, 'warning')}")
-    if errors:
-        raise typer.Exit(1)
 
 
 @app.command()

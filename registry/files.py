@@ -128,7 +128,7 @@ def examine(folder: Path | None = None) -> tuple[Registry, list[Problem]]:
     chosen = registry_folder(folder)
     if not chosen.is_dir() and chosen != PACKAGED:
         raise RegistryError(
-            f"there is no registry folder {shown(chosen)} (--registry or {VARIABLE}); `mpsmith registry sync` makes one"
+            f"there is no registry folder {shown(chosen)} ({VARIABLE}); `mpsmith audit --sync` makes one"
         )
     texts: dict[Path, str] = {}
     blocks: list[Block] = []

@@ -103,5 +103,5 @@ def _refused(folder: Path, error: OSError) -> RegistryError:
     why = error.strerror or str(error)
     return RegistryError(
         f"cannot write the registry in {shown(folder)}: {why}; nothing was changed. "
-        f"Choose another folder with --registry DIR or the variable {VARIABLE}"
+        f"Choose another folder with the variable {VARIABLE}"
     )

@@ -497,6 +497,6 @@ def _matching(overloads: Iterable[OverloadSummary], pattern: str) -> list[Overlo
     matching = matching or [o for o, _ in names_of if any(fnmatch.fnmatchcase(entry, wanted) for entry in o.entries)]
     if not matching:
         names = {name for o, own in names_of for name in (own[1], *o.entries)}
-        hint = near(wanted, names, "`mpsmith surface` lists all operators")
+        hint = near(wanted, names, "`mpsmith coverage --operators` lists all operators")
         raise MpsmithError(f"no operator or entry of this report matches {pattern}{hint}")
     return matching

@@ -36,7 +36,7 @@ def matching(pattern: str, names: Iterable[str]) -> set[str]:
         found |= _reaching(wanted, names)
     if not found:
         spellings = {form for name in names for form in _spellings(name)}
-        hint = near(wanted, spellings, "`mpsmith surface` lists all operators")
+        hint = near(wanted, spellings, "`mpsmith coverage --operators` lists all operators")
         raise MpsmithError(f"no cases for operator {pattern!r}{hint}")
     return found
 

@@ -3,7 +3,7 @@
 `releases.json` has what concerns a release as a whole. The tables have a line for each overload or operator that any
 release knows, with the releases at which something changed: `overloads.tsv` how it was declared, `metal_dtypes.tsv`
 the dtypes of its Metal kernels, `expected_failures.tsv` what PyTorch's own tests expect to fail on macOS 15, and
-`opinfos.tsv` whether those tests cover it. All are written by `mpsmith coverage rebuild`, never by hand.
+`opinfos.tsv` whether those tests cover it. `python -m mpsmith.audit.releases.wheel.rebuild` writes all of them.
 """
 
 from __future__ import annotations

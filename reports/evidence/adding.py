@@ -131,7 +131,7 @@ def _kept(file: _Checked, folder: Path) -> AddedFile:
         temporary.write_bytes(file.contents)
         temporary.replace(kept)
     except OSError as error:
-        raise EvidenceError(f"{folder}: {error.strerror or error} (choose another with --registry)") from error
+        raise EvidenceError(f"{folder}: {error.strerror or error} (choose another with MPSMITH_REGISTRY)") from error
     return AddedFile(kept, new=True, simulated=file.simulated)
 
 

@@ -66,7 +66,7 @@ class Source:
                 return self.operator(delegate)
         raise ScaffoldError(
             f"{operator.full_name} is composed of other operators and takes no kernel of its own; "
-            f"find out which of them is missing with: mpsmith surface {operator.full_name}"
+            f"find out which of them is missing with: mpsmith coverage --ops {operator.full_name}"
         )
 
     def operator(self, name: str) -> OperatorModel:

@@ -67,7 +67,6 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "self_test",
         "compare_text",
         "compare",
-        "surface",
         "coverage",
         "shipped",
         "compiled_defects",
@@ -83,7 +82,6 @@ FLOORS: dict[str, tuple[str, ...]] = {
         "next_gap",
         "trace",
         "networks",
-        "learn",
         "doctor",
     ),
     "scaffold": (

@@ -14,7 +14,7 @@ def test_near_names_are_suggested_the_nearest_first() -> None:
 
 def test_where_none_is_near_the_message_says_where_to_look() -> None:
     assert near("xyzzy", OPERATORS) == ""
-    assert near("xyzzy", OPERATORS, "`mpsmith surface` lists all operators") == (
-        " (`mpsmith surface` lists all operators)"
+    assert near("xyzzy", OPERATORS, "`mpsmith coverage --operators` lists all operators") == (
+        " (`mpsmith coverage --operators` lists all operators)"
     )
     assert near("xyzzy", []) == ""

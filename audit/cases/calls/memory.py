@@ -69,7 +69,9 @@ class Memory:
         except FileNotFoundError:
             return cls("", {})
         except (OSError, ValueError, TypeError) as error:
-            raise MpsmithError(f"{folder}: damaged ({error}); make it anew with `mpsmith learn`") from error
+            raise MpsmithError(
+                f"{folder}: damaged ({error}); `python -m mpsmith.audit.cases.learning` writes it again"
+            ) from error
 
     def save(self, folder: Path = FOLDER) -> None:
         """Write what has changed of the memory. Raises MpsmithError where it cannot be written."""

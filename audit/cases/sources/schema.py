@@ -118,7 +118,7 @@ class SchemaSource(CaseSource):
             case.call(*args, **kwargs)
         except Exception as error:
             learned_with = f"learned with torch {self._memory.torch}; the CPU of this torch refuses it"
-            return f"{learned_with}: {one_line(error)} (learn it anew: mpsmith learn)"
+            return f"{learned_with}: {one_line(error)} (search again: python -m mpsmith.audit.cases.learning)"
         return ""
 
 

@@ -63,7 +63,7 @@ def named_coverage(
     Raises MpsmithError when they name more than one torch, or none that can be read.
     """
     if sum(choice is not None for choice in (torch, wheel, url)) > 1:
-        raise MpsmithError("name one torch: --torch, --wheel or --wheel-url")
+        raise MpsmithError("name one torch: --torch or --wheel")
     if wheel is not None:
         return from_wheel(_read(open_path(wheel), yaml_only, macos))
     if url is not None:

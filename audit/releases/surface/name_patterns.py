@@ -48,4 +48,4 @@ def _matches(name: str, pattern: str) -> bool:
 def _suggestion(names: Sequence[str], pattern: str) -> str:
     operators = {_qualified(name).removeprefix("aten::").partition(".")[0] for name in names}
     plain = pattern.removeprefix("aten::").partition(".")[0]
-    return near(plain, operators, "`mpsmith surface` lists all operators")
+    return near(plain, operators, "`mpsmith coverage --operators` lists all operators")

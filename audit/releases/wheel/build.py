@@ -1,4 +1,4 @@
-"""Computes the committed release data from wheels: what `mpsmith coverage rebuild` does."""
+"""Computes the committed release data from wheels: what `python -m mpsmith.audit.releases.wheel.rebuild` does."""
 
 from __future__ import annotations
 

@@ -82,10 +82,13 @@ def test_the_report_shows_the_numbers_of_the_store(store_path: Path, stored: tup
     assert json.dumps(data).lower().count("simulated") > 0
 
 
-def test_a_sync_writes_measured_fields_marked_simulated(store_path: Path, tmp_path: Path) -> None:
-    result = mpsmith("registry", "sync", "--store", str(store_path), "--registry", str(tmp_path))
+def test_a_sync_writes_measured_fields_marked_simulated(
+    store_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MPSMITH_REGISTRY", str(tmp_path))
+    result = mpsmith("report", "--sync", "--store", str(store_path))
     assert result.returncode == 0, result.stderr
-    shown = mpsmith("registry", "show", "aten::mode", "--registry", str(tmp_path)).stdout
+    shown = mpsmith("registry", "show", "aten::mode").stdout
     assert "missing" in shown
     assert "simulated" in shown.lower()
 

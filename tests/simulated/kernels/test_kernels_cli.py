@@ -28,7 +28,7 @@ def run(fresh_python: FreshPython, *arguments: str, **variables: str | None):  #
 def test_verify_records_simulated_evidence_that_the_import_then_follows(
     fresh_python: FreshPython, tmp_path: Path
 ) -> None:
-    done = run(fresh_python, "verify", "heaviside", "softshrink", "--registry", str(tmp_path), "--json")
+    done = run(fresh_python, "verify", "heaviside", "softshrink", "--json", MPSMITH_REGISTRY=str(tmp_path))
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert report["simulated"]

@@ -44,7 +44,7 @@ def test_a_collection_names_each_family_that_is_done_and_says_how_to_go_on(
     assert not (tmp_path / "file").exists()
 
 
-@pytest.mark.parametrize("command", ["show", "check", "add"])
+@pytest.mark.parametrize("command", ["show", "add"])
 def test_what_is_simulated_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     monkeypatch.setenv("MPSMITH_REGISTRY", str(tmp_path / "registry"))
     file = written(tmp_path, evidence(FOUND, simulated=True))
@@ -54,22 +54,22 @@ def test_what_is_simulated_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert told["simulated"] is True
 
 
-@pytest.mark.parametrize("command", ["show", "check", "add"])
+@pytest.mark.parametrize("command", ["show", "add"])
 def test_what_cannot_be_true_is_refused(tmp_path: Path, command: str) -> None:
     file = written(tmp_path, evidence(FOUND, chip="x86_64"))
     assert "not one of Apple's" in refusal(app, command, str(file))
 
 
-def test_all_added_evidence_is_shown_by_device_with_conflicts(tmp_path: Path) -> None:
-    registry = str(tmp_path / "registry")
-    assert "no evidence has been added" in output(app, "show", "--registry", registry)
+def test_all_added_evidence_is_shown_by_device_with_conflicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MPSMITH_REGISTRY", str(tmp_path / "registry"))
+    assert "no evidence has been added" in output(app, "show")
     passes = {"aten::mode": {"float32": {"passed": 2}}}
     for each in (evidence(FOUND), evidence(passes, chip="Apple M1"), evidence(passes, simulated=True)):
-        output(app, "add", str(written(tmp_path, each)), "--registry", registry)
-    text = output(app, "show", "--registry", registry)
+        output(app, "add", str(written(tmp_path, each)))
+    text = output(app, "show")
     assert "1 operator on which devices disagree" in text
     assert "aten::mode with torch 2.13.0: Apple M1, macOS 15: native; Apple M3, macOS 15: wrong" in text
     assert "SIMULATED, torch 2.13.0" in text
-    plain = printed_json(app, "show", "--registry", registry)
+    plain = printed_json(app, "show")
     assert [device["simulated"] for device in plain["devices"]] == [False, False, True]
     assert [conflict["operator"] for conflict in plain["conflicts"]] == ["aten::mode"]

@@ -1,4 +1,4 @@
-"""`mpsmith shader check` and `mpsmith shader run`."""
+"""`mpsmith shader run`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.commands import typed
 
 pytest.importorskip("ziglang")
 
-from mpsmith.cli.shader import app
+from mpsmith.cli import app
 from mpsmith.errors import MpsmithError
 
 AXPY = """#include <metal_stdlib>
@@ -29,42 +29,22 @@ def write(folder: Path, source: str) -> str:
     return str(path)
 
 
-def test_check_of_a_correct_program(tmp_path: Path) -> None:
-    file = write(tmp_path, AXPY)
-    result = typed(app, "check", file)
-    assert result.exit_code == 0
-    assert result.output == f"{file}: 0 errors, 0 warnings\n"
-
-
-def test_check_takes_address_spaces_for_real_unless_told_not_to(tmp_path: Path) -> None:
-    file = write(tmp_path, "kernel void k(device float* x) { thread float* wrong = x; wrong[0] = 1; }")
-    result = typed(app, "check", file)
-    assert result.exit_code == 1
-    assert "[address-space]" in result.output
-    assert typed(app, "check", file, "--no-strict").exit_code == 0
-
-
-def test_check_prints_the_line_and_exits_with_1(tmp_path: Path) -> None:
-    file = write(tmp_path, AXPY.replace("a * x[i]", "a * y[i]"))
-    result = typed(app, "check", file)
-    assert result.exit_code == 1
-    lines = result.output.splitlines()
-    assert lines[0] == f"{file}:4:16: error: use of undeclared identifier 'y'"
-    assert lines[1:3] == ["      out[i] = a * y[i];", "                   ^"]
-    assert lines[3] == f"{file}: 1 error, 0 warnings"
-
-
-def test_check_as_json(tmp_path: Path) -> None:
-    file = write(tmp_path, AXPY.replace("a * x[i]", "(double)x[i]"))
-    result = typed(app, "check", file, "--json")
-    assert result.exit_code == 1
-    (finding,) = json.loads(result.output)
-    assert (finding["file"], finding["line"], finding["rule"]) == (file, 4, "no-double")
-
-
 def test_run_prints_the_arrays_and_says_that_they_are_simulated(tmp_path: Path) -> None:
     file, out = write(tmp_path, AXPY), tmp_path / "out.npy"
-    words = ["run", file, "axpy", "--arg", "float[4]", "--arg", "float[4]:arange", "--arg", "2.5", "--out", f"0={out}"]
+    words = [
+        "shader",
+        "run",
+        file,
+        "axpy",
+        "--arg",
+        "float[4]",
+        "--arg",
+        "float[4]:arange",
+        "--arg",
+        "2.5",
+        "--out",
+        f"0={out}",
+    ]
     result = typed(app, *words)
     assert result.exit_code == 0, result.output
     assert result.output.splitlines()[:2] == [
@@ -75,7 +55,18 @@ def test_run_prints_the_arrays_and_says_that_they_are_simulated(tmp_path: Path) 
 
 
 def test_run_prints_json(tmp_path: Path) -> None:
-    words = ["run", write(tmp_path, AXPY), "axpy", "--arg", "float[2]", "--arg", "float[2]:arange", "--arg", "2.5"]
+    words = [
+        "shader",
+        "run",
+        write(tmp_path, AXPY),
+        "axpy",
+        "--arg",
+        "float[2]",
+        "--arg",
+        "float[2]:arange",
+        "--arg",
+        "2.5",
+    ]
     result = typed(app, *words, "--json")
     printed = json.loads(result.output)
     assert (printed["simulated"], printed["kernel"], printed["written"]) == (True, "axpy", [])
@@ -88,7 +79,18 @@ def test_run_prints_json(tmp_path: Path) -> None:
 
 def test_run_takes_arrays_from_files(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.full(3, 4.0, np.float32))
-    words = ["run", write(tmp_path, AXPY), "axpy", "--arg", "float[3]", "--arg", f"@{tmp_path}/x.npy", "--arg", "3"]
+    words = [
+        "shader",
+        "run",
+        write(tmp_path, AXPY),
+        "axpy",
+        "--arg",
+        "float[3]",
+        "--arg",
+        f"@{tmp_path}/x.npy",
+        "--arg",
+        "3",
+    ]
     result = typed(app, *words, "--cast", "2=fp16")
     assert isinstance(result.exception, MpsmithError)  # a half is too small for the float that the kernel reads
     result = typed(app, *words[:-1], "3.0")
@@ -98,7 +100,7 @@ def test_run_takes_arrays_from_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["check", "no-such.metal"], "cannot read no-such.metal: No such file"),
+        (["run", "no-such.metal", "k"], "cannot read no-such.metal: No such file"),
         (["run", "FILE", "axpy", "--arg", "what"], "--arg what: give a number"),
         (["run", "FILE", "axpy", "--arg", "quad[3]"], "unknown type quad"),
         (["run", "FILE", "axpy", "--arg", "int[3]:many"], "unknown content many"),
@@ -112,7 +114,7 @@ def test_run_takes_arrays_from_files(tmp_path: Path) -> None:
 )
 def test_wrong_words_are_one_clear_error(tmp_path: Path, words: list[str], message: str) -> None:
     file = write(tmp_path, AXPY)
-    result = typed(app, *(file if w == "FILE" else w for w in words))
+    result = typed(app, "shader", *(file if w == "FILE" else w for w in words))
     assert isinstance(result.exception, MpsmithError)
     assert message in str(result.exception)
     assert "\n" not in str(result.exception)

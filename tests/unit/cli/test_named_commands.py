@@ -56,6 +56,6 @@ def test_a_command_that_is_gone_is_seen() -> None:
     assert mistakes("audit --replay 7 --script") == ["--replay", "--script"]
     assert mistakes("gone --json") == ["gone"]
     assert mistakes("registry forget mode") == ["forget"]
-    assert mistakes("registry set aten::NAME --status missing") == []
-    text = "mpsmith finds. `mpsmith next` and\n    mpsmith check PATH\n\n```\nmpsmith learn\n```\n"
-    assert commands_in(text) == ["next", "check PATH", "learn"]
+    assert mistakes("registry set aten::NAME status=missing") == []
+    text = "mpsmith finds. `mpsmith next` and\n    mpsmith check PATH\n\n```\nmpsmith doctor\n```\n"
+    assert commands_in(text) == ["next", "check PATH", "doctor"]

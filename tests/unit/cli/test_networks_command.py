@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -65,16 +63,6 @@ def test_a_model_of_ones_own_runs_alone_and_its_failure_is_the_commands(asked: l
     assert [network.builder for network in asked[0].networks] == ["mine:build"]
     assert asked[0].modes == (Mode.inference, Mode.training)
     assert typed(app, "networks", "--model", "bad:build").exit_code == 1
-
-
-def test_the_page_says_by_which_command_it_was_written(
-    asked: list[running.Asked], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["mpsmith", "networks", "--markdown", "a page.md"])
-    output(app, "networks", "mlp", "--markdown", str(tmp_path / "page.md"))
-    page = (tmp_path / "page.md").read_text()
-    assert "`mpsmith networks --markdown 'a page.md'` writes this page" in page
-    assert "| mlp | 1.12.1 |" in page
 
 
 def test_who_stops_it_is_told_how_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,7 +77,7 @@ def test_the_reports_of_wrong_results_stay_the_packages(shipped: Path) -> None:
 
 def test_a_refused_copy_says_what_to_do(shipped: Path) -> None:
     Path("mpsmith-registry").write_text("a file is in the way")
-    with pytest.raises(RegistryError, match=r"cannot write the registry in mpsmith-registry: .*--registry DIR"):
+    with pytest.raises(RegistryError, match=r"cannot write the registry in mpsmith-registry: .*MPSMITH_REGISTRY"):
         edit(None, "mode", {"owner": "ada"})
     assert [path.name for path in Path().iterdir()] == ["mpsmith-registry"]
 

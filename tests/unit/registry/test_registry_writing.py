@@ -50,7 +50,7 @@ def test_a_disk_that_refuses_loses_nothing(
         edit_all(folder, CHANGES, add=True)
     monkeypatch.undo()
     assert os.strerror(number) in str(raised.value)
-    assert "--registry DIR" in str(raised.value)
+    assert "MPSMITH_REGISTRY" in str(raised.value)
     assert "\n" not in str(raised.value)
     assert everything(folder) == before
 

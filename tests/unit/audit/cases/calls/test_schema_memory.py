@@ -89,7 +89,7 @@ def test_a_damaged_memory_names_the_place_and_the_way_out(tmp_path: Path) -> Non
     Memory("2.13.0", {"aten::relu": Remembered([call(VECTOR)], ["float32"])}).save(tmp_path)
     shard = tmp_path / "r.txt"
     shard.write_text(shard.read_text()[:-9])
-    with pytest.raises(MpsmithError, match=r"r\.txt:2: .*mpsmith learn"):
+    with pytest.raises(MpsmithError, match=r"r\.txt:2: .*mpsmith.audit.cases.learning"):
         Memory.load(tmp_path)
 
 
@@ -140,7 +140,7 @@ def test_a_call_that_this_cpu_refuses_is_skipped_and_says_so() -> None:
     memory.overloads["aten::add.Tensor"].calls[0]["args"].pop()
     (case,) = cases_of(memory, "add.Tensor")
     assert case.skipped.startswith("learned with torch 2.12.0; the CPU of this torch refuses it: The size of tensor a")
-    assert "mpsmith learn" in case.skipped
+    assert "mpsmith.audit.cases.learning" in case.skipped
 
 
 def test_the_committed_memory_knows_calls_of_98_percent_of_what_is_reachable() -> None:

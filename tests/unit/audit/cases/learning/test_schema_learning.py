@@ -119,7 +119,7 @@ def test_agreement_is_of_values_but_for_rounding() -> None:
 
 
 def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "mpsmith", "learn", "--workers", "1", *arguments]
+    return [sys.executable, "-m", "mpsmith.audit.cases.learning", "--workers", "1", *arguments]
 
 
 def test_a_memory_of_another_torch_is_used_where_it_fits_and_learned_anew_where_not(tmp_path: Path) -> None:
@@ -149,7 +149,10 @@ def test_a_memory_of_another_torch_is_used_where_it_fits_and_learned_anew_where_
 def test_a_pattern_that_matches_nothing_is_an_error(tmp_path: Path) -> None:
     done = subprocess.run(command("--ops", "no_such_*"), capture_output=True, text=True, check=False, timeout=100)
     assert done.returncode == 2
-    assert done.stderr.strip() == "error: no reachable overload matches 'no_such_*' (`mpsmith surface` lists them)"
+    assert (
+        done.stderr.strip()
+        == "error: no reachable overload matches 'no_such_*' (`mpsmith coverage --operators` lists them)"
+    )
 
 
 def test_control_c_keeps_what_was_learned(tmp_path: Path) -> None:

@@ -11,13 +11,14 @@ from mpsmith.audit.releases.coverage.history import compare, history
 from mpsmith.audit.releases.coverage.table import AuditVerdicts, Drift, Standing, operator_rows, standing_of
 from mpsmith.audit.releases.data import FailureKey, OverloadHistory, ReleaseData, ReleaseFacts
 from mpsmith.audit.releases.surface.overloads import Dispatch
+from mpsmith.audit.releases.wheel.rebuild import rebuild
 from mpsmith.cli import coverage as cli
 from mpsmith.errors import MpsmithError
 from mpsmith.registry.model import Entry, Measured, Status
 from mpsmith.reports.coverage_cells import OPERATOR_TITLES, operator_cells
 from mpsmith.reports.coverage_chart import badge_svg, history_svg
 from mpsmith.reports.coverage_page import section_of
-from support.commands import output
+from support.commands import output, typed
 
 NATIVE, DELEGATE = Dispatch.NATIVE, Dispatch.STRUCTURED_DELEGATE
 MISSING, COMPOSITE = Dispatch.MISSING, Dispatch.COMPOSITE_IMPLICIT
@@ -248,19 +249,17 @@ def test_filters() -> None:
         run("--torch", "2.15.0", "--ops", "sofshrink")
 
 
-def test_the_joined_table_in_every_form(tmp_path: Path) -> None:
-    arguments = ("operators", "--torch", "2.15.0", "--ops", "softshrink")
+def test_the_operator_table_in_every_form() -> None:
+    arguments = ("--operators", "--torch", "2.15.0", "--ops", "softshrink")
     assert "2.2.2" in run(*arguments)
-    assert run(*arguments, "--csv").splitlines()[1].startswith("softshrink,native,2 of 2,2.2.2,f32 f16 bf16")
-    assert run(*arguments, "--markdown").startswith("| operator")
+    assert run(*arguments, "--format", "csv").splitlines()[1].startswith("softshrink,native,2 of 2,2.2.2,f32 f16 bf16")
+    assert run(*arguments, "--format", "markdown").startswith("| operator")
     (row,) = json.loads(run(*arguments, "--json"))["operators"]
     assert (row["standing"], row["native_since"]) == ("native", "2.2.2")
-    run(*arguments, "--csv", "--output", str(tmp_path / "table.csv"))
-    assert (tmp_path / "table.csv").read_text() == run(*arguments, "--csv")
 
 
 def test_drift_is_a_filter() -> None:
-    assert "narrow_copy" in run("operators", "--torch", "2.15.0", "--drift")
+    assert "narrow_copy" in run("--torch", "2.15.0", "--drift")
 
 
 def test_diff_of_two_releases() -> None:
@@ -269,30 +268,16 @@ def test_diff_of_two_releases() -> None:
     assert {"name": "take", "before": "missing", "after": "native"} in changes["gained"]
 
 
-def test_history_as_table_json_and_drawing(tmp_path: Path) -> None:
-    assert run("history").splitlines()[-1].split()[:5] == ["2.15.0", "928", "441", "158", "112"]
-    assert json.loads(run("history", "--json"))[0]["release"] == "1.12.1"
-    run("history", "--svg", str(tmp_path / "history.svg"))
-    assert (tmp_path / "history.svg").read_text().endswith("</svg>\n")
+def test_history_as_table_json_and_drawing() -> None:
+    assert run("--history").splitlines()[-1].split()[:5] == ["2.15.0", "928", "441", "158", "112"]
+    assert json.loads(run("--history", "--json"))[0]["release"] == "1.12.1"
+    assert run("--history", "--format", "svg").endswith("</svg>\n")
 
 
-def test_the_badge_command() -> None:
-    assert json.loads(run("badge", "--torch", "2.15.0", "--json")) == {
-        "release": "2.15.0",
-        "native": 441,
-        "missing": 112,
-    }
-    assert run("badge", "--torch", "2.15.0").startswith("<svg ")
-
-
-def test_the_page_has_the_chart_and_the_table(tmp_path: Path) -> None:
-    run("page", "--torch", "2.15.0", "--output", str(tmp_path / "page.html"))
-    text = (tmp_path / "page.html").read_text()
-    assert text.count("<svg ") == 1
-    assert "<td><code>softshrink</code></td><td>native</td>" in text
-    assert "<td><code>matmul</code></td>" not in text
-    assert "http" not in text
-    assert "<script>" in text
+def test_the_badge_of_a_release() -> None:
+    badge = run("--torch", "2.15.0", "--format", "svg")
+    assert badge.startswith("<svg ")
+    assert "441 of 553 native" in badge
 
 
 def test_the_installed_torch_is_the_default() -> None:
@@ -306,13 +291,22 @@ def test_the_installed_torch_is_the_default() -> None:
         (("--torch", "2.15.0", "--wheel", "x.whl"), "name one torch"),
         (("--wheel", "absent.whl"), r"there is no file or folder absent\.whl"),
         (("diff", "absent.whl", "2.15.0"), r"there is no file or folder absent\.whl"),
-        (("history", "-o", "/absent/folder/file"), "cannot write /absent/folder/file: No such file or directory"),
-        (("rebuild", "2.99.0", "--wheels", "."), r"has no wheel of torch 1\.12\.1"),
     ],
 )
 def test_bad_input_is_one_clear_error(arguments: tuple[str, ...], message: str) -> None:
     with pytest.raises(MpsmithError, match=message):
         run(*arguments)
+
+
+def test_a_table_cannot_be_drawn() -> None:
+    refused = typed(cli.app, "--operators", "--format", "svg")
+    assert refused.exit_code == 2
+    assert "--format" in refused.output
+
+
+def test_rebuilding_needs_every_wheel(tmp_path: Path) -> None:
+    with pytest.raises(MpsmithError, match=r"has no wheel of torch 1\.12\.1"):
+        rebuild(["2.99.0"], tmp_path)
 
 
 def test_the_report_of_an_audit_has_a_section() -> None:
