@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Coverage of any macOS torch release, from its wheel.", invoke_without_command=True)
 
 
-class Format(str, Enum):
+class CoverageFormat(str, Enum):
     """How the coverage is printed."""
 
     TERMINAL = "terminal"
@@ -55,17 +55,17 @@ def coverage(
     ] = False,
     history: Annotated[bool, typer.Option("--history", help="A row per release, with the oldest first.")] = False,
     form: Annotated[
-        Format,
+        CoverageFormat,
         typer.Option(
             "--format", help="csv and markdown are for the tables; svg draws a badge, and the chart of --history."
         ),
-    ] = Format.TERMINAL,
+    ] = CoverageFormat.TERMINAL,
     as_json: AsJson = False,
 ) -> None:
     """Say for every ATen overload whether a release has an MPS kernel, by its declarations and by its binary."""
     if context.invoked_subcommand is not None:
         return
-    if form is Format.SVG and (ops or missing or by_operator or drift):
+    if form is CoverageFormat.SVG and (ops or missing or by_operator or drift):
         raise typer.BadParameter("svg draws a whole release or --history, not a table", param_hint="--format")
     if history:
         _show_history(form, as_json)
@@ -87,7 +87,7 @@ def _coverage_of(torch: str | None, wheel: str | None) -> ReleaseCoverage:
 
 
 def _show_overloads(
-    release: ReleaseCoverage, patterns: Sequence[str], form: Format, *, only_missing: bool, as_json: bool
+    release: ReleaseCoverage, patterns: Sequence[str], form: CoverageFormat, *, only_missing: bool, as_json: bool
 ) -> None:
     from ..audit.releases.coverage import lacking
     from .coverage_text import overload_table, summary
@@ -97,16 +97,16 @@ def _show_overloads(
         overloads = lacking(overloads)
     if as_json:
         print_json(_release_json(release, overloads))
-    elif form is Format.SVG:
+    elif form is CoverageFormat.SVG:
         typer.echo(_badge(release), nl=False)
-    elif patterns or only_missing or form is not Format.TERMINAL:
+    elif patterns or only_missing or form is not CoverageFormat.TERMINAL:
         typer.echo(overload_table(overloads, form.value), nl=False)
     else:
         typer.echo(summary(release), nl=False)
 
 
 def _show_operators(
-    release: ReleaseCoverage, patterns: Sequence[str], form: Format, *, only_drift: bool, as_json: bool
+    release: ReleaseCoverage, patterns: Sequence[str], form: CoverageFormat, *, only_drift: bool, as_json: bool
 ) -> None:
     from dataclasses import asdict
 
@@ -126,7 +126,7 @@ def _show_operators(
         typer.echo(operator_table(rows, form.value), nl=False)
 
 
-def _show_history(form: Format, as_json: bool) -> None:
+def _show_history(form: CoverageFormat, as_json: bool) -> None:
     from dataclasses import asdict
 
     from ..audit.releases import data as release_data
@@ -137,7 +137,7 @@ def _show_history(form: Format, as_json: bool) -> None:
     counts = history(release_data.load())
     if as_json:
         print_json([asdict(count) for count in counts])
-    elif form is Format.SVG:
+    elif form is CoverageFormat.SVG:
         typer.echo(history_svg(counts), nl=False)
     else:
         typer.echo(history_table(counts, form.value), nl=False)
