@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -331,21 +331,45 @@ def _made_of_nothing(case: Case, cpu: Execution) -> bool:
 def reads_uninitialised_memory(case: Case, cpu: Execution, seed: Callable[[], None]) -> bool:
     """Whether the CPU's own result depends on what fresh memory held: then there is nothing to compare with.
 
-    The case runs again with PyTorch filling fresh memory with NaN and the largest integers. Only where those appear in
-    a result that had none is it undefined: other differences may come from another algorithm.
+    The case runs again with PyTorch filling fresh memory with NaN and the largest integers. Only if those appear in
+    a result that had none is it undefined: other differences may come from another algorithm. A result that had them by
+    chance, because freed memory held them, loses them in a run after other bytes were freed.
     """
+    filled = _run_again(case, seed, filling=True)
+    if filled is None:
+        return False
+    held = [(_holds_fill(first), _holds_fill(again)) for first, again in zip(cpu.outputs, filled.outputs, strict=False)]
+    if any(again and not first for first, again in held):
+        return True
+    if not any(first and again for first, again in held):
+        return False
+    _free_blocks_like(cpu.outputs)
+    fresh = _run_again(case, seed, filling=False)
+    return fresh is not None and any(
+        _holds_fill(first) and not _holds_fill(again) for first, again in zip(cpu.outputs, fresh.outputs, strict=False)
+    )
+
+
+def _run_again(case: Case, seed: Callable[[], None], filling: bool) -> Execution | None:
+    """The case on the CPU once more, with or without filled memory; None where it raises."""
     enabled = torch.are_deterministic_algorithms_enabled()
     warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
-    torch.use_deterministic_algorithms(True, warn_only=True)  # this also fills uninitialised memory
+    if filling:
+        torch.use_deterministic_algorithms(True, warn_only=True)  # this also fills uninitialised memory
     try:
         seed()
-        filled = execute(case, move(case.args, case.kwargs, "cpu"))
+        return execute(case, move(case.args, case.kwargs, "cpu"))
     except Exception:
-        return False
+        return None
     finally:
         torch.use_deterministic_algorithms(enabled, warn_only=warn_only)
-    pairs = zip(cpu.outputs, filled.outputs, strict=False)
-    return any(_holds_fill(again) and not _holds_fill(first) for first, again in pairs)
+
+
+def _free_blocks_like(outputs: Iterable[object]) -> None:
+    """Write finite numbers into memory of the outputs' sizes and free it, so that the allocator hands it out next."""
+    sizes = [output.untyped_storage().nbytes() for output in outputs if isinstance(output, Tensor)]
+    blocks = [torch.full((size,), 0x3F, dtype=torch.uint8) for size in sizes if size for _ in range(16)]
+    del blocks
 
 
 def _holds_fill(output: object) -> bool:

@@ -238,6 +238,16 @@ def test_a_result_made_of_nothing_is_looked_at_even_where_both_agree(played: Any
     assert played.judge(Case(played.does(torch.sum, torch.sum), (torch.ones(0, 3),))).verdict is CaseVerdict.PASSED
 
 
+@pytest.mark.parametrize(("third", "undefined"), [(0.0, True), (float("nan"), False)])
+def test_freed_memory_that_held_nan_by_chance_is_recognised(third: float, undefined: bool) -> None:
+    values = iter([float("nan"), float("nan"), third])  # of the case, of the filled run, of the run after other bytes
+
+    def call() -> Tensor:
+        return torch.full((1,), next(values))
+
+    assert reads_fresh_memory(call) is undefined
+
+
 @pytest.mark.parametrize("before", [(False, False), (True, False), (True, True)])
 def test_looking_for_fresh_memory_leaves_torchs_settings_as_they_were(before: tuple[bool, bool], played: Any) -> None:
     enabled, warn_only = before
