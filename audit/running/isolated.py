@@ -198,11 +198,11 @@ class IsolatedExecution:
             self._store.add_look_inside(task.group, position, found)
 
 
-def size_of_batch(waiting: int, workers: int) -> int:
+def size_of_batch(waiting: int, workers: int, largest: int = LARGEST_BATCH) -> int:
     """How many of the groups that wait go to a worker together."""
     if workers == 1:
-        return min(LARGEST_BATCH, waiting)  # nobody waits for it
-    return max(1, min(LARGEST_BATCH, waiting // (4 * workers)))
+        return min(largest, waiting)  # no other worker could take them
+    return max(1, min(largest, waiting // (4 * workers)))
 
 
 def worker_pool(settings: Settings, mode: str, store: Path, scratch: Path) -> AbstractContextManager[ProcessPool]:
