@@ -77,5 +77,5 @@ def test_rejects_malformed_answers(text: str) -> None:
 def test_rejects_malformed_rows() -> None:
     for tables in ({"runs": [CASE]}, {"cases": [CASE[:-1]]}, {"cases": [(0, "well", *CASE[2:])]}):
         answer = Executed((GroupRows(opinfo("relu"), tables),))
-        with pytest.raises(MpsmithError, match=r"not an answer of this mpsmith|no such verdict"):
+        with pytest.raises(MpsmithError, match=r"not an answer of this mpsmith|there is no verdict"):
             messages.read_answer(messages.as_text(answer))

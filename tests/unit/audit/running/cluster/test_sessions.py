@@ -21,14 +21,13 @@ from mpsmith.audit.running.cluster.messages import (
     GroupWork,
     Introduce,
     Introduction,
-    ProbeModule,
     Request,
     WorkerMessage,
     WorkerProblem,
 )
 from mpsmith.audit.running.cluster.tasks import _Sessions
 from mpsmith.simulator.opening import DeviceKind
-from support.fake_machines import FOLDER
+from support.fake_machines import FOLDER, FULL
 from support.stores import opinfo
 
 
@@ -64,9 +63,11 @@ def test_sessions_stay_for_an_audit_and_end_with_it(monkeypatch: pytest.MonkeyPa
     assert executed.groups[1].cases == 2
     assert idle() == [first]
 
-    refused = asked(ProbeModule(("torch.mps.a", "torch.mps.a")))
-    assert isinstance(refused, WorkerProblem)
-    assert idle() == []  # what had a problem answers nothing more
+    monkeypatch.setenv(FULL, "1")
+    refused = asked(ExecuteBatch((GroupWork(opinfo("relu")),)), "other")
+    monkeypatch.delenv(FULL)
+    assert refused == WorkerProblem("OSError: [Errno 28] No space left on device")
+    assert idle() == []  # a session ends after a failed request
 
     asked(Introduce())
     (second,) = idle()
