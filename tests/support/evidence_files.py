@@ -6,8 +6,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from mpsmith.reports.evidence.files import write
 from mpsmith.reports.evidence.schema import EvidenceFile
-from mpsmith.reports.evidence.writing import write
 
 MAC: dict[str, Any] = {
     "chip": "Apple M3 Pro",
