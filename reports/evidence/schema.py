@@ -10,12 +10,13 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
 from ...audit.model.selection import DTYPES
 from ...audit.model.verdicts import CaseVerdict, OverloadVerdict
 from ...audit.releases.surface.overloads import Dispatch
 from ...registry.model import DtypeName, ModuleName, OperatorName, OverloadName, Release
+from ...registry.torch_release import is_older
 
 LONGEST_MESSAGE = 400
 
@@ -31,6 +32,13 @@ LISTED: tuple[CaseVerdict, ...] = (
 
 STRICT = ":strict"
 
+
+def _comparable(release: str) -> str:
+    is_older(release, release)  # raises ValueError unless releases can be ordered by it
+    return release
+
+
+TorchRelease = Annotated[Release, AfterValidator(_comparable)]
 Position = Annotated[int, Field(ge=-1, le=10**7)]
 Count = Annotated[int, Field(ge=0, le=10**9)]
 Milliseconds = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
@@ -66,9 +74,9 @@ class MachineFacts(_Part):
     build: Name | None = None
     machine: Name
     memory_gib: Annotated[int, Field(ge=1, le=10**6)] | None = None
-    torch: Release
+    torch: TorchRelease
     python: Release
-    profile: Release | None = None
+    profile: TorchRelease | None = None
     variables: dict[Variable, Message] = Field(default_factory=dict)
 
 

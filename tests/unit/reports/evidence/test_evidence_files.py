@@ -88,6 +88,7 @@ def changed(data: dict[str, Any], *keys: str, value: object) -> dict[str, Any]:
         (("machine", "serial"), "C02", "machine.serial: Extra inputs"),
         (("machine", "variables"), {"HOME": "x"}, "machine.variables"),
         (("machine", "gpu_cores"), -1, "gpu_cores"),
+        (("machine", "torch"), "2.13.0</td><script>", "machine.torch"),
         (("audit", "executed"), -3, "executed"),
         (("audit", "executed"), 10**30, "executed"),
         (("audit", "overloads"), {"../../etc": {"dtypes": {}}}, "overloads"),
