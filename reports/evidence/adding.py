@@ -85,7 +85,8 @@ def _copied(path: Path, contents: bytes, simulated: bool) -> AddedFile:
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, contents)
     except OSError as error:
-        raise EvidenceError(f"{path.parent}: {error.strerror or error} (choose another with MPSMITH_REGISTRY)") from error
+        reason = error.strerror or error
+        raise EvidenceError(f"{path.parent}: {reason} (choose another with MPSMITH_REGISTRY)") from error
     return AddedFile(path, new=True, simulated=simulated)
 
 
