@@ -40,6 +40,7 @@ PREAMBLE = """
 import json, os, resource, sys
 from pathlib import Path
 from mpsmith.audit.store.store import Store
+from mpsmith.audit.findings.run_data import read_run
 from mpsmith.audit.findings.tally import tally
 from mpsmith.audit.running import worker
 from mpsmith.audit.running.runner import run_audit
@@ -49,7 +50,7 @@ ops = tuple(os.environ["BENCHMARK_OPS"].split(","))
 settings = Settings(ops=ops, sources=("opinfo",), samples=Samples.FULL, workers=int(sys.argv[2]))
 def answer(run):
     with Store.open(path) as store:
-        cases = sum(sum(counts.values()) for counts in tally(store, store.run(run)).by_mode.values())
+        cases = sum(sum(counts.values()) for counts in tally(read_run(store, store.run(run))).by_mode.values())
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << (10 if sys.platform == "linux" else 20))
     print(json.dumps({"cases": cases, "parent_mb": peak}), file=sys.__stdout__)
 """

@@ -221,12 +221,14 @@ def _shown(run: Run, store: Path, *, quiet: bool) -> dict[str, Any]:
     """Print what a run showed unless `quiet`, and return it as plain data."""
     from ..audit.findings.audited_surface import audited_surface
     from ..audit.findings.explanations import explain
+    from ..audit.findings.run_data import read_run
     from ..audit.findings.tally import tally
     from ..audit.store.store import Store
 
     with Store.open(store) as opened:
-        counts = tally(opened, run)
-        explanation, _ = explain(opened, run, audited_surface(run))
+        data = read_run(opened, run, only_verdicts=True)
+    counts = tally(data)
+    explanation, _ = explain(data, audited_surface(run))
     if not quiet:
         print("\n".join(_lines(counts, explanation, store)))
     if counts.executed == 0:

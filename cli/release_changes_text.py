@@ -19,9 +19,11 @@ def changes_with_rules(runs: Sequence[tuple[Store, Run]]) -> tuple[ReleaseChange
     """What became of the wrong results from the first of these runs to the last, and what rules say of them."""
     from ..audit.findings.audited_surface import audited_surface
     from ..audit.findings.explanations import explain
+    from ..audit.findings.run_data import read_run
     from ..audit.findings.shipped.release_changes import release_changes
 
-    return release_changes(runs, [explain(store, run, audited_surface(run))[1] for store, run in runs])
+    read = (read_run(store, run, only_verdicts=True) for store, run in runs)
+    return release_changes(runs, [explain(data, audited_surface(data.run))[1] for data in read])
 
 
 def changes_table(changes: Sequence[ReleaseChange], releases: Sequence[str]) -> str:

@@ -140,29 +140,31 @@ class Attribution:
         return []
 
 
-class Located:
-    """The overloads that were found at fault inside cases, and in cases of which entry."""
+class LocatedFaults:
+    """The overloads that were found at fault inside cases."""
 
     def __init__(self) -> None:
-        self._by_words: defaultdict[tuple[SourceEntry, str, tuple[str, str]], Counter[str]] = defaultdict(Counter)
+        self._by_symptom: defaultdict[tuple[SourceEntry, str, tuple[str, str]], Counter[str]] = defaultdict(Counter)
         self._by_entry: defaultdict[tuple[SourceEntry, str], Counter[str]] = defaultdict(Counter)
         self._by_dtype: defaultdict[str, set[str]] = defaultdict(set)
 
-    def add(self, entry: SourceEntry, dtype: str, says: tuple[str, str], overload: str) -> None:
-        """Note the overload at fault in a case that says this."""
-        self._by_words[entry, dtype, says][overload] += 1
+    def add(self, entry: SourceEntry, dtype: str, symptom: tuple[str, str], overload: str) -> None:
+        """Record the overload at fault in a case with this symptom."""
+        self._by_symptom[entry, dtype, symptom][overload] += 1
         self._by_entry[entry, dtype][overload] += 1
         self._by_dtype[dtype].add(overload)
 
-    def like(self, entry: SourceEntry, dtype: str, says: tuple[str, str], *, looked_inside: bool) -> str | None:
-        """The overload most often at fault in cases of the entry that say the same; failing that, in any of its cases.
+    def overload_for(
+        self, entry: SourceEntry, dtype: str, symptom: tuple[str, str], *, looked_inside: bool
+    ) -> str | None:
+        """The overload most often at fault in cases of the entry with this symptom; failing that, in any of its cases.
 
-        Where no call inside a case was wrong, other cases of its entry say nothing of it, unless they say the same.
+        `looked_inside`: no inner call was wrong. Then only cases with the same symptom count.
         """
-        known = self._by_words.get((entry, dtype, says))
-        if known is None and not looked_inside:
-            known = self._by_entry.get((entry, dtype))
-        return known.most_common(1)[0][0] if known else None
+        counted = self._by_symptom.get((entry, dtype, symptom))
+        if counted is None and not looked_inside:
+            counted = self._by_entry.get((entry, dtype))
+        return counted.most_common(1)[0][0] if counted else None
 
     def at_fault(self, dtype: str) -> set[str]:
         """The overloads that are at fault in some case of the dtype."""

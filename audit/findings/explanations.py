@@ -12,15 +12,14 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..model.selection import is_narrowed
 from ..model.verdicts import CASE_SEVERITY, CaseVerdict, Grade, strongest, without_numbers
 from ..releases.surface.overloads import Surface
 from ..store.records import Run, StoredCase
-from ..store.store import Store
 from .attribution import SourceEntry
 from .evidence import in_order_of_severity, lacks_kernel
 from .rules import ALL_RULES
 from .rules.rule import ExplainingRule
+from .run_data import RunData
 
 
 @dataclass(frozen=True)
@@ -184,25 +183,24 @@ def explainer_of(run: Run, surface: Surface, rules: Sequence[ExplainingRule] = A
 
 
 def explain(
-    store: Store, run: Run, surface: Surface, rules: Sequence[ExplainingRule] = ALL_RULES
+    data: RunData, surface: Surface, rules: Sequence[ExplainingRule] = ALL_RULES
 ) -> tuple[Explanation, Mapping[str, str]]:
-    """Put every case of a run that did not pass down to the rule that explains it, or list it.
+    """Find the rule that explains each non-pass of a run, and list those without a rule.
 
     Args:
-        store, run: the cases.
+        data: the run.
         surface: the overloads of the audited torch.
-        rules: the rules; the first that matches explains.
+        rules: the first that matches explains.
 
     Returns:
-        What the rules say of the run, and for each explained case, by its label, the rule's name.
+        The explanation of the run, and the name of the rule that explains a case, by the case's label.
     """
-    explainer = explainer_of(run, surface, rules)
+    explainer = explainer_of(data.run, surface, rules)
     used: dict[ExplainingRule, _Use] = {}
     by_case: dict[str, str] = {}
     left: dict[tuple[str, str, CaseVerdict, str, str], Unexplained] = {}
-    non_passes = 0
-    for case in store.cases(run.id, "c.verdict != 'passed'"):
-        non_passes += 1
+    non_passes = data.non_passes
+    for case in non_passes:
         rule = explainer.rule_for(case)
         if rule is None:
             _add(left, case)
@@ -211,22 +209,14 @@ def explain(
         use = used.setdefault(rule, _Use(example=case.label))
         use.cases[case.outcome.verdict] += 1
         use.entries.add(SourceEntry.of(case.group).name)
-    full = is_full(store, run)
+    stale = sorted(rule.name for rule in explainer.rules if rule not in used and not rule.never_stale)
     explanation = Explanation(
-        non_passes=non_passes,
+        non_passes=len(non_passes),
         rules=tuple(sorted(map(_rule_use, used, used.values()), key=lambda use: (-use.total, use.name))),
         unexplained=tuple(sorted(left.values(), key=lambda each: (CASE_SEVERITY.index(each.verdict), each.entry))),
-        stale=tuple(sorted(r.name for r in explainer.rules if r not in used and not r.never_stale)) if full else (),
+        stale=tuple(stale) if data.is_full else (),
     )
     return explanation, by_case
-
-
-def is_full(store: Store, run: Run) -> bool:
-    """Whether the run is complete and left out nothing that its level of samples has, `quick` not counting as full."""
-    settings = run.settings
-    narrowed = is_narrowed(settings) or settings.get("samples", "quick") == "quick"
-    groups = store.groups(run.id)
-    return run.finished is not None and not narrowed and bool(groups) and all(group.done for group in groups)
 
 
 def _rule_use(rule: ExplainingRule, use: _Use) -> RuleUse:

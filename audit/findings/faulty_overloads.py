@@ -1,21 +1,21 @@
-"""Which overloads are at fault: those that answer for cases which broke and which no rule explains."""
+"""The overloads at fault: failing cases that no rule explains are attributed to them."""
 
 from __future__ import annotations
 
-from ..model.selection import DTYPES
+from ..model.selection import dtype_position
 from ..model.verdicts import CASE_SEVERITY
 from .evidence import CaseReference, DtypeFindings, OverloadFindings, RunEvidence, in_order_of_severity
 from .results import FaultyOverload
 
 
 def at_fault(evidence: RunEvidence) -> tuple[FaultyOverload, ...]:
-    """The overloads at fault in a run: those that certainly are before suspects, then by severity and by cases."""
+    """The overloads at fault in a run: certain ones before suspects, then by severity and number of cases."""
     found = [_faulty(name, findings) for name, findings in evidence.overloads.items() if findings.faults]
     return tuple(sorted(found, key=_seriousness))
 
 
 def what_was_wrong(case: CaseReference) -> str:
-    """What a case says of the overload at fault: what the call inside it was found to do, else what the case showed."""
+    """What was wrong: in the inner call at fault, if it is known; else in the case."""
     return case.message if case.at_fault is None else f"{case.at_fault.message}, called with {case.at_fault.call}"
 
 
@@ -29,9 +29,7 @@ def _faulty(name: str, findings: OverloadFindings) -> FaultyOverload:
     return FaultyOverload(
         overload=name,
         cases=cases,
-        dtypes=tuple(
-            sorted(findings.faults, key=lambda dtype: DTYPES.index(dtype) if dtype in DTYPES else len(DTYPES))
-        ),
+        dtypes=tuple(sorted(findings.faults, key=dtype_position)),
         entries=tuple(sorted(findings.fault_entries)),
         example=example.label,
         message=example.message if example.at_fault is None else example.at_fault.message,

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
 
 from ..model.group import GroupKey
 from ..model.verdicts import Grade, strongest
 from ..releases.surface.overloads import Surface
-from ..store.records import CaseCount
 from .attribution import SourceEntry
+from .run_data import RunData
 from .shipped.launches import GroupLaunches
 
 # A result that is an argument's memory, unchanged: "-> Tensor(a)", "-> Tensor(a)[]".
@@ -28,12 +27,9 @@ class Grading:
     """The grades of one run's evidence.
 
     Args:
-        counts: the cases of the run by group, verdict and grade.
-        of_device: the grade of what the run's device shows by itself.
-        launches: what became of the calls where shipped kernels computed.
-        called_overloads: for each group the overloads that it called, True for those that the user's own code called.
+        data: the run.
+        launches: its launches of shipped kernels.
         surface: the overloads that exist.
-        upstream: those that upstream's own source answered.
 
     Attributes:
         cases: all executed cases by grade, the strongest first.
@@ -41,14 +37,11 @@ class Grading:
 
     def __init__(
         self,
-        counts: Iterable[CaseCount],
-        of_device: Grade,
+        data: RunData,
         launches: GroupLaunches,
-        called_overloads: Mapping[GroupKey, Mapping[str, bool]],
         surface: Surface,
-        upstream: Collection[str] = (),
     ) -> None:
-        self._of_device = of_device
+        self._of_device = data.run.grade
         self._launches = launches
         self._surface = surface
         self._by_entry: defaultdict[SourceEntry, set[Grade]] = defaultdict(set)
@@ -57,7 +50,7 @@ class Grading:
         together: Counter[Grade] = Counter()
         shipped: set[GroupKey] = set()
         by_upstream: set[GroupKey] = set()
-        for count in counts:
+        for count in data.counts:
             if count.verdict.executed:
                 entry = SourceEntry.of(count.group)
                 self._by_entry[entry].add(count.grade)
@@ -68,12 +61,13 @@ class Grading:
                 elif count.grade is Grade.UPSTREAM_SOURCE:
                     by_upstream.add(count.group)
         for group in shipped:
-            for overload, outermost in called_overloads.get(group, {}).items():
+            for overload, outermost in data.called_overloads.get(group, {}).items():
                 if outermost and self._is_composed(overload):
                     self._composed[overload].add(group.dtype)
         self._upstream: defaultdict[str, set[str]] = defaultdict(set)
+        upstream = frozenset(data.run.environment.get("upstream", ()))
         for group in by_upstream:
-            for overload in called_overloads.get(group, {}):
+            for overload in data.called_overloads.get(group, {}):
                 if overload in upstream:
                     self._upstream[overload].add(group.dtype)
         self.cases = {grade: together[grade] for grade in Grade if together[grade]}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ..model.verdicts import CASE_SEVERITY, CaseVerdict, Grade
 from ..store.records import Run
 from ..store.store import Store
+from .run_data import RunData
 
 
 @dataclass(frozen=True)
@@ -46,15 +47,16 @@ class Tally:
         return lines
 
 
-def tally(store: Store, run: Run) -> Tally:
+def tally(data: RunData) -> Tally:
     """Count the cases of a run."""
     by_mode: dict[str, Counter[CaseVerdict]] = {}
     grades: Counter[Grade] = Counter()
-    for count in store.case_counts(run.id):
+    for count in data.counts:
         by_mode.setdefault(count.group.mode, Counter())[count.verdict] += count.cases
         if count.verdict.executed:
             grades[count.grade] += count.cases
-    return Tally(run, by_mode, store.fallback_counts(run.id), store.repeating(run.id), grades)
+    fallbacks = Counter(name for case in data.cases for name in case.outcome.fallbacks)
+    return Tally(data.run, by_mode, fallbacks, data.repeating, grades)
 
 
 @dataclass(frozen=True)

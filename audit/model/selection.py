@@ -25,6 +25,11 @@ DTYPES: tuple[str, ...] = (
 )
 
 
+def dtype_position(dtype: str) -> int:
+    """The position of a dtype in reports: in the order of DTYPES, and those that mps does not have last."""
+    return DTYPES.index(dtype) if dtype in DTYPES else len(DTYPES)
+
+
 class Samples(str, Enum):
     """How many cases of each group are executed."""
 

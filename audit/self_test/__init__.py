@@ -14,9 +14,10 @@ from pathlib import Path
 
 from ...simulator.opening import DeviceKind
 from ..findings.audited_surface import audited_surface
-from ..findings.evidence import evidence_of
+from ..findings.case_attribution import evidence_of
 from ..findings.explanations import explain
 from ..findings.faulty_overloads import at_fault
+from ..findings.run_data import read_run
 from ..model.selection import Samples, Settings
 from ..model.verdicts import CaseVerdict
 from ..running.runner import run_audit
@@ -172,9 +173,10 @@ class _Clean:
 
 def _judged_clean(run: Run, path: Path) -> _Clean:
     with Store.open(path) as store:
-        _, rule_of = explain(store, run, audited_surface(run))
-        others = list(store.cases(run.id, "c.verdict != 'passed'"))
-        executed = sum(count.cases for count in store.case_counts(run.id) if count.verdict.executed)
+        data = read_run(store, run, only_verdicts=True)
+    _, rule_of = explain(data, audited_surface(run))
+    others = data.non_passes
+    executed = sum(count.cases for count in data.counts if count.verdict.executed)
     alarms = [line(case) for case in others if case.label not in rule_of]
     verdicts = {(case.group, case.position): case.outcome.verdict for case in others}
     return _Clean(verdicts, alarms, len(others) - len(alarms), executed)
@@ -185,11 +187,12 @@ def _judged(
 ) -> tuple[list[FaultFinding], int]:
     """What the cases of a round say of its faults, and how many were executed."""
     with Store.open(path) as store:
-        surface = audited_surface(run)
-        _, rule_of = explain(store, run, surface)
-        evidence = evidence_of(store, run.id, surface, rule_of, simulated=True)
-        failing = accusations(store.cases(run.id, "c.verdict != 'passed'"), clean, rule_of)
-        executed = sum(count.cases for count in evidence.counts if count.verdict.executed)
+        data = read_run(store, run, only_verdicts=True)
+    surface = audited_surface(run)
+    _, rule_of = explain(data, surface)
+    evidence = evidence_of(data, surface, rule_of)
+    failing = accusations(data.non_passes, clean, rule_of)
+    executed = sum(count.cases for count in evidence.counts if count.verdict.executed)
     findings = []
     for planted in there.faults:
         entries = there.entries[planted]

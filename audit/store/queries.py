@@ -221,20 +221,6 @@ class StoreQueries:
                 counts = (cases, fallbacks, gradients, seconds, Grade(grade) if grade else of_device)
                 yield CaseCount(GroupKey(*key), CaseVerdict(verdict), reason, *counts)
 
-    def fallback_counts(self, run: int) -> Counter[str]:
-        """In how many cases of a run each operator ran on the CPU or was missing."""
-        counts: Counter[str] = Counter()
-        with clear_errors(self.path):
-            cursor = self._connection.execute(
-                "SELECT c.fallbacks, count(*) FROM cases c JOIN groups g ON g.id = c.group_id"
-                " WHERE g.run = ? AND c.fallbacks != '[]' GROUP BY c.fallbacks",
-                (run,),
-            )
-            for names, cases in cursor:
-                for name in json.loads(names):
-                    counts[name] += cases
-        return counts
-
     def called_overloads(self, run: int) -> dict[GroupKey, dict[str, bool]]:
         """For each group, the overloads that its traced cases called (True: called by the user's own code)."""
         called: dict[GroupKey, dict[str, bool]] = {}

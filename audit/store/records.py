@@ -77,6 +77,16 @@ class StoredCase:
         """Its name in every run with these settings: source:operator[.variant]:dtype:position[:strict]."""
         return self.group.label_of(self.position)
 
+    @property
+    def fault_message(self) -> str:
+        """What was wrong in the inner call at fault; in the case, where none is known."""
+        return self.at_fault.message if self.at_fault else self.outcome.message
+
+    @property
+    def fault_inputs(self) -> str:
+        """The arguments of the inner call at fault; those of the case, where none is known."""
+        return self.at_fault.call if self.at_fault else self.inputs
+
 
 @dataclass(frozen=True)
 class StoredCompiledCase:

@@ -1,19 +1,17 @@
-"""What an operator's calls give under torch.compile, beside what they give as they are: a cure, or the reverse."""
+"""Compares the calls of an operator under torch.compile with its eager calls."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ...compiled.verdicts import CompiledVerdict, FaultyStage, worst_compiled
-from ...model.selection import DTYPES
+from ...compiled.verdicts import CompiledVerdict, worst_compiled
+from ...model.selection import dtype_position
 from ...model.verdicts import CaseVerdict, OverloadVerdict
-from ...store.records import Run
-from ...store.store import Store
-from .measurements import compiled_measurements
-from .summary import CompiledFinding, summarize_compiled
+from .measurements import compiled_verdicts
+from .summary import CompiledFinding, CompiledSummary
 
-# What the calls of a dtype show as they are, where right results of generated Metal are better.
+# Verdicts of eager calls that right results of generated Metal improve on.
 CURED = frozenset(
     {
         OverloadVerdict.FALLBACK,
@@ -28,13 +26,13 @@ CURED = frozenset(
 
 @dataclass(frozen=True)
 class CompiledBeside:
-    """What became of an operator's calls under torch.compile.
+    """The calls of an operator under torch.compile.
 
     Attributes:
         verdict: the worst that its cases showed.
         dtypes: the same for each dtype.
-        cures: the dtypes in which generated Metal is right, and the calls as they are lack a kernel or break.
-        breaks: the dtypes in which the calls work as they are, and not when they are compiled.
+        cures: the dtypes in which generated Metal is right, and eager calls lack a kernel or fail.
+        breaks: the dtypes in which eager calls work and compiled calls do not.
     """
 
     verdict: CompiledVerdict
@@ -44,105 +42,45 @@ class CompiledBeside:
 
 
 @dataclass(frozen=True)
-class FoundCompiled:
-    """Cases of one operator that showed the same under torch.compile, without the generated source.
-
-    Attributes:
-        verdict: what they showed.
-        operator: as its source calls it.
-        dtypes: of the cases.
-        reason: why, of the example.
-        example: the label of one of them, which `mpsmith replay` takes.
-        cases: how many there are.
-        faulty_stage: the compilation stage at fault for a wrong result.
-        known_defect: the number of the known defect that it is taken for, or "".
-    """
-
-    verdict: CompiledVerdict
-    operator: str
-    dtypes: tuple[str, ...]
-    reason: str
-    example: str
-    cases: int
-    faulty_stage: FaultyStage | None = None
-    known_defect: str = ""
-
-
-@dataclass(frozen=True)
 class CompiledLane:
-    """The audit under torch.compile that stands beside an audit of calls as they are.
+    """What a report on eager calls shows of the audit under torch.compile.
 
     Attributes:
         executed: in how many cases torch.compile was asked.
         dtypes: of these cases.
         operators: how many operators, as the sources name them, have each verdict.
-        findings: what is not right, the worst first.
+        findings: what is not right, the worst first, without the generated source.
     """
 
     executed: int
     dtypes: tuple[str, ...]
     operators: Mapping[CompiledVerdict, int]
-    findings: tuple[FoundCompiled, ...] = ()
-
-
-def compiled_run_beside(store: Store, run: Run) -> Run | None:
-    """The newest finished audit under torch.compile of what `run` audited; one with another generator is not that."""
-    fitting = [
-        each
-        for each in store.runs()
-        if each.compiled and each.finished is not None and not each.settings.get("codegen") and _same(each, run)
-    ]
-    return fitting[-1] if fitting else None
-
-
-def _same(one: Run, other: Run) -> bool:
-    return all(one.environment.get(name) == other.environment.get(name) for name in ("torch", "simulated", "profile"))
+    findings: tuple[CompiledFinding, ...] = ()
 
 
 def compiled_lane(
-    store: Store, run: Run, operators: Collection[str]
+    summary: CompiledSummary | None, operators: Collection[str]
 ) -> tuple[CompiledLane | None, dict[str, dict[str, CompiledVerdict]]]:
-    """The lane beside a run, and for each of its operators the compiled verdict of each dtype.
+    """What a report shows of an audit under torch.compile, and for each operator the compiled verdict of each dtype.
 
     Args:
-        run: of calls as they are. Without a compiled run beside it the lane is None, and nothing is known.
+        summary: the audit; None where the store has none. Then nothing is known.
         operators: those that may be named ("aten::mode").
     """
-    beside = compiled_run_beside(store, run)
-    if beside is None:
+    if summary is None:
         return None, {}
-    found = summarize_compiled(store, beside)
-    dtypes = {dtype for operator in found.operators for dtype in operator.dtypes}
+    dtypes = {dtype for operator in summary.operators for dtype in operator.dtypes}
     lane = CompiledLane(
-        found.executed,
-        tuple(sorted(dtypes, key=_position)),
-        dict(found.operator_counts),
-        tuple(map(_without_source, found.findings)),
+        summary.executed,
+        tuple(sorted(dtypes, key=dtype_position)),
+        dict(summary.operator_counts),
+        tuple(replace(finding, source="") for finding in summary.findings),
     )
-    measured = compiled_measurements(found, operators)
-    return lane, {name: _by_dtype(verdicts) for name, verdicts in measured.items()}
-
-
-def _without_source(finding: CompiledFinding) -> FoundCompiled:
-    return FoundCompiled(
-        finding.verdict,
-        finding.operator,
-        finding.dtypes,
-        finding.reason,
-        finding.example,
-        finding.cases,
-        finding.faulty_stage,
-        finding.known_defect,
-    )
-
-
-def _by_dtype(verdicts: Mapping[str, Iterable[str]]) -> dict[str, CompiledVerdict]:
-    named = {dtype: CompiledVerdict(word) for word, dtypes in verdicts.items() for dtype in dtypes}
-    return {dtype: named[dtype] for dtype in sorted(named, key=_position)}
-
-
-def _position(dtype: str) -> int:
-    return DTYPES.index(dtype) if dtype in DTYPES else len(DTYPES)
+    verdicts = compiled_verdicts(summary, operators)
+    return lane, {
+        name: {dtype: of_dtype[dtype] for dtype in sorted(of_dtype, key=dtype_position)}
+        for name, of_dtype in verdicts.items()
+    }
 
 
 def beside(
@@ -150,12 +88,12 @@ def beside(
     eager: Mapping[str, OverloadVerdict],
     broken: Mapping[str, Iterable[CaseVerdict]],
 ) -> CompiledBeside | None:
-    """What compiling gives an operator; None where it was not compiled.
+    """Compare the compiled calls of an operator with its eager calls; None where it was not compiled.
 
     Args:
         compiled: the compiled verdict of each dtype.
-        eager: the verdict of its calls as they are, by dtype.
-        broken: what some of them showed beside that verdict; a dtype is said to break only where all of them work.
+        eager: the verdict of the eager calls, by dtype.
+        broken: other failures of eager calls, by dtype. A dtype is in `breaks` only where all eager calls work.
     """
     worst = worst_compiled(compiled.values())
     if worst is None:

@@ -1,4 +1,4 @@
-"""What a run under torch.compile measured of each operator of aten, in the form that the registry takes."""
+"""The verdicts that an audit under torch.compile gives operators of aten, also in the registry's form."""
 
 from __future__ import annotations
 
@@ -8,26 +8,27 @@ from ...compiled.verdicts import CompiledVerdict, worst_compiled
 from .summary import CompiledSummary, aten_names
 
 
-def compiled_measurements(summary: CompiledSummary, known: Collection[str]) -> dict[str, dict[str, list[str]]]:
-    """For each operator of the registry the dtypes of each compiled verdict, the worst of a dtype's cases.
+def compiled_verdicts(summary: CompiledSummary, operators: Collection[str]) -> dict[str, dict[str, CompiledVerdict]]:
+    """For each operator the verdict of each dtype: the worst of its cases.
 
     Args:
-        summary: the run.
-        known: the operators of the registry ("aten::mode"); an entry of a source goes to the first that it may be.
+        summary: the audit.
+        operators: the operators that may be named ("aten::mode"). An entry counts for the first one it may be.
     """
-    found: dict[str, dict[str, set[CompiledVerdict]]] = {}
+    verdicts: dict[str, dict[str, CompiledVerdict]] = {}
     for operator in summary.operators:
-        name = next((each for each in aten_names(operator.name) if each in known), None)
+        name = next((name for name in aten_names(operator.name) if name in operators), None)
         if name is not None:
+            of_dtypes = verdicts.setdefault(name, {})
             for dtype, verdict in operator.dtypes.items():
-                found.setdefault(name, {}).setdefault(dtype, set()).add(verdict)
-    return {name: _by_verdict(dtypes) for name, dtypes in found.items()}
+                of_dtypes[dtype] = worst_compiled((of_dtypes.get(dtype, verdict), verdict)) or verdict
+    return verdicts
 
 
-def _by_verdict(dtypes: dict[str, set[CompiledVerdict]]) -> dict[str, list[str]]:
-    by_verdict: dict[str, list[str]] = {}
-    for dtype, verdicts in dtypes.items():
-        worst = worst_compiled(verdicts)
-        assert worst is not None
-        by_verdict.setdefault(worst.value, []).append(dtype)
-    return by_verdict
+def compiled_measurements(summary: CompiledSummary, operators: Collection[str]) -> dict[str, dict[str, list[str]]]:
+    """For each operator the dtypes of each verdict, as the registry stores them."""
+    measured: dict[str, dict[str, list[str]]] = {}
+    for name, of_dtypes in compiled_verdicts(summary, operators).items():
+        for dtype, verdict in of_dtypes.items():
+            measured.setdefault(name, {}).setdefault(verdict.value, []).append(dtype)
+    return measured

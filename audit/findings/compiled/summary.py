@@ -151,6 +151,20 @@ def summarize_compiled(store: Store, run: Run) -> CompiledSummary:
     return CompiledSummary(run, operators, tuple(findings), counts)
 
 
+def compiled_run_beside(store: Store, run: Run) -> Run | None:
+    """The newest finished audit under torch.compile of what `run` audited, with the installed code generator."""
+    same = ("torch", "simulated", "profile")
+    runs = [
+        compiled
+        for compiled in store.runs()
+        if compiled.compiled
+        and compiled.finished is not None
+        and not compiled.settings.get("codegen")
+        and all(compiled.environment.get(name) == run.environment.get(name) for name in same)
+    ]
+    return runs[-1] if runs else None
+
+
 def operator_of(group: str) -> str:
     """The operator that a group is about, however its source writes it: overloads of one are together.
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from ...model.group import GroupKey
 from ...model.launches import Launches
 from ...releases.surface.overloads import Surface
-from ...store.records import Run
-from ...store.store import Store
+from ..run_data import RunData
 
 LACKING = "the release has no kernel of the name that the convention asks for"
 ONLY_BESIDE_STAND_INS = "launched its kernels, but never in a case that shipped kernels alone computed"
@@ -128,12 +127,12 @@ def _first_reason(launches: Launches) -> tuple[str, int]:
     return min(reasons.items(), key=lambda item: (-item[1], item[0]))
 
 
-def shipped_evidence(store: Store, run: Run, surface: Surface, launches: GroupLaunches) -> ShippedEvidence | None:
+def shipped_evidence(data: RunData, surface: Surface, launches: GroupLaunches) -> ShippedEvidence | None:
     """The shipped kernels of a run; None where it launched none."""
-    release = run.environment.get("shipped")
+    release = data.run.environment.get("shipped")
     if release is None:
         return None
-    names = store.shipped_kernels(run.id)
+    names = data.shipped_kernels
     launched = launches.kernels()
     native = [overload.name for overload in surface.overloads if overload.dispatch.has_kernel]
     return ShippedEvidence(

@@ -1,7 +1,7 @@
-"""The same cases through the shipped kernels of several releases: which wrong results are fixed, new and standing.
+"""Compares the same cases through the shipped kernels of several releases: which wrong results are new, or fixed.
 
-A regression report between releases of torch, without a Mac. Only what shipped kernels alone computed is compared: a
-release whose kernels a stand-in answered for says nothing of that case.
+This is a regression report between torch releases, without a Mac. It compares only what shipped kernels alone
+computed. Where a stand-in answered, the release is not comparable for that case.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from ...model.verdicts import CaseVerdict, Grade
 from ...store.records import Run, StoredCase
 from ...store.store import Store
 from ..attribution import SourceEntry
-from .wrong_kernels import BROKEN
+from .wrong_kernels import FAILURES, is_wrong_by_shipped_kernels
 
 RIGHT, STOOD_IN, NOT_RUN = "right", "stood in", "not run"
 
 
 class Change(str, Enum):
-    """What became of a wrong result from the first of the releases to the last, the worst news first."""
+    """How a wrong result changed from the first of the releases to the last, the worst news first."""
 
     NEW = "new"
     STANDING = "standing"
@@ -30,14 +30,14 @@ class Change(str, Enum):
 
 @dataclass(frozen=True)
 class ReleaseChange:
-    """Cases of one operator and dtype that the releases answer alike.
+    """Cases of one operator and dtype with the same result in each release.
 
     Attributes:
-        change: what became of the wrong result.
+        change: how the wrong result changed.
         operator: the overload at fault where it is known, else the entry.
         dtype: of the cases.
-        releases: in the order asked for, what each did: a broken verdict, "right", "stood in", or "not run".
-        kernels: of the release that was wrong last.
+        releases: each release with its result: a failing verdict, "right", "stood in", or "not run".
+        kernels: of the last release that was wrong.
         cases: how many there are.
         message, inputs, example: of the case that shows it: what differed, the inputs, its label.
         rule: the rule that explains it; "" where none does.
@@ -66,68 +66,63 @@ def release_changes(
     """
     wrong = [_wrong_cases(store, run) for store, run in runs]
     labels = {label for of_run in wrong for label in of_run}
-    answers = [_answers(store, run, labels) for store, run in runs]
+    results = [_results(store, run, labels) for store, run in runs]
     names = [str(run.environment.get("shipped")) for _, run in runs]
-    found: dict[tuple[object, ...], ReleaseChange] = {}
+    groups: dict[tuple[object, ...], ReleaseChange] = {}
     for label in sorted(labels):
-        words = [of_run.get(label, NOT_RUN) for of_run in answers]
+        of_case = [of_run.get(label, NOT_RUN) for of_run in results]
         last = max(index for index, of_run in enumerate(wrong) if label in of_run)
-        case = wrong[last][label]
         rule = rules[last].get(label, "") if rules else ""
-        change = _change_of(case, words, tuple(zip(names, words, strict=True)), rule)
+        change = _change(wrong[last][label], tuple(zip(names, of_case, strict=True)), rule)
         key = (change.change, change.operator, change.dtype, change.releases, change.kernels, change.rule)
-        known = found.get(key)
-        shown = change if known is None else min(known, change, key=lambda each: len(each.inputs))
-        found[key] = replace(shown, cases=1 if known is None else known.cases + 1)
+        before = groups.get(key)
+        if before is not None:
+            shown = min(before, change, key=lambda group: len(group.inputs))
+            change = replace(shown, cases=before.cases + 1)
+        groups[key] = change
     order = list(Change)
     return tuple(
-        sorted(found.values(), key=lambda c: (bool(c.rule), order.index(c.change), c.operator, c.dtype, c.example))
+        sorted(groups.values(), key=lambda c: (bool(c.rule), order.index(c.change), c.operator, c.dtype, c.example))
     )
 
 
-def _change_of(
-    case: StoredCase, words: Sequence[str], releases: tuple[tuple[str, str], ...], rule: str
-) -> ReleaseChange:
-    at_fault = case.at_fault
+def _change(case: StoredCase, releases: tuple[tuple[str, str], ...], rule: str) -> ReleaseChange:
     return ReleaseChange(
-        change=_became(words),
-        operator=at_fault.overload if at_fault else SourceEntry.of(case.group).name,
+        change=_kind([result for _, result in releases]),
+        operator=case.at_fault.overload if case.at_fault else SourceEntry.of(case.group).name,
         dtype=case.group.dtype,
         releases=releases,
         kernels=case.kernels,
         cases=1,
-        message=at_fault.message if at_fault else case.outcome.message,
-        inputs=at_fault.call if at_fault else case.inputs,
+        message=case.fault_message,
+        inputs=case.fault_inputs,
         example=case.label,
         rule=rule,
     )
 
 
-def _became(words: Sequence[str]) -> Change:
-    told = [word for word in words if word not in (STOOD_IN, NOT_RUN)]
-    if len(told) < 2 or words[-1] in (STOOD_IN, NOT_RUN):
+def _kind(results: Sequence[str]) -> Change:
+    comparable = [result for result in results if result not in (STOOD_IN, NOT_RUN)]
+    if len(comparable) < 2 or results[-1] in (STOOD_IN, NOT_RUN):
         return Change.UNKNOWN
-    if told[-1] == RIGHT:
+    if comparable[-1] == RIGHT:
         return Change.FIXED
-    return Change.NEW if RIGHT in told else Change.STANDING
+    return Change.NEW if RIGHT in comparable else Change.STANDING
 
 
 def _wrong_cases(store: Store, run: Run) -> dict[str, StoredCase]:
-    places = ", ".join("?" * len(BROKEN))
-    cases = store.cases(run.id, f"c.verdict IN ({places})", [verdict.value for verdict in BROKEN])
-    return {case.label: case for case in cases if case.grade is Grade.SHIPPED_KERNEL}
+    placeholders = ", ".join("?" * len(FAILURES))
+    cases = store.cases(run.id, f"c.verdict IN ({placeholders})", [verdict.value for verdict in FAILURES])
+    return {case.label: case for case in cases if is_wrong_by_shipped_kernels(case)}
 
 
-def _answers(store: Store, run: Run, labels: set[str]) -> dict[str, str]:
-    """What the release did in these cases."""
-    answers = {}
-    for case in store.cases(run.id) if labels else ():
-        if case.label in labels:
-            answers[case.label] = _answer(case)
-    return answers
+def _results(store: Store, run: Run, labels: set[str]) -> dict[str, str]:
+    """The result of the release in each of these cases."""
+    cases = store.cases(run.id) if labels else ()
+    return {case.label: _result(case) for case in cases if case.label in labels}
 
 
-def _answer(case: StoredCase) -> str:
+def _result(case: StoredCase) -> str:
     verdict = case.outcome.verdict
     if case.grade is not Grade.SHIPPED_KERNEL:
         return STOOD_IN if verdict.executed else NOT_RUN

@@ -1,31 +1,32 @@
-"""The shipped kernels in whose cases something was wrong: what a release computes wrong, as far as the host tells.
+"""The shipped kernels whose cases came out wrong: what a release computes wrong, as far as the host shows.
 
-Only cases of the grade *shipped kernel* count: there nothing else computed, so that what differs from the CPU comes
-from these kernels, from the convention that launched them, or from what Apple's mathematics library does otherwise.
+Only cases of the grade *shipped kernel* count. Nothing else computed in them, so a difference from the CPU comes from
+these kernels, from their launch convention, or from Apple's mathematics library.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ...model.verdicts import CASE_SEVERITY, CaseVerdict, Grade, UlpSensitivity, least_sensitive
 from ...store.records import StoredCase
-from ...store.store import Store
 from ..attribution import SourceEntry
+
+FAILURES = (CaseVerdict.CRASH, CaseVerdict.TIMEOUT, CaseVerdict.WRONG)
 
 
 @dataclass(frozen=True)
 class WrongKernel:
-    """Cases of one entry and dtype that launched the same kernels and say the same but for numbers.
+    """Cases of one entry and dtype that launched the same kernels and have the same symptom.
 
     Attributes:
-        overload: the overload at fault, where the calls inside a case were looked at; else "".
+        overload: the overload at fault, where the inner calls of a case were audited; else "".
         entry, dtype: of the cases.
         kernels: the shipped kernels that they launched.
         verdict: wrong, crash or timeout.
         cases: how many there are.
-        message: what differs, in the example; with the values where it says them.
+        message: what differs in the example, with the values if it names them.
         inputs: those of the call at fault, or of the case.
         example: the case's label.
         rule: the rule that explains the example; "" where none does.
@@ -45,51 +46,43 @@ class WrongKernel:
     ulp_sensitivity: UlpSensitivity | None = None
 
 
-BROKEN = (CaseVerdict.CRASH, CaseVerdict.TIMEOUT, CaseVerdict.WRONG)
+def is_wrong_by_shipped_kernels(case: StoredCase) -> bool:
+    """Whether shipped kernels alone computed a case, and it failed."""
+    return case.grade is Grade.SHIPPED_KERNEL and case.outcome.verdict in FAILURES
 
 
-def wrong_kernels(store: Store, run: int, rule_of: Mapping[str, str]) -> tuple[WrongKernel, ...]:
-    """What came out wrong in the cases of a run that shipped kernels alone computed, what nothing explains first.
+def wrong_kernels(cases: Iterable[StoredCase], rule_of: Mapping[str, str]) -> tuple[WrongKernel, ...]:
+    """Group the failing cases that shipped kernels alone computed; those without a rule come first.
 
     Args:
-        store, run: the cases.
+        cases: of a run.
         rule_of: by label, the rule that explains a case.
     """
-    found: dict[tuple[object, ...], WrongKernel] = {}
-    places = ", ".join("?" * len(BROKEN))
-    for case in store.cases(run, f"c.verdict IN ({places})", [verdict.value for verdict in BROKEN]):
-        if case.grade is not Grade.SHIPPED_KERNEL:
-            continue
-        wrong = _of(case, rule_of.get(case.label, ""))
-        key = (
-            wrong.overload or wrong.entry,
-            wrong.dtype,
-            wrong.kernels,
-            wrong.verdict,
-            case.outcome.symptom,
-            wrong.rule,
-        )
-        known = found.get(key)
-        if known is None:
-            found[key] = wrong
-        else:
-            shown = min(known, wrong, key=lambda each: len(each.inputs))  # the smallest says most
-            ulp_sensitivity = least_sensitive((known.ulp_sensitivity, wrong.ulp_sensitivity))
-            found[key] = replace(shown, cases=known.cases + 1, ulp_sensitivity=ulp_sensitivity)
-    return tuple(sorted(found.values(), key=_order))
+    groups: dict[tuple[object, ...], WrongKernel] = {}
+    for case in filter(is_wrong_by_shipped_kernels, cases):
+        rule = rule_of.get(case.label, "")
+        wrong = _wrong_kernel(case, rule)
+        name = wrong.overload or wrong.entry
+        key = (name, wrong.dtype, wrong.kernels, wrong.verdict, case.outcome.symptom, rule)
+        before = groups.get(key)
+        if before is not None:
+            shown = min(before, wrong, key=lambda group: len(group.inputs))  # the smallest is the clearest
+            sensitivity = least_sensitive((before.ulp_sensitivity, wrong.ulp_sensitivity))
+            wrong = replace(shown, cases=before.cases + 1, ulp_sensitivity=sensitivity)
+        groups[key] = wrong
+    return tuple(sorted(groups.values(), key=_order))
 
 
-def _of(case: StoredCase, rule: str) -> WrongKernel:
-    at_fault = case.at_fault
+def _wrong_kernel(case: StoredCase, rule: str) -> WrongKernel:
     return WrongKernel(
-        overload=at_fault.overload if at_fault else "",
+        overload=case.at_fault.overload if case.at_fault else "",
         entry=SourceEntry.of(case.group).name,
         dtype=case.group.dtype,
         kernels=case.kernels,
         verdict=case.outcome.verdict,
         cases=1,
-        message=at_fault.message if at_fault else case.outcome.message,
-        inputs=at_fault.call if at_fault else case.inputs,
+        message=case.fault_message,
+        inputs=case.fault_inputs,
         example=case.label,
         rule=rule,
         ulp_sensitivity=case.ulp_sensitivity,

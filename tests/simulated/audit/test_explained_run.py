@@ -10,6 +10,7 @@ from mpsmith.audit.findings.audited_surface import audited_surface
 from mpsmith.audit.findings.explanations import Explanation, explain
 from mpsmith.audit.findings.rules import REFUSALS, TORCH
 from mpsmith.audit.findings.rules.own_kernels import OURS, OWN_KERNEL_RULES
+from mpsmith.audit.findings.run_data import read_run
 from mpsmith.audit.model.selection import Samples, Settings
 from mpsmith.audit.model.verdicts import CaseVerdict
 from mpsmith.audit.running.runner import run_audit
@@ -41,7 +42,7 @@ def explained(
     )
     run = run_audit(settings, path, resume=False, say=lambda text: None)
     with Store.open(path) as store:
-        explanation, _ = explain(store, run, audited_surface(run))
+        explanation, _ = explain(read_run(store, run), audited_surface(run))
     return explanation
 
 

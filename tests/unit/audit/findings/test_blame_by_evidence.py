@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.findings.evidence import RunEvidence, evidence_of
+from mpsmith.audit.findings.case_attribution import evidence_of
+from mpsmith.audit.findings.evidence import RunEvidence
 from mpsmith.audit.findings.faulty_overloads import at_fault, what_was_wrong
+from mpsmith.audit.findings.run_data import read_run
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import AtFault, CaseVerdict, Outcome
 from mpsmith.audit.releases.surface.overloads import Dispatch
@@ -48,7 +50,7 @@ class Run:
             self.store.add_look_inside(group, position, found)
 
     def evidence(self, rules: dict[str, str] | None = None) -> RunEvidence:
-        return evidence_of(self.store, self.recording.run.id, SURFACE, rules or {}, simulated=True)
+        return evidence_of(read_run(self.store, self.recording.run), SURFACE, rules or {})
 
     def wrong(self, dtype: str = "float32") -> dict[str, int]:
         """How many wrong cases each overload has that has one."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.compiled.verdicts import CompiledOutcome, CompiledVerdict
-from mpsmith.audit.findings.compiled.beside_eager import CompiledBeside, CompiledLane, FoundCompiled, beside
+from mpsmith.audit.findings.compiled.beside_eager import CompiledBeside, CompiledLane, beside
 from mpsmith.audit.findings.results import AuditSummary
 from mpsmith.audit.findings.summary import summarize
 from mpsmith.audit.model.group import COMPILED
@@ -61,7 +61,9 @@ class TestBesideTheCallsAsTheyAre:
             "aten::sin": CompiledBeside(WRONG, {"float32": WRONG}, breaks=("float32",)),
             "aten::cos": None,
         }
-        sin = FoundCompiled(WRONG, "sin", ("float32",), "", "opinfo:sin:float32:0:compiled", 1)
+        assert summary.compiled is not None
+        (sin,) = summary.compiled.findings
+        assert (sin.verdict, sin.operator, sin.example) == (WRONG, "sin", "opinfo:sin:float32:0:compiled")
         assert summary.compiled == CompiledLane(2, ("float32",), {METAL: 1, WRONG: 1}, (sin,))
 
     @pytest.mark.parametrize("other", [{"codegen": "2.15.0"}, {"torch": "2.12.0"}])

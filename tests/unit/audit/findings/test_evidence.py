@@ -11,14 +11,15 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.findings.attribution import SourceEntry
+from mpsmith.audit.findings.case_attribution import evidence_of
 from mpsmith.audit.findings.evidence import (
     CaseReference,
     DtypeFindings,
     RunEvidence,
-    evidence_of,
     in_order_of_severity,
     lacks_kernel,
 )
+from mpsmith.audit.findings.run_data import read_run
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 from mpsmith.audit.releases.surface.overloads import Dispatch
@@ -65,7 +66,9 @@ class Run:
         self.recording.add(key, *outcomes, calls=calls, done=False)
 
     def evidence(self, *, simulated: bool = True) -> RunEvidence:
-        return evidence_of(self.store, self.id, SURFACE, simulated=simulated)
+        data = read_run(self.store, self.recording.run)
+        run = replace(data.run, environment={**data.run.environment, "simulated": simulated})
+        return evidence_of(replace(data, run=run), SURFACE)
 
     def cases(self, name: str, dtype: str = "float32", *, simulated: bool = True) -> dict[CaseVerdict, int]:
         counts = self.evidence(simulated=simulated).overloads[f"aten::{name}"].dtypes[dtype].cases

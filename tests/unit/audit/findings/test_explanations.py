@@ -11,6 +11,7 @@ import pytest
 from mpsmith.audit.findings.explanations import Explainer, Explanation, RuleUse, Unexplained, explain
 from mpsmith.audit.findings.rules import RULES
 from mpsmith.audit.findings.rules.rule import ExplainingRule
+from mpsmith.audit.findings.run_data import read_run
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict, Grade, Outcome
 from mpsmith.audit.releases.surface.overloads import Dispatch
@@ -226,7 +227,7 @@ def explanation_of(
     recording = begun(store, settings)
     for position, stored in enumerate(cases):
         recording.add(stored.group, stored.outcome, inputs=stored.inputs, start=position)
-    explanation, by_case = explain(store, recording.finish(), SURFACE, rules)
+    explanation, by_case = explain(read_run(store, recording.finish()), SURFACE, rules)
     assert len(by_case) == explanation.explained
     return explanation
 
@@ -285,7 +286,7 @@ def test_a_rule_that_explains_nothing_in_a_full_run_is_stale(
 def test_a_stopped_run_makes_no_rule_stale(store: Store) -> None:
     run = store.begin_run({"samples": "default"}, {"simulated": True})
     store.plan(run.id, [matching().group])
-    assert explain(store, run, SURFACE, (WHOLE,))[0].stale == ()
+    assert explain(read_run(store, run), SURFACE, (WHOLE,))[0].stale == ()
 
 
 def test_rules_are_listed_by_use_and_what_is_left_by_severity_then_entry(store: Store) -> None:

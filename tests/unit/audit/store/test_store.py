@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from mpsmith.audit.findings.run_data import read_run
 from mpsmith.audit.findings.tally import tally
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.launches import Launches
@@ -95,7 +96,10 @@ def test_what_executed_cases_are_at_is_kept_once_and_what_repeats_them_is_counte
     store.add_covered(group, 12, {0: first, 1: second, 2: first, 3: refused, 4: refused, 5: refused})
     assert list(store.covered(run)) == [Covered(KEY, 12, (first, second))]
     assert store.repeating(run) == 12
-    assert "  12 samples left out that repeat others (--samples full runs them)" in tally(store, store.run(run)).lines()
+    assert (
+        "  12 samples left out that repeat others (--samples full runs them)"
+        in tally(read_run(store, store.run(run))).lines()
+    )
     store.add_covered(group, 13, {0: first})  # a resumed run does it again
     assert list(store.covered(run)) == [Covered(KEY, 13, (first,))]
 
@@ -110,7 +114,7 @@ def test_a_case_has_the_grade_that_was_recorded_or_that_of_its_device(store: Sto
         Grade.DISPATCH_ONLY: 1,
         Grade.SHIPPED_KERNEL: 2,
     }
-    assert "  evidence: 2 shipped kernel, 1 dispatch only" in tally(store, store.run(run)).lines()
+    assert "  evidence: 2 shipped kernel, 1 dispatch only" in tally(read_run(store, store.run(run))).lines()
     on_a_mac = store.begin_run({"seed": 0}, {**ENVIRONMENT, "simulated": False}).id
     store.plan(on_a_mac, [KEY])
     store.add_case(store.groups(on_a_mac)[0].id, 0, Outcome(CaseVerdict.WRONG), "")
@@ -140,8 +144,8 @@ def test_fallbacks_are_counted_by_case(store: Store) -> None:
     store.add_case(group, 0, Outcome(CaseVerdict.PASSED), "")
     store.add_case(group, 1, Outcome(CaseVerdict.FALLBACK, fallbacks=("aten::mode", "aten::eye.m_out")), "")
     store.add_case(group, 2, Outcome(CaseVerdict.WRONG, fallbacks=("aten::mode",)), "")
-    assert store.fallback_counts(run) == {"aten::mode": 2, "aten::eye.m_out": 1}
-    counted = tally(store, store.run(run))
+    counted = tally(read_run(store, store.run(run)))
+    assert counted.fallbacks == {"aten::mode": 2, "aten::eye.m_out": 1}
     assert counted.executed == 3
     assert counted.by_mode["fallback"][CaseVerdict.WRONG] == 1
 

@@ -1,0 +1,81 @@
+"""One run, read from the store once. Every finding of a run is computed from this object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from ..model.group import GroupKey
+from ..model.launches import Launches
+from ..model.selection import is_narrowed
+from ..model.verdicts import CaseVerdict
+from ..store.records import CaseCount, Covered, ModuleRow, Run, StoredCase, StoredGroup
+from ..store.store import Store
+from .compiled.summary import CompiledSummary, compiled_run_beside, summarize_compiled
+
+
+@dataclass(frozen=True)
+class RunData:
+    """What the store holds of one run.
+
+    Attributes:
+        cases: the cases that did not pass, and those in which an operator fell back. Others are only counted.
+        counts: all cases by group, verdict and grade.
+        called_overloads: for each group the overloads that it called, True for those called by the user's own code.
+        launches: by group and overload, what became of the calls where shipped kernels computed.
+        repeating: samples that were left out because they repeat others.
+        covered: the levels of the executed cases, by group.
+        shipped_kernels: the names of all kernels that the run could have launched.
+        compiled: the audit under torch.compile of the same device, if the store has one.
+    """
+
+    run: Run
+    groups: list[StoredGroup]
+    cases: list[StoredCase]
+    counts: list[CaseCount]
+    called_overloads: Mapping[GroupKey, Mapping[str, bool]]
+    launches: list[tuple[GroupKey, str, Launches]]
+    repeating: int = 0
+    covered: list[Covered] = field(default_factory=list)
+    shipped_kernels: tuple[str, ...] = ()
+    module_rows: list[ModuleRow] = field(default_factory=list)
+    compiled: CompiledSummary | None = None
+
+    @property
+    def non_passes(self) -> list[StoredCase]:
+        """The cases that did not pass, skipped ones and failed references included."""
+        return [case for case in self.cases if case.outcome.verdict is not CaseVerdict.PASSED]
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the run is complete and executed everything of its sample level; `quick` does not count as full."""
+        settings = self.run.settings
+        narrowed = is_narrowed(settings) or settings.get("samples", "quick") == "quick"
+        done = bool(self.groups) and all(group.done for group in self.groups)
+        return self.run.finished is not None and not narrowed and done
+
+
+def read_run(store: Store, run: Run, *, only_verdicts: bool = False) -> RunData:
+    """Read a run from its store.
+
+    `only_verdicts`: leave out what only reports show: levels, names of shipped kernels, torch.mps and torch.compile.
+    """
+    verdicts = RunData(
+        run=run,
+        groups=store.groups(run.id),
+        cases=list(store.cases(run.id, "c.verdict != 'passed' OR c.fallbacks != '[]'")),
+        counts=list(store.case_counts(run.id)),
+        called_overloads=store.called_overloads(run.id),
+        launches=list(store.launches(run.id)),
+        repeating=store.repeating(run.id),
+    )
+    if only_verdicts:
+        return verdicts
+    beside = compiled_run_beside(store, run)
+    return replace(
+        verdicts,
+        covered=list(store.covered(run.id)),
+        shipped_kernels=store.shipped_kernels(run.id),
+        module_rows=store.module_rows(run.id),
+        compiled=summarize_compiled(store, beside) if beside else None,
+    )
