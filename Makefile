@@ -7,14 +7,16 @@ STAMP := $(VENV)/.installed
 AUDIT_ARGS ?= --shipped auto
 # Another torch than the pinned one: make test TORCH='==2.10.*'
 TORCH ?= $(shell sed -n 's/^torch==/==/p' constraints.txt)
+# The part of `make test-network` that `make test` runs too, in at most four minutes.
+WHEEL_TESTS = tests/unit/audit/releases/wheel tests/simulated/shipped/test_shipped_interposition.py
 # C++ and Metal, but what .clang-format-ignore names.
 NATIVE_SOURCES = $(shell find kernels scaffold simulator -name '*.cpp' -o -name '*.h' -o -name '*.mm' -o -name '*.metal')
 
-.PHONY: help setup hooks audit test test-mps lint types format drawings bench package clean
+.PHONY: help setup hooks audit test test-wheel test-network test-mps lint types format drawings bench package clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(STAMP)  ## a virtual environment in .venv with mpsmith and what it needs
 
@@ -30,14 +32,25 @@ hooks: $(STAMP)  ## check every commit before it is made
 audit: $(STAMP)  ## audit the mps device (simulated where there is no Mac), sync the registry, write the report
 	$(BIN)/mpsmith audit --sync --report $(AUDIT_ARGS)
 
-test: $(STAMP) lint  ## lint, types and all tests that this machine can run
-	$(BIN)/python -m pytest tests/unit --numprocesses auto
-	$(BIN)/python -m pytest tests/simulated --numprocesses auto  # processes of their own: the device loads before any backward
+test: $(STAMP) lint  ## lint, types and all tests that this machine can run in minutes
+	$(BIN)/python -m pytest tests/unit --numprocesses auto --durations 20
+	$(BIN)/python -m pytest tests/simulated --numprocesses auto --durations 20  # apart: the device loads before any backward
+	$(MAKE) test-wheel
+
+# Without the package index nothing of it runs, and the last line says so.
+test-wheel: $(STAMP)  ## tests that read the macOS wheel of the pinned torch, where the package index answers
+	@if $(BIN)/python -m pip index versions torch >/dev/null 2>&1; then \
+	  $(BIN)/python -m pytest $(WHEEL_TESTS) -m network --numprocesses auto --durations 20; \
+	else echo "The package index does not answer: no test read the macOS wheel of torch."; fi
+
+test-network: $(STAMP)  ## all tests that need a package index, and the rehearsals: under an hour on two cores
+	$(BIN)/python -m pytest tests/unit -m "network or rehearsal" --numprocesses auto --durations 20
+	$(BIN)/python -m pytest tests/simulated -m "network or rehearsal" --numprocesses auto --durations 20
 
 test-mps: $(STAMP)  ## the tests that need a real mps device (a Mac with Apple silicon)
 	$(BIN)/python -m pytest tests/mps
 
-lint: $(STAMP) types  ## ruff, mypy, clang-format and typos
+lint: $(STAMP) types  ## ruff, mypy, clang-format, typos and the words of docs/glossary.md
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	@$(BIN)/clang-format --dry-run -Werror $(NATIVE_SOURCES)

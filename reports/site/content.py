@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ...audit.findings.results import AuditSummary
 from ...registry.found_wrong import FoundWrong
 from ...registry.model import Entry
-from ..evidence.devices import DeviceEvidence
+from ..evidence.device_reports import ShownDevices
 from ..pages.networks import Networks
 from .traces import Trace
 
@@ -21,10 +21,10 @@ class SiteContent:
         summary: the audit.
         registry: the registry's entries by operator.
         found_wrong: the wrong results that mpsmith found in shipped kernels, by name.
-        before: an earlier audit to compare with; None without one.
+        before: the audit before, to tell what changed; None without one.
         traces: traced programs.
-        networks: since which release networks run without a fallback; None without data.
-        devices: the evidence of other machines.
+        networks: since when networks run without a fallback; None where nobody asked.
+        devices: what the evidence of other machines says.
     """
 
     summary: AuditSummary
@@ -33,4 +33,4 @@ class SiteContent:
     before: AuditSummary | None = None
     traces: Sequence[Trace] = ()
     networks: Networks | None = None
-    devices: DeviceEvidence = field(default_factory=DeviceEvidence)
+    devices: ShownDevices = field(default_factory=ShownDevices)

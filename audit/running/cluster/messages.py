@@ -1,104 +1,118 @@
-"""Requests of the coordinator and answers of the machines: plain data, as JSON text. Imports neither torch nor Dask.
+"""What a coordinator asks of a machine and what it answers: plain data, as JSON text. Imports neither torch nor Dask.
 
-A request holds everything that a machine needs, so any machine can answer it, at any time, once or twice.
+A message says all that a machine needs to know, so that any machine can answer it, at any time, once or twice.
 """
 
 from __future__ import annotations
 
 import json
+import zlib
+from collections.abc import Collection
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError, create_model
 
-from ....errors import MpsmithError, one_line
+from ....errors import one_line
 from ...model.group import GroupKey
 from ...model.selection import Settings
-from ...store.group_rows import VERDICTS, GroupRows
-
-
-class ClusterError(MpsmithError):
-    """The cluster cannot be used."""
-
-
-class StoppedError(ClusterError):
-    """The cluster failed after the audit had begun: `--resume` continues it."""
+from ...store.group_rows import GroupRows
+from .columns import by_column, by_group, columns_model
+from .errors import ClusterError
 
 
 @dataclass(frozen=True)
 class AuditOptions:
-    """The options with which every session of one audit is started.
+    """What every session of one audit is started with.
 
     Attributes:
-        audit: unique for each start of a coordinator; sessions are ended by it.
+        audit: a name of its own for each start of a coordinator, by which its sessions are ended.
         settings: as a run records them.
         timeout, memory_limit: as in `Settings`.
+        release: a torch release to run in an environment of its own; None for the torch of the Dask worker.
     """
 
     audit: str
     settings: dict[str, Any]
     timeout: float
     memory_limit: int
+    release: str | None = None
 
     @classmethod
-    def of(cls, settings: Settings, audit: str) -> AuditOptions:
+    def of(cls, settings: Settings, audit: str, release: str | None = None) -> AuditOptions:
         """The options of an audit with these settings."""
-        return cls(audit, settings.recorded(), settings.timeout, settings.memory_limit)
+        return cls(audit, settings.recorded(), settings.timeout, settings.memory_limit, release)
 
     def as_settings(self) -> Settings:
-        """The settings of a session. Each thread of a Dask worker has one process that executes cases."""
+        """The settings of a session: a thread of a Dask worker has one process that executes cases."""
         return Settings.from_recorded(self.settings, workers=1, timeout=self.timeout, memory_limit=self.memory_limit)
 
 
 @dataclass(frozen=True)
 class Introduce:
-    """Report the environment and the code of the machine."""
+    """Say what you are."""
 
-    request: Literal["introduce"] = "introduce"
+    ask: Literal["introduce"] = "introduce"
 
 
 @dataclass(frozen=True)
 class MakePlan:
-    """Report the groups to execute."""
+    """Say which groups there are."""
 
-    request: Literal["plan"] = "plan"
+    ask: Literal["plan"] = "plan"
 
 
-@dataclass(frozen=True)
-class GroupWork:
-    """A group to execute: all its cases, or only some positions."""
+class GroupWork(NamedTuple):
+    """A group to execute: all its cases, or only some positions. A list in JSON, for there are many."""
 
-    key: GroupKey
+    source: str
+    operator: str
+    variant: str
+    dtype: str
+    mode: str
     positions: tuple[int, ...] | None = None
+
+    @classmethod
+    def of(cls, key: GroupKey, positions: Collection[int] | None = None) -> GroupWork:
+        """The work on the group with this key."""
+        of_group = None if positions is None else tuple(sorted(positions))
+        return cls(key.source, key.operator, key.variant, key.dtype, key.mode, of_group)
+
+    @property
+    def key(self) -> GroupKey:
+        """The group's key."""
+        return GroupKey(*self[:5])
 
 
 @dataclass(frozen=True)
 class ExecuteBatch:
-    """Execute groups of one mode.
+    """Execute groups of one mode, on such a device alone.
 
-    `deadly`: shipped kernels that ended a process on another machine; they are not launched.
+    `deadly`: kernels shipped with torch that ended a process elsewhere, and are left out.
     """
 
     groups: tuple[GroupWork, ...]
+    device: dict[str, str]
     deadly: tuple[str, ...] = ()
-    request: Literal["execute"] = "execute"
+    ask: Literal["execute"] = "execute"
 
 
 @dataclass(frozen=True)
 class ProbeModule:
-    """Probe torch.mps itself, except for the names in `recorded`."""
+    """Probe torch.mps itself, but for the names that are `recorded`."""
 
+    device: dict[str, str]
     recorded: tuple[str, ...] = ()
-    request: Literal["probe"] = "probe"
+    ask: Literal["probe"] = "probe"
 
 
-Request: TypeAlias = Annotated[Introduce | MakePlan | ExecuteBatch | ProbeModule, Field(discriminator="request")]
+Request = Annotated[Introduce | MakePlan | ExecuteBatch | ProbeModule, Field(discriminator="ask")]
 
 
 @dataclass(frozen=True)
 class WorkerMessage:
-    """A request, and the options of its audit."""
+    """A request, and the audit it belongs to."""
 
     options: AuditOptions
     request: Request
@@ -106,7 +120,7 @@ class WorkerMessage:
 
 @dataclass(frozen=True)
 class Introduction:
-    """What the results of a machine depend on, and a fingerprint of its copy of mpsmith."""
+    """What a machine is: what its results depend on, and a fingerprint of the auditor's own code."""
 
     environment: dict[str, Any]
     code: str
@@ -115,7 +129,7 @@ class Introduction:
 
 @dataclass(frozen=True)
 class Planned:
-    """The groups that the audit's settings select, and the shipped kernels that can be launched."""
+    """The groups that the audit's settings select, and the kernels that can be launched."""
 
     groups: tuple[GroupKey, ...]
     environment: dict[str, Any]
@@ -125,16 +139,17 @@ class Planned:
 
 @dataclass(frozen=True)
 class Executed:
-    """The rows of a batch: whole groups, in the order of the request."""
+    """The rows of a batch, whole groups, and how many seconds they took."""
 
     groups: tuple[GroupRows, ...]
+    seconds: float
     deadly: tuple[str, ...] = ()
     answer: Literal["executed"] = "executed"
 
 
 @dataclass(frozen=True)
 class ModuleProbed:
-    """The results of the probes of torch.mps: name, status, detail."""
+    """What the probes of torch.mps showed: name, status, detail."""
 
     rows: tuple[tuple[str, str, str], ...]
     answer: Literal["probed"] = "probed"
@@ -142,52 +157,97 @@ class ModuleProbed:
 
 @dataclass(frozen=True)
 class WorkerProblem:
-    """Why a machine cannot answer a request."""
+    """Why a machine cannot do what it was asked for."""
 
     reason: str
     answer: Literal["problem"] = "problem"
 
 
-Answer: TypeAlias = Annotated[
-    Introduction | Planned | Executed | ModuleProbed | WorkerProblem, Field(discriminator="answer")
-]
+Answer = Annotated[Introduction | Planned | Executed | ModuleProbed | WorkerProblem, Field(discriminator="answer")]
 
 
 @cache
-def _adapter(of: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(of)
+def _message() -> TypeAdapter[WorkerMessage]:
+    return TypeAdapter(WorkerMessage)
 
 
-def as_text(message: Any) -> str:
-    """A message or an answer as one line of JSON; infinite errors are written as Python writes them."""
-    return json.dumps(
-        message, default=lambda part: {f.name: getattr(part, f.name) for f in fields(part)}, separators=(",", ":")
+@cache
+def _executed_by_column() -> type[BaseModel]:
+    """Executed as it is written: the keys of the groups, and their rows by table and column."""
+    answer: Any = Literal["executed"]
+    return create_model(
+        "ExecutedByColumn",
+        keys=(tuple[tuple[str, str, str, str, str], ...], ...),
+        columns=(columns_model(), ...),
+        seconds=(float, ...),
+        deadly=(tuple[str, ...], ...),
+        answer=(answer, ...),
     )
 
 
+@cache
+def _answer() -> TypeAdapter[Any]:
+    kinds: Any = Introduction | Planned | _executed_by_column() | ModuleProbed | WorkerProblem
+    adapter: TypeAdapter[Any] = TypeAdapter(Annotated[kinds, Field(discriminator="answer")])
+    return adapter
+
+
+def as_text(said: WorkerMessage | Introduction | Planned | Executed | ModuleProbed | WorkerProblem) -> str:
+    """One line of JSON; infinite errors are written as Python writes them."""
+    return json.dumps(said, default=_fields, separators=(",", ":"))
+
+
+def _fields(said: Any) -> dict[str, Any]:
+    if not isinstance(said, Executed):
+        return {field.name: getattr(said, field.name) for field in fields(said)}
+    keys = [tuple(_fields(rows.key).values()) for rows in said.groups]
+    rest = {"seconds": said.seconds, "deadly": said.deadly, "answer": said.answer}
+    return {"keys": keys, "columns": by_column(said.groups), **rest}
+
+
 def is_problem(text: str) -> bool:
-    """Whether the text of an answer is a WorkerProblem: `answer` is its last field."""
+    """Whether an answer of ours says no: its kind stands last."""
     return text.rstrip().endswith('"answer":"problem"}')
 
 
-def read_message(text: str) -> WorkerMessage:
-    """The message in a text. Raises ClusterError for any other text."""
-    message: WorkerMessage = _read(text, WorkerMessage, "a message")
-    return message
-
-
-def read_answer(text: str) -> Answer:
-    """The answer in a text. Raises ClusterError for any other text."""
-    answer: Answer = _read(text, Answer, "an answer")
-    if isinstance(answer, Executed):
-        verdicts = {str(row[1]) for rows in answer.groups for row in rows.of("cases")}
-        if unknown := verdicts - VERDICTS:
-            raise ClusterError(f"there is no verdict {min(unknown)!r}")
-    return answer
-
-
-def _read(text: str, of: Any, what: str) -> Any:
+def message_in(text: str) -> WorkerMessage:
+    """The message that a text holds. Raises ClusterError where it holds none."""
     try:
-        return _adapter(of).validate_json(text)
+        return _message().validate_json(text)
     except ValidationError as error:
-        raise ClusterError(f"not {what} of this mpsmith (install the same everywhere): {one_line(error)}") from error
+        raise ClusterError(f"not a message of this mpsmith (install the same everywhere): {one_line(error)}") from error
+
+
+def answer_in(text: str | bytes) -> Introduction | Planned | Executed | ModuleProbed | WorkerProblem:
+    """The answer that a text holds. Raises ClusterError where it holds none."""
+    try:
+        answer: Any = _answer().validate_json(text)
+    except ValidationError as error:
+        raise ClusterError(f"not an answer of this mpsmith (install the same everywhere): {one_line(error)}") from error
+    if isinstance(answer, _executed_by_column()):
+        found: Any = answer
+        groups = by_group([GroupKey(*key) for key in found.keys], found.columns)
+        return Executed(groups, found.seconds, found.deadly)
+    said: Introduction | Planned | ModuleProbed | WorkerProblem = answer
+    return said
+
+
+def packed(text: str) -> bytes:
+    """A text as it crosses the network."""
+    return zlib.compress(text.encode(), 1)
+
+
+# What a batch can hold at most, unpacked: an answer that claims more is no answer.
+MOST_BYTES = 1 << 30
+
+
+def unpacked(data: bytes) -> bytes:
+    """The text again. Raises ClusterError where it is damaged or too large."""
+    try:
+        stream = zlib.decompressobj()
+        text = stream.decompress(data, MOST_BYTES)
+    except zlib.error as error:
+        raise ClusterError(f"a damaged answer: {error}") from error
+    if stream.unconsumed_tail or not stream.eof:
+        raise ClusterError("a damaged answer: it is cut off, or too large")
+    return text

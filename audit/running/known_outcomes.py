@@ -36,7 +36,7 @@ NOT_KEPT = frozenset(
 )
 
 
-class OutcomeCache:
+class KnownOutcomes:
     """Outcomes of compiled calls by the names of their cases.
 
     Args:
@@ -62,7 +62,7 @@ class OutcomeCache:
         return found
 
 
-def outcome_cache(settings: Settings, environment: Mapping[str, Any]) -> OutcomeCache | None:
+def known_outcomes(settings: Settings, environment: Mapping[str, Any]) -> KnownOutcomes | None:
     """What is known for an audit with these settings; None where a case may show something else each time.
 
     Args:
@@ -74,7 +74,7 @@ def outcome_cache(settings: Settings, environment: Mapping[str, Any]) -> Outcome
     variables = {name: value for name, value in os.environ.items() if name.startswith(VARIABLES)}
     depends_on = json.dumps([chosen, dict(environment), variables], sort_keys=True, default=str)
     folder = cache_folder() / "compiled"
-    known = OutcomeCache(folder, fingerprint(depends_on, fingerprint_of_code(*CODE), _torch_files()))
+    known = KnownOutcomes(folder, fingerprint(depends_on, fingerprint_of_code(*CODE), _torch_files()))
     with contextlib.suppress(OSError):
         BuildCache(folder).discard_old(DAYS)
     return known
