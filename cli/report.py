@@ -290,7 +290,7 @@ def _registered() -> dict[str, RegistryStatus]:
 def _selected(
     summary: AuditSummary, verdicts: list[OverloadVerdict], ops: Sequence[str], dtypes: Sequence[str]
 ) -> AuditSummary:
-    from ..audit.findings.results import select
+    from ..audit.findings.summary_filter import select
 
     return select(summary, verdicts, ops, dtypes) if verdicts or ops or dtypes else summary
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from ..audit.findings.results import FAULTS, AuditSummary, count_verdicts
+from ..audit.findings.overload_verdict import count_verdicts
+from ..audit.findings.results import FAULTS, AuditSummary
 from ..audit.model.verdicts import OverloadVerdict
 from .wording import LETTERS
 

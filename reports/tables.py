@@ -6,15 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Collection
 
 from ..audit.findings.explanations import RuleUse
-from ..audit.findings.overload_verdict import SEVERITY
-from ..audit.findings.results import (
-    FAULTS,
-    AuditSummary,
-    FaultyOverload,
-    OverloadSummary,
-    Unattributed,
-    count_verdicts,
-)
+from ..audit.findings.overload_verdict import SEVERITY, count_verdicts
+from ..audit.findings.results import FAULTS, AuditSummary, FaultyOverload, OverloadSummary, Unattributed
 from ..audit.model.selection import DTYPES
 from ..audit.model.verdicts import CASE_SEVERITY, CaseVerdict, OverloadVerdict
 from .table import Cell, Table, shortened

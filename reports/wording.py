@@ -7,7 +7,8 @@ from typing import Any
 
 from ..audit.compiled.verdicts import SEVERITY as COMPILED_SEVERITY
 from ..audit.findings.known_reports import in_words
-from ..audit.findings.results import AuditSummary, RunFacts
+from ..audit.findings.results import AuditSummary
+from ..audit.findings.run_facts import RunFacts
 from ..audit.model.verdicts import CaseVerdict, Grade, OverloadVerdict
 
 SIMULATED_NOTE = (

@@ -103,3 +103,9 @@ def _together(cases: Iterable[Cases]) -> Cases:
     for each in cases:
         together.update(each)
     return together
+
+
+def count_verdicts(verdicts: Iterable[OverloadVerdict]) -> dict[OverloadVerdict, int]:
+    """How often each verdict occurs, the worst first; those that do not occur are left out."""
+    counted = Counter(verdicts)
+    return {verdict: counted[verdict] for verdict in SEVERITY if counted[verdict]}

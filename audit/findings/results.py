@@ -5,13 +5,10 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from ...errors import MpsmithError, near
 from ..model.verdicts import CaseVerdict, Grade, OverloadVerdict
 from ..releases.surface.overloads import Dispatch
 from ..store.records import ModuleRow
@@ -19,54 +16,12 @@ from .compiled.beside_eager import CompiledBeside, CompiledLane
 from .evidence import CaseReference
 from .explanations import Explanation
 from .known_reports import ReportResult
-from .overload_verdict import SEVERITY
+from .overload_verdict import SEVERITY, count_verdicts
+from .run_facts import RunExecution, RunFacts
 from .shipped.launches import ShippedEvidence, ShippedLaunches
 from .shipped.wrong_kernels import WrongKernel
 
 FAULTS: tuple[OverloadVerdict, ...] = SEVERITY[: SEVERITY.index(OverloadVerdict.NATIVE)]
-
-
-@dataclass(frozen=True)
-class RunFacts:
-    """What ran where, and how much of it was executed: the same for two runs of the same code on the same machine.
-
-    `recorded` counts all cases in the store, `executed` those in which the mps device was asked; `gradients` of those
-    whose gradients were compared. `environment` is what the results depend on: see `summary`. `repeating` counts the
-    samples that were left out because they repeat others. `grades` says how many executed cases have which grade.
-    """
-
-    finished: bool
-    simulated: bool
-    settings: Mapping[str, Any]
-    environment: Mapping[str, Any]
-    groups_planned: int
-    groups_done: int
-    recorded: int
-    executed: int
-    gradients: int
-    repeating: int = 0
-    grades: Mapping[Grade, int] = field(default_factory=dict)
-
-    @property
-    def complete(self) -> bool:
-        """Whether every planned group was executed to its end."""
-        return self.finished and self.groups_done == self.groups_planned
-
-
-@dataclass(frozen=True)
-class RunExecution:
-    """How one run of one store went, which no two runs share: told in a terminal, and never published.
-
-    `run` is its number in the store; `duration` is wall time from start to end in seconds, None while it is unfinished;
-    `case_seconds` the sum over cases, of all workers. `numbers` gives the store's number of each case that the summary
-    refers to, by its label.
-    """
-
-    run: int
-    started: str
-    duration: float | None
-    case_seconds: float
-    numbers: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -327,20 +282,20 @@ class RunVerdicts:
 
 @dataclass(frozen=True)
 class AuditSummary:
-    """Everything that reports show of one run. `cases` holds the cases that other parts refer to by label.
+    """Everything that reports show of one run.
 
-    `explanation` says which rules explain the cases that did not pass, and what none explains.
-
-    `not_executed` lists the reachable overloads without an executed case; empty where operators or dtypes were chosen.
-
-    `at_fault` lists the overloads that answer for cases which broke and which no rule explains, the most serious first.
-
-    `module` holds what the probes of torch.mps itself showed, `known_reports` how the upstream reports of wrong
-    results stand in this run. `selection` says by which filters only a part is left, "" when nothing is: see `select`.
-    `shipped` says which kernels of a release were launched; None where none were to be. `wrong_kernels` lists the
-    shipped kernels in whose cases something was wrong. `compiled` is the audit under torch.compile that stands beside
-    this one in the store; None where there is none.
-    `execution` is None in a summary that was read from a report.
+    Attributes:
+        cases: the cases that other parts refer to, by label.
+        explanation: the rules that explain non-passes, and the non-passes without a rule.
+        at_fault: the overloads at fault for failing cases without a rule, the most serious first.
+        not_executed: the reachable overloads without an executed case; empty where operators or dtypes were chosen.
+        module: the results of the probes of torch.mps.
+        known_reports: the upstream reports of wrong results, with their result in this run.
+        selection: the filters of a summary that is only a part, see `summary_filter`; "" for a whole one.
+        shipped: the launched kernels of a release; None where the run launched none.
+        wrong_kernels: the shipped kernels whose cases came out wrong.
+        compiled: the audit under torch.compile in the same store; None where there is none.
+        execution: None in a summary that was read from a report.
     """
 
     run: RunFacts
@@ -418,85 +373,3 @@ class AuditSummary:
     def dtypes(self) -> tuple[str, ...]:
         """The dtypes of the run's cases."""
         return tuple(self.dtype_totals)
-
-
-def count_verdicts(verdicts: Iterable[OverloadVerdict]) -> dict[OverloadVerdict, int]:
-    """How often each verdict occurs, the worst first; those that do not occur are left out."""
-    counted = Counter(verdicts)
-    return {verdict: counted[verdict] for verdict in SEVERITY if counted[verdict]}
-
-
-def select(
-    summary: AuditSummary,
-    verdicts: Sequence[OverloadVerdict] = (),
-    patterns: Sequence[str] = (),
-    dtypes: Sequence[str] = (),
-) -> AuditSummary:
-    """The part of a summary that matches all filters; empty means all. Facts and totals of the run stay whole.
-
-    A verdict filter keeps overloads and operators with that verdict: over all dtypes, or, together with a dtype
-    filter, for one of those dtypes. A pattern is a shell pattern of an overload or an operator, with or without
-    "aten::"; "linalg.svd" finds `linalg_svd`. If no operator matches, it is one of entries, and stands for all
-    overloads that those call. Raises MpsmithError for a pattern or
-    dtype that matches nothing of the run.
-    """
-    unknown = [dtype for dtype in dtypes if dtype not in summary.dtypes]
-    if unknown:
-        raise MpsmithError(f"no case has dtype {unknown[0]!r} (this run has {', '.join(summary.dtypes) or 'no cases'})")
-    named = {o.name for pattern in patterns for o in _matching(summary.overloads, pattern)}
-    chosen = [
-        replace(o, dtypes={d: e for d, e in o.dtypes.items() if not dtypes or d in dtypes})
-        for o in summary.overloads
-        if not patterns or o.name in named
-    ]
-    overloads = tuple(o for o in chosen if _has_verdict(o, verdicts, dtypes))
-    names = {o.operator for o in overloads}
-    operators = tuple(
-        replace(o, dtypes={d: v for d, v in o.dtypes.items() if not dtypes or d in dtypes})
-        for o in summary.operators
-        if o.name in names
-    )
-    kept = {o.name for o in overloads}
-    entry_names = {entry for o in overloads for entry in o.entries}
-    return replace(
-        summary,
-        overloads=overloads,
-        operators=operators,
-        entries=tuple(e for e in summary.entries if e.name in entry_names),
-        fallbacks=tuple(f for f in summary.fallbacks if f.overload in kept),
-        disagreements=tuple(d for d in summary.disagreements if d.overload in kept),
-        at_fault=tuple(f for f in summary.at_fault if f.overload in kept),
-        not_executed=tuple(n for n in summary.not_executed if n.overload in kept),
-        unattributed=summary.unattributed if not (verdicts or patterns or dtypes) else (),
-        module=summary.module if not (verdicts or patterns or dtypes) else (),
-        wrong_kernels=tuple(w for w in summary.wrong_kernels if w.overload in kept or w.entry in entry_names),
-        known_reports=tuple(r for r in summary.known_reports if not kept.isdisjoint(r.overloads)),
-        selection=_selection(verdicts, patterns, dtypes),
-    )
-
-
-def _selection(verdicts: Sequence[OverloadVerdict], patterns: Sequence[str], dtypes: Sequence[str]) -> str:
-    filters = {"verdict": [verdict.value for verdict in verdicts], "operators": patterns, "dtype": dtypes}
-    return "; ".join(f"{name} {', '.join(values)}" for name, values in filters.items() if values)
-
-
-def _has_verdict(overload: OverloadSummary, verdicts: Sequence[OverloadVerdict], dtypes: Sequence[str]) -> bool:
-    if dtypes:
-        present = {evidence.verdict for evidence in overload.dtypes.values()}
-        return bool(present) and (not verdicts or not present.isdisjoint(verdicts))
-    return not verdicts or overload.verdict in verdicts
-
-
-def _matching(overloads: Iterable[OverloadSummary], pattern: str) -> list[OverloadSummary]:
-    wanted = pattern.removeprefix("aten::")
-    names_of = [(o, (o.name.removeprefix("aten::"), o.operator.removeprefix("aten::"))) for o in overloads]
-    matching = [o for o, names in names_of if any(fnmatch.fnmatchcase(name, wanted) for name in names)]
-    matching = matching or [
-        o for o, (_, operator) in names_of if fnmatch.fnmatchcase(operator, wanted.replace(".", "_"))
-    ]
-    matching = matching or [o for o, _ in names_of if any(fnmatch.fnmatchcase(entry, wanted) for entry in o.entries)]
-    if not matching:
-        names = {name for o, own in names_of for name in (own[1], *o.entries)}
-        hint = near(wanted, names, "`mpsmith coverage --operators` lists all operators")
-        raise MpsmithError(f"no operator or entry of this report matches {pattern}{hint}")
-    return matching

@@ -7,11 +7,9 @@ whatever the surface says. `overload_verdict` decides between findings; a fallba
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import cache
-from typing import Any
 
 from ...registry import known_wrong
 from ..cases.calls.memory import Memory
@@ -30,9 +28,10 @@ from .known_reports import ReportResult, known_reports
 from .not_executed import not_executed
 from .overload_summaries import in_dtype_order, overload_summaries
 from .pairs_seen import pairs_seen
-from .results import AuditSummary, OverloadSummary, RegistryStatus, RunExecution, RunFacts, RunVerdicts
+from .results import AuditSummary, OverloadSummary, RegistryStatus, RunVerdicts
 from .rollups import disagreements, entry_summaries, fallback_summaries, operator_summaries, unattributed_findings
 from .run_data import RunData, read_run
+from .run_facts import RunFacts, run_execution, run_facts
 from .shipped.launches import GroupLaunches, shipped_evidence
 from .shipped.wrong_kernels import wrong_kernels
 
@@ -54,7 +53,7 @@ def summarize(
     lane, compiled = compiled_lane(data.compiled, {overload.operator for overload in overloads})
     return AuditSummary(
         run=judged.facts,
-        execution=_execution(data, evidence, cases),
+        execution=run_execution(data, {label: evidence.numbers[label] for label in cases}),
         surface_release=surface.release,
         surface_source=_portable(surface.source),
         totals=_totals(evidence),
@@ -107,7 +106,7 @@ def _judged(data: RunData, surface: Surface) -> _Judged:
         replace(overload, shipped=launches.of(overload.name))
         for overload in overload_summaries(evidence, surface, grading, _case_selection(data))
     )
-    return _Judged(explanation, rule_of, evidence, launches, grading, _run_facts(data, grading), overloads)
+    return _Judged(explanation, rule_of, evidence, launches, grading, run_facts(data, grading), overloads)
 
 
 def _totals(evidence: RunEvidence) -> dict[str, dict[CaseVerdict, int]]:
@@ -118,45 +117,6 @@ def _totals(evidence: RunEvidence) -> dict[str, dict[CaseVerdict, int]]:
 def _committed_memory() -> Memory:
     """Read once, because it is large. It is not changed here."""
     return Memory.load()
-
-
-def _run_facts(data: RunData, grading: Grading) -> RunFacts:
-    return RunFacts(
-        finished=data.run.finished is not None,
-        simulated=data.run.simulated,
-        settings=data.run.settings,
-        environment=_decisive(data.run.environment),
-        groups_planned=len(data.groups),
-        groups_done=sum(group.done for group in data.groups),
-        recorded=sum(count.cases for count in data.counts),
-        executed=sum(count.cases for count in data.counts if count.verdict.executed),
-        gradients=sum(count.gradients for count in data.counts),
-        repeating=data.repeating,
-        grades=grading.cases,
-    )
-
-
-# A simulated device does not depend on these: `cpu` names which of torch's CPU kernels it runs.
-HARDWARE = ("chip", "machine", "os")
-
-
-def _decisive(environment: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of the environment that results depend on. On a simulated device the machine is not part of it."""
-    left_out = HARDWARE if environment.get("simulated") else ()
-    return {name: value for name, value in environment.items() if name not in left_out}
-
-
-def _execution(data: RunData, evidence: RunEvidence, cases: Iterable[str]) -> RunExecution:
-    run, duration = data.run, None
-    if run.finished is not None:
-        duration = (datetime.fromisoformat(run.finished) - datetime.fromisoformat(run.started)).total_seconds()
-    return RunExecution(
-        run=run.id,
-        started=run.started,
-        duration=duration,
-        case_seconds=sum(count.seconds for count in data.counts),
-        numbers={label: evidence.numbers[label] for label in cases},
-    )
 
 
 def _portable(source: str) -> str:

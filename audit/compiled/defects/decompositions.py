@@ -1,4 +1,4 @@
-"""Defects that are not of the generated Metal, but of what Inductor is given: decompositions, traced gradients."""
+"""Defects in the input of Inductor instead of its Metal: decompositions and traced gradients."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .defect import Certainty, Defect, Report
 _PULL = "https://github.com/pytorch/pytorch/pull/"
 _ISSUE = "https://github.com/pytorch/pytorch/issues/"
 
-AROUND = (
+DECOMPOSITIONS = (
     Defect(
         "U25",
         "gradients of soft_margin_loss are 0 where the loss is small",

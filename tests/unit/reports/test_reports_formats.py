@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.audit.findings.results import AuditSummary, select
+from mpsmith.audit.findings.results import AuditSummary
 from mpsmith.audit.findings.summary import summarize
+from mpsmith.audit.findings.summary_filter import select
 from mpsmith.audit.model.selection import DTYPES
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome, OverloadVerdict
 from mpsmith.audit.store.store import Store

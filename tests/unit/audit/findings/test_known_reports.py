@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.findings.known_reports import ReportStatus, in_words
-from mpsmith.audit.findings.results import AuditSummary, select
+from mpsmith.audit.findings.results import AuditSummary
 from mpsmith.audit.findings.summary import summarize
+from mpsmith.audit.findings.summary_filter import select
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 from mpsmith.audit.releases.surface.overloads import Dispatch

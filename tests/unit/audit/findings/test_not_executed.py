@@ -71,7 +71,8 @@ def test_the_table_has_a_row_for_each(summary_of_nothing) -> None:
 
 @pytest.fixture
 def summary_of_nothing():
-    from mpsmith.audit.findings.results import AuditSummary, RunFacts
+    from mpsmith.audit.findings.results import AuditSummary
+    from mpsmith.audit.findings.run_facts import RunFacts
 
     facts = RunFacts(False, True, {}, {}, 0, 0, 0, 0, 0)
     return AuditSummary(facts, "2.13.0", "", {}, {}, {}, (), (), (), (), (), (), {})

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.findings.measurements import measurements_of
-from mpsmith.audit.findings.results import AuditSummary, OverloadSummary, select
+from mpsmith.audit.findings.results import AuditSummary, OverloadSummary
 from mpsmith.audit.findings.shipped.launches import LACKING, ONLY_BESIDE_STAND_INS, ShippedLaunches, StoodIn
 from mpsmith.audit.findings.shipped.wrong_kernels import WrongKernel
 from mpsmith.audit.findings.summary import summarize
+from mpsmith.audit.findings.summary_filter import select
 from mpsmith.audit.model.launches import Launches
 from mpsmith.audit.model.verdicts import AtFault, CaseVerdict, Grade, Outcome, UlpSensitivity
 from mpsmith.audit.releases.surface.overloads import Dispatch

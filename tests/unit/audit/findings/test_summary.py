@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.findings.attribution import Attribution, SourceEntry, out_arguments
-from mpsmith.audit.findings.results import AuditSummary, OverloadSummary, RegistryStatus, select
+from mpsmith.audit.findings.results import AuditSummary, OverloadSummary, RegistryStatus
 from mpsmith.audit.findings.summary import summarize
+from mpsmith.audit.findings.summary_filter import select
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome, OverloadVerdict
 from mpsmith.audit.releases.surface.overloads import Dispatch, Surface
