@@ -49,7 +49,7 @@ def _here(settings: Settings, path: Path) -> object:
 
 
 def _on_cluster(settings: Settings, path: Path, address: str) -> object:
-    return audit_on_cluster(settings, path, address, resume=False, per_device=False, say=print)
+    return audit_on_cluster(settings, path, address, resume=False, say=print)
 
 
 def _measured(way: Way, folder: Path) -> tuple[float, dict[object, object], float]:

@@ -33,8 +33,7 @@ def seconds(work: Callable[[], object]) -> float:
 def compared(paths: list[Path]) -> None:
     from mpsmith.audit.store.comparison import compare_runs
     from mpsmith.audit.store.store import Store
-    from mpsmith.reports.evidence.differences import differences
-    from mpsmith.reports.evidence.sides import side_of_run
+    from mpsmith.reports.evidence.comparing import differences, side_of_run
 
     with Store.open(paths[0]) as first, Store.open(paths[1]) as second:
         runs = [(store, store.latest_run()) for store in (first, second)]

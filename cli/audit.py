@@ -206,13 +206,12 @@ def _run(settings: Settings, request: AuditRequest) -> Run:
 
             return run_audit(settings, store, resume=request.resume, say=say)
         from ..audit.running.cluster.auditing import audit_on_cluster
-        from ..audit.running.cluster.errors import StoppedError
+        from ..audit.running.cluster.messages import StoppedError
 
         try:
-            (run,) = audit_on_cluster(settings, store, cluster, resume=request.resume, per_device=False, say=say)
+            return audit_on_cluster(settings, store, cluster, resume=request.resume, say=say)
         except StoppedError as error:
             raise MpsmithError(f"{error}; {resume_with}") from error
-        return run
     except KeyboardInterrupt:
         say(f"stopped; {resume_with}")
         raise typer.Exit(130) from None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..audit.store.comparison import RunComparison
     from ..audit.store.records import Run
     from ..audit.store.store import Store
-    from ..reports.evidence.differences import Differences
+    from ..reports.evidence.comparing import Differences
 
 
 class FailOn(str, Enum):
@@ -59,8 +59,7 @@ def compare(
     Two results stores are compared case by case too. A release says what its wheel declares; nothing of it is run.
     """
     from ..audit.store.comparison import compare_runs
-    from ..reports.evidence.differences import differences
-    from ..reports.evidence.sides import side_of, side_of_run
+    from ..reports.evidence.comparing import differences, side_of, side_of_run
 
     with ExitStack() as opened:
         runs = [_opened(name, number, opened) for name, number in ((before, run), (after, after_run))]
@@ -89,7 +88,7 @@ def compare(
 def _opened(name: str, number: int | None, opened: ExitStack) -> tuple[Store, Run] | None:
     """The run of a results store; None for what is no store by its name."""
     from ..audit.store.store import Store
-    from ..reports.evidence.sides import is_evidence, is_release
+    from ..reports.evidence.comparing import is_evidence, is_release
 
     if is_evidence(name) or is_release(name):
         return None
@@ -98,7 +97,7 @@ def _opened(name: str, number: int | None, opened: ExitStack) -> tuple[Store, Ru
 
 
 def _fails(found: Differences, cases: RunComparison | None, fail_on: FailOn) -> bool:
-    from ..reports.evidence.differences import Became
+    from ..reports.evidence.comparing import Became
 
     if fail_on is FailOn.DIFFERENCE:
         return bool(found.verdicts or found.failures or (cases and cases.differences))

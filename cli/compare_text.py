@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .printing import counted
 
 if TYPE_CHECKING:
-    from ..reports.evidence.differences import Differences, TimeChange, VerdictChange
+    from ..reports.evidence.comparing import Differences, TimeChange, VerdictChange
 
 LISTED = 40
 _MARKUP = re.compile(r"([\\`*_\[\]|~#])")

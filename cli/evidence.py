@@ -65,7 +65,7 @@ def collect(
     """
     os.environ["MPSMITH_KERNELS"] = "off"  # what torch itself does is audited
     from ..reports.evidence.collecting import Collection, collect
-    from ..reports.evidence.writing import write
+    from ..reports.evidence.files import write
 
     settings = Settings(
         samples=samples,
@@ -145,7 +145,7 @@ def show(
         return
     from ..reports.evidence.adding import added_evidence
     from ..reports.evidence.devices import findings_by_device
-    from ..reports.evidence.folder import evidence_folder
+    from ..reports.evidence.files import evidence_folder
 
     findings = findings_by_device(added_evidence(evidence_folder()))
     if as_json:

@@ -133,7 +133,7 @@ def devices_json(findings: Findings) -> dict[str, Any]:
             {
                 "operator": conflict.operator,
                 "torch": conflict.torch,
-                "said": {str(kind): verdict.value for kind, verdict in conflict.said.items()},
+                "said": {str(kind): verdict.value for kind, verdict in conflict.verdicts.items()},
             }
             for conflict in conflicts(findings)
         ],

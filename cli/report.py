@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..audit.store.records import Run, StoredCase
     from ..audit.store.store import Store
     from ..reports.case_list import RuleOf
-    from ..reports.evidence.device_reports import ShownDevices
+    from ..reports.evidence.devices import DeviceEvidence
 
 PUBLISHED = Path("reports/published")
 
@@ -226,18 +226,17 @@ def _write_site(
     return [*(path for path in written if path.parent != operators), operators]
 
 
-def _devices() -> ShownDevices:
+def _devices() -> DeviceEvidence:
     """What the evidence beside the registry says. A site without it is better than none."""
     from ..reports.evidence.adding import added_evidence
-    from ..reports.evidence.device_reports import ShownDevices, shown_devices
-    from ..reports.evidence.errors import EvidenceError
-    from ..reports.evidence.folder import evidence_folder
+    from ..reports.evidence.devices import DeviceEvidence, device_evidence
+    from ..reports.evidence.files import EvidenceError, evidence_folder
 
     try:
-        return shown_devices(added_evidence(evidence_folder()))
+        return device_evidence(added_evidence(evidence_folder()))
     except EvidenceError as error:
         print(f"warning: the site leaves the evidence of other machines out: {error}", file=sys.stderr)
-        return ShownDevices()
+        return DeviceEvidence()
 
 
 def _before(path: Path, store: Path, chosen: Run) -> AuditSummary:

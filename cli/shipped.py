@@ -180,7 +180,7 @@ def wrong(
     """Launch a release's kernels for the wrong results that are known of them: wrong, with which bits, or right."""
     from ..audit.releases.surface.native_functions import installed_release
     from ..audit.releases.wheel.shipped import full_release, shipped_library
-    from ..audit.running.found import launch_found
+    from ..audit.running.finding_launches import launch_findings
     from ..audit.shipped.finding_result import FindingResult
     from ..registry import found_wrong, known_wrong
     from ..registry.torch_release import public_version
@@ -195,7 +195,7 @@ def wrong(
         if not as_json:
             typer.echo(found_line(result))
 
-    results = launch_found(release, list(findings.values()), show)
+    results = launch_findings(release, list(findings.values()), show)
     if markdown is not None:
         from ..reports.pages.wrong_results import wrong_results_document
         from ..reports.publish import write

@@ -66,7 +66,7 @@ def compiled_groups(keys: Iterable[GroupKey], shapes: Shapes) -> list[GroupKey]:
     return [replace(key, mode=mode) for mode in modes for key in groups]
 
 
-class ShownAlike:
+class SameVerdict:
     """Judges smaller forms of a case for `reproduction.shrinking`: what shows something else counts as no evidence.
 
     Attributes:

@@ -22,10 +22,10 @@ from ..shipped.kernels import kernel_that_ran, note_deadly, note_slow
 from ..store.records import STRICT, Run, StoredGroup
 from ..store.store import Store
 from . import last_call, worker
-from .death import death_of
-from .look_budget import DeathBudget
 from .module_probes import probe_module
 from .progress import ProgressListener
+from .rerun_budget import CrashBudget
+from .worker_exit import exit_of
 from .worker_processes import worker_processes
 
 # The groups that go to a worker together: so many, or fewer towards the end, so that no worker waits for another.
@@ -56,7 +56,7 @@ class IsolatedExecution:
         self._settings = settings
         self._store = store
         self._scratch = scratch
-        self._deaths = DeathBudget()
+        self._deaths = CrashBudget()
         self._processes: AbstractContextManager[ProcessPool] | None = None
         self._pool: ProcessPool | None = None
         self._strict = False
@@ -112,7 +112,7 @@ class IsolatedExecution:
                     for executed in future.result():
                         progress.advance(executed)
                 except ProcessExpired as expired:
-                    if left := self._after_death(pool, batch, expired, strikes, progress):
+                    if left := self._after_exit(pool, batch, expired, strikes, progress):
                         running[pool.schedule(worker.run_groups, args=(left,))] = left
 
     def _fill(
@@ -131,7 +131,7 @@ class IsolatedExecution:
             batch = tuple(worker.Task(g.id, g.key, marker, positions.get(g.key)) for g in groups)
             running[pool.schedule(worker.run_groups, args=(batch,))] = batch
 
-    def _after_death(
+    def _after_exit(
         self,
         pool: ProcessPool,
         batch: Batch,
@@ -147,15 +147,15 @@ class IsolatedExecution:
             return ()
         task = left[0]
         strikes[task.group] = strikes.get(task.group, 0) + 1
-        again = self._record_death(pool, task, expired, strikes[task.group])
+        again = self._record_exit(pool, task, expired, strikes[task.group])
         progress.advance(1, group_done=not again, crashed=True)
         return tuple(left if again else left[1:])
 
-    def _record_death(self, pool: ProcessPool, task: worker.Task, expired: ProcessExpired, strike: int) -> bool:
+    def _record_exit(self, pool: ProcessPool, task: worker.Task, expired: ProcessExpired, strike: int) -> bool:
         """Record the case that killed its worker; returns whether the group's other cases are still to be run."""
         announced = worker.announced(task)
         task.marker.unlink(missing_ok=True)
-        death = death_of(expired, self._scratch)
+        death = exit_of(expired, self._scratch)
         grade = None
         if kernel := kernel_that_ran(self._scratch, expired.pid):
             if death.timed_out and announced is not None and announced[1] == worker.ON_DEVICE:
@@ -183,26 +183,26 @@ class IsolatedExecution:
                 self._store.add_case_kernels(task.group, position, [kernel])
             looks_inside = outcome.verdict.executed and task.key.mode not in COMPILED_MODES
             if looks_inside and self._deaths.allows(task.key, outcome.verdict):
-                self._look_at_death(pool, replace(task, positions=frozenset({position})), position)
+                self._attribute_crash(pool, replace(task, positions=frozenset({position})), position)
             return True
         if strike >= STRIKES:
             raise MpsmithError(f"{task.key.label}: the worker dies before its first case, {death} (run --resume later)")
         return True
 
-    def _look_at_death(self, pool: ProcessPool, task: worker.Task, position: int) -> None:
+    def _attribute_crash(self, pool: ProcessPool, task: worker.Task, position: int) -> None:
         """Record which call inside a case it was that killed a worker, by letting another one die of it."""
         try:
-            pool.schedule(worker.look_at_death, args=(task,)).result()
+            pool.schedule(worker.rerun_crashed_case, args=(task,)).result()
         except ProcessExpired as expired:
-            found = last_call.read(last_call.path_of(task.marker), death_of(expired, self._scratch))
+            found = last_call.read(last_call.path_of(task.marker), exit_of(expired, self._scratch))
             self._store.add_look_inside(task.group, position, found)
 
 
-def size_of_batch(waiting: int, workers: int) -> int:
+def size_of_batch(waiting: int, workers: int, largest: int = LARGEST_BATCH) -> int:
     """How many of the groups that wait go to a worker together."""
     if workers == 1:
-        return min(LARGEST_BATCH, waiting)  # nobody waits for it
-    return max(1, min(LARGEST_BATCH, waiting // (4 * workers)))
+        return min(largest, waiting)  # no other worker could take them
+    return max(1, min(largest, waiting // (4 * workers)))
 
 
 def worker_pool(settings: Settings, mode: str, store: Path, scratch: Path) -> AbstractContextManager[ProcessPool]:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from ..model.verdicts import AtFault
-from .death import Death
+from .worker_exit import WorkerExit
 
 
 def path_of(marker: Path) -> Path:
@@ -21,7 +21,7 @@ def note(descriptor: int, overload: str, call: str) -> None:
     os.ftruncate(descriptor, len(text))
 
 
-def read(path: Path, death: Death) -> AtFault | None:
+def read(path: Path, death: WorkerExit) -> AtFault | None:
     """The call during which a worker died; None where it died of something else."""
     try:
         overload, _, call = path.read_text(errors="replace").partition("\n")

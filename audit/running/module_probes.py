@@ -12,8 +12,8 @@ from pebble import ProcessExpired, ProcessPool
 
 from ..store.records import ModuleRow, ModuleStatus, Run
 from ..store.store import Store
-from .death import at_risk, death_of
 from .mps_module.probing import listed, probed
+from .worker_exit import at_risk, exit_of
 
 Result = TypeVar("Result")
 
@@ -47,7 +47,7 @@ def probe_module(
     try:
         names: list[str] = pool.schedule(_at_risk, args=(timeout, listed, packages)).result()
     except ProcessExpired as expired:
-        detail = f"cannot be listed: {death_of(expired, scratch)}"
+        detail = f"cannot be listed: {exit_of(expired, scratch)}"
         store.add_module_row(run.id, ModuleRow("torch.mps", ModuleStatus.FAILS, detail))
         return
     lost_worker = False
@@ -57,7 +57,7 @@ def probe_module(
         try:
             row: ModuleRow = pool.schedule(_at_risk, args=(timeout, probed, name, packages)).result()
         except ProcessExpired as expired:
-            death = death_of(expired, scratch)
+            death = exit_of(expired, scratch)
             detail = "does not come back in time" if death.timed_out else f"ends the process: {death}"
             row = ModuleRow(name, ModuleStatus.FAILS, detail)
             lost_worker = True

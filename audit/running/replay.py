@@ -14,8 +14,8 @@ from ..model.selection import Settings
 from ..store.records import Run, StoredCase
 from ..store.store import Store
 from . import worker
-from .death import Death, death_of
 from .isolated import scratch_folder, worker_pool
+from .worker_exit import WorkerExit, exit_of
 
 Result = TypeVar("Result")
 
@@ -27,7 +27,7 @@ class Replayed:
     run: Run
     recorded: StoredCase
     replay: worker.Replay | None
-    death: Death | None = None
+    death: WorkerExit | None = None
 
     @property
     def verdict(self) -> str:
@@ -64,7 +64,7 @@ def script_of_case(path: Path, name: str, timeout: float) -> str:
 class WorkerDiedError(Exception):
     """The case took its process with it; says how."""
 
-    def __init__(self, death: Death) -> None:
+    def __init__(self, death: WorkerExit) -> None:
         super().__init__(str(death))
         self.death = death
 
@@ -87,4 +87,4 @@ def _in_a_worker(
             result: Result = pool.schedule(work, args=(task,)).result()
             return result
         except ProcessExpired as expired:
-            raise WorkerDiedError(death_of(expired, scratch)) from expired
+            raise WorkerDiedError(exit_of(expired, scratch)) from expired

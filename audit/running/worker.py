@@ -31,7 +31,7 @@ from ..store.records import STRICT
 from ..store.store import Store
 from . import last_call
 from .compiled import (
-    ShownAlike,
+    SameVerdict,
     compiled_groups,
     compiled_sources,
     judged_compiled,
@@ -40,11 +40,11 @@ from .compiled import (
     require_compiler,
     with_own_sources,
 )
-from .death import at_risk, begin, keep_words
-from .known_outcomes import KnownOutcomes, known_outcomes
-from .look_budget import LookBudget
+from .outcome_cache import OutcomeCache, outcome_cache
 from .pending_rows import PendingRows
+from .rerun_budget import AttributionBudget
 from .upstream_source import UpstreamKernels, put_upstream
+from .worker_exit import at_risk, begin, capture_output
 from .worker_limits import end_with_parent, limit_memory
 
 if TYPE_CHECKING:
@@ -138,10 +138,10 @@ class _Worker:
     shipped: AuditedKernels | None
     upstream: UpstreamKernels | None
     pending: PendingRows
-    known: KnownOutcomes | None = None
+    known: OutcomeCache | None = None
     frozen: set[str] = field(default_factory=set)
-    looking: LookBudget = field(default_factory=LookBudget)
-    moving: LookBudget = field(default_factory=LookBudget)
+    looking: AttributionBudget = field(default_factory=AttributionBudget)
+    moving: AttributionBudget = field(default_factory=AttributionBudget)
 
 
 _worker: _Worker | None = None
@@ -182,7 +182,7 @@ def _prepare(options: WorkerOptions) -> _Worker:
     shipped = _put_shipped(options, device)
     folder = options.settings.upstream
     upstream = put_upstream(folder, device) if folder else None
-    _arm(options.settings.faults, device)
+    _inject_faults(options.settings.faults, device)
     _refuse(options.settings.refuse_dtypes_of, device)
     sources = case_sources(options.settings.imports)
     if options.settings.compiled is not None:
@@ -192,9 +192,9 @@ def _prepare(options: WorkerOptions) -> _Worker:
         lay_over_codegen(options.settings.codegen)
     register_references()
     store = Store.open_to_add(options.store)
-    keep_words(options.scratch)
+    capture_output(options.scratch)
     limit_memory(options.settings.memory_limit)
-    known = known_outcomes(options.settings, environment(device)) if options.settings.compiled is not None else None
+    known = outcome_cache(options.settings, environment(device)) if options.settings.compiled is not None else None
     return _Worker(options, sources, device, store, shipped, upstream, PendingRows(store), known)
 
 
@@ -223,7 +223,7 @@ def _refuse(release: str | None, device: MpsDevice) -> None:
         refuse_as_profile(device.profile)
 
 
-def _arm(faults: tuple[str, ...], device: MpsDevice) -> None:
+def _inject_faults(faults: tuple[str, ...], device: MpsDevice) -> None:
     """Put the faults that a self-test asks for into the simulated device."""
     if not faults:
         return
@@ -317,7 +317,7 @@ def run_group(task: Task) -> int:
         os.close(marker.descriptor)
 
 
-def look_at_death(task: Task) -> None:
+def rerun_crashed_case(task: Task) -> None:
     """Run the task's only case again, which killed a worker, and write down each call inside before it is made."""
     from ..judging.inner_calls import fault_inside
 
@@ -365,7 +365,7 @@ def script(task: Task) -> str:
 
     worker, case, label, computing = _only_case(task)
     if task.key.mode in COMPILED_MODES:
-        alike = ShownAlike(lambda simpler: _judged_compiled(worker, task, simpler))
+        alike = SameVerdict(lambda simpler: _judged_compiled(worker, task, simpler))
         smallest, outcome = shrink(case, alike)
         return script_of(smallest, task.key, outcome, simulated=worker.device.simulated, metal=alike.source)
 
@@ -377,7 +377,7 @@ def script(task: Task) -> str:
     return script_of(smallest, task.key, outcome, simulated=worker.device.simulated)
 
 
-def launch_found(name: str) -> FindingResult:
+def launch_findings(name: str) -> FindingResult:
     """Make the call of a finding with the shipped kernels of this worker."""
     from ...registry.found_wrong import load
     from ..shipped.finding_run import result_of

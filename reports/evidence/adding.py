@@ -1,10 +1,9 @@
-"""Takes files of evidence in: into the folder of evidence, and what real devices showed into the registry."""
+"""Adds evidence files: copies them into the evidence folder, and brings the registry up to date."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import cache
 from pathlib import Path
 
@@ -13,23 +12,14 @@ from ...registry.model import Evidence, Status
 from ...registry.sync import SyncReport, sync
 from ...registry.writing import exclusive, writable_folder
 from .checking import checked
-from .devices import FindingsOfDevices
-from .errors import EvidenceError
-from .folder import evidence_files, file_name, writable_evidence_folder
-from .measured import real_measurements
-from .reading import without_collection
+from .devices import findings_by_device, real_measurements
+from .files import EvidenceError, evidence_files, file_name, replace_file, writable_evidence_folder
 from .schema import EvidenceFile, KernelRow
 
 
 @dataclass(frozen=True)
 class AddedFile:
-    """One file of evidence that was taken in.
-
-    Attributes:
-        path: where it lies now.
-        new: whether it was not there before.
-        simulated: whether the device was.
-    """
+    """One added file: its path in the folder, whether it is new there, and whether its device was simulated."""
 
     path: Path
     new: bool
@@ -38,13 +28,13 @@ class AddedFile:
 
 @dataclass(frozen=True)
 class Added:
-    """What taking files in did.
+    """The result of adding files.
 
     Attributes:
-        files: where they lie now.
-        synced: what became of the registry's measurements; None where all are simulated, which changes none.
+        files: the files in the folder.
+        synced: the changes of the registry's measurements; None if all files are simulated, which change none.
         verified: the operators whose kernels a real device verified.
-        not_verified: of families that passed there, why nothing follows.
+        not_verified: families that passed there but verify nothing here, each with the reason.
     """
 
     files: tuple[AddedFile, ...]
@@ -53,90 +43,57 @@ class Added:
     not_verified: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class _Checked:
-    """What is needed of a file that is to be copied, once it has been checked."""
-
-    name: str
-    contents: bytes
-    simulated: bool
-    collected: datetime
-    torch: str
-    passed: tuple[KernelRow, ...]
-
-
 def add(paths: Sequence[Path], registry: Path | None = None) -> Added:
-    """Check files, copy them into the folder of evidence, and bring the registry up to date with all that lies there.
+    """Check files, copy them into the evidence folder, and sync the registry with all real devices' evidence there.
 
-    Evidence of the simulated device is kept and shown, and changes nothing in the registry.
+    Evidence of the simulated device is kept and changes nothing in the registry.
     Raises EvidenceError where one is refused, RegistryError where the registry cannot be written: then none is added.
     """
-    found = FindingsOfDevices()
-    with without_collection():
-        files = [_checked(path, found) for path in paths]
-        folder = writable_evidence_folder(registry)
-        names = {each.name for each in files}
-        for evidence in _all_checked(path for path in evidence_files(folder) if path.name not in names):
-            found.add(evidence)
-    load(registry_in_use(registry))  # one with problems refuses before anything is copied
-    added = tuple(_kept(each, folder) for each in files)
-    if all(each.simulated for each in files):
+    files = {path: checked(path) for path in paths}
+    contents = {path: path.read_bytes() for path in paths}
+    names = {path: file_name(file, contents[path]) for path, file in files.items()}
+    folder = writable_evidence_folder(registry)
+    others = [checked(path) for path in evidence_files(folder) if path.name not in names.values()]
+    _load_for_writing(registry)  # a registry with problems refuses before anything is copied
+    added = tuple(_copied(folder / names[path], contents[path], file.simulated) for path, file in files.items())
+    real = [file for file in files.values() if not file.simulated]
+    if not real:
         return Added(added)
-    synced = sync(registry, real_measurements(found.findings()))
-    verified, not_verified = _verified(files, load(registry)) if any(each.passed for each in files) else ({}, {})
+    synced = sync(registry, real_measurements(findings_by_device([*files.values(), *others])))
+    verified, refused = _verified_kernels(real, load(registry))
     if verified:
         record_evidence(registry, "mps", verified)
-    return Added(added, synced, tuple(sorted(verified)), not_verified)
-
-
-def registry_in_use(registry: Path | None) -> Path | None:
-    """The folder for writing, made where it does not exist yet, so that the first evidence can begin a registry."""
-    folder = writable_folder(registry)
-    with exclusive(folder):
-        return folder
+    return Added(added, synced, tuple(sorted(verified)), refused)
 
 
 def added_evidence(folder: Path) -> Iterator[EvidenceFile]:
-    """All evidence of a folder, each checked. Raises EvidenceError that names a file that is refused."""
-    return _all_checked(evidence_files(folder))
+    """All evidence of a folder, each file checked. Raises EvidenceError that names a file that is refused."""
+    return map(checked, evidence_files(folder))
 
 
-def _all_checked(paths: Iterable[Path]) -> Iterator[EvidenceFile]:
-    for path in paths:
-        yield checked(path)
+def _load_for_writing(registry: Path | None) -> Registry:
+    """The registry, whose folder is made if necessary, so that evidence can begin one."""
+    folder = writable_folder(registry)
+    with exclusive(folder):
+        return load(folder)
 
 
-def _checked(path: Path, found: FindingsOfDevices) -> _Checked:
-    evidence = checked(path)
-    found.add(evidence)
-    contents = path.read_bytes()
-    passed = () if evidence.simulated else tuple(row for row in evidence.kernels if row.passed)
-    return _Checked(
-        name=file_name(evidence, contents),
-        contents=contents,
-        simulated=evidence.simulated,
-        collected=evidence.collected,
-        torch=evidence.machine.torch,
-        passed=passed,
-    )
-
-
-def _kept(file: _Checked, folder: Path) -> AddedFile:
-    kept = folder / file.name
-    if kept.exists():
-        return AddedFile(kept, new=False, simulated=file.simulated)
-    temporary = kept.with_name(f".{kept.name}.tmp")
+def _copied(path: Path, contents: bytes, simulated: bool) -> AddedFile:
+    if path.exists():
+        return AddedFile(path, new=False, simulated=simulated)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(file.contents)
-        temporary.replace(kept)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, contents)
     except OSError as error:
-        raise EvidenceError(f"{folder}: {error.strerror or error} (choose another with MPSMITH_REGISTRY)") from error
-    return AddedFile(kept, new=True, simulated=file.simulated)
+        reason = error.strerror or error
+        raise EvidenceError(f"{path.parent}: {reason} (choose another with MPSMITH_REGISTRY)") from error
+    return AddedFile(path, new=True, simulated=simulated)
 
 
-def _verified(files: Iterable[_Checked], known: Registry) -> tuple[dict[str, VerifiedKernel], dict[str, str]]:
-    """What the families that passed on real devices make of the operators here, and why others make nothing of them.
+def _verified_kernels(
+    files: Sequence[EvidenceFile], known: Registry
+) -> tuple[Mapping[str, VerifiedKernel], dict[str, str]]:
+    """The operators that families which passed on real devices verify here, and the families that verify nothing.
 
     Where several files verify a kernel, the newest is its evidence.
     """
@@ -146,11 +103,11 @@ def _verified(files: Iterable[_Checked], known: Registry) -> tuple[dict[str, Ver
     verified: dict[str, VerifiedKernel] = {}
     refused: dict[str, str] = {}
     for file in sorted(files, key=lambda each: each.collected):
-        for row in file.passed:
-            if why := _why_not(row, digest_here):
-                refused[row.family] = why
+        for row in (row for row in file.kernels if row.passed):
+            if reason := _mismatch(row, digest_here):
+                refused[row.family] = reason
                 continue
-            evidence = Evidence(torch=file.torch, source=row.source, checks=row.checks, dtypes=row.dtypes)
+            evidence = Evidence(torch=file.machine.torch, source=row.source, checks=row.checks, dtypes=row.dtypes)
             for operator in row.operators:
                 current = known[operator].status if operator in known else None
                 status = current if current is Status.upstreamed else Status.verified
@@ -158,14 +115,14 @@ def _verified(files: Iterable[_Checked], known: Registry) -> tuple[dict[str, Ver
     return verified, refused
 
 
-def _why_not(row: KernelRow, digest_here: Callable[[str], str]) -> str:
-    """Why nothing here follows from a family that passed there; "" where something does."""
+def _mismatch(row: KernelRow, digest_here: Callable[[str], str]) -> str:
+    """Why a family that passed there verifies nothing here; "" if it does."""
     from ...kernels.runtime import catalog
 
     if row.family not in catalog.families():
         return "this mpsmith has no such kernels"
     if digest_here(row.family) != row.source:
         return "verified with other sources than those here"
-    if strangers := set(row.operators) - {kernel.operator for kernel in catalog.family(row.family)}:
-        return f"has no kernel of {', '.join(sorted(strangers))}"
+    if unknown := set(row.operators) - {kernel.operator for kernel in catalog.family(row.family)}:
+        return f"has no kernel of {', '.join(sorted(unknown))}"
     return ""

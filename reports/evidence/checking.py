@@ -1,7 +1,7 @@
-"""Whether evidence can be true: against itself, and against what a real device's evidence looks like.
+"""Checks that evidence is consistent: with itself, and with what a real device's evidence looks like.
 
-A file that fits the schema may still say what no audit says. What is found here refuses it; nothing here proves that
-somebody did not make it up: that is for the person who takes it in.
+A file that fits the schema may still say what no audit says, and is then refused. A file that passes may still be made
+up: that is for the person who adds it to decide.
 """
 
 from __future__ import annotations
@@ -9,45 +9,44 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta, timezone
-from functools import lru_cache
 from pathlib import Path
 
+from ...audit.findings.overload_verdict import BREAKAGES, verdict_of, works
 from ...audit.model.verdicts import CaseVerdict
-from .errors import EvidenceError
-from .privacy import names_somebody
-from .reading import read
-from .schema import LISTED, EvidenceFile, dtype_of
+from .files import EvidenceError, read
+from .privacy import is_private
+from .schema import LISTED, STRICT, EvidenceFile
 
-# A clock may be off by so much.
+# How far a clock may be ahead.
 _AHEAD = timedelta(days=1)
 _SHOWN = 5
 
 
 def checked(path: Path, now: datetime | None = None) -> EvidenceFile:
-    """The evidence in a file that can be true. Raises EvidenceError that says what is wrong."""
+    """The evidence in a file, if it is consistent. Raises EvidenceError that says what is wrong."""
     evidence = read(path)
-    found = problems_of(evidence, now)
-    if found:
-        more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-        raise EvidenceError(f"{path}: refused: {'; '.join(found[:_SHOWN])}{more}")
+    problems = problems_of(evidence, now)
+    if problems:
+        more = f"; and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
+        raise EvidenceError(f"{path}: refused: {'; '.join(problems[:_SHOWN])}{more}")
     return evidence
 
 
 def problems_of(evidence: EvidenceFile, now: datetime | None = None) -> list[str]:
-    """What cannot be true of the evidence, a sentence each; none where it may be."""
+    """What is inconsistent, one sentence each."""
     return [
-        *_marks(evidence),
-        *_executed(evidence),
-        *_verdicts(evidence),
-        *_failing(evidence),
-        *_kernels(evidence),
-        *_time(evidence, now or datetime.now(timezone.utc)),
-        *_private(evidence),
+        *_mark_problems(evidence),
+        *_execution_problems(evidence),
+        *_verdict_problems(evidence),
+        *_listing_problems(evidence),
+        *_kernel_problems(evidence),
+        *_time_problems(evidence, now or datetime.now(timezone.utc)),
+        *_privacy_problems(evidence),
     ]
 
 
-def _marks(evidence: EvidenceFile) -> Iterator[str]:
-    """Simulated evidence is marked as such in all its parts, and looks like it; a real device's does not."""
+def _mark_problems(evidence: EvidenceFile) -> Iterator[str]:
+    """All parts of simulated evidence are marked, and unmarked evidence looks like that of a Mac."""
     machine = evidence.machine
     parts = [evidence.audit.simulated, *(kernel.simulated for kernel in evidence.kernels)]
     if any(part != evidence.simulated for part in parts):
@@ -63,12 +62,12 @@ def _marks(evidence: EvidenceFile) -> Iterator[str]:
         f"the chip '{machine.chip}', not one of Apple's": not machine.chip.startswith("Apple "),
         f"torch {machine.torch}, a build that Macs do not have": "+" in machine.torch,
     }
-    told = [sign for sign, shown in signs.items() if shown]
-    if told:
-        yield f"not marked simulated, but it tells of {', '.join(told)}"
+    shown = [sign for sign, present in signs.items() if present]
+    if shown:
+        yield f"not marked simulated, but it tells of {', '.join(shown)}"
 
 
-def _executed(evidence: EvidenceFile) -> Iterator[str]:
+def _execution_problems(evidence: EvidenceFile) -> Iterator[str]:
     audit = evidence.audit
     executed = sum(number for verdict, number in audit.cases.items() if verdict.executed)
     if not executed:
@@ -79,38 +78,39 @@ def _executed(evidence: EvidenceFile) -> Iterator[str]:
         yield "cases were executed, but there is no verdict of any overload"
 
 
-def _verdicts(evidence: EvidenceFile) -> Iterator[str]:
-    """Every verdict is the one that its own counts give, and counts broken cases that there are."""
-    broken = Counter[tuple[str, CaseVerdict]]()
-    for group, alike in evidence.audit.failing.items():
-        for cases in alike:
-            broken[dtype_of(group), cases.verdict] += len(cases.positions)
-    left_out = evidence.audit.left_out
+def _verdict_problems(evidence: EvidenceFile) -> Iterator[str]:
+    """Every verdict follows from its own counts, and every counted breakage is listed."""
+    listed = Counter[tuple[str, CaseVerdict]]()
+    for group, same_outcome in evidence.audit.failing.items():
+        for cases in same_outcome:
+            dtype = group.removesuffix(STRICT).rpartition(":")[2]
+            listed[dtype, cases.verdict] += len(cases.positions)
     most = 2 * sum(evidence.audit.cases.values())  # a case can fall back for an overload and pass in it
     for name, row in evidence.audit.overloads.items():
-        if row.is_simple and row.counted <= most:
-            continue
+        total = row.cases
         if not row.dtypes:
             yield f"{name} has a row without any dtype"
-        for dtype, follows in row.contradicted.items():
-            yield f"{name} in {dtype} is called {row.dtypes[dtype].verdict.value}, its cases say {follows.value}"
-        for dtype, verdict, number in row.broken:
-            if number > broken[dtype, verdict] + left_out.get(verdict, 0):
-                yield f"{name} in {dtype} counts more cases that are {verdict.value} than are listed"
-        if row.counted > most:
+        for dtype, counts in row.dtypes.items():
+            follows = verdict_of(counts.cases, row.dispatch, works_somewhere=works(total))
+            if follows is not counts.verdict:
+                yield f"{name} in {dtype} is called {counts.verdict.value}, its cases say {follows.value}"
+            for verdict in BREAKAGES:
+                if counts.cases.get(verdict, 0) > listed[dtype, verdict] + evidence.audit.left_out.get(verdict, 0):
+                    yield f"{name} in {dtype} counts more cases that are {verdict.value} than are listed"
+        if total.total() > most:
             yield f"{name} counts more cases than there are"
 
 
-def _failing(evidence: EvidenceFile) -> Iterator[str]:
+def _listing_problems(evidence: EvidenceFile) -> Iterator[str]:
     """The listed cases are those that were counted, each once."""
     audit = evidence.audit
     listed: Counter[CaseVerdict] = Counter(audit.left_out)
-    for group, alike in audit.failing.items():
-        positions = [position for each in alike for position in each.positions]
+    for group, same_outcome in audit.failing.items():
+        positions = [position for cases in same_outcome for position in cases.positions]
         if len(set(positions)) != len(positions):
             yield f"a case of {group} is listed twice"
-        for each in alike:
-            listed[each.verdict] += len(each.positions)
+        for cases in same_outcome:
+            listed[cases.verdict] += len(cases.positions)
     for verdict in sorted({*listed, *LISTED}, key=lambda verdict: verdict.value):
         if verdict not in LISTED:
             yield f"cases that are {verdict.value} are listed as failing"
@@ -118,7 +118,7 @@ def _failing(evidence: EvidenceFile) -> Iterator[str]:
             yield f"{audit.cases.get(verdict, 0)} cases are {verdict.value}, but {listed[verdict]} are listed"
 
 
-def _kernels(evidence: EvidenceFile) -> Iterator[str]:
+def _kernel_problems(evidence: EvidenceFile) -> Iterator[str]:
     families = Counter(kernel.family for kernel in evidence.kernels)
     yield from (f"the kernels of {family} are there twice" for family, times in families.items() if times > 1)
     for kernel in evidence.kernels:
@@ -130,30 +130,23 @@ def _kernels(evidence: EvidenceFile) -> Iterator[str]:
             yield f"{kernel.family} is said to pass without a kernel that answered or a check"
 
 
-def _time(evidence: EvidenceFile, now: datetime) -> Iterator[str]:
+def _time_problems(evidence: EvidenceFile, now: datetime) -> Iterator[str]:
     if evidence.collected > now + _AHEAD:
         yield f"collected on {evidence.day}, which is to come: set the clock"
 
 
-def _private(evidence: EvidenceFile) -> Iterator[str]:
-    if any(_is_private(text) for text in set(_free_texts(evidence))):
+def _privacy_problems(evidence: EvidenceFile) -> Iterator[str]:
+    if any(is_private(text) or not text.isprintable() for text in set(_free_texts(evidence))):
         yield "a message holds a path, an address or what else may name a person or a machine"
 
 
-@lru_cache(maxsize=2**16)  # devices mostly say the same
-def _is_private(text: str) -> bool:
-    return names_somebody(text) or not text.isprintable()
-
-
 def _free_texts(evidence: EvidenceFile) -> Iterable[str]:
-    """Everything in the file that is not bound to a form by the schema."""
-    machine = evidence.machine
-    yield from (machine.chip, machine.system, machine.machine, machine.build or "")
-    yield from machine.variables.values()
-    yield from (each.message for alike in evidence.audit.failing.values() for each in alike)
-    yield from (name for row in evidence.audit.overloads.values() for name in row.through)
-    audit = evidence.audit
+    """All texts whose form the schema does not restrict."""
+    machine, audit = evidence.machine, evidence.audit
+    yield from (machine.chip, machine.system, machine.machine, machine.build or "", *machine.variables.values())
     yield from (audit.samples, *audit.ops, *audit.dtypes, *audit.sources)
+    yield from (cases.message for same_outcome in audit.failing.values() for cases in same_outcome)
+    yield from (name for row in audit.overloads.values() for name in row.through)
     for kernel in evidence.kernels:
         yield from (kernel.ended, kernel.untimed, *kernel.checks)
         yield from (text for failure in kernel.failures for text in (failure.what, failure.reason))

@@ -1,7 +1,6 @@
-"""Collects evidence on this machine: the audit, then the kernels, then one file. What was stopped goes on.
+"""Collects evidence on this machine: runs an audit, verifies the kernels, and makes one file of both.
 
-A folder keeps the results store and the rows of finished kernels until the file is written, and afterwards; a new
-collection in it takes what still stands. Nothing is written elsewhere but the file.
+A working folder keeps the results store and the rows of finished kernels. A stopped collection continues there.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ import errno
 import fcntl
 import os
 import platform
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,29 +18,32 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from ... import __version__
+from ...audit.findings.audited_surface import audited_surface
+from ...audit.findings.measurements import Verdicts, measurements_of
+from ...audit.findings.summary import verdicts
 from ...audit.model.selection import Settings
+from ...audit.model.verdicts import CaseVerdict
 from ...audit.running.runner import run_audit
 from ...audit.store.records import Run
 from ...audit.store.store import Store
 from ...registry.torch_release import public_version
-from .audited import audit_part
-from .errors import EvidenceError
+from .files import EvidenceError
 from .kernel_runs import KernelTask, OpenDevice, run_kernels
 from .machine import machine_facts
-from .privacy import PrivateNames
-from .schema import FORMAT, VERSION, EvidenceFile
+from .privacy import PrivateNames, message_of
+from .schema import LISTED, LONGEST_MESSAGE, STRICT, AuditPart, DtypeRow, EvidenceFile, FailingCases, OverloadRow
 
 STORE, KERNELS = "audit.sqlite", "kernels.jsonl"
 
 
 @dataclass(frozen=True)
 class Collection:
-    """What is to be collected, and where the work is kept.
+    """What to collect.
 
     Attributes:
         settings: of the audit.
-        families: of kernels, by name; none where they are left out.
-        folder: keeps what was done.
+        families: kernel families by name; empty to skip the kernels.
+        folder: the working folder.
         open_device: makes mps usable for kernels, see `kernel_runs.OpenDevice`.
     """
 
@@ -53,68 +56,112 @@ class Collection:
 def collect(
     collection: Collection,
     say: Callable[[str], None],
-    advanced: Callable[[str], None] = lambda family: None,
-    identity: PrivateNames | None = None,
+    family_done: Callable[[str], None] = lambda family: None,
+    private: PrivateNames | None = None,
 ) -> EvidenceFile:
-    """Audit, verify and time on this machine's device, and return all of it.
+    """Audit, verify and time on this machine's device.
 
     Args:
-        collection: what, and where the work is kept.
-        say: told what goes on.
-        advanced: told each family of kernels that is done.
-        identity: who is taken out of messages; the user and the host of this process by default.
+        collection: what to collect.
+        say: receives lines of progress.
+        family_done: receives the name of each finished kernel family.
+        private: names to remove from messages; by default those of this user and this machine.
 
     Raises:
         MpsmithError: there is no device, or the work cannot be stored.
-        KeyboardInterrupt: stopped by the user; the same collection goes on there.
+        KeyboardInterrupt: the user stopped it; the same collection continues there.
     """
-    _make(collection.folder)
-    with _alone(collection.folder):
-        return _collected(collection, say, advanced, identity or PrivateNames.of_this_machine())
-
-
-def _collected(
-    collection: Collection, say: Callable[[str], None], advanced: Callable[[str], None], known: PrivateNames
-) -> EvidenceFile:
-    store = collection.folder / STORE
-    _audited(collection.settings, store, say)
-    with Store.open(store) as opened:
-        run = opened.latest_run()
-        audit = audit_part(opened, run, known)
-    if not audit.executed:
-        raise EvidenceError("no case was executed, so there is no evidence: ask for other operators (--ops)")
-    _forget_other_device(collection.folder / KERNELS, run)
-    tasks = [KernelTask(family, collection.open_device, run.simulated, known) for family in collection.families]
-    kernels = run_kernels(tasks, collection.folder / KERNELS, advanced)
+    private = private or PrivateNames.of_this_machine()
+    with _locked(collection.folder):
+        store = collection.folder / STORE
+        _run_audit(collection.settings, store, say)
+        with Store.open(store) as opened:
+            run = opened.latest_run()
+            audit = audit_part(opened, run, private)
+        if not audit.executed:
+            raise EvidenceError("no case was executed, so there is no evidence: ask for other operators (--ops)")
+        _discard_rows_of_other_device(collection.folder / KERNELS, run)
+        tasks = [KernelTask(family, collection.open_device, run.simulated, private) for family in collection.families]
+        kernels = run_kernels(tasks, collection.folder / KERNELS, family_done)
     return EvidenceFile(
-        format=FORMAT,
-        version=VERSION,
+        format="mpsmith-evidence",
+        version=1,
         mpsmith=__version__,
         collected=datetime.now(timezone.utc).replace(microsecond=0),
         simulated=run.simulated,
-        machine=machine_facts(run.environment, known),
+        machine=machine_facts(run.environment, private),
         audit=audit,
         kernels=kernels,
     )
 
 
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise EvidenceError(f"{folder}: {error.strerror or error} (choose another folder with --work)") from error
-    if not os.access(folder, os.W_OK):
-        raise EvidenceError(f"{folder}: cannot be written (choose another folder with --work)")
+def audit_part(store: Store, run: Run, private: PrivateNames) -> AuditPart:
+    """The verdicts, counts and failing cases of a run; `private` names are removed from its messages."""
+    found = verdicts(store, run, audited_surface(run))
+    totals: Counter[CaseVerdict] = Counter()
+    for cases in found.totals.values():
+        totals.update(cases)
+    return AuditPart(
+        simulated=run.simulated,
+        samples=str(run.settings.get("samples", "default")),
+        seed=int(run.settings.get("seed", 0)),
+        ops=list(run.settings.get("ops", ())),
+        dtypes=list(run.settings.get("dtypes", ())),
+        sources=list(run.settings.get("sources", ())),
+        complete=found.run.complete,
+        executed=found.run.executed,
+        cases={verdict: totals[verdict] for verdict in CaseVerdict if totals[verdict]},
+        overloads=overload_rows(found),
+        failing=_failing(store, run, private),
+    )
+
+
+def overload_rows(summary: Verdicts) -> dict[str, OverloadRow]:
+    """A row for each overload with evidence whose operator was measured, see `measurements_of`."""
+    measured = {measurement.operator for measurement in measurements_of(summary)}
+    return {
+        overload.name: OverloadRow(
+            dispatch=overload.dispatch,
+            through=list(overload.through),
+            dtypes={
+                dtype: DtypeRow(verdict=evidence.verdict, cases=dict(evidence.cases))
+                for dtype, evidence in overload.dtypes.items()
+            },
+        )
+        for overload in summary.overloads
+        if overload.dtypes and overload.operator in measured
+    }
+
+
+def _failing(store: Store, run: Run, private: PrivateNames) -> dict[str, list[FailingCases]]:
+    """The cases with verdicts of LISTED by group; those with the same verdict and message together."""
+    positions: dict[tuple[str, CaseVerdict, str], list[int]] = {}
+    scrubbed: dict[str, str] = {}
+    for key, position, verdict, message in store.messages(run.id, LISTED):
+        if message not in scrubbed:
+            scrubbed[message] = message_of(message, private, LONGEST_MESSAGE)
+        group = key.label + (STRICT if key.mode == "strict" else "")
+        positions.setdefault((group, verdict, scrubbed[message]), []).append(position)
+    failing: dict[str, list[FailingCases]] = {}
+    for (group, verdict, message), at in positions.items():
+        failing.setdefault(group, []).append(FailingCases(verdict=verdict, message=message, positions=at))
+    return failing
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Hold the folder against a second collection, which would do the same work again. Raises EvidenceError."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+def _locked(folder: Path) -> Iterator[None]:
+    """Make the folder and hold it against a second collection. Raises EvidenceError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(errno.EACCES, "cannot be written")
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise EvidenceError(f"{folder}: {error.strerror or error} (choose another folder with --work)") from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        if error.errno in (errno.EAGAIN, errno.EACCES):  # others: a file system without locks
+        if error.errno in (errno.EAGAIN, errno.EACCES):  # other errors: a file system without locks
             os.close(descriptor)
             message = f"{folder}: another collection is at work in it (wait for its end, or choose another with --work)"
             raise EvidenceError(message) from error
@@ -124,8 +171,8 @@ def _alone(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _audited(settings: Settings, store: Path, say: Callable[[str], None]) -> None:
-    """Bring the store to a finished audit with these settings: nothing to do, to go on, or to begin."""
+def _run_audit(settings: Settings, store: Path, say: Callable[[str], None]) -> None:
+    """Complete an audit with these settings in the store: reuse, resume or begin one."""
     newest = _newest_run(store)
     same = newest is not None and newest.settings == settings.recorded()
     if newest is not None and (changed := _changed_since(newest)):
@@ -137,8 +184,15 @@ def _audited(settings: Settings, store: Path, say: Callable[[str], None]) -> Non
     run_audit(settings, store, resume=same, say=say)
 
 
+def _newest_run(path: Path) -> Run | None:
+    if not path.exists():
+        return None
+    with Store.open(path) as store:
+        return store.newest_run()
+
+
 def _changed_since(run: Run) -> str:
-    """What is another one now than in a run that stands there; "" where it is still evidence of this machine."""
+    """Which of torch, mpsmith and the system changed since the run; "" if none did."""
     try:
         torch = version("torch")
     except PackageNotFoundError:  # a source tree: the audit itself finds out
@@ -148,17 +202,10 @@ def _changed_since(run: Run) -> str:
     return ", ".join(name for name, value in now.items() if before.get(name, value) != value)
 
 
-def _newest_run(path: Path) -> Run | None:
-    if not path.exists():
-        return None
-    with Store.open(path) as store:
-        return store.newest_run()
-
-
-def _forget_other_device(finished: Path, run: Run) -> None:
-    """Rows of kernels that ran with another torch or on another system are no part of this evidence."""
-    noted = finished.with_suffix(".device")
+def _discard_rows_of_other_device(finished: Path, run: Run) -> None:
+    """Remove the rows of kernels that ran with another torch or on another system."""
+    device_file = finished.with_suffix(".device")
     device = f"torch {run.environment['torch']}, {run.environment.get('os')}"
-    if finished.exists() and (not noted.exists() or noted.read_text(encoding="utf-8") != device):
+    if finished.exists() and (not device_file.exists() or device_file.read_text(encoding="utf-8") != device):
         finished.unlink()
-    noted.write_text(device, encoding="utf-8")
+    device_file.write_text(device, encoding="utf-8")

@@ -1,6 +1,6 @@
-"""Verifies and times each family of kernels in a process of its own: one that dies or hangs costs that family alone.
+"""Verifies and times each kernel family in a process of its own, so that a crash or a hang fails one family.
 
-What is finished goes to a file at once, a line a family, so that a collection that was stopped goes on where it was.
+Each finished row is appended to a file at once, so a stopped collection continues where it was.
 """
 
 from __future__ import annotations
@@ -18,99 +18,97 @@ from pydantic import ValidationError
 
 from ...errors import MpsmithError, one_line
 from ...registry.model import in_dtype_order
-from .errors import EvidenceError
+from .files import EvidenceError
 from .privacy import PrivateNames, message_of
 from .schema import LONGEST_MESSAGE, KernelFailure, KernelRow, KernelTiming
 
-# Makes mps usable in a fresh process, before torch is imported, and says whether it is the simulated device.
+# Makes mps usable in a fresh process, before torch is imported; returns whether it is the simulated device.
 OpenDevice = Callable[[], bool]
 
-# Wall time that one family may take: on a Mac the slowest takes some seconds, on the simulated device minutes.
-SECONDS_A_FAMILY = 900.0
-_FAILURES_LISTED = 20
-# Of the largest tensor that is timed; shaders of the simulated device run on the CPU, and their times say nothing.
+# Wall time for one family: a Mac needs seconds for the slowest, the simulated device minutes.
+SECONDS_PER_FAMILY = 900.0
+_LISTED_FAILURES = 20
+# Elements of the largest timed tensor; on the simulated device shaders run on the CPU.
 ELEMENTS, ELEMENTS_SIMULATED = 2**20, 2**10
 
 
 @dataclass(frozen=True)
 class KernelTask:
-    """What a process is to do with one family.
+    """One family for one process.
 
     Attributes:
-        family: its name.
-        open_device: see OpenDevice; it is found by its name in the process.
-        simulated: what the audit before said of the device.
-        identity: who is taken out of messages.
+        open_device: pickled by its name; see OpenDevice.
+        simulated: whether the audit ran on the simulated device.
+        private: names to remove from messages.
     """
 
     family: str
     open_device: OpenDevice
     simulated: bool
-    identity: PrivateNames
+    private: PrivateNames
 
 
 def run_kernels(
     tasks: Sequence[KernelTask],
     finished: Path,
-    advanced: Callable[[str], None],
-    seconds: float = SECONDS_A_FAMILY,
+    report: Callable[[str], None],
+    seconds: float = SECONDS_PER_FAMILY,
 ) -> list[KernelRow]:
-    """A row for each task, those of `finished` as they stand there, the others verified and timed now.
+    """A row for each task: from the file `finished` where it is still valid, else verified and timed now.
 
     Args:
-        tasks: one a family.
-        finished: the file that keeps the rows; it grows by a line with each family.
-        advanced: told the name of each family that is done.
-        seconds: of wall time that one family may take.
+        tasks: one for each family.
+        finished: the file that keeps the rows, a line each.
+        report: receives the name of each finished family.
+        seconds: of wall time for one family.
 
     Raises EvidenceError where the device cannot be opened.
     """
-    rows = kept_rows(finished, tasks)
+    rows = finished_rows(finished, tasks)
     for family in rows:
-        advanced(family)
+        report(family)
     with finished.open("a", encoding="utf-8") as file:
         for row in _measured([task for task in tasks if task.family not in rows], seconds):
             file.write(row.model_dump_json() + "\n")
             file.flush()
             rows[row.family] = row
-            advanced(row.family)
+            report(row.family)
     return [rows[task.family] for task in tasks]
 
 
-def kept_rows(path: Path, tasks: Sequence[KernelTask]) -> dict[str, KernelRow]:
-    """The rows of a file of finished ones that still stand: of the same device, and of the kernels' present sources.
-
-    A line that was cut off when the machine went down counts for nothing.
-    """
+def finished_rows(path: Path, tasks: Sequence[KernelTask]) -> dict[str, KernelRow]:
+    """The rows in the file for the same device and the present sources of the kernels; cut-off lines are skipped."""
     from ...kernels.verification.evidence import source_digest
 
-    wanted = {task.family: task for task in tasks}
-    kept: dict[str, KernelRow] = {}
+    by_family = {task.family: task for task in tasks}
+    rows: dict[str, KernelRow] = {}
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else ():
         try:
             row = KernelRow.model_validate_json(line)
         except ValidationError:
             continue
-        task = wanted.get(row.family)
+        task = by_family.get(row.family)
         if task and row.simulated == task.simulated and row.source == source_digest(row.family):
-            kept[row.family] = row
-    return kept
+            rows[row.family] = row
+    return rows
 
 
 def _measured(tasks: Sequence[KernelTask], seconds: float) -> Iterator[KernelRow]:
     if not tasks:
         return
-    # torch must load after the variables are set, and a GPU's context survives no fork.
+    # torch must load after the variables are set, and the context of a GPU does not survive a fork.
     pool = ProcessPool(max_workers=1, context=get_context("spawn"))
     try:
         for task in tasks:
-            future = pool.schedule(measured_family, args=[task], timeout=seconds)
+            future = pool.schedule(measure_family, args=[task], timeout=seconds)
             try:
                 yield future.result()
             except ProcessExpired as expired:
-                yield _given_up(task, f"its process ended with {_cause(expired)}")
+                code = expired.exitcode
+                cause = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+                yield _failed_row(task, f"its process ended with {cause}")
             except FutureTimeoutError:
-                yield _given_up(task, f"it did not end in {seconds:.0f} seconds")
+                yield _failed_row(task, f"it did not end in {seconds:.0f} seconds")
             except MpsmithError as error:
                 raise EvidenceError(f"the kernels cannot be verified: {error}") from error
         pool.close()
@@ -121,12 +119,7 @@ def _measured(tasks: Sequence[KernelTask], seconds: float) -> Iterator[KernelRow
         pool.join()
 
 
-def _cause(expired: ProcessExpired) -> str:
-    code = expired.exitcode
-    return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
-
-
-def _given_up(task: KernelTask, why: str) -> KernelRow:
+def _failed_row(task: KernelTask, why: str) -> KernelRow:
     from ...kernels.verification.evidence import source_digest
 
     return KernelRow(family=task.family, simulated=task.simulated, source=source_digest(task.family), ended=why)
@@ -135,7 +128,7 @@ def _given_up(task: KernelTask, why: str) -> KernelRow:
 # ---- in the process of a family
 
 
-def measured_family(task: KernelTask) -> KernelRow:
+def measure_family(task: KernelTask) -> KernelRow:
     """Verify and time one family on the device of this process.
 
     Raises MpsmithError where the device cannot be opened, or is not the one that was audited.
@@ -159,8 +152,8 @@ def measured_family(task: KernelTask) -> KernelRow:
         without_reference=result.without_reference,
         failed=len(result.failures),
         failures=[
-            KernelFailure(what=_told(failure.what, task), reason=_told(failure.reason, task))
-            for failure in result.failures[:_FAILURES_LISTED]
+            KernelFailure(what=_message(failure.what, task), reason=_message(failure.reason, task))
+            for failure in result.failures[:_LISTED_FAILURES]
         ],
         checks=sorted(result.checks),
         dtypes=in_dtype_order(sorted(result.dtypes)),
@@ -180,10 +173,10 @@ def _timed(task: KernelTask) -> tuple[KernelTiming | None, str]:
 
     try:
         timing = measure(task.family, ELEMENTS_SIMULATED if task.simulated else ELEMENTS)
-    except Exception as error:  # whatever the device raises: the verification stands
-        return None, _told(one_line(error), task)
+    except Exception as error:  # whatever the device raises, the verification is kept
+        return None, _message(one_line(error), task)
     return KernelTiming.model_validate(asdict(timing)), ""
 
 
-def _told(text: str, task: KernelTask) -> str:
-    return message_of(text, task.identity, LONGEST_MESSAGE)
+def _message(text: str, task: KernelTask) -> str:
+    return message_of(text, task.private, LONGEST_MESSAGE)

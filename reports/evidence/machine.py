@@ -1,4 +1,4 @@
-"""What a machine says of itself, as far as results depend on it. On a Mac the system's own tools are asked."""
+"""The facts about this machine that results depend on. On a Mac they come from the system's own tools."""
 
 from __future__ import annotations
 
@@ -13,30 +13,29 @@ from ...registry.torch_release import public_version
 from .privacy import PrivateNames, message_of
 from .schema import LONGEST_MESSAGE, MachineFacts
 
-# A system tool that does not answer in this time is taken for one that is not there.
-_PATIENCE = 30.0
-_GIB = 2**30
+# Seconds after which a system tool counts as absent.
+_TIMEOUT = 30.0
 
-Ask = Callable[[Sequence[str]], str]
+RunTool = Callable[[Sequence[str]], str]
 
 
-def answer(command: Sequence[str]) -> str:
+def output_of(command: Sequence[str]) -> str:
     """What a system tool prints; "" where it is absent, fails or does not end."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_PATIENCE)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIMEOUT)
     except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def machine_facts(environment: Mapping[str, Any], identity: PrivateNames, ask: Ask = answer) -> MachineFacts:
-    """The facts of this machine, beside what an audit recorded of its environment (`audit.running.environment`)."""
+def machine_facts(environment: Mapping[str, Any], private: PrivateNames, run_tool: RunTool = output_of) -> MachineFacts:
+    """The facts of this machine and of the audit's recorded environment (`audit.running.environment`)."""
     variables = {
-        name: message_of(value, identity, LONGEST_MESSAGE)
+        name: message_of(value, private, LONGEST_MESSAGE)
         for name, value in sorted(os.environ.items())
         if name.startswith("PYTORCH_MPS_")
     }
-    facts = _of_mac(ask) if platform.system() == "Darwin" else _of_other()
+    facts = _mac_facts(run_tool) if platform.system() == "Darwin" else _other_facts()
     return MachineFacts(
         **facts,
         machine=platform.machine() or "unknown",
@@ -47,20 +46,20 @@ def machine_facts(environment: Mapping[str, Any], identity: PrivateNames, ask: A
     )
 
 
-def _of_mac(ask: Ask) -> dict[str, Any]:
-    """Chip, cores, memory and release; neither the machine's name nor its serial number is asked for."""
-    memory = ask(["sysctl", "-n", "hw.memsize"])
+def _mac_facts(run_tool: RunTool) -> dict[str, Any]:
+    """Chip, cores, memory and release. The machine's name and its serial number are never read."""
+    memory = run_tool(["sysctl", "-n", "hw.memsize"])
     return {
-        "chip": ask(["sysctl", "-n", "machdep.cpu.brand_string"]) or "unknown",
-        "gpu_cores": _gpu_cores(ask(["system_profiler", "-json", "SPDisplaysDataType"])),
+        "chip": run_tool(["sysctl", "-n", "machdep.cpu.brand_string"]) or "unknown",
+        "gpu_cores": _gpu_cores(run_tool(["system_profiler", "-json", "SPDisplaysDataType"])),
         "system": "macOS",
-        "release": ask(["sw_vers", "-productVersion"]) or platform.mac_ver()[0] or "unknown",
-        "build": ask(["sw_vers", "-buildVersion"]) or None,
-        "memory_gib": max(1, int(memory) // _GIB) if memory.isdecimal() else None,
+        "release": run_tool(["sw_vers", "-productVersion"]) or platform.mac_ver()[0] or "unknown",
+        "build": run_tool(["sw_vers", "-buildVersion"]) or None,
+        "memory_gib": max(1, int(memory) // 2**30) if memory.isdecimal() else None,
     }
 
 
-def _of_other() -> dict[str, Any]:
+def _other_facts() -> dict[str, Any]:
     return {
         "chip": platform.processor() or platform.machine() or "unknown",
         "system": platform.system() or "unknown",
@@ -69,10 +68,10 @@ def _of_other() -> dict[str, Any]:
 
 
 def _gpu_cores(profile: str) -> int | None:
-    """The cores of the GPU that system_profiler lists; of several, of the one with the most."""
+    """The largest number of GPU cores that system_profiler lists."""
     try:
-        listed = json.loads(profile or "{}").get("SPDisplaysDataType", [])
-        cores = [int(each["sppci_cores"]) for each in listed if str(each.get("sppci_cores", "")).isdecimal()]
+        displays = json.loads(profile or "{}").get("SPDisplaysDataType", [])
+        cores = [int(each["sppci_cores"]) for each in displays if str(each.get("sppci_cores", "")).isdecimal()]
     except (ValueError, AttributeError, TypeError):
         return None
     return max(cores, default=None)

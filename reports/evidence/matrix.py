@@ -1,7 +1,7 @@
-"""The device × release matrix: how each operator stands on each device with each release of torch, and in its wheel.
+"""The device × release matrix: the verdict of each operator on each device with each release of torch.
 
-What a wheel declares, what the simulated device showed and what each real device showed are columns of their own: what
-each is evidence of is not the same.
+The declarations of wheels, the simulated device and each real device have separate columns, because they are different
+kinds of evidence.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ class ColumnKind(str, Enum):
 
 @dataclass(frozen=True)
 class MatrixColumn:
-    """A device, whatever torch it ran: a chip's family and a macOS, both "" where the device is no real one."""
+    """A device with any torch: a chip family and a macOS release, both "" where it is not a real device."""
 
     kind: ColumnKind
     chip: str = ""
     macos: str = ""
 
     @property
-    def place(self) -> tuple[int, str, str]:
-        """Where the column stands among others."""
+    def sort_key(self) -> tuple[int, str, str]:
+        """Orders columns: wheels, the simulated device, real devices."""
         return list(ColumnKind).index(self.kind), self.chip, self.macos
 
     @classmethod
@@ -57,43 +57,43 @@ WHEEL = MatrixColumn(ColumnKind.FROM_WHEEL)
 
 @dataclass(frozen=True)
 class Wheels:
-    """What the wheels of releases declare.
+    """The declarations of the wheels of releases.
 
     Attributes:
         releases: oldest first.
-        standings: by operator without its namespace, an in-place twin counted with it, one for each release.
+        standings: by operator without its namespace and in-place suffix, one for each release.
     """
 
     releases: Sequence[str] = ()
     standings: Mapping[str, Sequence[Standing | None]] = field(default_factory=dict)
 
     def of(self, operator: str, release: str) -> Standing | None:
-        """How the operator ("aten::mode") stands in a release; None where nothing is known."""
+        """The declaration for an operator ("aten::mode") in a release; None where nothing is known."""
         row = self.standings.get(functional_name(operator.removeprefix("aten::")))
         return row[self.releases.index(release)] if row is not None and release in self.releases else None
 
 
 @dataclass(frozen=True)
 class OperatorRelease:
-    """One operator with one release: what the wheel declares, and what each device found."""
+    """One operator with one release: the wheel's declaration, and the finding of each device."""
 
     release: str
     declared: Standing | None
-    found: Mapping[MatrixColumn, OperatorFinding]
+    findings: Mapping[MatrixColumn, OperatorFinding]
 
     @property
     def in_conflict(self) -> bool:
-        """Whether real devices with this release say different things."""
-        return len({each.verdict for column, each in self.found.items() if column.chip}) > 1
+        """Whether real devices with this release disagree."""
+        return len({each.verdict for column, each in self.findings.items() if column.chip}) > 1
 
 
 class Matrix:
     """Operators by devices and releases.
 
     Attributes:
-        columns: the wheels', then the simulated device's where there is one, then each real device's.
-        releases: of torch, of wheels and of devices, the newest first.
-        operators: those that some device was asked about, and `others`, by name.
+        columns: of the wheels, the simulated device if there is one, then each real device.
+        releases: of wheels and of devices, the newest first.
+        operators: those with a finding, and `others`, by name.
     """
 
     def __init__(self, findings: Findings, wheels: Wheels, others: Iterable[str] = ()) -> None:
@@ -104,14 +104,14 @@ class Matrix:
             self._kinds_by_release[kind.torch].append(kind)
         self.columns: tuple[MatrixColumn, ...] = (
             WHEEL,
-            *sorted({MatrixColumn.of(k) for k in findings}, key=attrgetter("place")),
+            *sorted({MatrixColumn.of(k) for k in findings}, key=attrgetter("sort_key")),
         )
         self.releases: tuple[str, ...] = tuple(newest_first({*wheels.releases, *(kind.torch for kind in findings)}))
-        asked = {name for found in findings.values() for name in found}
-        self.operators: tuple[str, ...] = tuple(sorted({*asked, *others}))
+        names = {name for of_kind in findings.values() for name in of_kind}
+        self.operators: tuple[str, ...] = tuple(sorted({*names, *others}))
 
     def of(self, operator: str) -> Iterator[OperatorRelease]:
-        """What is known of an operator, the newest release first; releases of which nothing is known are left out."""
+        """The rows of an operator, the newest release first, without releases of which nothing is known."""
         for release in self.releases:
             found = {
                 MatrixColumn.of(kind): self._findings[kind][operator]
@@ -123,9 +123,9 @@ class Matrix:
                 yield OperatorRelease(release, declared, found)
 
     def newest(self, operator: str) -> dict[MatrixColumn, tuple[str, OverloadVerdict]]:
-        """What each device said of the operator with the newest release that it ran: that, and the verdict."""
-        said: dict[MatrixColumn, tuple[str, OverloadVerdict]] = {}
+        """For each device the newest release that ran the operator, and the verdict."""
+        newest: dict[MatrixColumn, tuple[str, OverloadVerdict]] = {}
         for row in self.of(operator):
-            for column, finding in row.found.items():
-                said.setdefault(column, (row.release, finding.verdict))
-        return said
+            for column, finding in row.findings.items():
+                newest.setdefault(column, (row.release, finding.verdict))
+        return newest

@@ -1,7 +1,7 @@
-"""Takes out of a text what names a person or one machine: paths, users, hosts, addresses, serial numbers.
+"""Removes from a text what identifies a person or one machine: paths, users, hosts, addresses, serial numbers.
 
-Only free text goes through it (messages, values of variables): names of operators and cases are ours, and are checked
-by their form. `scrubbed` of a scrubbed text is the same text, so that a reader can tell whether a file was scrubbed.
+It is for free text only, such as messages. Names of operators and cases are checked by their form. Scrubbing a scrubbed
+text changes nothing, so a reader can check whether a file was scrubbed.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from pathlib import Path
 
 PATH, USER, HOST, ADDRESS, SERIAL = "<path>", "<user>", "<host>", "<address>", "<serial>"
 
-# Names that everybody has, or that say nothing; and what is too short to be told from other words.
-_NOBODY = frozenset({"root", "user", "admin", "runner", "build", "guest", "nobody", "localhost", "local", "home"})
+# Names that identify nobody, and the length below which a name looks like any other word.
+_COMMON_NAMES = frozenset({"root", "user", "admin", "runner", "build", "guest", "nobody", "localhost", "local", "home"})
 _SHORTEST = 3
 
-# The last part of a path is kept where it is the name of a source file or a library: it says where an error is from.
+# The last part of a path stays if it is the name of a source file or a library: it says where an error is from.
 _KEPT = r"[\w+-]+\.(?:py|pyi|pyx|c|cc|cpp|cxx|h|hpp|hh|m|mm|metal|metallib|cu|cuh|so|dylib|swift|yaml)\b"
-# A path may hold blanks: below a home, up to the last slash of the line that begins a part.
+# Below a home a path may hold blanks.
 _PART = r"(?:[^/\s\"'<>|:]|'(?=\w))+"
 _HOMES = re.compile(
     rf"(?:file:/*)?(?:/private)?/(?:Users|home|Volumes)/(?:{_PART}(?:\ {_PART})*/)*(?:[^/\s\"'<>|:,;)\]]|'(?=\w))*"
@@ -47,10 +47,7 @@ _SERIAL = re.compile(r"(?i)(?P<word>serial[\s_-]*(?:number|no\.?)?[\s\"']*[:=]\s
 
 @dataclass(frozen=True)
 class PrivateNames:
-    """What names the person and the machine here: these words are taken out wherever they stand as words.
-
-    `users`, `hosts`: names; `folders`: whole paths, such as the home, which may hold blanks.
-    """
+    """Names of persons, hosts and folders to remove; folders are whole paths, such as the home."""
 
     users: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
@@ -64,7 +61,7 @@ class PrivateNames:
         users += [_user(), *_full_names()]
         host = socket.gethostname()
         folders = [str(home), str(Path.cwd()), tempfile.gettempdir(), str(Path(tempfile.gettempdir()).resolve())]
-        return cls(_telling(users), _telling([host, host.partition(".")[0]]), tuple(dict.fromkeys(folders)))
+        return cls(_identifying(users), _identifying([host, host.partition(".")[0]]), tuple(dict.fromkeys(folders)))
 
     @cached_property
     def _words(self) -> tuple[tuple[re.Pattern[str], str], ...]:
@@ -72,21 +69,21 @@ class PrivateNames:
         return tuple((pattern, mark) for names, mark in named if (pattern := _any_of(names)) is not None)
 
     @cached_property
-    def _places(self) -> re.Pattern[str] | None:
+    def _folders(self) -> re.Pattern[str] | None:
         known = sorted((folder for folder in self.folders if len(folder) > 1), key=len, reverse=True)
         return re.compile("|".join(map(re.escape, known)) + r"(?=$|\W)") if known else None
 
 
-NOBODY = PrivateNames()
+NO_NAMES = PrivateNames()
 
 
-def scrubbed(text: str, identity: PrivateNames = NOBODY) -> str:
-    """The text on one line, with marks such as `<path>` for what names somebody; source files keep their names."""
+def scrubbed(text: str, private: PrivateNames = NO_NAMES) -> str:
+    """The text on one line, with marks such as `<path>` for what was removed; names of source files stay."""
     if not text.isprintable():
         text = "".join(each if each.isprintable() else " " for each in text)
     text = " ".join(text.split())
-    if identity._places is not None:
-        text = identity._places.sub("/Users/x", text)  # as any other home: what follows goes too
+    if private._folders is not None:
+        text = private._folders.sub("/Users/x", text)  # as any other home: the rest of the path goes too
     text = _HOMES.sub(_without_folders, text)
     text = _WINDOWS.sub(PATH, text)
     text = _TILDE.sub(_without_folders, text)
@@ -96,19 +93,19 @@ def scrubbed(text: str, identity: PrivateNames = NOBODY) -> str:
     text = _LOCAL_HOST.sub(HOST, text)
     text = _UUID.sub(SERIAL, text)
     text = _SERIAL.sub(lambda match: match["word"] + SERIAL, text)
-    for pattern, mark in identity._words:
+    for pattern, mark in private._words:
         text = pattern.sub(mark, text)
     return text
 
 
-def message_of(text: str, identity: PrivateNames, longest: int) -> str:
-    """The scrubbed text, cut to a length; what the cut laid bare is taken out too."""
-    clean = scrubbed(text, identity)
-    return clean if len(clean) <= longest else scrubbed(clean[:longest], identity)[:longest]
+def message_of(text: str, private: PrivateNames, longest: int) -> str:
+    """The scrubbed text, cut to a length, and scrubbed again because a cut may expose a name."""
+    clean = scrubbed(text, private)
+    return clean if len(clean) <= longest else scrubbed(clean[:longest], private)[:longest]
 
 
-def names_somebody(text: str) -> bool:
-    """Whether a text holds what scrubbing takes out of any text."""
+def is_private(text: str) -> bool:
+    """Whether scrubbing would remove something from the text."""
     return scrubbed(text) != text
 
 
@@ -124,8 +121,8 @@ def _any_of(names: Iterable[str]) -> re.Pattern[str] | None:
     return re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, listed))})(?![^\W_])", re.IGNORECASE)
 
 
-def _telling(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(n for n in names if len(n) >= _SHORTEST and n.lower() not in _NOBODY))
+def _identifying(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(n for n in names if len(n) >= _SHORTEST and n.lower() not in _COMMON_NAMES))
 
 
 def _user() -> str:

@@ -24,14 +24,14 @@ def document(inputs: PageInputs) -> Document:
     """Launch the kernels of a release for every finding, and list those that are wrong."""
     from ...audit.releases.surface.native_functions import installed_release
     from ...audit.releases.wheel.shipped import full_release, shipped_library
-    from ...audit.running.found import launch_found
+    from ...audit.running.finding_launches import launch_findings
     from ...registry import found_wrong, known_wrong
     from ...registry.torch_release import public_version
 
     release = full_release(inputs.release or public_version(installed_release()))
     shipped_library(release)
     findings = found_wrong.load()
-    results = launch_found(release, list(findings.values()), lambda result: inputs.report(result.name))
+    results = launch_findings(release, list(findings.values()), lambda result: inputs.report(result.name))
     return wrong_results_document(release, findings, results, known_wrong.load().values())
 
 

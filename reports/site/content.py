@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ...audit.findings.results import AuditSummary
 from ...registry.found_wrong import FoundWrong
 from ...registry.model import Entry
-from ..evidence.device_reports import ShownDevices
+from ..evidence.devices import DeviceEvidence
 from ..pages.networks import Networks
 from .traces import Trace
 
@@ -21,10 +21,10 @@ class SiteContent:
         summary: the audit.
         registry: the registry's entries by operator.
         found_wrong: the wrong results that mpsmith found in shipped kernels, by name.
-        before: the audit before, to tell what changed; None without one.
+        before: an earlier audit to compare with; None without one.
         traces: traced programs.
-        networks: since when networks run without a fallback; None where nobody asked.
-        devices: what the evidence of other machines says.
+        networks: since which release networks run without a fallback; None without data.
+        devices: the evidence of other machines.
     """
 
     summary: AuditSummary
@@ -33,4 +33,4 @@ class SiteContent:
     before: AuditSummary | None = None
     traces: Sequence[Trace] = ()
     networks: Networks | None = None
-    devices: ShownDevices = field(default_factory=ShownDevices)
+    devices: DeviceEvidence = field(default_factory=DeviceEvidence)

@@ -1,6 +1,6 @@
-"""The page of devices: every device by release beside what the wheels declare, and a page for each kind of device.
+"""The page of all devices and releases, and a page for each kind of device.
 
-Messages and names of machines are from files that anybody may have made: all of it goes through the templates.
+Anybody may have made the files with messages and names of machines: the templates escape all of it.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from ...audit.findings.overload_verdict import BREAKAGES
 from ...audit.findings.results import AuditSummary
-from ..evidence.audited import overload_rows
-from ..evidence.device_reports import DeviceReport, ShownDevices
-from ..evidence.devices import DeviceFamily, Findings, conflicts, findings_of
+from ...audit.model.verdicts import CaseVerdict
+from ..evidence.collecting import overload_rows
+from ..evidence.devices import DeviceEvidence, DeviceFamily, Findings, conflicts, findings_of
 from ..evidence.matrix import ColumnKind, Matrix, MatrixColumn, Wheels
-from ..evidence.schema import KernelRow
+from ..evidence.schema import EvidenceFile, KernelRow
 from ..release_history import ReleaseHistory
 from ..table import Cell, Table
 
@@ -26,17 +27,20 @@ NO_REAL_DEVICE = (
     "No real device has sent evidence yet. On a Mac, `mpsmith evidence collect` makes a file of it; docs/evidence.md "
     "says where that goes."
 )
-# So many devices stand beside each other in the table of all operators; the operators' pages have all of them.
-_BESIDE = 12
+# The most devices in the table of all operators; the operators' pages have all of them.
+_SHOWN_DEVICES = 12
+# The failing cases on a device's page: these verdicts in this order, at most LISTED_CASES.
+_SHOWN_VERDICTS = (*BREAKAGES, CaseVerdict.DTYPE_GAP)
+LISTED_CASES = 500
 _SAFE = re.compile(r"[^a-z0-9_]+")
 
 
-def findings_with(summary: AuditSummary, shown: ShownDevices) -> Findings:
-    """The findings of all devices and of the audit that the site is about, which comes before evidence of its kind."""
+def findings_with(summary: AuditSummary, devices: DeviceEvidence) -> Findings:
+    """The findings of all devices and of the site's audit, which replaces evidence of the same kind of device."""
     audited = DeviceFamily.of_audit({**summary.run.environment, "simulated": summary.run.simulated})
-    found = dict(shown.findings)
-    found[audited] = {**found.get(audited, {}), **findings_of(overload_rows(summary))}
-    return {kind: found[kind] for kind in sorted(found)}
+    findings = dict(devices.findings)
+    findings[audited] = {**findings.get(audited, {}), **findings_of(overload_rows(summary))}
+    return {kind: findings[kind] for kind in sorted(findings)}
 
 
 def matrix_of(summary: AuditSummary, findings: Findings, history: ReleaseHistory | None) -> Matrix:
@@ -46,7 +50,7 @@ def matrix_of(summary: AuditSummary, findings: Findings, history: ReleaseHistory
 
 
 def file_names(names: Iterable[str], prefix: str) -> dict[str, str]:
-    """A file for each name, of plain letters, no two the same on any disk: `mode.html` of "aten::mode"."""
+    """A file name for each name, in plain letters and unique on any file system: `mode.html` for "aten::mode"."""
     files: dict[str, str] = {}
     taken: set[str] = set()
     for name in sorted(names):
@@ -68,7 +72,7 @@ def lead(findings: Findings) -> list[str]:
 def device_tables(
     findings: Findings,
     matrix: Matrix,
-    reports: Sequence[DeviceReport],
+    newest: Mapping[DeviceFamily, EvidenceFile],
     release: str,
     pages: Mapping[str, str],
     device_pages: Mapping[str, str],
@@ -76,31 +80,30 @@ def device_tables(
     """The devices, where real ones disagree, and every operator on each.
 
     Args:
-        findings: of all devices; `matrix` of the same, `reports` of those that sent a file.
-        release: whose wheel stands beside the devices.
-        pages: the page of each operator; `device_pages` of each device with a report.
+        findings: of all devices; `matrix`: the same; `newest`: the newest file of each kind of device.
+        release: whose wheel is compared with the devices.
+        pages: the page of each operator; `device_pages`: that of each kind of device with a file.
     """
-    found = [
-        _devices(findings, reports, device_pages),
+    tables = [
+        _devices(findings, newest, device_pages),
         _conflicts(findings, pages),
         _operators(matrix, release, pages),
     ]
-    return [table for table in found if table.rows]
+    return [table for table in tables if table.rows]
 
 
-def _devices(findings: Findings, reports: Sequence[DeviceReport], pages: Mapping[str, str]) -> Table:
-    by_kind = {report.kind: report for report in reports}
+def _devices(findings: Findings, newest: Mapping[DeviceFamily, EvidenceFile], pages: Mapping[str, str]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for kind, operators in findings.items():
-        report = by_kind.get(kind)
+        file = newest.get(kind)
         verdicts = Counter(finding.verdict.value for finding in operators.values())
         rows.append(
             (
                 str(kind),
                 _grade(kind),
-                f"{report.collected:%Y-%m-%d}" if report else "this audit",
+                file.day if file else "this audit",
                 len(operators),
-                report.executed if report else "",
+                file.audit.executed if file else "",
                 ", ".join(f"{number:,} {verdict}" for verdict, number in verdicts.most_common()),
             )
         )
@@ -118,25 +121,27 @@ def _conflicts(findings: Findings, pages: Mapping[str, str]) -> Table:
         (
             conflict.operator,
             conflict.torch,
-            "; ".join(f"{kind.chip}, macOS {kind.macos}: {verdict.value}" for kind, verdict in conflict.said.items()),
+            "; ".join(
+                f"{kind.chip}, macOS {kind.macos}: {verdict.value}" for kind, verdict in conflict.verdicts.items()
+            ),
         )
         for conflict in conflicts(findings)
     )
     note = "Real devices with the same release of torch. Nothing is averaged."
     heading = "Operators on which real devices disagree"
-    return Table(heading, ("operator", "torch", "what they say"), rows, note, frozenset({"operator"}), pages)
+    return Table(heading, ("operator", "torch", "verdicts"), rows, note, frozenset({"operator"}), pages)
 
 
 def _operators(matrix: Matrix, release: str, pages: Mapping[str, str]) -> Table:
     devices = [column for column in matrix.columns if column.kind is not ColumnKind.FROM_WHEEL]
-    beside = devices[:_BESIDE]
-    rows = tuple(_row(matrix, operator, release, beside) for operator in matrix.operators)
-    more = f" {len(devices) - len(beside)} more devices are on the operators' pages." if devices[_BESIDE:] else ""
+    shown = devices[:_SHOWN_DEVICES]
+    rows = tuple(_row(matrix, operator, release, shown) for operator in matrix.operators)
+    more = f" {len(devices) - len(shown)} more devices are on the operators' pages." if devices[_SHOWN_DEVICES:] else ""
     return Table(
         "Operators by device",
-        ("operator", f"torch {release}, from the wheel", *map(str, beside)),
+        ("operator", f"torch {release}, from the wheel", *map(str, shown)),
         rows,
-        f"The verdict with the newest torch that the device was asked with, in brackets.{more} An operator's page has "
+        f"The verdict with the newest torch that ran on the device, in brackets.{more} An operator's page has "
         "every release.",
         links=pages,
     )
@@ -144,55 +149,59 @@ def _operators(matrix: Matrix, release: str, pages: Mapping[str, str]) -> Table:
 
 def _row(matrix: Matrix, operator: str, release: str, columns: Sequence[MatrixColumn]) -> tuple[Cell, ...]:
     declared = matrix.wheels.of(operator, release)
-    said = matrix.newest(operator)
-    cells = (f"{said[column][1].value} ({said[column][0]})" if column in said else "" for column in columns)
+    newest = matrix.newest(operator)
+    cells = (f"{newest[column][1].value} ({newest[column][0]})" if column in newest else "" for column in columns)
     return (operator, declared.value if declared else "", *cells)
 
 
-def report_lead(report: DeviceReport) -> list[str]:
+def file_lead(file: EvidenceFile) -> list[str]:
     """The sentences at the top of a device's page."""
-    whole = "" if report.complete else " It did not come to its end."
-    told = f"{report.executed:,} cases executed, {report.samples} samples.{whole}"
-    lines = [f"The newest file, of {report.collected:%Y-%m-%d}: {told}"]
-    return [NOTE, *lines] if report.simulated else lines
+    audit = file.audit
+    unfinished = "" if audit.complete else " It is not complete."
+    line = f"The newest file, of {file.day}: {audit.executed:,} cases executed, {audit.samples} samples.{unfinished}"
+    return [NOTE, line] if file.simulated else [line]
 
 
-def report_tables(report: DeviceReport) -> list[Table]:
-    """The machine, what its cases came to, those that fail, and the kernels."""
-    mark = " (SIMULATED)" if report.simulated else ""
-    found = [
-        Table(f"The machine{mark}", ("what", "value"), tuple(_machine(report))),
+def file_tables(file: EvidenceFile) -> list[Table]:
+    """The machine, the cases by verdict, the failing cases, and the kernels."""
+    mark = " (SIMULATED)" if file.simulated else ""
+    tables = [
+        Table(f"The machine{mark}", ("fact", "value"), tuple(_machine(file))),
         Table(
             f"Cases by verdict{mark}",
             ("verdict", "cases"),
-            tuple((verdict.value, number) for verdict, number in report.cases.items()),
+            tuple((verdict.value, number) for verdict, number in file.audit.cases.items()),
         ),
-        _failing(report, mark),
+        _failing_cases(file, mark),
         Table(
             f"Kernels of mpsmith there{mark}",
             ("family", "outcome", "cases", "checks", "ms", "ms without it", "ms on the CPU", "without it"),
-            tuple(_kernel(row) for row in report.kernels),
+            tuple(_kernel(row) for row in file.kernels),
             "Only kernels that pass on a real device become verified. Times are medians of a call.",
             frozenset({"family"}),
         ),
     ]
-    return [table for table in found if table.rows]
+    return [table for table in tables if table.rows]
 
 
-def _failing(report: DeviceReport, mark: str) -> Table:
-    more = f" {report.more:,} more are counted and not listed." if report.more else ""
+def _failing_cases(file: EvidenceFile, mark: str) -> Table:
+    audit = file.audit
+    cases = [case for case in audit.failing_cases() if case[1] in _SHOWN_VERDICTS]
+    cases.sort(key=lambda case: (_SHOWN_VERDICTS.index(case[1]), case[0]))
+    more = len(cases[LISTED_CASES:]) + sum(audit.left_out.get(verdict, 0) for verdict in _SHOWN_VERDICTS)
+    unlisted = f" {more:,} more are counted and not listed." if more else ""
     return Table(
         f"Failing cases{mark}",
         ("case", "verdict", "message"),
-        tuple((case.label, case.verdict.value, case.message) for case in report.failing),
-        f"Cases that crash, hang, are wrong or refuse a dtype, as `mpsmith replay` names them.{more}",
+        tuple((label, verdict.value, message) for label, verdict, message in cases[:LISTED_CASES]),
+        f"Cases that crash, time out, are wrong or refuse a dtype, with the labels for `mpsmith replay`.{unlisted}",
         frozenset({"case"}),
     )
 
 
-def _machine(report: DeviceReport) -> Iterator[tuple[Cell, ...]]:
-    machine = report.machine
-    yield "evidence", _grade(report.kind)
+def _machine(file: EvidenceFile) -> Iterator[tuple[Cell, ...]]:
+    machine = file.machine
+    yield "evidence", _grade(DeviceFamily.of(file))
     yield "chip", machine.chip
     if machine.gpu_cores:
         yield "GPU cores", str(machine.gpu_cores)
@@ -210,8 +219,8 @@ def _kernel(row: KernelRow) -> tuple[Cell, ...]:
     outcome = row.ended or (f"{row.failed} failed" if row.failed else "passed" if row.cases else "nothing ran")
     timing = row.timing
     times = (timing.kernel, timing.without, timing.cpu) if timing else (None, None, None)
-    told = tuple("" if time is None else f"{time:.3f}" for time in times)
-    return (row.family, outcome, row.cases, ", ".join(row.checks), *told, timing.without_is if timing else row.untimed)
+    shown = tuple("" if time is None else f"{time:.3f}" for time in times)
+    return (row.family, outcome, row.cases, ", ".join(row.checks), *shown, timing.without_is if timing else row.untimed)
 
 
 def _grade(kind: DeviceFamily) -> str:

@@ -72,17 +72,17 @@ def contents(matrix: Matrix) -> Iterator[OperatorContent]:
 
 def _content(matrix: Matrix, operator: str) -> OperatorContent:
     releases = list(matrix.of(operator))
-    asked = {column for row in releases for column in row.found}
+    asked = {column for row in releases for column in row.findings}
     columns = [c for c in matrix.columns if c in asked or c.kind is ColumnKind.FROM_WHEEL]
     return OperatorContent(
         operator=operator,
         columns=tuple(map(str, columns)),
         rows=tuple((row.release, tuple(_cell(row, column) for column in columns)) for row in releases),
         findings=tuple(
-            _shown(column, row.release, row.found[column])
+            _shown(column, row.release, row.findings[column])
             for row in releases
             for column in columns
-            if column in row.found
+            if column in row.findings
         ),
         conflicts=tuple(row.release for row in releases if row.in_conflict),
         asked_real=any(column.kind is ColumnKind.REAL_DEVICE for column in asked),
@@ -92,7 +92,7 @@ def _content(matrix: Matrix, operator: str) -> OperatorContent:
 def _cell(row: OperatorRelease, column: MatrixColumn) -> OperatorCell | None:
     if column.kind is ColumnKind.FROM_WHEEL:
         return OperatorCell(row.declared.value, _style(_STYLES[row.declared])) if row.declared else None
-    finding = row.found.get(column)
+    finding = row.findings.get(column)
     return OperatorCell(_in_words(finding), _style(finding.verdict), finding.day) if finding else None
 
 

@@ -129,20 +129,18 @@ class Site:
 
     def _of_devices(self) -> Iterator[tuple[str, str]]:
         """The page of all devices, one of each that sent evidence, and one of each operator."""
-        reports = self._content.devices.reports
-        named = {str(report.kind): report for report in reports}
+        newest = self._content.devices.newest
+        named = {str(kind): file for kind, file in newest.items()}
         of_device = devices.file_names(named, "device-")
         of_operator = devices.file_names(self._matrix.operators, "operators/")
         release = self._history.audited if self._history else "unknown"
-        tables = devices.device_tables(self._findings, self._matrix, reports, release, of_operator, of_device)
+        tables = devices.device_tables(self._findings, self._matrix, newest, release, of_operator, of_device)
         page = replace(self._page("devices.html", wide=True), simulated_note=self._note_of_devices())
         yield "devices.html", page.render("devices.html.j2", lead=devices.lead(self._findings), tables=tables)
-        for name, report in named.items():
-            page = self._titled(of_device[name], name, simulated_note=devices.NOTE if report.simulated else "")
-            yield (
-                page.file,
-                page.render("devices.html.j2", lead=devices.report_lead(report), tables=devices.report_tables(report)),
-            )
+        for name, file in named.items():
+            page = self._titled(of_device[name], name, simulated_note=devices.NOTE if file.simulated else "")
+            lead, listed = devices.file_lead(file), devices.file_tables(file)
+            yield page.file, page.render("devices.html.j2", lead=lead, tables=listed)
         for content in operator_pages.contents(self._matrix):
             page = self._titled(
                 of_operator[content.operator],

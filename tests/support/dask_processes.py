@@ -97,7 +97,7 @@ class DaskProcesses:
 
         One that reaches the scheduler by a cable can be cut off.
         """
-        arguments = ["--preload", "support.pretended_worker"] if preload else []
+        arguments = ["--preload", "support.fake_worker"] if preload else []
         if self._encryption is not None:
             arguments += self._encryption.of_worker
         address = self.address

@@ -6,8 +6,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from mpsmith.reports.evidence.files import write
 from mpsmith.reports.evidence.schema import EvidenceFile
-from mpsmith.reports.evidence.writing import write
 
 MAC: dict[str, Any] = {
     "chip": "Apple M3 Pro",
@@ -98,7 +98,7 @@ def hostile_evidence() -> EvidenceFile:
     data: dict[str, Any] = evidence_data(
         {"aten::mode": {"float32": {"wrong": 2}}}, chip=f"Apple {MARKUP}", release=f"15{MARKUP}", build=MARKUP
     )
-    data["machine"] |= {"torch": "2.13.0</td><script>", "variables": {"PYTORCH_MPS_X": MARKUP}}
+    data["machine"] |= {"variables": {"PYTORCH_MPS_X": MARKUP}}
     data["audit"]["failing"]["opinfo:mode:float32"][0]["message"] = f"`{MARKUP}` </script> --> ]]>"
     data["audit"] |= {"samples": MARKUP, "ops": [MARKUP]}
     data["audit"]["overloads"]["aten::mode"]["through"] = [MARKUP]

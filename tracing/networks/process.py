@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...audit.model import time_limit
-from ...audit.running.death import at_risk, keep_words
+from ...audit.running.worker_exit import at_risk, capture_output
 from ...audit.running.worker_limits import end_with_parent, limit_memory
 from ...errors import MpsmithError
 from ...simulator.opening import DeviceKind
@@ -61,7 +61,7 @@ def start(options: Options) -> None:
     os.environ |= {"DIFFUSERS_VERBOSITY": "error", "MPSMITH_KERNELS": "off"}
     warnings.simplefilter("ignore")
     threading.Thread(target=end_with_parent, args=(options.parent,), daemon=True).start()
-    keep_words(options.scratch)
+    capture_output(options.scratch)
     # Run from a clone, `import kernels` in transformers would find the room of that name, not Hugging Face's package.
     sys.path[:] = [entry for entry in sys.path if Path(entry).resolve() != _PACKAGE]
     _options = options

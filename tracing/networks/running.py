@@ -12,8 +12,8 @@ from typing import Any
 
 from pebble import ProcessExpired, ProcessPool
 
-from ...audit.running.death import death_of
 from ...audit.running.isolated import scratch_folder
+from ...audit.running.worker_exit import exit_of
 from ...audit.running.worker_processes import worker_processes
 from ...simulator.opening import DeviceKind
 from . import process
@@ -78,7 +78,7 @@ def _observed(asked: Asked, tasks: Sequence[tuple[Network, Mode]]) -> Iterator[t
                 try:
                     observation = Observation.from_json(future.result())
                 except ProcessExpired as expired:
-                    death = death_of(expired, scratch)
+                    death = exit_of(expired, scratch)
                     outcome = Outcome.timeout if death.timed_out else Outcome.died
                     reason = f"more than {asked.timeout:g} s of processor time" if death.timed_out else str(death)
                     observation = Observation(network.name, mode, outcome, reason)

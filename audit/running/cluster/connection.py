@@ -1,7 +1,7 @@
-"""The line to a Dask scheduler: who is there, and messages to them. Nothing else here knows Dask.
+"""The connection to a Dask scheduler: its workers, and messages to them. Only this module and `tasks` import Dask.
 
-Each message goes to one worker that the coordinator chose, as a task that no other worker may take. What is decided
-by text and text alone: an exception or an object that travelled pickled is not looked at.
+Each message goes to one worker that the coordinator chose, as a task that no other worker may take. Only texts count:
+an exception that arrives pickled is shown, and nothing depends on it.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import concurrent.futures
 import contextlib
 import logging
 import queue
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from ....errors import one_line
+from ....errors import MpsmithError, one_line
 from . import tasks
-from .errors import ClusterError, StoppedError
+from .messages import Answer, ClusterError, StoppedError, WorkerProblem, read_answer
 
 try:
     from distributed import Client, Future
@@ -28,29 +28,25 @@ except ModuleNotFoundError as missing:
 
 Result = TypeVar("Result")
 
-# How long the scheduler may take to say who is there.
+# How long the scheduler may take to list its workers.
 SCHEDULER_SECONDS = 30.0
-SECONDS_TO_SAY_GOODBYE = 3.0
+SECONDS_TO_END_SESSIONS = 3.0
 _NO_ANSWER = (TimeoutError, asyncio.TimeoutError, concurrent.futures.TimeoutError, concurrent.futures.CancelledError)
 
 
 @dataclass(frozen=True)
-class Delivery:
-    """What came back from a worker for a message with this number: its packed answer, or why there is none."""
+class Reply:
+    """The answer of a worker to a message with this number; None if the worker will not answer."""
 
     worker: str
     number: int
-    answer: bytes | None
-    lost: str = ""
-
-
-Inbox = queue.SimpleQueue[Delivery]
+    answer: Answer | None
 
 
 class Connection:
-    """A connection to the scheduler at `address`, with the certificates and keys that Dask's configuration names.
+    """A connection to the scheduler at `address`, with the certificates that Dask's configuration names.
 
-    Raises ClusterError where there is none, or where it does not let this machine in.
+    Raises ClusterError if there is no scheduler, or if it refuses this machine.
     """
 
     def __init__(self, address: str, timeout: float = SCHEDULER_SECONDS) -> None:
@@ -58,7 +54,7 @@ class Connection:
         self._timeout = timeout
         if address.startswith("tls"):
             _require_certificate(address)
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what is lost is told by this room
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # `Members` reports lost workers
         try:
             self._client = Client(address, timeout=timeout, set_as_default=False, name="mpsmith")
         except FatalCommClosedError as error:
@@ -70,7 +66,8 @@ class Connection:
                 f"no Dask scheduler at {address}: {one_line(error)} (start one with `dask scheduler`)"
             ) from error
         self._loop: asyncio.AbstractEventLoop = self._client.loop.asyncio_loop
-        self._sent: dict[tuple[str, int], Future] = {}
+        self._sent: dict[int, Future] = {}
+        self._replies: queue.SimpleQueue[tuple[str, int, str | None]] = queue.SimpleQueue()
 
     def __enter__(self) -> Connection:
         return self
@@ -79,11 +76,11 @@ class Connection:
         self._client.close(timeout=2)
 
     def workers(self) -> dict[str, int]:
-        """The workers that the scheduler has, and their threads. Raises ClusterError where it is there no more."""
+        """The scheduler's workers and their threads. Raises StoppedError if the scheduler is gone."""
         if self._client.status != "running":
             raise StoppedError(f"the Dask scheduler at {self.address} is gone")
         try:
-            return self._awaited(self._threads(), self._timeout)
+            return self._await(self._threads(), self._timeout)
         except (OSError, *_NO_ANSWER) as error:
             raise StoppedError(f"the Dask scheduler at {self.address} does not answer any more") from error
 
@@ -91,46 +88,62 @@ class Connection:
         threads: dict[str, int] = await self._client.nthreads()
         return threads
 
-    def send(self, worker: str, number: int, text: str, inbox: Inbox) -> None:
-        """Let a worker answer a message; what comes back goes to `inbox`, with this number."""
-        asyncio.run_coroutine_threadsafe(self._deliver(worker, number, text, inbox), self._loop)
+    def send(self, worker: str, number: int, text: str) -> None:
+        """Send a message to a worker; `replies` returns the answer with this number."""
+        asyncio.run_coroutine_threadsafe(self._deliver(worker, number, text), self._loop)
 
-    async def _deliver(self, worker: str, number: int, text: str, inbox: Inbox) -> None:
+    async def _deliver(self, worker: str, number: int, text: str) -> None:
+        answer: object = None
         try:
             future = self._client.submit(
                 tasks.perform, text, workers=[worker], allow_other_workers=False, pure=False, retries=0
             )
-            self._sent[worker, number] = future
+            if number:
+                self._sent[number] = future
             answer = await future
-        except (Exception, asyncio.CancelledError) as error:
-            inbox.put(Delivery(worker, number, None, one_line(error)))
-        else:
-            inbox.put(Delivery(worker, number, answer if isinstance(answer, bytes) else b""))
+        except (Exception, asyncio.CancelledError):  # the worker is gone, or the message was cancelled
+            answer = None
         finally:
-            self._sent.pop((worker, number), None)
+            self._sent.pop(number, None)
+            self._replies.put((worker, number, answer if isinstance(answer, str) else None))
 
-    def take_back(self, worker: str, number: int) -> None:
-        """Nobody waits for this answer any more; a worker that has not begun does not begin."""
-        if (future := self._sent.get((worker, number))) is not None:
+    def replies(self, seconds: float) -> Iterator[Reply]:
+        """All answers that have arrived; waits at most so long for the first."""
+        with contextlib.suppress(queue.Empty):
+            worker, number, text = self._replies.get(timeout=seconds)
+            while True:
+                yield Reply(worker, number, _answer(text))
+                worker, number, text = self._replies.get_nowait()
+
+    def cancel(self, number: int) -> None:
+        """Drop a message; a worker that has not begun with it does not begin."""
+        if (future := self._sent.get(number)) is not None:
             asyncio.run_coroutine_threadsafe(self._cancel(future), self._loop)
 
     async def _cancel(self, future: Future) -> None:
         await self._client.cancel([future], force=True)
 
     def end_sessions(self, audit: str) -> None:
-        """Let every worker end what belongs to an audit; those that do not hear it end it by themselves."""
+        """End the sessions of an audit on every worker; those that cannot be reached end after a while."""
         with contextlib.suppress(OSError, *_NO_ANSWER):
-            self._awaited(self._end_sessions(audit), SECONDS_TO_SAY_GOODBYE)
+            self._await(self._end_sessions(audit), SECONDS_TO_END_SESSIONS)
 
     async def _end_sessions(self, audit: str) -> None:
         await self._client.run(tasks.end_sessions, audit, wait=False, on_error="ignore")
 
-    def _awaited(self, coroutine: Coroutine[Any, Any, Result], seconds: float) -> Result:
+    def _await(self, coroutine: Coroutine[Any, Any, Result], seconds: float) -> Result:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(seconds)
 
 
+def _answer(text: str | None) -> Answer | None:
+    try:
+        return None if text is None else read_answer(text)
+    except MpsmithError as error:
+        return WorkerProblem(str(error))
+
+
 def _require_certificate(address: str) -> None:
-    """Raise ClusterError where Dask's configuration has no certificate to show at an encrypted address."""
+    """Raise ClusterError if Dask's configuration has no usable certificate for an encrypted address."""
     configured = Security()
     try:
         context = configured.get_connection_args("client")["ssl_context"]

@@ -1,21 +1,23 @@
-"""Executes the groups of an audit on the workers of a cluster; the coordinator's store is the only one that counts."""
+"""Executes the groups of an audit on the workers of a cluster. Only the coordinator's store counts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
-from threading import Event
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
+from typing import TypeVar
 
 from ...model.group import GroupKey
 from ...store.records import ModuleRow, ModuleStatus, Run, StoredGroup
 from ...store.store import Store
+from ..isolated import size_of_batch
 from ..progress import ProgressListener
 from ..worker import AuditPlan
-from .assignments import STRIKES, Assignments, Batch
-from .errors import AnswerError, ClusterError, StoppedError
-from .fleet import Fleet, Returned
+from .connection import Connection
+from .members import INTRODUCTION, Members
 from .messages import (
-    Answer,
+    AuditOptions,
+    ClusterError,
     ExecuteBatch,
     Executed,
     GroupWork,
@@ -24,195 +26,181 @@ from .messages import (
     Planned,
     ProbeModule,
     Request,
+    StoppedError,
+    WorkerMessage,
     WorkerProblem,
+    as_text,
 )
 
-# What a worker does not come back with for so long, another one with nothing to do is given too.
-PATIENCE = 60.0
-# An audit without any worker goes on waiting for one so long.
-SECONDS_ALONE = 60.0
-# How often a thing is looked at that nobody tells of: who is late, and who has gone.
-SECONDS_BETWEEN_ROUNDS = 0.5
-# A worker has a batch for each of its threads, and so many more, so that none waits for the way there and back.
+LARGEST_BATCH = 64
+# A group whose worker ended so often is given up.
+STRIKES = 3
+# Batches that a worker has beyond its threads, so that no thread waits for the network.
 AHEAD = 1
+# An audit without any worker waits so long for one.
+SECONDS_WITHOUT_WORKER = 60.0
+SECONDS_BETWEEN_ROUNDS = 0.5
+
+Batch = tuple[int, ...]
+_Answer = TypeVar("_Answer")
+
+
+class AnswerError(ClusterError):
+    """A worker cannot do what it was asked for: it is left out, and other workers continue."""
 
 
 class ClusterExecution:
-    """The execution of one run on the members of a fleet.
+    """The execution of one run on the workers of a scheduler.
 
     Args:
-        store: where the rows go, each group's at once.
-        fleet: the workers.
-        stopped: set where another run of the same audit was stopped.
-        patience: as in `Assignments`.
+        store: receives the rows of each group at once.
+        connection: to the scheduler.
+        options: of the audit.
+        members: the workers that take part.
     """
 
-    def __init__(self, store: Store, fleet: Fleet, stopped: Event, patience: float = PATIENCE) -> None:
+    def __init__(self, store: Store, connection: Connection, options: AuditOptions, members: Members) -> None:
         self._store = store
-        self._fleet = fleet
-        self._stopped = stopped
-        self._patience = patience
+        self._connection = connection
+        self._options = options
+        self._members = members
         self._deadly: dict[str, None] = {}
-        self._numbers = 0
+        self._number = INTRODUCTION
 
     def plan(self) -> AuditPlan:
         """What there is to execute, as one of the workers found it."""
-        found: list[Planned] = []
+        plans: list[Planned] = []
 
-        def planned(_: Batch, answer: Answer) -> Sequence[int]:
-            if isinstance(answer, WorkerProblem):  # what was asked for cannot be: it would be the same anywhere else
+        def take(_: Batch, answer: object) -> None:
+            if isinstance(answer, WorkerProblem):  # every other worker would refuse the settings too
                 raise ClusterError(answer.reason)
-            if not isinstance(answer, Planned):
-                raise AnswerError(_reason(answer))
-            found.append(answer)
-            return (0,)
+            plans.append(_expect(answer, Planned))
 
-        self._share_out(self._shared(["the plan"], lambda _: MakePlan(), planned))
-        return AuditPlan(list(found[0].groups), found[0].environment, found[0].kernels)
+        self._distribute(["the plan"], lambda _: MakePlan(), take)
+        (plan,) = plans
+        return AuditPlan(list(plan.groups), plan.environment, plan.kernels)
 
     def probe_module(self, run: Run) -> None:
-        """Let one of the workers probe torch.mps itself."""
+        """Probe torch.mps itself on one of the workers."""
         recorded = tuple(row.name for row in self._store.module_rows(run.id))
 
-        def probed(_: Batch, answer: Answer) -> Sequence[int]:
-            if not isinstance(answer, ModuleProbed):
-                raise AnswerError(_reason(answer))
-            for name, status, detail in answer.rows:
+        def take(_: Batch, answer: object) -> None:
+            for name, status, detail in _expect(answer, ModuleProbed).rows:
                 self._store.add_module_row(run.id, ModuleRow(name, ModuleStatus(status), detail))
-            return (0,)
 
-        self._share_out(self._shared(["torch.mps"], lambda _: ProbeModule(self._device, recorded), probed))
+        self._distribute(["torch.mps"], lambda _: ProbeModule(recorded), take)
 
     def execute(
         self, groups: Sequence[StoredGroup], positions: Mapping[GroupKey, frozenset[int]], progress: ProgressListener
     ) -> None:
-        """Execute groups on the workers; each is in the store, and done, as soon as its rows are here."""
+        """Execute groups on the workers. Each is done as soon as its rows are in the store."""
 
         def request(batch: Batch) -> Request:
-            keys = (groups[item].key for item in batch.items)
-            work = tuple(GroupWork.of(key, positions.get(key)) for key in keys)
-            return ExecuteBatch(work, self._device, tuple(self._deadly))
+            work = (GroupWork(groups[item].key, _sorted(positions.get(groups[item].key))) for item in batch)
+            return ExecuteBatch(tuple(work), tuple(self._deadly))
 
-        def executed(batch: Batch, answer: Answer) -> Sequence[int]:
-            if not isinstance(answer, Executed):
-                raise AnswerError(_reason(answer))
-            asked = [groups[item] for item in batch.items]
-            if [rows.key for rows in answer.groups] != [group.key for group in asked]:
+        def take(batch: Batch, answer: object) -> None:
+            executed = _expect(answer, Executed)
+            requested = [groups[item] for item in batch]
+            if [rows.key for rows in executed.groups] != [group.key for group in requested]:
                 raise AnswerError("it answered for other groups than it was asked for")
-            self._deadly |= dict.fromkeys(answer.deadly)
-            by_number = [(group.id, rows) for group, rows in zip(asked, answer.groups, strict=True)]
-            added = set(self._store.add_rows(by_number))
-            for number, rows in by_number:
-                if number in added:
-                    progress.advance(rows.cases)
-            return batch.items
+            self._deadly |= dict.fromkeys(executed.deadly)
+            rows_by_group = {group.id: rows for group, rows in zip(requested, executed.groups, strict=True)}
+            for added in self._store.add_rows(list(rows_by_group.items())):
+                progress.advance(rows_by_group[added].cases)
 
-        self._share_out(self._shared([group.key.label for group in groups], request, executed))
+        self._distribute([group.key.label for group in groups], request, take)
 
-    def _shared(
-        self,
-        labels: Sequence[str],
-        request: Callable[[Batch], Request],
-        take: Callable[[Batch, Answer], Sequence[int]],
-    ) -> _Shared:
-        return _Shared(self._fleet, labels, self._patience, request, take)
+    def _distribute(
+        self, labels: Sequence[str], request: Callable[[Batch], Request], take: Callable[[Batch, object], None]
+    ) -> None:
+        """Let the workers answer requests for all items, whatever happens to single workers."""
+        items = _Items(labels)
+        alone_since: float | None = None
+        while not items.done:
+            self._members.refresh()
+            threads = self._members.threads
+            for number in items.held_by_others(threads):
+                self._connection.cancel(number)
+                items.failed(number)
+            for worker, count in threads.items():
+                while items.held(worker) < count + AHEAD and (batch := items.next_batch(sum(threads.values()))):
+                    self._number += 1
+                    items.sent[self._number] = (worker, batch)
+                    message = WorkerMessage(self._options, request(batch))
+                    self._connection.send(worker, self._number, as_text(message))
+            alone_since = None if threads or self._members.silent else alone_since or monotonic()
+            if alone_since is not None and monotonic() - alone_since >= SECONDS_WITHOUT_WORKER:
+                raise StoppedError("the cluster has no worker left that can take part (see above)")
+            self._receive(items, take)
 
-    @property
-    def _device(self) -> dict[str, str]:
-        assert self._fleet.device is not None
-        return dict(self._fleet.device)
-
-    def _share_out(self, shared: _Shared) -> None:
-        """Get everything done, whatever becomes of single workers."""
-        fleet = self._fleet
-        alone_since = None
-        while not shared.work.done:
-            if self._stopped.is_set():
-                raise KeyboardInterrupt
-            if fleet.look():
-                shared.give_up_all_but(fleet.members)
-                for worker in fleet.members:
-                    self._hand_out(shared, worker)
-                alone_since = None if fleet.members or fleet.silent else alone_since or monotonic()
-                if alone_since is not None and monotonic() - alone_since >= SECONDS_ALONE:
-                    raise StoppedError("the cluster has no worker left that can take part (see above)")
-            for returned in fleet.returned(SECONDS_BETWEEN_ROUNDS):
-                shared.receive(returned)
-                self._hand_out(shared, returned.worker)
-        shared.give_up_all_but({})
-
-    def _hand_out(self, shared: _Shared, worker: str) -> None:
-        """Give a worker something to do, if it has room and there is something for it."""
-        for _ in range(self._fleet.members.get(worker, -AHEAD) + AHEAD - shared.work.held_by(worker)):
-            batch = shared.work.next_batch(worker, self._fleet.threads, monotonic())
-            if batch is None:
-                return
-            self._numbers += 1
-            shared.send(self._numbers, batch)
+    def _receive(self, items: _Items, take: Callable[[Batch, object], None]) -> None:
+        for reply in self._connection.replies(SECONDS_BETWEEN_ROUNDS):
+            if reply.number == INTRODUCTION:
+                self._members.receive_introduction(reply.worker, reply.answer)
+            elif reply.number in items.sent:  # else it was cancelled
+                if reply.answer is None:
+                    items.failed(reply.number)
+                    continue
+                try:
+                    take(items.sent[reply.number][1], reply.answer)
+                except AnswerError as error:
+                    self._members.refuse(reply.worker, str(error))
+                    items.failed(reply.number)
+                else:
+                    del items.sent[reply.number]
 
 
-class _Shared:
-    """Items that are shared out among the members of a fleet.
+class _Items:
+    """The items of one phase: those that wait, and those that a worker has.
 
-    Args:
-        fleet: the workers.
-        labels: of the items, for people.
-        patience: as in `Assignments`.
-        request: what is asked for a batch of items.
-        take: records the answer to a batch, and returns the items that are done with it.
+    Attributes:
+        sent: by the number of the message, the worker and its items.
     """
 
-    def __init__(
-        self,
-        fleet: Fleet,
-        labels: Sequence[str],
-        patience: float,
-        request: Callable[[Batch], Request],
-        take: Callable[[Batch, Answer], Sequence[int]],
-    ) -> None:
-        self.work = Assignments(range(len(labels)), patience)
-        self._fleet = fleet
+    def __init__(self, labels: Sequence[str]) -> None:
+        self.sent: dict[int, tuple[str, Batch]] = {}
         self._labels = labels
-        self._request = request
-        self._take = take
-        # By the number of the message: a late answer to an earlier phase must not be taken for one to this.
-        self._sent: dict[int, Batch] = {}
+        self._waiting = deque(range(len(labels)))
+        self._strikes: Counter[int] = Counter()
 
-    def send(self, number: int, batch: Batch) -> None:
-        """Send a batch to its worker, in the message with this number."""
-        self._sent[number] = batch
-        self._fleet.send(batch.worker, number, self._request(batch))
+    @property
+    def done(self) -> bool:
+        return not self._waiting and not self.sent
 
-    def receive(self, returned: Returned) -> None:
-        """Take the answer to a message; where it is none, others get its batch."""
-        batch = self._sent.get(returned.number)
-        if batch is None:
-            return  # it was given up, or belongs to an earlier phase
-        answer = returned.answer
-        if answer is not None:
-            try:
-                done = self._take(batch, answer)
-            except AnswerError as error:
-                self._fleet.dismiss(returned.worker, str(error))
-            else:
-                del self._sent[returned.number]
-                self.work.answered(batch.number, done, answer.seconds if isinstance(answer, Executed) else 0.0)
-                return
-        self._give_up(returned.number)
+    def held(self, worker: str) -> int:
+        """How many batches a worker has."""
+        return sum(holder == worker for holder, _ in self.sent.values())
 
-    def give_up_all_but(self, workers: Container[str]) -> None:
-        """What all other workers have will not come back, or is not wanted any more."""
-        for number in [number for number, batch in self._sent.items() if batch.worker not in workers]:
-            self._give_up(number)
+    def held_by_others(self, workers: Mapping[str, int]) -> list[int]:
+        """The messages to workers that do not take part any more."""
+        return [number for number, (worker, _) in self.sent.items() if worker not in workers]
 
-    def _give_up(self, number: int) -> None:
-        """A batch will not come back. Raises ClusterError where the same was given up too often."""
-        batch = self._sent.pop(number)
-        self._fleet.take_back(batch.worker, number)
-        if hopeless := self.work.failed(batch.number):
-            label = self._labels[hopeless[0]]
-            raise StoppedError(f"{label}: {STRIKES} workers ended or gave up with it, so it is not tried again")
+    def next_batch(self, threads: int) -> Batch:
+        """The next items for one of so many threads; a single one if its worker ended before."""
+        if not self._waiting:
+            return ()
+        size = size_of_batch(len(self._waiting), threads, LARGEST_BATCH)
+        count = 1 if self._strikes[self._waiting[0]] else size
+        return tuple(self._waiting.popleft() for _ in range(count))
+
+    def failed(self, number: int) -> None:
+        """Let the items of a message wait again. Raises StoppedError if one of them failed too often."""
+        _, batch = self.sent.pop(number)
+        self._strikes.update(batch)
+        for item in batch:
+            if self._strikes[item] >= STRIKES:
+                raise StoppedError(
+                    f"{self._labels[item]}: {STRIKES} workers ended or gave up with it, so it is not tried again"
+                )
+        self._waiting.extendleft(reversed(batch))
 
 
-def _reason(answer: Answer) -> str:
-    return answer.reason if isinstance(answer, WorkerProblem) else "it answered something else than it was asked for"
+def _expect(answer: object, kind: type[_Answer]) -> _Answer:
+    if isinstance(answer, kind):
+        return answer
+    raise AnswerError(answer.reason if isinstance(answer, WorkerProblem) else "it answered another request")
+
+
+def _sorted(positions: frozenset[int] | None) -> tuple[int, ...] | None:
+    return None if positions is None else tuple(sorted(positions))

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from mpsmith.audit.model.selection import Settings
-from mpsmith.audit.running.worker import _arm
+from mpsmith.audit.running.worker import _inject_faults
 from mpsmith.errors import MpsmithError
 from mpsmith.simulator.device import loading as device
 from mpsmith.simulator.device.faults import Fault, Term, clear, inject
@@ -461,8 +461,8 @@ def test_bad_text_is_refused(text: str, complaint: str) -> None:
 def test_a_real_device_gets_no_faults() -> None:
     real = MpsDevice(simulated=False, profile=None, recorder=CounterRecorder())
     with pytest.raises(MpsmithError, match="simulated device only"):
-        _arm(("aten::exp: leaks",), real)
-    _arm((), real)
+        _inject_faults(("aten::exp: leaks",), real)
+    _inject_faults((), real)
 
 
 def test_faults_are_recorded_with_a_run() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mpsmith.audit.model.verdicts import UlpSensitivity
-from mpsmith.audit.running.found import launch_found
+from mpsmith.audit.running.finding_launches import launch_findings
 from mpsmith.registry.found_wrong import load
 from mpsmith.registry.torch_release import is_older
 from support.shipped_kernels import RELEASES, library_of
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.network
 def test_each_finding_is_wrong_where_it_says(release: str) -> None:
     library_of(release)
     findings = load()
-    results = {each.name: each for each in launch_found(release, list(findings.values()))}
+    results = {each.name: each for each in launch_findings(release, list(findings.values()))}
     for name, found in findings.items():
         affected = not is_older(release, found.wrong_in[0]) and not is_older(found.wrong_in[1], release)
         assert results[name].is_wrong is affected, results[name]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mpsmith.audit.model.verdicts import CaseVerdict, Grade, UlpSensitivity
-from mpsmith.audit.running import found
+from mpsmith.audit.running import finding_launches as found
 from mpsmith.audit.shipped.finding_result import FindingResult, FurthestElement
 from mpsmith.cli.shipped import app
 from mpsmith.simulator.air.compiler import default_air_compiler
@@ -251,7 +251,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[str]]]:
     """The releases and findings that were asked for; the first is wrong, the second not tried, all others right."""
     asked: list[tuple[str, list[str]]] = []
 
-    def launch_found(release, findings, on_result):  # type: ignore[no-untyped-def]
+    def launch_findings(release, findings, on_result):  # type: ignore[no-untyped-def]
         asked.append((release, [each.name for each in findings]))
         results = []
         for number, each in enumerate(findings):
@@ -262,7 +262,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[str]]]:
             on_result(results[-1])
         return results
 
-    monkeypatch.setattr(found, "launch_found", launch_found)
+    monkeypatch.setattr(found, "launch_findings", launch_findings)
     return asked
 
 

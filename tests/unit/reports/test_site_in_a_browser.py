@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mpsmith.reports.evidence.device_reports import shown_devices
+from mpsmith.reports.evidence.devices import device_evidence
 from mpsmith.reports.html_page import render
 from mpsmith.reports.site.content import SiteContent
 from mpsmith.reports.site.networks import Networks
@@ -84,7 +84,7 @@ addEventListener("load", () => setTimeout(() => steps().catch(failed).finally(do
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     summary = make_summary(folder / "store.sqlite")
-    sent = shown_devices([evidence(MODE_IS_WRONG, kernels=[TIMED]), evidence(simulated=True), hostile_evidence()])
+    sent = device_evidence([evidence(MODE_IS_WRONG, kernels=[TIMED]), evidence(simulated=True), hostile_evidence()])
     write_site(SiteContent(summary, traces=[TRACE], networks=NETWORKS, devices=sent), folder / "pages")
     (folder / "pages" / "one.html").write_text(render(summary), encoding="utf-8")
     return folder / "pages"

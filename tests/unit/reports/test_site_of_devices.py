@@ -11,7 +11,7 @@ import pytest
 
 from mpsmith.audit.findings.results import AuditSummary
 from mpsmith.reports.evidence.checking import problems_of
-from mpsmith.reports.evidence.device_reports import shown_devices
+from mpsmith.reports.evidence.devices import device_evidence
 from mpsmith.reports.evidence.schema import EvidenceFile
 from mpsmith.reports.site.content import SiteContent
 from mpsmith.reports.site.devices import file_names
@@ -28,7 +28,7 @@ def summary(tmp_path: Path) -> AuditSummary:
 
 
 def pages(summary: AuditSummary, *given: EvidenceFile) -> dict[str, str]:
-    return dict(files(SiteContent(summary, devices=shown_devices(given))))
+    return dict(files(SiteContent(summary, devices=device_evidence(given))))
 
 
 class Cells(HTMLParser):
@@ -150,7 +150,7 @@ def test_pages_are_found_on_any_disk() -> None:
 def test_pages_of_operators_and_devices_that_are_no_more_go(summary: AuditSummary, tmp_path: Path) -> None:
     site = tmp_path / "site"
     write_site(
-        SiteContent(summary, devices=shown_devices([evidence({"aten::sort": {"float32": {"passed": 1}}})])), site
+        SiteContent(summary, devices=device_evidence([evidence({"aten::sort": {"float32": {"passed": 1}}})])), site
     )
     gone = [site / "operators" / "sort.html", site / "device-apple-m3-macos-15-torch-2-13-0.html"]
     assert all(path.exists() for path in gone)
@@ -161,7 +161,7 @@ def test_pages_of_operators_and_devices_that_are_no_more_go(summary: AuditSummar
 
 def test_links_of_the_pages_lead_somewhere(summary: AuditSummary, tmp_path: Path) -> None:
     site = tmp_path / "site"
-    write_site(SiteContent(summary, devices=shown_devices([evidence(PASSES)])), site)
+    write_site(SiteContent(summary, devices=device_evidence([evidence(PASSES)])), site)
     for page in (site / "devices.html", *site.glob("device-*.html"), *(site / "operators").glob("*.html")):
         for reference in re.findall(r'(?:href|src)="([^"#]+)', page.read_text()):
             assert (page.parent / reference).resolve().is_file(), f"{page.name} refers to {reference}"

@@ -46,10 +46,10 @@ def batch_of(store: Store, folder: Path, *operators: str) -> Batch:
 
 def after_death(store: Store, folder: Path, batch: Batch) -> tuple[Batch, Counted]:
     execution = IsolatedExecution(Settings(), store, folder)
-    execution._look_at_death = lambda *_: None  # type: ignore[method-assign]
+    execution._attribute_crash = lambda *_: None  # type: ignore[method-assign]
     counted = Counted()
     expired = ProcessExpired("gone", -11, 4711)
-    return execution._after_death(None, batch, expired, {}, counted), counted  # type: ignore[arg-type]
+    return execution._after_exit(None, batch, expired, {}, counted), counted  # type: ignore[arg-type]
 
 
 def finish(store: Store, group: int, cases: int) -> None:

@@ -11,7 +11,7 @@ from mpsmith.audit.model.selection import Settings, Shapes
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
 from mpsmith.audit.running.compiled import (
     SOURCES,
-    ShownAlike,
+    SameVerdict,
     compiled_groups,
     compiled_sources,
     require_compiler,
@@ -57,15 +57,15 @@ class TestShownAlike:
         wrong = CompiledOutcome(CompiledVerdict.WRONG, Outcome(CaseVerdict.WRONG), reason="a", source="first")
         rejected = CompiledOutcome(CompiledVerdict.REJECTED, Outcome(CaseVerdict.WRONG), source="second")
         found = iter((wrong, rejected, wrong))
-        alike = ShownAlike(lambda case: next(found))
+        alike = SameVerdict(lambda case: next(found))
         case = Case(len)
         assert (alike(case).verdict, alike(case).verdict) == (CaseVerdict.WRONG, CaseVerdict.REFERENCE_FAILED)
         assert (alike(case).message, alike.source) == ("wrong, a", "first")
 
     def test_a_race_is_shrunk_although_its_values_are_right(self) -> None:
         race = CompiledOutcome(CompiledVerdict.RACE, Outcome(CaseVerdict.PASSED), reason="data race")
-        assert ShownAlike(lambda case: race)(Case(len)).verdict is CaseVerdict.WRONG
+        assert SameVerdict(lambda case: race)(Case(len)).verdict is CaseVerdict.WRONG
 
     def test_a_right_result_is_not_shrunk(self) -> None:
         right = CompiledOutcome(CompiledVerdict.METAL, Outcome(CaseVerdict.PASSED))
-        assert ShownAlike(lambda case: right)(Case(len)).verdict is CaseVerdict.REFERENCE_FAILED
+        assert SameVerdict(lambda case: right)(Case(len)).verdict is CaseVerdict.REFERENCE_FAILED

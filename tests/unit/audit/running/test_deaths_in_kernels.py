@@ -35,9 +35,9 @@ def ended_in(store: Store, scratch: Path, kernel: str, exitcode: int) -> tuple[b
     marker = scratch / "marker"
     marker.write_bytes(worker.MARK.pack(group, 5, worker.ON_DEVICE))
     execution = IsolatedExecution(Settings(), store, scratch)
-    execution._look_at_death = lambda *_: None  # type: ignore[method-assign]
+    execution._attribute_crash = lambda *_: None  # type: ignore[method-assign]
     task = worker.Task(group, opinfo("sort"), marker)
-    return execution._record_death(None, task, ProcessExpired("gone", exitcode, PID), 1), group  # type: ignore[arg-type]
+    return execution._record_exit(None, task, ProcessExpired("gone", exitcode, PID), 1), group  # type: ignore[arg-type]
 
 
 def test_a_crash_inside_a_kernel_is_that_cases_and_names_it(store: Store, tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from mpsmith.audit.model.verdicts import AtFault
 from mpsmith.audit.running import last_call
-from mpsmith.audit.running.death import Death
+from mpsmith.audit.running.worker_exit import WorkerExit
 
-SEGFAULT = Death("SIGSEGV: no memory there")
+SEGFAULT = WorkerExit("SIGSEGV: no memory there")
 
 
 def written(folder: Path, *calls: tuple[str, str]) -> Path:
@@ -27,7 +27,7 @@ def test_the_last_call_is_the_one(tmp_path: Path) -> None:
     assert last_call.read(path, SEGFAULT) == AtFault(
         "aten::amax", "(float32[3])", "ends the process: SIGSEGV: no memory there"
     )
-    assert last_call.read(path, Death("time-out", timed_out=True)) == AtFault(
+    assert last_call.read(path, WorkerExit("time-out", timed_out=True)) == AtFault(
         "aten::amax", "(float32[3])", "does not return"
     )
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from mpsmith.registry.folder import PACKAGED
 from mpsmith.reports.evidence.checking import checked
-from mpsmith.reports.evidence.errors import EvidenceError
-from mpsmith.reports.evidence.folder import NAME, evidence_files, file_name
+from mpsmith.reports.evidence.files import FOLDER, EvidenceError, evidence_files, file_name
 from support.evidence_files import evidence, written
 
 
@@ -27,7 +26,7 @@ def faults(folder: Path) -> Iterator[str]:
 
 
 def test_committed_evidence_can_be_true_and_has_the_name_that_adding_gives() -> None:
-    assert list(faults(PACKAGED.parent / NAME)) == []
+    assert list(faults(PACKAGED.parent / FOLDER)) == []
 
 
 def test_what_should_not_be_committed_is_seen(tmp_path: Path) -> None:

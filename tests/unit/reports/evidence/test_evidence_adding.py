@@ -10,7 +10,7 @@ from mpsmith.kernels.verification.evidence import source_digest
 from mpsmith.registry.files import edit, load
 from mpsmith.registry.model import Status
 from mpsmith.reports.evidence.adding import add
-from mpsmith.reports.evidence.errors import EvidenceError
+from mpsmith.reports.evidence.files import EvidenceError
 from support.evidence_files import evidence, kernel_row, written
 
 MODE = {"aten::mode": {"float32": {"fallback": 3}}}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mpsmith.reports.evidence.checking import checked, problems_of
-from mpsmith.reports.evidence.errors import EvidenceError
+from mpsmith.reports.evidence.files import EvidenceError
 from mpsmith.reports.evidence.schema import EvidenceFile
 from support.evidence_files import LINUX, MAC, NOW, evidence, evidence_data, kernel_row, written
 

@@ -1,4 +1,4 @@
-"""Collecting: what was stopped goes on, what dies costs itself, and no tool of a Mac is asked about its owner."""
+"""Collecting evidence: it resumes, a crash fails one family, and a Mac's tools are not asked about its owner."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from mpsmith.kernels.verification.evidence import source_digest
 from mpsmith.reports.evidence import collecting, kernel_runs
 from mpsmith.reports.evidence.checking import problems_of
 from mpsmith.reports.evidence.collecting import Collection, collect
-from mpsmith.reports.evidence.errors import EvidenceError
-from mpsmith.reports.evidence.kernel_runs import KernelTask, kept_rows, run_kernels
-from mpsmith.reports.evidence.machine import answer, machine_facts
-from mpsmith.reports.evidence.privacy import NOBODY, PrivateNames
+from mpsmith.reports.evidence.files import EvidenceError
+from mpsmith.reports.evidence.kernel_runs import KernelTask, finished_rows, run_kernels
+from mpsmith.reports.evidence.machine import machine_facts, output_of
+from mpsmith.reports.evidence.privacy import NO_NAMES, PrivateNames
 from mpsmith.reports.evidence.schema import KernelRow
 from support.evidence_files import NOW
 from support.stores import begun, opinfo
@@ -58,30 +58,32 @@ def test_a_mac_is_read_from_its_own_tools(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.usefixtures("darwin")
-def test_a_mac_whose_tools_are_silent_is_told_as_unknown() -> None:
-    facts = machine_facts({"torch": "2.13.0"}, NOBODY, lambda command: "")
+def test_a_mac_without_its_tools_is_unknown() -> None:
+    facts = machine_facts({"torch": "2.13.0"}, NO_NAMES, lambda command: "")
     assert (facts.chip, facts.gpu_cores, facts.memory_gib, facts.build) == ("unknown", None, None, None)
 
 
 @pytest.mark.parametrize("profile", ["", "no json", "[]", '{"SPDisplaysDataType": 3}', '{"SPDisplaysDataType": [3]}'])
 @pytest.mark.usefixtures("darwin")
-def test_a_profile_that_says_something_else_gives_no_cores(profile: str) -> None:
-    facts = machine_facts({"torch": "2.13.0"}, NOBODY, lambda command: profile if "system_profiler" in command else "")
+def test_an_unexpected_profile_gives_no_cores(profile: str) -> None:
+    facts = machine_facts(
+        {"torch": "2.13.0"}, NO_NAMES, lambda command: profile if "system_profiler" in command else ""
+    )
     assert facts.gpu_cores is None
 
 
-def test_a_tool_that_is_absent_or_fails_answers_nothing() -> None:
-    assert answer(["mpsmith-no-such-tool"]) == ""
-    assert answer(["false"]) == ""
-    assert answer(["echo", "15.5"]) == "15.5"
+def test_a_tool_that_is_absent_or_fails_gives_nothing() -> None:
+    assert output_of(["mpsmith-no-such-tool"]) == ""
+    assert output_of(["false"]) == ""
+    assert output_of(["echo", "15.5"]) == "15.5"
 
 
 def task(family: str, **changed: object) -> KernelTask:
-    fields = {"family": family, "open_device": os.abort, "simulated": True, "identity": NOBODY} | changed
+    fields = {"family": family, "open_device": os.abort, "simulated": True, "private": NO_NAMES} | changed
     return KernelTask(**fields)  # type: ignore[arg-type]
 
 
-def test_a_family_that_kills_its_process_costs_itself(tmp_path: Path) -> None:
+def test_a_crash_fails_one_family(tmp_path: Path) -> None:
     done: list[str] = []
     rows = run_kernels([task("mode"), task("heaviside")], tmp_path / "rows", done.append)
     assert [(row.family, row.ended, row.passed) for row in rows] == [
@@ -92,12 +94,12 @@ def test_a_family_that_kills_its_process_costs_itself(tmp_path: Path) -> None:
     assert [row.simulated for row in rows] == [True, True]
 
 
-def test_a_family_that_hangs_is_given_up(tmp_path: Path) -> None:
+def test_a_hang_fails_one_family(tmp_path: Path) -> None:
     (row,) = run_kernels([task("mode", open_device=signal.pause)], tmp_path / "rows", lambda family: None, seconds=1)
     assert row.ended == "it did not end in 1 seconds"
 
 
-def test_what_is_finished_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finished_families_are_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "rows"
     run_kernels([task("mode")], file, lambda family: None)
     monkeypatch.setattr(kernel_runs, "ProcessPool", lambda **_: pytest.fail("a process was started"))
@@ -105,16 +107,16 @@ def test_what_is_finished_is_not_run_again(tmp_path: Path, monkeypatch: pytest.M
     assert row.family == "mode"
 
 
-def test_rows_of_other_sources_or_another_device_and_lines_that_were_cut_do_not_stand(tmp_path: Path) -> None:
+def test_rows_of_other_sources_or_devices_and_cut_lines_are_skipped(tmp_path: Path) -> None:
     file = tmp_path / "rows"
     row = KernelRow(family="mode", simulated=True, source=source_digest("mode"), cases=1)
     file.write_text(row.model_dump_json()[:40] + "\n")
-    assert kept_rows(file, [task("mode")]) == {}
+    assert finished_rows(file, [task("mode")]) == {}
     file.write_text(row.model_copy(update={"source": "0" * 16}).model_dump_json())
-    assert kept_rows(file, [task("mode")]) == {}
+    assert finished_rows(file, [task("mode")]) == {}
     file.write_text(row.model_dump_json())
-    assert kept_rows(file, [task("mode", simulated=False)]) == {}
-    assert kept_rows(file, [task("mode")]) == {"mode": row}
+    assert finished_rows(file, [task("mode", simulated=False)]) == {}
+    assert finished_rows(file, [task("mode")]) == {"mode": row}
 
 
 SETTINGS = Settings(ops=("mode",))
@@ -132,35 +134,35 @@ def audit_into(
 
 
 @pytest.mark.usefixtures("darwin")
-def test_a_real_device_gives_evidence_that_can_be_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_real_device_gives_consistent_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collecting, "run_audit", lambda settings, store, **_: audit_into(store))
     monkeypatch.setattr(machine_facts, "__defaults__", (mac,))
-    evidence = collect(Collection(SETTINGS, [], tmp_path, os.abort), lambda text: None, identity=NOBODY)
+    evidence = collect(Collection(SETTINGS, [], tmp_path, os.abort), lambda text: None, private=NO_NAMES)
     assert not evidence.simulated
     assert problems_of(evidence, NOW.replace(year=2999)) == []
     assert list(evidence.audit.failing_cases()) == [("opinfo:mode:float32:0", CaseVerdict.WRONG, "at <path>")]
 
 
 @pytest.mark.parametrize(("finished", "resumed"), [(True, []), (False, [True])])
-def test_an_audit_that_was_stopped_goes_on(
+def test_a_stopped_audit_is_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, finished: bool, resumed: list[bool]
 ) -> None:
     audit_into(tmp_path / collecting.STORE, finished=finished)
     seen: list[bool] = []
     monkeypatch.setattr(collecting, "run_audit", lambda settings, store, *, resume, say: seen.append(resume))
-    collect(Collection(SETTINGS, [], tmp_path, os.abort), lambda text: None, identity=NOBODY)
+    collect(Collection(SETTINGS, [], tmp_path, os.abort), lambda text: None, private=NO_NAMES)
     assert seen == resumed
 
 
 @pytest.mark.parametrize("changed", [{"torch": "2.9.0"}, {"mpsmith": "0.0.1"}, {"os": "macOS-14.1-arm64-arm-64bit"}])
-def test_what_another_torch_mpsmith_or_system_showed_is_collected_anew(
+def test_an_audit_of_another_torch_mpsmith_or_system_is_run_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: dict[str, str]
 ) -> None:
     audit_into(tmp_path / collecting.STORE, changed=changed)
     seen: list[bool] = []
     monkeypatch.setattr(collecting, "run_audit", lambda settings, store, *, resume, say: seen.append(resume))
     said: list[str] = []
-    collect(Collection(SETTINGS, [], tmp_path, os.abort), said.append, identity=NOBODY)
+    collect(Collection(SETTINGS, [], tmp_path, os.abort), said.append, private=NO_NAMES)
     assert seen == [False]
     assert f"is of another {next(iter(changed))}" in said[0]
 
@@ -169,24 +171,24 @@ def test_kernels_that_ran_with_another_torch_run_again(tmp_path: Path) -> None:
     rows = tmp_path / collecting.KERNELS
     for torch, kept in (("2.13.0", False), ("2.13.0", True), ("2.14.0", False)):
         run = Run(1, "", None, {}, {"torch": torch})
-        collecting._forget_other_device(rows, run)
+        collecting._discard_rows_of_other_device(rows, run)
         assert rows.exists() is kept
         rows.touch()
 
 
-def test_two_collections_in_one_folder_do_not_meet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_collection_in_one_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     collection = Collection(SETTINGS, [], tmp_path, os.abort)
 
     def second(settings: Settings, store: Path, **_: object) -> None:
         with pytest.raises(EvidenceError, match="another collection is at work in it"):
-            collect(collection, lambda text: None, identity=NOBODY)
+            collect(collection, lambda text: None, private=NO_NAMES)
         audit_into(store)
 
     monkeypatch.setattr(collecting, "run_audit", second)
-    assert collect(collection, lambda text: None, identity=NOBODY).audit.executed
+    assert collect(collection, lambda text: None, private=NO_NAMES).audit.executed
 
 
-def test_nothing_executed_is_no_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rejects_an_audit_without_an_executed_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collecting, "run_audit", lambda settings, store, **_: audit_into(store, CaseVerdict.SKIPPED))
     with pytest.raises(EvidenceError, match="no case was executed"):
-        collect(Collection(SETTINGS, [], tmp_path, os.abort), lambda text: None, identity=NOBODY)
+        collect(Collection(SETTINGS, [], tmp_path, os.abort), lambda text: None, private=NO_NAMES)

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from mpsmith.audit.model.verdicts import OverloadVerdict
 from mpsmith.registry.sync import Measurement
-from mpsmith.reports.evidence.devices import DeviceFamily, conflicts, findings_by_device, newest_first
-from mpsmith.reports.evidence.measured import real_measurements
+from mpsmith.reports.evidence.devices import (
+    DeviceFamily,
+    conflicts,
+    device_evidence,
+    findings_by_device,
+    newest_first,
+    real_measurements,
+)
 from mpsmith.reports.evidence.schema import EvidenceFile
 from support.evidence_files import evidence
 
@@ -94,3 +100,10 @@ def test_releases_are_ordered_as_releases() -> None:
         "2.10.0",
         "2.9.1",
     ]
+
+
+def test_the_newest_file_of_each_kind_is_kept() -> None:
+    old = evidence(PASSES, collected="2025-01-01T00:00:00+00:00", chip="Apple M3")
+    for given in ([old, evidence(WRONG)], [evidence(WRONG), old]):
+        (file,) = device_evidence(given).newest.values()
+        assert file.machine.chip == "Apple M3 Pro"

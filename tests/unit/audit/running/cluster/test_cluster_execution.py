@@ -1,72 +1,79 @@
-"""A whole audit over a line that loses, delays and repeats what it carries, to workers that end: the store is the same.
+"""Audits on fake workers that end, repeat answers or answer nonsense: the store is that of one machine.
 
-The line is pretended here, and so are the machines; test_audits_on_a_cluster.py has Dask's own.
+The connection and the machines are fake here; test_audits_on_a_cluster.py has Dask's own.
 """
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from threading import Event
 
 import pytest
 
 from mpsmith.audit.model.selection import Settings
-from mpsmith.audit.running.cluster import execution, fleet, messages
-from mpsmith.audit.running.cluster.assignments import STRIKES
-from mpsmith.audit.running.cluster.connection import Delivery, Inbox
-from mpsmith.audit.running.cluster.errors import ClusterError, StoppedError
+from mpsmith.audit.running.cluster import execution, members, messages
+from mpsmith.audit.running.cluster.connection import Reply
 from mpsmith.audit.running.cluster.execution import ClusterExecution
-from mpsmith.audit.running.cluster.fleet import Fleet
-from mpsmith.audit.running.cluster.messages import AuditOptions, Executed, Introduction, MakePlan, WorkerProblem
+from mpsmith.audit.running.cluster.members import Members
+from mpsmith.audit.running.cluster.messages import (
+    Answer,
+    AuditOptions,
+    ClusterError,
+    Executed,
+    Introduction,
+    MakePlan,
+    StoppedError,
+    WorkerMessage,
+    WorkerProblem,
+)
 from mpsmith.audit.running.cluster.session import Session
 from mpsmith.audit.running.runner import audit_into, run_audit
-from mpsmith.audit.store.group_rows import GroupRows
-from mpsmith.audit.store.records import Run
 from mpsmith.audit.store.store import Store
 from mpsmith.simulator.opening import DeviceKind
-from support.pretended_machines import PretendedExecution, contents, pretended_here
+from support.fake_machines import FakeExecution, contents, fake_execution
 
 SETTINGS = Settings(device=DeviceKind.SIMULATED)
-DEVICE_TORCH = "2.13.0"
-# What a worker does with a message: the answers that it gives now.
-Behaviour = Callable[[messages.WorkerMessage, messages.Answer], list[messages.Answer]]
+# What a worker does with a message: its answers, or None where it ends.
+Behaviour = Callable[[WorkerMessage, Answer], list[Answer] | None]
 
 
-def honest(_: messages.WorkerMessage, answer: messages.Answer) -> list[messages.Answer]:
+def honest(_: WorkerMessage, answer: Answer) -> list[Answer]:
     return [answer]
 
 
-class PretendedLine:
-    """Stands in for a connection: machines in this process, asked as soon as a message is sent."""
+class FakeConnection:
+    """Machines in this process, which answer as soon as a message is sent."""
+
+    address = "tcp://fake"
 
     def __init__(self, folder: Path, behaviours: dict[str, Behaviour]) -> None:
         self._folder = folder
         self._behaviours = behaviours
         self._sessions: dict[str, Session] = {}
-        self.here = dict.fromkeys(behaviours, 1)
-        self.delayed: list[tuple[Inbox, Delivery]] = []
+        self._threads = dict.fromkeys(behaviours, 1)
+        self._replies: list[Reply] = []
 
     def workers(self) -> dict[str, int]:
-        for inbox, delivery in self.delayed:
-            inbox.put(delivery)
-        self.delayed.clear()
-        return dict(self.here)
+        return dict(self._threads)
 
-    def send(self, worker: str, number: int, text: str, inbox: Inbox) -> None:
-        if worker not in self.here:
+    def send(self, worker: str, number: int, text: str) -> None:
+        if worker not in self._threads:
             return
-        message = messages.message_in(text)
+        message = messages.read_message(text)
         if worker not in self._sessions:
             (self._folder / worker).mkdir()
-            self._sessions[worker] = Session(message.options.as_settings(), self._folder / worker, PretendedExecution)
-        answer = self._sessions[worker].answer(message.request)
-        for each in self._behaviours[worker](message, answer):
-            inbox.put(Delivery(worker, number, messages.packed(messages.as_text(each))))
+            self._sessions[worker] = Session(message.options.as_settings(), self._folder / worker, FakeExecution)
+        answers = self._behaviours[worker](message, self._sessions[worker].answer(message.request))
+        if answers is None:
+            del self._threads[worker]
+        self._replies += [Reply(worker, number, answer) for answer in answers or ()]
 
-    def take_back(self, worker: str, number: int) -> None:
+    def replies(self, seconds: float) -> Iterator[Reply]:
+        while self._replies:
+            yield self._replies.pop(0)
+
+    def cancel(self, number: int) -> None:
         pass
 
     def close(self) -> None:
@@ -75,43 +82,38 @@ class PretendedLine:
 
 
 @pytest.fixture(autouse=True)
-def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fleet, "SECONDS_BETWEEN_LOOKS", 0.0)
-    monkeypatch.setattr(execution, "SECONDS_BETWEEN_ROUNDS", 0.0)
-    monkeypatch.setattr(execution, "SECONDS_ALONE", 0.0)
+def _no_delays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(members, "SECONDS_BETWEEN_REFRESHES", 0.0)
+    monkeypatch.setattr(execution, "SECONDS_WITHOUT_WORKER", 0.0)
 
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[int, object]:
     path = tmp_path_factory.mktemp("undisturbed") / "store.sqlite"
-    run_audit(SETTINGS, path, resume=False, say=print, execution=pretended_here)
+    run_audit(SETTINGS, path, resume=False, say=print, execution=fake_execution)
     return contents(path)
 
 
 class Auditing:
-    """An audit over a pretended line, and what it said."""
+    """Audits over a fake connection, and what they said."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "store.sqlite"
         self.said: list[str] = []
         self._folder = folder
 
-    def run(self, behaviours: dict[str, Behaviour], prepare: Callable[[PretendedLine], None] = lambda _: None) -> Run:
-        line = PretendedLine(self._folder, behaviours)
-        prepare(line)
-        environment = PretendedExecution(SETTINGS, None, self._folder).environment()  # type: ignore[arg-type]
-        members = Fleet(
-            line,  # type: ignore[arg-type]
-            AuditOptions.of(SETTINGS, "name"),
-            fleet.devices.device_of(environment),
-            self.said.append,
-        )
+    def run(self, name: str, **behaviours: Behaviour) -> None:
+        (self._folder / name).mkdir()
+        connection = FakeConnection(self._folder / name, behaviours)
+        options = AuditOptions.of(SETTINGS, name)
+        workers = Members(connection, options, self.said.append)  # type: ignore[arg-type]
         try:
             with Store.open_or_create(self.path) as store:
-                where = ClusterExecution(store, members, Event(), patience=0.0)
-                return audit_into(store, SETTINGS, store.newest_run(), self.said.append, lambda *_: nullcontext(where))
+                workers.choose_device()
+                there = ClusterExecution(store, connection, options, workers)  # type: ignore[arg-type]
+                audit_into(store, SETTINGS, store.newest_run(), self.said.append, lambda *_: nullcontext(there))
         finally:
-            line.close()
+            connection.close()
 
 
 @pytest.fixture
@@ -119,23 +121,8 @@ def auditing(tmp_path: Path) -> Auditing:
     return Auditing(tmp_path)
 
 
-def test_a_cluster_stores_what_one_machine_stores(auditing: Auditing, undisturbed: dict[int, object]) -> None:
-    auditing.run({"a": honest, "b": honest, "c": honest})
-    assert contents(auditing.path) == undisturbed
-
-
-def test_answers_that_come_twice_count_once(auditing: Auditing, undisturbed: dict[int, object]) -> None:
-    auditing.run({"a": lambda _, answer: [answer, answer], "b": lambda _, answer: [answer] * 3})
-    assert contents(auditing.path) == undisturbed
-
-
-def test_a_worker_that_is_silent_has_its_batches_done_by_others(
-    auditing: Auditing, undisturbed: dict[int, object]
-) -> None:
-    def silent(_: messages.WorkerMessage, answer: messages.Answer) -> list[messages.Answer]:
-        return [answer] if isinstance(answer, Introduction) else []
-
-    auditing.run({"a": silent, "b": honest})
+def test_repeated_answers_count_once(auditing: Auditing, undisturbed: dict[int, object]) -> None:
+    auditing.run("audit", a=honest, b=lambda _, answer: [answer, answer], c=lambda _, answer: [answer] * 3)
     assert contents(auditing.path) == undisturbed
 
 
@@ -143,95 +130,57 @@ def test_a_worker_that_is_silent_has_its_batches_done_by_others(
     ("answer", "reason"),
     [
         (WorkerProblem("no space left on device"), "no space left on device"),
-        (Introduction({}, ""), "it answered something else than it was asked for"),
-        (Executed((), 0.0), "it answered for other groups than it was asked for"),
-        (Executed((GroupRows(messages.GroupKey("a", "b", "", "c", "d"), {"runs": []}),), 0.0), "not an answer"),
+        (Introduction({}, ""), "it answered another request"),
+        (Executed(()), "it answered for other groups than it was asked for"),
     ],
 )
-def test_a_worker_that_answers_nonsense_is_left_out(
-    auditing: Auditing, undisturbed: dict[int, object], answer: messages.Answer, reason: str
+def test_leaves_out_a_worker_with_wrong_answers(
+    auditing: Auditing, undisturbed: dict[int, object], answer: Answer, reason: str
 ) -> None:
-    def bad(_: messages.WorkerMessage, honest_answer: messages.Answer) -> list[messages.Answer]:
-        return [answer] if isinstance(honest_answer, Executed) else [honest_answer]
-
-    auditing.run({"a": bad, "b": honest})
+    auditing.run("audit", a=lambda _, own: [answer] if isinstance(own, Executed) else [own], b=honest)
     assert contents(auditing.path) == undisturbed
-    assert [text for text in auditing.said if "worker a is left out" in text and reason in text]
+    assert f"worker a is left out: {reason}" in auditing.said
 
 
-def test_a_worker_with_other_code_is_refused(auditing: Auditing, undisturbed: dict[int, object]) -> None:
-    def other(_: messages.WorkerMessage, answer: messages.Answer) -> list[messages.Answer]:
+def test_refuses_a_worker_with_other_code(auditing: Auditing, undisturbed: dict[int, object]) -> None:
+    def other(_: WorkerMessage, answer: Answer) -> list[Answer]:
         return [Introduction(answer.environment, "other") if isinstance(answer, Introduction) else answer]
 
-    auditing.run({"a": other, "b": honest})
+    auditing.run("audit", a=other, b=honest)
     assert contents(auditing.path) == undisturbed
-    assert (
-        "worker a is left out: its mpsmith is not the one of this machine (install the same everywhere)"
-        in auditing.said
-    )
+    refused = "worker a is left out: its mpsmith is not the one of this machine (install the same everywhere)"
+    assert refused in auditing.said
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_a_line_that_loses_delays_and_repeats(auditing: Auditing, undisturbed: dict[int, object], seed: int) -> None:
-    chance = random.Random(seed)
-    lines: list[PretendedLine] = []
+def ends_with(operator: str) -> Behaviour:
+    def behave(_: WorkerMessage, answer: Answer) -> list[Answer] | None:
+        executed = isinstance(answer, Executed) and any(rows.key.operator == operator for rows in answer.groups)
+        return None if executed else [answer]
 
-    def unreliable(worker: str) -> Behaviour:
-        def behave(_: messages.WorkerMessage, answer: messages.Answer) -> list[messages.Answer]:
-            line = lines[0]
-            fate = chance.random()
-            if fate < 0.2 and 6 - len(line.here) < STRIKES - 1 and isinstance(answer, Executed):
-                del line.here[worker]  # it ends with the batch; as many as end with one batch would end the audit
-                return []
-            return [answer] if fate < 0.6 else [answer, answer]
+    return behave
 
-        return behave
 
-    auditing.run({name: unreliable(name) for name in "abcdef"}, lines.append)
+def test_other_workers_do_the_batches_of_lost_ones(auditing: Auditing, undisturbed: dict[int, object]) -> None:
+    auditing.run("audit", a=ends_with("op7"), b=ends_with("op40"), c=honest)
     assert contents(auditing.path) == undisturbed
-    assert len(lines[0].here) < 6
+    assert "worker a has gone; its groups go to other workers" in auditing.said
 
 
-def test_what_ends_every_worker_is_named(auditing: Auditing) -> None:
-    lines: list[PretendedLine] = []
-
-    def ends_of_held(worker: str) -> Behaviour:
-        def behave(message: messages.WorkerMessage, answer: messages.Answer) -> list[messages.Answer]:
-            if isinstance(answer, Executed) and any(rows.key.operator == "held" for rows in answer.groups):
-                del lines[0].here[worker]
-                return []
-            return [answer]
-
-        return behave
-
+def test_names_the_group_that_ends_every_worker(auditing: Auditing) -> None:
     with pytest.raises(StoppedError, match=r"pretended:held:float32: 3 workers ended or gave up with it"):
-        auditing.run({name: ends_of_held(name) for name in "abcd"}, lines.append)
+        auditing.run("audit", **{name: ends_with("held") for name in "abcd"})
 
 
-def test_an_audit_without_a_worker_stops_and_is_gone_on_with(
-    auditing: Auditing, undisturbed: dict[int, object]
-) -> None:
-    lines: list[PretendedLine] = []
-
-    def ends_soon(_: messages.WorkerMessage, answer: messages.Answer) -> list[messages.Answer]:
-        if isinstance(answer, Executed) and len(lines) > 3:
-            lines[0].here.clear()
-            return []
-        lines.append(lines[0])
-        return [answer]
-
+def test_resumes_after_losing_all_workers(auditing: Auditing, undisturbed: dict[int, object]) -> None:
     with pytest.raises(StoppedError, match="no worker left that can take part"):
-        auditing.run({"a": ends_soon}, lines.append)
-    for folder in auditing.path.parent.iterdir():
-        if folder.is_dir():
-            folder.rename(folder.with_name("before"))
-    auditing.run({"a": honest})
+        auditing.run("first", a=ends_with("op50"))
+    auditing.run("second", a=honest)
     assert contents(auditing.path) == undisturbed
 
 
-def test_what_no_worker_can_plan_is_the_users_error(auditing: Auditing) -> None:
-    def refuses(message: messages.WorkerMessage, answer: messages.Answer) -> list[messages.Answer]:
+def test_a_plan_that_a_worker_refuses_is_the_users_error(auditing: Auditing) -> None:
+    def refuses(message: WorkerMessage, answer: Answer) -> list[Answer]:
         return [WorkerProblem("unknown dtype 'x'")] if isinstance(message.request, MakePlan) else [answer]
 
     with pytest.raises(ClusterError, match="unknown dtype 'x'"):
-        auditing.run({"a": refuses, "b": refuses})
+        auditing.run("audit", a=refuses, b=refuses)

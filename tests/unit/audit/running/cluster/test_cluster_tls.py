@@ -15,11 +15,11 @@ import pytest
 from mpsmith.audit.model.selection import Settings
 from mpsmith.audit.running.cluster.auditing import audit_on_cluster
 from mpsmith.audit.running.cluster.connection import Connection
-from mpsmith.audit.running.cluster.errors import ClusterError
+from mpsmith.audit.running.cluster.messages import ClusterError
 from mpsmith.audit.running.runner import run_audit
 from mpsmith.simulator.opening import DeviceKind
 from support.dask_processes import DaskProcesses, Encryption
-from support.pretended_machines import contents, pretended_here
+from support.fake_machines import contents, fake_execution
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificates, and is absent")
 
@@ -79,17 +79,17 @@ def shown(monkeypatch: pytest.MonkeyPatch, certificates: Path) -> None:
     configure(monkeypatch, exported())
 
 
-def test_an_audit_over_tls_is_that_of_one_machine(dask_with_tls: DaskProcesses, shown: None, tmp_path: Path) -> None:
+def test_audits_over_tls(dask_with_tls: DaskProcesses, shown: None, tmp_path: Path) -> None:
     for name in ("one", "two"):
         dask_with_tls.start(name)
     dask_with_tls.wait(2)
-    run_audit(SETTINGS, tmp_path / "here.sqlite", resume=False, say=print, execution=pretended_here)
+    run_audit(SETTINGS, tmp_path / "here.sqlite", resume=False, say=print, execution=fake_execution)
     path = tmp_path / "there.sqlite"
-    audit_on_cluster(SETTINGS, path, dask_with_tls.address, resume=False, per_device=False, say=print)
+    audit_on_cluster(SETTINGS, path, dask_with_tls.address, resume=False, say=print)
     assert contents(path) == contents(tmp_path / "here.sqlite")
 
 
-def test_who_has_no_certificate_of_the_authority_is_refused(
+def test_refuses_certificates_of_another_authority(
     dask_with_tls: DaskProcesses, shown: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Connection(dask_with_tls.address) as line:  # the scheduler is there
@@ -102,7 +102,7 @@ def test_who_has_no_certificate_of_the_authority_is_refused(
 
 
 @pytest.mark.parametrize("name", ["ca.pem", "me.pem", "me-key.pem"])
-def test_a_file_that_is_not_there_or_holds_something_else_is_told_of(
+def test_names_missing_and_damaged_certificate_files(
     name: str, shown: None, certificates: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for each in exported().values():
@@ -117,9 +117,7 @@ def test_a_file_that_is_not_there_or_holds_something_else_is_told_of(
 
 
 @pytest.mark.parametrize("left_out", [*exported(), "all"])
-def test_a_certificate_that_nobody_named_is_asked_for(
-    left_out: str, certificates: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_requires_a_named_certificate(left_out: str, certificates: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(certificates)
     named = {name: value for name, value in exported().items() if left_out not in (name, "all")}
     configure(monkeypatch, named)
@@ -127,7 +125,7 @@ def test_a_certificate_that_nobody_named_is_asked_for(
         Connection("tls://127.0.0.1:9")
 
 
-def test_a_newer_python_takes_the_certificates(certificates: Path) -> None:
+def test_certificates_pass_strict_verification(certificates: Path) -> None:
     """From 3.13 on, Python verifies as strictly as this option says."""
     checked = ["openssl", "verify", "-x509_strict", "-CAfile", "ca.pem", "scheduler.pem", "worker.pem", "me.pem"]
     done = subprocess.run(checked, cwd=certificates, capture_output=True, text=True, check=False)

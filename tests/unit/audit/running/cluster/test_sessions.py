@@ -13,7 +13,6 @@ import pytest
 
 from mpsmith.audit.model.selection import Settings
 from mpsmith.audit.running.cluster import messages, tasks
-from mpsmith.audit.running.cluster.devices import device_of
 from mpsmith.audit.running.cluster.messages import (
     Answer,
     AuditOptions,
@@ -28,13 +27,13 @@ from mpsmith.audit.running.cluster.messages import (
 )
 from mpsmith.audit.running.cluster.tasks import _Sessions
 from mpsmith.simulator.opening import DeviceKind
-from support.pretended_machines import FOLDER
+from support.fake_machines import FOLDER, FULL
 from support.stores import opinfo
 
 
 @pytest.fixture(autouse=True)
 def _pretended(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(tasks, "COMMAND", ("-m", "support.pretended_machines"))
+    monkeypatch.setattr(tasks, "COMMAND", ("-m", "support.fake_machines"))
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[4]))
     monkeypatch.setattr(tasks, "_sessions", _Sessions())
     yield
@@ -47,32 +46,28 @@ def options(audit: str = "one") -> AuditOptions:
 
 
 def asked(request: Request, audit: str = "one") -> Answer:
-    answer: Answer = messages.answer_in(
-        messages.unpacked(tasks.perform(messages.as_text(WorkerMessage(options(audit), request))))
-    )
-    return answer
+    return messages.read_answer(tasks.perform(messages.as_text(WorkerMessage(options(audit), request))))
 
 
 def idle() -> list[int]:
     return [session._process.pid for session in tasks._sessions._idle]
 
 
-def test_a_session_answers_one_batch_after_the_other_and_ends_with_its_audit(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_sessions_stay_for_an_audit_and_end_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     introduced = asked(Introduce())
     assert isinstance(introduced, Introduction)
-    device = device_of(introduced.environment)
     (first,) = idle()
-    executed = asked(ExecuteBatch((GroupWork.of(opinfo("relu")), GroupWork.of(opinfo("mode"), (0, 2))), device))
+    executed = asked(ExecuteBatch((GroupWork(opinfo("relu")), GroupWork(opinfo("mode"), (0, 2)))))
     assert isinstance(executed, Executed)
     assert [(rows.key.operator, rows.cases > 0) for rows in executed.groups] == [("relu", True), ("mode", True)]
     assert executed.groups[1].cases == 2
     assert idle() == [first]
 
-    refused = asked(ExecuteBatch((GroupWork.of(opinfo("relu")),), {**device, "torch": "2.12.0"}))
-    assert refused == WorkerProblem("this worker has torch 2.13.0, not 2.12.0")
-    assert idle() == []  # what had a problem answers nothing more
+    monkeypatch.setenv(FULL, "1")
+    refused = asked(ExecuteBatch((GroupWork(opinfo("relu")),)), "other")
+    monkeypatch.delenv(FULL)
+    assert refused == WorkerProblem("OSError: [Errno 28] No space left on device")
+    assert idle() == []  # a session ends after a failed request
 
     asked(Introduce())
     (second,) = idle()
@@ -94,7 +89,7 @@ def test_a_session_answers_one_batch_after_the_other_and_ends_with_its_audit(
     tasks._sessions.end("other")
     monkeypatch.setenv(FOLDER, str(tmp_path))
     answers: list[Answer] = []
-    busy = threading.Thread(target=lambda: answers.append(asked(ExecuteBatch((GroupWork.of(opinfo("held")),), device))))
+    busy = threading.Thread(target=lambda: answers.append(asked(ExecuteBatch((GroupWork(opinfo("held")),)))))
     busy.start()
     (tmp_path / "held").read_text()
     asyncio.run(tasks.end_sessions("one"))
@@ -102,7 +97,7 @@ def test_a_session_answers_one_batch_after_the_other_and_ends_with_its_audit(
     assert isinstance(answers[0], WorkerProblem)
 
 
-def test_what_is_no_message_is_a_problem() -> None:
-    answer = messages.answer_in(messages.unpacked(tasks.perform("{")))
+def test_rejects_malformed_messages() -> None:
+    answer = messages.read_answer(tasks.perform("{"))
     assert isinstance(answer, WorkerProblem)
     assert "not a message of this mpsmith" in answer.reason

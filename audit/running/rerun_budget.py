@@ -21,7 +21,7 @@ MOST_DEATHS_OF_AN_ENTRY = 2
 MOST_DEATHS = {CaseVerdict.CRASH: 16, CaseVerdict.TIMEOUT: 4}
 
 
-class LookBudget:
+class AttributionBudget:
     """What one worker has spent on looking into cases."""
 
     def __init__(self, seconds: float = MOST_SECONDS) -> None:
@@ -51,7 +51,7 @@ class LookBudget:
             self._left -= time.process_time() - start
 
 
-class DeathBudget:
+class CrashBudget:
     """What an audit has spent on running cases again that killed their workers."""
 
     def __init__(self) -> None:

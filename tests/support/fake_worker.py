@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from mpsmith.audit.running.cluster import tasks
 
-tasks.COMMAND = ("-m", "support.pretended_machines")
+tasks.COMMAND = ("-m", "support.fake_machines")

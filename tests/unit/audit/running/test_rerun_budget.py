@@ -6,8 +6,8 @@ import pytest
 
 from mpsmith.audit.model.group import GroupKey
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
-from mpsmith.audit.running import look_budget
-from mpsmith.audit.running.look_budget import DeathBudget, LookBudget
+from mpsmith.audit.running import rerun_budget as rerun_budget
+from mpsmith.audit.running.rerun_budget import AttributionBudget, CrashBudget
 
 
 def wrong(message: str, stage: str = "forward") -> Outcome:
@@ -15,7 +15,7 @@ def wrong(message: str, stage: str = "forward") -> Outcome:
 
 
 def test_the_first_three_of_a_kind_are_looked_into() -> None:
-    budget = LookBudget()
+    budget = AttributionBudget()
     assert [budget.allows(1, wrong(f"{n} elements differ")) for n in range(5)] == [True, True, True, False, False]
     assert budget.allows(1, wrong("7 elements differ", "backward"))
     assert budget.allows(1, wrong("shape is [3], not [4]"))
@@ -23,15 +23,15 @@ def test_the_first_three_of_a_kind_are_looked_into() -> None:
 
 
 def test_cases_that_launched_other_kernels_are_of_another_kind() -> None:
-    budget = LookBudget()
+    budget = AttributionBudget()
     assert [budget.allows(1, wrong(f"{n} elements differ"), ["exp_dense"]) for n in range(4)] == [*[True] * 3, False]
     assert budget.allows(1, wrong("5 elements differ"), ["exp_strided"])
 
 
 def test_a_budget_that_is_spent_allows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([10.0, 12.5, 20.0, 20.5])
-    monkeypatch.setattr(look_budget.time, "process_time", lambda: next(clock))
-    budget = LookBudget(seconds=3.0)
+    monkeypatch.setattr(rerun_budget.time, "process_time", lambda: next(clock))
+    budget = AttributionBudget(seconds=3.0)
     with budget.spending():
         pass
     assert budget.allows(1, wrong("differs"))
@@ -45,7 +45,7 @@ def key(operator: str, dtype: str = "float32") -> GroupKey:
 
 
 def test_two_deaths_of_an_entry_are_looked_at_and_so_many_of_an_audit() -> None:
-    budget = DeathBudget()
+    budget = CrashBudget()
     asked = [key("cos", "float32"), key("cos", "float16"), key("cos", "bool"), key("sin")]
     assert [budget.allows(each, CaseVerdict.CRASH) for each in asked] == [True, True, False, True]
     assert budget.allows(key("cos"), CaseVerdict.TIMEOUT)
@@ -54,5 +54,5 @@ def test_two_deaths_of_an_entry_are_looked_at_and_so_many_of_an_audit() -> None:
 
 
 def test_what_a_worker_may_spend() -> None:
-    assert look_budget.MOST_OF_A_KIND == 3
-    assert look_budget.MOST_SECONDS == 60.0
+    assert rerun_budget.MOST_OF_A_KIND == 3
+    assert rerun_budget.MOST_SECONDS == 60.0

@@ -39,7 +39,7 @@ _IDLE_TALK = re.compile(r"USDT:|\[?[IW]\d{4,8} \d\d:|(?:.*: )?\w*Warning: ")
 
 
 @dataclass(frozen=True)
-class Death:
+class WorkerExit:
     """The end of a worker process: its signal or exit code and its last words in one line, or the time limit."""
 
     cause: str
@@ -49,16 +49,16 @@ class Death:
         return self.cause
 
 
-def death_of(expired: ProcessExpired, scratch: Path) -> Death:
+def exit_of(expired: ProcessExpired, scratch: Path) -> WorkerExit:
     """What ended a worker whose log is in `scratch`."""
     if time_limit.exceeded(expired.exitcode):
-        return Death("time-out", timed_out=True)
+        return WorkerExit("time-out", timed_out=True)
     cause = signal.Signals(-expired.exitcode).name if expired.exitcode < 0 else f"exit code {expired.exitcode}"
-    words = last_words(log_of(scratch, expired.pid))
-    return Death(f"{cause}: {words}" if words else cause)
+    words = last_output(log_path(scratch, expired.pid))
+    return WorkerExit(f"{cause}: {words}" if words else cause)
 
 
-def last_words(log: Path) -> str:
+def last_output(log: Path) -> str:
     """What a dead worker printed last since its case began: often the assertion that ended it."""
     lines = log.read_text(errors="replace").split("\n") if log.exists() else []
     for line in reversed(lines):
@@ -76,15 +76,15 @@ def _unvarying(line: str) -> str:
 # ---- in the worker
 
 
-def log_of(scratch: Path, pid: int | None) -> Path:
+def log_path(scratch: Path, pid: int | None) -> Path:
     """Where the worker with this process id puts what it prints."""
     return scratch / f"{pid}.log"
 
 
-def keep_words(scratch: Path) -> None:
+def capture_output(scratch: Path) -> None:
     """Let what this process prints, above all on its way down, go to its log."""
     global _listening
-    descriptor = os.open(log_of(scratch, os.getpid()), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    descriptor = os.open(log_path(scratch, os.getpid()), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
     os.close(descriptor)
@@ -103,11 +103,11 @@ def at_risk(seconds: float) -> Iterator[None]:
 
 def begin(seconds: float) -> None:
     """The same without an end: the next one, or `time_limit.stop`, ends it."""
-    _forget_words()
+    _clear_output()
     time_limit.start(seconds)
 
 
-def _forget_words() -> None:
+def _clear_output() -> None:
     """What was printed before explains nothing. A process without a log of its own keeps all."""
     if _listening:
         sys.stdout.flush()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pebble import ProcessExpired
 
-from mpsmith.audit.running.death import Death, death_of, last_words, log_of
+from mpsmith.audit.running.worker_exit import WorkerExit, exit_of, last_output, log_path
 
 
 def expired(exitcode: int, pid: int = 7) -> ProcessExpired:
@@ -39,7 +39,7 @@ def expired(exitcode: int, pid: int = 7) -> ProcessExpired:
 def test_last_words_say_nothing_that_differs_from_run_to_run(tmp_path: Path, line: str, words: str) -> None:
     log = tmp_path / "log"
     log.write_text(f"before\n{line}\n\n")
-    assert last_words(log) == words
+    assert last_output(log) == words
 
 
 @pytest.mark.parametrize(
@@ -55,21 +55,21 @@ def test_last_words_say_nothing_that_differs_from_run_to_run(tmp_path: Path, lin
 def test_a_warning_is_not_what_ended_a_process(tmp_path: Path, idle: str) -> None:
     log = tmp_path / "log"
     log.write_text(f"double free\n{idle}\n")
-    assert last_words(log) == "double free"
+    assert last_output(log) == "double free"
 
 
 def test_a_death_is_a_signal_or_an_exit_code_with_its_last_words(tmp_path: Path) -> None:
-    log_of(tmp_path, 7).write_text("double free\n")
-    assert death_of(expired(-signal.SIGABRT), tmp_path) == Death("SIGABRT: double free")
-    assert death_of(expired(7, pid=8), tmp_path) == Death("exit code 7")
+    log_path(tmp_path, 7).write_text("double free\n")
+    assert exit_of(expired(-signal.SIGABRT), tmp_path) == WorkerExit("SIGABRT: double free")
+    assert exit_of(expired(7, pid=8), tmp_path) == WorkerExit("exit code 7")
 
 
 @pytest.mark.parametrize("alarm", [signal.SIGPROF, signal.SIGALRM])
 def test_a_time_out_has_no_last_words(tmp_path: Path, alarm: signal.Signals) -> None:
-    log_of(tmp_path, 7).write_text("working\n")
-    assert death_of(expired(-alarm), tmp_path) == Death("time-out", timed_out=True)
+    log_path(tmp_path, 7).write_text("working\n")
+    assert exit_of(expired(-alarm), tmp_path) == WorkerExit("time-out", timed_out=True)
 
 
 def test_last_words_are_not_endless(tmp_path: Path) -> None:
     (tmp_path / "log").write_text("x" * 1000)
-    assert len(last_words(tmp_path / "log")) == 300
+    assert len(last_output(tmp_path / "log")) == 300

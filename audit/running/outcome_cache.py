@@ -36,7 +36,7 @@ NOT_KEPT = frozenset(
 )
 
 
-class KnownOutcomes:
+class OutcomeCache:
     """Outcomes of compiled calls by the names of their cases.
 
     Args:
@@ -62,7 +62,7 @@ class KnownOutcomes:
         return found
 
 
-def known_outcomes(settings: Settings, environment: Mapping[str, Any]) -> KnownOutcomes | None:
+def outcome_cache(settings: Settings, environment: Mapping[str, Any]) -> OutcomeCache | None:
     """What is known for an audit with these settings; None where a case may show something else each time.
 
     Args:
@@ -74,7 +74,7 @@ def known_outcomes(settings: Settings, environment: Mapping[str, Any]) -> KnownO
     variables = {name: value for name, value in os.environ.items() if name.startswith(VARIABLES)}
     depends_on = json.dumps([chosen, dict(environment), variables], sort_keys=True, default=str)
     folder = cache_folder() / "compiled"
-    known = KnownOutcomes(folder, fingerprint(depends_on, fingerprint_of_code(*CODE), _torch_files()))
+    known = OutcomeCache(folder, fingerprint(depends_on, fingerprint_of_code(*CODE), _torch_files()))
     with contextlib.suppress(OSError):
         BuildCache(folder).discard_old(DAYS)
     return known

@@ -1,6 +1,6 @@
 """Machines that execute groups without torch: what a group shows is a function of its name alone.
 
-The folder that MPSMITH_PRETENDED names holds what a test and the machines say to each other. A group of the operator
+The folder that MPSMITH_FAKE names holds what a test and the machines say to each other. A group of the operator
 "held" waits, unless the file `released` is there: it writes two process ids, the session's and the Dask worker's, into
 the pipe `held`, and goes on when nobody keeps the file `go` locked any more.
 """
@@ -29,10 +29,10 @@ from mpsmith.audit.store import store
 from mpsmith.audit.store.records import ModuleRow, ModuleStatus, Run, StoredGroup
 from mpsmith.audit.store.store import Store
 
-FOLDER = "MPSMITH_PRETENDED"
-TORCH = "MPSMITH_PRETENDED_TORCH"
-FULL = "MPSMITH_PRETENDED_FULL_DISK"
-CLOCK = "MPSMITH_PRETENDED_CLOCK"
+FOLDER = "MPSMITH_FAKE"
+TORCH = "MPSMITH_FAKE_TORCH"
+FULL = "MPSMITH_FAKE_FULL_DISK"
+CLOCK = "MPSMITH_FAKE_CLOCK"
 GROUPS = 60
 
 
@@ -41,7 +41,7 @@ def folder() -> Path | None:
     return Path(os.environ[FOLDER]) if FOLDER in os.environ else None
 
 
-class PretendedExecution:
+class FakeExecution:
     """Stands in for the worker processes of a machine."""
 
     def __init__(self, settings: Settings, store: Store, scratch: Path) -> None:
@@ -102,9 +102,9 @@ class PretendedExecution:
 
 
 @contextmanager
-def pretended_here(settings: Settings, store: Store) -> Iterator[PretendedExecution]:
+def fake_execution(settings: Settings, store: Store) -> Iterator[FakeExecution]:
     """The execution of an audit without any cluster."""
-    yield PretendedExecution(settings, store, Path())
+    yield FakeExecution(settings, store, Path())
 
 
 def contents(path: Path) -> dict[int, Any]:
@@ -144,4 +144,4 @@ def _set_clock(moment: str) -> None:
 if __name__ == "__main__":
     if CLOCK in os.environ:
         _set_clock(os.environ[CLOCK])
-    serve(Path(sys.argv[1]), PretendedExecution)
+    serve(Path(sys.argv[1]), FakeExecution)

@@ -15,11 +15,11 @@ from ..shipped.kernels import kernel_that_ran
 from ..shipped.requested_releases import coverage_of
 from ..store.store import Store
 from . import worker
-from .death import death_of
 from .isolated import scratch_folder, worker_pool
+from .worker_exit import exit_of
 
 
-def launch_found(
+def launch_findings(
     release: str, findings: Sequence[FoundWrong], on_result: Callable[[FindingResult], None] = lambda result: None
 ) -> list[FindingResult]:
     """What the kernels of a release give for each finding. Its library is in the cache.
@@ -39,14 +39,14 @@ def launch_found(
         with worker_pool(settings, "fallback", path, scratch) as pool:
             for found in findings:
                 try:
-                    result: FindingResult = pool.schedule(worker.launch_found, args=(found.name,)).result()
+                    result: FindingResult = pool.schedule(worker.launch_findings, args=(found.name,)).result()
                 except ProcessExpired as expired:
                     kernel = kernel_that_ran(scratch, expired.pid)
                     result = FindingResult(
                         found.name,
                         CaseVerdict.CRASH,
                         Grade.SHIPPED_KERNEL if kernel else Grade.DISPATCH_ONLY,
-                        f"the call ends its process: {death_of(expired, scratch)}",
+                        f"the call ends its process: {exit_of(expired, scratch)}",
                         (kernel,) if kernel else (),
                         (),
                         "",

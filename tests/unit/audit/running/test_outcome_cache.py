@@ -12,7 +12,7 @@ import pytest
 from mpsmith.audit.compiled.verdicts import CompiledOutcome, CompiledVerdict, FaultyStage
 from mpsmith.audit.model.selection import Settings
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
-from mpsmith.audit.running.known_outcomes import KnownOutcomes, known_outcomes
+from mpsmith.audit.running.outcome_cache import OutcomeCache, outcome_cache
 
 WRONG = CompiledOutcome(
     CompiledVerdict.WRONG,
@@ -44,16 +44,16 @@ class Judging:
 
 def test_an_outcome_is_known_by_the_next_audit(tmp_path: Path) -> None:
     judging = Judging()
-    assert KnownOutcomes(tmp_path, "a").outcome_of(LABEL, judging) == WRONG
-    assert KnownOutcomes(tmp_path, "a").outcome_of(LABEL, judging) == WRONG
+    assert OutcomeCache(tmp_path, "a").outcome_of(LABEL, judging) == WRONG
+    assert OutcomeCache(tmp_path, "a").outcome_of(LABEL, judging) == WRONG
     assert judging.asked == 1
 
 
 @pytest.mark.parametrize(("decided_by", "label"), [("b", LABEL), ("a", "opinfo:sin:float32:1:compiled")])
 def test_another_case_or_other_code_is_not_known(decided_by: str, label: str, tmp_path: Path) -> None:
     judging = Judging()
-    KnownOutcomes(tmp_path, "a").outcome_of(LABEL, judging)
-    KnownOutcomes(tmp_path, decided_by).outcome_of(label, judging)
+    OutcomeCache(tmp_path, "a").outcome_of(LABEL, judging)
+    OutcomeCache(tmp_path, decided_by).outcome_of(label, judging)
     assert judging.asked == 2
 
 
@@ -61,24 +61,24 @@ def test_another_case_or_other_code_is_not_known(decided_by: str, label: str, tm
 def test_what_may_end_otherwise_is_asked_again(verdict: CompiledVerdict, tmp_path: Path) -> None:
     judging = Judging(replace(WRONG, verdict=verdict))
     for _ in range(2):
-        KnownOutcomes(tmp_path, "a").outcome_of(LABEL, judging)
+        OutcomeCache(tmp_path, "a").outcome_of(LABEL, judging)
     assert judging.asked == 2
 
 
 def test_the_source_of_what_is_right_is_not_kept(tmp_path: Path) -> None:
     right = replace(WRONG, verdict=CompiledVerdict.METAL)
     for expected in (right, replace(right, source="")):
-        assert KnownOutcomes(tmp_path, "a").outcome_of(LABEL, Judging(right)) == expected
+        assert OutcomeCache(tmp_path, "a").outcome_of(LABEL, Judging(right)) == expected
 
 
 def test_a_damaged_entry_and_a_folder_that_refuses_cost_time_alone(tmp_path: Path) -> None:
     judging = Judging()
-    KnownOutcomes(tmp_path, "a").outcome_of(LABEL, judging)
+    OutcomeCache(tmp_path, "a").outcome_of(LABEL, judging)
     (entry,) = tmp_path.rglob("*.json")
     entry.write_text("{}")
-    assert KnownOutcomes(tmp_path, "a").outcome_of(LABEL, judging) == WRONG
+    assert OutcomeCache(tmp_path, "a").outcome_of(LABEL, judging) == WRONG
     (tmp_path / "file").touch()
-    assert KnownOutcomes(tmp_path / "file", "a").outcome_of(LABEL, judging) == WRONG
+    assert OutcomeCache(tmp_path / "file", "a").outcome_of(LABEL, judging) == WRONG
     assert judging.asked == 3
 
 
@@ -92,22 +92,22 @@ def test_what_decides_is_part_of_the_key(tmp_path: Path, monkeypatch: pytest.Mon
         (plain, {**ENVIRONMENT, "torch": "2.14.0"}),
     ]
     for settings, environment in (*others, *others):
-        known = known_outcomes(settings, environment)
+        known = outcome_cache(settings, environment)
         assert known is not None
         known.outcome_of(LABEL, judging)
     assert judging.asked == len(others)
     monkeypatch.setenv("TORCHINDUCTOR_EXAMPLE", "1")
-    known = known_outcomes(plain, ENVIRONMENT)
+    known = outcome_cache(plain, ENVIRONMENT)
     assert known is not None
     known.outcome_of(LABEL, judging)
     assert judging.asked == len(others) + 1
 
 
 def test_a_mac_and_code_that_is_not_ours_are_always_asked() -> None:
-    assert known_outcomes(Settings(), {**ENVIRONMENT, "simulated": False}) is None
-    assert known_outcomes(Settings(imports=("theirs",)), ENVIRONMENT) is None
-    assert known_outcomes(Settings(faults=("a fault",)), ENVIRONMENT) is None
-    assert known_outcomes(Settings(codegen="/a/clone/of/pytorch"), ENVIRONMENT) is None
+    assert outcome_cache(Settings(), {**ENVIRONMENT, "simulated": False}) is None
+    assert outcome_cache(Settings(imports=("theirs",)), ENVIRONMENT) is None
+    assert outcome_cache(Settings(faults=("a fault",)), ENVIRONMENT) is None
+    assert outcome_cache(Settings(codegen="/a/clone/of/pytorch"), ENVIRONMENT) is None
 
 
 def test_two_audits_share_one_cache(tmp_path: Path) -> None:
@@ -119,8 +119,8 @@ def test_two_audits_share_one_cache(tmp_path: Path) -> None:
         return judging()
 
     with ThreadPoolExecutor(2) as pool:
-        asked = [pool.submit(KnownOutcomes(tmp_path, "a").outcome_of, LABEL, judged_at_once) for _ in range(2)]
+        asked = [pool.submit(OutcomeCache(tmp_path, "a").outcome_of, LABEL, judged_at_once) for _ in range(2)]
     assert [each.result() for each in asked] == [WRONG, WRONG]
-    assert KnownOutcomes(tmp_path, "a").outcome_of(LABEL, judging) == WRONG
+    assert OutcomeCache(tmp_path, "a").outcome_of(LABEL, judging) == WRONG
     assert judging.asked == 2
     assert len(list(tmp_path.rglob("*.json"))) == 1

@@ -1,4 +1,4 @@
-"""Two sides side by side: new wrong results come first, and what one side never ran is no change for the worse."""
+"""Comparing audits, evidence and releases: new wrong results come first; what one side never ran is not worse."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ from typing import Any
 import pytest
 
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome, OverloadVerdict
-from mpsmith.audit.store.store import Store
 from mpsmith.cli import app
-from mpsmith.reports.evidence import sides
-from mpsmith.reports.evidence.differences import Became, Differences, differences
-from mpsmith.reports.evidence.sides import Side, SideVerdict, side_of, side_of_run
+from mpsmith.reports.evidence.comparing import Became, Differences, Side, SideVerdict, differences, side_of
 from support.commands import typed
 from support.evidence_files import evidence, kernel_row, written
 from support.stores import begun, new_store, opinfo
@@ -24,11 +21,6 @@ NATIVE, FALLBACK, WRONG = (
 BROKEN = SideVerdict(OverloadVerdict.WRONG, broken=True)
 PARTLY = SideVerdict(OverloadVerdict.NATIVE, broken=True)
 COMPOSITE = SideVerdict(OverloadVerdict.COMPOSITE)
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MPSMITH_CACHE", str(tmp_path / "cache"))
 
 
 def side(**overloads: SideVerdict) -> Side:
@@ -51,7 +43,7 @@ def side(**overloads: SideVerdict) -> Side:
         (BROKEN, None, Became.ONLY_BEFORE),
     ],
 )
-def test_what_became_of_an_overload(before: SideVerdict | None, after: SideVerdict | None, became: Became) -> None:
+def test_how_an_overload_changed(before: SideVerdict | None, after: SideVerdict | None, became: Became) -> None:
     old, new = ({"mode": each} if each else {"sort": NATIVE} for each in (before, after))
     (change,) = [each for each in differences(side(**old), side(**new)).verdicts if each.overload == "aten::mode"]
     assert change.became is became
@@ -63,7 +55,7 @@ def test_new_wrong_results_come_first() -> None:
     assert [change.overload for change in differences(old, new).verdicts] == [f"aten::{name}" for name in "cbade"]
 
 
-def test_a_side_is_no_different_from_itself() -> None:
+def test_a_side_equals_itself() -> None:
     assert differences(side(a=PARTLY), side(a=PARTLY)).verdicts == ()
 
 
@@ -112,38 +104,18 @@ def run_of(folder: Path, verdict: CaseVerdict) -> Path:
         return store.path
 
 
-def test_a_run_is_summed_up_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = run_of(tmp_path / "a", CaseVerdict.WRONG)
-    with Store.open(path) as store:
-        first = side_of_run(store, store.latest_run())
-        monkeypatch.setattr(sides, "audit_part", lambda *_: pytest.fail("summed up again"))
-        assert side_of_run(store, store.latest_run()) == first
-    assert first.dtypes["aten::mode", "float32"] == BROKEN
-
-
-def test_a_store_that_changed_is_summed_up_anew(tmp_path: Path) -> None:
-    path = run_of(tmp_path / "a", CaseVerdict.WRONG)
-    with Store.open(path) as store:
-        side_of_run(store, store.latest_run())
-    with Store.open_to_add(path) as store:
-        recording = begun(store)
-        recording.add(opinfo("mode"), Outcome(CaseVerdict.PASSED), calls={"mode": True})
-        run = recording.finish()
-        assert not side_of_run(store, run).dtypes["aten::mode", "float32"].broken
-
-
 @pytest.mark.parametrize(("fail_on", "code"), [("difference", 1), ("worse", 1), ("wrong", 1), ("never", 0)])
 def test_the_command_compares_a_run_with_evidence(tmp_path: Path, fail_on: str, code: int) -> None:
     store = run_of(tmp_path / "a", CaseVerdict.PASSED)
     file = written(tmp_path, evidence({"aten::mode": {"float32": {"wrong": 2}}}))
-    said = typed(app, "compare", str(store), str(file), "--fail-on", fail_on)
-    assert said.exit_code == code
-    assert "new wrong result: aten::mode in float32: native -> wrong" in said.output
-    assert "SIMULATED" in said.output
+    result = typed(app, "compare", str(store), str(file), "--fail-on", fail_on)
+    assert result.exit_code == code
+    assert "new wrong result: aten::mode in float32: native -> wrong" in result.output
+    assert "SIMULATED" in result.output
 
 
 @pytest.mark.parametrize(("fail_on", "code"), [("difference", 1), ("worse", 0), ("wrong", 0)])
-def test_what_is_better_fails_only_where_any_difference_does(tmp_path: Path, fail_on: str, code: int) -> None:
+def test_an_improvement_fails_only_where_any_difference_does(tmp_path: Path, fail_on: str, code: int) -> None:
     paths = [
         str(written(tmp_path, evidence({"aten::mode": {"float32": {verdict: 2}}}), f"{verdict}.json.gz"))
         for verdict in ("wrong", "passed")
