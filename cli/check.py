@@ -57,7 +57,7 @@ def check(
 
 
 def _run(path: Path) -> bool:
-    from ..scaffold.patched_tree import try_scaffold
+    from ..scaffold.patch_build import try_scaffold
 
     trial = try_scaffold(path)
     typer.echo(f"{trial.folder}: {trial.summary}. {_where()}")
@@ -87,7 +87,7 @@ def _print_json(answers: Iterable[Answer], to_run: Path | None) -> bool:
     accepted = all(answer.accepted for answer in listed)
     data: dict[str, object] = {"note": NOT_RUN, "files": [answer.as_json() for answer in listed]}
     if accepted and to_run is not None:
-        from ..scaffold.patched_tree import try_scaffold
+        from ..scaffold.patch_build import try_scaffold
 
         trial = try_scaffold(to_run)
         counts = {"passed": trial.passed, "failed": trial.failed, "skipped": trial.skipped, "died": trial.died}

@@ -38,7 +38,7 @@ def scaffold(
     ] = None,
     from_kernel: Annotated[
         bool,
-        typer.Option("--from-kernel", help="The finished family of OP, as a patch or as an extension."),
+        typer.Option("--from-kernel", help="The finished family of OP as a patch, with --target upstream."),
     ] = False,
     all_missing: Annotated[bool, typer.Option("--all-missing", help="Every gap, each in a folder of its own.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be written, and write nothing.")] = False,
@@ -67,9 +67,9 @@ def scaffold(
         raise ScaffoldError("give one operator, or --all-missing with --out DIR for every gap")
     source = source_of(torch)
     if from_kernel:
-        if operator is None or wanted not in (KernelTarget.UPSTREAM, KernelTarget.EXTENSION):
-            raise ScaffoldError("--from-kernel takes one operator and --target upstream or extension")
-        _finished_family(_from_kernel(source, operator, wanted, out, force), force, dry_run, as_json)
+        if operator is None or wanted is not KernelTarget.UPSTREAM:
+            raise ScaffoldError("--from-kernel takes one operator and --target upstream")
+        _finished_family(_from_kernel(source, operator, out, force), force, dry_run, as_json)
         return
     if operator is None:
         if out is None:
@@ -100,15 +100,12 @@ def scaffold(
         print(f"next: {next_command}")
 
 
-def _from_kernel(source: Source, operator: str, target: KernelTarget, out: Path | None, force: bool) -> FamilyScaffold:
-    """The family that serves an operator; its patch says what measuring it showed."""
-    from ..scaffold.generation.from_kernel import prepare_extension, prepare_from_kernel
-    from ..scaffold.targets import KernelTarget
+def _from_kernel(source: Source, operator: str, out: Path | None, force: bool) -> FamilyScaffold:
+    """The patch of the family that serves an operator, with its measurements in the description."""
+    from ..scaffold.generation.from_kernel import prepare_patch
     from ..scaffold.targets.upstream.family import family_of
 
-    if target is KernelTarget.EXTENSION:
-        return prepare_extension(source, family_of(operator), out=out, force=force)
-    return prepare_from_kernel(source, operator, _measured_here, out=out, force=force)
+    return prepare_patch(source, family_of(operator), _measured_here, out=out, force=force)
 
 
 def _finished_family(made: FamilyScaffold, force: bool, dry_run: bool, as_json: bool) -> None:

@@ -13,33 +13,33 @@ from .printing import print_json
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ..scaffold.family_survey import FamilyRow
+    from ..scaffold.upstream_survey import FamilyRow
     from ..simulator.upstream.building import BuiltFile
 
 app = typer.Typer(
     name="upstream", help="Code for PyTorch itself: patches of our families, and its own kernels.", no_args_is_help=True
 )
 _COMMAND = "mpsmith upstream survey --markdown"
-_HEADERS = ("family", "rows", "patch", "applies", "builds for macOS", "extension", "runs", "cases alike")
+_HEADERS = ("family", "rows", "patch", "applies", "builds for macOS", "runs", "cases alike")
 # What needs no further word in a table.
-_FINE = ("yes", "", "no code", "not needed")
+_FINE = ("yes", "", "not needed")
 NOT_A_MAC = "simulated: host code and Metal ran on this machine, not on a Mac"
 
 
 @app.command()
 def survey(
     operators: Operators = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where patches and extensions go.")] = Path("work/upstream"),
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where patches go.")] = Path("work/upstream"),
     running: Annotated[bool, typer.Option("--run/--no-run", help="Also run each on the simulated device.")] = True,
     torch: Release = None,
     as_json: AsJson = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="A page in Markdown.")] = False,
 ) -> None:
-    """Each finished family as a patch and as an extension: applied, built for macOS, run; exits with 1 for a no."""
-    from ..scaffold.family_survey import finished_families
-    from ..scaffold.family_survey import survey as rows_of
+    """Each finished family as a patch: applied, built for macOS and run; exits with 1 if any fails."""
     from ..scaffold.operators.source import source_of
     from ..scaffold.targets.upstream.family import family_of
+    from ..scaffold.upstream_survey import finished_families
+    from ..scaffold.upstream_survey import survey as rows_of
 
     wanted = values_of(operators, "--ops")
     families = sorted({family_of(name) for name in wanted}) if wanted else finished_families()
@@ -58,7 +58,7 @@ def survey(
 
 
 def _needs_none(row: FamilyRow) -> bool:
-    from ..scaffold.family_survey import UNNEEDED
+    from ..scaffold.upstream_survey import UNNEEDED
 
     return row.made == UNNEEDED
 
@@ -74,7 +74,6 @@ def _steps(row: FamilyRow) -> dict[str, str]:
         "patch": row.made,
         "applies": row.applies,
         "builds for macOS": row.builds,
-        "extension": row.extension,
         "runs": row.runs,
     }
 

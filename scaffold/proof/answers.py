@@ -10,7 +10,7 @@ from pathlib import Path
 from ...cache import fingerprint, fingerprint_of_code
 from ...simulator.clang import BuildCache, Diagnostic
 from ..release_files import check_folder
-from .findings import has_errors
+from .diagnostics import has_errors
 from .metal_sources import UNCHECKED
 
 # Whose code decides what is wrong with a file: an answer is kept only until any of it changes.

@@ -18,8 +18,8 @@ from ...simulator.metal import reflect
 from ..errors import ScaffoldError
 from ..manifest import Manifest, manifest_above
 from .answers import Answer, answer_key, keep, kept_answer
+from .diagnostics import has_errors
 from .family_launches import NOT_RUN, RUN, check_family_launches, family_of, is_part_of_a_patch, python_of
-from .findings import has_errors
 from .forwarded_launches import check_forwarded
 from .host_code import check_host_code
 from .host_launches import check_encoders, check_launches, kernel_parameters, named_types

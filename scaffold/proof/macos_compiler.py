@@ -16,7 +16,7 @@ from ...simulator.clang.diagnostics import COMPILE
 from ...simulator.clang.precompiled_headers import PrecompiledHeaders
 from ...simulator.objc.apple.location import STUBS
 from ..release_files import check_folder
-from .findings import line_of
+from .diagnostics import line_of
 from .mach_object import MachObject
 from .toolchain import LIBRARIES, Toolchain
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ...simulator.clang import Diagnostic
 from ..release_files import COMMON_MPS, NATIVE_FUNCTIONS
-from .findings import line_of
+from .diagnostics import line_of
 
 TREE_YAML = Path("aten/src/ATen/native/native_functions.yaml")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from ...audit.releases.surface import native_functions
 from ...errors import near
 from ...simulator.clang import Diagnostic
-from .findings import line_of
+from .diagnostics import line_of
 from .mach_object import MachObject
 
 _INIT = re.compile(r"TORCH_LIBRARY_IMPL_init_(?P<namespace>\w+?)_(?P<key>[A-Z]\w*?)_(?P<number>\d+)(?:E|R|\b)")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from ....kernels.runtime import catalog
@@ -35,106 +36,119 @@ DEFINITIONS = ("USE_MPS", "AT_PER_OPERATOR_HEADERS")
 
 @dataclass(frozen=True)
 class FamilyPatch:
-    """A patch, its files, and what it does.
+    """A family's patch.
 
     Attributes:
         family: the family's name.
         operators: the operators that it serves, as the release has them.
-        rows: what becomes of each overload.
-        generated: the files: the patch, its description, the tree's new files and headers for the checker.
-        host: the path of the host code in the tree; empty where the patch has none.
-        native_functions: the text of native_functions.yaml with the rows.
+        rows: the row of each overload.
+        generated: the patch, its description, the tree's new files and headers for the checker.
     """
 
     family: str
     operators: tuple[OperatorModel, ...]
     rows: FamilyRows
     generated: Generated
-    host: str
-    native_functions: str
+
+
+@dataclass(frozen=True)
+class Family:
+    """A finished family of kernels: its name, its folder and the rows of its table."""
+
+    name: str
+    folder: Path
+    kernels: tuple[catalog.Kernel, ...]
+
+    @classmethod
+    def named(cls, name: str) -> Family:
+        """The family of that name. Raises UnknownKernelError if there is none."""
+        kernels = tuple(catalog.family(name))
+        return cls(name, catalog.folder_of(name), kernels)
+
+    @property
+    def patched(self) -> tuple[catalog.Kernel, ...]:
+        """The kernels that rows and new files alone can bring into PyTorch's tree."""
+        return tuple(kernel for kernel in self.kernels if kernel.applies is None and not kernel.composite)
+
+    @property
+    def metal(self) -> Path:
+        """The Metal file that a patch moves into PyTorch's tree."""
+        own = self.folder / "upstream.metal"
+        return own if own.is_file() else self.folder / f"{self.name}.metal"
+
+    @property
+    def camel(self) -> str:
+        """The name of its files in PyTorch's tree."""
+        return "".join(word[:1].upper() + word[1:] for word in self.name.split("_"))
+
+    @cached_property
+    def opinfos(self) -> tuple[str, ...]:
+        """The OpInfos that test its operators; kernels that only replace torch's for some inputs do not count."""
+        from ...operators.opinfos import named, opinfos_for
+
+        served = {kernel.operator for kernel in self.kernels if kernel.applies is None}
+        names = [call.name for call in calls_of(self.name) if not served.isdisjoint(call.operators)]
+        for operator in sorted(served):
+            names += opinfos_for(operator.removeprefix("aten::")).names
+        return tuple(dict.fromkeys(name for name in names if named(name)))
 
 
 def family_of(operator: str) -> str:
-    """The family that serves an operator. Raises UnknownKernelError for one without a kernel."""
+    """The name of the family that serves an operator. Raises UnknownKernelError for one without a kernel."""
     return catalog.named([operator])[0].family
 
 
-def in_patches(kernel: catalog.Kernel) -> bool:
-    """Whether rows and new files alone can bring a kernel into PyTorch's tree."""
-    return kernel.applies is None and not kernel.composite
-
-
-def opinfos_of(family: str) -> tuple[str, ...]:
-    """The OpInfos that a family's cases are named after; cases of functions without one are left out.
-
-    Calls that replace a kernel of torch's for some inputs only say nothing about the lists of what fails.
-    """
-    from ...operators.opinfos import named, opinfos_for
-
-    served = {kernel.operator for kernel in catalog.family(family) if kernel.applies is None}
-    names = [call.name for call in calls_of(family) if not served.isdisjoint(call.operators)]
-    for operator in sorted(served):
-        names += opinfos_for(operator.removeprefix("aten::")).names
-    return tuple(dict.fromkeys(name for name in names if named(name)))
-
-
-def generate(family: str, source: Source, tree: Tree, evidence: FamilyEvidence | None = None) -> FamilyPatch:
+def generate(family: Family, source: Source, tree: Tree, evidence: FamilyEvidence | None = None) -> FamilyPatch:
     """The patch of a family.
 
-    `evidence`: what its kernels showed; without it the lists of expected failures stay as they are.
+    `evidence`: the measurements of its kernels; without it the lists of expected failures stay as they are.
     Raises:
         NothingToPatchError: the release has kernels for all that the family serves.
-        ScaffoldError: host code is missing. UnknownKernelError: the name is no family.
+        ScaffoldError: host code is missing.
     """
     overloads = _served(family, source)
     operators = _operators(overloads, source)
-    camel = _camel(family)
-    host = _host_code(family, operators, camel, tree)
+    host = _host_code(family, operators, tree)
     rows = planned_rows(tree.native_functions, overloads, host)
     if not rows.kernels:
         raise NothingToPatchError(
-            f"torch {source.release} has kernels on mps for all that {family} serves: nothing to patch"
+            f"torch {source.release} has kernels on mps for all that {family.name} serves: nothing to patch"
         )
     yaml_text = with_mps_rows(tree.native_functions, rows.kernels)
     natives = {
-        operator.name: native_code(operator, entries_of(yaml_text, _entries(operator)), tree.tags, chosen)
+        operator.name: native_code(operator, entries_of(yaml_text, _grouped(operator)), tree.tags, chosen)
         for operator in operators
-        if (chosen := {name: rows.kernels[name] for name in _names(operator) if name in rows.kernels})
+        if (chosen := {one.name: rows.kernels[one.name] for one in operator.overloads if one.name in rows.kernels})
     }
     if host:
-        _require_heads(family, host, rows, natives)
-    places = {} if host is None or not _needs_host(rows, host) else _places(family, camel, host)
-    new_files = {**places, f"test/test_mps_{family}.py": _tests(family, camel, rows)}
-    common_mps = _common_mps(tree.common_mps, evidence)
+        _require_heads(family.name, host, rows, natives)
+    code = _code_files(family, host) if host is not None and _needs_host(rows, host) else {}
+    test = render("upstream/family_test.py.j2", family=family.name, camel=family.camel, overloads=list(rows.kernels))
+    new_files = {**code, f"test/test_mps_{family.name}.py": test}
     patch = "".join(
         [
             changed(TREE_YAML, tree.native_functions, yaml_text),
             *(added(path, text) for path, text in new_files.items()),
-            changed(TREE_COMMON_MPS, tree.common_mps, common_mps),
+            changed(TREE_COMMON_MPS, tree.common_mps, _common_mps(tree.common_mps, evidence)),
         ]
     )
     files = {
-        f"{family}.patch": patch,
-        "description.md": _description(family, source, rows, evidence, tuple(places)),
+        f"{family.name}.patch": patch,
+        "description.md": _description(family, source, rows, evidence, tuple(code)),
         **{f"tree/{path}": text for path, text in new_files.items()},
         **_headers(operators, natives),
     }
-    registers: dict[str, str] = {}
-    generated = Generated(files, registers, arc=False, include=("include",), definitions=DEFINITIONS)
-    host_path = next((path for path in places if path.endswith(".mm")), "")
-    return FamilyPatch(family, operators, rows, generated, host_path, yaml_text)
+    generated = Generated(files, {}, arc=False, include=("include",), definitions=DEFINITIONS)
+    return FamilyPatch(family.name, operators, rows, generated)
 
 
-def _served(family: str, source: Source) -> list[str]:
-    """The overloads that the family's own table names, as far as the release has them.
-
-    Those that override a kernel of torch's, or an operator that torch itself makes of others, are no part of it.
-    """
-    names = [kernel.overload.removeprefix("aten::") for kernel in catalog.family(family) if in_patches(kernel)]
-    known = {function.name for functions in source.by_operator.values() for function in functions}
-    served = [name for name in names if name in known]
+def _served(family: Family, source: Source) -> list[str]:
+    """The patched overloads of the family that the release has."""
+    in_release = {function.name for functions in source.by_operator.values() for function in functions}
+    names = [kernel.overload.removeprefix("aten::") for kernel in family.patched]
+    served = [name for name in names if name in in_release]
     if not served:
-        raise ScaffoldError(f"torch {source.release} has no operator that {family} serves")
+        raise ScaffoldError(f"torch {source.release} has no operator that {family.name} serves")
     return served
 
 
@@ -143,39 +157,24 @@ def _operators(overloads: Sequence[str], source: Source) -> tuple[OperatorModel,
     return tuple(source.operator(name) for name in names)
 
 
-def _names(operator: OperatorModel) -> list[str]:
-    return [overload.name for overload in operator.overloads]
+def _grouped(operator: OperatorModel) -> list[str]:
+    """The overloads that torchgen groups: the operator's and those of its in-place or functional twin."""
+    return list(dict.fromkeys([*(overload.name for overload in operator.overloads), *operator.relatives]))
 
 
-def _entries(operator: OperatorModel) -> list[str]:
-    """The overloads that torchgen groups: the operator's and its twin's."""
-    return list(dict.fromkeys([*_names(operator), *operator.relatives]))
-
-
-def _camel(family: str) -> str:
-    return "".join(word[:1].upper() + word[1:] for word in family.split("_"))
-
-
-def metal_of(family: str) -> Path:
-    """The Metal file that a patch of the family moves into PyTorch's tree."""
-    folder = catalog.folder_of(family)
-    more = folder / "upstream.metal"
-    return more if more.is_file() else folder / f"{family}.metal"
-
-
-def _host_code(family: str, operators: Sequence[OperatorModel], camel: str, tree: Tree) -> str | None:
-    """The family's own host code, or that of its elementwise functors; None where there is neither."""
-    own = catalog.folder_of(family) / "upstream.mm"
+def _host_code(family: Family, operators: Sequence[OperatorModel], tree: Tree) -> str | None:
+    """The family's own host code, or that of its elementwise functors; None if it has neither."""
+    own = family.folder / "upstream.mm"
     if own.is_file():
-        return host_file(own, camel, [operator.name for operator in operators])
-    functors = {functor.name: functor for functor in elementwise_functors(metal_of(family))}
+        return host_file(own, family.camel, [operator.name for operator in operators])
+    functors = {functor.name: functor for functor in elementwise_functors(family.metal)}
     stubs: list[tuple[OperatorModel, Stub, int]] = []
     for operator in operators:
         stub = stub_for(operator.name, tree.include)
         if operator.name not in functors or stub is None or stub.parameters:
             return None
         stubs.append((operator, stub, functors[operator.name].operands))
-    return render("upstream/family.mm.j2", camel=camel, stubs=stubs)
+    return render("upstream/family.mm.j2", camel=family.camel, stubs=stubs)
 
 
 def _needs_host(rows: FamilyRows, host: str) -> bool:
@@ -194,15 +193,11 @@ def _require_heads(family: str, host: str, rows: FamilyRows, natives: Mapping[st
                 )
 
 
-def _places(family: str, camel: str, host: str) -> dict[str, str]:
+def _code_files(family: Family, host: str) -> dict[str, str]:
     return {
-        f"aten/src/ATen/native/mps/operations/{camel}.mm": host,
-        f"aten/src/ATen/native/mps/kernels/{camel}.metal": moved(metal_of(family)),
+        f"aten/src/ATen/native/mps/operations/{family.camel}.mm": host,
+        f"aten/src/ATen/native/mps/kernels/{family.camel}.metal": moved(family.metal),
     }
-
-
-def _tests(family: str, camel: str, rows: FamilyRows) -> str:
-    return render("upstream/family_test.py.j2", family=family, camel=camel, overloads=list(rows.kernels))
 
 
 def _common_mps(text: str, evidence: FamilyEvidence | None) -> str:
@@ -240,18 +235,16 @@ def _headers(operators: Sequence[OperatorModel], natives: Mapping[str, NativeCod
 
 
 def _description(
-    family: str, source: Source, rows: FamilyRows, evidence: FamilyEvidence | None, places: Sequence[str]
+    family: Family, source: Source, rows: FamilyRows, evidence: FamilyEvidence | None, code: Sequence[str]
 ) -> str:
-    overridden = [kernel.overload for kernel in catalog.family(family) if kernel.applies is not None]
-    composites = [kernel.overload for kernel in catalog.family(family) if kernel.composite]
     return render(
         "upstream/description.md.j2",
-        family=family,
+        family=family.name,
         release=source.release,
         rows=rows,
         evidence=evidence,
-        places=places,
-        overridden=overridden,
-        composites=composites,
+        places=code,
+        overridden=[kernel.overload for kernel in family.kernels if kernel.applies is not None],
+        composites=[kernel.overload for kernel in family.kernels if kernel.composite],
         operators=list(dict.fromkeys(overload.partition(".")[0] for overload in rows.kernels)),
     )

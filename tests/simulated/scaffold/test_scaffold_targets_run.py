@@ -1,7 +1,5 @@
 """A kernel passes the tests that come with it, as each target that is compiled: `mpsmith check PATH --run`.
 
-Filled in by hand, and from finished families.
-
 python -m pytest tests/simulated/scaffold/test_scaffold_targets_run.py -m network
 """
 
@@ -73,8 +71,6 @@ BODIES = {
 """,
 }
 _REGION = re.compile(r"(?<=\n)(?P<begin>  // mpsmith: begin \w+\n).*?(?P<end>  // mpsmith: end \w+\n)", re.DOTALL)
-# Operators of finished families.
-FAMILIES = ("glu_jvp",)
 
 
 def mpsmith(*arguments: str, registry: Path) -> subprocess.CompletedProcess[str]:
@@ -84,10 +80,12 @@ def mpsmith(*arguments: str, registry: Path) -> subprocess.CompletedProcess[str]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1000, check=False)
 
 
-def scaffolded(tmp_path: Path, operator: str, target: str, how: str = "--force") -> Path:
+def scaffolded(tmp_path: Path, operator: str, target: str) -> Path:
     (tmp_path / "registry").mkdir()
     out = tmp_path / f"{operator}_{target}"
-    done = mpsmith("scaffold", operator, how, "--target", target, "--out", str(out), registry=tmp_path / "registry")
+    done = mpsmith(
+        "scaffold", operator, "--force", "--target", target, "--out", str(out), registry=tmp_path / "registry"
+    )
     assert done.returncode == 0, done.stderr
     return out
 
@@ -130,8 +128,3 @@ def test_a_written_patch_passes_its_test(tmp_path: Path, operator: str) -> None:
     folder = "tree/aten/src/ATen/native/mps"
     write_kernel(out, f"{folder}/operations/{camel}.mm", f"{folder}/kernels/{camel}.metal", operator)
     assert_passes(out)
-
-
-@pytest.mark.parametrize("operator", FAMILIES)
-def test_a_finished_family_passes_its_tests_as_an_extension(tmp_path: Path, operator: str) -> None:
-    assert_passes(scaffolded(tmp_path, operator, "extension", "--from-kernel"))

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from mpsmith.kernels.runtime import catalog
-from mpsmith.scaffold.family_survey import finished_families
 from mpsmith.scaffold.operators.source import source_of
 from mpsmith.scaffold.proof.checking import check_files
 from mpsmith.scaffold.proof.forwarded_launches import check_forwarded, host_launches
@@ -18,6 +17,7 @@ from mpsmith.scaffold.proof.metal_sources import bundled_metal
 from mpsmith.scaffold.release_files import files_of
 from mpsmith.scaffold.targets.upstream import family
 from mpsmith.scaffold.targets.upstream.patch import tree_of
+from mpsmith.scaffold.upstream_survey import finished_families
 from mpsmith.simulator.metal import ReflectedKernel, reflect
 from mpsmith.simulator.upstream.operations import KERNELS, OPERATIONS
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from functools import cache
 
 from mpsmith.kernels.runtime import catalog
-from mpsmith.scaffold.targets.upstream.family import in_patches, metal_of
+from mpsmith.scaffold.targets.upstream.family import Family
 from mpsmith.scaffold.targets.upstream.family_metal import moved
 from mpsmith.simulator.clang import installed
 
@@ -23,11 +23,11 @@ _MARK = "MPSMITH_FAMILY"
 @cache
 def kernels_by_family() -> dict[str, set[str]]:
     """The names under which the Metal file of each family's patch has kernels, as a preprocessor leaves them."""
-    patched = [name for name in catalog.families() if any(map(in_patches, catalog.family(name)))]
+    patched = [family for name in catalog.families() if (family := Family.named(name)).patched]
     whole = []
-    for name in patched:
-        text = _SYSTEM.sub("", moved(metal_of(name)))
-        whole += [f"{_MARK} {name}", text, *(f"#undef {macro}" for macro in _MACRO.findall(text))]
+    for family in patched:
+        text = _SYSTEM.sub("", moved(family.metal))
+        whole += [f"{_MARK} {family.name}", text, *(f"#undef {macro}" for macro in _MACRO.findall(text))]
     done = installed().run("clang", "-E", "-P", "-x", "c++", "-nostdinc", "-", source="\n".join(whole) + "\n")
     assert done.succeeded, done.stderr
     parts = re.split(rf"^{_MARK} (\w+)$", done.stdout, flags=re.MULTILINE)

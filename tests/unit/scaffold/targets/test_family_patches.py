@@ -8,15 +8,16 @@ import torch
 from mpsmith.kernels.runtime import catalog
 from mpsmith.kernels.verification.accuracy import Accuracy, ulps
 from mpsmith.scaffold.errors import ScaffoldError
-from mpsmith.scaffold.family_survey import finished_families
 from mpsmith.scaffold.operators.source import Source, source_of
 from mpsmith.scaffold.release_files import files_of
 from mpsmith.scaffold.targets.upstream import family
 from mpsmith.scaffold.targets.upstream.evidence import FamilyEvidence
 from mpsmith.scaffold.targets.upstream.expected_failures import narrowed, with_complex
+from mpsmith.scaffold.targets.upstream.family import Family
 from mpsmith.scaffold.targets.upstream.family_metal import elementwise_functors, moved
 from mpsmith.scaffold.targets.upstream.family_rows import planned_rows
 from mpsmith.scaffold.targets.upstream.patch import Tree, tree_of
+from mpsmith.scaffold.upstream_survey import finished_families
 from mpsmith.simulator.upstream.operations import defines
 
 YAML = """\
@@ -92,19 +93,23 @@ def test_a_kernel_that_nobody_defines_is_named(overload: str, host: str | None, 
 
 def test_every_finished_family_serves_what_the_release_lacks(source: Source, tree: Tree) -> None:
     for name in finished_families():
-        overloads = family._served(name, source)
-        host = family._host_code(name, family._operators(overloads, source), family._camel(name), tree)
+        chosen = Family.named(name)
+        overloads = family._served(chosen, source)
+        host = family._host_code(chosen, family._operators(overloads, source), tree)
         rows = planned_rows(tree.native_functions, overloads, host)  # raises where a kernel is missing
         assert {*rows.kernels, *rows.native, *rows.composed} == set(overloads)
 
 
 def test_what_torch_itself_takes_to_the_cpu_is_no_part_of_a_patch(source: Source, tree: Tree) -> None:
     """Its C++ hands linalg_svd of mps to the CPU, which rows and new files alone do not change."""
-    made = family.generate("svd", source, tree)
+    made = family.generate(Family.named("svd"), source, tree)
     assert set(made.rows.kernels) == {"_linalg_svd.U", "linalg_lstsq.out"}
     assert "mps: aten::linalg_svd, aten::linalg_svd.U." in made.generated.files["description.md"]
     for name in ("mode", "airy"):
-        assert "take them to the CPU" not in family.generate(name, source, tree).generated.files["description.md"]
+        assert (
+            "take them to the CPU"
+            not in family.generate(Family.named(name), source, tree).generated.files["description.md"]
+        )
 
 
 def test_a_call_of_a_function_is_no_definition() -> None:
@@ -178,7 +183,7 @@ def evidence_of(name: str, **found: object) -> FamilyEvidence:
 
 
 def test_a_family_of_functors_gets_rows_host_code_metal_and_a_description(source: Source, tree: Tree) -> None:
-    patch = family.generate("airy", source, tree, evidence_of("airy"))
+    patch = family.generate(Family.named("airy"), source, tree, evidence_of("airy"))
     files = patch.generated.files
     host = files["tree/aten/src/ATen/native/mps/operations/Airy.mm"]
     assert 'lib.exec_unary_kernel(iter, "special_airy_ai");' in host
@@ -195,20 +200,19 @@ def test_a_family_of_functors_gets_rows_host_code_metal_and_a_description(source
 
 
 def test_without_evidence_no_expectation_changes(source: Source, tree: Tree) -> None:
-    patch = family.generate("airy", source, tree)
+    patch = family.generate(Family.named("airy"), source, tree)
     assert "common_mps.py" not in patch.generated.files["airy.patch"]
     assert "Nothing was measured" in patch.generated.files["description.md"]
 
 
 def test_a_release_that_has_the_kernels_needs_no_patch(source: Source, tree: Tree) -> None:
     with pytest.raises(ScaffoldError, match="has kernels on mps for all that shrink serves: nothing to patch"):
-        family.generate("shrink", source, tree)
+        family.generate(Family.named("shrink"), source, tree)
 
 
 def test_a_row_alone_may_be_all(source: Source, tree: Tree) -> None:
-    patch = family.generate("logit", source, tree)
+    patch = family.generate(Family.named("logit"), source, tree)
     assert dict(patch.rows.kernels) == {"logit_": "logit_"}
-    assert patch.host == ""
     assert "new file" in patch.generated.files["logit.patch"]
     assert not any(path.endswith((".mm", ".metal")) for path in patch.generated.files)
     assert "nothing but the rows is new" in patch.generated.files["description.md"]
