@@ -519,7 +519,7 @@ def test_a_part_of_a_report_holds_no_findings_of_what_it_leaves_out(
 
 def test_filters_that_can_match_nothing_are_errors(built: Built) -> None:
     built.case("relu", PASSED, calls={"relu": True})
-    with pytest.raises(MpsmithError, match=r"no operator or entry of this report matches nosuch \(`mpsmith surface`"):
+    with pytest.raises(MpsmithError, match=r"no operator or entry of this report matches nosuch \(`mpsmith coverage"):
         select(built.summary(), patterns=["nosuch"])
     with pytest.raises(MpsmithError, match=r"no case has dtype 'float64' \(this run has float32\)"):
         select(built.summary(), dtypes=["float64"])
