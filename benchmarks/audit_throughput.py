@@ -43,6 +43,8 @@ from mpsmith.audit.store.store import Store
 from mpsmith.audit.findings.run_data import read_run
 from mpsmith.audit.findings.tally import tally
 from mpsmith.audit.running import worker
+from mpsmith.audit.running.worker_tasks import Task, WorkerOptions
+from mpsmith.audit.running.worker_setup import start
 from mpsmith.audit.running.runner import run_audit
 from mpsmith.audit.model.selection import Samples, Settings
 path = Path(sys.argv[1])
@@ -62,12 +64,12 @@ if __name__ == "__main__":
 IN_PROCESS = """
 store = Store.create(path)
 stdout = os.dup(1)
-worker.start(worker.WorkerOptions(settings, "fallback", path, path.parent, os.getppid()))
+start(WorkerOptions(settings, "fallback", path, path.parent, os.getppid()))
 plan = worker.plan()
 run = store.begin_run(settings.recorded(), plan.environment)
 store.plan(run.id, plan.groups)
 for group in store.groups(run.id):
-    worker.run_group(worker.Task(group.id, group.key, path.parent / "marker"))
+    worker.run_group(Task(group.id, group.key, path.parent / "marker"))
 os.dup2(stdout, 1)
 answer(run.id)
 """

@@ -1,4 +1,4 @@
-"""Executes groups of cases in worker processes of this machine, and survives what they die of."""
+"""Executes groups of cases in worker processes of this machine, and survives how they end."""
 
 from __future__ import annotations
 
@@ -25,12 +25,14 @@ from . import last_call, worker
 from .module_probes import probe_module
 from .progress import ProgressListener
 from .rerun_budget import CrashBudget
-from .worker_exit import exit_of
+from .worker_exit import WorkerExit, exit_of
 from .worker_processes import worker_processes
+from .worker_setup import start
+from .worker_tasks import MAKING_SAMPLES, ON_DEVICE, RERUN, AuditPlan, Task, WorkerOptions, announced_case
 
 # The groups that go to a worker together: so many, or fewer towards the end, so that no worker waits for another.
 LARGEST_BATCH = 8
-Batch = tuple[worker.Task, ...]
+Batch = tuple[Task, ...]
 
 # A group whose worker keeps dying without reaching a new case is given up after so many times.
 STRIKES = 3
@@ -48,15 +50,15 @@ class IsolatedExecution:
 
     Args:
         settings: of the audit.
-        store: where the workers put what they find.
-        scratch: for markers and the workers' last words.
+        store: receives the workers' rows.
+        scratch: for marker files and the workers' output.
     """
 
     def __init__(self, settings: Settings, store: Store, scratch: Path) -> None:
         self._settings = settings
         self._store = store
         self._scratch = scratch
-        self._deaths = CrashBudget()
+        self._crash_budget = CrashBudget()
         self._processes: AbstractContextManager[ProcessPool] | None = None
         self._pool: ProcessPool | None = None
         self._strict = False
@@ -82,9 +84,9 @@ class IsolatedExecution:
         found: dict[str, Any] = self._pool_of("fallback").schedule(worker.audited_environment).result()
         return found
 
-    def plan(self) -> worker.AuditPlan:
+    def plan(self) -> AuditPlan:
         """What there is to execute. Raises MpsmithError where nothing is selected, or no worker can start."""
-        planned: worker.AuditPlan = self._pool_of("fallback").schedule(worker.plan).result()
+        planned: AuditPlan = self._pool_of("fallback").schedule(worker.plan).result()
         return planned
 
     def probe_module(self, run: Run) -> None:
@@ -128,7 +130,7 @@ class IsolatedExecution:
             size = 1 if compiled else size_of_batch(len(waiting), self._settings.workers)
             groups = [waiting.popleft() for _ in range(size)]
             marker = self._scratch / f"{groups[0].id}.marker"
-            batch = tuple(worker.Task(g.id, g.key, marker, positions.get(g.key)) for g in groups)
+            batch = tuple(Task(g.id, g.key, marker, positions.get(g.key)) for g in groups)
             running[pool.schedule(worker.run_groups, args=(batch,))] = batch
 
     def _after_exit(
@@ -139,7 +141,7 @@ class IsolatedExecution:
         strikes: dict[int, int],
         progress: ProgressListener,
     ) -> Batch:
-        """Record the case that killed a worker; returns what is left to execute of its batch."""
+        """Record the case that ended a worker; returns the rest of its batch."""
         left = list(batch)
         while left and self._store.is_done(left[0].group):
             progress.advance(len(self._store.positions(left.pop(0).group)))
@@ -151,51 +153,56 @@ class IsolatedExecution:
         progress.advance(1, group_done=not again, crashed=True)
         return tuple(left if again else left[1:])
 
-    def _record_exit(self, pool: ProcessPool, task: worker.Task, expired: ProcessExpired, strike: int) -> bool:
-        """Record the case that killed its worker; returns whether the group's other cases are still to be run."""
-        announced = worker.announced(task)
+    def _record_exit(self, pool: ProcessPool, task: Task, expired: ProcessExpired, strike: int) -> bool:
+        """Record the case that ended its worker; returns whether the group's other cases are still to be run."""
+        announced = announced_case(task)
         task.marker.unlink(missing_ok=True)
-        death = exit_of(expired, self._scratch)
-        grade = None
-        if kernel := kernel_that_ran(self._scratch, expired.pid):
-            if death.timed_out and announced is not None and announced[1] == worker.ON_DEVICE:
+        ended = exit_of(expired, self._scratch)
+        kernel = kernel_that_ran(self._scratch, expired.pid)
+        if kernel:
+            if ended.timed_out and announced is not None and announced[1] == ON_DEVICE:
                 note_slow(self._scratch, task.group, announced[0], kernel)
-                return True  # the case is run again, with the stand-ins
+                return True  # the case is run again, with the CPU's kernels
             note_deadly(self._scratch, kernel)
-            grade = Grade.SHIPPED_KERNEL
-            death = replace(death, cause=f"{death.cause} in the shipped kernel {kernel}")
-        if announced is not None and announced[1] == worker.INSIDE:  # the case itself is recorded
+            ended = replace(ended, cause=f"{ended.cause} in the shipped kernel {kernel}")
+        if announced is not None and announced[1] == RERUN:  # the case itself is recorded
             return True
         if announced is not None and announced[0] not in self._store.positions(task.group):
-            position, place = announced
-            if position == worker.MAKING_SAMPLES:
-                outcome = Outcome(CaseVerdict.REFERENCE_FAILED, "samples", f"making the samples ends in {death}")
-                self._store.add_case(task.group, position, outcome, "")
-                self._store.mark_done(task.group)
-                return False
-            if place == worker.ON_DEVICE:
-                verdict = CaseVerdict.TIMEOUT if death.timed_out else CaseVerdict.CRASH
-                outcome = Outcome(verdict, "forward", death.cause)
-            else:
-                outcome = Outcome(CaseVerdict.REFERENCE_FAILED, "forward", f"the CPU's run ends in {death}")
-            self._store.add_case(task.group, position, outcome, "", grade)
-            if grade is not None:
-                self._store.add_case_kernels(task.group, position, [kernel])
-            looks_inside = outcome.verdict.executed and task.key.mode not in COMPILED_MODES
-            if looks_inside and self._deaths.allows(task.key, outcome.verdict):
-                self._attribute_crash(pool, replace(task, positions=frozenset({position})), position)
-            return True
+            return self._record_case(pool, task, announced, ended, kernel)
         if strike >= STRIKES:
-            raise MpsmithError(f"{task.key.label}: the worker dies before its first case, {death} (run --resume later)")
+            raise MpsmithError(f"{task.key.label}: the worker dies before its first case, {ended} (run --resume later)")
         return True
 
-    def _attribute_crash(self, pool: ProcessPool, task: worker.Task, position: int) -> None:
-        """Record which call inside a case it was that killed a worker, by letting another one die of it."""
+    def _record_case(
+        self, pool: ProcessPool, task: Task, announced: tuple[int, int], ended: WorkerExit, kernel: str
+    ) -> bool:
+        """Record the outcome of an announced case; returns whether the group's other cases are still to be run."""
+        position, stage = announced
+        if position == MAKING_SAMPLES:
+            outcome = Outcome(CaseVerdict.REFERENCE_FAILED, "samples", f"making the samples ends in {ended}")
+            self._store.add_case(task.group, position, outcome, "")
+            self._store.mark_done(task.group)
+            return False
+        if stage == ON_DEVICE:
+            verdict = CaseVerdict.TIMEOUT if ended.timed_out else CaseVerdict.CRASH
+            outcome = Outcome(verdict, "forward", ended.cause)
+        else:
+            outcome = Outcome(CaseVerdict.REFERENCE_FAILED, "forward", f"the CPU's run ends in {ended}")
+        self._store.add_case(task.group, position, outcome, "", Grade.SHIPPED_KERNEL if kernel else None)
+        if kernel:
+            self._store.add_case_kernels(task.group, position, [kernel])
+        can_rerun = outcome.verdict.executed and task.key.mode not in COMPILED_MODES
+        if can_rerun and self._crash_budget.allows(task.key, outcome.verdict):
+            self._attribute_crash(pool, replace(task, positions=frozenset({position})), position)
+        return True
+
+    def _attribute_crash(self, pool: ProcessPool, task: Task, position: int) -> None:
+        """Record which inner call ended a worker: another worker runs the case again."""
         try:
             pool.schedule(worker.rerun_crashed_case, args=(task,)).result()
         except ProcessExpired as expired:
-            found = last_call.read(last_call.path_of(task.marker), exit_of(expired, self._scratch))
-            self._store.add_look_inside(task.group, position, found)
+            at_fault = last_call.read(last_call.path_of(task.marker), exit_of(expired, self._scratch))
+            self._store.add_look_inside(task.group, position, at_fault)
 
 
 def size_of_batch(waiting: int, workers: int, largest: int = LARGEST_BATCH) -> int:
@@ -207,12 +214,12 @@ def size_of_batch(waiting: int, workers: int, largest: int = LARGEST_BATCH) -> i
 
 def worker_pool(settings: Settings, mode: str, store: Path, scratch: Path) -> AbstractContextManager[ProcessPool]:
     """Worker processes for one mode, stopped at once when the context is left by an exception."""
-    options = worker.WorkerOptions(settings, mode, store.absolute(), scratch, os.getpid())
-    return worker_processes(settings.workers, worker.start, options)
+    options = WorkerOptions(settings, mode, store.absolute(), scratch, os.getpid())
+    return worker_processes(settings.workers, start, options)
 
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """A folder for markers and the workers' last words, gone afterwards."""
+    """A folder for marker files and the workers' output, gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="mpsmith-") as folder:
         yield Path(folder)

@@ -16,6 +16,7 @@ from ..store.store import Store
 from . import worker
 from .isolated import scratch_folder, worker_pool
 from .worker_exit import WorkerExit, exit_of
+from .worker_tasks import Replay, Task
 
 Result = TypeVar("Result")
 
@@ -26,7 +27,7 @@ class Replayed:
 
     run: Run
     recorded: StoredCase
-    replay: worker.Replay | None
+    replay: Replay | None
     death: WorkerExit | None = None
 
     @property
@@ -77,12 +78,10 @@ def _recorded(path: Path, name: str) -> tuple[Run, StoredCase]:
     return run, case
 
 
-def _in_a_worker(
-    path: Path, run: Run, case: StoredCase, timeout: float, work: Callable[[worker.Task], Result]
-) -> Result:
+def _in_a_worker(path: Path, run: Run, case: StoredCase, timeout: float, work: Callable[[Task], Result]) -> Result:
     settings = replace(Settings.from_recorded(run.settings), workers=1, timeout=timeout)
     with scratch_folder() as scratch, worker_pool(settings, case.group.mode, path, scratch) as pool:
-        task = worker.Task(0, case.group, scratch / "replay.marker", frozenset({case.position}))
+        task = Task(0, case.group, scratch / "replay.marker", frozenset({case.position}))
         try:
             result: Result = pool.schedule(work, args=(task,)).result()
             return result

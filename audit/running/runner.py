@@ -25,7 +25,7 @@ from ..store.records import STRICT, Run, StoredGroup
 from ..store.store import Store
 from .isolated import isolated
 from .progress import AuditProgress, ProgressListener
-from .worker import AuditPlan
+from .worker_tasks import AuditPlan
 
 
 class GroupExecution(Protocol):

@@ -24,7 +24,7 @@ from mpsmith.audit.model.selection import Settings
 from mpsmith.audit.model.verdicts import CaseVerdict, Grade, Outcome
 from mpsmith.audit.running.cluster.session import serve
 from mpsmith.audit.running.progress import ProgressListener
-from mpsmith.audit.running.worker import AuditPlan
+from mpsmith.audit.running.worker_tasks import AuditPlan
 from mpsmith.audit.store import store
 from mpsmith.audit.store.records import ModuleRow, ModuleStatus, Run, StoredGroup
 from mpsmith.audit.store.store import Store

@@ -12,7 +12,7 @@ from ...store.records import ModuleRow, ModuleStatus, Run, StoredGroup
 from ...store.store import Store
 from ..isolated import size_of_batch
 from ..progress import ProgressListener
-from ..worker import AuditPlan
+from ..worker_tasks import AuditPlan
 from .connection import Connection
 from .members import INTRODUCTION, Members
 from .messages import (

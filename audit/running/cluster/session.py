@@ -24,8 +24,8 @@ from ...store.records import ModuleRow, ModuleStatus, Run, StoredGroup
 from ...store.store import Store
 from ..isolated import IsolatedExecution
 from ..progress import ProgressListener
-from ..worker import AuditPlan
 from ..worker_limits import end_with_parent
+from ..worker_tasks import AuditPlan
 from .members import code_fingerprint
 from .messages import (
     Answer,

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from mpsmith.audit.model.selection import Settings
-from mpsmith.audit.running.worker import _inject_faults
+from mpsmith.audit.running.worker_setup import _inject_faults
 from mpsmith.errors import MpsmithError
 from mpsmith.simulator.device import loading as device
 from mpsmith.simulator.device.faults import Fault, Term, clear, inject

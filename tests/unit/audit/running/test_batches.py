@@ -10,8 +10,8 @@ from pebble import ProcessExpired
 
 from mpsmith.audit.model.selection import Settings
 from mpsmith.audit.model.verdicts import CaseVerdict, Outcome
-from mpsmith.audit.running import worker
 from mpsmith.audit.running.isolated import Batch, IsolatedExecution, size_of_batch
+from mpsmith.audit.running.worker_tasks import MAKING_SAMPLES, MARK, ON_CPU, ON_DEVICE, Task
 from mpsmith.audit.store.store import Store
 from support.stores import begun, new_store, opinfo
 
@@ -41,7 +41,7 @@ def batch_of(store: Store, folder: Path, *operators: str) -> Batch:
     for operator in operators:
         recording.add(opinfo(operator), done=False)
     groups = store.groups(recording.run.id)
-    return tuple(worker.Task(group.id, group.key, folder / "marker") for group in groups)
+    return tuple(Task(group.id, group.key, folder / "marker") for group in groups)
 
 
 def after_death(store: Store, folder: Path, batch: Batch) -> tuple[Batch, Counted]:
@@ -61,7 +61,7 @@ def finish(store: Store, group: int, cases: int) -> None:
 def test_what_was_done_is_not_done_again(store: Store, tmp_path: Path) -> None:
     batch = batch_of(store, tmp_path, "abs", "exp", "sort")
     finish(store, batch[0].group, 4)
-    (tmp_path / "marker").write_bytes(worker.MARK.pack(batch[1].group, 2, worker.ON_DEVICE))
+    (tmp_path / "marker").write_bytes(MARK.pack(batch[1].group, 2, ON_DEVICE))
     left, counted = after_death(store, tmp_path, batch)
     assert left == batch[1:]
     assert (counted.groups, counted.cases, counted.crashes) == (1, 5, 1)
@@ -72,7 +72,7 @@ def test_what_was_done_is_not_done_again(store: Store, tmp_path: Path) -> None:
 def test_the_mark_of_a_finished_group_blames_no_case_of_the_next(store: Store, tmp_path: Path) -> None:
     batch = batch_of(store, tmp_path, "abs", "exp")
     finish(store, batch[0].group, 4)
-    (tmp_path / "marker").write_bytes(worker.MARK.pack(batch[0].group, 3, worker.ON_DEVICE))
+    (tmp_path / "marker").write_bytes(MARK.pack(batch[0].group, 3, ON_DEVICE))
     left, _ = after_death(store, tmp_path, batch)
     assert left == batch[1:]
     assert store.positions(batch[1].group) == set()
@@ -80,7 +80,7 @@ def test_the_mark_of_a_finished_group_blames_no_case_of_the_next(store: Store, t
 
 def test_samples_that_kill_end_their_group_alone(store: Store, tmp_path: Path) -> None:
     batch = batch_of(store, tmp_path, "abs", "exp", "sort")
-    (tmp_path / "marker").write_bytes(worker.MARK.pack(batch[0].group, worker.MAKING_SAMPLES, worker.ON_CPU))
+    (tmp_path / "marker").write_bytes(MARK.pack(batch[0].group, MAKING_SAMPLES, ON_CPU))
     left, counted = after_death(store, tmp_path, batch)
     assert left == batch[1:]
     assert counted.groups == 1

@@ -11,8 +11,8 @@ from pebble import ProcessExpired
 
 from mpsmith.audit.model.selection import Settings
 from mpsmith.audit.model.verdicts import CaseVerdict, Grade
-from mpsmith.audit.running import worker
 from mpsmith.audit.running.isolated import IsolatedExecution
+from mpsmith.audit.running.worker_tasks import MARK, ON_DEVICE, Task
 from mpsmith.audit.shipped.kernels import LONGEST_NAME, deadly_kernels, running_file, slow_positions
 from mpsmith.audit.store.store import Store
 from support.stores import begun, new_store, opinfo
@@ -33,10 +33,10 @@ def ended_in(store: Store, scratch: Path, kernel: str, exitcode: int) -> tuple[b
     group = store.groups(recording.run.id)[-1].id
     running_file(scratch, PID).write_bytes(kernel.encode().ljust(LONGEST_NAME, b"\0"))
     marker = scratch / "marker"
-    marker.write_bytes(worker.MARK.pack(group, 5, worker.ON_DEVICE))
+    marker.write_bytes(MARK.pack(group, 5, ON_DEVICE))
     execution = IsolatedExecution(Settings(), store, scratch)
     execution._attribute_crash = lambda *_: None  # type: ignore[method-assign]
-    task = worker.Task(group, opinfo("sort"), marker)
+    task = Task(group, opinfo("sort"), marker)
     return execution._record_exit(None, task, ProcessExpired("gone", exitcode, PID), 1), group  # type: ignore[arg-type]
 
 

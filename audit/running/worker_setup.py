@@ -1,0 +1,148 @@
+"""Prepares a worker process: the device, its kernels and faults, the case sources and the store.
+
+Nothing here may import torch before `start` has set the fallback variable: libtorch reads it once, when it loads.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import warnings
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ...errors import MpsmithError
+from ..model import time_limit
+from ..store.records import STRICT
+from ..store.store import Store
+from .compiled import compiled_sources, lay_over_codegen, require_compiler
+from .outcome_cache import OutcomeCache, outcome_cache
+from .pending_rows import PendingRows
+from .rerun_budget import AttributionBudget
+from .upstream_source import UpstreamKernels, put_upstream
+from .worker_exit import capture_output
+from .worker_limits import end_with_parent, limit_memory
+from .worker_tasks import WorkerOptions
+
+if TYPE_CHECKING:
+    from ...simulator.opening import MpsDevice
+    from ..model.case import CaseSource
+    from ..shipped.kernels import AuditedKernels
+
+
+@dataclass
+class Worker:
+    """The state of this worker process."""
+
+    options: WorkerOptions
+    sources: dict[str, CaseSource]
+    device: MpsDevice
+    store: Store
+    shipped: AuditedKernels | None
+    upstream: UpstreamKernels | None
+    pending: PendingRows
+    outcomes: OutcomeCache | None = None
+    frozen: set[str] = field(default_factory=set)
+    attribution_budget: AttributionBudget = field(default_factory=AttributionBudget)
+    sensitivity_budget: AttributionBudget = field(default_factory=AttributionBudget)
+
+
+_worker: Worker | None = None
+_failure: MpsmithError | None = None
+
+
+def start(options: WorkerOptions) -> None:
+    """Prepare this process: called once by the pool before any task.
+
+    A pool starts a worker whose initializer fails again and again, so a failure is kept for the first task to raise.
+    """
+    global _worker, _failure
+    try:
+        _worker = _prepare(options)
+    except MpsmithError as error:
+        _failure = error
+    except Exception as error:
+        _failure = MpsmithError(f"a worker cannot start: {type(error).__name__}: {error}")
+
+
+def _prepare(options: WorkerOptions) -> Worker:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; the parent handles it
+    time_limit.prepare()
+    os.environ["PYTORCH_ENABLE_MPS_FALLBACK"] = "0" if options.mode == STRICT else "1"
+    warnings.simplefilter("ignore")
+    threading.Thread(target=end_with_parent, args=(options.parent,), daemon=True).start()
+
+    import torch
+
+    from ...simulator.opening import open_device
+    from ..cases.calls.references import register as register_references
+    from ..cases.sources import case_sources
+    from ..releases.surface.profiles import coverage_profile
+    from .environment import environment
+
+    torch.set_num_threads(1)
+    device = open_device(options.settings.device, coverage_profile, options.settings.profile)
+    shipped = _interpose_shipped_kernels(options, device)
+    folder = options.settings.upstream
+    upstream = put_upstream(folder, device) if folder else None
+    _inject_faults(options.settings.faults, device)
+    _refuse_dtypes(options.settings.refuse_dtypes_of, device)
+    sources = case_sources(options.settings.imports)
+    if options.settings.compiled is not None:
+        require_compiler(device)
+        sources |= compiled_sources()
+    if options.settings.codegen is not None:
+        lay_over_codegen(options.settings.codegen)
+    register_references()
+    store = Store.open_to_add(options.store)
+    capture_output(options.scratch)
+    limit_memory(options.settings.memory_limit)
+    outcomes = outcome_cache(options.settings, environment(device)) if options.settings.compiled is not None else None
+    return Worker(options, sources, device, store, shipped, upstream, PendingRows(store), outcomes)
+
+
+def _interpose_shipped_kernels(options: WorkerOptions, device: MpsDevice) -> AuditedKernels | None:
+    """Let the simulated device compute with the kernels that a release ships, where the user asks for one."""
+    release = options.settings.shipped
+    if release is None:
+        return None
+    if not device.simulated:
+        raise MpsmithError("--shipped is for the simulated device; a real one launches its own kernels")
+    from ..releases.wheel.shipped import shipped_library
+    from ..shipped.case_launches import put_under_device
+
+    return put_under_device(shipped_library(release), release, options.scratch)
+
+
+def _refuse_dtypes(release: str | None, device: MpsDevice) -> None:
+    """Let the simulated device refuse what a release refuses on a Mac, that of its own coverage for None."""
+    from ..releases.coverage.refusals import refuse_as, refuse_as_profile
+
+    if release is not None and not device.simulated:
+        raise MpsmithError("--refuse-dtypes-of is for the simulated device; a real one refuses what it refuses")
+    if release is not None:
+        refuse_as(release)
+    elif device.profile is not None:
+        refuse_as_profile(device.profile)
+
+
+def _inject_faults(faults: tuple[str, ...], device: MpsDevice) -> None:
+    """Put the faults that a self-test asks for into the simulated device."""
+    if not faults:
+        return
+    if not device.simulated:
+        raise MpsmithError("faults can be put into the simulated device only (use --device simulated)")
+    from ...simulator.device.faults import Fault, inject
+
+    for text in faults:
+        inject(Fault.parse(text))
+
+
+def current_worker() -> Worker:
+    """The state of this process. Raises the error of `start` if that failed."""
+    if _failure is not None:
+        raise _failure
+    if _worker is None:
+        raise RuntimeError("the worker process was not started")
+    return _worker
