@@ -6,47 +6,37 @@ from collections.abc import Sequence
 
 import torch
 
-from ..runtime.elementwise import FLOATING
 from ..runtime.layout import launch_elements
+from ..runtime.operands import require_supported
 from ..runtime.outputs import check_outputs, contiguous_twin, finish, is_ready
-from ..runtime.pooling import check_pooled_gradient, geometry3d, has_large_windows
-from ..runtime.rows import launch_rows
+from ..runtime.pooling import check_pooled_gradient, geometry3d, launch_windows
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
 _aten = torch.ops.aten
-_GROUP = 256  # the size that the Metal kernel for large windows is written for
 
 
 def adaptive_max_pool3d_out(
     self: torch.Tensor, output_size: Sequence[int], *, out: torch.Tensor, indices: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """`adaptive_max_pool3d.out`: maxima, and int64 positions in the contiguous (depth, height, width) of each plane."""
-    inputs = self.shape[-3:]
     shape = (*self.shape[:-3], *output_size)
     if not (is_ready(out, shape, self.dtype) and is_ready(indices, shape, torch.int64)):
         outputs = {"out": out, "indices": indices}
         check_outputs(_aten.adaptive_max_pool3d.out, [self, output_size], outputs, [self.dtype, torch.int64])
-    _check_dtype(self)
+    require_supported(self, "adaptive_max_pool3d")
     if not out.numel():
         return out, indices
-    values, places = contiguous_twin(out), contiguous_twin(indices)
-    suffix = METAL_TYPES[self.dtype]
-    geometry = geometry3d(self, inputs, output_size)
-    if has_large_windows(inputs, output_size):
-        kernel = _shader.kernel(f"adaptive_max_pool3d_large_{suffix}", self.device)
-        launch_rows(kernel, out.numel(), _GROUP, values, places, self, geometry)
-    else:
-        kernel = _shader.kernel(f"adaptive_max_pool3d_{suffix}", self.device)
-        launch_elements(kernel, out.numel(), values, places, self, geometry)
-    return finish(out, values), finish(indices, places)
+    values, positions = contiguous_twin(out), contiguous_twin(indices)
+    launch_windows(_shader, "adaptive_max_pool3d", [values, positions], self, output_size)
+    return finish(out, values), finish(indices, positions)
 
 
 def adaptive_max_pool3d_backward_grad_input(
     grad_output: torch.Tensor, self: torch.Tensor, indices: torch.Tensor, *, grad_input: torch.Tensor
 ) -> torch.Tensor:
-    """`adaptive_max_pool3d_backward.grad_input`: sums the gradients of the windows that an input was largest in."""
-    _check_dtype(self)
+    """`adaptive_max_pool3d_backward.grad_input`: sums the gradients of the windows whose maximum an input is."""
+    require_supported(self, "adaptive_max_pool3d")
     if grad_output.dtype != self.dtype:
         raise RuntimeError(f"expected dtype {self.dtype} for `grad_output` but got dtype {grad_output.dtype}")
     if not is_ready(grad_input, self.shape, self.dtype):
@@ -60,11 +50,6 @@ def adaptive_max_pool3d_backward_grad_input(
     kernel = _shader.kernel(f"adaptive_max_pool3d_backward_{METAL_TYPES[self.dtype]}", self.device)
     launch_elements(kernel, gradient.numel(), gradient, grad_output.contiguous(), indices.contiguous(), geometry)
     return finish(grad_input, gradient)
-
-
-def _check_dtype(x: torch.Tensor) -> None:
-    if x.dtype not in FLOATING:
-        raise NotImplementedError(f"adaptive_max_pool3d is not implemented for {x.dtype} on mps")
 
 
 KERNELS = (

@@ -1,4 +1,4 @@
-"""Triangular systems of complex64, which native kernels refuse, and what is solved by them."""
+"""Triangular systems of complex64, which the native kernels refuse, and solvers that use them."""
 
 from __future__ import annotations
 
@@ -8,28 +8,12 @@ from typing import Any
 
 import torch
 
-from ..runtime.outputs import check_outputs, empty_results
+from ..runtime.outputs import empty_results, out_form
 from ..runtime.rows import launch_rows, row_group
 from ..runtime.shader import Shader, reporting
 
 _shader = Shader(__file__)
 _aten = torch.ops.aten
-
-
-def linalg_solve_triangular_out(
-    self: torch.Tensor,
-    B: torch.Tensor,  # noqa: N803
-    *,
-    upper: bool,
-    left: bool = True,
-    unitriangular: bool = False,
-    out: torch.Tensor,
-) -> torch.Tensor:
-    """`linalg_solve_triangular.out`: X of self X = B, or of X self = B unless `left`."""
-    result = linalg_solve_triangular(self, B, upper=upper, left=left, unitriangular=unitriangular)
-    flags = {"upper": upper, "left": left, "unitriangular": unitriangular}
-    check_outputs(_aten.linalg_solve_triangular.out, [self, B], {"out": out}, [torch.complex64], **flags)
-    return out.copy_(result)
 
 
 def linalg_solve_triangular(
@@ -40,7 +24,7 @@ def linalg_solve_triangular(
     left: bool = True,
     unitriangular: bool = False,
 ) -> torch.Tensor:
-    """`linalg_solve_triangular`, a new tensor."""
+    """`linalg_solve_triangular`: X of self X = B, or of X self = B unless `left`."""
     flags = {"upper": upper, "left": left, "unitriangular": unitriangular}
     (shadow,) = empty_results(_aten.linalg_solve_triangular.default, [self, B], torch.device("meta"), **flags)
     matrices, vectors = self.resolve_conj(), _vectors(B.expand(shadow.shape), as_columns=left)
@@ -75,13 +59,13 @@ def linalg_lu_solve(
     """`linalg_lu_solve`: X of A X = B or A^H X = B, or of X A = B or X A^H = B unless `left`, for A = P L U."""
     flags = {"left": left, "adjoint": adjoint}
     (shadow,) = empty_results(_aten.linalg_lu_solve.default, [LU, pivots, B], torch.device("meta"), **flags)
-    if pivots.dtype != torch.int32:  # the meta kernel says so of what is not on meta alone
+    if pivots.dtype != torch.int32:  # the meta kernel checks this only for tensors that are not on meta
         raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
     batch = shadow.shape[:-2]
     factors = LU.expand(*batch, *LU.shape[-2:]).resolve_conj()
     order = pivots.expand(*batch, pivots.shape[-1]).contiguous()
     vectors = _vectors(B.expand(shadow.shape), as_columns=left)
-    # X A = B is A^T X^T = B^T. Of a transposed A the factors come in the other order, and the exchanges last.
+    # X A = B is A^T X^T = B^T. The factors of a transposed A are applied in reverse order, and the exchanges last.
     if left != adjoint:
         _exchange(vectors, order, reverse=False)
         _solve(vectors, factors, upper=False, unit=True, conjugates=adjoint)
@@ -113,60 +97,6 @@ def linalg_inv_ex(A: torch.Tensor, *, check_errors: bool = False) -> tuple[torch
     return linalg_lu_solve(factors, pivots, identity), infos
 
 
-def linalg_inv_ex_out(
-    A: torch.Tensor,  # noqa: N803
-    *,
-    check_errors: bool = False,
-    inverse: torch.Tensor,
-    info: torch.Tensor,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """`linalg_inv_ex.inverse`."""
-    results = linalg_inv_ex(A, check_errors=check_errors)
-    outputs, dtypes = {"inverse": inverse, "info": info}, [torch.complex64, torch.int32]
-    check_outputs(_aten.linalg_inv_ex.inverse, [A], outputs, dtypes, check_errors=check_errors)
-    return inverse.copy_(results[0]), info.copy_(results[1])
-
-
-def linalg_lu_solve_out(
-    LU: torch.Tensor,  # noqa: N803
-    pivots: torch.Tensor,
-    B: torch.Tensor,  # noqa: N803
-    *,
-    left: bool = True,
-    adjoint: bool = False,
-    out: torch.Tensor,
-) -> torch.Tensor:
-    """`linalg_lu_solve.out`."""
-    result = linalg_lu_solve(LU, pivots, B, left=left, adjoint=adjoint)
-    flags = {"left": left, "adjoint": adjoint}
-    check_outputs(_aten.linalg_lu_solve.out, [LU, pivots, B], {"out": out}, [torch.complex64], **flags)
-    return out.copy_(result)
-
-
-def cholesky_inverse_out(self: torch.Tensor, upper: bool = False, *, out: torch.Tensor) -> torch.Tensor:
-    """`cholesky_inverse.out`."""
-    result = cholesky_inverse(self, upper)
-    check_outputs(_aten.cholesky_inverse.out, [self, upper], {"out": out}, [torch.complex64])
-    return out.copy_(result)
-
-
-def triangular_solve_out(
-    self: torch.Tensor,
-    A: torch.Tensor,  # noqa: N803
-    upper: bool = True,
-    transpose: bool = False,
-    unitriangular: bool = False,
-    *,
-    X: torch.Tensor,  # noqa: N803
-    M: torch.Tensor,  # noqa: N803
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """`triangular_solve.X`."""
-    arguments = [self, A, upper, transpose, unitriangular]
-    results = triangular_solve(self, A, upper, transpose, unitriangular)
-    check_outputs(_aten.triangular_solve.X, arguments, {"X": X, "M": M}, [torch.complex64] * 2)
-    return X.copy_(results[0]), M.copy_(results[1])
-
-
 def _vectors(x: torch.Tensor, *, as_columns: bool) -> torch.Tensor:
     """A copy whose rows are the vectors to solve for."""
     return (x.mT if as_columns else x).clone(memory_format=torch.contiguous_format).resolve_conj()
@@ -185,7 +115,7 @@ def _solve(vectors: torch.Tensor, matrices: torch.Tensor, *, upper: bool, unit: 
 
 
 def _exchange(vectors: torch.Tensor, pivots: torch.Tensor, *, reverse: bool) -> None:
-    """Exchange elements of the rows of `vectors` as the rows of their matrix were."""
+    """Apply the row exchanges of the factorization to the elements of each row of `vectors`."""
     if not vectors.numel():
         return
     *batch, count, n = vectors.shape
@@ -202,14 +132,20 @@ def is_complex(self: torch.Tensor, *arguments: object, **options: object) -> boo
 
 
 def factors_are_complex(LU: torch.Tensor, *arguments: object, **options: object) -> bool:  # noqa: N803
-    """The same of an argument that is called LU."""
+    """The same for an argument named LU."""
     return LU.dtype == torch.complex64
 
 
 def matrices_are_complex(A: torch.Tensor, *arguments: object, **options: object) -> bool:  # noqa: N803
-    """The same of an argument that is called A."""
+    """The same for an argument named A."""
     return A.dtype == torch.complex64
 
+
+linalg_solve_triangular_out = out_form(linalg_solve_triangular, "linalg_solve_triangular.out")
+triangular_solve_out = out_form(triangular_solve, "triangular_solve.X", ["X", "M"])
+linalg_lu_solve_out = out_form(linalg_lu_solve, "linalg_lu_solve.out")
+linalg_inv_ex_out = out_form(linalg_inv_ex, "linalg_inv_ex.inverse", ["inverse", "info"])
+cholesky_inverse_out = out_form(cholesky_inverse, "cholesky_inverse.out")
 
 KERNELS: tuple[tuple[str, Callable[..., Any]], ...] = ()
 OVERRIDES = (

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from ..runtime.elementwise import FLOATING
 from ..runtime.layout import launch_elements
-from ..runtime.operands import not_implemented, require_device, scalar_type
+from ..runtime.operands import FLOATING, not_implemented, require_device, scalar_type
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)

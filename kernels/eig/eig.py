@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from ..runtime.operands import require_device
+from ..runtime.operands import require_device, require_square, require_supported
 from ..runtime.outputs import refuse_internal_overlap, resize_output
 from ..runtime.rows import launch_rows, row_group
 from ..runtime.shader import Shader
@@ -80,7 +80,7 @@ def _schur(x: torch.Tensor, *, with_vectors: bool) -> tuple[torch.Tensor, torch.
     rotations = form.new_empty((batch, n, 2))
     operands = (form, vectors, reflectors, rotations, [n, int(with_vectors)])
     kernel = _shader.kernel("schur", x.device)
-    launch_rows(kernel, batch, row_group(2 * n), *operands, arg_casts={4: "int32"}, reports=True)
+    launch_rows(kernel, batch, row_group(2 * n), *operands, int32=True, reports=True)
     return form, vectors
 
 
@@ -97,7 +97,7 @@ def _ordered(x: torch.Tensor, form: torch.Tensor) -> tuple[torch.Tensor, torch.T
     ordered = torch.empty_like(values)
     columns, mates = (torch.empty((batch, room), dtype=torch.int32, device=x.device) for room in (n, 2 * n))
     operands = (ordered, columns, values, mates, _tolerances(x), [n, int(not x.is_complex())])
-    launch_rows(_shader.kernel("order_values", x.device), batch, row_group(n), *operands, arg_casts={5: "int32"})
+    launch_rows(_shader.kernel("order_values", x.device), batch, row_group(n), *operands, int32=True)
     return ordered, columns
 
 
@@ -114,16 +114,11 @@ def _empty(x: torch.Tensor, shape: torch.Size) -> torch.Tensor:
 
 
 def _check_matrices(x: torch.Tensor, name: str) -> None:
-    """The CPU's texts."""
-    if x.dim() < 2:
-        raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
-    rows, columns = x.shape[-2:]
-    if rows != columns:
-        raise RuntimeError(f"{name}: A must be batches of square matrices, but they are {rows} by {columns} matrices")
+    """Raise what the CPU raises."""
+    require_square(x, name)
     if not (x.is_floating_point() or x.is_complex()):
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {x.dtype}")
-    if x.dtype not in _DTYPES:
-        raise NotImplementedError(f"{name} is not implemented for {x.dtype} on mps")
+    require_supported(x, name, _DTYPES)
 
 
 def _prepare(x: torch.Tensor, outputs: dict[str, torch.Tensor]) -> None:

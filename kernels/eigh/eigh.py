@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 
 from ..runtime.operands import require_lapack_dtype
@@ -70,7 +68,7 @@ def _solve_small(
     n = matrices.shape[-1]
     kernel = _kernel("eigh_small", matrices)
     operands = (matrices, values, vectors, infos, n, int(upper), int(with_vectors))
-    launch_rows(kernel, infos.numel(), row_group(n * n // 4), *operands, arg_casts=_int32(operands))
+    launch_rows(kernel, infos.numel(), row_group(n * n // 4), *operands, int32=True)
 
 
 def _solve_large(
@@ -95,7 +93,7 @@ def _solve_large(
     together = torch.empty(batch, pairs, room, room, dtype=matrices.dtype, device=values.device)
 
     def launch(name: str, groups: int, threads: int, *operands: object) -> None:
-        launch_rows(_kernel(name, matrices), groups, threads, *operands, arg_casts=_int32(operands))
+        launch_rows(_kernel(name, matrices), groups, threads, *operands, int32=True)
 
     launch("eigh_outline", batch, MOST_THREADS, matrices, outlines, n, int(upper))
     options = (n, int(upper), int(with_vectors))
@@ -112,10 +110,6 @@ def _solve_large(
 
 def _kernel(name: str, matrices: torch.Tensor) -> MetalKernel:
     return _shader.kernel(f"{name}_{METAL_TYPES[matrices.dtype]}", matrices.device)
-
-
-def _int32(operands: Sequence[object]) -> dict[int, str]:
-    return {at: "int32" for at, operand in enumerate(operands) if isinstance(operand, int)}
 
 
 KERNELS = (

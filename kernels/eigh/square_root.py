@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from ..runtime.autocast import without_autocast
-from ..runtime.operands import require_lapack_dtype, scalar_type
+from ..runtime.operands import require_lapack_dtype, require_square, scalar_type
 
 _NAME = "linalg.matrix_sqrth"
 
@@ -23,12 +23,8 @@ def linalg_matrix_sqrth(self: torch.Tensor) -> torch.Tensor:
 
 
 def _check_matrices(x: torch.Tensor) -> None:
-    """The CPU's texts."""
-    if x.dim() < 2:
-        raise RuntimeError(f"{_NAME}: The input tensor A must have at least 2 dimensions.")
-    rows, columns = x.shape[-2:]
-    if rows != columns:
-        raise RuntimeError(f"{_NAME}: A must be batches of square matrices, but they are {rows} by {columns} matrices")
+    """Raise what the CPU raises."""
+    require_square(x, _NAME)
     if not (x.is_floating_point() or x.is_complex()):
         name = scalar_type(x.dtype)
         raise RuntimeError(f"{_NAME}: Expected a floating point or complex tensor as input. Got {name}")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from ..runtime.elementwise import FLOATING
 from ..runtime.layout import LARGEST_32_BIT
-from ..runtime.operands import require_device
+from ..runtime.operands import FLOATING, require_device, require_supported
 from ..runtime.outputs import refuse_internal_overlap
 from ..runtime.rows import group_of_many_rows, launch_rows
 from ..runtime.shader import METAL_TYPES, Shader
@@ -30,8 +29,7 @@ def embedding_renorm_(self: torch.Tensor, indices: torch.Tensor, max_norm: float
         )
     if indices.dtype not in (torch.int64, torch.int32):
         raise RuntimeError(f"Expected 'indices' to be Long or Int, but got {indices.dtype}")
-    if self.dtype not in (*FLOATING, torch.complex64):
-        raise NotImplementedError(f"embedding_renorm_ is not implemented for {self.dtype} on mps")
+    require_supported(self, "embedding_renorm_", (*FLOATING, torch.complex64))
     refuse_internal_overlap(self)
     if indices.numel() == 0 or self.numel() == 0:
         return self

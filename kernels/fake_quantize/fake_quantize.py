@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from ..runtime.elementwise import FLOATING, elementwise
+from ..runtime.elementwise import elementwise
+from ..runtime.operands import require_supported
 from ..runtime.shader import Shader, reporting
 
 _shader = Shader(__file__)
@@ -62,8 +63,7 @@ def _check_range(quant_min: int, quant_max: int) -> None:
 
 
 def _quantized(x: torch.Tensor, parameters: list[float] | torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    if x.dtype not in FLOATING:
-        raise NotImplementedError(f"fake_quantize is not implemented for {x.dtype} on mps")
+    require_supported(x, "fake_quantize")
     output, mask = torch.empty_like(x), torch.empty_like(x, dtype=torch.bool)
     elementwise(_shader, "fake_quantize", [output, mask], [x], parameters)
     return output, mask

@@ -7,9 +7,8 @@ import math
 
 import torch
 
-from ..runtime.elementwise import FLOATING
 from ..runtime.layout import layout_of
-from ..runtime.operands import require_device, require_scalar_type
+from ..runtime.operands import FLOATING, require_device, require_scalar_type, require_supported, wrap_dim
 from ..runtime.rows import row_group
 from ..runtime.shader import METAL_TYPES, Shader, reporting
 
@@ -255,11 +254,7 @@ def _check_sizes(x: torch.Tensor, scale: torch.Tensor, zero_point: torch.Tensor,
         raise RuntimeError("zero point should be a 1-D tensor")
     if scale.numel() != zero_point.numel():
         raise RuntimeError("scale and zero-point need to have the same dimensions")
-    if not -x.dim() <= axis < x.dim():
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-x.dim()}, {x.dim() - 1}], but got {axis})"
-        )
-    if scale.numel() != x.shape[axis]:
+    if scale.numel() != x.shape[wrap_dim(axis, x.dim())]:
         raise RuntimeError("dimensions of scale and zero-point are not consistent with input tensor")
 
 
@@ -315,8 +310,7 @@ def _masked(
     quant_max: int,
     enabled: int | torch.Tensor = _ENABLED,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    if x.dtype not in FLOATING:
-        raise NotImplementedError(f"fake_quantize is not implemented for {x.dtype} on mps")
+    require_supported(x, "fake_quantize")
     out, kept = torch.empty_like(x), torch.empty_like(x, dtype=torch.bool)
     if out.numel():
         layout = layout_of([out, kept, x, scale, zero_point])
@@ -329,8 +323,7 @@ def _masked(
 def _alone(
     x: torch.Tensor, scale: torch.Tensor, zero_point: torch.Tensor, quant_min: int, quant_max: int
 ) -> torch.Tensor:
-    if x.dtype not in FLOATING:
-        raise NotImplementedError(f"fake_quantize is not implemented for {x.dtype} on mps")
+    require_supported(x, "fake_quantize")
     out = torch.empty_like(x)
     if out.numel():
         layout = layout_of([out, x, scale, zero_point])

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import torch
 
-from ..runtime.determinism import alert_not_deterministic
-from ..runtime.elementwise import FLOATING
-from ..runtime.fractional import FractionalWindows, launch_fractional
-from ..runtime.layout import launch_elements
-from ..runtime.operands import require_scalar_type
+from ..runtime.fractional import pool, pool_backward
+from ..runtime.operands import require_scalar_type, require_supported
 from ..runtime.outputs import (
     check_outputs,
-    contiguous_twin,
-    finish,
+    functional_form,
     is_ready,
     refuse_internal_overlap,
     resize_output,
 )
-from ..runtime.pooling import check_fractional_samples, check_pooled_gradient
-from ..runtime.shader import METAL_TYPES, Shader
+from ..runtime.pooling import check_pooled_gradient
+from ..runtime.shader import Shader
 
 _shader = Shader(__file__)
 _aten = torch.ops.aten
@@ -38,7 +33,7 @@ def fractional_max_pool3d_output(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """`fractional_max_pool3d.output`: maxima, and int64 positions in the contiguous volume of each plane.
 
-    The places of the windows are computed in float32, whatever the dtype of the samples is.
+    The positions of the windows are computed in float32 for every dtype of the samples.
     """
     check_outputs(
         _aten.fractional_max_pool3d.output,
@@ -46,14 +41,9 @@ def fractional_max_pool3d_output(
         {"output": output, "indices": indices},
         [self.dtype, torch.int64],
     )
-    _check_dtype(self)
-    check_fractional_samples(self, random_samples, 3, "fractional_max_pool3d")
-    if not output.numel():
-        return output, indices
-    values, places = contiguous_twin(output), contiguous_twin(indices)
-    windows = FractionalWindows.of(self, output_size, kernel_size)
-    launch_fractional(_shader, "fractional_max_pool3d", (values, places), self, random_samples, windows)
-    return finish(output, values), finish(indices, places)
+    require_supported(self, "fractional_max_pool3d")
+    outputs = output, indices
+    return pool(_shader, "fractional_max_pool3d", self, kernel_size, output_size, random_samples, outputs)
 
 
 def fractional_max_pool3d_backward_grad_input(
@@ -66,7 +56,7 @@ def fractional_max_pool3d_backward_grad_input(
     grad_input: torch.Tensor,
 ) -> torch.Tensor:
     """`fractional_max_pool3d_backward.grad_input`; overlapping windows add up in float32."""
-    _check_dtype(self)
+    require_supported(self, "fractional_max_pool3d")
     if self.dim() not in (4, 5) or grad_output.dim() != self.dim():
         raise RuntimeError("fractional_max_pool3d_backward_out(): expected grad_output of the dimensions of input")
     check_pooled_gradient(grad_output, self, output_size, indices, "fractional_max_pool3d_backward_out")
@@ -74,37 +64,10 @@ def fractional_max_pool3d_backward_grad_input(
     if not is_ready(grad_input, self.shape, self.dtype):
         resize_output(grad_input, self.shape)
         refuse_internal_overlap(grad_input)
-    alert_not_deterministic("fractional_max_pool3d_backward")  # where windows overlap, atomic additions meet
-    is_result = grad_input.dtype == torch.float32 and grad_input.is_contiguous()
-    gradient = grad_input if is_result else torch.empty(self.shape, dtype=torch.float32, device=self.device)
-    gradient.zero_()
-    if grad_output.numel():
-        shape = [math.prod(output_size), math.prod(self.shape[-3:])]
-        kernel = _shader.kernel(f"fractional_max_pool3d_backward_{METAL_TYPES[self.dtype]}", self.device)
-        operands = (grad_output.contiguous(), indices.contiguous())
-        launch_elements(kernel, grad_output.numel(), gradient, *operands, [*shape, grad_output.numel()], reports=True)
-    return grad_input if is_result else grad_input.copy_(gradient)
+    return pool_backward(_shader, "fractional_max_pool3d_backward", grad_output, self, output_size, indices, grad_input)
 
 
-def fractional_max_pool3d_backward(
-    grad_output: torch.Tensor,
-    self: torch.Tensor,
-    kernel_size: Sequence[int],
-    output_size: Sequence[int],
-    indices: torch.Tensor,
-) -> torch.Tensor:
-    """`fractional_max_pool3d_backward`, a new tensor."""
-    grad_input = torch.empty(self.shape, dtype=self.dtype, device=self.device)
-    return fractional_max_pool3d_backward_grad_input(
-        grad_output, self, kernel_size, output_size, indices, grad_input=grad_input
-    )
-
-
-def _check_dtype(x: torch.Tensor) -> None:
-    if x.dtype not in FLOATING:
-        raise NotImplementedError(f"fractional_max_pool3d is not implemented for {x.dtype} on mps")
-
-
+fractional_max_pool3d_backward = functional_form(fractional_max_pool3d_backward_grad_input, "grad_input")
 KERNELS = (
     ("aten::fractional_max_pool3d.output", fractional_max_pool3d_output),
     ("aten::fractional_max_pool3d_backward", fractional_max_pool3d_backward),

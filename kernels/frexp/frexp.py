@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from ..runtime.elementwise import FLOATING, launch_over
-from ..runtime.operands import require_device
+from ..runtime.elementwise import launch_over
+from ..runtime.operands import require_device, require_supported
 from ..runtime.outputs import overlaps, refuse_internal_overlap, resize_output
 from ..runtime.shader import METAL_TYPES, Shader
 
@@ -19,8 +19,7 @@ def frexp_tensor_out(
     """`frexp.Tensor_out`; the exponent is int32, and zero for zeros, infinities and NaN. Subnormals are exact."""
     if not self.is_floating_point():
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
-    if self.dtype not in FLOATING:
-        raise NotImplementedError(f"frexp is not implemented for {self.dtype} on mps")
+    require_supported(self, "frexp")
     if mantissa.dtype != self.dtype:
         raise RuntimeError(
             f"torch.frexp() expects mantissa to have dtype {_CPP_NAMES[self.dtype]} but got "

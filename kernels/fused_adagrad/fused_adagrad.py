@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import torch
 
-from ..runtime.elementwise import FLOATING, launch_over
-from ..runtime.operands import require_scalar_type
+from ..runtime.elementwise import launch_over
+from ..runtime.operands import require_scalar_type, require_supported
 from ..runtime.outputs import refuse_internal_overlap
 from ..runtime.shader import Shader
 
@@ -66,8 +66,7 @@ def _number(value: float | torch.Tensor, name: str) -> float | torch.Tensor:
 
 
 def _check(parameter: torch.Tensor, gradient: torch.Tensor, total: torch.Tensor) -> None:
-    if parameter.dtype not in FLOATING:
-        raise NotImplementedError(f"_fused_adagrad_ is not implemented for {parameter.dtype} on mps")
+    require_supported(parameter, "_fused_adagrad_")
     for other in (gradient, total):
         if other.dtype != parameter.dtype or other.shape != parameter.shape:
             raise RuntimeError(

@@ -6,9 +6,8 @@ import functools
 
 import torch
 
-from ..runtime.elementwise import FLOATING
 from ..runtime.layout import layout_of
-from ..runtime.operands import require_device
+from ..runtime.operands import require_device, require_supported, wrap_dim
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
@@ -25,8 +24,7 @@ def glu_jvp(glu: torch.Tensor, x: torch.Tensor, dx: torch.Tensor, dim: int) -> t
     for other in (x, dx):
         if other.dtype != glu.dtype:
             raise RuntimeError(f"Found dtype {other.dtype} but expected {glu.dtype}")
-    if glu.dtype not in FLOATING:
-        raise NotImplementedError(f"glu_jvp is not implemented for {glu.dtype} on mps")
+    require_supported(glu, "glu_jvp")
     shape = torch.broadcast_shapes(glu.shape, b.shape, da.shape)  # type: ignore[no-untyped-call]
     out = torch.empty_like(glu) if glu.shape == shape else glu.new_empty(shape)
     _launch("glu_jvp", [out], [glu, b, da, db], has_wide_form=True)
@@ -73,11 +71,7 @@ def glu_backward_jvp(
 def _wrapped(dim: int, x: torch.Tensor) -> int:
     if x.dim() == 0:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    if not -x.dim() <= dim < x.dim():
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-x.dim()}, {x.dim() - 1}], but got {dim})"
-        )
-    return dim % x.dim()
+    return wrap_dim(dim, x.dim())
 
 
 def _halves(x: torch.Tensor, dim: int, half: int) -> tuple[torch.Tensor, torch.Tensor]:

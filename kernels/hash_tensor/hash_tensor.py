@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
-from ..runtime.layout import logical_order
+from ..runtime.layout import logical_order, reduced_views
 from ..runtime.outputs import check_outputs, contiguous_twin, finish
 from ..runtime.rows import group_of_many_rows
 from ..runtime.shader import METAL_TYPES, Shader
@@ -20,7 +20,7 @@ _VECTOR_BYTES = 16
 def hash_tensor_out(
     self: torch.Tensor, dim: Sequence[int] = [], *, keepdim: bool = False, mode: int = 0, out: torch.Tensor
 ) -> torch.Tensor:
-    """`hash_tensor.out`: floating numbers count as the bits of the doubles of their values, so that dtypes agree."""
+    """`hash_tensor.out`: hashes floating numbers as float64, so that equal values of two dtypes agree."""
     if mode != 0:
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
     if out.dtype != torch.uint64:
@@ -33,11 +33,7 @@ def hash_tensor_out(
     if out.numel() == 0:
         return out
     reduced = {d % max(self.dim(), 1) for d in dim} or set(range(self.dim()))
-    rows, columns = self, self
-    for d in sorted(reduced, reverse=True)[: self.dim()]:
-        rows = rows.select(d, 0)
-    for d in reversed([d for d in range(self.dim()) if d not in reduced]):
-        columns = columns.select(d, 0)
+    rows, columns = reduced_views(self, reduced)
     result = contiguous_twin(out)
     groups = min(_MOST_GROUPS, -(-columns.numel() // _SHARE))
     if groups == 1:

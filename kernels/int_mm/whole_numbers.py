@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import torch
 
-from ..runtime.outputs import check_outputs, empty_results
+from ..runtime.outputs import empty_results, out_form
 
 _WHOLE = frozenset({torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8})
 
@@ -32,19 +32,7 @@ def addr(
     return (product if beta == 0 else product + (self if beta == 1 else self * beta)).expand(shadow.shape)
 
 
-def addr_out(
-    self: torch.Tensor,
-    vec1: torch.Tensor,
-    vec2: torch.Tensor,
-    *,
-    beta: float | int = 1,
-    alpha: float | int = 1,
-    out: torch.Tensor,
-) -> torch.Tensor:
-    """`addr.out`."""
-    result = addr(self, vec1, vec2, beta=beta, alpha=alpha)
-    check_outputs(torch.ops.aten.addr.out, [self, vec1, vec2], {"out": out}, [None], beta=beta, alpha=alpha)
-    return out.copy_(result)
+addr_out = out_form(addr, "addr.out", casts=True)
 
 
 def is_whole(input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> bool:

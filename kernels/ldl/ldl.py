@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from ...metal_limits import SIMD_WIDTH
+from ..runtime.operands import require_supported
 from ..runtime.outputs import check_outputs, is_ready
 from ..runtime.rows import launch_rows, row_group
 from ..runtime.shader import METAL_TYPES, Shader
@@ -46,7 +47,7 @@ def linalg_ldl_factor_ex_out(
     steps = torch.empty(self.shape[:-1], dtype=torch.int32, device=self.device)
     codes = torch.empty(self.shape[:-2], dtype=torch.int32, device=self.device)
     kernel = _shader.kernel(f"ldl_factor_{_suffix(self.dtype, hermitian)}", self.device)
-    launch_rows(kernel, codes.numel(), row_group(n), factors, steps, codes, n, arg_casts={3: "int32"})
+    launch_rows(kernel, codes.numel(), row_group(n), factors, steps, codes, n, int32=True)
     LD.copy_(factors.mT)
     pivots.copy_(steps)
     info.copy_(codes)
@@ -82,7 +83,7 @@ def linalg_ldl_solve_out(
     steps = pivots.to(torch.int32).expand(*batch, n).contiguous()
     kernel = _shader.kernel(f"ldl_solve_{_suffix(B.dtype, hermitian)}", B.device)
     operands = (sides, factors, steps, n, columns)
-    launch_rows(kernel, sides.numel() // n, SIMD_WIDTH, *operands, arg_casts={3: "int32", 4: "int32"})
+    launch_rows(kernel, sides.numel() // n, SIMD_WIDTH, *operands, int32=True)
     return out.copy_(sides.mT)
 
 
@@ -91,8 +92,7 @@ def _suffix(dtype: torch.dtype, hermitian: bool) -> str:
 
 
 def _check_dtype(x: torch.Tensor, operator: str) -> None:
-    if x.dtype not in _DTYPES:
-        raise NotImplementedError(f"{operator} is not implemented for {x.dtype} on mps")
+    require_supported(x, operator, _DTYPES)
 
 
 KERNELS = (

@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from ..runtime.elementwise import FLOATING
+from ..runtime.operands import FLOATING
 from ..runtime.outputs import contiguous_twin, finish, resize_output
 from ..runtime.shader import METAL_TYPES, Shader
 

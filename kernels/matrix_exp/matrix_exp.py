@@ -8,7 +8,7 @@ import torch
 
 from ..runtime.autocast import without_autocast
 from ..runtime.layout import launch_elements
-from ..runtime.operands import require_device
+from ..runtime.operands import require_device, require_square, require_supported
 from ..runtime.outputs import contiguous_twin, finish, refuse_internal_overlap, require_dtype
 from ..runtime.rows import launch_rows
 from ..runtime.shader import METAL_TYPES, Shader
@@ -33,8 +33,7 @@ def linalg_matrix_exp(self: torch.Tensor) -> torch.Tensor:
     _check_matrices(self)
     if self.dtype in _HALVES:
         return linalg_matrix_exp(self.float()).to(self.dtype)
-    if self.dtype not in (torch.float32, torch.complex64):
-        raise NotImplementedError(f"linalg_matrix_exp is not implemented for {self.dtype} on mps")
+    require_supported(self, "linalg_matrix_exp", (torch.float32, torch.complex64))
     out = torch.empty(self.shape, dtype=self.dtype, device=self.device)
     n = self.shape[-1]
     if not out.numel():
@@ -76,7 +75,7 @@ def _squared(x: torch.Tensor, squares: torch.Tensor) -> torch.Tensor:
     name = METAL_TYPES[x.dtype]
     if n <= _SMALL:
         kernel = _shader.kernel(f"square_small_{name}", x.device)
-        launch_rows(kernel, count, _GROUP, x, squares, n, arg_casts={2: "int32"})
+        launch_rows(kernel, count, _GROUP, x, squares, n, int32=True)
         return x
     kernel = _shader.kernel(f"square_once_{name}", x.device)
     pair = (x, x.clone())
@@ -88,14 +87,8 @@ def _squared(x: torch.Tensor, squares: torch.Tensor) -> torch.Tensor:
 
 
 def _check_matrices(x: torch.Tensor) -> None:
-    """The CPU's texts."""
-    if x.dim() < 2:
-        raise RuntimeError("linalg.matrix_exp: The input tensor A must have at least 2 dimensions.")
-    rows, columns = x.shape[-2:]
-    if rows != columns:
-        raise RuntimeError(
-            f"linalg.matrix_exp: A must be batches of square matrices, but they are {rows} by {columns} matrices"
-        )
+    """Raise what the CPU raises."""
+    require_square(x, "linalg.matrix_exp")
     if not (x.is_floating_point() or x.is_complex()):
         raise RuntimeError(f"linalg.matrix_exp: Expected a floating point or complex tensor as input. Got {x.dtype}")
 
@@ -151,8 +144,7 @@ def _check_combination(x: torch.Tensor, coefficients: torch.Tensor) -> None:
             f"_compute_linear_combination: inputs and coefficients must have one dtype, got {x.dtype} and "
             f"{coefficients.dtype}"
         )
-    if x.dtype not in METAL_TYPES:
-        raise NotImplementedError(f"_compute_linear_combination is not implemented for {x.dtype} on mps")
+    require_supported(x, "_compute_linear_combination", METAL_TYPES)
 
 
 KERNELS = (

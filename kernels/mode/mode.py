@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from ..runtime.operands import wrap_dim
 from ..runtime.outputs import refuse_internal_overlap, require_dtype, resize_output
 from ..runtime.rows import launch_rows, row_group
 from ..runtime.shader import METAL_TYPES, Shader
@@ -39,14 +40,11 @@ def mode_values(
 
 def _reduced(x: torch.Tensor, dim: int, keepdim: bool) -> tuple[int, list[int]]:
     """The dimension, counted from the front, and the shape of the result."""
-    if not -max(x.dim(), 1) <= dim < max(x.dim(), 1):
-        limit = max(x.dim(), 1)
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})")
+    dim = wrap_dim(dim, max(x.dim(), 1))
     if x.dim() == 0:  # of any dtype, as on the CPU
         return 0, []
     if x.dtype not in METAL_TYPES or x.dtype.is_complex:
         raise NotImplementedError(f"mode is not implemented for {x.dtype} on mps")
-    dim %= x.dim()
     if x.shape[dim] == 0:
         raise IndexError(f"mode(): Expected reduction dim {dim} to have non-zero size.")
     shape = list(x.shape)
@@ -72,7 +70,7 @@ def _fill(x: torch.Tensor, dim: int, values: torch.Tensor, indices: torch.Tensor
     size = rows.shape[-1]
     kernel = _shader.kernel(f"mode_{METAL_TYPES[x.dtype]}", x.device)
     operands = (values, indices, ordered.contiguous(), positions.contiguous(), size)
-    launch_rows(kernel, values.numel(), row_group(size), *operands, arg_casts={4: "int32"})
+    launch_rows(kernel, values.numel(), row_group(size), *operands, int32=True)
 
 
 KERNELS = (("aten::mode", mode), ("aten::mode.values", mode_values))

@@ -6,10 +6,16 @@ import math
 
 import torch
 
-from ..runtime.elementwise import FLOATING
-from ..runtime.loss import MEAN, NONE, check_loss_gradient, reduce_losses
-from ..runtime.operands import require_device, require_scalar_type
-from ..runtime.outputs import refuse_internal_overlap, require_dtype, resize_output
+from ..runtime.loss import MEAN, NONE, check_loss_gradient, fake_gradient, reduce_losses, rows_and_classes
+from ..runtime.operands import require_device, require_scalar_type, require_supported
+from ..runtime.outputs import (
+    contiguous_twin,
+    finish,
+    functional_form,
+    refuse_internal_overlap,
+    require_dtype,
+    resize_output,
+)
 from ..runtime.rows import group_of_many_rows, launch_rows
 from ..runtime.shader import METAL_TYPES, Shader
 
@@ -33,7 +39,7 @@ def multi_margin_loss_out(
     """
     rows, classes, power = _check(self, target, p, weight)
     require_dtype(out, self.dtype, "multi_margin_loss")
-    if not rows:  # the CPU gives it its size, and leaves what it holds
+    if not rows:  # the CPU resizes it and does not write it
         resize_output(out, (0,) if reduction == NONE and target.dim() > 0 else ())
         return out
     losses = torch.empty(rows, dtype=torch.float32, device=self.device)
@@ -92,7 +98,7 @@ def multi_margin_loss_backward_grad_input(
     if not rows:
         return grad_input
     x, chosen, weights = _operands(self, target, weight)
-    gradient = grad_input if grad_input.is_contiguous() else torch.empty_like(x)
+    gradient = contiguous_twin(grad_input)
     kernel = _shader.kernel(f"multi_margin_loss_backward_{METAL_TYPES[x.dtype]}", x.device)
     launch_rows(
         kernel,
@@ -107,23 +113,10 @@ def multi_margin_loss_backward_grad_input(
         [classes, int(weight is not None), int(reduction == NONE and grad_output.dim() > 0)],
         reports=True,
     )
-    return grad_input if gradient is grad_input else grad_input.copy_(gradient)
+    return finish(grad_input, gradient)
 
 
-def multi_margin_loss_backward(
-    grad_output: torch.Tensor,
-    self: torch.Tensor,
-    target: torch.Tensor,
-    p: float,
-    margin: float,
-    weight: torch.Tensor | None = None,
-    reduction: int = MEAN,
-) -> torch.Tensor:
-    """`multi_margin_loss_backward`, a new tensor."""
-    grad_input = torch.empty(self.shape, dtype=self.dtype, device=self.device)
-    return multi_margin_loss_backward_grad_input(
-        grad_output, self, target, p, margin, weight, reduction, grad_input=grad_input
-    )
+multi_margin_loss_backward = functional_form(multi_margin_loss_backward_grad_input, "grad_input")
 
 
 def _check(x: torch.Tensor, target: torch.Tensor, p: float, weight: torch.Tensor | None) -> tuple[int, int, float]:
@@ -133,13 +126,8 @@ def _check(x: torch.Tensor, target: torch.Tensor, p: float, weight: torch.Tensor
         raise RuntimeError("value cannot be converted to type int without overflow")
     if int(p) not in (1, 2):
         raise RuntimeError("only p == 1 and p == 2 supported")
-    if x.dtype not in FLOATING:
-        raise NotImplementedError(f"multi_margin_loss is not implemented for {x.dtype} on mps")
-    if x.dim() > 2 or (x.numel() == 0 and not (x.dim() == 2 and x.shape[1] != 0)):
-        raise RuntimeError(
-            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(x.shape)}"
-        )
-    rows, classes = (x.shape[0], x.shape[1]) if x.dim() == 2 else (1, x.numel())
+    require_supported(x, "multi_margin_loss")
+    rows, classes = rows_and_classes(x)
     if target.dim() > 1 or target.numel() != rows:
         raise RuntimeError(
             "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch "
@@ -159,11 +147,6 @@ def _operands(
     """The operands as the kernels read them; the input stands in for weights that are not given."""
     x = x.contiguous()
     return x, target.contiguous(), x if weight is None else weight.contiguous()
-
-
-def fake_gradient(grad_output: torch.Tensor, self: torch.Tensor, *arguments: object, **options: object) -> torch.Tensor:
-    """What comes out of `multi_margin_loss_backward`."""
-    return self.new_empty(self.shape)
 
 
 KERNELS = (

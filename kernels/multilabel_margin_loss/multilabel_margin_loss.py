@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import torch
 
-from ..runtime.elementwise import FLOATING
-from ..runtime.loss import MEAN, NONE, check_loss_gradient, reduce_losses
-from ..runtime.operands import not_implemented, require_device, require_scalar_type
-from ..runtime.outputs import refuse_internal_overlap, require_dtype, resize_output
+from ..runtime.loss import MEAN, NONE, check_loss_gradient, fake_gradient, reduce_losses, rows_and_classes
+from ..runtime.operands import not_implemented, require_device, require_scalar_type, require_supported
+from ..runtime.outputs import (
+    contiguous_twin,
+    finish,
+    functional_form,
+    refuse_internal_overlap,
+    require_dtype,
+    resize_output,
+)
 from ..runtime.rows import group_of_many_rows, launch_rows
 from ..runtime.shader import METAL_TYPES, Shader
 
@@ -27,11 +33,11 @@ def multilabel_margin_loss_forward_output(
     require_dtype(is_target, self.dtype, "multilabel_margin_loss_forward")
     resize_output(is_target, target.shape)
     refuse_internal_overlap(is_target)
-    if not self.numel():  # the CPU gives it its size, and leaves what it holds
+    if not self.numel():  # the CPU resizes it and does not write it
         resize_output(output, () if reduction != NONE or target.dim() <= 1 else (rows,))
         return output, is_target
     losses = torch.empty(rows, dtype=torch.float32, device=self.device)
-    marks = is_target if is_target.is_contiguous() else torch.empty_like(is_target.contiguous())
+    marks = contiguous_twin(is_target)
     kernel = _shader.kernel(f"multilabel_margin_loss_{METAL_TYPES[self.dtype]}", self.device)
     launch_rows(
         kernel,
@@ -44,8 +50,7 @@ def multilabel_margin_loss_forward_output(
         classes,
         reports=True,
     )
-    if marks is not is_target:
-        is_target.copy_(marks)
+    finish(is_target, marks)
     return reduce_losses(losses, reduction, keeps_rows=target.dim() > 1, out=output), is_target
 
 
@@ -87,7 +92,7 @@ def multilabel_margin_loss_backward_grad_input(
     if not self.numel():
         return grad_input
     x = self.contiguous()
-    gradient = grad_input if grad_input.is_contiguous() else torch.empty_like(x)
+    gradient = contiguous_twin(grad_input)
     kernel = _shader.kernel(f"multilabel_margin_loss_backward_{METAL_TYPES[x.dtype]}", x.device)
     launch_rows(
         kernel,
@@ -102,39 +107,22 @@ def multilabel_margin_loss_backward_grad_input(
         [classes, int(reduction == NONE and grad_output.dim() > 0)],
         reports=True,
     )
-    return grad_input if gradient is grad_input else grad_input.copy_(gradient)
+    return finish(grad_input, gradient)
 
 
-def multilabel_margin_loss_backward(
-    grad_output: torch.Tensor, self: torch.Tensor, target: torch.Tensor, reduction: int, is_target: torch.Tensor
-) -> torch.Tensor:
-    """`multilabel_margin_loss_backward`, a new tensor."""
-    grad_input = torch.empty(self.shape, dtype=self.dtype, device=self.device)
-    return multilabel_margin_loss_backward_grad_input(
-        grad_output, self, target, reduction, is_target, grad_input=grad_input
-    )
+multilabel_margin_loss_backward = functional_form(multilabel_margin_loss_backward_grad_input, "grad_input")
 
 
 def _check(x: torch.Tensor, target: torch.Tensor) -> tuple[int, int]:
     """Rows and classes. Raises with torch's texts for devices and shapes that do not fit."""
     require_device(x, {"target": target}, "multilabel_margin_loss")
-    if x.dtype not in FLOATING:
-        raise NotImplementedError(f"multilabel_margin_loss is not implemented for {x.dtype} on mps")
-    if x.dim() > 2 or (x.dim() == 2 and x.shape[1] == 0) or (x.dim() == 1 and x.shape[0] == 0):
-        raise RuntimeError(
-            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(x.shape)}"
-        )
-    rows, classes = (x.shape[0], x.shape[1]) if x.dim() == 2 else (1, x.numel())
+    require_supported(x, "multilabel_margin_loss")
+    rows, classes = rows_and_classes(x)
     fits = target.shape == x.shape if x.dim() == 2 else target.dim() <= 1 and target.numel() == classes
     if not fits:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(x.shape)}")
     require_scalar_type(target, torch.int64)
     return rows, classes
-
-
-def fake_gradient(grad_output: torch.Tensor, self: torch.Tensor, *arguments: object) -> torch.Tensor:
-    """What comes out of `multilabel_margin_loss_backward`."""
-    return self.new_empty(self.shape)
 
 
 KERNELS = (

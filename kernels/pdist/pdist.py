@@ -5,8 +5,7 @@ from __future__ import annotations
 import torch
 
 from ...metal_limits import SIMD_WIDTH
-from ..runtime.elementwise import FLOATING
-from ..runtime.operands import not_implemented, require_device, require_scalar_type, require_sizes
+from ..runtime.operands import FLOATING, not_implemented, require_device, require_scalar_type, require_sizes
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)

@@ -7,7 +7,7 @@ import torch
 from ...metal_limits import SIMD_WIDTH
 from ..runtime.determinism import alert_not_deterministic
 from ..runtime.layout import launch_elements, logical_order
-from ..runtime.operands import require_device
+from ..runtime.operands import require_device, require_supported
 from ..runtime.outputs import overlaps, refuse_internal_overlap, refuse_overlap, require_dtype, resize_output
 from ..runtime.rows import launch_rows
 from ..runtime.shader import METAL_TYPES, Shader
@@ -105,8 +105,7 @@ def _check_index(x: torch.Tensor, index: torch.Tensor, name: str) -> None:
     require_device(x, {"index": index}, name)
     if index.dtype != torch.int64:
         raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {index.dtype}")
-    if x.dtype not in METAL_TYPES:
-        raise NotImplementedError(f"{name} is not implemented for {x.dtype} on mps")
+    require_supported(x, name, METAL_TYPES)
 
 
 KERNELS = (

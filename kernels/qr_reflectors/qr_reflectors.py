@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 
 from ...metal_limits import SIMD_WIDTH
@@ -100,7 +98,7 @@ def factorize(columns: torch.Tensor, taus: torch.Tensor) -> None:
         last = min(first + width, reflectors)
         alone = width == reflectors and n <= 2 * _ALONE
         operands = (columns, taus, m, n, first, last, n if alone else last)
-        launch_rows(kernel, batch, MOST_THREADS, *operands, arg_casts=_int32(operands))
+        launch_rows(kernel, batch, MOST_THREADS, *operands, int32=True)
         if last < n and not alone:
             _reflect(columns, columns, taus, skipped=last, first=first, last=last, adjoint=True)
 
@@ -130,7 +128,7 @@ def _reflect(
     kernel = _shader.kernel(f"qr_reflect_{METAL_TYPES[columns.dtype]}", columns.device)
     sizes = (m, targets, skipped, factors.shape[-2], taus.shape[-1], first, last, int(adjoint))
     operands = (columns, factors, taus, *sizes)
-    launch_rows(kernel, groups, SIMD_WIDTH, *operands, arg_casts=_int32(operands))
+    launch_rows(kernel, groups, SIMD_WIDTH, *operands, int32=True)
 
 
 def _require_castable(x: torch.Tensor, name: str, output: torch.Tensor) -> None:
@@ -139,10 +137,6 @@ def _require_castable(x: torch.Tensor, name: str, output: torch.Tensor) -> None:
             f"torch.geqrf: Expected {name} to be safely castable from {scalar_type(x.dtype)} dtype, but got {name} "
             f"with dtype {scalar_type(output.dtype)}"
         )
-
-
-def _int32(operands: Sequence[object]) -> dict[int, str]:
-    return {at: "int32" for at, operand in enumerate(operands) if isinstance(operand, int)}
 
 
 def _fake_geqrf(self: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from ..runtime.elementwise import FLOATING, elementwise
-from ..runtime.outputs import require_dtype, resize_output
+from ..runtime.elementwise import elementwise
+from ..runtime.operands import require_supported
+from ..runtime.outputs import functional_form, require_dtype, resize_output
 from ..runtime.shader import Shader
 
 _shader = Shader(__file__)
@@ -31,8 +32,7 @@ def rrelu_with_noise_out(
             f"noise tensor shape must match self tensor shape. Got self.shape = {list(self.shape)} "
             f"noise.shape = {list(noise.shape)}"
         )
-    if self.dtype not in FLOATING:
-        raise NotImplementedError(f"rrelu_with_noise is not implemented for {self.dtype} on mps")
+    require_supported(self, "rrelu_with_noise")
     require_dtype(out, self.dtype, "rrelu_with_noise")
     if not training:
         return torch.ops.aten.leaky_relu.out(self, (lower + upper) / 2, out=out)  # type: ignore[no-any-return]
@@ -46,17 +46,7 @@ def rrelu_with_noise_out(
     return out
 
 
-def rrelu_with_noise(
-    self: torch.Tensor,
-    noise: torch.Tensor,
-    lower: float = _LOWER,
-    upper: float = _UPPER,
-    training: bool = False,
-    generator: torch.Generator | None = None,
-) -> torch.Tensor:
-    """`rrelu_with_noise`, a new tensor, contiguous whatever the input is."""
-    out = torch.empty(self.shape, dtype=self.dtype, device=self.device)
-    return rrelu_with_noise_out(self, noise, lower, upper, training, generator, out=out)
+rrelu_with_noise = functional_form(rrelu_with_noise_out)
 
 
 def rrelu_with_noise_(

@@ -1,4 +1,4 @@
-"""Launches elementwise kernels of shared/elementwise.metal: dense where layout and alignment allow it, else strided."""
+"""Launches the elementwise kernels of shared/elementwise.metal: the dense form if layout and alignment allow it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from .layout import layout_of
+from .operands import FLOATING
 from .outputs import apart_from, check_outputs, refuse_internal_overlap, require_castable
 from .shader import METAL_TYPES, Shader
 
@@ -17,8 +18,6 @@ _VECTOR_BYTES = 16
 
 # Numbers passed by value as float32, or a float32 tensor that holds them on the device.
 Parameters = Sequence[float] | torch.Tensor
-
-FLOATING = frozenset({torch.float32, torch.float16, torch.bfloat16})
 
 
 def elementwise(
@@ -79,11 +78,11 @@ def floating(
     *,
     casts: bool = True,
 ) -> torch.Tensor:
-    """Run a kernel with one floating output, as TensorIterator would: integers become floats, the result is cast.
+    """Run a kernel with one floating output as TensorIterator does: integers become floats, the result is cast.
 
     `inputs`: the tensors of the computation, which broadcast to the output's shape.
-    `arguments`, `outputs`: those of `overload`, for its meta kernel to check where it is not obvious that they fit.
-    `casts`: whether torch casts the result to the output's dtype; some operators take no other than their own.
+    `arguments`, `outputs`: those of `overload`; its meta kernel checks them unless they obviously fit.
+    `casts`: whether torch casts the result to the output's dtype. A few operators accept only their own dtype.
     Returns the output.
 
     Raises NotImplementedError for dtypes without kernels, RuntimeError for an output whose dtype cannot hold the
@@ -111,9 +110,9 @@ def floating(
 
 
 def as_tensors(operands: Sequence[torch.Tensor | float], out: torch.Tensor) -> list[torch.Tensor]:
-    """All operands as tensors: torch hands the scalar of a form that has one to a kernel in Python as a number.
+    """All operands as tensors: a Python kernel gets the scalar operand of an overload as a number.
 
-    As everywhere in torch a number does not widen the dtype of a floating tensor beside it.
+    As everywhere in torch, a number does not widen the dtype of a floating tensor beside it.
     """
     floating_dtypes = [x.dtype for x in operands if isinstance(x, torch.Tensor) and x.is_floating_point()]
     dtype = floating_dtypes[0] if floating_dtypes else torch.get_default_dtype()

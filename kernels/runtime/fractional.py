@@ -1,18 +1,22 @@
-"""The forward of fractional maximum pooling over two or three dimensions (shared/fractional.metal)."""
+"""Fractional maximum pooling over two or three dimensions, and its backward (shared/fractional.metal)."""
 
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 
 from ...metal_limits import SIMD_WIDTH
-from .layout import LARGEST_32_BIT
+from .determinism import alert_not_deterministic
+from .layout import LARGEST_32_BIT, launch_elements
+from .outputs import contiguous_twin, finish
+from .pooling import check_fractional_samples
 from .shader import METAL_TYPES, Shader
 
-# Rows of outputs that a thread takes, where there are as many: it places their windows and finds their plane once.
+# Rows of outputs that a thread computes, if there are enough: it places their windows and finds their plane once.
 _ROWS = 4
 _GROUP = 256
 _DEEPEST_GROUP = 64  # CUDA's limit for a group's third dimension
@@ -51,9 +55,9 @@ class FractionalWindows:
 
 
 def group_of(threads: tuple[int, int, int]) -> tuple[int, int, int]:
-    """A group for a grid: lanes along the width, and groups of a dimension are as equal as they can be.
+    """A group for a grid: lanes along the width, and the groups of a dimension are as equal as possible.
 
-    Outputs of a few columns would leave the other lanes of a group of fixed width idle.
+    A group of fixed width would have idle lanes for outputs of a few columns.
     """
     width = _share(threads[0], SIMD_WIDTH)
     height = _share(threads[1], _GROUP // width)
@@ -80,7 +84,7 @@ def launch_fractional(
     planes = values.numel() // (windows.outputs[0] * windows.outputs[1] * windows.outputs[2])
     channels, image_stride = x.shape[channel], x.stride(0) if channel else 0
     if image_stride == channels * x.stride(channel):
-        channels = planes  # further planes at the same distance: none has to divide to find its image
+        channels = planes  # all planes have one distance: no thread has to divide to find its image
     geometry = [*windows.inputs, *windows.outputs, *windows.sizes, channels, image_stride, x.stride(channel)]
     strides = [*(0,) * (3 - pooled), *x.stride()[-pooled:]]
     reach = 1 + sum((size - 1) * stride for size, stride in zip(x.shape, x.stride(), strict=True))
@@ -95,13 +99,54 @@ def launch_fractional(
     kernel(*operands, threads=threads, group_size=group_of(threads), arg_casts=casts)
 
 
+def pool(
+    shader: Shader,
+    name: str,
+    x: torch.Tensor,
+    kernel_size: Sequence[int],
+    output_size: Sequence[int],
+    samples: torch.Tensor,
+    outputs: tuple[torch.Tensor, torch.Tensor],
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The forward `name`: maxima and int64 positions in each plane, in `outputs` of the right shape and any strides."""
+    check_fractional_samples(x, samples, len(output_size), name)
+    if not outputs[0].numel():
+        return outputs
+    values, positions = (contiguous_twin(output) for output in outputs)
+    launch_fractional(shader, name, (values, positions), x, samples, FractionalWindows.of(x, output_size, kernel_size))
+    return finish(outputs[0], values), finish(outputs[1], positions)
+
+
+def pool_backward(
+    shader: Shader,
+    name: str,
+    grad_output: torch.Tensor,
+    x: torch.Tensor,
+    output_size: Sequence[int],
+    indices: torch.Tensor,
+    grad_input: torch.Tensor,
+) -> torch.Tensor:
+    """The backward `name` with checked operands: the gradients of overlapping windows are added in float32."""
+    alert_not_deterministic(name)  # overlapping windows use atomic additions
+    is_result = grad_input.dtype == torch.float32 and grad_input.is_contiguous()
+    gradient = grad_input if is_result else torch.empty(x.shape, dtype=torch.float32, device=x.device)
+    gradient.zero_()
+    windows = grad_output.numel()
+    if windows:
+        sizes = [math.prod(output_size), math.prod(x.shape[-len(output_size) :]), windows]
+        kernel = shader.kernel(f"{name}_{METAL_TYPES[x.dtype]}", x.device)
+        operands = (gradient, grad_output.contiguous(), indices.contiguous(), sizes)
+        launch_elements(kernel, windows, *operands, reports=True)
+    return grad_input if is_result else grad_input.copy_(gradient)
+
+
 def _in_three(lengths: Sequence[int]) -> tuple[int, int, int]:
     depth, height, width = lengths if len(lengths) == 3 else (1, *lengths)
     return depth, height, width
 
 
 def _share(count: int, most: int) -> int:
-    """How many of `count` each of the fewest groups of at most `most` takes."""
+    """The size of a group when `count` is divided into the fewest groups of at most `most`."""
     groups = -(-count // most)
     return -(-count // groups)
 

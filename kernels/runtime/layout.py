@@ -1,9 +1,9 @@
-"""Layouts of tensors for strided kernels: dimensions merged where all operands allow it, 32- or 64-bit offsets."""
+"""Layouts of tensors for strided kernels: dimensions are merged if all operands allow it; 32- or 64-bit offsets."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -21,9 +21,9 @@ class Layout:
     """The common iteration space of several operands, the innermost dimension first.
 
     Attributes:
-        sizes: the size of each dimension; dimensions of size 1 are gone, neighbours that all operands run through
-            with one stride are one.
-        strides: for each operand its strides in elements.
+        sizes: the size of each dimension. Dimensions of size 1 are dropped, and neighbours that all operands step
+            through with one stride are merged.
+        strides: the strides of each operand in elements.
         elements: the product of the sizes.
     """
 
@@ -33,7 +33,7 @@ class Layout:
 
     @cached_property
     def is_dense(self) -> bool:
-        """Whether every operand runs through memory without gaps, in the same order."""
+        """Whether every operand is in memory without gaps, in the same order."""
         return not self.sizes or (len(self.sizes) == 1 and all(row == (1,) for row in self.strides))
 
     @cached_property
@@ -47,7 +47,7 @@ class Layout:
         )
 
     def in_vectors(self, lanes: int) -> Layout | None:
-        """The layout of the same operands in vectors of so many elements; None where neighbours come apart."""
+        """The layout of the same operands in vectors of `lanes` elements; None if a vector would not be contiguous."""
         if not self.sizes or self.sizes[0] % lanes or any(row[0] != 1 for row in self.strides):
             return None
         if any(stride % lanes for row in self.strides for stride in row[1:]):
@@ -56,9 +56,9 @@ class Layout:
         return Layout((self.sizes[0] // lanes, *self.sizes[1:]), strides, self.elements // lanes)
 
     def in_parts(self, parts: int) -> tuple[Layout, list[int]] | None:
-        """The layout of the first of so many equal parts, and how far they lie apart in each operand.
+        """The layout of the first of `parts` equal parts, and the distance of two parts in each operand.
 
-        The longest dimension that can be is divided, so that neighbours stay neighbours; None where none can be.
+        The longest divisible dimension is divided, which keeps neighbours together. None if no dimension is divisible.
         """
         divisible = [d for d, size in enumerate(self.sizes) if size % parts == 0]
         if not divisible:
@@ -86,10 +86,10 @@ def launch_elements(
     arg_casts: dict[int, str] | None = None,
     reports: bool = False,
 ) -> None:
-    """Run a kernel with at least a thread an element, in rows where one dimension of the grid would not do.
+    """Run a kernel with at least a thread an element, in rows if one dimension of the grid is too short.
 
-    The kernel finds its element with `element_of` of shared/strided.metal, and the last row may be longer than needed.
-    `reports`: the kernel's last buffer is that for errors.
+    The kernel finds its element with `element_of` of shared/strided.metal; the last row may be longer than needed.
+    `reports`: the kernel's last buffer is the error buffer.
     """
     errors = reporting(len(arguments)) if reports else {}
     if elements <= _ROW:
@@ -117,9 +117,20 @@ def logical_order(x: torch.Tensor) -> list[int]:
     return [merged.elements, len(merged.sizes), *merged.sizes, *merged.strides[1]]
 
 
+def reduced_views(x: torch.Tensor, reduced: Collection[int]) -> tuple[torch.Tensor, torch.Tensor]:
+    """The first elements of all rows, and the elements of one row; a row is the dimensions `reduced`."""
+    rows, columns = x, x
+    for d in reversed(range(x.dim())):
+        if d in reduced:
+            rows = rows.select(d, 0)
+        else:
+            columns = columns.select(d, 0)
+    return rows, columns
+
+
 @lru_cache(maxsize=4096)
 def _merged(shape: tuple[int, ...], rows: tuple[tuple[int, ...], ...]) -> Layout:
-    """Cached: a program meets few layouts, and each of them in every step."""
+    """Cached: a program has few layouts, and the same ones in every step."""
     order = sorted((d for d in range(len(shape)) if shape[d] != 1), key=lambda d: (rows[0][d], -d))
     sizes: list[int] = []
     strides: list[list[int]] = [[] for _ in rows]

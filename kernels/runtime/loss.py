@@ -1,4 +1,4 @@
-"""What losses share: torch's numbers for their reductions, and the reduction of the losses of the rows."""
+"""Common parts of losses: torch's numbers for reductions, checks, and the reduction of the losses of all rows."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ NONE, MEAN, SUM = 0, 1, 2
 def reduce_losses(losses: torch.Tensor, reduction: int, *, keeps_rows: bool, out: torch.Tensor) -> torch.Tensor:
     """Write float32 losses of all rows, their mean or their sum to `out`, cast to its dtype, and return it.
 
-    `keeps_rows`: without reduction there is a result a row; otherwise the input was one row and the result has no
-    dimension.
+    `keeps_rows`: without reduction there is a result for each row. Otherwise the input was one row, and the result has
+    no dimension.
     """
-    if reduction != NONE and out.dtype == torch.float32:  # at once: to copy it would be a launch more
+    if reduction != NONE and out.dtype == torch.float32:  # directly, which saves the launch of a copy
         resize_output(out, ())
         return torch.mean(losses, 0, out=out) if reduction == MEAN else torch.sum(losses, 0, out=out)
     if reduction == NONE:
@@ -26,10 +26,24 @@ def reduce_losses(losses: torch.Tensor, reduction: int, *, keeps_rows: bool, out
     return out.copy_(result)
 
 
-def check_loss_gradient(grad_output: torch.Tensor, reduction: int, rows: int) -> None:
-    """Raise RuntimeError for a gradient that has not one number for all rows, nor, without reduction, one for each.
+def rows_and_classes(x: torch.Tensor) -> tuple[int, int]:
+    """The numbers of rows and classes. Raises RuntimeError with torch's text unless `x` is a vector or a matrix."""
+    if x.dim() > 2 or 0 in x.shape[x.dim() - 1 :]:
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(x.shape)}"
+        )
+    return (x.shape[0], x.shape[1]) if x.dim() == 2 else (1, x.numel())
 
-    Where the losses were reduced, the kernels read the first number alone.
+
+def fake_gradient(grad_output: torch.Tensor, self: torch.Tensor, *arguments: object, **options: object) -> torch.Tensor:
+    """The shape and dtype of the gradient of a loss, for fake tensors."""
+    return self.new_empty(self.shape)
+
+
+def check_loss_gradient(grad_output: torch.Tensor, reduction: int, rows: int) -> None:
+    """Raise RuntimeError unless a gradient has one number for all rows or, without reduction, one for each row.
+
+    If the losses were reduced, the kernels read only the first number.
     """
     if reduction == NONE and grad_output.dim() > 0:
         if grad_output.dim() != 1 or grad_output.shape[0] != rows:

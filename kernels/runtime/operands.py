@@ -1,14 +1,16 @@
-"""What kernels are given to read: of the dtype and shape that they read it as, with the CPU's texts where it is not.
+"""Checks of operands, with the CPU's error texts.
 
-A kernel takes the bytes of another dtype for its own, and reads what lies behind a tensor that is too short: so every
-tensor that is bound is checked here or converted on purpose.
+A kernel would misread a tensor of another dtype, and read beyond the end of one that is too short. So every tensor is
+checked or converted before it is bound.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 import torch
+
+FLOATING = frozenset({torch.float32, torch.float16, torch.bfloat16})
 
 _SCALAR_TYPES = {
     torch.float64: "Double",
@@ -42,7 +44,7 @@ def require_device(x: torch.Tensor, others: dict[str, torch.Tensor | None], oper
 
 
 def require_scalar_type(x: torch.Tensor, dtype: torch.dtype) -> None:
-    """Raise RuntimeError, in the words of the CPU's accessors, for a tensor of another dtype."""
+    """Raise RuntimeError, as the CPU's data accessors do, for a tensor of another dtype."""
     if x.dtype != dtype:
         raise RuntimeError(f"expected scalar type {scalar_type(dtype)} but found {scalar_type(x.dtype)}")
 
@@ -54,9 +56,9 @@ def require_sizes(x: torch.Tensor, sizes: Sequence[int], name: str) -> None:
 
 
 def number_of(name: str, word: str | None, numbers: Mapping[str, int]) -> int:
-    """The number that a kernel gets for the word of an argument `name`; 0 where there is none.
+    """The number that a kernel gets for the word of the argument `name`; 0 for None.
 
-    Raises RuntimeError for a word that is none of these.
+    Raises RuntimeError for an unknown word.
     """
     if word is None:
         return 0
@@ -65,12 +67,37 @@ def number_of(name: str, word: str | None, numbers: Mapping[str, int]) -> int:
     return numbers[word]
 
 
+def require_supported(x: torch.Tensor, operator: str, dtypes: Container[torch.dtype] = FLOATING) -> None:
+    """Raise NotImplementedError for a dtype that the operator's Metal kernels do not have."""
+    if x.dtype not in dtypes:
+        raise NotImplementedError(f"{operator} is not implemented for {x.dtype} on mps")
+
+
+def wrap_dim(dim: int, dimensions: int) -> int:
+    """The dimension counted from the front. Raises IndexError, as torch does, for one out of range."""
+    if not -dimensions <= dim < dimensions:
+        bounds = f"[{-dimensions}, {dimensions - 1}]"
+        raise IndexError(f"Dimension out of range (expected to be in range of {bounds}, but got {dim})")
+    return dim % dimensions
+
+
+def require_square(x: torch.Tensor, operator: str) -> None:
+    """Raise RuntimeError, as torch.linalg does, unless `x` is (..., n, n)."""
+    if x.dim() < 2:
+        raise RuntimeError(f"{operator}: The input tensor A must have at least 2 dimensions.")
+    rows, columns = x.shape[-2:]
+    if rows != columns:
+        raise RuntimeError(
+            f"{operator}: A must be batches of square matrices, but they are {rows} by {columns} matrices"
+        )
+
+
 def not_implemented(kernel: str, dtype: torch.dtype) -> NotImplementedError:
-    """What the CPU raises, in its words, where its `kernel` of this name does not take a dtype."""
+    """The error that the CPU's `kernel` raises for a dtype that it does not have."""
     return NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_type(dtype)}'")
 
 
 def require_lapack_dtype(x: torch.Tensor, kernel: str) -> None:
-    """Raise NotImplementedError in the CPU's words, which name its `kernel`, for a dtype that LAPACK does not have."""
+    """Raise NotImplementedError, as the CPU's `kernel` does, for a dtype that LAPACK does not have here."""
     if x.dtype not in (torch.float32, torch.complex64):
         raise not_implemented(kernel, x.dtype)

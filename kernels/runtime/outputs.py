@@ -1,9 +1,10 @@
-"""Outputs of kernels: checked and resized as torch does it, from the operator's meta kernel; overlaps resolved."""
+"""Outputs of kernels: checked and resized as torch does, with the operator's meta kernel; overlaps are resolved."""
 
 from __future__ import annotations
 
+import inspect
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -17,7 +18,7 @@ _OVERLAP = (
 
 
 def on_meta(value: Any) -> Any:
-    """The value with every tensor in it, also in lists, as a tensor of the same shape, strides and dtype on meta."""
+    """The value with each tensor, also in lists, replaced by one of the same shape, strides and dtype on meta."""
     if isinstance(value, torch.Tensor):
         return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
     if isinstance(value, list | tuple):
@@ -32,10 +33,10 @@ def check_outputs(
     dtypes: Sequence[torch.dtype | None],
     **kwargs: Any,
 ) -> None:
-    """Check the given outputs as the CPU does, and give each the shape that the operator's meta kernel asks for.
+    """Check the given outputs as the CPU does, and resize each to the shape that the operator's meta kernel returns.
 
-    `overload`: the out overload, `torch.ops.aten.heaviside.out`. `dtypes`: what each output must have; None where the
-        result is cast to the output's dtype. Meta kernels of Python take any dtype, so that they are not enough.
+    `overload`: the out overload, `torch.ops.aten.heaviside.out`. `dtypes`: the dtype that each output must have; None
+        if the result is cast to the output's dtype. Meta kernels in Python accept any dtype, so they do not suffice.
     Raises RuntimeError for an output of another dtype, and what the meta kernel raises for shapes that do not fit.
     """
     for (name, output), dtype in zip(outputs.items(), dtypes, strict=True):
@@ -88,10 +89,17 @@ def resize_output(output: torch.Tensor, shape: Sequence[int]) -> None:
     output.resize_(tuple(shape))
 
 
-def contiguous_twin(output: torch.Tensor, dtype: torch.dtype | None = None) -> torch.Tensor:
-    """The output itself where it is contiguous, else contiguous memory of its shape: for `finish` to copy from.
+def copy_to_output(output: torch.Tensor, result: torch.Tensor) -> torch.Tensor:
+    """The output with the result in it: resized, and refused if several of its elements share memory."""
+    resize_output(output, result.shape)
+    refuse_internal_overlap(output)
+    return output.copy_(result)
 
-    `dtype`: the result's, where torch casts it to the output's.
+
+def contiguous_twin(output: torch.Tensor, dtype: torch.dtype | None = None) -> torch.Tensor:
+    """The output itself if it is contiguous, else contiguous memory of its shape, from which `finish` copies.
+
+    `dtype`: the dtype of the result, if torch casts it to the output's.
     """
     if output.is_contiguous() and dtype in (None, output.dtype):
         return output
@@ -99,14 +107,14 @@ def contiguous_twin(output: torch.Tensor, dtype: torch.dtype | None = None) -> t
 
 
 def empty_results(overload: Any, args: Sequence[Any], device: torch.device, **kwargs: Any) -> list[torch.Tensor]:
-    """What a functional overload returns, without values: shapes and dtypes are those that its meta kernel gives."""
+    """Uninitialised results of a functional overload, of the shapes and dtypes that its meta kernel returns."""
     results = overload(*map(on_meta, args), **{name: on_meta(value) for name, value in kwargs.items()})
     shadows = results if isinstance(results, tuple | list) else [results]
     return [torch.empty(shadow.shape, dtype=shadow.dtype, device=device) for shadow in shadows]
 
 
 def finish(output: torch.Tensor, twin: torch.Tensor) -> torch.Tensor:
-    """The output with the values that a kernel wrote into its `contiguous_twin`."""
+    """The output with the values that a kernel wrote to its `contiguous_twin`."""
     return output if twin is output else output.copy_(twin)
 
 
@@ -117,7 +125,7 @@ def require_dtype(output: torch.Tensor, dtype: torch.dtype, operator: str) -> No
 
 
 def require_castable(result: torch.dtype, output: torch.dtype) -> None:
-    """Raise RuntimeError, in TensorIterator's words, for an output dtype that cannot hold the result."""
+    """Raise RuntimeError, as TensorIterator does, for an output dtype that cannot hold the result."""
     if not torch.can_cast(result, output):
         raise RuntimeError(
             f"result type {scalar_type(result)} can't be cast to the desired output type {scalar_type(output)}"
@@ -125,7 +133,7 @@ def require_castable(result: torch.dtype, output: torch.dtype) -> None:
 
 
 def refuse_internal_overlap(written: torch.Tensor) -> None:
-    """Raise RuntimeError for an output of which several elements share memory, such as an expanded tensor."""
+    """Raise RuntimeError for an output with several elements in one memory location, such as an expanded tensor."""
     if _shares_memory_within(written):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location."
@@ -136,7 +144,7 @@ def refuse_internal_overlap(written: torch.Tensor) -> None:
 def refuse_overlap(written: torch.Tensor, source: torch.Tensor) -> None:
     """Raise RuntimeError for an output that shares memory with an input that is read in any order.
 
-    As in torch, of tensors with gaps nothing is said (`at::get_overlap_status`).
+    As in torch, tensors with gaps are not checked (`at::get_overlap_status`).
     """
     if _share_memory(written, source):
         raise RuntimeError(_OVERLAP)
@@ -145,7 +153,7 @@ def refuse_overlap(written: torch.Tensor, source: torch.Tensor) -> None:
 def refuse_partial_overlap(written: torch.Tensor, source: torch.Tensor) -> None:
     """Raise RuntimeError for an output that shares some memory with an input but is not the same view of it.
 
-    As in torch, of tensors with gaps nothing is said.
+    As in torch, tensors with gaps are not checked.
     """
     is_same_view = (
         written.data_ptr() == source.data_ptr()
@@ -157,7 +165,7 @@ def refuse_partial_overlap(written: torch.Tensor, source: torch.Tensor) -> None:
 
 
 def apart_from(output: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
-    """What to read instead of `source` while `output` is written element by element: a copy where they overlap.
+    """What to read for `source` while `output` is written element by element: a copy if they overlap.
 
     Raises RuntimeError for an overlap that torch refuses.
     """
@@ -165,6 +173,49 @@ def apart_from(output: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
         return source
     refuse_partial_overlap(output, source)
     return source.clone()
+
+
+def out_form(
+    function: Callable[..., Any], overload: str, names: Sequence[str] = ("out",), *, casts: bool = False
+) -> Callable[..., Any]:
+    """The out form of a function that returns new tensors: it checks the given outputs and copies the results.
+
+    `overload`: that of the out form, such as "addr.out". `names`: of the outputs. `casts`: whether torch casts the
+        results to the outputs' dtypes.
+    """
+    signature = inspect.signature(function)
+    outputs = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in names]
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = {name: kwargs.pop(name) for name in names}
+        results = function(*args, **kwargs)
+        results = results if isinstance(results, tuple) else (results,)
+        operator, _, form = overload.partition(".")
+        dtypes = [None if casts else result.dtype for result in results]
+        check_outputs(getattr(getattr(torch.ops.aten, operator), form), args, given, dtypes, **kwargs)
+        written = tuple(output.copy_(result) for output, result in zip(given.values(), results, strict=True))
+        return written if len(written) > 1 else written[0]
+
+    call.__doc__ = f"`{overload}`."
+    vars(call)["__signature__"] = signature.replace(parameters=[*signature.parameters.values(), *outputs])
+    return call
+
+
+def functional_form(function: Callable[..., Any], name: str = "out") -> Callable[..., Any]:
+    """The form of an out form's function that returns a new tensor, of the shape and dtype of the argument `self`.
+
+    `name`: the output's.
+    """
+    signature = inspect.signature(function)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        like = signature.bind_partial(*args, **kwargs).arguments["self"]
+        return function(*args, **kwargs, **{name: torch.empty(like.shape, dtype=like.dtype, device=like.device)})
+
+    call.__doc__ = f"The form of `{function.__name__}` that returns a new tensor."
+    inputs = [parameter for parameter in signature.parameters.values() if parameter.name != name]
+    vars(call)["__signature__"] = signature.replace(parameters=inputs)
+    return call
 
 
 def _share_memory(written: torch.Tensor, source: torch.Tensor) -> bool:

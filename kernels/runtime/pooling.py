@@ -1,4 +1,4 @@
-"""The geometry of pooling over depth, height and width as the Metal kernels read it."""
+"""Pooling over depth, height and width: the geometry as the Metal kernels read it, and checks."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ from collections.abc import Sequence
 
 import torch
 
+from .layout import launch_elements
 from .operands import require_device, require_scalar_type
+from .rows import launch_rows
+from .shader import METAL_TYPES, Shader
 
 _LARGE_WINDOW = 256
+_GROUP = 256  # of the Metal kernels for large windows
 
 
 def geometry3d(x: torch.Tensor, inputs: Sequence[int], outputs: Sequence[int]) -> list[int]:
@@ -24,15 +28,28 @@ def geometry3d(x: torch.Tensor, inputs: Sequence[int], outputs: Sequence[int]) -
 
 
 def has_large_windows(inputs: Sequence[int], outputs: Sequence[int]) -> bool:
-    """Whether a window holds so much that a group of threads should share it."""
+    """Whether a window has so many elements that a group of threads should share it."""
     volume = 1
     for before, after in zip(inputs, outputs, strict=True):
         volume *= -(-before // after)
     return volume >= _LARGE_WINDOW
 
 
+def launch_windows(
+    shader: Shader, name: str, outputs: Sequence[torch.Tensor], x: torch.Tensor, output_size: Sequence[int]
+) -> None:
+    """Run the forward `name` of adaptive pooling: a thread for each window, or a group for each large one."""
+    inputs, windows = x.shape[-3:], outputs[0].numel()
+    operands = (*outputs, x, geometry3d(x, inputs, output_size))
+    suffix = METAL_TYPES[x.dtype]
+    if has_large_windows(inputs, output_size):
+        launch_rows(shader.kernel(f"{name}_large_{suffix}", x.device), windows, _GROUP, *operands)
+    else:
+        launch_elements(shader.kernel(f"{name}_{suffix}", x.device), windows, *operands)
+
+
 def check_pooled(x: torch.Tensor, output_size: Sequence[int], operator: str) -> None:
-    """Raise RuntimeError with torch's texts for an input or an output size that cannot be pooled in 3 dimensions."""
+    """Raise RuntimeError with torch's texts for an input or an output size that 3-dimensional pooling refuses."""
     if len(output_size) != 3:
         raise RuntimeError(f"{operator}: internal error: output_size.size() must be 3")
     for i in range(1, x.dim()):
@@ -72,7 +89,7 @@ def check_pooled_gradient(
     indices: torch.Tensor,
     operator: str,
 ) -> None:
-    """Raise RuntimeError for a gradient or for positions of maxima that the input does not give when it is pooled.
+    """Raise RuntimeError for a gradient or positions of maxima that do not fit the pooled input.
 
     `x`: planes of as many dimensions as `output_size` has. `grad_output`, `indices`: of the planes of `x` and of the
     output's size, in the dtype of `x` and int64.

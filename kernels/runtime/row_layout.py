@@ -1,4 +1,4 @@
-"""Rows: the values along some dimensions of a tensor, laid out behind each other for kernels that work by rows."""
+"""Rows: the values along some dimensions of a tensor, contiguous for kernels that work by rows."""
 
 from __future__ import annotations
 
@@ -7,22 +7,24 @@ from collections.abc import Sequence
 
 import torch
 
+from .operands import wrap_dim
+
 Dims = int | Sequence[int] | None
 
 
 def rows_of(tensor: torch.Tensor, dims: Dims) -> torch.Tensor:
-    """A contiguous tensor of two dimensions: a row for each place in the other dimensions. No dims are all of them."""
+    """A contiguous matrix with a row for each position in the other dimensions. No dims means all of them."""
     others, inside = _split(tensor.dim(), dims)
     shape = [math.prod(tensor.shape[dim] for dim in part) for part in (others, inside)]
     return tensor.permute(*others, *inside).reshape(shape).contiguous() if tensor.dim() else tensor.reshape(1, 1)
 
 
 def from_rows(rows: torch.Tensor, shape: Sequence[int], dims: Dims) -> torch.Tensor:
-    """Rows as `rows_of` lays them out, back in a tensor of this shape."""
+    """The inverse of `rows_of`: a tensor of this shape."""
     others, inside = _split(len(shape), dims)
     order = [*others, *inside]
-    places = [order.index(dim) for dim in range(len(shape))]
-    return rows.reshape([shape[dim] for dim in order]).permute(places)
+    inverse = [order.index(dim) for dim in range(len(shape))]
+    return rows.reshape([shape[dim] for dim in order]).permute(inverse)
 
 
 def reduced_shape(tensor: torch.Tensor, dims: Dims, keepdim: bool = False) -> list[int]:
@@ -39,7 +41,7 @@ def matrix_count(tensor: torch.Tensor) -> int:
 
 
 def sizes_of(values: torch.Tensor | Sequence[int]) -> list[int]:
-    """How many there are, then each: a list as a shader reads it, which is never empty."""
+    """The number of sizes, then the sizes: a list as a shader reads it, which is never empty."""
     sizes = values.shape if isinstance(values, torch.Tensor) else values
     return [len(sizes), *(int(size) for size in sizes)]
 
@@ -47,10 +49,6 @@ def sizes_of(values: torch.Tensor | Sequence[int]) -> list[int]:
 def _split(count: int, dims: Dims) -> tuple[list[int], list[int]]:
     """The other dimensions and those inside a row, in order."""
     named = [dims] if isinstance(dims, int) else list(dims or range(count))
-    most = max(count, 1)
-    for dim in named:
-        if not -most <= dim < most:
-            bounds = f"[{-most}, {most - 1}]"
-            raise IndexError(f"Dimension out of range (expected to be in range of {bounds}, but got {dim})")
-    inside = sorted({dim % count for dim in named}) if count else []
+    wrapped = {wrap_dim(dim, max(count, 1)) for dim in named}
+    inside = sorted(wrapped) if count else []
     return [dim for dim in range(count) if dim not in inside], inside

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...metal_limits import SIMD_WIDTH
 from .shader import MetalKernel, reporting
 
 MOST_THREADS = 256
-# So many rows fill a GPU with groups of a few threads.
+# This many rows fill a GPU with groups of a few threads.
 _MANY_ROWS = 1024
 _SHORT_ROW = 4096
 
@@ -17,9 +19,9 @@ def row_group(length: int) -> int:
 
 
 def group_of_many_rows(rows: int, length: int, simd_groups: int = 2) -> int:
-    """As `row_group`, with only so many SIMD groups for each of many short rows.
+    """As `row_group`, with only `simd_groups` SIMD groups for each of many short rows.
 
-    More rows are loaded at a time then, and fewer threads wait for each other: two to four times as fast on an H200.
+    More rows are loaded at a time, and fewer threads wait for each other: two to four times as fast on an H200.
     """
     if rows >= _MANY_ROWS and length <= _SHORT_ROW:
         return min(row_group(length), simd_groups * SIMD_WIDTH)
@@ -31,13 +33,24 @@ def launch_rows(
     rows: int,
     group: int,
     *arguments: object,
-    arg_casts: dict[int, str] | None = None,
+    int32: bool = False,
     reports: bool = False,
 ) -> None:
-    """Run a kernel with a group of so many threads for each of up to 2^32 - 1 rows.
+    """Run a kernel with a group of `group` threads for each of up to 2^32 - 1 rows.
 
     The row is the group's second coordinate: threads counted in one dimension would not fit into 32 bits.
-    `reports`: the kernel's last buffer is that for errors.
+    `int32`: the kernel reads integers that are passed by value as 32 bits.
+    `reports`: the kernel's last buffer is the error buffer.
     """
     errors = reporting(len(arguments)) if reports else {}
-    kernel(*arguments, threads=(group, rows), group_size=(group, 1), arg_casts=arg_casts, **errors)
+    casts = int32_casts(arguments) if int32 else None
+    kernel(*arguments, threads=(group, rows), group_size=(group, 1), arg_casts=casts, **errors)
+
+
+def int32_casts(arguments: Sequence[object]) -> dict[int, str]:
+    """The `arg_casts` that pass integers and lists of integers as 32 bits."""
+    return {at: "int32" for at, argument in enumerate(arguments) if _are_integers(argument)}
+
+
+def _are_integers(argument: object) -> bool:
+    return isinstance(argument, int) or (isinstance(argument, list) and all(isinstance(x, int) for x in argument))

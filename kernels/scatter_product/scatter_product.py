@@ -9,7 +9,7 @@ import torch
 
 from ..runtime.layout import launch_elements, layout_of
 from ..runtime.operands import require_device
-from ..runtime.outputs import check_outputs, empty_results
+from ..runtime.outputs import empty_results, out_form
 from ..runtime.shader import Shader
 
 _shader = Shader(__file__)
@@ -45,21 +45,7 @@ def scatter_product_(
     return self.copy_(scatter_product(self, dim, index, src, reduce, include_self=include_self))
 
 
-def scatter_product_out(
-    self: torch.Tensor,
-    dim: int,
-    index: torch.Tensor,
-    src: torch.Tensor,
-    reduce: str,
-    *,
-    include_self: bool = True,
-    out: torch.Tensor,
-) -> torch.Tensor:
-    """`scatter_reduce.two_out`."""
-    result = scatter_product(self, dim, index, src, reduce, include_self=include_self)
-    arguments = [self, dim, index, src, reduce]
-    check_outputs(_aten.scatter_reduce.two_out, arguments, {"out": out}, [self.dtype], include_self=include_self)
-    return out.copy_(result)
+scatter_product_out = out_form(scatter_product, "scatter_reduce.two_out")
 
 
 def _multiply(result: torch.Tensor, index: torch.Tensor, src: torch.Tensor, dim: int, include_self: bool) -> None:

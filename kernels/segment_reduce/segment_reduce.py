@@ -6,8 +6,7 @@ import math
 
 import torch
 
-from ..runtime.elementwise import FLOATING
-from ..runtime.operands import require_device, require_scalar_type
+from ..runtime.operands import require_device, require_scalar_type, require_supported, wrap_dim
 from ..runtime.shader import METAL_TYPES, Shader, reporting
 
 _shader = Shader(__file__)
@@ -88,11 +87,7 @@ def _borders(
     given, name = (lengths, "lengths") if offsets is None else (offsets, "offsets")
     if given is None:
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
-    if not -data.dim() <= axis < data.dim():
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-data.dim()}, {data.dim() - 1}], but got {axis})"
-        )
-    axis %= data.dim()
+    axis = wrap_dim(axis, data.dim())
     require_device(data, {name: given}, "segment_reduce")
     if axis != given.dim() - 1:
         raise RuntimeError(f"segment_reduce(): Expected axis to be the last dimension of {name} but got {axis}.")
@@ -112,8 +107,7 @@ def _geometry(data: torch.Tensor, borders: torch.Tensor, axis: int, reduce: str,
     """`struct segments` of the Metal source."""
     if reduce not in _REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
-    if data.dtype not in FLOATING:
-        raise NotImplementedError(f"segment_reduce is not implemented for {data.dtype} on mps")
+    require_supported(data, "segment_reduce")
     inner = math.prod(data.shape[axis + 1 :])
     return [borders.shape[-1] - 1, data.shape[axis], inner, _REDUCTIONS[reduce], int(checked)]
 

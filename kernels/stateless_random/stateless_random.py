@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import torch
 
-from ..runtime.elementwise import FLOATING
 from ..runtime.layout import launch_elements
+from ..runtime.operands import require_supported
 from ..runtime.outputs import contiguous_twin, finish, refuse_internal_overlap
 from ..runtime.shader import METAL_TYPES, Shader
 
@@ -111,8 +111,7 @@ def _check_drawn(x: torch.Tensor, key: torch.Tensor, operator: str) -> None:
     if not x.is_floating_point():
         raise RuntimeError(f"{operator}: self must be a floating point tensor, got {x.dtype}")
     _check_output(x, key, operator)
-    if x.dtype not in FLOATING:
-        raise NotImplementedError(f"{operator} is not implemented for {x.dtype} on mps")
+    require_supported(x, operator)
 
 
 def _check_output(x: torch.Tensor, key: torch.Tensor, operator: str) -> None:

@@ -152,8 +152,7 @@ def _decompose_square(
 
 def _launch(name: str, matrices: torch.Tensor, groups: int, threads: int, *operands: object) -> None:
     kernel = _shader.kernel(f"{name}_{METAL_TYPES[matrices.dtype]}", matrices.device)
-    casts = {at: "int32" for at, operand in enumerate(operands) if isinstance(operand, int)}
-    launch_rows(kernel, groups, threads, *operands, arg_casts=casts)
+    launch_rows(kernel, groups, threads, *operands, int32=True)
 
 
 KERNELS = (

@@ -9,21 +9,19 @@ import torch
 from torch._prims_common import suggest_memory_format
 
 from ...metal_limits import SIMD_WIDTH
-from ..runtime.elementwise import FLOATING
-from ..runtime.operands import require_device
+from ..runtime.operands import require_device, require_supported
 from ..runtime.outputs import check_outputs
+from ..runtime.resampling import SUPPORT, window_distances
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
 _aten = torch.ops.aten
 _HEIGHT, _WIDTH = 2, 3
 _GROUP = (SIMD_WIDTH, 8, 1)
-# The filters of the Metal source, and how far they reach.
-_SUPPORT = {"linear": 1.0, "cubic": 2.0, "lanczos": 3.0}
 
 
 def _backward(filter_name: str, operator: str) -> Callable[..., torch.Tensor]:
-    """The function for one filter; the operator's overload checks its arguments on meta. Older torch may lack it."""
+    """The function for one filter. Its overload checks the arguments on meta; an older torch may lack the overload."""
 
     def grad_input_of(
         grad_output: torch.Tensor,
@@ -35,19 +33,15 @@ def _backward(filter_name: str, operator: str) -> Callable[..., torch.Tensor]:
         *,
         grad_input: torch.Tensor,
     ) -> torch.Tensor:
-        """The gradient of the input, summed in float32; each element of it gathers, so that it is deterministic."""
+        """The gradient of the input, summed in float32. Each element gathers its summands: the sum is deterministic."""
         overload = getattr(_aten, operator).grad_input
         arguments = [grad_output, output_size, input_size, align_corners, scales_h, scales_w]
         check_outputs(overload, arguments, {"grad_input": grad_input}, [grad_output.dtype])
         require_device(grad_output, {"grad_input": grad_input}, overload._schema.name)
-        if grad_output.dtype not in FLOATING:
-            raise NotImplementedError(f"{overload._schema.name} is not implemented for {grad_output.dtype} on mps")
+        require_supported(grad_output, overload._schema.name)
         if grad_input.numel() == 0:
             return grad_input
-        scales = [
-            _scale(before, after, align_corners, given)
-            for before, after, given in zip(input_size[2:], output_size, (scales_h, scales_w), strict=True)
-        ]
+        scales = window_distances(input_size[2:], output_size, align_corners, (scales_h, scales_w))
         middle = torch.empty((*grad_output.shape[:3], input_size[3]), dtype=torch.float32, device=grad_output.device)
         _gather(middle, grad_output, _WIDTH, filter_name, scales[1])
         _gather(grad_input, middle, _HEIGHT, filter_name, scales[0])
@@ -56,17 +50,10 @@ def _backward(filter_name: str, operator: str) -> Callable[..., torch.Tensor]:
     return grad_input_of
 
 
-def _scale(before: int, after: int, align_corners: bool, given: float | None) -> float:
-    """The distance of the windows of neighbouring outputs."""
-    if align_corners:
-        return (before - 1) / (after - 1) if after > 1 else 0.0
-    return 1.0 / given if given is not None and given > 0.0 else before / after
-
-
 def _gather(out: torch.Tensor, source: torch.Tensor, axis: int, filter_name: str, scale: float) -> None:
-    """Undo the resampling of one axis: from the gradients along it to those of the larger or smaller `out`."""
+    """The backward of resampling along one axis: from the gradients of its outputs to those of its inputs, `out`."""
     outputs, inputs = source.shape[axis], out.shape[axis]
-    reach = _SUPPORT[filter_name] * max(scale, 1.0)
+    reach = SUPPORT[filter_name] * max(scale, 1.0)
     room = 2 * math.ceil(reach) + 1
     windows = torch.empty((outputs, 2), dtype=torch.int32, device=out.device)
     weights = torch.empty((outputs, room), dtype=torch.float32, device=out.device)
@@ -82,7 +69,7 @@ def _gather(out: torch.Tensor, source: torch.Tensor, axis: int, filter_name: str
 def fake_grad_input(
     grad_output: torch.Tensor, output_size: Sequence[int], input_size: Sequence[int], *arguments: object
 ) -> torch.Tensor:
-    """What comes out of each backward."""
+    """The shape and memory format of each backward, for fake tensors."""
     memory_format = suggest_memory_format(grad_output)
     return grad_output.new_empty(tuple(input_size)).to(memory_format=memory_format)
 

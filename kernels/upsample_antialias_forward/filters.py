@@ -1,4 +1,4 @@
-"""Windows and weights of resampling of bytes, as the CPU rounds them: on the host, in float64."""
+"""Windows and weights for resampling bytes, rounded as on the CPU: computed on the host in float64."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import NamedTuple
 
 import torch
 
-# How far the filters of the Metal source reach.
-SUPPORT = {"linear": 1.0, "cubic": 2.0, "lanczos": 3.0}
+from ..runtime.resampling import SUPPORT
+
 # Products of a byte and a weight of 16 bits are summed in 32.
 _MOST_PRECISION = 22
 _LARGEST_WEIGHT = 1 << 15
 
 
 class ByteWeights(NamedTuple):
-    """Which bytes make up each output along one axis.
+    """The bytes that contribute to each output along one axis, and their weights.
 
     Attributes:
-        windows: int32, for each output where its window starts, and how many inputs it has.
+        windows: int32, for each output the start of its window and the number of its inputs.
         weights: int32, a row for each output.
         precision: a weight of one is 2^precision.
     """
@@ -31,7 +31,7 @@ class ByteWeights(NamedTuple):
 
 @lru_cache(maxsize=64)
 def byte_weights(name: str, inputs: int, outputs: int, scale: float, device: torch.device) -> ByteWeights:
-    """The table of one axis, on the device; images come in few sizes, so it is kept."""
+    """The weights of one axis, on the device. They are cached, because images have few sizes."""
     stretch = max(scale, 1.0)
     reach = SUPPORT[name] * stretch
     centers = scale * (torch.arange(outputs, dtype=torch.float64) + 0.5)
@@ -49,7 +49,7 @@ def byte_weights(name: str, inputs: int, outputs: int, scale: float, device: tor
 def clamped_byte_weights(
     align_corners: bool, inputs: int, outputs: int, scale: float, device: torch.device
 ) -> ByteWeights:
-    """The same of bicubic resampling that is not antialiased: of four inputs, those beyond the ends being the last."""
+    """The same for bicubic resampling without antialiasing: four inputs, clamped to the ends."""
     places = torch.arange(outputs, dtype=torch.float64)
     centers = scale * places if align_corners else scale * (places + 0.5) - 0.5
     whole = centers.floor().clamp(max=inputs - 1)
@@ -59,7 +59,7 @@ def clamped_byte_weights(
     starts, counts = seen[:, 0], seen[:, -1] - seen[:, 0] + 1
     weights = torch.zeros(outputs, 4, dtype=torch.float64)
     shares, at, largest = _cubic(steps - fractions.unsqueeze(1), a=-0.75), (seen - seen[:, :1]).long(), 0.0
-    for k in range(4):  # the CPU looks for the largest weight while it adds up those at the ends
+    for k in range(4):  # the CPU determines the largest weight while it adds up those at the ends
         weights.scatter_add_(1, at[:, k : k + 1], shares[:, k : k + 1])
         largest = max(largest, float(weights.max()))
     return _rounded(starts, counts, weights, largest, device)
@@ -75,7 +75,7 @@ def _rounded(
 
 
 def _precision(largest: float) -> int:
-    """The most bits that a weight of 16 bits leaves behind the point."""
+    """The most fraction bits that fit into a weight of 16 bits."""
     fits = (p for p in range(_MOST_PRECISION) if int(0.5 + largest * (1 << (p + 1))) >= _LARGEST_WEIGHT)
     return next(fits, _MOST_PRECISION)
 

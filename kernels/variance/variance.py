@@ -1,4 +1,4 @@
-"""Variance and standard deviation into a given output; without one torch has kernels of its own."""
+"""Variance and standard deviation with a given output; torch has kernels for the functional forms."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any
 
 import torch
 
-from ..runtime.elementwise import FLOATING
-from ..runtime.layout import logical_order
-from ..runtime.operands import require_device
+from ..runtime.layout import logical_order, reduced_views
+from ..runtime.operands import FLOATING, require_device, require_supported, wrap_dim
 from ..runtime.outputs import overlaps, refuse_internal_overlap, require_castable, resize_output
 from ..runtime.rows import group_of_many_rows, launch_rows, row_group
 from ..runtime.shader import METAL_TYPES, Shader
@@ -32,7 +31,7 @@ def _correction_out(name: str, root: bool) -> Callable[..., torch.Tensor]:
         keepdim: bool = False,
         out: torch.Tensor,
     ) -> torch.Tensor:
-        """Computed in float32 and cast to the dtype of `out`; of complex numbers it is the sum of both parts'."""
+        """Computed in float32 and cast to the dtype of `out`. Of complex numbers, both parts are summed."""
         _check_dtypes(self, out, name)
         require_device(self, {"out": out}, name)
         reduced = _dimensions(self, dim)
@@ -41,7 +40,8 @@ def _correction_out(name: str, root: bool) -> Callable[..., torch.Tensor]:
         _check_number_of_results(self, out, math.prod(shape), name)
         resize_output(out, shape)
         refuse_internal_overlap(out)
-        if (out.numel() and _length(self, reduced) <= degrees) or not self.numel():
+        length = math.prod(self.shape[d] for d in reduced)
+        if (out.numel() and length <= degrees) or not self.numel():
             warnings.warn(
                 f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
                 "(input numel divided by output numel).",
@@ -58,15 +58,11 @@ def _correction_out(name: str, root: bool) -> Callable[..., torch.Tensor]:
 
 
 def _launch(result: torch.Tensor, x: torch.Tensor, reduced: set[int], correction: list[float]) -> None:
-    rows, columns = x, x
-    for d in sorted(reduced, reverse=True):
-        rows = rows.select(d, 0)
-    for d in reversed([d for d in range(x.dim()) if d not in reduced]):
-        columns = columns.select(d, 0)
+    rows, columns = reduced_views(x, reduced)
     groups = min(-(-_MOST_GROUPS // rows.numel()), -(-columns.numel() // _SHARE))
     words = rows.numel() * groups * _WORDS_OF_A_SHARE[x.is_complex()] if groups > 1 else 1
     partial = torch.empty(words, dtype=torch.float32, device=x.device)
-    # One SIMD group: to put the moments of two together takes divisions, for which the others wait.
+    # One SIMD group: combining the moments of two needs divisions, while the other groups wait.
     group = group_of_many_rows(rows.numel(), columns.numel(), simd_groups=1)
     kernel = _shader.kernel(f"variance_rows_{METAL_TYPES[x.dtype]}", x.device)
     operands = (result, partial, x, logical_order(rows), logical_order(columns), correction)
@@ -74,33 +70,22 @@ def _launch(result: torch.Tensor, x: torch.Tensor, reduced: set[int], correction
     if groups > 1:
         combine = _shader.kernel(f"variance_of_shares_{'float2' if x.is_complex() else 'float'}", x.device)
         arguments = (result, partial, groups, correction)
-        launch_rows(combine, rows.numel(), row_group(groups), *arguments, arg_casts={2: "int32"})
+        launch_rows(combine, rows.numel(), row_group(groups), *arguments, int32=True)
 
 
 def _dimensions(x: torch.Tensor, dim: Sequence[int] | None) -> set[int]:
-    """The dimensions to reduce, all of them where none is named. Raises what the CPU raises."""
-    places = max(x.dim(), 1)
-    found: set[int] = set()
+    """The dimensions to reduce; all of them if none is named. Raises what the CPU raises."""
+    named: set[int] = set()
     for d in dim or ():
-        if not -places <= d < places:
-            raise IndexError(
-                f"Dimension out of range (expected to be in range of [{-places}, {places - 1}], but got {d})"
-            )
-        if d % places in found:
-            raise RuntimeError(f"dim {d % places} appears multiple times in the list of dims")
-        found.add(d % places)
-    return {d for d in found or range(x.dim()) if d < x.dim()}
-
-
-def _length(x: torch.Tensor, reduced: set[int]) -> int:
-    length = 1
-    for d in reduced:
-        length *= x.shape[d]
-    return length
+        wrapped = wrap_dim(d, max(x.dim(), 1))
+        if wrapped in named:
+            raise RuntimeError(f"dim {wrapped} appears multiple times in the list of dims")
+        named.add(wrapped)
+    return {d for d in named or range(x.dim()) if d < x.dim()}
 
 
 def _check_number_of_results(x: torch.Tensor, out: torch.Tensor, results: int, name: str) -> None:
-    """What the CPU refuses by how many results there are: one of halves in a wider dtype, several in a complex one."""
+    """Raise what the CPU raises for one result of half precision in a wider dtype, and for several in a complex one."""
     if results == 1:
         if x.numel() and x.dtype in _HALVES and out.dtype not in _HALVES:
             raise RuntimeError(f"std_var_all: Unsupported dtype {str(x.dtype).removeprefix('torch.')}")
@@ -112,8 +97,7 @@ def _check_dtypes(x: torch.Tensor, out: torch.Tensor, name: str) -> None:
     if x.dtype not in FLOATING and not x.is_complex():
         raise RuntimeError("std and var only support floating point and complex dtypes")
     require_castable(torch.float32 if x.is_complex() else x.dtype, out.dtype)
-    if x.dtype not in METAL_TYPES:
-        raise NotImplementedError(f"{name} is not implemented for {x.dtype} on mps")
+    require_supported(x, name, METAL_TYPES)
 
 
 KERNELS = (
