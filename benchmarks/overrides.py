@@ -1,4 +1,4 @@
-"""What a conditional override costs a call that it does not answer: the same call with it and without it.
+"""What an override costs a call that it leaves to torch: the same call with it and without it.
 
 Beside it what torch alone takes of that: its own kernel registered once more as a function of Python, with nothing
 between. An override cannot cost less.

@@ -1,6 +1,6 @@
-"""Metal kernels for operators that PyTorch lacks on mps: importing this package registers the finished ones.
+"""Metal kernels for operators that PyTorch lacks on mps. Importing this package registers the finished ones.
 
-Only overloads without a kernel of the running torch are touched. `MPSMITH_KERNELS=off` registers nothing,
+Only overloads without a kernel in the running torch are affected. `MPSMITH_KERNELS=off` registers nothing,
 `MPSMITH_KERNELS=aten::mode,aten::take` only these.
 """
 
@@ -32,7 +32,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """`mpsmith_case_sources`, which an audit asks every package for; who only runs kernels imports no audit."""
+    """`mpsmith_case_sources`, which an audit reads from every package; running kernels imports no part of `audit`."""
     if name == "mpsmith_case_sources":
         from .verification.source import KernelSource
 

@@ -27,7 +27,7 @@ _SIZES: tuple[tuple[tuple[int, ...], int, tuple[int, ...], int], ...] = (
 
 
 def _systems(dtype: torch.dtype) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Matrices with a large diagonal, and vectors as columns."""
+    """Diagonally dominant matrices, and right-hand sides."""
     for batch, n, others, count in _SIZES:
         matrix = values((*batch, n, n), dtype) / max(1, n) + 3 * torch.eye(n)
         yield matrix, values((*others, n, count), dtype)
@@ -52,7 +52,7 @@ def _legacy(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 
 def _factored(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
     for matrix, columns in _systems(dtype):
-        turned = matrix.flip(-1)  # so that rows are exchanged
+        turned = matrix.flip(-1)  # to exchange rows
         factors, pivots = torch.linalg.lu_factor(turned)
         for left in (True, False):
             for adjoint in (False, True):

@@ -15,9 +15,9 @@ from ..verification.workload import Workload
 _FUNCTIONS = {1: torch.conv1d, 2: torch.conv2d, 3: torch.conv3d}
 _TRANSPOSED = {1: torch.conv_transpose1d, 2: torch.conv_transpose2d, 3: torch.conv_transpose3d}
 _SIZES = ((2, 4, 7), (1, 4, 6, 5), (2, 4, 4, 3, 5))
-# Numbers whose products go beyond 64 bits: sums wrap.
+# Products of these numbers exceed 64 bits: sums wrap.
 _LARGE = 2**40 + 7
-# Strides, padding, dilation, groups; of transposed ones with what they add to the size.
+# Strides, padding, dilation and groups.
 _WINDOWS = ((1, 0, 1, 1), (2, 1, 1, 2), (1, 2, 2, 1), (3, 1, 2, 4))
 
 

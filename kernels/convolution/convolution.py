@@ -1,4 +1,4 @@
-"""Convolutions that torch's kernels on mps refuse: of whole numbers, and transposed ones of half precision."""
+"""Convolutions that torch's kernels on mps refuse: of integers, and transposed ones of half precision."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..runtime.shader import Shader
 _shader = Shader(__file__)
 _aten = torch.ops.aten
 _HALVES = (torch.float16, torch.bfloat16)
-# Items and channels stand before the dimensions in space, of which a kernel takes so many.
+# The spatial dimensions of the kernels; the dimensions of items and channels come first.
 _SPACE = 3
 
 
@@ -27,7 +27,7 @@ def mps_convolution(
     dilation: Sequence[int],
     groups: int,
 ) -> torch.Tensor:
-    """`_mps_convolution` of int64, which torch hands every convolution on mps to; sums wrap, as on the CPU."""
+    """`_mps_convolution` for int64, which torch calls for every convolution on mps; sums wrap, as on the CPU."""
     sizes = [
         (size + 2 * p - d * (k - 1) - 1) // s + 1
         for size, k, p, s, d in zip(self.shape[2:], weight.shape[2:], padding, stride, dilation, strict=True)
@@ -46,7 +46,7 @@ def mps_convolution_transpose(
     dilation: Sequence[int],
     groups: int,
 ) -> torch.Tensor:
-    """`_mps_convolution_transpose` of int64, and of half precision by torch's own kernel for float32, rounded once."""
+    """`_mps_convolution_transpose` for int64, and for half precision with torch's float32 kernel, rounded once."""
     if self.dtype in _HALVES:
         geometry = (padding, output_padding, stride, dilation, groups)
         wide = _aten._mps_convolution_transpose(self.float(), weight.float(), *geometry)
@@ -75,7 +75,7 @@ def mps_convolution_transpose_backward(
     groups: int,
     output_mask: Sequence[bool],
 ) -> tuple[torch.Tensor | None, ...]:
-    """`mps_convolution_transpose_backward` of half precision, by torch's own kernels for float32, rounded once."""
+    """`mps_convolution_transpose_backward` for half precision with torch's float32 kernels, rounded once."""
     wide = (x.float() for x in (self, grad_output, weight))
     geometry = (padding, output_padding, stride, dilation, groups, output_mask)
     gradients = _aten.mps_convolution_transpose_backward(*wide, *geometry)
@@ -96,7 +96,7 @@ def _convolve(
 
     `weight_strides`: by channels of the result first. `window`: strides, padding and dilation. `channels`: of a group's
         input and of its result.
-    The result is channels_last where one of the operands is, as torch foresees it of every convolution on mps.
+    The result is channels_last if one of the operands is, as torch expects of every convolution on mps.
     """
     formats = {suggest_memory_format(x) for x in (source, weight)} - {torch.contiguous_format}
     memory_format = formats.pop() if formats else torch.contiguous_format
@@ -123,18 +123,18 @@ def _convolve(
 
 
 def _in_space(numbers: Sequence[int], missing: int, before: int = 0) -> list[int]:
-    """The numbers, those of dimensions that are not there filled in; `before` of them are not about space."""
+    """The numbers with `missing` for absent spatial dimensions; the first `before` numbers are not spatial."""
     space = list(numbers[before:])
     return [*numbers[:before], *[missing] * (_SPACE - len(space)), *space]
 
 
 def is_whole(self: torch.Tensor, *arguments: object, **options: object) -> bool:
-    """Whether torch's own kernel refuses the dtype, and the CPU's takes it."""
+    """Whether torch's own kernel refuses the dtype, and the CPU supports it."""
     return self.dtype == torch.int64
 
 
 def is_refused(self: torch.Tensor, *arguments: object, **options: object) -> bool:
-    """The same of transposed convolutions: in space no half precision, in planes no bfloat16."""
+    """The same for transposed convolutions: 3-d ones refuse half precision, 2-d ones bfloat16."""
     return self.dtype == torch.int64 or is_half(self)
 
 

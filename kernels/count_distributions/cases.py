@@ -15,7 +15,7 @@ from ..verification.workload import Workload
 
 _DRAWS = 1500
 _RATES = (0.02, 0.7, 4.0, 9.99, 10.0, 37.5, 700.0, 60_000.0)
-# Trials, and how probable each is to succeed.
+# The numbers of trials, and the probabilities of success.
 _TRIALS = (
     (1.0, 0.3),
     (7.0, 0.5),
@@ -36,7 +36,7 @@ def _rates(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 
 
 def _equal_rates(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    """Enough draws of each to see their distribution."""
+    """Enough draws of each rate to compare their distribution."""
     for rate in _RATES:
         yield (torch.full((_DRAWS // 30, 30), rate, dtype=dtype),)
 
@@ -55,8 +55,8 @@ def _equal_trials(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 
 
 def _poisson(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """Whether the draws are counts, the same ones from the same seed, and others from the next call."""
-    with generators_as_before():  # what is compared does not depend on the draws
+    """Whether the draws are counts, repeat with the seed, and differ in the next call."""
+    with generators_as_before():  # the compared results do not depend on the draws
         torch.manual_seed(5)
         y = torch.poisson(x)
         later = torch.poisson(x)
@@ -67,7 +67,7 @@ def _poisson(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
 
 
 def _binomial(count: torch.Tensor, prob: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """The same, and the draws where there is no choice."""
+    """The same, and the draws that do not depend on chance."""
     with generators_as_before():
         torch.manual_seed(5)
         y = torch.binomial(count, prob)

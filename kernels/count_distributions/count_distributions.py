@@ -1,4 +1,4 @@
-"""Draws from the Poisson and the binomial distribution: each element counts on in a sequence of numbers of its own."""
+"""Draws from the Poisson and the binomial distribution: each element has its own sequence of Philox numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SEED_WORDS = 4
 
 
 def poisson(self: torch.Tensor, generator: torch.Generator | None = None) -> torch.Tensor:
-    """`poisson`: a count for each rate; a rate that is negative or NaN is reported by the device."""
+    """`poisson`: a count for each rate. The device reports a negative or NaN rate."""
     if self.dtype not in FLOATING:
         raise not_implemented("poisson_cpu", self.dtype)
     out = torch.empty(self.shape, dtype=self.dtype, device=self.device)
@@ -25,7 +25,7 @@ def poisson(self: torch.Tensor, generator: torch.Generator | None = None) -> tor
 
 
 def binomial(count: torch.Tensor, prob: torch.Tensor, generator: torch.Generator | None = None) -> torch.Tensor:
-    """`binomial`: how many of `count` trials succeed; both broadcast. float32 alone, as on the CPU."""
+    """`binomial`: the number of `count` trials that succeed; both broadcast. Only float32, as on the CPU."""
     require_device(count, {"prob": prob}, "binomial")
     for name, x in (("count", count), ("prob", prob)):
         if not x.is_floating_point():
@@ -43,12 +43,12 @@ def binomial(count: torch.Tensor, prob: torch.Tensor, generator: torch.Generator
 
 
 def _seed(device: torch.device, generator: torch.Generator | None) -> torch.Tensor:
-    """Words for the key and the counter of Philox, drawn on the device: nothing is read back."""
+    """Words for the key and the counter of Philox. They are drawn on the device, without a read-back."""
     return torch.empty(_SEED_WORDS, dtype=torch.int32, device=device).random_(generator=generator)
 
 
 def fake_binomial(count: torch.Tensor, prob: torch.Tensor, generator: torch.Generator | None = None) -> torch.Tensor:
-    """What comes out of `binomial`, of which torch says nothing."""
+    """The shape of the result of `binomial`, for fake tensors; torch has no meta kernel."""
     counts, _ = torch.broadcast_tensors(count, prob)  # type: ignore[no-untyped-call]
     return torch.empty_like(counts, memory_format=torch.contiguous_format)
 

@@ -29,7 +29,7 @@ def _batches(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 
 
 def _loss(log_probs: torch.Tensor, targets: torch.Tensor, steps: list[int], lengths: list[int], blank: int) -> Any:
-    """Of the forward variables the CPU leaves some uninitialised."""
+    """Without the forward variables, of which the CPU leaves some uninitialised."""
     return _aten._ctc_loss(log_probs, targets, steps, lengths, blank)[0]
 
 
@@ -44,7 +44,7 @@ def _mean(log_probs: torch.Tensor, targets: torch.Tensor, steps: list[int], leng
 
 
 def _impossible(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    """The first item has fewer steps than its target needs, the second one no step at all."""
+    """The first item has fewer steps than its target needs, and the second one has none."""
     log_probs = values((7, 3, 5), dtype).log_softmax(-1)
     yield log_probs, _PADDED, [3, 0, 6], [3, 0, 2], True
     yield log_probs, _PADDED, [2, 0, 6], [3, 1, 2], True
@@ -58,7 +58,7 @@ def _with_impossible_ones(
 
 
 def undefined(case: Case) -> str:
-    """Why a remembered call has no result to compare with."""
+    """Why a recorded call has no defined result."""
     return "the CPU leaves a part of log_alpha uninitialised"
 
 

@@ -42,7 +42,7 @@ def ctc_loss(
     blank: int = 0,
     zero_infinity: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """`_ctc_loss`: the loss of each item, and the forward variables, -infinity where no alignment comes.
+    """`_ctc_loss`: the loss of each item, and the forward variables, -infinity for states that no alignment reaches.
 
     A label out of range gives torch.AcceleratorError at the next synchronisation, from torch 2.11 on.
     """
@@ -63,7 +63,7 @@ def ctc_loss_tensor(
     blank: int = 0,
     zero_infinity: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """`_ctc_loss.Tensor`: the lengths decide about shapes, so that they are read, as on the CPU."""
+    """`_ctc_loss.Tensor`: reads the lengths back, as the CPU does, because shapes depend on them."""
     return ctc_loss(log_probs, targets, input_lengths.tolist(), target_lengths.tolist(), blank, zero_infinity)
 
 
@@ -78,7 +78,7 @@ def ctc_loss_backward(
     blank: int,
     zero_infinity: bool = False,
 ) -> torch.Tensor:
-    """`_ctc_loss_backward`: the gradient by the log probabilities, zero after the last step of each item."""
+    """`_ctc_loss_backward`: the gradient of the log probabilities, zero after the last step of each item."""
     batch = _checked(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
     steps, items, labels = log_probs.shape
     given = {"grad": grad, "neg_log_likelihood": neg_log_likelihood, "log_alpha": log_alpha}
@@ -126,7 +126,7 @@ def _checked(
     blank: int,
     zero_infinity: bool,
 ) -> _Batch:
-    """The batch, after what the CPU checks. Raises what the CPU raises."""
+    """The batch, after the checks of the CPU. Raises what the CPU raises."""
     if log_probs.numel() == 0:
         raise RuntimeError("log_probs tensor must not be empty")
     if log_probs.dtype != torch.float32:
@@ -181,7 +181,7 @@ def _checked(
 
 
 def _numbers(values: Sequence[int]) -> torch.Tensor:
-    """As a tensor on the host, without a Python object a number: batches have thousands."""
+    """The numbers as a tensor on the host, without a Python object for each: batches have thousands."""
     return torch.frombuffer(array("q", values), dtype=torch.int64)
 
 
@@ -200,14 +200,14 @@ def fake_ctc_loss(
     target_lengths: Sequence[int],
     *arguments: object,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """What comes out of `_ctc_loss`: its lengths are numbers, so that nothing of it depends on data."""
+    """The shapes of the results of `_ctc_loss`, for fake tensors; the lengths are numbers."""
     longest = max(target_lengths) if targets.dim() == 1 else targets.shape[1]
     steps, items, _ = log_probs.shape
     return log_probs.new_empty(items), log_probs.new_empty(items, steps, 2 * longest + 1)
 
 
 def fake_ctc_loss_backward(grad: torch.Tensor, log_probs: torch.Tensor, *arguments: object) -> torch.Tensor:
-    """What comes out of `_ctc_loss_backward`."""
+    """The shape of the result of `_ctc_loss_backward`, for fake tensors."""
     return log_probs.new_empty(log_probs.shape)
 
 

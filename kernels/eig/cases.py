@@ -13,7 +13,7 @@ from ..verification.inputs import values
 from ..verification.workload import Workload
 
 _EIG, _EIGVALS = ("aten::linalg_eig",), ("aten::_linalg_eigvals", "aten::linalg_eigvals")
-# The residual and the imaginary parts that are allowed, in units of the last place of the norm and by row.
+# The allowed residual and imaginary parts, in units in the last place of the norm, for each row.
 _UNITS = 4.0
 _EPSILON = torch.finfo(torch.float32).eps
 _DTYPES = (torch.float32, torch.complex64)
@@ -28,12 +28,12 @@ def _matrices(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
     yield (values((4, 4), dtype) * 1e25,)
     yield (values((4, 4), dtype) * 1e-25,)
     yield (torch.tensor([[0.0, 1.0], [-1.0, 0.0]]).to(dtype),)
-    yield (torch.roll(torch.eye(8), 1, 0).to(dtype),)  # a cycle: without other shifts nothing converges
+    yield (torch.roll(torch.eye(8), 1, 0).to(dtype),)  # a cycle: it converges only with exceptional shifts
     yield (torch.triu(values((6, 6), dtype)),)
 
 
 def _defective(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    """Fewer vectors than eigenvalues, or nearly so."""
+    """Defective matrices, and nearly defective ones."""
     yield ((torch.diag(torch.ones(5), 1) + 2 * torch.eye(6)).to(dtype),)
     companion = torch.zeros(4, 4)
     companion[0] = torch.tensor([4.0, -6.0, 4.0, -1.0])
@@ -45,13 +45,13 @@ def _defective(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 
 
 def _eig(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """Whether A V = V diag(w) holds to rounding, with vectors of length one whose largest element is real or all is."""
+    """Whether A V = V diag(w) holds up to rounding, and the vectors have length one."""
     w, v = torch.linalg.eig(x)
     return _defining(x.cpu(), w.cpu(), v.cpu(), x.device)
 
 
 def _pairs(x: torch.Tensor) -> torch.Tensor:
-    """Whether behind each value above the real axis stands its conjugate, bit for bit, as LAPACK promises it."""
+    """Whether each value above the real axis is followed by its exact conjugate, as LAPACK guarantees."""
     w = torch.linalg.eig(x).eigenvalues.cpu()
     behind = torch.cat([w[..., 1:], torch.zeros_like(w[..., :1])], -1)
     found: torch.Tensor = (w.imag <= 0) | (behind == w.conj())
@@ -61,14 +61,14 @@ def _pairs(x: torch.Tensor) -> torch.Tensor:
 def _of_pairs(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
     for shape in ((5, 5), (3, 9, 9), (40, 40)):
         yield (values(shape, dtype, 1.0),)
-    yield (torch.kron(torch.eye(4), torch.tensor([[1.0, 2.0], [-2.0, 1.0]])).to(dtype),)  # all pairs are one
+    yield (torch.kron(torch.eye(4), torch.tensor([[1.0, 2.0], [-2.0, 1.0]])).to(dtype),)  # all pairs are equal
     yield (torch.roll(torch.eye(7), 1, 0).to(dtype),)
 
 
 def _into(x: torch.Tensor, w: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, ...]:
     torch.linalg.eig(x, out=(w, v))
     found = _defining(x.cpu(), w.cpu(), v.cpu(), x.device)
-    w.zero_()  # what a call leaves of its arguments is compared, and their order is open
+    w.zero_()  # arguments are compared after a call, but their order is undefined
     v.zero_()
     return found
 
@@ -134,7 +134,7 @@ CASES = (
 
 
 def undefined(case: Case) -> str:
-    """Why a remembered call has no result to compare with."""
+    """Why a recorded call has no defined result."""
     return "eigenvalues come in any order, and vectors may be turned"
 
 

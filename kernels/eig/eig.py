@@ -11,7 +11,7 @@ from ..runtime.shader import Shader
 
 _shader = Shader(__file__)
 _DTYPES = frozenset({torch.float32, torch.complex64})
-# Imaginary parts of a real matrix's eigenvalues up to so many units of its norm, a row, are rounding.
+# Imaginary parts of a real matrix's eigenvalues are rounding up to this many units of its norm, for each row.
 _UNITS_OF_ROUNDING = 2.0
 _EPSILON = torch.finfo(torch.float32).eps
 
@@ -19,7 +19,7 @@ _EPSILON = torch.finfo(torch.float32).eps
 def linalg_eig(self: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """`linalg_eig` of (..., n, n): complex64 eigenvalues, and vectors of length one in columns.
 
-    Of a real matrix both of a conjugate pair stand beside each other, as LAPACK puts them; else any order will do.
+    For a real matrix the two values of a conjugate pair are adjacent, as in LAPACK; otherwise the order is undefined.
     """
     _check_matrices(self, "linalg.eig")
     if not self.numel():
@@ -69,7 +69,7 @@ def linalg_eigvals_out(self: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor
 
 
 def _schur(x: torch.Tensor, *, with_vectors: bool) -> tuple[torch.Tensor, torch.Tensor]:
-    """Upper triangular matrices, over `_scale`, and the unitary ones that lead to them; else the diagonals alone."""
+    """The Schur form divided by `_scale`, and the unitary matrices; without vectors only the diagonals are valid."""
     n = x.shape[-1]
     form = (x.reshape(-1, n, n) / _scale(x)[:, None, None]).to(torch.complex64).contiguous()
     batch = form.shape[0]
@@ -85,13 +85,13 @@ def _schur(x: torch.Tensor, *, with_vectors: bool) -> tuple[torch.Tensor, torch.
 
 
 def _scale(x: torch.Tensor) -> torch.Tensor:
-    """A power of two for each matrix, near its largest element, so that no square overflows or vanishes."""
+    """A power of two near the largest element of each matrix, so that no square overflows or underflows."""
     peak = x.abs().amax((-2, -1)).reshape(-1)
     return peak.log2().floor().nan_to_num(0.0, 0.0, 0.0).clamp(-125, 126).exp2()
 
 
 def _ordered(x: torch.Tensor, form: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The eigenvalues, and of each the column of its vector, or -1 minus the column whose conjugate it is."""
+    """The eigenvalues, and for each the column of its vector, or -1 minus the column whose conjugate it is."""
     batch, n, _ = form.shape
     values = form.diagonal(dim1=-2, dim2=-1).clone(memory_format=torch.contiguous_format) * _scale(x)[:, None]
     ordered = torch.empty_like(values)
@@ -102,7 +102,7 @@ def _ordered(x: torch.Tensor, form: torch.Tensor) -> tuple[torch.Tensor, torch.T
 
 
 def _tolerances(x: torch.Tensor) -> torch.Tensor:
-    """How large the rounding of each matrix's eigenvalues is."""
+    """The rounding error of the eigenvalues of each matrix."""
     n = x.shape[-1]
     scale = _scale(x)
     scaled = x.abs().reshape(-1, n, n) / scale[:, None, None]

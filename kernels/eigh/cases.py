@@ -15,7 +15,7 @@ _DTYPES = (torch.float32, torch.complex64)
 
 
 def _matrices(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    """Of which one triangle is read; what is above or below it is no mirror of it."""
+    """Matrices of which one triangle is read; the other one is not its mirror image."""
     for shape in ((1, 1), (2, 2), (5, 5), (2, 3, 12, 12), (31, 31), (50, 50), (0, 0), (2, 0, 0), (0, 3, 3)):
         yield values(shape, dtype), "L"
     yield values((2, 7, 7), dtype), "U"
@@ -23,7 +23,7 @@ def _matrices(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 
 
 def _particular(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    """Repeated eigenvalues, few of them not zero, and some that are far from others."""
+    """Repeated eigenvalues, low rank, and eigenvalues of very different magnitude."""
     yield torch.zeros(4, 4, dtype=dtype), "L"
     yield torch.ones(2, 9, 9, dtype=dtype), "L"
     yield torch.eye(6, dtype=dtype) * 3, "U"
@@ -38,14 +38,14 @@ def _particular(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 
 
 def _separate(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    """With eigenvalues that are apart from each other."""
+    """Matrices with well separated eigenvalues."""
     for shape in ((4, 4), (2, 5, 5), (50, 50)):
         basis = torch.linalg.qr(values(shape, dtype)).Q
         yield (basis * torch.arange(1, shape[-1] + 1)) @ basis.mH, "L"
 
 
 def _function_of(a: torch.Tensor, uplo: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """What is the same whatever the phases of eigenvectors: eigenvalues, and a function of the matrix."""
+    """Results that do not depend on the phases of eigenvectors: eigenvalues, and a function of the matrix."""
     w, v = torch.linalg.eigh(a, UPLO=uplo)
     return w, (v * torch.tanh(w).unsqueeze(-2)) @ v.mH
 

@@ -12,9 +12,9 @@ from .square_root import linalg_matrix_sqrth
 
 _shader = Shader(__file__)
 _aten = torch.ops.aten
-# Rows that a group has room for: ROOM of the Metal source.
+# Rows that fit into a group's memory: ROOM of the Metal source.
 _ROOM = {torch.float32: 48, torch.complex64: 32}
-# Launches are made before it is known how many sweeps it takes: 6 to 9 of blocks, and those that follow do nothing.
+# All sweeps are launched in advance, because nothing is read back. Blocks need 6 to 9; further ones do nothing.
 _SWEEPS = 16
 
 
@@ -28,7 +28,7 @@ def linalg_eigh_eigenvalues(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """`_linalg_eigh.eigenvalues`: of `A`, (..., n, n), the triangle `UPLO` is read; eigenvalues ascend.
 
-    Raises torch.linalg.LinAlgError for a matrix with a NaN, as the CPU does; for this one read-back a call.
+    Raises torch.linalg.LinAlgError for a matrix with a NaN, as the CPU does. This takes one read-back for each call.
     """
     real = A.dtype.to_real()
     square = A.dim() > 1 and A.shape[-1] == A.shape[-2]
@@ -80,7 +80,7 @@ def _solve_large(
     upper: bool,
     with_vectors: bool,
 ) -> None:
-    """Two launches a round of meetings of blocks, each over the whole of all matrices."""
+    """Two launches for each round of rotations between pairs of blocks, each over all matrices."""
     n, room, batch = matrices.shape[-1], _ROOM[matrices.dtype], infos.numel()
     blocks = -(-n // (room // 2))
     blocks += blocks % 2

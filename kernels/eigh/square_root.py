@@ -1,4 +1,4 @@
-"""The square root of Hermitian matrices, made of their eigenvalues and eigenvectors (torch 2.14 and later)."""
+"""The square root of Hermitian matrices, from their eigenvalues and eigenvectors (torch 2.14 and later)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _NAME = "linalg.matrix_sqrth"
 
 @without_autocast
 def linalg_matrix_sqrth(self: torch.Tensor) -> torch.Tensor:
-    """`linalg_matrix_sqrth`: of `self`, (..., n, n), the lower triangle is read.
+    """`linalg_matrix_sqrth`: reads the lower triangle of `self`, (..., n, n).
 
-    A matrix that has a negative eigenvalue has no such root: NaN.
+    The result is NaN for a matrix with a negative eigenvalue.
     """
     _check_matrices(self)
     eigenvalues, eigenvectors = torch.linalg.eigh(self)

@@ -1,4 +1,4 @@
-"""Rows of an embedding that are too long are scaled to the largest norm allowed, in place."""
+"""Scales rows of an embedding in place if their norm is too large."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _VECTOR_BYTES = 16
 
 
 def embedding_renorm_(self: torch.Tensor, indices: torch.Tensor, max_norm: float, norm_type: float) -> torch.Tensor:
-    """`embedding_renorm_`: every row that `indices` names once or more is scaled at most once.
+    """`embedding_renorm_`: scales each row in `indices` at most once.
 
     `self`: (rows, columns), of any strides, floating or complex64. `indices`: int64 or int32 of any shape; one out of
     range changes nothing and gives torch.AcceleratorError at the next synchronisation, from torch 2.11 on.
@@ -39,14 +39,14 @@ def embedding_renorm_(self: torch.Tensor, indices: torch.Tensor, max_norm: float
     kernel = _shader.kernel(f"embedding_renorm_{form}{METAL_TYPES[self.dtype]}", self.device)
     geometry = [self.shape[1], self.shape[0], *self.stride()]
     operands = (self, ordered, [float(max_norm), float(norm_type)], geometry)
-    # One SIMD group for each of many short rows: none waits for another.
+    # One SIMD group for each of many short rows: no group waits for another.
     group = group_of_many_rows(ordered.numel(), self.shape[1] // lanes, simd_groups=1)
     launch_rows(kernel, ordered.numel(), group, *operands, reports=True)
     return self
 
 
 def _neighbours(x: torch.Tensor) -> int:
-    """How many elements a thread can move at a time: those of 16 bytes, where rows consist of and start at such."""
+    """The elements that a thread can move at a time: 16 bytes, if the rows are aligned to and made of such vectors."""
     lanes = _VECTOR_BYTES // x.element_size()
     are_beside = x.stride(1) == 1 and _reach(x) <= LARGEST_32_BIT
     is_aligned = all(count % lanes == 0 for count in (x.shape[1], x.stride(0), x.storage_offset()))
@@ -54,7 +54,7 @@ def _neighbours(x: torch.Tensor) -> int:
 
 
 def _reach(x: torch.Tensor) -> int:
-    """Up to where the elements of a row lie behind its first one, and how many there are."""
+    """The larger of the length of a row and the largest offset in it."""
     return max(x.shape[1], (x.shape[1] - 1) * x.stride(1))
 
 

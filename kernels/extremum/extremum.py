@@ -1,4 +1,4 @@
-"""The largest and the smallest element of a whole tensor into a given output; a NaN wins over every number."""
+"""The largest and the smallest element of a tensor, with a given output; any NaN gives NaN."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _extremum(name: str, x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
 
 
 def _identity(name: str, dtype: torch.dtype) -> float:
-    """What no element leaves, as on the CPU: with out= it refuses no empty tensor."""
+    """The result for an empty tensor, as on the CPU, which accepts one with out=."""
     if dtype == torch.bool:
         return float(name == "min")
     if dtype.is_floating_point:
@@ -57,7 +57,7 @@ def _identity(name: str, dtype: torch.dtype) -> float:
 
 
 def _reduce(name: str, x: torch.Tensor, partial: torch.Tensor, groups: int) -> None:
-    """Reduce `x` to one value a group; every group has its share of the elements."""
+    """Reduce `x` to one value for each group; every group has a share of the elements."""
     suffix = METAL_TYPES[x.dtype]
     layout = layout_of([x])
     threads = groups * _GROUP

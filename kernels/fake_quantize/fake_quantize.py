@@ -1,4 +1,4 @@
-"""Fake quantization of a whole tensor with the mask that its backward multiplies with."""
+"""Fake quantization of a tensor with one scale, and the mask for its backward."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def fake_quantize_per_tensor_affine_cachemask(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The quantized and dequantized tensor, and a bool mask of the values that were not clamped.
 
-    A NaN becomes the smallest value, as on the CPU; infinities are clamped to the side on which they are.
+    A NaN becomes the smallest value, as on the CPU; infinities are clamped.
     """
     _check_range(quant_min, quant_max)
     if not quant_min <= zero_point <= quant_max:
@@ -33,9 +33,9 @@ def fake_quantize_per_tensor_affine_cachemask_tensor_qparams(
     quant_min: int,
     quant_max: int,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The same with the parameters in tensors of one element on the device, which are not read back.
+    """The same with parameters in tensors of one element on the device, which are not read back.
 
-    A zero point or a switch that is no 32-bit integer, such as NaN, gives torch.AcceleratorError at the next
+    A zero point or a switch that is not a 32-bit integer, such as NaN, gives torch.AcceleratorError at the next
     synchronisation, from torch 2.11 on.
     """
     _check_range(quant_min, quant_max)
@@ -45,13 +45,13 @@ def fake_quantize_per_tensor_affine_cachemask_tensor_qparams(
     for tensor in (zero_point, fake_quant_enabled):
         _check_is_whole(tensor)
     limits = torch.tensor([quant_min, quant_max], dtype=torch.float32, device=self.device)
-    # The zero point and the switch are whole numbers, whatever the dtype is that they come in.
+    # The zero point and the switch are integers in every dtype.
     whole = [tensor.reshape(-1)[:1].to(torch.int32).float() for tensor in (zero_point, fake_quant_enabled)]
     return _quantized(self, torch.cat([scale.reshape(-1)[:1].float(), whole[0], limits, whole[1]]))
 
 
 def _check_is_whole(x: torch.Tensor) -> None:
-    """Have a kernel report a floating number that no 32-bit integer is near."""
+    """Report a floating number that does not round to a 32-bit integer; a kernel does it."""
     if x.is_floating_point():
         check = _shader.kernel("check_whole_number", x.device)
         check(x.reshape(-1)[:1].float(), threads=1, arg_casts=None, **reporting(1))
@@ -70,7 +70,7 @@ def _quantized(x: torch.Tensor, parameters: list[float] | torch.Tensor) -> tuple
 
 
 def fake_result_and_mask(self: torch.Tensor, *arguments: object) -> tuple[torch.Tensor, torch.Tensor]:
-    """What comes out of either overload: the result, and where the gradient passes."""
+    """The shapes of the result and the mask, for fake tensors."""
     return torch.empty_like(self), torch.empty_like(self, dtype=torch.bool)
 
 

@@ -43,7 +43,7 @@ def _learned_tensors(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 def _with_gradients(inputs: Any, dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
     for x, *rest in inputs(dtype):
         yield values(x.shape, dtype) * 0.5 + 0.1, x, *rest
-    if inputs is _learned_tensors:  # several groups share what they sum
+    if inputs is _learned_tensors:  # several groups share a sum
         yield values((9000,), dtype), values((9000,), dtype), torch.tensor([0.23]), torch.tensor([2.6])
 
 
@@ -68,9 +68,9 @@ def _tensor_gradients(dy: torch.Tensor, x: torch.Tensor, scale: torch.Tensor, ze
 
 
 def _observed(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    """A tensor, whether it is observed and whether quantized, the limits seen so far, and rows and symmetry."""
+    """A tensor, the switches of observer and quantization, the range so far, and the options for rows and symmetry."""
     for observes, quantizes in ((1, 1), (1, 0), (0, 1), (0, 0)):
-        if observes and dtype is not torch.float32:  # the CPU observes nothing else
+        if observes and dtype is not torch.float32:  # the CPU supports no other dtype
             continue
         for per_row, symmetric in ((False, False), (False, True), (True, False), (True, True)):
             for seen in (math.inf, 1.5):
@@ -82,7 +82,7 @@ def _observed(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 
 
 def _observe(x: torch.Tensor, observes: int, quantizes: int, seen: float, per_row: bool, symmetric: bool) -> Any:
-    """The result, and what became of the limits, the scale and the zero point."""
+    """The result and the state after the call: the range, the scale and the zero point."""
     channels = len(x) if per_row else 1
     switches = [torch.tensor([on], device=x.device) for on in (observes, quantizes)]
     state = [torch.full((channels,), number, device=x.device) for number in (seen, -seen, 0.3)]

@@ -1,4 +1,4 @@
-"""Fake quantization with a scale for each channel, with scales that are learned, and with scales that are observed."""
+"""Fake quantization with a scale for each channel, with learned scales, and with observed scales."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def fake_quantize_per_channel_affine_cachemask(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The quantized and dequantized tensor, and a bool mask of the values that were not clamped.
 
-    A NaN becomes the smallest value, as on the CPU; infinities are clamped to the side on which they are.
+    A NaN becomes the smallest value, as on the CPU; infinities are clamped.
     An integral zero point out of range gives torch.AcceleratorError at the next synchronisation, from torch 2.11 on.
     """
     _check_channels(self, scale, zero_point, axis, quant_min, quant_max)
@@ -62,7 +62,7 @@ def fake_quantize_learnable_per_channel_affine(
     quant_max: int,
     grad_factor: float = 1.0,
 ) -> torch.Tensor:
-    """`_fake_quantize_learnable_per_channel_affine`; a zero point that is NaN is reported as above."""
+    """`_fake_quantize_learnable_per_channel_affine`; a NaN zero point is reported as above."""
     rounded = _rounded(zero_point, quant_min, quant_max)
     _check_channels(self, scale, rounded, axis, quant_min, quant_max)
     return _alone(self, _along(scale, self, axis), _along(rounded, self, axis), quant_min, quant_max)
@@ -142,8 +142,8 @@ def fused_moving_avg_obs_fq_helper(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """`_fused_moving_avg_obs_fq_helper`: observes the range, derives scale and zero point, and quantizes with them.
 
-    Neither switch is read back where the arguments are good for both, so that the range is computed even where it is
-    not used. Otherwise they are, as the CPU demands of an argument only what it uses. Half precision is observed, too.
+    If the arguments are valid for both switches, none is read back, and the range is computed even if it is not used.
+    Otherwise both are read back, because the CPU checks only the arguments that it uses. Half precision is supported.
     """
     name = "_fused_moving_avg_obs_fq_helper"
     state = {"running_min": running_min, "running_max": running_max, "scale": scale, "zero_point": zero_point}
@@ -188,7 +188,7 @@ def fused_moving_avg_obs_fq_helper(
 def _refuse_numbers(
     x: torch.Tensor, running_min: torch.Tensor, running_max: torch.Tensor, observing: bool, per_row: bool
 ) -> None:
-    """Raise what the CPU raises for numbers that are not floating: it looks at them last where it only quantizes."""
+    """Raise what the CPU raises for numbers that are not floating; it checks them last if it only quantizes."""
     if observing:
         require_scalar_type(x, torch.float32)
     if not per_row:
@@ -198,7 +198,7 @@ def _refuse_numbers(
 
 
 def _is_on(switch: torch.Tensor) -> bool:
-    """What the switch says, read back; a broken number loses its fraction."""
+    """The value of a switch, read back; a fraction is truncated."""
     value = complex(switch.item())
     if not cmath.isfinite(value):
         raise RuntimeError("value cannot be converted to type int without overflow")
@@ -218,7 +218,7 @@ def _limits(x: torch.Tensor, channels: int, observes: torch.Tensor) -> tuple[tor
 
 
 def _prepare_state(x: torch.Tensor, state: list[torch.Tensor], axis: int, per_row: bool) -> int:
-    """Check what is observed, give it its size where it has none yet, and return the number of channels."""
+    """Check the observed state, resize it if it is empty, and return the number of channels."""
     if not per_row:
         for tensor in state:
             _require_one(tensor)
@@ -261,7 +261,7 @@ def _check_sizes(x: torch.Tensor, scale: torch.Tensor, zero_point: torch.Tensor,
 def _check_channels(
     x: torch.Tensor, scale: torch.Tensor, zero_point: torch.Tensor, axis: int, quant_min: int, quant_max: int
 ) -> None:
-    """What the CPU demands of parameters by channel, in its order."""
+    """The CPU's checks of parameters by channel, in its order."""
     if scale.dtype != torch.float32:
         raise RuntimeError(f"Scale must be Float or BFloat16, found {scale.dtype}")
     if zero_point.dtype not in (torch.int32, torch.float32, torch.float16):
@@ -285,20 +285,20 @@ def _first(x: torch.Tensor) -> torch.Tensor:
 
 
 def _rounded(zero_point: torch.Tensor, quant_min: int, quant_max: int) -> torch.Tensor:
-    """Quantized values near zero points, in int32."""
+    """Zero points rounded to quantized values, in int32."""
     _check_numbers(zero_point)
     return zero_point.round().clamp(quant_min, quant_max).to(torch.int32)
 
 
 def _check_numbers(zero_point: torch.Tensor) -> None:
-    """Have a kernel report zero points that are NaN; infinite ones are clamped."""
+    """Report NaN zero points; a kernel does it. Infinite ones are clamped."""
     if zero_point.is_floating_point() and zero_point.numel():
         check = _shader.kernel("check_numbers", zero_point.device)
         check(zero_point.float().contiguous(), threads=zero_point.numel(), arg_casts=None, **reporting(1))
 
 
 def _along(parameters: torch.Tensor, x: torch.Tensor, axis: int) -> torch.Tensor:
-    """One number a channel as if each element had its own."""
+    """One number for each channel, expanded to the shape of `x`."""
     return parameters.reshape([-1 if d == axis else 1 for d in range(x.dim())]).expand(x.shape)
 
 
@@ -334,7 +334,7 @@ def _alone(
 
 
 def _as_float32(x: torch.Tensor, *others: torch.Tensor) -> list[torch.Tensor]:
-    """All in float32. bfloat16 of the first one allows it for all of them; nothing else is cast."""
+    """All tensors in float32. They are cast only if the first one is bfloat16."""
     require_device(x, {str(i): other for i, other in enumerate(others)}, "fake_quantize_learnable_backward")
     tensors = [x, *others]
     if x.dtype == torch.bfloat16:
@@ -353,7 +353,7 @@ def _gradients(
     limits: tuple[int, int],
     factor: float,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Of numbers with the channel in front: their gradient, and those of the scales and of the zero points."""
+    """The gradients of `x`, whose first dimension is the channel, of the scales and of the zero points."""
     channels, elements = len(x), x[0].numel()
     dx = torch.empty_like(x)
     group = row_group(elements)
@@ -370,19 +370,19 @@ def _gradients(
 
 
 def fake_result_and_mask(self: torch.Tensor, *arguments: object) -> tuple[torch.Tensor, torch.Tensor]:
-    """What comes out of `fake_quantize_per_channel_affine_cachemask`."""
+    """The shapes of the result and the mask, for fake tensors."""
     return torch.empty_like(self), torch.empty_like(self, dtype=torch.bool)
 
 
 def fake_result(self: torch.Tensor, *arguments: object) -> torch.Tensor:
-    """What comes out of the learnable ones."""
+    """The shape of the result of the learnable overloads, for fake tensors."""
     return torch.empty_like(self)
 
 
 def fake_tensor_gradients(
     grad: torch.Tensor, self: torch.Tensor, scale: torch.Tensor, zero_point: torch.Tensor, *arguments: object
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """What comes out of the backward by tensor; an empty tensor gives back what it was given."""
+    """The shapes of the gradients by tensor, for fake tensors; for an empty tensor the operands are returned."""
     if self.numel() == 0:
         return self, scale, zero_point
     sums = [self.new_empty(1, dtype=torch.float32) for _ in range(2)]
@@ -397,7 +397,7 @@ def fake_channel_gradients(
     axis: int,
     *arguments: object,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """What comes out of the backward by channel."""
+    """The shapes of the gradients by channel, for fake tensors."""
     if self.numel() == 0:
         return self, scale, zero_point
     channels = (self.shape[axis],) if self.dim() > 1 else ()

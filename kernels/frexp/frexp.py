@@ -1,4 +1,4 @@
-"""Numbers taken apart into a mantissa of at least 1/2 and below 1, and a power of two."""
+"""Numbers split into a mantissa of at least 1/2 and below 1, and a power of two."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def frexp_tensor_out(
         resize_output(output, self.shape)
         refuse_internal_overlap(output)
         source = source.clone() if overlaps(output, source) else source
-    # The exponents are the widest operand, by which dense launches count.
+    # Dense launches count by the first operand, so it is the widest one.
     launch_over(_shader, f"frexp_{METAL_TYPES[self.dtype]}", (exponent, mantissa, source), ())
     return mantissa, exponent
 

@@ -1,4 +1,4 @@
-"""One step of Adagrad on lists of parameters: one launch a parameter, nothing is read back to the host."""
+"""One step of Adagrad on lists of parameters: one launch for each parameter, without a read-back."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def fused_adagrad_(
 ) -> None:
     """`_fused_adagrad_` and `_fused_adagrad_.tensor_lr`, in place on parameters and sums.
 
-    Parameter, gradient and sum of one index have one shape and one floating dtype, each any strides. Steps count from 1
-    and are float32 tensors of one element, as `grad_scale` and `found_inf` are; they may be on the device or 0-dim on
-    the CPU. With `grad_scale` the gradients are divided by it, also in their tensors; `found_inf` of 1 skips the step.
+    The parameter, gradient and sum of one index have the same shape and floating dtype, and any strides. Steps count
+    from 1. Steps, `grad_scale` and `found_inf` are float32 tensors of one element, on the device or 0-dimensional on
+    the CPU. Gradients are divided by `grad_scale`, also in their tensors; a `found_inf` of 1 skips the step.
     """
     if not len(self) == len(grads) == len(state_sums) == len(state_steps):
         raise RuntimeError(
@@ -54,9 +54,9 @@ def fused_adagrad_(
 
 
 def _number(value: float | torch.Tensor, name: str) -> float | torch.Tensor:
-    """A float by value, or a float32 tensor of the device whose first element the kernel reads.
+    """A float by value, or a float32 tensor on the device.
 
-    Of a 0-dim CPU tensor torch would pass what its storage begins with: a view such as `steps[3]` goes by value.
+    A CPU tensor is passed by value: torch would pass the first element of its storage, even for a view like `steps[3]`.
     """
     if not isinstance(value, torch.Tensor):
         return float(value)
@@ -78,7 +78,7 @@ def _check(parameter: torch.Tensor, gradient: torch.Tensor, total: torch.Tensor)
 
 
 def fake_fused_adagrad_(*lists: Sequence[torch.Tensor], **options: object) -> None:
-    """What comes out of `_fused_adagrad_`: nothing, all is in place."""
+    """For fake tensors: nothing is returned, because all is in place."""
 
 
 def fake_fused_adagrad(
@@ -88,7 +88,7 @@ def fake_fused_adagrad(
     state_steps: Sequence[torch.Tensor],
     **options: object,
 ) -> tuple[list[torch.Tensor], ...]:
-    """What comes out of `_fused_adagrad`: new parameters, gradients, sums and steps."""
+    """The shapes of the new parameters, gradients, sums and steps, for fake tensors."""
     lists = (self, grads, state_sums, state_steps)
     return tuple([torch.empty_like(tensor) for tensor in tensors] for tensors in lists)
 

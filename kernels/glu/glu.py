@@ -1,4 +1,4 @@
-"""The forward-mode derivatives of the gated linear unit and of its backward; torch has the unit itself for mps."""
+"""The forward-mode derivatives of the gated linear unit and of its backward; torch has the unit for mps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _VECTOR_BYTES = 16
 
 
 def glu_jvp(glu: torch.Tensor, x: torch.Tensor, dx: torch.Tensor, dim: int) -> torch.Tensor:
-    """`glu_jvp`: how `glu`, the unit of `x`, moves when `x` moves by `dx`."""
+    """`glu_jvp`: the tangent of `glu`, the unit of `x`, for the tangent `dx` of `x`."""
     dim = _wrapped(dim, x)
     half = glu.shape[dim]
     b = x.narrow(dim, half, half)
@@ -39,9 +39,9 @@ def glu_backward_jvp(
     dx: torch.Tensor,
     dim: int,
 ) -> torch.Tensor:
-    """`glu_backward_jvp`: how the gradient `grad_x` moves with `dgrad_glu` and `dx`.
+    """`glu_backward_jvp`: the tangent of the gradient `grad_x` for the tangents `dgrad_glu` and `dx`.
 
-    Of `grad_x` only the half of the linear part is read, as on the CPU; integers become floats, bools in `x` and `dx`
+    Only the linear half of `grad_x` is read, as on the CPU. Integers become floats. Bools in `x` and `dx`
     are refused.
     """
     if torch.bool in (x.dtype, dx.dtype):
@@ -94,14 +94,14 @@ def _launch(name: str, outputs: list[torch.Tensor], inputs: list[torch.Tensor], 
 
 
 def fake_glu_jvp(glu: torch.Tensor, x: torch.Tensor, dx: torch.Tensor, dim: int) -> torch.Tensor:
-    """What comes out of `glu_jvp`."""
+    """The shape of the result of `glu_jvp`, for fake tensors."""
     return torch.empty_like(glu)
 
 
 def fake_glu_backward_jvp(
     grad_x: torch.Tensor, grad_glu: torch.Tensor, x: torch.Tensor, *arguments: object
 ) -> torch.Tensor:
-    """What comes out of `glu_backward_jvp`."""
+    """The shape of the result of `glu_backward_jvp`, for fake tensors."""
     return x.new_empty(x.shape)
 
 

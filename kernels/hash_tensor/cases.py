@@ -37,12 +37,12 @@ def _tensors(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 
 
 def _hash(x: torch.Tensor, dim: Any, keepdim: bool) -> torch.Tensor:
-    """Compared as int64: not every operator that a comparison needs takes uint64."""
+    """Compared as int64, because some operators of the comparison lack uint64."""
     return torch.hash_tensor(x, dim, keepdim=keepdim).view(torch.int64)
 
 
 def _with_outputs(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    """Outputs as int64: not every operator that a layout needs takes uint64."""
+    """Outputs as int64, because some operators that change layouts lack uint64."""
     yield values((3, 4, 6), dtype), 1, torch.ones(3, 6, dtype=torch.int64)
 
 

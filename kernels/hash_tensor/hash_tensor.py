@@ -56,7 +56,7 @@ def _hash(out: torch.Tensor, x: torch.Tensor, rows: torch.Tensor, columns: torch
 def fake_hash_tensor(
     self: torch.Tensor, dim: Sequence[int] = (), *, keepdim: bool = False, mode: int = 0
 ) -> torch.Tensor:
-    """What comes out of `hash_tensor`."""
+    """The shape of the result of `hash_tensor`, for fake tensors."""
     reduced = {d % max(self.dim(), 1) for d in dim} or set(range(self.dim()))
     kept = [1 if d in reduced else size for d, size in enumerate(self.shape) if keepdim or d not in reduced]
     return self.new_empty(kept, dtype=torch.uint64)

@@ -12,7 +12,7 @@ _shader = Shader(__file__)
 
 
 def heaviside_out(self: torch.Tensor, values: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
-    """`heaviside.out` for every real dtype of mps; the three tensors have one dtype, as torch demands."""
+    """`heaviside.out` for every real dtype of mps; the three tensors must have the same dtype."""
     if not self.dtype == values.dtype == out.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
     same = values.shape == self.shape or values.dim() == 0
@@ -20,7 +20,7 @@ def heaviside_out(self: torch.Tensor, values: torch.Tensor, *, out: torch.Tensor
     if out.shape != shape or out.device.type == "cpu" or self.dtype.is_complex:
         was = out.shape
         check_outputs(torch.ops.aten.heaviside.out, [self, values], {"out": out}, [self.dtype])
-        if out.shape != was:  # to the strides that binary operators give; heaviside's meta kernel gives rows
+        if out.shape != was:  # to the strides of binary operators; heaviside's meta kernel returns contiguous ones
             strides = torch.maximum(on_meta(self), on_meta(values)).stride()
             out.as_strided_(out.shape, strides)
     # An operand without dimensions may be on the CPU, as for any binary operator.

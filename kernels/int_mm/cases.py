@@ -12,7 +12,7 @@ from ..verification.calls import INTEGERS, KernelCall
 from ..verification.inputs import integers, values
 from ..verification.workload import Workload
 
-# Rows, inner dimension and columns: within a tile, exactly one, beyond it, and long sums of the largest products.
+# Rows, inner dimension and columns: smaller than a tile, one tile, larger, and long sums of the largest products.
 _SIZES = ((3, 4, 5), (64, 32, 64), (65, 33, 70), (1, 300, 1), (17, 1, 2), (0, 3, 4), (3, 0, 4), (2, 1_100, 3))
 
 

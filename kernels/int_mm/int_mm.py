@@ -40,7 +40,7 @@ def int_mm(self: torch.Tensor, mat2: torch.Tensor) -> torch.Tensor:
 
 
 def _check_operands(left: torch.Tensor, right: torch.Tensor) -> None:
-    """The CPU's texts."""
+    """Raise what the CPU raises."""
     _require(left.dim() == 2, f"Expected self to be of dimension 2 but got {left.dim()}")
     if right.dim() == 1:
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")

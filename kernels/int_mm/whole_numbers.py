@@ -1,6 +1,6 @@
-"""Products of whole and complex numbers that torch has the parts for on mps, and refuses as a whole.
+"""Products of integers and complex numbers, as composites: torch's kernels on mps refuse these dtypes.
 
-Sums of whole numbers wrap as on the CPU.
+Integer sums wrap as on the CPU.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def linear(input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None 
 def addr(
     self: torch.Tensor, vec1: torch.Tensor, vec2: torch.Tensor, *, beta: float | int = 1, alpha: float | int = 1
 ) -> torch.Tensor:
-    """`addr`: beta self + alpha times the outer product of the vectors; of bools "or" and "and"."""
+    """`addr`: beta self + alpha times the outer product of the vectors; "or" and "and" for bools."""
     scalars = {"beta": beta, "alpha": alpha}
     (shadow,) = empty_results(torch.ops.aten.addr.default, [self, vec1, vec2], torch.device("meta"), **scalars)
     outer = vec1.unsqueeze(1).to(shadow.dtype) * vec2.to(shadow.dtype)
@@ -41,9 +41,9 @@ def is_whole(input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | Non
 
 
 def are_refused(self: torch.Tensor, vec1: torch.Tensor, vec2: torch.Tensor, **options: object) -> bool:
-    """Whether torch's own addr on mps refuses the dtypes, or upstream expects it to fail for them: complex ones."""
+    """Whether torch's own addr on mps refuses the dtypes, or upstream expects it to fail: complex ones."""
     dtype = self.dtype
     if dtype is vec1.dtype is vec2.dtype:
         return not dtype.is_floating_point
     dtypes = (dtype, vec1.dtype, vec2.dtype)
-    return any(each.is_complex for each in dtypes) or not any(each.is_floating_point for each in dtypes)
+    return any(dtype.is_complex for dtype in dtypes) or not any(dtype.is_floating_point for dtype in dtypes)

@@ -66,8 +66,8 @@ def linalg_ldl_solve_out(
 ) -> torch.Tensor:
     """`linalg_ldl_solve.out`: solves for `B`, (..., n, columns), with the factors of `linalg_ldl_factor_ex`.
 
-    Batch dimensions broadcast. `pivots`: of any integer dtype. A matrix of which a pivot lies outside gives NaN, where
-    the CPU, which can read the pivots, raises.
+    Batch dimensions broadcast. `pivots`: of any integer dtype. A matrix with a pivot out of range gives NaN; the CPU,
+    which can read the pivots, raises.
     """
     batch = torch.broadcast_shapes(LD.shape[:-2], B.shape[:-2])  # type: ignore[no-untyped-call]
     fits = LD.dim() >= 2 and B.dim() >= 2 and LD.dtype == B.dtype and pivots.dtype in _INTEGERS

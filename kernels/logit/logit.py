@@ -9,7 +9,7 @@ from ..runtime.shader import Shader
 
 _shader = Shader(__file__)
 _aten = torch.ops.aten
-# What the Metal functions take for "no eps": every real eps is at least zero.
+# The value that means "no eps" in the Metal functions: every real eps is at least zero.
 _NO_EPS = -1.0
 
 

@@ -17,9 +17,9 @@ _CPP_NAMES = {torch.float32: "float", torch.float16: "c10::Half", torch.bfloat16
 def logspace_out(start: complex, end: complex, steps: int, base: float = 10.0, *, out: torch.Tensor) -> torch.Tensor:
     """`logspace.out`: base ** start to base ** end in `steps` steps, for every dtype that the CPU takes.
 
-    A kernel computes floating results of a positive base with about twice the digits of float32. The others, which
-    need double precision or a branch of the logarithm, depend on nothing but the given numbers: the host computes
-    them and sends them to the device.
+    A kernel computes floating results of a positive base with about twice the digits of float32. All others need double
+    precision or a branch of the logarithm. They depend only on the given numbers, so the host computes them and copies
+    them to the device.
     """
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
@@ -40,7 +40,7 @@ def logspace_out(start: complex, end: complex, steps: int, base: float = 10.0, *
 
 
 def _rounded(x: complex, dtype: torch.dtype) -> float:
-    """The number as the dtype holds it. Raises RuntimeError, as the CPU does, for one that it cannot hold."""
+    """The number rounded to the dtype. Raises RuntimeError, as the CPU does, if it overflows."""
     if not isinstance(x, complex):
         number = float(torch.tensor(float(x), dtype=dtype))
         if math.isfinite(number) or not math.isfinite(x):
@@ -51,7 +51,7 @@ def _rounded(x: complex, dtype: torch.dtype) -> float:
 
 
 def _in_two(x: float) -> tuple[float, float]:
-    """A double as the sum of two numbers of float32."""
+    """A float64 number as the sum of two float32 numbers."""
     high = float(torch.tensor(x, dtype=torch.float32))
     return high, x - high
 

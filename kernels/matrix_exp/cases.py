@@ -27,7 +27,7 @@ def _matrices(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 
 
 def _large(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    """Of one threadgroup's memory exactly, and beyond it."""
+    """Matrices that fill the memory of a threadgroup, and larger ones."""
     for n in (32, 33, 70):
         yield (values((n, n), dtype, 0.3),)
     yield (torch.stack([values((34, 34), dtype, 0.02), values((34, 34), dtype, 0.6)]),)
@@ -45,19 +45,19 @@ def _combinations(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 
 
 def _combined(x: torch.Tensor, coefficients: torch.Tensor) -> torch.Tensor:
-    """On the CPU by other operators: its own kernel leaves complex terms out, and its reference is the same kernel."""
+    """The combinations, on the CPU with other operators: its own kernel omits complex terms."""
     if x.device.type == "cpu":
         return _sum_of_products(x, coefficients)
     return _aten._compute_linear_combination(x, coefficients)  # type: ignore[no-any-return]
 
 
 def _added(x: torch.Tensor, coefficients: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-    """Into an output, to which the combinations are added."""
+    """The combinations, added to an output."""
     if x.device.type == "cpu":
         return (_sum_of_products(x, coefficients) + out).to(x.dtype)
     before = out.clone()
     result = _aten._compute_linear_combination.out(x, coefficients, out=out).clone()
-    out.copy_(before)  # what a call leaves of its arguments is compared
+    out.copy_(before)  # arguments are compared after a call
     return result  # type: ignore[no-any-return]
 
 
@@ -94,7 +94,7 @@ CASES = (
 
 
 def undefined(case: Case) -> str:
-    """Why a remembered call has no result to compare with: what the CPU reads as coefficients that are none."""
+    """Why a recorded call has no defined result, or "": the CPU misreads coefficients that do not fit."""
     if len(case.args) < 2:
         return ""
     x, coefficients = case.args[:2]

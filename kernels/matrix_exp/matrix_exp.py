@@ -1,4 +1,4 @@
-"""The exponential of matrices: a Taylor polynomial of the scaled matrix, squared as often as its norm asks for."""
+"""The matrix exponential: a Taylor polynomial of the scaled matrix, squared as often as its norm requires."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LARGEST_NORM = 2.0
 _DEGREE = 16
 # A norm is below 2^128: it is never halved more often.
 _MOST_SQUARES = 128
-# What `square_small` holds in threadgroup memory, its group, and the tile and group of `square_once`.
+# The size of `square_small`'s matrices in threadgroup memory, its group, and the tile and group of `square_once`.
 _SMALL, _GROUP, _TILE, _SIDE = 32, 256, 32, 16
 
 
@@ -28,7 +28,7 @@ _SMALL, _GROUP, _TILE, _SIDE = 32, 256, 32, 16
 def linalg_matrix_exp(self: torch.Tensor) -> torch.Tensor:
     """`linalg_matrix_exp` of (..., n, n) in float32 or complex64; halves are rounded once, at the end.
 
-    The norms stay on the device: each matrix of the batch is squared as often as it needs, and nothing is read back.
+    The norms stay on the device: each matrix of a batch is squared as often as it needs, without a read-back.
     """
     _check_matrices(self)
     if self.dtype in _HALVES:
@@ -42,7 +42,7 @@ def linalg_matrix_exp(self: torch.Tensor) -> torch.Tensor:
         return out.copy_(self.exp())
     x = self.reshape(-1, n, n).contiguous()
     norm = x.abs().sum(-2).amax(-1)
-    # A norm that is not finite makes a result that is not, with or without squares.
+    # A norm that is not finite gives a result that is not finite, however often it is squared.
     squares = (norm / _LARGEST_NORM).log2().ceil().nan_to_num(0.0, 0.0, 0.0).clamp(0, _MOST_SQUARES)
     halved = (squares / 2).floor()  # 2^-128 is not normal
     x = x * torch.exp2(-halved)[:, None, None] * torch.exp2(halved - squares)[:, None, None]

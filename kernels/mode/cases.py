@@ -21,14 +21,14 @@ def _rows(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 
 
 def _ambiguous_rows(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    """Rows for which the CPU may report any of several equal elements, so that gradients cannot be compared."""
+    """Rows with several most frequent elements: the index is undefined, so gradients cannot be compared."""
     yield values((5, 300), dtype), -1
     yield values((300, 5), dtype), 0
     yield torch.tensor([[math.nan, 1.0, 1.0], [2.0, math.nan, 2.0], [math.nan] * 3]).to(dtype), -1
 
 
 def _mode(x: torch.Tensor, dim: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Values, and what stands at the indices: which of several equal elements is reported is not defined."""
+    """Values, and the elements at the indices: the index of one of several equal elements is undefined."""
     modes, indices = torch.mode(x, dim, keepdim=True)
     return modes, torch.gather(x, dim, indices) if x.dim() else modes
 

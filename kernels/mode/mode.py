@@ -1,4 +1,4 @@
-"""The most frequent value along a dimension, the smallest of several, and where it stands last."""
+"""The most frequent value along a dimension, the smallest of several, and its last index."""
 
 from __future__ import annotations
 

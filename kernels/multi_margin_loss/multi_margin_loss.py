@@ -1,4 +1,4 @@
-"""The multi-class margin loss and its backward: a threadgroup a row, sums in float32."""
+"""The multi-class margin loss and its backward: a threadgroup for each row, sums in float32."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def multi_margin_loss_out(
 ) -> torch.Tensor:
     """`multi_margin_loss.out`.
 
-    A target that is no class makes the loss NaN, and gives torch.AcceleratorError at the next synchronisation,
+    A target out of range makes the loss NaN, and gives torch.AcceleratorError at the next synchronisation,
     from torch 2.11 on.
     """
     rows, classes, power = _check(self, target, p, weight)
@@ -120,7 +120,7 @@ multi_margin_loss_backward = functional_form(multi_margin_loss_backward_grad_inp
 
 
 def _check(x: torch.Tensor, target: torch.Tensor, p: float, weight: torch.Tensor | None) -> tuple[int, int, float]:
-    """Rows, classes, and the power without its fraction. Raises in torch's words for what does not fit."""
+    """Rows, classes, and the truncated power. Raises what the CPU raises."""
     require_device(x, {"target": target, "weight": weight}, "multi_margin_loss")
     if not math.isfinite(p):
         raise RuntimeError("value cannot be converted to type int without overflow")
@@ -144,7 +144,7 @@ def _check(x: torch.Tensor, target: torch.Tensor, p: float, weight: torch.Tensor
 def _operands(
     x: torch.Tensor, target: torch.Tensor, weight: torch.Tensor | None
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The operands as the kernels read them; the input stands in for weights that are not given."""
+    """The contiguous operands; the input is passed as a placeholder if there are no weights."""
     x = x.contiguous()
     return x, target.contiguous(), x if weight is None else weight.contiguous()
 
@@ -155,6 +155,6 @@ KERNELS = (
     ("aten::multi_margin_loss_backward", multi_margin_loss_backward),
     ("aten::multi_margin_loss_backward.grad_input", multi_margin_loss_backward_grad_input),
 )
-# Inductor takes the loss apart, and every thread of its reduction then adds the whole sum to the target's gradient.
+# Inductor decomposes the loss, and every thread of its reduction then adds the whole sum to the target's gradient.
 EXTERN = ("aten::multi_margin_loss",)
 FAKES = (("aten::multi_margin_loss_backward", fake_gradient),)

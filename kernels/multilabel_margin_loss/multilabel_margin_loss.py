@@ -1,4 +1,4 @@
-"""The multi-label margin loss and its backward: a threadgroup a row, every thread its share of the classes."""
+"""The multi-label margin loss and its backward: a threadgroup for each row, whose threads share the classes."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def multilabel_margin_loss_forward_output(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """`multilabel_margin_loss_forward.output`: the loss, and ones where a class is a label of its row.
 
-    A label that is no class counts nothing, and gives torch.AcceleratorError at the next synchronisation,
-    from torch 2.11 on, as does the first negative number where it is below -1.
+    A label out of range is ignored, and gives torch.AcceleratorError at the next synchronisation,
+    from torch 2.11 on. So does a first negative number below -1.
     """
     rows, classes = _check(self, target)
     require_dtype(output, self.dtype, "multilabel_margin_loss_forward")
@@ -74,14 +74,14 @@ def multilabel_margin_loss_backward_grad_input(
 ) -> torch.Tensor:
     """`multilabel_margin_loss_backward.grad_input`, of the input's shape.
 
-    Marks of labels that are not between 0 and 1, and labels that are no class, give torch.AcceleratorError at the next
+    Marks of labels that are not between 0 and 1, and labels out of range, give torch.AcceleratorError at the next
     synchronisation, from torch 2.11 on.
     """
     rows, classes = _check(self, target)
     if is_target.shape != target.shape:
         raise RuntimeError(f"inconsistent is_target size: {list(is_target.shape)} for a target of {list(target.shape)}")
     require_device(self, {"grad_output": grad_output, "is_target": is_target}, "multilabel_margin_loss_backward")
-    if is_target.is_complex():  # the CPU looks for its least number before it looks at the dtype
+    if is_target.is_complex():  # the CPU computes its minimum before it checks the dtype
         raise not_implemented("min_all", is_target.dtype)
     require_scalar_type(is_target, self.dtype)
     require_scalar_type(grad_output, self.dtype)
@@ -114,7 +114,7 @@ multilabel_margin_loss_backward = functional_form(multilabel_margin_loss_backwar
 
 
 def _check(x: torch.Tensor, target: torch.Tensor) -> tuple[int, int]:
-    """Rows and classes. Raises with torch's texts for devices and shapes that do not fit."""
+    """Rows and classes. Raises what the CPU raises."""
     require_device(x, {"target": target}, "multilabel_margin_loss")
     require_supported(x, "multilabel_margin_loss")
     rows, classes = rows_and_classes(x)
@@ -131,6 +131,6 @@ KERNELS = (
     ("aten::multilabel_margin_loss_backward", multilabel_margin_loss_backward),
     ("aten::multilabel_margin_loss_backward.grad_input", multilabel_margin_loss_backward_grad_input),
 )
-# torch's decomposition counts the first class once for each place behind the labels, on every device.
+# Torch's decomposition counts the first class once for each position after the labels, on every device.
 EXTERN = ("aten::multilabel_margin_loss_forward",)
 FAKES = (("aten::multilabel_margin_loss_backward", fake_gradient),)

@@ -28,8 +28,8 @@ CASES = (
         elementwise=True,
         special_values=True,
     ),
-    # In half precision the roundings of torch's own formula for the gradient, exp(-(result + x * x / 2)), cancel all
-    # digits on every device. The kernel has no part in it.
+    # In half precision torch's own formula for the gradient, exp(-(result + x * x / 2)), loses all digits on every
+    # device. The kernel is not involved.
     KernelCall(
         "special.log_ndtr",
         ("aten::special_log_ndtr",),

@@ -1,4 +1,4 @@
-"""The inverse of the normal distribution function and the logarithm of that function; torch derives their gradients."""
+"""The inverse and the logarithm of the normal distribution function; torch derives their gradients."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ KERNELS = (
     ("aten::special_ndtri.out", special_ndtri_out),
     ("aten::special_log_ndtr.out", special_log_ndtr_out),
 )
-# Inductor has no Metal for the first, and takes the second apart into what is NaN below -19 in float32.
+# Inductor has no Metal for the first, and decomposes the second so that it is NaN below -19 in float32.
 EXTERN = ("aten::special_ndtri", "aten::special_log_ndtr")

@@ -1,6 +1,6 @@
-"""Legendre and Laguerre polynomials of a degree that each element has for itself. torch defines no gradient for them.
+"""Legendre and Laguerre polynomials with a degree for each element. Torch defines no gradient for them.
 
-Of a NaN all degrees but 0 are NaN; the CPU returns an uninitialised number from degree 2 on.
+For a NaN all degrees but 0 give NaN; the CPU returns an uninitialised number from degree 2 on.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _aten = torch.ops.aten
 def special_legendre_polynomial_p_out(
     x: torch.Tensor | float, n: torch.Tensor | float, *, out: torch.Tensor
 ) -> torch.Tensor:
-    """`special_legendre_polynomial_p.out`: P_n(x), zero for a negative degree; a broken degree loses its fraction."""
+    """`special_legendre_polynomial_p.out`: P_n(x), zero for a negative degree; the degree is truncated."""
     overload, operands = _aten.special_legendre_polynomial_p.out, as_tensors([x, n], out)
     return floating(_shader, "special_legendre_polynomial_p", overload, operands, operands, {"out": out})
 
@@ -25,7 +25,7 @@ def special_legendre_polynomial_p_out(
 def special_laguerre_polynomial_l_out(
     x: torch.Tensor | float, n: torch.Tensor | float, *, out: torch.Tensor
 ) -> torch.Tensor:
-    """`special_laguerre_polynomial_l.out`: L_n(x), zero for a negative degree; a broken degree loses its fraction."""
+    """`special_laguerre_polynomial_l.out`: L_n(x), zero for a negative degree; the degree is truncated."""
     overload, operands = _aten.special_laguerre_polynomial_l.out, as_tensors([x, n], out)
     return floating(_shader, "special_laguerre_polynomial_l", overload, operands, operands, {"out": out})
 

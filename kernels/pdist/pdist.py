@@ -10,7 +10,7 @@ from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
 _VECTOR_BYTES = 16
-_LONG_ROW = 64  # elements from which a SIMD group shares a row
+_LONG_ROW = 64  # from this many elements on a SIMD group shares a row
 
 
 def pdist_forward(self: torch.Tensor, p: float = 2.0) -> torch.Tensor:
@@ -66,7 +66,7 @@ def pdist_backward(grad: torch.Tensor, self: torch.Tensor, p: float, pdist: torc
 
 
 def _check_rows(x: torch.Tensor) -> None:
-    """`torch.pdist` itself refuses a negative p; what it calls takes any, on the CPU too."""
+    """`torch.pdist` refuses a negative p; the operators that it calls accept any, also on the CPU."""
     if x.dim() != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {x.dim()}D")
 

@@ -20,7 +20,7 @@ def _places(dtype: torch.dtype, accumulate: bool) -> Iterator[tuple[Any, ...]]:
     for shape in ((4, 5), (7, 2, 3)):
         x = values(shape, dtype)
         indices = integers((3, 8), -x.numel(), x.numel())
-        if not accumulate:  # of several values for one place any may win
+        if not accumulate:  # any of several values for one position may be kept
             indices = torch.randperm(x.numel(), generator=torch.Generator().manual_seed(1))[:12] - x.numel() // 2
         source = values(indices.shape, dtype)
         if dtype == torch.int64:
@@ -37,7 +37,7 @@ def _taken(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 
 
 def undefined(case: Case) -> str:
-    """Why a remembered call has no result to compare with, or ""."""
+    """Why a recorded call has no defined result, or ""."""
     accumulate = bool(case.args[3]) if len(case.args) > 3 else bool(case.kwargs.get("accumulate", False))
     if len(case.args) < 3 or accumulate:
         return ""

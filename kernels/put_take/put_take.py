@@ -13,7 +13,7 @@ from ..runtime.rows import launch_rows
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
-# Elements are moved as numbers of their size.
+# Elements are moved as unsigned integers of their size.
 _MOVED_AS = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
 
 
@@ -22,7 +22,7 @@ def take(self: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
 
     An index out of range gives zero and torch.AcceleratorError at the next synchronisation, from torch 2.11 on.
     """
-    index = index.to(self.device) if index.dim() == 0 else index  # as for any operand without dimensions
+    index = index.to(self.device) if index.dim() == 0 else index  # 0-dimensional operands may be on the CPU
     _check_index(self, index, "take")
     if self.numel() == 0 and index.numel():
         raise IndexError("take(): tried to take from an empty tensor")
@@ -46,7 +46,7 @@ def take_out(self: torch.Tensor, index: torch.Tensor, *, out: torch.Tensor) -> t
 
 
 def put_(self: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumulate: bool = False) -> torch.Tensor:
-    """`put_`: of an index that comes twice any source stays, or the sum with `accumulate`.
+    """`put_`: for a repeated index any of its sources is kept, or their sum with `accumulate`.
 
     An index out of range writes nothing and gives torch.AcceleratorError at the next synchronisation, from torch 2.11
     on.
@@ -67,12 +67,12 @@ def put_(self: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumula
     for read in (index, source):
         refuse_overlap(self, read)
     if not accumulate:
-        alert_not_deterministic("put_")  # which source stays, threads decide
+        alert_not_deterministic("put_")  # the order of threads decides
     if index.numel() == 0:
         return self
     if self.numel() == 0:
         raise IndexError("put_(): Expected self to be a non-empty tensor")
-    # What has gaps may still interleave with what is written: it is read before.
+    # A tensor with gaps may still interleave with the written one: it is copied first.
     given, places = (x.clone() if overlaps(self, x) else x for x in (source, index))
     operands = (given.contiguous(), places.contiguous(), logical_order(self), index.numel())
     if accumulate and _rounds(self.dtype) and torch.are_deterministic_algorithms_enabled():
@@ -88,12 +88,12 @@ def put_(self: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumula
 
 
 def _rounds(dtype: torch.dtype) -> bool:
-    """Whether a sum depends on the order of its summands."""
+    """Whether a sum depends on the order of its terms."""
     return dtype.is_floating_point or dtype.is_complex
 
 
 def _accumulate_in_order(x: torch.Tensor, index: torch.Tensor, source: torch.Tensor) -> None:
-    """Add what has one index together in the same order in every run; slower than as threads come."""
+    """Add the sources of each index in a fixed order; this is slower than in the order of threads."""
     flat = index.reshape(-1)
     places, order = torch.where(flat < 0, flat + x.numel(), flat).sort(stable=True)
     operands = (x, source.reshape(-1)[order], places, logical_order(x), places.numel())

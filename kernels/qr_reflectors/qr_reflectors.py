@@ -1,4 +1,4 @@
-"""QR factorization into Householder's reflectors, and products with the Q that they are; float32, complex64."""
+"""QR factorization into Householder reflectors, and products with their Q; float32, complex64."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
 _aten = torch.ops.aten
-# One group makes so many reflectors, and applies them to each other, before all groups apply them to what is behind.
+# One group computes this many reflectors, before all groups apply them to the remaining columns.
 _PANEL = 32
-# A matrix with so few reflectors is left to one group from beginning to end.
+# One group factorizes a matrix with at most this many reflectors completely.
 _ALONE = 64
 
 
 def geqrf(self: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """`geqrf`: R, below it the reflectors that make Q, (..., m, n), in Fortran's order, and tau, (..., min(m, n))."""
+    """`geqrf`: R and below it the reflectors of Q, (..., m, n), column-major, and tau, (..., min(m, n))."""
     if self.dim() < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
     require_lapack_dtype(self, "geqrf_cpu")
@@ -30,7 +30,7 @@ def geqrf(self: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def geqrf_a(self: torch.Tensor, *, a: torch.Tensor, tau: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """`geqrf.a`: outputs may have any dtype that the result can be cast to."""
+    """`geqrf.a`: outputs may have any dtype to which the result can be cast."""
     if self.dim() < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
     require_device(self, {"a": a, "tau": tau}, "torch.geqrf")
@@ -49,7 +49,7 @@ def geqrf_a(self: torch.Tensor, *, a: torch.Tensor, tau: torch.Tensor) -> tuple[
 def ormqr(
     self: torch.Tensor, input2: torch.Tensor, input3: torch.Tensor, left: bool = True, transpose: bool = False
 ) -> torch.Tensor:
-    """`ormqr`: the product of `input3` and the Q of `self` and `input2`, as they come from geqrf."""
+    """`ormqr`: the product of `input3` and the Q of `self` and `input2`, the results of geqrf."""
     shape = _aten.ormqr(*map(on_meta, (self, input2, input3)), left, transpose).shape
     require_lapack_dtype(self, "ormqr_cpu")
     result = torch.empty(*shape[:-2], shape[-1], shape[-2], dtype=self.dtype, device=self.device).mT
@@ -79,7 +79,7 @@ def ormqr_out(
     require_lapack_dtype(self, "ormqr_cpu")
     if out.numel() == 0:
         return out
-    # Q from the right is its adjoint from the left of the adjoint.
+    # C Q is the adjoint of (the adjoint of Q) times (the adjoint of C).
     columns = (input3.mT if left else input3.conj()).clone(memory_format=torch.contiguous_format)
     adjoint = transpose if left else not transpose
     apply_reflectors(columns, self.mT.contiguous(), input2.contiguous(), adjoint=adjoint)
@@ -87,7 +87,7 @@ def ormqr_out(
 
 
 def factorize(columns: torch.Tensor, taus: torch.Tensor) -> None:
-    """Make reflectors of matrices whose columns are the rows of `columns`, (..., n, m), contiguous, in place."""
+    """Compute reflectors in place; the columns of the matrices are the rows of `columns`, (..., n, m), contiguous."""
     n, m = columns.shape[-2:]
     reflectors, batch = min(m, n), columns.numel() // max(m * n, 1)
     if reflectors == 0 or batch == 0:
@@ -106,7 +106,7 @@ def factorize(columns: torch.Tensor, taus: torch.Tensor) -> None:
 def apply_reflectors(columns: torch.Tensor, factors: torch.Tensor, taus: torch.Tensor, *, adjoint: bool) -> None:
     """Replace C by Q C, or by the adjoint of Q times C, in place.
 
-    `columns`: the columns of C as rows, (..., c, m), contiguous; `factors`: those that `factorize` left, (..., n, m).
+    `columns`: the columns of C as rows, (..., c, m), contiguous. `factors`: the result of `factorize`, (..., n, m).
     """
     _reflect(columns, factors, taus, skipped=0, first=0, last=taus.shape[-1], adjoint=adjoint)
 

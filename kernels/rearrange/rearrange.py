@@ -1,4 +1,4 @@
-"""Elements copied in another order: channels shuffled between groups, a part of a tensor written to an output."""
+"""Copies in another order: channels shuffled between groups, and a part of a tensor written to an output."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ..runtime.outputs import overlaps, refuse_internal_overlap, resize_output
 from ..runtime.shader import Shader
 
 _shader = Shader(__file__)
-# Elements are moved as numbers of their size, neighbours that stay together as 16 bytes.
+# Elements are moved as unsigned integers of their size, contiguous neighbours as 16 bytes.
 _MOVED_AS = {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}
 _VECTOR_BYTES = 16
-_PARTS = 4  # of rearrange.metal: how many elements a thread moves where they do not stay together
+_PARTS = 4  # of rearrange.metal: the elements that a thread moves if neighbours are not contiguous
 
 
 def channel_shuffle(self: torch.Tensor, groups: int) -> torch.Tensor:
-    """`channel_shuffle`: channel i of n in groups comes to where the transposed (groups, n / groups) has it."""
+    """`channel_shuffle`: transposes the channels as a matrix of (groups, channels / groups)."""
     if self.dim() <= 2:
         raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(self.shape)}")
     channels = self.shape[1]
@@ -36,7 +36,7 @@ def channel_shuffle(self: torch.Tensor, groups: int) -> torch.Tensor:
 
 
 def narrow_copy_out(self: torch.Tensor, dim: int, start: int, length: int, *, out: torch.Tensor) -> torch.Tensor:
-    """`narrow_copy.out`: `length` positions of a dimension from `start` on, which counts from the end if negative."""
+    """`narrow_copy.out`: `length` positions of a dimension from `start` on; a negative start counts from the end."""
     if self.dim() == 0:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if out.dtype != self.dtype:
@@ -59,7 +59,7 @@ def narrow_copy_out(self: torch.Tensor, dim: int, start: int, length: int, *, ou
 
 
 def _copy(out: torch.Tensor, source: torch.Tensor) -> None:
-    """Write every element of a view to its place in a view of the same shape."""
+    """Copy a view to a view of the same shape."""
     layout, moved_as = layout_of([out, source]), _MOVED_AS[out.element_size()]
     lanes = _VECTOR_BYTES // out.element_size()
     vectors = layout.in_vectors(lanes)
@@ -77,7 +77,7 @@ def _copy(out: torch.Tensor, source: torch.Tensor) -> None:
 
 
 def _suggested(x: torch.Tensor) -> torch.memory_format:
-    """The memory format of x as torch guesses it from strides."""
+    """The memory format that torch derives from the strides of `x`."""
     for form, dims in ((torch.channels_last, 4), (torch.channels_last_3d, 5)):
         if x.dim() == dims and not x.is_contiguous() and x.is_contiguous(memory_format=form):
             return form

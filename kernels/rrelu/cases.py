@@ -22,16 +22,16 @@ def _numbers(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 
 
 def _negative_numbers(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    """Enough of them to see the distribution of their slopes."""
+    """Enough numbers to compare the distribution of their slopes."""
     yield (-values((60, 50), dtype).abs() - 0.5,)
 
 
 def _rrelu(x: torch.Tensor, training: bool) -> tuple[torch.Tensor, ...]:
-    """The result without training; with it, whether result and noise are what they claim to be."""
+    """The result without training; with training, whether the result and the noise have their properties."""
     if not training:
         return (torch.nn.functional.rrelu(x, 0.125, 0.5, False),)
     noise = torch.empty(x.shape, dtype=x.dtype, device=x.device)
-    with generators_as_before():  # what is compared does not depend on the draws
+    with generators_as_before():  # the compared results do not depend on the draws
         y = torch.ops.aten.rrelu_with_noise.default(x, noise, 0.125, 0.5, True)
     leaks = x <= 0
     bounded = ((noise >= 0.125) & (noise <= 0.5)) == leaks
@@ -47,7 +47,7 @@ def _rrelu_in_place(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     if y is not x:
         x.copy_(y)
     found = (noise == 1) == ~(before <= 0), torch.isclose(x, before * noise.to(x.dtype), rtol=1e-2, equal_nan=True)
-    x.copy_(before)  # what a call leaves of its arguments is compared, and this is random
+    x.copy_(before)  # arguments are compared after a call, and this one is random
     return found
 
 

@@ -23,9 +23,9 @@ def rrelu_with_noise_out(
     *,
     out: torch.Tensor,
 ) -> torch.Tensor:
-    """`rrelu_with_noise.out`: draws from U(lower, upper) with the device's generator and records the slopes in `noise`.
+    """`rrelu_with_noise.out`: draws slopes from U(lower, upper) and writes them to `noise`.
 
-    Without training it is leaky ReLU with the mean slope, and `noise` stays as it is.
+    Without training it is leaky ReLU with the mean slope, and `noise` is not written.
     """
     if self.shape != noise.shape:
         raise RuntimeError(
@@ -40,7 +40,10 @@ def rrelu_with_noise_out(
     resize_output(out, self.shape)
     spans = lower <= upper and upper - lower <= torch.finfo(self.dtype).max
     if not spans and not bool((self <= 0).any()):
-        lower, upper = _LOWER, _UPPER  # no slope is used; the CPU, which draws them one by one, looks at no limits then
+        lower, upper = (
+            _LOWER,
+            _UPPER,
+        )  # no slope is used; the CPU, which draws them one by one, does not check the limits
     drawn = torch.empty_like(self).uniform_(lower, upper, generator=generator)
     elementwise(_shader, "rrelu_with_noise", [out, noise], [self, drawn])
     return out

@@ -1,1 +1,1 @@
-"""What all kernels share: shaders compiled on first use, launches over any layout, outputs and contracts on entry."""
+"""The runtime of all kernels: shaders compiled on first use, launches over any layout, checks, and outputs."""

@@ -1,4 +1,4 @@
-"""Kernels that are composed of torch's operators, kept from autocast: it would round what these are given."""
+"""Keeps autocast out of kernels that are composites of torch's operators: it would round their operands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 
 
 def without_autocast(kernel: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """The kernel, in which products take the dtypes that they are given, wherever it is called."""
+    """The kernel with autocast disabled inside it."""
 
     @functools.wraps(kernel)
     def called(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:

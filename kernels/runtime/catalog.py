@@ -27,17 +27,17 @@ class UnknownKernelError(MpsmithError):
 
 @dataclass(frozen=True)
 class Kernel:
-    """A Python function that replaces an overload on mps by launching Metal kernels.
+    """A Python function that implements an overload on mps with Metal kernels.
 
     Attributes:
         overload: its full name, `aten::mode.values`.
         family: the folder that holds the function, `mode`.
-        function: takes and returns what the overload's schema says, with the same defaults.
-        applies: for an operator that torch has a kernel for: whether this function answers a call instead of it, from
-            the call's arguments; None where it answers all calls of an operator that has none.
-        composite: whether it is made of other operators, and so has its gradient from them.
-        extern: whether compiled code calls it, since Inductor's own for the operator fails.
-        fakes: overloads of which torch does not say what comes out of them, and functions that do.
+        function: has the parameters, defaults and results of the overload's schema.
+        applies: of an override, whether it replaces torch's kernel for a call, from the call's arguments; None for an
+            operator that has no kernel in torch.
+        composite: whether it calls other operators, and so gets its gradient from them.
+        extern: whether compiled code calls it, because Inductor's own code for the operator fails.
+        fakes: overloads without a usable meta kernel in torch, and fake kernels for them.
     """
 
     overload: str
@@ -61,7 +61,7 @@ def families() -> tuple[str, ...]:
 
 
 def folder_of(name: str) -> Path:
-    """The folder of a family. Raises UnknownKernelError for a name that is no family."""
+    """The folder of a family. Raises UnknownKernelError for an unknown name."""
     if name not in families():
         raise UnknownKernelError(f"there is no family {name} in mpsmith.kernels{near(name, families())}")
     return _FOLDER / name
@@ -70,7 +70,7 @@ def folder_of(name: str) -> Path:
 def part_of(name: str, part: str) -> ModuleType | None:
     """The module `part` in the folder of a family, such as its cases, or None if there is none.
 
-    Raises UnknownKernelError for a name that is no family.
+    Raises UnknownKernelError for an unknown name.
     """
     if not (folder_of(name) / f"{part}.py").is_file():
         return None
@@ -81,11 +81,11 @@ def part_of(name: str, part: str) -> ModuleType | None:
 def family(name: str) -> tuple[Kernel, ...]:
     """The kernels of one family, in the order of its table.
 
-    A module's KERNELS has rows of an overload and its function. OVERRIDES, where there is one, has rows of an overload
-    that torch has a kernel for, the function, and `applies`. COMPOSITES has rows of an overload that torch makes of
-    others on other devices, and a function that does the same. EXTERN names operators that compiled code calls, FAKES
-    has rows of an overload and what says what comes out of it.
-    Raises UnknownKernelError for a name that is no family.
+    A module's KERNELS has rows of an overload and its function. OVERRIDES, if present, has rows of an overload that
+    torch has a kernel for, the function, and `applies`. COMPOSITES has rows of an overload that is composite on other
+    devices, and a function that does the same. EXTERN names operators that compiled code calls. FAKES has rows of an
+    overload and its fake kernel.
+    Raises UnknownKernelError for an unknown name.
     """
     module = importlib.import_module(f"{_PACKAGE}.{folder_of(name).name}.{name}")
     rows = tuple(Kernel(overload, name, function) for overload, function in module.KERNELS)
@@ -103,14 +103,14 @@ def all_kernels() -> tuple[Kernel, ...]:
 
 
 def overrides() -> tuple[Kernel, ...]:
-    """The kernels that answer some calls of operators that torch has a kernel for."""
+    """The kernels that replace torch's own kernel for some calls."""
     return tuple(kernel for kernel in all_kernels() if kernel.applies is not None)
 
 
 def finished_entries() -> tuple[KernelEntry, ...]:
-    """What the registry calls implemented, verified or upstreamed; no family is imported for it.
+    """The registry's entries that are implemented, verified or upstreamed; this imports no family.
 
-    Raises RegistryError when the registry cannot be read, UnknownKernelError when it names a family that is not there.
+    Raises RegistryError when the registry cannot be read, UnknownKernelError when it names an unknown family.
     """
     entries = tuple(entry for entry in kernel_entries().values() if entry.status in _FINISHED)
     for entry in entries:
@@ -119,7 +119,7 @@ def finished_entries() -> tuple[KernelEntry, ...]:
 
 
 def finished() -> tuple[Kernel, ...]:
-    """The kernels of the operators that the registry calls implemented, verified or upstreamed.
+    """The kernels of the operators that are implemented, verified or upstreamed in the registry.
 
     Raises what `finished_entries` raises.
     """

@@ -1,9 +1,9 @@
-"""What torch.compile makes of operators that mpsmith answers: a call of the kernel, where Inductor's own code fails.
+"""Makes torch.compile call a kernel of mpsmith if Inductor's own code for the operator fails.
 
-Inductor takes many operators apart or writes Metal for them itself, whoever answers them outside of compiled code.
-Mostly that is as good, for it fuses. A family lists under EXTERN the operators for which it is not: Inductor has no
-Metal for them, or what it makes of them is wrong. As long as mpsmith answers one of them, Inductor calls it on mps as
-it calls any kernel that it does not generate. Inductor is loaded by the first compilation, and changed only then.
+Inductor decomposes many operators or generates Metal for them, whatever kernel they have in eager mode. Mostly that is
+good, because it fuses. A family lists under EXTERN the operators for which it is not: Inductor has no Metal for them,
+or generates wrong code. While a kernel of mpsmith is registered for one of them, Inductor calls it on mps as it calls
+any extern kernel. The first compilation loads Inductor; it is patched then.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _LOWERING = "torch._inductor.lowering"
 _CONFIG = "torch._inductor.config"
 _CACHE_KEY = "mpsmith.kernels"
 
-# The operators that Inductor is to call now. Compiled code keeps what was so when it was compiled.
+# The operators that Inductor calls from now on. Code that is already compiled stays as it is.
 _called: set[str] = set()
 _changed: set[str] = set()
 
 
 def call_from_compiled_code(operators: Iterable[str]) -> None:
-    """From now on Inductor calls these operators on mps, such as "aten::special_airy_ai", and generates all others."""
+    """Make Inductor call these operators on mps, such as "aten::special_airy_ai", and generate code for all others."""
     _called.clear()
     _called.update(operators)
     if _LOWERING in sys.modules:
@@ -39,7 +39,7 @@ def call_from_compiled_code(operators: Iterable[str]) -> None:
 
 
 class _WhenLoaded(importlib.abc.MetaPathFinder):
-    """Changes Inductor as soon as Python has loaded its table of lowerings."""
+    """Patches Inductor as soon as Python has loaded its table of lowerings."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name != _LOWERING:
@@ -59,14 +59,14 @@ class _WhenLoaded(importlib.abc.MetaPathFinder):
 
 def _change_inductor() -> None:
     config: Any = sys.modules[_CONFIG]
-    # A part of the key of Inductor's caches on disk: code from before would call, or not call, as it was then.
+    # Part of the key of Inductor's disk caches, because the generated code depends on it.
     keys = {name: key for name, key in config.unsafe_marked_cacheable_functions.items() if name != _CACHE_KEY}
     config.unsafe_marked_cacheable_functions = keys | ({_CACHE_KEY: " ".join(sorted(_called))} if _called else {})
     for operator in sorted(_called - _changed):
         packet = getattr(torch.ops.aten, operator.removeprefix("aten::"), None)
         for name in packet.overloads() if packet is not None else ():
             overload = getattr(packet, name)
-            if not overload._schema.is_mutable:  # Inductor knows operators without side effects alone
+            if not overload._schema.is_mutable:  # Inductor supports only operators without side effects
                 _change(operator, overload)
         _changed.add(operator)
 
@@ -77,9 +77,9 @@ def _change(operator: str, overload: Any) -> None:
     def is_ours(arguments: Any) -> bool:
         return operator in _called and any(_on_mps(argument) for argument in arguments)
 
-    taken_apart = decomposition.decompositions.get(overload)
-    if taken_apart is not None:
-        decomposition.decompositions[overload] = _unless(is_ours, taken_apart, lambda *_, **__: NotImplemented)
+    usual = decomposition.decompositions.get(overload)
+    if usual is not None:
+        decomposition.decompositions[overload] = _unless(is_ours, usual, lambda *_, **__: NotImplemented)
         decomposition.fast_random_decomps.cache_clear()
     if torch._C.DispatchKey.Autograd in overload.py_kernels:
         _keep_whole_above_autograd(overload, is_ours)
@@ -89,11 +89,11 @@ def _change(operator: str, overload: Any) -> None:
 
 
 def _keep_whole_above_autograd(overload: Any, is_ours: Callable[[Any], bool]) -> None:
-    """For an operator that tracing takes apart before autograd sees it: let torch's own autograd have ours."""
+    """Keep an operator whole that tracing decomposes above autograd: torch's autograd then calls our kernel."""
     key = torch._C.DispatchKey.Autograd
-    taken_apart = overload.py_kernels.pop(key)
+    usual = overload.py_kernels.pop(key)
 
-    def as_it_is(*arguments: Any, **options: Any) -> Any:
+    def whole(*arguments: Any, **options: Any) -> Any:
         own = overload.py_kernels.pop(key)
         overload._dispatch_cache.clear()
         try:
@@ -101,13 +101,13 @@ def _keep_whole_above_autograd(overload: Any, is_ours: Callable[[Any], bool]) ->
         finally:
             overload.py_impl(key)(own)
 
-    overload.py_impl(key)(_unless(is_ours, taken_apart, as_it_is))
+    overload.py_impl(key)(_unless(is_ours, usual, whole))
 
 
 def _unless(
     is_ours: Callable[[Any], bool], usual: Callable[..., Any], instead: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """The usual function, but for calls of ours the other one."""
+    """A function that calls `instead` for our calls, and `usual` for all others."""
 
     @functools.wraps(usual)
     def choose(*arguments: Any, **options: Any) -> Any:
@@ -117,6 +117,6 @@ def _unless(
 
 
 def _on_mps(argument: Any) -> bool:
-    """Of a tensor, or of what stands for one in Inductor's graphs."""
+    """Whether a tensor, or a node of Inductor's graphs, is on mps."""
     device = argument.device if isinstance(argument, torch.Tensor) else getattr(argument, "get_device", lambda: None)()
     return device is not None and device.type == "mps"

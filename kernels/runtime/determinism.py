@@ -1,4 +1,4 @@
-"""What deterministic algorithms were asked for and a kernel does not give: an error, or a warning, as torch has it."""
+"""Torch's error or warning for kernels that are not deterministic."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 
 
 def alert_not_deterministic(operator: str) -> None:
-    """Raise RuntimeError, or warn, where `torch.use_deterministic_algorithms` asks for what `operator` is not.
+    """Raise RuntimeError, or warn, if `torch.use_deterministic_algorithms` is on; `operator` is not deterministic.
 
     `operator`: its name in torch's message, such as `put_`.
     """

@@ -1,4 +1,4 @@
-"""What the dispatcher knows of an overload on mps: whether it exists, and whether something real answers it."""
+"""What the dispatcher has for an overload on mps: whether it exists, and whether its kernel is a real one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 import torch
 
-# Overloads that torch itself hands to the CPU with a kernel of its own (MPSFallback.mm), so that they look native.
+# Torch registers a fallback kernel for these overloads (MPSFallback.mm), so they look native.
 _ALWAYS_FALL_BACK = frozenset({"aten::embedding_renorm_", "aten::linalg_svd", "aten::linalg_svd.U"})
 
 _META_LINE = re.compile(r"^Meta: (?P<where>.*)$", re.MULTILINE)
@@ -19,30 +19,30 @@ def exists(overload: str) -> bool:
 
 
 def has_mps_kernel(overload: str) -> bool:
-    """Whether a kernel for mps is registered that does not merely hand the call to the CPU."""
+    """Whether a kernel for mps is registered that is not a CPU fallback."""
     if not torch._C._dispatch_has_kernel_for_dispatch_key(overload, "MPS"):
         return False
     return overload not in _ALWAYS_FALL_BACK or not _is_fallback(overload)
 
 
-def is_left_alone(overload: str) -> bool:
-    """Whether nothing is registered for mps: what torch makes of other operators on every device works then."""
+def is_composite(overload: str) -> bool:
+    """Whether no kernel for mps is registered, so that torch's composite kernel is used."""
     return not torch._C._dispatch_has_kernel_for_dispatch_key(overload, "MPS")
 
 
 def is_registered_in(file: str, overload: str) -> bool:
-    """Whether the kernel that answers on mps was registered by a library of that Python file."""
+    """Whether the active kernel on mps was registered by a library of that Python file."""
     line = _MPS_LINE.search(torch._C._dispatch_dump(overload))
     return line is not None and file in line["where"]
 
 
 def lacks_fake(overload: str) -> bool:
-    """Whether the running torch has the overload and does not say what comes out of it: no kernel for meta tensors."""
+    """Whether the running torch has the overload without a kernel for meta tensors."""
     return exists(overload) and not torch._C._dispatch_has_kernel_for_dispatch_key(overload, "Meta")
 
 
-def fake_takes_numbers_alone(overload: str) -> bool:
-    """Whether what torch says of the overload's outputs is compiled code, which knows sizes that are numbers alone."""
+def fake_needs_concrete_sizes(overload: str) -> bool:
+    """Whether the overload's meta kernel is C++, which accepts only sizes that are numbers."""
     line = _META_LINE.search(torch._C._dispatch_dump(overload)) if exists(overload) else None
     return line is not None and "RegisterMeta" in line["where"]
 

@@ -1,4 +1,4 @@
-"""One kernel under the MPS key of the dispatcher, for as long as somebody wants it there."""
+"""One kernel that is registered under the MPS key of the dispatcher."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _TAKES_OVERRIDE = "allow_override" in inspect.signature(torch.library.Library.im
 
 
 @dataclass(frozen=True)
-class AnsweringKernel:
-    """A kernel that answers; torch keeps a registration as long as its library.
+class RegisteredKernel:
+    """A registered kernel; torch keeps a registration as long as its library exists.
 
     Attributes:
-        kernel: what answers.
-        original: of a conditional override torch's own kernel, which answers the other calls.
-        functions: the library of the kernel.
-        fakes: that of what says what comes out of it; None where the kernel has none.
+        kernel: the kernel.
+        original: of an override, torch's own kernel for the calls that it does not replace.
+        functions: the library that holds the kernel.
+        fakes: the library of its fake kernels; None if it has none.
     """
 
     kernel: Kernel
@@ -34,35 +34,35 @@ class AnsweringKernel:
     fakes: torch.library.Library | None
 
     @classmethod
-    def of(cls, kernel: Kernel) -> AnsweringKernel:
-        """Register a kernel over whatever answers now."""
+    def of(cls, kernel: Kernel) -> RegisteredKernel:
+        """Register a kernel in place of the current one."""
         original = torch.library.get_kernel(kernel.overload, "MPS") if kernel.applies is not None else None
         fakes = _library() if kernel.fakes else None
         for overload, fake in kernel.fakes:
             if fakes is not None and dispatcher.lacks_fake(overload):
                 fakes.impl(overload.removeprefix("aten::"), fake, "Meta")  # type: ignore[no-untyped-call]
-            elif _FAKES_OVERRIDE and dispatcher.fake_takes_numbers_alone(overload):
+            elif _FAKES_OVERRIDE and dispatcher.fake_needs_concrete_sizes(overload):
                 torch.library.register_fake(overload, fake, lib=fakes, allow_override=True)
         return cls(kernel, original, _registered(kernel, original), fakes)
 
-    def replaced_by(self, kernel: Kernel) -> AnsweringKernel:
-        """Let another kernel for the same overload answer; before torch 2.8 for a moment nobody does."""
+    def replaced_by(self, kernel: Kernel) -> RegisteredKernel:
+        """Replace it by another kernel for the same overload; before torch 2.8 there is none for a moment."""
         if not _TAKES_OVERRIDE:
             self.functions._destroy()  # type: ignore[no-untyped-call]
         functions = _registered(kernel, self.original)
         if _TAKES_OVERRIDE:
             self.functions._destroy()  # type: ignore[no-untyped-call]
-        return AnsweringKernel(kernel, self.original, functions, self.fakes)
+        return RegisteredKernel(kernel, self.original, functions, self.fakes)
 
-    def end(self) -> None:
-        """Bring back what was there before."""
+    def unregister(self) -> None:
+        """Unregister it: the previous kernel is active again."""
         self.functions._destroy()  # type: ignore[no-untyped-call]
         if self.fakes is not None:
             self.fakes._destroy()  # type: ignore[no-untyped-call]
 
     @property
-    def answers(self) -> bool:
-        """Whether no other library has registered the overload later."""
+    def is_active(self) -> bool:
+        """Whether no other library has registered the overload since."""
         return dispatcher.is_registered_in(__file__, self.kernel.overload)
 
 
@@ -80,11 +80,11 @@ def _registered(kernel: Kernel, original: Any) -> torch.library.Library:
     if _TAKES_OVERRIDE:
         options["allow_override"] = True
     with warnings.catch_warnings():
-        # Replacing torch's own hand-over to the CPU is what this is for.
+        # Replacing torch's CPU fallback is intended.
         warnings.filterwarnings("ignore", message="(?s).*[Oo]verriding a previously registered kernel")
         library.impl(name, function, "MPS", **options)  # type: ignore[no-untyped-call]
         if kernel.composite:
-            # torch's own hand-over to the CPU hides the operators below from autograd.
+            # Torch's CPU fallback would hide the called operators from autograd.
             library.impl(name, function, "AutogradMPS", **options)  # type: ignore[no-untyped-call]
     return library
 
@@ -92,7 +92,7 @@ def _registered(kernel: Kernel, original: Any) -> torch.library.Library:
 def _conditional(
     function: Callable[..., Any], applies: Callable[..., bool], original: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """The kernel for calls that it applies to, torch's own for all others."""
+    """A function that calls the kernel if it applies, and torch's own kernel otherwise."""
 
     def choose(keyset: torch.DispatchKeySet, *args: Any, **kwargs: Any) -> Any:
         if applies(*args, **kwargs):

@@ -1,6 +1,6 @@
-"""Puts kernels under the MPS key of the dispatcher where the running torch has none, and takes them away again.
+"""Registers and unregisters kernels under the MPS key of the dispatcher, for overloads that the running torch lacks.
 
-The dispatcher is one for the whole process: so is what is registered here. All functions may be called by any thread.
+The dispatcher is global to the process, and so are registrations. All functions are thread-safe.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from ...errors import MpsmithError
 from . import dispatcher
 from .catalog import Kernel, all_kernels, finished, finished_entries, named, overrides
 from .compilation import call_from_compiled_code
-from .registered_kernel import AnsweringKernel
+from .registered_kernel import RegisteredKernel
 
 VARIABLE = "MPSMITH_KERNELS"
 _OFF = frozenset({"off", "0", "none"})
 _ON = frozenset({"", "on", "1", "all"})
-# The name of all conditional overrides: no real device has verified them, so that they are asked for.
+# The name for all overrides. No real device has verified them, so they are opt-in.
 OVERRIDES = "overrides"
 
 _lock = threading.RLock()
-# What is to answer, by overload: the process's own choice first, then that of each `use` which somebody is inside of.
-# The last one holds; a `use` may end before one that began later, for threads share the dispatcher.
+# The kernels to register, by overload: first those of `enable`, then those of each open `use`.
+# The last scope counts. A `use` may end before one that began later, because threads share the dispatcher.
 _scopes: list[dict[str, Kernel]] = [{}]
-_registered: dict[str, AnsweringKernel] = {}
+_registered: dict[str, RegisteredKernel] = {}
 
 
 class State(str, Enum):
-    """Who answers an overload on mps, or why nobody of us does."""
+    """Which kernel an overload has on mps, or why it has none of mpsmith."""
 
     registered = "registered"
     replaced = "replaced"
@@ -51,25 +51,25 @@ class State(str, Enum):
 
     @property
     def explanation(self) -> str:
-        """One clause that says what the state means."""
+        """What the state means, in one clause."""
         return _EXPLANATIONS[self]
 
 
 _EXPLANATIONS = {
-    State.registered: "the kernel of mpsmith answers",
-    State.replaced: "another library registered the overload later, and answers",
-    State.native: "torch has its own kernel, which answers",
+    State.registered: "the kernel of mpsmith is registered",
+    State.replaced: "another library registered the overload later",
+    State.native: "torch has its own kernel",
     State.available: "torch has no kernel; enable() registers the one of mpsmith",
-    State.unfinished: "the registry does not call the operator implemented; enable() with its name registers it",
-    State.not_in_torch: "the running torch does not have the overload",
-    State.no_original: "torch.library.get_kernel is missing: a conditional override needs torch 2.9 or newer",
-    State.no_device: "there is no mps device in this process: nothing was registered",
+    State.unfinished: "the operator is not implemented in the registry; enable() with its name registers it",
+    State.not_in_torch: "the running torch lacks the overload",
+    State.no_original: "torch.library.get_kernel is missing: an override needs torch 2.9 or newer",
+    State.no_device: "this process has no mps device: nothing was registered",
 }
 
 
 @dataclass(frozen=True)
 class KernelStatus:
-    """Where one kernel stands in this process."""
+    """The state of one kernel in this process."""
 
     overload: str
     family: str
@@ -77,18 +77,18 @@ class KernelStatus:
 
 
 def enable(*names: str) -> tuple[str, ...]:
-    """Register kernels for those overloads that the running torch lacks on mps.
+    """Register kernels for overloads that the running torch lacks on mps.
 
-    `names`: operators or overloads; by default all that the registry calls finished. "overrides" stands for the kernels
-        that answer calls which torch's own refuse. Calling it again is harmless.
-    Returns the overloads among them that mpsmith answers now; none where there is no mps device.
+    `names`: operators or overloads; by default all that are finished in the registry. "overrides" means all overrides.
+        Calling it again is harmless.
+    Returns those of the overloads that are registered now; none if there is no mps device.
     Raises UnknownKernelError for a name without a kernel, RegistryError when the registry cannot be read.
     """
     with _lock:
         if not names and not dispatcher.mps_is_available():
-            finished_entries()  # a registry that makes no sense is told on every machine; no family is loaded for it
+            finished_entries()  # report a broken registry on every machine; this loads no family
             return ()
-        return _want(_chosen(names) if names else finished())
+        return _add(_chosen(names) if names else finished())
 
 
 def _chosen(names: Sequence[str]) -> tuple[Kernel, ...]:
@@ -97,7 +97,7 @@ def _chosen(names: Sequence[str]) -> tuple[Kernel, ...]:
 
 
 def disable(*names: str) -> tuple[str, ...]:
-    """Take kernels away again, all of them by default; what was there before them answers.
+    """Unregister kernels, all of them by default; the previous kernels are active again.
 
     Returns the overloads that were registered. Raises UnknownKernelError for a name without a kernel.
     """
@@ -105,15 +105,15 @@ def disable(*names: str) -> tuple[str, ...]:
         wanted = _scopes[-1]
         overloads = [kernel.overload for kernel in _chosen(names)] if names else list(wanted)
         removed = tuple(overload for overload in overloads if wanted.pop(overload, None) is not None)
-        _register_what_is_wanted()
+        _update_dispatcher()
         return removed
 
 
 @contextlib.contextmanager
 def use(*names: str) -> Iterator[tuple[str, ...]]:
-    """Inside, exactly these kernels are registered (none without names), for every thread; then those of before.
+    """Inside, exactly these kernels are registered (none without names), for every thread; then the previous ones.
 
-    Yields the overloads that mpsmith answers inside. Raises UnknownKernelError for a name without a kernel.
+    Yields the overloads that are registered inside. Raises UnknownKernelError for a name without a kernel.
     """
     with _exactly(named(names)) as active:
         yield active
@@ -121,9 +121,9 @@ def use(*names: str) -> Iterator[tuple[str, ...]]:
 
 @contextlib.contextmanager
 def counting(*names: str) -> Iterator[Counter[str]]:
-    """Like `use`, and yields how often each overload has been answered by its kernel: a proof that it ran.
+    """Like `use`; yields how often the kernel of each overload was called, which proves that it ran.
 
-    What torch answered itself, or the CPU, is not counted. Raises UnknownKernelError for a name without a kernel.
+    Calls that ran torch's own kernel, or on the CPU, are not counted. Raises UnknownKernelError for an unknown name.
     """
     calls: Counter[str] = Counter()
     with _exactly([_counted(kernel, calls) for kernel in named(names)]):
@@ -141,24 +141,24 @@ def _counted(kernel: Kernel, calls: Counter[str]) -> Kernel:
 
 @contextlib.contextmanager
 def _exactly(kernels: Sequence[Kernel]) -> Iterator[tuple[str, ...]]:
-    """Inside, exactly these are registered as far as torch lacks them; yields their overloads. Then those of before.
+    """Inside, exactly these are registered if torch lacks them; then the previous ones. Yields their overloads.
 
-    What is registered before and inside stays so all the time: callers in other threads never find it missing.
+    Kernels that are registered both before and inside stay registered: callers in other threads never miss them.
     """
     scope: dict[str, Kernel] = {}
     with _lock:
         _scopes.append(scope)
-        active = _want(kernels)
+        active = _add(kernels)
     try:
         yield active
     finally:
         with _lock:
-            _scopes[:] = [each for each in _scopes if each is not scope]
-            _register_what_is_wanted()
+            _scopes[:] = [other for other in _scopes if other is not scope]
+            _update_dispatcher()
 
 
 def status() -> tuple[KernelStatus, ...]:
-    """Where every kernel of this package stands in this process.
+    """The states of all kernels of this package in this process.
 
     Raises RegistryError when the registry cannot be read.
     """
@@ -168,11 +168,11 @@ def status() -> tuple[KernelStatus, ...]:
 
 
 def enable_from_environment() -> None:
-    """What `import mpsmith.kernels` does: MPSMITH_KERNELS may be `off` or a list of names, separated by commas.
+    """Register what `import mpsmith.kernels` does: MPSMITH_KERNELS may be `off` or names separated by commas.
 
-    `overrides` alone adds all conditional overrides to what is finished.
+    `overrides` alone adds all overrides to the finished kernels.
 
-    A registry or a variable that makes no sense gives a warning: an import never fails for it.
+    A broken registry or variable gives a warning: the import never fails.
     """
     wanted = os.environ.get(VARIABLE, "").strip()
     if wanted.lower() in _OFF:
@@ -188,13 +188,13 @@ def enable_from_environment() -> None:
 
 
 def _shown(kernel: Kernel, complete: set[str]) -> State:
-    """The state as it is told: what was registered here may have been registered by somebody else since."""
+    """The state to show: another library may have registered the overload since."""
     standing = _registered.get(kernel.overload)
-    return State.replaced if standing is not None and not standing.answers else _state(kernel, complete)
+    return State.replaced if standing is not None and not standing.is_active else _state(kernel, complete)
 
 
 def _state(kernel: Kernel, complete: set[str] | None = None) -> State:
-    """The state of a kernel; `complete` holds the overloads that are finished, None where that does not matter."""
+    """The state of a kernel; `complete` has the finished overloads, None if that does not matter."""
     if kernel.overload in _registered:
         return State.registered
     if not dispatcher.mps_is_available():
@@ -202,7 +202,7 @@ def _state(kernel: Kernel, complete: set[str] | None = None) -> State:
     if not dispatcher.exists(kernel.overload):
         return State.not_in_torch
     native = dispatcher.has_mps_kernel(kernel.overload)
-    native = native or (kernel.composite and dispatcher.is_left_alone(kernel.overload))
+    native = native or (kernel.composite and dispatcher.is_composite(kernel.overload))
     if kernel.applies is None and native:
         return State.native
     if kernel.applies is not None and not hasattr(torch.library, "get_kernel"):
@@ -210,30 +210,30 @@ def _state(kernel: Kernel, complete: set[str] | None = None) -> State:
     return State.available if complete is None or kernel.overload in complete else State.unfinished
 
 
-def _want(kernels: Sequence[Kernel]) -> tuple[str, ...]:
-    """Add those that torch lacks to what is to answer; the overloads among them all that mpsmith answers now."""
+def _add(kernels: Sequence[Kernel]) -> tuple[str, ...]:
+    """Add the kernels that torch lacks to the last scope. Returns those of their overloads that are registered now."""
     for kernel in kernels:
         if kernel.overload not in _scopes[-1] and _state(kernel) in (State.available, State.registered):
             _scopes[-1][kernel.overload] = kernel
-    _register_what_is_wanted()
+    _update_dispatcher()
     return tuple(kernel.overload for kernel in kernels if kernel.overload in _scopes[-1])
 
 
-def _register_what_is_wanted() -> None:
-    """Bring the dispatcher from what is registered to what is wanted; what is both is not touched."""
+def _update_dispatcher() -> None:
+    """Make the dispatcher match the last scope. Kernels that are already registered are not touched."""
     wanted = _scopes[-1]
     for overload in [overload for overload in _registered if overload not in wanted]:
-        _registered.pop(overload).end()
+        _registered.pop(overload).unregister()
     for overload, kernel in wanted.items():
         standing = _registered.get(overload)
         if standing is None:
-            _registered[overload] = AnsweringKernel.of(kernel)
+            _registered[overload] = RegisteredKernel.of(kernel)
         elif standing.kernel != kernel:
             _registered[overload] = standing.replaced_by(kernel)
     call_from_compiled_code(kernel.operator for kernel in wanted.values() if kernel.extern)
 
 
 def registered() -> Sequence[str]:
-    """The overloads that mpsmith answers now, in the order in which they were asked for."""
+    """The overloads that are registered now, in the order in which they were requested."""
     with _lock:
         return tuple(_scopes[-1])

@@ -1,4 +1,4 @@
-"""Metal source that is compiled when one of its kernels is first asked for, once a device."""
+"""Metal source that is compiled at the first request for one of its kernels, once for each device."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import torch
 _ROOT = Path(__file__).parent.parent
 _INCLUDE = re.compile(r'^#include "(?P<name>[^"]+)"[ \t]*$', re.MULTILINE)
 
-# How Metal calls the dtypes that a tensor on mps can have.
+# The Metal types of the dtypes that a tensor on mps can have.
 METAL_TYPES: dict[torch.dtype, str] = {
     torch.float32: "float",
     torch.float16: "half",
@@ -64,14 +64,14 @@ class Shader:
         Raises SyntaxError when Metal refuses the source, RuntimeError when it has no kernel of that name or this torch
         cannot compile any.
         """
-        found = self._kernels.get((device, name))
-        if found is None:
-            found = getattr(self._library(device), name)
-            self._kernels[device, name] = found
-        return found
+        kernel = self._kernels.get((device, name))
+        if kernel is None:
+            kernel = getattr(self._library(device), name)
+            self._kernels[device, name] = kernel
+        return kernel
 
     def source(self) -> str:
-        """The text that is compiled, with all that it includes; `# line` marks keep the places of errors."""
+        """The text that is compiled, with its includes; `#line` directives keep the positions of errors."""
         return assembled(self.path)
 
     def _library(self, device: torch.device) -> object:
@@ -94,12 +94,12 @@ def assembled(path: Path) -> str:
 
 
 def reporting(index: int) -> dict[str, int]:
-    """The option with which a kernel is called that reports errors through buffer `index` (shared/report.metal)."""
+    """The call option of a kernel that reports errors through buffer `index` (shared/report.metal)."""
     return {"error_buf_idx": index} if REPORTS_ERRORS else {}
 
 
 def sources(path: Path) -> list[Path]:
-    """The files whose text is part of `path`, itself first."""
+    """The file and the files that it includes, itself first."""
     seen: set[Path] = set()
     _expanded(path, seen)
     return [path, *sorted(seen - {path})]

@@ -23,7 +23,7 @@ _RESULTS = {
     torch.float8_e4m3fn: "e4m3fn",
     torch.float8_e5m2: "e5m2",
 }
-# Of torch.nn.functional.ScalingType, what the CPU takes.
+# The values of torch.nn.functional.ScalingType that the CPU supports.
 _TENSORWISE, _ROWWISE = 0, 1
 
 
@@ -39,7 +39,7 @@ def scaled_mm_out(
     *,
     out: torch.Tensor,
 ) -> torch.Tensor:
-    """`_scaled_mm.out`: `scale_result` divides results of 8 bits alone, as on the CPU."""
+    """`_scaled_mm.out`: `scale_result` divides only 8-bit results, as on the CPU."""
     _check_operands(self, mat2, bias)
     if out_dtype not in (None, out.dtype):
         raise ValueError("out_dtype must match output matrix type")
@@ -59,7 +59,7 @@ def scaled_mm_out(
     resize_output(out, (self.shape[0], mat2.shape[1]))
     refuse_internal_overlap(out)
     if out.numel():
-        # Metal has no such type: kernels take the bytes.
+        # Metal has no 8-bit floats: kernels read bytes.
         bytes_of = [x.view(torch.uint8) if x.dtype.itemsize == 1 else x for x in (out, self, mat2)]
         divides = scale_result is not None and out.dtype in _FORMATS
         addends = torch.zeros(1, device=out.device) if bias is None else bias.reshape(-1).to(torch.float32)
@@ -106,7 +106,7 @@ def scaled_mm_v2_out(
     *,
     out: torch.Tensor,
 ) -> torch.Tensor:
-    """`_scaled_mm_v2.out` of the recipes that the CPU takes: one scale, or one for each row and column."""
+    """`_scaled_mm_v2.out` with the recipes of the CPU: one scale, or one for each row and column."""
     _check_contraction(self, mat2, contraction_dim)
     if any((*swizzle_a, *swizzle_b)):
         raise ValueError("MPS does not support swizzle.")
@@ -141,7 +141,7 @@ def scaled_mm_v2(
 
 
 def _check_operands(left: torch.Tensor, right: torch.Tensor, bias: torch.Tensor | None) -> None:
-    """The CPU's texts."""
+    """Raise what the CPU raises."""
     for number, matrix in enumerate((left, right), start=1):
         if matrix.dim() != 2:
             raise RuntimeError(f"mat{number} must be a matrix")
@@ -152,7 +152,7 @@ def _check_operands(left: torch.Tensor, right: torch.Tensor, bias: torch.Tensor 
 
 
 def _check_scales(left: torch.Tensor, right: torch.Tensor, row_scale: torch.Tensor, column_scale: torch.Tensor) -> None:
-    """One number each, or a column of one for each row and a row of one for each column, in float32."""
+    """Check the scales: two float32 numbers, or a column with one for each row and a row with one for each column."""
     scales = (row_scale, column_scale)
     is_narrow = left.dtype in _FORMATS and right.dtype in _FORMATS
     is_single = all(scale.numel() == 1 for scale in scales)

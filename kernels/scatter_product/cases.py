@@ -12,7 +12,7 @@ from ..verification.calls import KernelCall
 from ..verification.inputs import integers
 from ..verification.workload import Workload
 
-# Sizes of what is scattered to, of what is scattered, and along which dimension.
+# The shapes of the target and of the source, and the dimension.
 _SHAPES: tuple[tuple[Any, ...], ...] = (
     ((5,), (40,), 0),
     ((3, 4), (3, 9), 1),
@@ -23,7 +23,7 @@ _SHAPES: tuple[tuple[Any, ...], ...] = (
 
 
 def _products(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    """Odd products that wrap, some that stay small, with zeros among them, and some of many twos."""
+    """Odd products that wrap, small ones with zeros, and products of many twos."""
     for shape, sources, dim in _SHAPES:
         index, self = integers(sources, 0, shape[dim] if shape else 1), integers(shape, -5, 6)
         odd = integers(sources, -(2**62), 2**62) | 1

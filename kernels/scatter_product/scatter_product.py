@@ -1,4 +1,4 @@
-"""`scatter_reduce` with "prod" of int64, which torch has no kernel for on mps: no GPU multiplies 64 bits atomically."""
+"""`scatter_reduce` with "prod" for int64. Torch has no such kernel on mps: no GPU multiplies 64 bits atomically."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..runtime.shader import Shader
 
 _shader = Shader(__file__)
 _aten = torch.ops.aten
-# Numbers of 64 bits that say what is known of a result, as in the Metal source.
-_KNOWN = 2
+# The 64-bit numbers that describe a partial product, as in the Metal source.
+_STATE_WORDS = 2
 
 
 def scatter_product(
     self: torch.Tensor, dim: int, index: torch.Tensor, src: torch.Tensor, reduce: str, *, include_self: bool = True
 ) -> torch.Tensor:
-    """`scatter_reduce.two` with "prod" of int64; exact, for products wrap.
+    """`scatter_reduce.two` with "prod" for int64; exact, because products wrap.
 
     An index out of range changes nothing and gives torch.AcceleratorError at the next synchronisation, from torch 2.11
     on.
@@ -52,7 +52,7 @@ def _multiply(result: torch.Tensor, index: torch.Tensor, src: torch.Tensor, dim:
     """Multiply the sources into `result`, which is contiguous."""
     dim %= result.dim()
     device, elements = result.device, result.numel()
-    known = torch.zeros((elements, _KNOWN), dtype=torch.int64, device=device)
+    known = torch.zeros((elements, _STATE_WORDS), dtype=torch.int64, device=device)
     strides = [0 if d == dim else stride for d, stride in enumerate(result.stride())]
     places = result.as_strided(index.shape, strides)
     layout = layout_of([index, src.as_strided(index.shape, src.stride()), places])

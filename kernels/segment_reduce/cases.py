@@ -15,7 +15,7 @@ from ..verification.workload import Workload
 
 
 def _segments(dtype: torch.dtype, reduce: str) -> Iterator[tuple[Any, ...]]:
-    """Numbers, the lengths of their segments, and the axis; no two numbers of a segment are equal."""
+    """Numbers, the lengths of their segments, and the axis; the numbers of a segment differ."""
     some = torch.tensor([3, 0, 4])
     for x in (values((7,), dtype), values((7, 5), dtype), values((7, 2, 33), dtype)):
         yield x, reduce, some, 0
@@ -38,7 +38,7 @@ def _by_lengths(x: torch.Tensor, reduce: str, lengths: torch.Tensor, axis: int) 
 
 
 def _by_offsets(x: torch.Tensor, reduce: str, lengths: torch.Tensor, axis: int) -> torch.Tensor:
-    """From the second number on, and with something to start from. The CPU does not check offsets."""
+    """Offsets from the second number on, with an initial value. The CPU does not check offsets."""
     ends = lengths.cumsum(-1, dtype=lengths.dtype)
     offsets = torch.nn.functional.pad(ends, (1, 0)).clamp(1, x.shape[axis])
     return torch.segment_reduce(x, reduce, offsets=offsets, axis=axis, initial=1.5)

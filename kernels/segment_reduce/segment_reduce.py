@@ -1,4 +1,4 @@
-"""Reductions of segments of a dimension, whose lengths or borders are given by a tensor, and their backward."""
+"""Reductions of segments of a dimension, given by a tensor of lengths or offsets, and their backward."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def segment_reduce(
 ) -> torch.Tensor:
     """`segment_reduce` by lengths or offsets, summed in float32.
 
-    Lengths that do not make up the dimension give torch.AcceleratorError at the next synchronisation, from torch 2.11
-    on, unless `unsafe`; segments are kept inside of the dimension in any case.
+    Lengths that do not sum to the dimension give torch.AcceleratorError at the next synchronisation, from torch 2.11
+    on, unless `unsafe`. Segments are clamped to the dimension in any case.
     """
     if indices is not None:
         raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
@@ -62,7 +62,7 @@ def segment_reduce_backward(
     axis: int = 0,
     initial: float | None = None,
 ) -> torch.Tensor:
-    """`_segment_reduce_backward`: zero where no segment is."""
+    """`_segment_reduce_backward`: zero outside of segments."""
     borders, axis = _borders(data, lengths, offsets, axis)
     geometry = _geometry(data, borders, axis, reduce, checked=False)
     require_device(data, {"grad": grad, "output": output}, "_segment_reduce_backward")
@@ -83,7 +83,7 @@ def segment_reduce_backward(
 def _borders(
     data: torch.Tensor, lengths: torch.Tensor | None, offsets: torch.Tensor | None, axis: int
 ) -> tuple[torch.Tensor, int]:
-    """Where each segment begins, and where the last one ends, contiguous int64; and the axis counted from the front."""
+    """The offsets of the segments and the end of the last one, contiguous int64; and the wrapped axis."""
     given, name = (lengths, "lengths") if offsets is None else (offsets, "offsets")
     if given is None:
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
@@ -113,7 +113,7 @@ def _geometry(data: torch.Tensor, borders: torch.Tensor, axis: int, reduce: str,
 
 
 def _grid(out: torch.Tensor, geometry: list[int]) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-    """All threads, in groups wide enough for the inner elements and high enough for segments of average length."""
+    """The grid, and groups wide enough for the inner elements and high enough for segments of average length."""
     segments, size, inner, *_ = geometry
     width = min(_MOST_COLUMNS, _power_of_two(inner))
     height = min(_GROUP // width, _power_of_two(-(-size // segments)))

@@ -1,4 +1,4 @@
-"""Softshrink and its backward: values within lambda of zero become zero, the others move towards it by lambda."""
+"""Softshrink and its backward: values within lambda of zero become zero, all others move towards it by lambda."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Random numbers that a key alone decides (`torch.func._random`): the same on mps as on the CPU and on CUDA.
+"""Random numbers that depend only on a key (`torch.func._random`): the same on mps as on the CPU and on CUDA.
 
-The operators came with torch 2.14. What they draw follows the sources of 2.15.
+Torch has the operators since 2.14. The numbers follow the sources of 2.15.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from ..runtime.outputs import contiguous_twin, finish, refuse_internal_overlap
 from ..runtime.shader import METAL_TYPES, Shader
 
 _shader = Shader(__file__)
-_BLOCK_BYTES = 16  # what one call of Philox makes; of dtypes narrower than 4 bytes an element still takes 4
-# The largest range of 32-bit draws that does not divide 2^32: beyond it the first numbers come up too often.
+_BLOCK_BYTES = 16  # of one call of Philox; an element takes at least 4 bytes
+# From this range on that does not divide 2^32, draws of 32 bits are too biased to the first numbers.
 _MOST_BIASED_RANGE = 2**28
 _WHOLE = frozenset(
     {
@@ -28,7 +28,7 @@ _WHOLE = frozenset(
 
 
 def philox_key_split(key: torch.Tensor, num_splits: int) -> torch.Tensor:
-    """`_philox_key_split`: so many new keys of each key, in a new first dimension."""
+    """`_philox_key_split`: `num_splits` new keys for each key, in a new first dimension."""
     _check_key(key, "_philox_key_split", "(*batch, 2)")
     if num_splits <= 0:
         raise RuntimeError(f"_philox_key_split: num_splits must be positive, got {num_splits}")
@@ -36,7 +36,7 @@ def philox_key_split(key: torch.Tensor, num_splits: int) -> torch.Tensor:
 
 
 def philox_key_fold_in(key: torch.Tensor, data: int) -> torch.Tensor:
-    """`_philox_key_fold_in`: what a split into more than `data` keys has at that place."""
+    """`_philox_key_fold_in`: the key number `data` of a split."""
     _check_key(key, "_philox_key_fold_in", "(*batch, 2)")
     return _derived(key, key.shape, 1, torch.full((1,), data, dtype=torch.int64, device=key.device))
 
@@ -52,7 +52,7 @@ def philox_key_fold_in_tensor(key: torch.Tensor, data: torch.Tensor) -> torch.Te
 
 
 def philox_uniform_(self: torch.Tensor, key: torch.Tensor, low: float = 0.0, high: float = 1.0) -> torch.Tensor:
-    """`_philox_uniform_`: from `low` on and up to `high`, both rounded to the dtype first."""
+    """`_philox_uniform_`: from `low` up to `high`, both rounded to the dtype first."""
     _check_drawn(self, key, "_philox_uniform_")
     ends = torch.tensor([low, high], dtype=self.dtype)
     _draw(self, key, f"uniform_{METAL_TYPES[self.dtype]}", [float(ends[0]), float(ends[1] - ends[0])])
@@ -69,7 +69,7 @@ def philox_normal_(self: torch.Tensor, key: torch.Tensor, mean: float = 0.0, std
 def philox_randint_(
     self: torch.Tensor, key: torch.Tensor, low: int | None = None, high: int | None = None
 ) -> torch.Tensor:
-    """`_philox_randint_`: from `low` on and up to `high`, which is left out; None is the dtype's limit."""
+    """`_philox_randint_`: from `low` up to, but not including, `high`; None is the dtype's limit."""
     if self.dtype not in _WHOLE:
         raise RuntimeError(f"_philox_randint_: self must have an integer dtype, got {self.dtype}")
     _check_output(self, key, "_philox_randint_")
@@ -82,7 +82,7 @@ def philox_randint_(
 
 
 def _range(dtype: torch.dtype, low: int, high: int) -> int:
-    """How many numbers there are to draw from, in the arithmetic of the drawn bits."""
+    """The size of the range, modulo the number of values of a draw."""
     drawn = 2**64 if dtype.itemsize == 8 else 2**32
     count = (high - low) % drawn
     if count == 0:
@@ -96,7 +96,7 @@ def _range(dtype: torch.dtype, low: int, high: int) -> int:
 
 
 def _signed(number: int) -> int:
-    """The number whose 64 bits are those of an unsigned one."""
+    """The signed number with the same 64 bits."""
     return (number + 2**63) % 2**64 - 2**63
 
 
@@ -132,7 +132,7 @@ def _check_output(x: torch.Tensor, key: torch.Tensor, operator: str) -> None:
 
 
 def _derived(key: torch.Tensor, shape: Sequence[int], splits: int, first: torch.Tensor) -> torch.Tensor:
-    """New keys: of each key the split `first` and those that follow it. `first` is one number on the device."""
+    """New keys: for each key the splits from number `first` on. `first` is one number on the device."""
     # 64-bit words are moved as int64, which every release copies on mps.
     words = torch.empty(tuple(shape), dtype=torch.int64, device=key.device)
     keys = key.view(torch.int64).contiguous()
@@ -144,7 +144,7 @@ def _derived(key: torch.Tensor, shape: Sequence[int], splits: int, first: torch.
 
 
 def _draw(out: torch.Tensor, key: torch.Tensor, name: str, limits: Sequence[float] | Sequence[int]) -> None:
-    """Fill `out`. A key draws for all elements over which its trailing dimensions of size 1 are broadcast."""
+    """Fill `out`. A key draws for all elements to which its trailing dimensions of size 1 are broadcast."""
     refuse_internal_overlap(out)
     if not out.numel():
         return
@@ -163,7 +163,7 @@ def _draw(out: torch.Tensor, key: torch.Tensor, name: str, limits: Sequence[floa
 
 
 def _trailing_ones(shape: Sequence[int]) -> int:
-    """How many dimensions at the end have size 1."""
+    """The number of trailing dimensions of size 1."""
     return next((at for at, size in enumerate(reversed(shape)) if size != 1), len(shape))
 
 

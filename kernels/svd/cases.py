@@ -24,7 +24,7 @@ def _matrices(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 
 
 def _particular(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    """Of low rank, with equal singular values, and of columns that are far from each other in length."""
+    """Matrices of low rank, with equal singular values, and with columns of very different norms."""
     yield torch.zeros(4, 3, dtype=dtype), True
     yield torch.ones(2, 5, 5, dtype=dtype), False
     yield torch.eye(6, dtype=dtype) * -3, False
@@ -36,14 +36,14 @@ def _particular(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
 
 
 def _separate(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    """With singular values that are apart from each other."""
+    """Matrices with well separated singular values."""
     for shape in ((4, 4), (2, 6, 5), (3, 5)):
         left, _, right = torch.linalg.svd(values(shape, dtype), full_matrices=False)
         yield (left * torch.arange(1.0, right.shape[-2] + 1)) @ right, False
 
 
 def _function_of(a: torch.Tensor, full: bool) -> tuple[torch.Tensor, torch.Tensor]:
-    """What is the same whatever the phases: singular values, and a function of the matrix."""
+    """Results that do not depend on phases: singular values, and a function of the matrix."""
     u, s, vh = torch.linalg.svd(a, full_matrices=full)
     return s, (u * torch.tanh(s).unsqueeze(-2)) @ vh
 
@@ -66,7 +66,7 @@ def _solved(a: torch.Tensor, b: torch.Tensor, driver: str | None) -> tuple[torch
 
 
 def _shortest(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    """Of matrices of low rank there are many solutions."""
+    """Matrices of low rank, which have many solutions."""
     yield values((6, 2), dtype) @ values((2, 4), dtype), values((6, 3), dtype), 1e-4, "gelsd"
     yield values((3, 4), dtype), values((3, 2), dtype), 0.5, "gelss"
 

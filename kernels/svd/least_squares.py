@@ -1,4 +1,4 @@
-"""Least squares, composed: the pseudoinverse of a singular value decomposition, and products with it."""
+"""Least squares as a composite: products with the pseudoinverse from a singular value decomposition."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..runtime.outputs import refuse_internal_overlap, resize_output
 
 _aten = torch.ops.aten
 _NAME = "torch.linalg.lstsq"
-# Normal numbers of float32 have such exponents; so have what they are divided by.
+# The largest exponent of normal float32 numbers and of their scales.
 _MOST = 126
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
@@ -27,27 +27,27 @@ def linalg_lstsq_out(
     rank: torch.Tensor,
     singular_values: torch.Tensor,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """`linalg_lstsq.out`: of all that come closest to solving for `b` the shortest, whatever the driver's algorithm.
+    """`linalg_lstsq.out`: the shortest of all least-squares solutions for `b`, with every driver.
 
-    Both are scaled by powers of two first, as in LAPACK, so that neither their squares nor their inverses overflow.
+    Both operands are scaled by powers of two first, as in LAPACK, so that no square and no inverse overflows.
 
-    The driver decides, as on the CPU, what else is returned: residuals but for gelsy, the rank but for gels, singular
-    values for gelsd and gelss. Residuals come only where every matrix has full rank, so that gelsd and gelss read the
-    ranks back, as the CPU's do.
+    The driver decides, as on the CPU, what else is returned: residuals except for gelsy, the rank except for gels,
+    singular values for gelsd and gelss. Residuals need full rank of every matrix, so gelsd and gelss read the ranks
+    back, as the CPU's do.
     """
     side = _checked(self, b, driver, solution, residuals, rank, singular_values)
     if self.dtype not in (torch.float32, torch.complex64):
         raise RuntimeError("This function doesn't handle types other than float and double")
     driver = driver or "gelsy"
     m, n = self.shape[-2:]
-    # Without a rank to tell, each column of as many rows may have a scale of its own, as QR would have it.
+    # Without a rank to determine, each column may have its own scale, as in QR.
     scaled = (-2,) if driver == "gels" and m >= n else (-2, -1)
     exponents, of_side = _exponents(self, scaled), _exponents(side, (-2, -1))
     matrices, side_by_side = self * exponents.neg().exp2(), side * of_side.neg().exp2()
     left, values, right = _aten._linalg_svd(matrices, False, True)
     unit = torch.finfo(values.dtype).eps * max(m, n) if rcond is None else rcond
     kept = values > 0 if driver == "gels" else values > unit * values[..., :1]
-    # Zeros alone are solved by zeros, as in LAPACK.
+    # A zero matrix has the solution zero, as in LAPACK.
     if driver == "gels" and values.numel() and bool(((values[..., :1] > 0) & ~kept).any()):
         raise torch.linalg.LinAlgError(  # type: ignore[attr-defined]
             f"{_NAME}: The least squares solution could not be computed because the input matrix does not have full "
@@ -60,7 +60,7 @@ def linalg_lstsq_out(
         return solved
 
     found = nearest(side_by_side)
-    found = found + nearest(side_by_side - matrices @ found)  # takes off what the rounding of the factors has left
+    found = found + nearest(side_by_side - matrices @ found)  # reduces the rounding error of the factors
     rest = side_by_side - matrices @ found
     found = _times_power_of_two(found, of_side - exponents.mT)
     ranks = kept.sum(-1) if side.numel() else kept.new_zeros(kept.shape[:-1], dtype=torch.int64)
@@ -74,7 +74,7 @@ def linalg_lstsq_out(
         results["singular_values"] = (singular_values, _times_power_of_two(values, exponents.squeeze(-1)))
     if m > n and driver != "gelsy" and (driver == "gels" or bool((ranks == n).all())):
         squares = _times_power_of_two(rest.abs().square().sum(-2), 2 * of_side.squeeze(-1))
-        # What gels solves by zeros, as it does zeros alone, it leaves no rest of.
+        # The residual of gels is zero for a zero matrix.
         solved = (values > 0).any(-1, keepdim=True) if driver == "gels" else torch.ones_like(squares, dtype=torch.bool)
         results["residuals"] = (residuals, torch.where(solved, squares, 0))
     for output, result in results.values():
@@ -85,7 +85,7 @@ def linalg_lstsq_out(
 
 
 def _exponents(x: torch.Tensor, dims: tuple[int, ...]) -> torch.Tensor:
-    """Float32, of size 1 in `dims`: the power of two below the largest element there; 0 where that is no number."""
+    """Float32, of size 1 in `dims`: the exponent of the largest element; 0 if it is not finite."""
     if x.numel() == 0:
         return torch.zeros(*x.shape[:-2], 1, 1, device=x.device)
     parts = torch.view_as_real(x.resolve_conj()).abs().amax(-1) if x.is_complex() else x.abs()
@@ -94,7 +94,7 @@ def _exponents(x: torch.Tensor, dims: tuple[int, ...]) -> torch.Tensor:
 
 
 def _times_power_of_two(x: torch.Tensor, exponents: torch.Tensor) -> torch.Tensor:
-    """In two steps: a power that takes a number from one end of float32 to the other is none."""
+    """The product in two steps, because a power of two may be out of the range of float32."""
     half = (exponents / 2).floor()
     return x * half.exp2() * (exponents - half).exp2()
 
@@ -108,7 +108,7 @@ def _checked(
     rank: torch.Tensor,
     singular_values: torch.Tensor,
 ) -> torch.Tensor:
-    """The right-hand sides as matrices, after the checks of the CPU, in its words."""
+    """The right-hand sides as matrices, after the checks of the CPU. Raises what the CPU raises."""
     if a.dim() < 2:
         raise RuntimeError(f"{_NAME}: input must have at least 2 dimensions.")
     if b.dim() < 1:

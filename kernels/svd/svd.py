@@ -14,9 +14,9 @@ from .least_squares import linalg_lstsq_out
 
 _shader = Shader(__file__)
 _aten = torch.ops.aten
-# Columns that a group has room for: ROOM of the Metal source.
+# Columns that fit into a group's memory: ROOM of the Metal source.
 _ROOM = {torch.float32: 48, torch.complex64: 32}
-# Launches are made before it is known how many sweeps it takes; those that follow the last one needed do nothing.
+# All sweeps are launched in advance, because nothing is read back. Those after the last one needed do nothing.
 _SWEEPS = 20
 
 
@@ -32,7 +32,7 @@ def linalg_svd_u(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """`_linalg_svd.U`: `A`, (..., m, n), is U diag(S) Vh; singular values descend.
 
-    Raises torch.linalg.LinAlgError for a matrix with a NaN, as the CPU does; for this one read-back a call.
+    Raises torch.linalg.LinAlgError for a matrix with a NaN, as the CPU does. This takes one read-back for each call.
     """
     m, n = A.shape[-2:] if A.dim() > 1 else (0, 0)
     k, real = min(m, n), A.dtype.to_real()
@@ -69,7 +69,7 @@ def linalg_svd(
     *,
     driver: str | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """`linalg_svd`, which torch made of `_linalg_svd` and then handed to the CPU."""
+    """`linalg_svd`: torch has a composite of `_linalg_svd`, but falls back to the CPU."""
     result: tuple[torch.Tensor, torch.Tensor, torch.Tensor] = _aten._linalg_svd(A, full_matrices, True, driver=driver)
     return result
 
@@ -93,8 +93,8 @@ def _decompose(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     """Left vectors as rows, singular values, right vectors as rows, and LAPACK's info of (..., m, n), m >= n.
 
-    A matrix of more rows than columns is factorized into Q and R first: R is square, and Q completes its left vectors.
-    It is scaled before, for a column may be longer than float32 holds.
+    A matrix with more rows than columns is factorized into Q and R first: R is square, and Q maps its left vectors.
+    It is scaled before, because the norm of a column may overflow.
     """
     *batch, m, n = tall.shape
     columns = tall.mT.clone(memory_format=torch.contiguous_format).resolve_conj()
@@ -122,7 +122,7 @@ def _decompose(
 def _decompose_square(
     work: torch.Tensor, outlines: torch.Tensor, with_vectors: bool
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The same of square matrices, whose columns are the rows of `work`; it is overwritten."""
+    """The same for square matrices, whose columns are the rows of `work`; it is overwritten."""
     n, room, batch = work.shape[-1], _ROOM[work.dtype], outlines.numel() // 2
     blocks = max(2, -(-n // (room // 2)))
     blocks += blocks % 2

@@ -27,7 +27,7 @@ _SIZES: tuple[tuple[Any, ...], ...] = (
 
 
 def _bytes(dtype: torch.dtype) -> Iterator[tuple[Any, ...]]:
-    """Images of bytes; some of the extremes alone, beyond which sums are cut off."""
+    """Images of bytes; some only of the extremes, where sums are clamped."""
     for shape, outputs, align, *scales in (
         ((2, 3, 9, 13), (4, 5), False, None, None),
         ((1, 2, 5, 6), (17, 11), False, None, None),
@@ -57,7 +57,7 @@ def _forward(name: str) -> Callable[..., Any]:
 
 
 def _into(name: str) -> Callable[..., Any]:
-    """The out= form; on mps into memory of another order, which the CPU's kernel of bytes does not keep to."""
+    """The out= form; on mps with transposed memory, which the CPU's kernel for bytes does not support."""
     operator = getattr(_aten, name)
 
     def call(x: torch.Tensor, size: tuple[int, int], *arguments: Any) -> Any:
@@ -70,7 +70,7 @@ def _into(name: str) -> Callable[..., Any]:
 
 
 def undefined(case: Case) -> str:
-    """Why a remembered call has no result to compare with, or ""."""
+    """Why a recorded call has no defined result, or ""."""
     given = [x for x in case.kwargs.values() if isinstance(x, torch.Tensor)]
     if any(x.dtype is torch.uint8 for x in given):
         return "the CPU writes bytes beyond outputs that are not contiguous"

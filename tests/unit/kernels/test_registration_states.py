@@ -131,8 +131,8 @@ def test_what_is_registered_is_so_whatever_else_holds(world: World) -> None:
 
 def test_every_state_is_explained() -> None:
     assert len({state.explanation for state in State}) == len(State)
-    assert State.registered.explanation == "the kernel of mpsmith answers"
-    assert State.native.explanation == "torch has its own kernel, which answers"
+    assert State.registered.explanation == "the kernel of mpsmith is registered"
+    assert State.native.explanation == "torch has its own kernel"
 
 
 # ---- enable, disable, use
@@ -309,7 +309,7 @@ def test_what_torch_makes_of_other_operators_is_ours_only_where_it_goes_to_the_c
 ) -> None:
     world.exist.add("aten::whole")
     monkeypatch.setattr(registration, "named", lambda names: (COMPOSITE,))
-    monkeypatch.setattr(dispatcher, "is_left_alone", lambda overload: left_alone)
+    monkeypatch.setattr(dispatcher, "is_composite", lambda overload: left_alone)
     assert registration.enable("whole") == answered
     assert [(name, key) for name, key, _ in world.impls] == [("whole", key) for key in keys]
 
