@@ -18,7 +18,7 @@ _TAKES_OVERRIDE = "allow_override" in inspect.signature(torch.library.Library.im
 
 
 @dataclass(frozen=True)
-class RegisteredKernel:
+class KernelRegistration:
     """A registered kernel; torch keeps a registration as long as its library exists.
 
     Attributes:
@@ -34,7 +34,7 @@ class RegisteredKernel:
     fakes: torch.library.Library | None
 
     @classmethod
-    def of(cls, kernel: Kernel) -> RegisteredKernel:
+    def of(cls, kernel: Kernel) -> KernelRegistration:
         """Register a kernel in place of the current one."""
         original = torch.library.get_kernel(kernel.overload, "MPS") if kernel.applies is not None else None
         fakes = _library() if kernel.fakes else None
@@ -45,14 +45,14 @@ class RegisteredKernel:
                 torch.library.register_fake(overload, fake, lib=fakes, allow_override=True)
         return cls(kernel, original, _registered(kernel, original), fakes)
 
-    def replaced_by(self, kernel: Kernel) -> RegisteredKernel:
+    def replaced_by(self, kernel: Kernel) -> KernelRegistration:
         """Replace it by another kernel for the same overload; before torch 2.8 there is none for a moment."""
         if not _TAKES_OVERRIDE:
             self.functions._destroy()  # type: ignore[no-untyped-call]
         functions = _registered(kernel, self.original)
         if _TAKES_OVERRIDE:
             self.functions._destroy()  # type: ignore[no-untyped-call]
-        return RegisteredKernel(kernel, self.original, functions, self.fakes)
+        return KernelRegistration(kernel, self.original, functions, self.fakes)
 
     def unregister(self) -> None:
         """Unregister it: the previous kernel is active again."""

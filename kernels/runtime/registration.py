@@ -22,7 +22,7 @@ from ...errors import MpsmithError
 from . import dispatcher
 from .catalog import Kernel, all_kernels, finished, finished_entries, named, overrides
 from .compilation import call_from_compiled_code
-from .registered_kernel import RegisteredKernel
+from .registered_kernel import KernelRegistration
 
 VARIABLE = "MPSMITH_KERNELS"
 _OFF = frozenset({"off", "0", "none"})
@@ -34,7 +34,7 @@ _lock = threading.RLock()
 # The kernels to register, by overload: first those of `enable`, then those of each open `use`.
 # The last scope counts. A `use` may end before one that began later, because threads share the dispatcher.
 _scopes: list[dict[str, Kernel]] = [{}]
-_registered: dict[str, RegisteredKernel] = {}
+_registered: dict[str, KernelRegistration] = {}
 
 
 class State(str, Enum):
@@ -227,7 +227,7 @@ def _update_dispatcher() -> None:
     for overload, kernel in wanted.items():
         standing = _registered.get(overload)
         if standing is None:
-            _registered[overload] = RegisteredKernel.of(kernel)
+            _registered[overload] = KernelRegistration.of(kernel)
         elif standing.kernel != kernel:
             _registered[overload] = standing.replaced_by(kernel)
     call_from_compiled_code(kernel.operator for kernel in wanted.values() if kernel.extern)
